@@ -172,13 +172,13 @@ impl GeoDatabases {
             IpAddr::V4(address) => address.to_bits().into(),
             IpAddr::V6(address) => address.to_bits(),
         };
-        let known = (0_u32..).zip(addresses).filter_map(|(place, address)| Some((number((*address)?), place)));
+        let known = (0_u32..).zip(addresses).filter_map(|(index, address)| Some((number((*address)?), index)));
         let mut sorted: Vec<(u128, u32)> = known.collect();
         sorted.sort_unstable();
         let of_chunk = |chunk: &[(u128, u32)]| {
             let mut decoded = DecodedRecords::default();
             let mut lookup =
-                |&(_, place): &(u128, u32)| Some((place, decoded.lookup(&self.files, self.with_city, addresses[place as usize]?)?));
+                |&(_, index): &(u128, u32)| Some((index, decoded.lookup(&self.files, self.with_city, addresses[index as usize]?)?));
             chunk.iter().filter_map(&mut lookup).collect::<Vec<_>>()
         };
         let found: Vec<Vec<(u32, Arc<GeoInfo>)>> = match sorted.len() {
@@ -187,8 +187,8 @@ impl GeoDatabases {
             len => sorted.par_chunks(len.div_ceil(rayon::current_num_threads()).max(MIN_CHUNK)).map(of_chunk).collect(),
         };
         let mut all = vec![None; addresses.len()];
-        for (place, info) in found.into_iter().flatten() {
-            all[place as usize] = Some(info);
+        for (index, info) in found.into_iter().flatten() {
+            all[index as usize] = Some(info);
         }
         all
     }
@@ -270,9 +270,9 @@ impl DecodedRecords {
         self.last.1.clone()
     }
 
-    /// The fields of the record of an address, whose database and offset are `place`.
-    fn record(&mut self, place: (usize, usize), file: &GeoDatabase, with_city: bool, address: IpAddr) -> Arc<GeoInfo> {
-        if let Some(known) = self.records.get(&place) {
+    /// The fields of the record of an address, whose database and offset are `location`.
+    fn record(&mut self, location: (usize, usize), file: &GeoDatabase, with_city: bool, address: IpAddr) -> Arc<GeoInfo> {
+        if let Some(known) = self.records.get(&location) {
             return known.clone();
         }
         if self.records.len() >= MAX_RECORDS {
@@ -286,7 +286,7 @@ impl DecodedRecords {
             asn: fields.asn,
             as_name: fields.as_name.map(|name| self.name(name)),
         });
-        self.records.insert(place, info.clone());
+        self.records.insert(location, info.clone());
         info
     }
 

@@ -39,24 +39,24 @@ impl InternSlot {
     /// Its hash for a hash table, which uses the lowest and the uppermost bits.
     #[must_use]
     #[inline]
-    pub(crate) fn place(self) -> u64 {
-        place(self.tag)
+    pub(crate) fn hash(self) -> u64 {
+        hash(self.tag)
     }
 
     /// Adds an id whose key is new.
     #[inline]
     pub(crate) fn insert(self, slots: &mut HashTable<Self>) {
-        slots.insert_unique(self.place(), self, |slot| slot.place());
+        slots.insert_unique(self.hash(), self, |slot| slot.hash());
     }
 
     /// The id with this tag for which `is_key` returns true.
     #[inline]
     pub(crate) fn find(slots: &HashTable<Self>, tag: u32, is_key: impl Fn(u32) -> bool) -> Option<u32> {
-        slots.find(place(tag), |slot| slot.tag == tag && is_key(slot.number)).map(|slot| slot.number)
+        slots.find(hash(tag), |slot| slot.tag == tag && is_key(slot.number)).map(|slot| slot.number)
     }
 }
 
-fn place(tag: u32) -> u64 {
+fn hash(tag: u32) -> u64 {
     u64::from(tag) << 32 | u64::from(tag)
 }
 

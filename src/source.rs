@@ -97,14 +97,14 @@ pub(crate) const TAIL: usize = 256;
 
 /// A hash of some bytes, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Fingerprint {
+pub struct ContentHash {
     /// How many bytes were hashed.
     pub bytes: u32,
     /// Their XXH3.
     pub hash: u64,
 }
 
-impl Fingerprint {
+impl ContentHash {
     /// The fingerprint of `bytes`.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
@@ -129,9 +129,9 @@ pub struct Checkpoint {
     /// Lines before `offset`.
     pub lines: u64,
     /// The first bytes of the log, at most [`HEAD`].
-    pub head: Fingerprint,
+    pub head: ContentHash,
     /// The bytes before `offset`, at most [`TAIL`].
-    pub tail: Fingerprint,
+    pub tail: ContentHash,
 }
 
 fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
@@ -212,9 +212,9 @@ mod tests {
 
     #[test]
     fn a_fingerprint_depends_on_length_and_bytes() {
-        assert_eq!(Fingerprint::new(b"ab"), Fingerprint::new(b"ab"));
-        assert_ne!(Fingerprint::new(b"ab"), Fingerprint::new(b"ba"));
-        assert_ne!(Fingerprint::new(b""), Fingerprint::new(b"\0"));
+        assert_eq!(ContentHash::new(b"ab"), ContentHash::new(b"ab"));
+        assert_ne!(ContentHash::new(b"ab"), ContentHash::new(b"ba"));
+        assert_ne!(ContentHash::new(b""), ContentHash::new(b"\0"));
     }
 
     #[test]

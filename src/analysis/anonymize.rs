@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::block_candidates::BlockDecision;
 use super::hit::LiveHit;
-use super::model::{FloodRow, Report, ReportedHit, Row, RowKey, SampleRequest};
+use super::model::{FloodRow, ReportModel, ReportedHit, Row, RowKey, SampleRequest};
 use super::novelty::{NewItem, NoveltyKind, display_key};
 use crate::alerting::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};
@@ -99,9 +99,9 @@ impl Privacy {
     /// Calls `use_it` with the redacted report and its redacted new items.
     pub(crate) fn with_redacted<R>(
         &self,
-        report: &Report<'_>,
+        report: &ReportModel<'_>,
         new_items: &[NewItem<'_>],
-        use_it: impl FnOnce(&Report<'_>, &[NewItem<'_>]) -> R,
+        use_it: impl FnOnce(&ReportModel<'_>, &[NewItem<'_>]) -> R,
     ) -> R {
         if self.is_default() {
             return use_it(report, new_items);
@@ -112,9 +112,9 @@ impl Privacy {
 
     /// The redacted report. Rows are sorted again, so that their order reveals no address. A report with hidden clients
     /// has no snapshot and no block candidates.
-    fn report<'r>(&self, report: &Report<'r>, map: &'r RedactionMap) -> Report<'r> {
+    fn report<'r>(&self, report: &ReportModel<'r>, map: &'r RedactionMap) -> ReportModel<'r> {
         let mut redacted = report.clone();
-        visit(&mut redacted, &mut |text, place| *text = map.text(text, place), &mut |client| *client = map.client(*client));
+        visit(&mut redacted, &mut |text, kind| *text = map.text(text, kind), &mut |client| *client = map.client(*client));
         if let Some(anonymizer) = &self.anonymizer {
             redacted.hidden = Some(anonymizer.as_str());
             redacted.blocks = redacted.blocks.map(|blocks| vec![BlockDecision::HIDDEN; blocks.len()]);
@@ -129,7 +129,7 @@ impl Privacy {
     }
 
     /// The replacements for all texts and clients of a report and its new items.
-    fn redaction_map(&self, report: &Report<'_>, new_items: &[NewItem<'_>]) -> RedactionMap {
+    fn redaction_map(&self, report: &ReportModel<'_>, new_items: &[NewItem<'_>]) -> RedactionMap {
         let mut map = RedactionMap::default();
         if self.is_default() {
             return map;
@@ -137,12 +137,12 @@ impl Privacy {
         let mut report = report.clone();
         // Nothing is changed here: the visitor only collects.
         let (mut texts, mut clients) = (Vec::new(), Vec::new());
-        visit(&mut report, &mut |text, place| texts.push((*text, place)), &mut |client| clients.push(*client));
+        visit(&mut report, &mut |text, kind| texts.push((*text, kind)), &mut |client| clients.push(*client));
         let of_news = new_items
             .iter()
             .flat_map(|item| [(item.sample.target, TextKind::Text), (item.sample.user_agent.unwrap_or_default(), TextKind::Agent)]);
-        for (text, place) in texts.into_iter().chain(of_news) {
-            map.insert_text(text, place, || self.text(text, place));
+        for (text, kind) in texts.into_iter().chain(of_news) {
+            map.insert_text(text, kind, || self.text(text, kind));
         }
         if let Some(anonymizer) = &self.anonymizer {
             for client in clients {
@@ -153,7 +153,7 @@ impl Privacy {
     }
 
     /// The redacted new items of a report.
-    fn new_items<'r>(&self, new_items: &[NewItem<'r>], report: &Report<'r>, map: &'r RedactionMap) -> Vec<NewItem<'r>> {
+    fn new_items<'r>(&self, new_items: &[NewItem<'r>], report: &ReportModel<'r>, map: &'r RedactionMap) -> Vec<NewItem<'r>> {
         let mut keys: HashMap<(NoveltyKind, String), String> = HashMap::new();
         for (kind, rows) in
             [(NoveltyKind::Answer, &report.answered), (NoveltyKind::Path, &report.paths), (NoveltyKind::Client, &report.clients)]
@@ -165,7 +165,7 @@ impl Privacy {
         }
         let redacted = |item: &NewItem<'r>| {
             let mut redacted = item.clone();
-            visit_sample(&mut redacted.sample, &mut |text, place| *text = map.text(text, place));
+            visit_sample(&mut redacted.sample, &mut |text, kind| *text = map.text(text, kind));
             if let Some(key) = keys.get(&(item.kind, item.key.clone())) {
                 redacted.key.clone_from(key);
             }
@@ -179,13 +179,13 @@ impl Privacy {
     }
 
     /// The redacted text.
-    fn text(&self, text: &[u8], place: TextKind) -> Vec<u8> {
+    fn text(&self, text: &[u8], kind: TextKind) -> Vec<u8> {
         // Empty stays empty.
         if text.is_empty() {
             return Vec::new();
         }
         let hidden = match &self.anonymizer {
-            Some(anonymizer) => anonymizer.anonymize_text(text, place == TextKind::Agent).into_owned(),
+            Some(anonymizer) => anonymizer.anonymize_text(text, kind == TextKind::Agent).into_owned(),
             None => text.to_vec(),
         };
         if self.redact { hidden } else { unredacted(&hidden) }
@@ -279,8 +279,8 @@ struct RedactionMap {
 }
 
 impl RedactionMap {
-    fn insert_text(&mut self, text: &[u8], place: TextKind, redacted: impl FnOnce() -> Vec<u8>) {
-        let texts = match place {
+    fn insert_text(&mut self, text: &[u8], kind: TextKind, redacted: impl FnOnce() -> Vec<u8>) {
+        let texts = match kind {
             TextKind::Text => &mut self.texts,
             TextKind::Agent => &mut self.agents,
         };
@@ -293,8 +293,8 @@ impl RedactionMap {
         self.clients.entry(ClientKey::from(&client)).or_insert_with(redacted);
     }
 
-    fn text<'r>(&'r self, text: &'r [u8], place: TextKind) -> &'r [u8] {
-        let texts = match place {
+    fn text<'r>(&'r self, text: &'r [u8], kind: TextKind) -> &'r [u8] {
+        let texts = match kind {
             TextKind::Text => &self.texts,
             TextKind::Agent => &self.agents,
         };
@@ -307,14 +307,14 @@ impl RedactionMap {
 
     /// The redacted key of a row.
     fn key<'r>(&'r self, mut key: RowKey<'r>) -> RowKey<'r> {
-        visit_key(&mut key, &mut |text, place| *text = self.text(text, place), &mut |client| *client = self.client(*client));
+        visit_key(&mut key, &mut |text, kind| *text = self.text(text, kind), &mut |client| *client = self.client(*client));
         key
     }
 }
 
 /// Visits all log texts and all clients of a report.
-fn visit<'r>(report: &mut Report<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
-    let Report { answered, uncertain, pairs, clients, paths, rules, campaigns, floods, .. } = report;
+fn visit<'r>(report: &mut ReportModel<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+    let ReportModel { answered, uncertain, pairs, clients, paths, rules, campaigns, floods, .. } = report;
     for row in [answered, uncertain, pairs, clients, paths, rules].into_iter().flatten() {
         visit_row(row, text, client);
     }

@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::build::ReportInput;
-use super::model::{Report, Row};
+use super::model::{ReportModel, Row};
 use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
@@ -78,7 +78,7 @@ pub enum BlockVerdict {
 /// the worst. The judgement of IPv6 networks is better if the report has its pairs.
 #[must_use]
 pub(crate) fn block_decisions(
-    report: &Report<'_>,
+    report: &ReportModel<'_>,
     report_input: &ReportInput<'_>,
     guard: &BlockPolicy<'_>,
     max: Option<usize>,
@@ -161,7 +161,7 @@ impl BlockDecision {
 }
 
 impl OffenderStats {
-    fn from_row(report: &Report<'_>, row: &Row<'_>) -> Self {
+    fn from_row(report: &ReportModel<'_>, row: &Row<'_>) -> Self {
         let rules = row.rules.iter().map(|&rule| report.rule_set.rule(rule));
         let worst = rules.filter(|rule| rule.is_certain()).map(|rule| rule.severity).max();
         let said_yes = row.outcomes[Outcome::Answered as usize];
@@ -229,7 +229,7 @@ fn ordinary(n: u64) -> String {
 
 /// Statistics of the IPv6 networks with several clients in the report, by their upper 64 bits. A network with an
 /// address that must never be blocked is left out; its addresses are judged one by one.
-fn network_stats(report: &Report<'_>, report_input: &ReportInput<'_>, guard: &BlockPolicy<'_>) -> HashMap<u64, OffenderStats> {
+fn network_stats(report: &ReportModel<'_>, report_input: &ReportInput<'_>, guard: &BlockPolicy<'_>) -> HashMap<u64, OffenderStats> {
     let mut network_stats: HashMap<u64, OffenderStats> = HashMap::new();
     let six = |row: &Row<'_>| match row.key.client() {
         Some(Client::V6(bits)) => Some(upper(bits)),
@@ -258,7 +258,7 @@ fn network_stats(report: &Report<'_>, report_input: &ReportInput<'_>, guard: &Bl
 }
 
 /// Adds the requests of clients in these networks that have no hit, and so no row.
-fn add_neighbours(report: &Report<'_>, report_input: &ReportInput<'_>, network_stats: &mut HashMap<u64, OffenderStats>) {
+fn add_neighbours(report: &ReportModel<'_>, report_input: &ReportInput<'_>, network_stats: &mut HashMap<u64, OffenderStats>) {
     let rows: HashSet<Client<'_>> = report.clients.iter().filter_map(|row| row.key.client()).collect();
     for (number, count) in (0..).zip(report_input.tally.client_counts()) {
         let client = report_input.tally.client(number);
@@ -358,7 +358,7 @@ paths = ["/a", "/b", "/c", "/d"]
     }
 
     /// The complete report of a log, with its decisions.
-    fn judged<T>(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
+    fn judged<T>(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>, then: impl FnOnce(&ReportModel<'_>) -> T) -> T {
         let (rules, scope, allow) = (rules(), ScanOptions::default(), AllowList::default());
         let (mut worker_state, mut tally) = (WorkerState::default(), Tally::default());
         tally.add_findings(

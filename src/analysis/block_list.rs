@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::block_candidates::block_decisions;
 use super::build::{LogAnalysis, ReportInput};
 use super::labels;
-use super::model::{Report, Row};
+use super::model::{ReportModel, Row};
 use crate::block::{BlockPolicy, prefix_network};
 use crate::client::Client;
 use crate::finding::Severity;
@@ -182,7 +182,7 @@ impl BlockEntry {
         }
     }
 
-    fn add_row(&mut self, report: &Report<'_>, row: &Row<'_>) {
+    fn add_row(&mut self, report: &ReportModel<'_>, row: &Row<'_>) {
         self.hits += row.hits;
         self.ordinary += row.other_requests;
         self.severity = self.severity.max(row.severity);
@@ -232,7 +232,7 @@ impl BlockLedger {
     /// neither redacted nor shortened.
     pub(crate) fn add_report(
         &mut self,
-        report: &Report<'_>,
+        report: &ReportModel<'_>,
         report_input: &ReportInput<'_>,
         analysis: &LogAnalysis<'_>,
         policy: &BlockPolicy<'_>,
@@ -245,7 +245,7 @@ impl BlockLedger {
         let dominant = if origin.proxies_are_known { None } else { dominant_client(report_input.tally, report.totals.sum.requests) };
         let dominant = dominant.and_then(|(client, _)| listed_network(client));
         let mut new: HashMap<IpNet, BlockEntry> = HashMap::new();
-        let is_listed = |ledger: &Self, network: &IpNet| ledger.place(network).is_some();
+        let is_listed = |ledger: &Self, network: &IpNet| ledger.index(network).is_some();
         for (row, decision) in report.clients.iter().zip(block_decisions(report, report_input, policy, None)) {
             let Some(client) = row.key.client().filter(|_| decision.is_candidate() && !origin.is_forwarded) else { continue };
             let Some((network, address)) = listed_network(client).zip(client.first_address()) else { continue };
@@ -266,12 +266,12 @@ impl BlockLedger {
         not_listed
     }
 
-    fn place(&self, network: &IpNet) -> Option<usize> {
+    fn index(&self, network: &IpNet) -> Option<usize> {
         self.entries.binary_search_by_key(network, |entry| entry.network).ok()
     }
 
     /// Counts hits and ordinary requests of the entries, and looks for other clients in their networks.
-    fn add_activity(&mut self, report: &Report<'_>, report_input: &ReportInput<'_>) {
+    fn add_activity(&mut self, report: &ReportModel<'_>, report_input: &ReportInput<'_>) {
         let tally = report_input.tally;
         let mut addresses: HashMap<usize, u64> = HashMap::new();
         let mut shared: HashSet<Ipv4Net> = HashSet::new();
@@ -280,15 +280,15 @@ impl BlockLedger {
             let client = tally.client(number);
             let Some(network) = listed_network(client) else { continue };
             let row = rows.get(&client);
-            match self.place(&network) {
-                Some(place) => {
-                    let entry = &mut self.entries[place];
+            match self.index(&network) {
+                Some(index) => {
+                    let entry = &mut self.entries[index];
                     // Counts of a limited tally are too low by at most the error.
                     entry.ordinary += count.error + count.missed;
                     match row {
                         Some(row) => {
                             entry.add_row(report, row);
-                            *addresses.entry(place).or_default() += 1;
+                            *addresses.entry(index).or_default() += 1;
                         }
                         None => entry.ordinary += count.requests.saturating_sub(count.allowed),
                     }
@@ -297,8 +297,8 @@ impl BlockLedger {
                 None => {}
             }
         }
-        for (place, addresses) in addresses {
-            let entry = &mut self.entries[place];
+        for (index, addresses) in addresses {
+            let entry = &mut self.entries[index];
             entry.addresses = entry.addresses.max(addresses);
         }
         for entry in &mut self.entries {
@@ -307,7 +307,7 @@ impl BlockLedger {
     }
 
     /// Counts the normal pages of apps that the sites run: they are ordinary requests, though a rule matches them.
-    fn add_app_pages(&mut self, report: &Report<'_>, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) {
+    fn add_app_pages(&mut self, report: &ReportModel<'_>, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) {
         let tally = report_input.tally;
         // All requests of clients without a row were counted.
         let rows: HashSet<Client<'_>> = report.clients.iter().filter_map(|row| row.key.client()).collect();
@@ -316,24 +316,24 @@ impl BlockLedger {
                 continue;
             }
             let client = tally.client(view.client);
-            if let Some(place) = listed_network(client).filter(|_| rows.contains(&client)).and_then(|network| self.place(&network)) {
-                self.entries[place].ordinary += view.cell.hits;
+            if let Some(index) = listed_network(client).filter(|_| rows.contains(&client)).and_then(|network| self.index(&network)) {
+                self.entries[index].ordinary += view.cell.hits;
             }
         }
     }
 
     /// Counts the paths of the entries, and keeps some of them.
-    fn add_paths(&mut self, report: &Report<'_>, own: &[Vec<u8>]) {
+    fn add_paths(&mut self, report: &ReportModel<'_>, own: &[Vec<u8>]) {
         let mut paths: HashMap<usize, HashSet<&[u8]>> = HashMap::new();
         for row in &report.pairs {
             let network = row.key.client().and_then(listed_network);
-            let Some((place, path)) = network.and_then(|network| self.place(&network)).zip(row.key.path()) else { continue };
-            if paths.entry(place).or_default().insert(path) && self.entries[place].samples.len() < SAMPLES && is_shown(path, own) {
-                self.entries[place].add_sample(&redacted(path));
+            let Some((index, path)) = network.and_then(|network| self.index(&network)).zip(row.key.path()) else { continue };
+            if paths.entry(index).or_default().insert(path) && self.entries[index].samples.len() < SAMPLES && is_shown(path, own) {
+                self.entries[index].add_sample(&redacted(path));
             }
         }
-        for (place, paths) in paths {
-            let entry = &mut self.entries[place];
+        for (index, paths) in paths {
+            let entry = &mut self.entries[index];
             entry.paths = entry.paths.max(paths.len() as u64);
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 
 use super::class_hits::class_hits;
-use super::model::{AllowedCount, AppSeen, InputSummary, Report, Row, Totals};
+use super::model::{AllowedCount, AppSeen, InputSummary, ReportModel, Row, Totals};
 use super::rows::{self, MissingHits, OverflowItems, RowItem, RowItems};
 use super::snapshot::SnapshotSource;
 use super::timeline::Timeline;
@@ -107,7 +107,7 @@ type RowsBy<'a> = fn(&ReportInput<'a>, RowItems<'_, 'a>, usize) -> Vec<Row<'a>>;
 
 /// Builds the report.
 #[must_use]
-pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, selection: RowSelection) -> Report<'a> {
+pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, selection: RowSelection) -> ReportModel<'a> {
     let mut inputs = report_input.inputs.to_vec();
     count_hits(report_input, analysis, &mut inputs);
     let mut items = Vec::with_capacity(report_input.tally.len());
@@ -165,7 +165,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         let number = row.key.client().and_then(|client| report_input.tally.client_number(client));
         row.other_requests = number.and_then(|number| other_requests.get(number as usize).copied()).unwrap_or(0);
     }
-    Report {
+    ReportModel {
         rule_set: report_input.rules,
         log_host: None,
         period: None,
@@ -203,7 +203,7 @@ pub(crate) fn count_hits(report_input: &ReportInput<'_>, analysis: &LogAnalysis<
     }
 }
 
-impl Report<'_> {
+impl ReportModel<'_> {
     /// Sums its inputs again after a change.
     pub fn recount(&mut self) {
         self.totals.sum = sum(&self.inputs);

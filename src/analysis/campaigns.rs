@@ -175,22 +175,22 @@ fn by_text<'a>(of_clients: &[&[(u32, u32)]], text: impl Fn(u32) -> &'a [u8]) -> 
 /// The exact paths of one or more clients.
 struct PathList {
     /// Indices of paths, sorted.
-    places: Vec<u32>,
+    indices: Vec<u32>,
     /// The clients with this list.
     clients: Vec<u32>,
 }
 
 /// Every list once, the longest first.
 fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<PathList> {
-    let places: HashMap<u32, u32> = paths.iter().copied().zip(0..).collect();
+    let indices: HashMap<u32, u32> = paths.iter().copied().zip(0..).collect();
     let mut lists: HashMap<Vec<u32>, Vec<u32>> = HashMap::default();
     for pairs in of_clients {
-        let mut list: Vec<u32> = pairs.iter().map(|(_, path)| places[path]).collect();
+        let mut list: Vec<u32> = pairs.iter().map(|(_, path)| indices[path]).collect();
         list.sort_unstable();
         lists.entry(list).or_default().push(pairs[0].0);
     }
-    let mut lists: Vec<PathList> = lists.into_iter().map(|(places, clients)| PathList { places, clients }).collect();
-    lists.sort_unstable_by(|a, b| (b.places.len(), &a.places).cmp(&(a.places.len(), &b.places)));
+    let mut lists: Vec<PathList> = lists.into_iter().map(|(indices, clients)| PathList { indices, clients }).collect();
+    lists.sort_unstable_by(|a, b| (b.indices.len(), &a.indices).cmp(&(a.indices.len(), &b.indices)));
     lists
 }
 
@@ -200,25 +200,25 @@ fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<PathList> {
 /// only lists that share a rare path are compared.
 fn group_similar(lists: &[PathList]) -> Vec<Vec<&PathList>> {
     let mut in_lists: HashMap<u32, u32> = HashMap::default();
-    for place in lists.iter().flat_map(|list| &list.places) {
-        *in_lists.entry(*place).or_default() += 1;
+    for index in lists.iter().flat_map(|list| &list.indices) {
+        *in_lists.entry(*index).or_default() += 1;
     }
     let mut groups: Vec<Vec<&PathList>> = Vec::new();
     let mut by_rare_path: HashMap<u32, Vec<usize>> = HashMap::default();
     for list in lists {
-        let mut rare = list.places.clone();
-        rare.sort_unstable_by_key(|place| (in_lists[place], *place));
-        rare.truncate(list.places.len() - (list.places.len() * MIN_SHARED.0).div_ceil(MIN_SHARED.1) + 1);
+        let mut rare = list.indices.clone();
+        rare.sort_unstable_by_key(|index| (in_lists[index], *index));
+        rare.truncate(list.indices.len() - (list.indices.len() * MIN_SHARED.0).div_ceil(MIN_SHARED.1) + 1);
         let mut candidates: Vec<usize> =
-            rare.iter().filter_map(|place| by_rare_path.get(place)).flat_map(|groups| groups.iter().take(COMPARED)).copied().collect();
+            rare.iter().filter_map(|index| by_rare_path.get(index)).flat_map(|groups| groups.iter().take(COMPARED)).copied().collect();
         candidates.sort_unstable();
         candidates.dedup();
         if let Some(group) = candidates.into_iter().take(COMPARED).find(|&group| is_similar(list, groups[group][0])) {
             groups[group].push(list);
             continue;
         }
-        for place in rare {
-            by_rare_path.entry(place).or_default().push(groups.len());
+        for index in rare {
+            by_rare_path.entry(index).or_default().push(groups.len());
         }
         groups.push(vec![list]);
     }
@@ -226,13 +226,13 @@ fn group_similar(lists: &[PathList]) -> Vec<Vec<&PathList>> {
 }
 
 fn is_similar(a: &PathList, b: &PathList) -> bool {
-    let shorter = a.places.len().min(b.places.len());
-    let longer = a.places.len().max(b.places.len());
+    let shorter = a.indices.len().min(b.indices.len());
+    let longer = a.indices.len().max(b.indices.len());
     // At best the shorter list is contained in the longer one.
     if shorter * MIN_SHARED.1 < longer * MIN_SHARED.0 {
         return false;
     }
-    let both = a.places.iter().filter(|place| b.places.binary_search(place).is_ok()).count();
+    let both = a.indices.iter().filter(|index| b.indices.binary_search(index).is_ok()).count();
     both * MIN_SHARED.1 >= (shorter + longer - both) * MIN_SHARED.0
 }
 
@@ -241,13 +241,13 @@ fn campaign<N: Eq + Hash>(group: &[&PathList], paths: &[u32], network: impl Fn(u
     clients.sort_unstable();
     let networks = clients.iter().map(|client| network(*client)).collect::<HashSet<_>>().len();
     let mut request_counts: HashMap<u32, usize> = HashMap::default();
-    for (place, list) in group.iter().flat_map(|list| list.places.iter().map(move |place| (*place, list))) {
-        *request_counts.entry(place).or_default() += list.clients.len();
+    for (index, list) in group.iter().flat_map(|list| list.indices.iter().map(move |index| (*index, list))) {
+        *request_counts.entry(index).or_default() += list.clients.len();
     }
     request_counts.retain(|_, client_counts| 2 * *client_counts >= clients.len());
-    let mut places: Vec<u32> = request_counts.into_keys().collect();
-    places.sort_unstable();
-    let paths: Vec<u32> = places.into_iter().map(|place| paths[place as usize]).collect();
+    let mut indices: Vec<u32> = request_counts.into_keys().collect();
+    indices.sort_unstable();
+    let paths: Vec<u32> = indices.into_iter().map(|index| paths[index as usize]).collect();
     (networks >= NETWORKS && paths.len() >= PATHS).then_some(CampaignGroup { paths, clients, networks })
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::notes::accuracy_note;
 use crate::analysis::build::{Decision, LogAnalysis, ReportInput};
 use crate::analysis::labels;
-use crate::analysis::model::Report;
+use crate::analysis::model::ReportModel;
 use crate::client::{Client, ClientKey};
 use crate::finding::Severity;
 use crate::log_entry::Outcome;
@@ -217,7 +217,7 @@ pub(crate) struct ReportIndex {
 impl ReportIndex {
     /// Indexes a report. It must have been built from this input, with all its rules, paths and clients.
     #[must_use]
-    pub(crate) fn new(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, report: &Report<'_>) -> Self {
+    pub(crate) fn new(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, report: &ReportModel<'_>) -> Self {
         let mut index = Self { approximate: report.approximate, ..Self::default() };
         for row in report.rules.iter().chain(&report.paths).chain(&report.clients) {
             let rule = row.key.rule().map(|rule| DiffSubject::Rule(report.rule_set.rule(rule).id.clone()));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::build::{ReportFilter, ReportInput};
 use super::class_hits::ClassHits;
 use super::model::{
-    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, Report, ReportedHit, Row, RowKey,
+    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, ReportedHit, Row, RowKey,
     SampleRequest, Soft404, Totals,
 };
 use super::timeline::{Timeline, TimelineBucket};
@@ -346,7 +346,7 @@ fn classes() -> Vec<ClassHits<'static>> {
 }
 
 /// The report of the fixture.
-pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
+pub(crate) fn report(rule_set: &RuleSet) -> ReportModel<'_> {
     let pairs: Vec<_> = PAIRS.iter().enumerate().map(|(line, pair)| row_of_pair(line, pair)).collect();
     let pairs = summed(&pairs, |row| vec![row.key]);
     let timeline = timeline(&pairs);
@@ -354,7 +354,7 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
     let paths = summed(&pairs, |row| vec![RowKey::Path(row.key.path().unwrap())]);
     let rules = summed(&pairs, |row| row.rules.iter().map(|&rule| RowKey::Rule(rule)).collect());
     let inputs = inputs();
-    Report {
+    ReportModel {
         rule_set,
         log_host: None,
         period: None,
@@ -407,7 +407,7 @@ pub(crate) fn geo(country: &str, asn: u32, as_name: &str) -> GeoInfo {
 }
 
 /// The report of the fixture with the data of GeoIP databases: clients of two networks, and others without data.
-pub(crate) fn report_with_networks(rule_set: &RuleSet) -> Report<'_> {
+pub(crate) fn report_with_networks(rule_set: &RuleSet) -> ReportModel<'_> {
     let mut report = report(rule_set);
     let known = [geo("DE", 64_500, "Example Hosting and Colocation GmbH"), geo("US", 64_501, "=Other\u{1b}[31m")];
     let mut geo = known.iter().cycle();
@@ -428,7 +428,7 @@ pub(crate) fn report_with_networks(rule_set: &RuleSet) -> Report<'_> {
 }
 
 /// A report without hits.
-pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
+pub(crate) fn empty(rule_set: &RuleSet) -> ReportModel<'_> {
     let inputs = vec![InputSummary {
         path: b"access.log".to_vec(),
         format: Some("combined".into()),
@@ -438,7 +438,7 @@ pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
         requests: 1000,
         ..InputSummary::default()
     }];
-    Report {
+    ReportModel {
         rule_set,
         log_host: None,
         period: None,

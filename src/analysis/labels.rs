@@ -40,7 +40,7 @@ pub(crate) fn network(geo: Option<&GeoInfo>) -> Cow<'_, str> {
 }
 
 /// The network and the country of a client: `Example Hosting, DE`.
-pub(crate) fn place(geo: Option<&GeoInfo>) -> String {
+pub(crate) fn network_and_country(geo: Option<&GeoInfo>) -> String {
     [network(geo), country(geo)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ")
 }
 

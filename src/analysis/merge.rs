@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 use super::build::{ReportFilter, ReportInput};
-use super::model::{InputSummary, Report};
+use super::model::{InputSummary, ReportModel};
 use super::snapshot::{AllowOrigin, ReportSnapshot, SnapshotError, roundtrip};
 use crate::client::{self, Client, Ipv6Prefix};
 use crate::finding::RuleId;
@@ -221,7 +221,7 @@ impl<'r> ReportMerger<'r> {
     /// # Errors
     ///
     /// Those of [`add`](Self::add); the report has no snapshot.
-    pub fn add_report(&mut self, part: &Report<'_>) -> Result<(), MergeError> {
+    pub fn add_report(&mut self, part: &ReportModel<'_>) -> Result<(), MergeError> {
         self.add(roundtrip(part)?)
     }
 
@@ -370,8 +370,8 @@ impl JoinedRanges {
     /// The number in the log of a line that is at `offset` and has this number in its range.
     fn line_number(&self, log: (u32, u64), offset: u64, line: u64) -> u64 {
         let Some(ranges) = self.logs.get(&log) else { return line };
-        let place = ranges.partition_point(|(start, _)| *start <= offset);
-        line + place.checked_sub(1).map_or(0, |place| ranges[place].1)
+        let before = ranges.partition_point(|(start, _)| *start <= offset);
+        line + before.checked_sub(1).map_or(0, |before| ranges[before].1)
     }
 }
 

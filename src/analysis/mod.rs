@@ -2,7 +2,7 @@
 //!
 //! Everything here is a pure function of merged tallies, so a report is the same for any number of threads and any
 //! split of a log. This module reads no log, prints nothing and does not depend on command-line flags; renderers print
-//! [`model::Report`].
+//! [`model::ReportModel`].
 
 pub(crate) mod anonymize;
 pub(crate) mod block_candidates;

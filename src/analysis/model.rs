@@ -25,7 +25,7 @@ use crate::time::LogTime;
 /// A report. Lists hold what the chosen format prints: all rows, the first rows, or none. [`Totals`] has the number of
 /// clients, paths and rules.
 #[derive(Debug, Clone)]
-pub struct Report<'a> {
+pub struct ReportModel<'a> {
     /// The rules that [`RuleId`]s point into.
     pub rule_set: &'a RuleSet,
     /// The host whose logs were read, if known.

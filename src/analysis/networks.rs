@@ -10,11 +10,11 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::anonymize::Privacy;
-use super::model::{ClientHits, NetworkRow, Report};
+use super::model::{ClientHits, NetworkRow, ReportModel};
 use crate::geoip::{GeoDatabases, GeoInfo};
 
 /// Adds the country and network of clients, and the list of networks. Without databases it does nothing.
-pub(crate) fn add_geo(report: &mut Report<'_>, databases: &GeoDatabases, privacy: &Privacy) {
+pub(crate) fn add_geo(report: &mut ReportModel<'_>, databases: &GeoDatabases, privacy: &Privacy) {
     if databases.is_empty() {
         return;
     }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::labels;
-use super::model::{Campaign, Report, Row, RowKey, SampleRequest};
+use super::model::{Campaign, ReportModel, Row, RowKey, SampleRequest};
 use crate::finding::Severity;
 use crate::redact::mask::redacted;
 use crate::rules::RuleSet;
@@ -52,7 +52,7 @@ pub(crate) struct NewItem<'a> {
 ///
 /// `report_seq` and `now` are those of [`SeenHistory::check_and_record`]. The report must be complete.
 #[must_use]
-pub(crate) fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
+pub(crate) fn find_new<'a>(report: &ReportModel<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
     let mut new_items: Vec<NewItem<'a>> = Vec::new();
     // Items that differ only in a redacted part have one key.
     let mut positions: HashMap<(NoveltyKind, String), usize> = HashMap::new();
@@ -62,8 +62,8 @@ pub(crate) fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, report_s
         }
         match positions.entry((item.kind, item.key.clone())) {
             Entry::Occupied(at) => new_items[*at.get()].add(&item),
-            Entry::Vacant(place) => {
-                place.insert(new_items.len());
+            Entry::Vacant(entry) => {
+                entry.insert(new_items.len());
                 new_items.push(item);
             }
         }
@@ -72,7 +72,7 @@ pub(crate) fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, report_s
 }
 
 /// All items of a report, in order.
-fn candidates<'r, 'a>(report: &'r Report<'a>) -> impl Iterator<Item = NewItem<'a>> + 'r {
+fn candidates<'r, 'a>(report: &'r ReportModel<'a>) -> impl Iterator<Item = NewItem<'a>> + 'r {
     let of = |rows: &'r [Row<'a>], kind| rows.iter().map(move |row| NewItem::from_row(report.rule_set, kind, row));
     let rows = of(&report.answered, NoveltyKind::Answer).chain(of(&report.rules, NoveltyKind::Rule));
     let rows = rows.chain(of(&report.paths, NoveltyKind::Path)).chain(of(&report.clients, NoveltyKind::Client));

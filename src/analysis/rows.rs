@@ -45,8 +45,8 @@ pub(crate) struct RowItem<'a> {
 pub(crate) struct RowItems<'i, 'a>(pub(crate) &'i [RowItem<'a>], pub(crate) &'i [RowItem<'a>]);
 
 impl<'a> RowItems<'_, 'a> {
-    fn at(self, place: u32) -> RowItem<'a> {
-        let at = place as usize;
+    fn at(self, index: u32) -> RowItem<'a> {
+        let at = index as usize;
         *self.0.get(at).unwrap_or_else(|| &self.1[at - self.0.len()])
     }
 }
@@ -70,11 +70,11 @@ pub(crate) fn by_answer<'a>(
     items: &[RowItem<'a>],
     answer: Answer,
 ) -> Vec<Row<'a>> {
-    let place = |i: &RowItem<'a>| (analysis.site_root(i.view.site), i.view.path);
+    let site_and_path = |i: &RowItem<'a>| (analysis.site_root(i.view.site), i.view.path);
     let is_better = |i: &&RowItem<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
-    let better: HashSet<_> = items.iter().filter(is_better).map(place).collect();
-    let is_in = |i: &RowItem<'a>| i.has_grade(answer) && i.view.path != SymbolTables::OTHER && !better.contains(&place(i));
-    let mut members = members(RowItems(items, &[]), |i| is_in(i).then(|| place(i)));
+    let better: HashSet<_> = items.iter().filter(is_better).map(site_and_path).collect();
+    let is_in = |i: &RowItem<'a>| i.has_grade(answer) && i.view.path != SymbolTables::OTHER && !better.contains(&site_and_path(i));
+    let mut members = members(RowItems(items, &[]), |i| is_in(i).then(|| site_and_path(i)));
     let key = |i: &RowItem<'a>| {
         let site = analysis.site_root(i.view.site);
         let host = if let Site::Host(host) = site { Some(host) } else { None };
@@ -208,22 +208,22 @@ fn grouped<'a, G: Hash + Eq + Copy + Sync>(
         chosen.truncate(most);
     }
     chosen.par_sort_unstable();
-    let mut places = vec![None; groups.len()];
+    let mut positions = vec![None; groups.len()];
     let mut count = 0;
     for &(.., number) in &chosen {
-        places[number] = Some(count);
+        positions[number] = Some(count);
         count += groups[number].len;
     }
     let mut of_chosen = vec![any; count];
     for (&member, number) in members.iter().zip(of_members) {
-        if let Some(place) = &mut places[number as usize] {
-            of_chosen[*place] = member;
-            *place += 1;
+        if let Some(position) = &mut positions[number as usize] {
+            of_chosen[*position] = member;
+            *position += 1;
         }
     }
     let row = |(_, key, number): &(_, RowKey<'a>, usize)| {
-        // The place is now where the members of the group end.
-        let end = places[*number].unwrap_or_default();
+        // The position is now where the members of the group end.
+        let end = positions[*number].unwrap_or_default();
         let items: Vec<_> = of_chosen[end - groups[*number].len..end].iter().map(|&member| item(member)).collect();
         row(report_input, &items, *key)
     };
@@ -342,8 +342,8 @@ pub(crate) fn sample<'a>(report_input: &ReportInput<'a>, sample: tally::SampleVi
 
 /// A sample as a report prints it, from a log line or from an imported sample.
 pub(crate) fn sample_request<'a>(log: &'a SourceInfo, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
-    let (place, log_host, source) = (sample.position, log.log_host.as_deref(), &*log.path);
-    let offset = place.chunk + place.offset;
+    let (position, log_host, source) = (sample.position, log.log_host.as_deref(), &*log.path);
+    let offset = position.chunk + position.offset;
     match sample.content {
         SampleContentView::Line { text: line, parsed } => {
             let (record, probe) = parse_stored_line(line, parsed);
@@ -352,7 +352,7 @@ pub(crate) fn sample_request<'a>(log: &'a SourceInfo, sample: tally::SampleView<
                 offset,
                 log_host,
                 source,
-                line: log.line_number(place.chunk, place.line),
+                line: log.line_number(position.chunk, position.line),
                 target: probe.line.target,
                 status: record.status,
                 host: record.host,
@@ -446,7 +446,7 @@ mod tests {
     use super::*;
     use crate::analysis::build::{RowSelection, build};
     use crate::analysis::fixture;
-    use crate::analysis::model::{InputSummary, Report};
+    use crate::analysis::model::{InputSummary, ReportModel};
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
     use crate::rules::AllowList;
     use crate::source::SourceInfo;
@@ -479,7 +479,7 @@ paths = ["/key"]
 
     /// Reports one client that requests `path` on 300 hosts, after other clients loaded the page of a shop on one of
     /// them.
-    fn with_report(path: &str, is_shop: bool, use_it: impl FnOnce(&Report<'_>)) {
+    fn with_report(path: &str, is_shop: bool, use_it: impl FnOnce(&ReportModel<'_>)) {
         let rules = crate::rules::check(Path::new("t.toml"), RULES).unwrap();
         let line = |host: u32, client: u32, path: &str, status: u16, bytes: u32| {
             format!(

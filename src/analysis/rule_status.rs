@@ -106,8 +106,8 @@ impl<'a> LogAnalysis<'a> {
         let tally = report_input.tally;
         let families = families(report_input);
         let mut app_evidence: AppEvidence<Site<'a>> = AppEvidence::default();
-        for (app, site, few) in tally.app_evidence() {
-            app_evidence.gather(app, site_root(&families, site), few);
+        for (app, site, evidence) in tally.app_evidence() {
+            app_evidence.gather(app, site_root(&families, site), evidence);
         }
         let mut analysis = Self {
             rules: report_input.rules,

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
 use crate::analysis::labels;
-use crate::analysis::model::{InputSummary, Report as Model, Row, RowKey, SampleRequest};
+use crate::analysis::model::{InputSummary, ReportModel, Row, RowKey, SampleRequest};
 use crate::finding::Severity;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
@@ -290,7 +290,7 @@ impl Report {
         self.with_model(options.rows(), |model| render(model, options, &mut out))
     }
 
-    fn with_model<T>(&self, rows: RowSelection, use_it: impl FnOnce(&Model<'_>) -> T) -> T {
+    fn with_model<T>(&self, rows: RowSelection, use_it: impl FnOnce(&ReportModel<'_>) -> T) -> T {
         let input = ReportInput {
             rules: &self.rules,
             tally: &self.scan.tally,

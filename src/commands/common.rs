@@ -36,7 +36,7 @@ use crate::input::rotation::sort_by_age;
 use crate::render::sink::Sink;
 use crate::rules::{AllowList, RuleSet, load};
 use crate::scan::{self, BatchOptions, HitSpool, ScanJob, ScanResult, notices};
-use crate::source::Fingerprint;
+use crate::source::ContentHash;
 
 /// The largest key file.
 const MAX_KEY_BYTES: u64 = 64 << 10;
@@ -335,6 +335,6 @@ impl RuleContext {
         for rule in self.rules.rules() {
             names.extend([&rule.id, "\t", &rule.class, "\t", rule.severity.as_str(), "\n"]);
         }
-        Fingerprint::new(names.as_bytes()).hash
+        ContentHash::new(names.as_bytes()).hash
     }
 }

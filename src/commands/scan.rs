@@ -15,7 +15,7 @@ use crate::analysis::anonymize::{Privacy, RedactionBuffers};
 use crate::analysis::block_list::dominant_client;
 use crate::analysis::build::{LogAnalysis, ReportInput, build};
 use crate::analysis::hit::{HitBuffers, hit_from_line};
-use crate::analysis::model::{InputSummary, Report, ReportedHit};
+use crate::analysis::model::{InputSummary, ReportModel, ReportedHit};
 use crate::analysis::networks::add_geo;
 use crate::analysis::notes;
 use crate::commands::error::CommandError;
@@ -108,7 +108,7 @@ fn write(
     settings: &ScanSettings,
     view: &RenderOptions,
     (privacy, geoip): (&Privacy, &GeoDatabases),
-    (report_input, analysis, report): (&ReportInput<'_>, &LogAnalysis<'_>, &Report<'_>),
+    (report_input, analysis, report): (&ReportInput<'_>, &LogAnalysis<'_>, &ReportModel<'_>),
     spool: Option<scan::HitSpool>,
     mut sink: Sink,
 ) -> Result<(), CommandError> {
@@ -149,7 +149,7 @@ struct StageTimes {
 }
 
 /// The text of `--stats`.
-fn statistics_text(report: &Report<'_>, times: &StageTimes, threads: usize) -> String {
+fn statistics_text(report: &ReportModel<'_>, times: &StageTimes, threads: usize) -> String {
     let sum = &report.totals.sum;
     let reading = times.read.saturating_sub(times.ready);
     let ms = |d: Duration| d.as_secs_f64() * 1_000.0;

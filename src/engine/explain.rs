@@ -331,13 +331,13 @@ impl<'r> RuleExplanation<'r> {
     /// Where parts of the rule were found, and by what: literals in the right place, then regexes. Words count only in a field
     /// where the regex was tried.
     #[must_use]
-    pub(crate) fn spans(&self) -> Vec<(FoundBy, &TextSpan)> {
-        let literals = self.seen.iter().filter(|seen| seen.counts).map(|seen| (FoundBy::Literal(seen.wanted), &seen.span));
-        let regexes = self.checks.iter().filter_map(|check| Some((FoundBy::from_check(check)?, check.found.as_ref()?)));
+    pub(crate) fn spans(&self) -> Vec<(PatternKind, &TextSpan)> {
+        let literals = self.seen.iter().filter(|seen| seen.counts).map(|seen| (PatternKind::Literal(seen.wanted), &seen.span));
+        let regexes = self.checks.iter().filter_map(|check| Some((PatternKind::from_check(check)?, check.found.as_ref()?)));
         let matched =
             self.checks.iter().find(|check| matches!(check.requirement, Requirement::Regex(..))).and_then(|check| check.found.as_ref());
-        let is_beside = |mark: FoundBy, span: &TextSpan| match (mark, matched) {
-            (FoundBy::Literal(wanted), Some(regex)) => wanted >= bit::PATHS || span.view == regex.view,
+        let is_beside = |mark: PatternKind, span: &TextSpan| match (mark, matched) {
+            (PatternKind::Literal(wanted), Some(regex)) => wanted >= bit::PATHS || span.view == regex.view,
             _ => true,
         };
         literals.chain(regexes).filter(|(mark, span)| is_beside(*mark, span)).collect()
@@ -386,7 +386,7 @@ const MIN_DISTINCTIVE_LEN: usize = 4;
 
 /// The kind of pattern that a span was found by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum FoundBy {
+pub(crate) enum PatternKind {
     /// A literal; bits of [`bit`] say of what kind.
     Literal(u16),
     /// A glob.
@@ -397,7 +397,7 @@ pub(crate) enum FoundBy {
     Unless,
 }
 
-impl FoundBy {
+impl PatternKind {
     fn from_check(check: &RequirementCheck<'_>) -> Option<Self> {
         match check.requirement {
             Requirement::Glob(_) => Some(Self::Glob),

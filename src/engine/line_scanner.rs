@@ -60,7 +60,7 @@ const BATCH: usize = 64;
 struct BatchedRequest<'t> {
     /// The line in Combined Log Format; `None` if it has not been written yet.
     line: Option<&'t [u8]>,
-    position: LinePosition,
+    position: ChunkPosition,
     frame: Frame<'t>,
     time: Option<PackedTime>,
 }
@@ -187,7 +187,7 @@ impl<'a> LineScanner<'a> {
         self.in_window(None, findings);
     }
 
-    fn unparsed(&self, text: &[u8], position: LinePosition, worker: &mut WorkerState, findings: &mut Findings) {
+    fn unparsed(&self, text: &[u8], position: ChunkPosition, worker: &mut WorkerState, findings: &mut Findings) {
         findings.lines.unparsed += 1;
         findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
         if !self.in_window(None, findings) {
@@ -429,7 +429,7 @@ struct ScannedLine<'t, 'i> {
 
 /// The position of a line in its chunk.
 #[derive(Clone, Copy)]
-struct LinePosition {
+struct ChunkPosition {
     line: u32,
     offset: u64,
 }
@@ -463,18 +463,18 @@ impl<'t, 'i> ScannedLine<'t, 'i> {
     /// Counts the line and its leading NULs; returns position, text and quotes after the NULs.
     #[expect(clippy::inline_always, reason = "in the line loop")]
     #[inline(always)]
-    fn count(self, findings: &mut Findings) -> (LinePosition, &'t [u8], QuotePositions<'i>) {
+    fn count(self, findings: &mut Findings) -> (ChunkPosition, &'t [u8], QuotePositions<'i>) {
         let nuls = leading_nuls(self.text);
         if nuls > 0 {
             findings.lines.nul_bytes += nuls as u64;
         }
-        let position = LinePosition { line: findings.lines.lines as u32, offset: self.offset + nuls as u64 };
+        let position = ChunkPosition { line: findings.lines.lines as u32, offset: self.offset + nuls as u64 };
         findings.lines.lines += 1;
         (position, &self.text[nuls..], self.quotes.skip(nuls))
     }
 }
 
-impl LinePosition {
+impl ChunkPosition {
     fn hit(self) -> Hit {
         Hit::at(self.line, self.offset)
     }

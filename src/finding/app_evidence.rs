@@ -81,14 +81,14 @@ impl BoundedSet {
     /// matter which clients they were; `any` are existing clients.
     #[must_use]
     pub fn from_listed(clients: Option<&[u32]>, sizes: Option<&[u64]>, magnitudes: u64, any: [u32; Self::MIN_DISTINCT]) -> Self {
-        let mut few = Self { magnitudes, ..Self::default() };
+        let mut evidence = Self { magnitudes, ..Self::default() };
         for &client in clients.unwrap_or(&any) {
-            insert_distinct(&mut few.clients, &mut few.client_count, client);
+            insert_distinct(&mut evidence.clients, &mut evidence.client_count, client);
         }
         for &size in sizes.unwrap_or(&[0, 1, 2]) {
-            insert_distinct(&mut few.sizes, &mut few.size_count, size);
+            insert_distinct(&mut evidence.sizes, &mut evidence.size_count, size);
         }
-        few
+        evidence
     }
 
     /// The clients, until there are enough. After that the known ones are arbitrary.
@@ -125,10 +125,10 @@ impl BoundedSet {
 
 /// Adds a new value if there is space.
 #[inline]
-fn insert_distinct<T: Copy + PartialEq>(few: &mut [T; BoundedSet::MIN_DISTINCT], count: &mut u8, value: T) {
+fn insert_distinct<T: Copy + PartialEq>(values: &mut [T; BoundedSet::MIN_DISTINCT], count: &mut u8, value: T) {
     let len = usize::from(*count);
-    if len < BoundedSet::MIN_DISTINCT && !few[..len].contains(&value) {
-        few[len] = value;
+    if len < BoundedSet::MIN_DISTINCT && !values[..len].contains(&value) {
+        values[len] = value;
         *count += 1;
     }
 }
@@ -142,19 +142,19 @@ impl<K: Copy + Eq + std::hash::Hash> AppEvidence<K> {
 
     /// Merges other evidence, with its keys and clients mapped.
     pub fn merge<L: Copy>(&mut self, other: &AppEvidence<L>, key: impl Fn(L) -> K, client: impl Fn(u32) -> u32) {
-        for (&(app, other_key), few) in &other.entries {
-            self.entries.entry((app, key(other_key))).or_default().merge(few, &client);
+        for (&(app, other_key), evidence) in &other.entries {
+            self.entries.entry((app, key(other_key))).or_default().merge(evidence, &client);
         }
     }
 
     /// Merges evidence of one app under another key.
-    pub fn gather(&mut self, app: RuleId, key: K, few: &BoundedSet) {
-        self.entries.entry((app, key)).or_default().merge(few, |client| client);
+    pub fn gather(&mut self, app: RuleId, key: K, evidence: &BoundedSet) {
+        self.entries.entry((app, key)).or_default().merge(evidence, |client| client);
     }
 
     /// All evidence, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (RuleId, K, &BoundedSet)> {
-        self.entries.iter().map(|(&(app, key), few)| (app, key, few))
+        self.entries.iter().map(|(&(app, key), evidence)| (app, key, evidence))
     }
 }
 
@@ -177,7 +177,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn enough(evidence: &AppEvidence<u8>) -> bool {
-        evidence.iter().any(|(_, _, few)| few.is_sufficient())
+        evidence.iter().any(|(_, _, evidence)| evidence.is_sufficient())
     }
 
     const fn asset(client: u32, size: u64) -> AppAsset {
@@ -236,8 +236,8 @@ mod tests {
             let cut = cut.index(entries.len() + 1);
             let mut merged = of(&entries[cut..]);
             merged.merge(&of(&entries[..cut]), |key| key, |client| client);
-            let mut one: Vec<_> = of(&entries).iter().map(|(_, key, few)| (key, few.is_sufficient())).collect();
-            let mut other: Vec<_> = merged.iter().map(|(_, key, few)| (key, few.is_sufficient())).collect();
+            let mut one: Vec<_> = of(&entries).iter().map(|(_, key, evidence)| (key, evidence.is_sufficient())).collect();
+            let mut other: Vec<_> = merged.iter().map(|(_, key, evidence)| (key, evidence.is_sufficient())).collect();
             one.sort_unstable();
             other.sort_unstable();
             prop_assert_eq!(one, other);

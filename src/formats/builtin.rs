@@ -116,7 +116,7 @@ pub enum UnknownFormat {
 /// The file of built-in formats.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BuiltinFile {
+struct BuiltinFormats {
     format: Vec<BuiltinEntry>,
 }
 
@@ -161,7 +161,7 @@ impl Formats {
     ///
     /// An unknown name or an invalid format string.
     pub fn new(choice: &FormatChoice) -> Result<Self, UnknownFormat> {
-        let builtin: BuiltinFile = toml::from_str(BUILTIN).map_err(|error| UnknownFormat::Builtin(error.to_string()))?;
+        let builtin: BuiltinFormats = toml::from_str(BUILTIN).map_err(|error| UnknownFormat::Builtin(error.to_string()))?;
         let all = builtin.format.into_iter().map(FormatDefinition::from_entry).collect::<Result<Vec<_>, _>>()?;
         let json = if choice.fields.is_empty() { JsonLineParser::new() } else { JsonLineParser::with_fields(&choice.fields) };
         let mut formats = Self {

@@ -82,12 +82,26 @@ pub(crate) fn find(paths: &[PathBuf]) -> FoundInputs {
     search.found
 }
 
-/// How a path was found.
+/// How an input was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum InputOrigin {
+pub(crate) enum InputOrigin {
+    /// It was given by name.
     Name,
-    Glob,
+    /// It matched a pattern, on the command line or in a server's configuration.
+    Pattern,
+    /// It is in a folder.
     Folder,
+}
+
+impl InputOrigin {
+    /// Of an input that was given, by its name or by a pattern, or is in a folder.
+    pub(crate) fn new(is_given: bool, by_pattern: bool) -> Self {
+        match (is_given, by_pattern) {
+            (true, false) => Self::Name,
+            (true, true) => Self::Pattern,
+            (false, _) => Self::Folder,
+        }
+    }
 }
 
 /// A search in progress.
@@ -126,7 +140,7 @@ impl Search {
         }
         paths.sort_by(|a, b| bytes(a).cmp(bytes(b)));
         for path in paths {
-            self.visit(&path, InputOrigin::Glob);
+            self.visit(&path, InputOrigin::Pattern);
         }
         for (folder, error) in failures {
             self.record_error(&folder, &error);

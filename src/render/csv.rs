@@ -18,7 +18,7 @@ use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::learn::{Proposal, Proposals};
-use crate::analysis::model::{AnswerDetail, Report, Row, RowKey};
+use crate::analysis::model::{AnswerDetail, ReportModel, Row, RowKey};
 use crate::analysis::novelty::NewItem;
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
@@ -201,7 +201,7 @@ const PROPOSAL: &[ProposalColumn] = &[
 ];
 
 /// Writes the first `top` rows of the table that `by` chooses.
-pub(crate) fn write<W: Write>(report: &Report<'_>, by: GroupBy, top: Option<usize>, out: W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(report: &ReportModel<'_>, by: GroupBy, top: Option<usize>, out: W) -> io::Result<()> {
     let (columns, rows) = match by {
         GroupBy::Pair => (PAIR, &report.pairs),
         GroupBy::Client => (CLIENT, &report.clients),
@@ -219,7 +219,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, by: GroupBy, top: Option<usiz
 /// # Errors
 ///
 /// Those of `out`.
-pub(crate) fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Result<()> {
+pub(crate) fn write_answered<W: Write>(report: &ReportModel<'_>, out: W) -> io::Result<()> {
     write_rows(report.rule_set, (ANSWER, &[]), &report.answered, None, out)
 }
 
@@ -537,7 +537,7 @@ mod tests {
     use super::*;
     use crate::analysis::fixture;
 
-    fn csv(report: &Report<'_>, by: GroupBy, top: Option<usize>) -> String {
+    fn csv(report: &ReportModel<'_>, by: GroupBy, top: Option<usize>) -> String {
         let mut out = Vec::new();
         write(report, by, top, &mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::layout::{BOLD, Cell, Column, DIM, Grid, PLAIN, TextPage};
+use super::layout::{BOLD, Column, DIM, Grid, PLAIN, TextCell, TextPage};
 use super::{OutputFormat, RenderOptions};
 use crate::formats::builtin::FormatDefinition;
 use crate::formats::detect::{Detected, DetectedFormat};
@@ -38,10 +38,10 @@ pub(crate) fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, 
     let rows: Vec<&FormatDefinition> = formats.all().collect();
     let page = TextPage::new(options);
     Grid::new(&rows)
-        .column(Column::text("name"), |format| Cell::new(&format.name).styled(BOLD))
-        .column(Column::text("what it is").flexible(20), |format| Cell::new(&format.title))
+        .column(Column::text("name"), |format| TextCell::new(&format.name).styled(BOLD))
+        .column(Column::text("what it is").flexible(20), |format| TextCell::new(&format.title))
         .column(Column::text("documented at").flexible(16).rank(2), |format| {
-            Cell::new(format.source.as_deref().unwrap_or_default()).styled(DIM)
+            TextCell::new(format.source.as_deref().unwrap_or_default()).styled(DIM)
         })
         .write(page.width, page.painter, out)?;
     writeln!(out)?;
@@ -83,9 +83,9 @@ fn write_fields<W: Write>(found: &DetectedFormat, formats: &Formats, page: &Text
         return page.text("the line has more fields than its known format", 2, DIM, out);
     }
     Grid::new(&found.fields)
-        .column(Column::text("field"), |field| Cell::new(redacted(field.name.as_bytes())))
-        .column(Column::text("means"), |field| Cell::new(field.kind.as_deref().unwrap_or_default()).styled(DIM))
-        .column(Column::text("text").flexible(12), |field| Cell::new(redacted(&field.text)))
+        .column(Column::text("field"), |field| TextCell::new(redacted(field.name.as_bytes())))
+        .column(Column::text("means"), |field| TextCell::new(field.kind.as_deref().unwrap_or_default()).styled(DIM))
+        .column(Column::text("text").flexible(12), |field| TextCell::new(redacted(&field.text)))
         .write(page.width, page.painter, out)
 }
 

@@ -19,7 +19,7 @@ use self::plots::{HeatMap, Plot};
 use self::tables::TableView;
 use super::PAGE_ROWS;
 use super::table::{headline, minute};
-use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::novelty::NewItem;
 use crate::number::{counted, grouped, size};
 use crate::redact::sanitize::escape;
@@ -55,7 +55,7 @@ impl PageOptions<'_> {
 /// A page, as the template shows it.
 #[derive(Debug, Template)]
 #[template(path = "page.html", config = "src/render/html/askama.toml")]
-struct Page {
+struct HtmlPage {
     style: &'static str,
     script: &'static str,
     style_hash: &'static str,
@@ -101,7 +101,7 @@ struct Section {
     folded: bool,
 }
 
-impl Page {
+impl HtmlPage {
     fn new(title: String, headline: String) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         Self {
@@ -134,16 +134,16 @@ impl Page {
 /// # Errors
 ///
 /// Those of `out`.
-pub(crate) fn write<W: Write>(report: &Report<'_>, options: &PageOptions<'_>, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(report: &ReportModel<'_>, options: &PageOptions<'_>, out: &mut W) -> io::Result<()> {
     page(report, options).write(out)
 }
 
-fn page(report: &Report<'_>, options: &PageOptions<'_>) -> Page {
+fn page(report: &ReportModel<'_>, options: &PageOptions<'_>) -> HtmlPage {
     let (sentence, is_alarm) = headline(report);
     let subject = subject(report, options);
     let totals = &report.totals;
     let answered = Fact { is_alarm: totals.answered > 0, ..Fact::new("answered", totals.answered) };
-    Page {
+    HtmlPage {
         digest: serde_json::to_string(&RunDigest::new(report, options)).ok(),
         kicker: subject.clone(),
         is_alarm,
@@ -157,12 +157,12 @@ fn page(report: &Report<'_>, options: &PageOptions<'_>) -> Page {
         ],
         about: about(report, options),
         sections: sections::all(report, options),
-        ..Page::new(format!("{sentence} {subject}"), sentence)
+        ..HtmlPage::new(format!("{sentence} {subject}"), sentence)
     }
 }
 
 /// What the page is about, for the line above the headline.
-fn subject(report: &Report<'_>, options: &PageOptions<'_>) -> String {
+fn subject(report: &ReportModel<'_>, options: &PageOptions<'_>) -> String {
     let label = options
         .label
         .or(report.period.as_deref())
@@ -173,7 +173,7 @@ fn subject(report: &Report<'_>, options: &PageOptions<'_>) -> String {
 }
 
 /// When, from what and by which version.
-fn about(report: &Report<'_>, options: &PageOptions<'_>) -> Vec<String> {
+fn about(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Vec<String> {
     let sum = &report.totals.sum;
     let mut about = Vec::new();
     match (sum.first_time, sum.last_time) {
@@ -249,7 +249,7 @@ mod tests {
     /// The first hour of the fixture's log.
     const START: i64 = 1_793_577_600;
 
-    fn html(report: &Report<'_>, options: &PageOptions<'_>) -> String {
+    fn html(report: &ReportModel<'_>, options: &PageOptions<'_>) -> String {
         let mut out = Vec::new();
         write(report, options, &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -275,7 +275,7 @@ mod tests {
     }
 
     /// The fixture with everything that a page can show.
-    fn full(rules: &RuleSet) -> Report<'_> {
+    fn full(rules: &RuleSet) -> ReportModel<'_> {
         let mut report = fixture::report(rules);
         report.log_host = Some("web1".into());
         report.timeline = timeline();
@@ -297,7 +297,7 @@ mod tests {
         report
     }
 
-    fn news<'a>(report: &Report<'a>) -> Vec<NewItem<'a>> {
+    fn news<'a>(report: &ReportModel<'a>) -> Vec<NewItem<'a>> {
         let item = |kind, key: &str, row: &Row<'a>| NewItem {
             kind,
             key: key.to_owned(),
@@ -424,7 +424,7 @@ mod tests {
     }
 
     /// Puts a text into every field of a report that a log, a file or a database fills.
-    fn hostile<'r>(rules: &'r RuleSet, text: &str) -> Report<'r> {
+    fn hostile<'r>(rules: &'r RuleSet, text: &str) -> ReportModel<'r> {
         let bytes = leaked(text);
         let shared: Arc<str> = text.into();
         let mut report = full(rules);
@@ -435,7 +435,7 @@ mod tests {
         let sample = |sample: &mut crate::analysis::model::SampleRequest<'_>| {
             (sample.source, sample.target, sample.host, sample.user_agent) = (bytes, bytes, Some(bytes), Some(bytes));
         };
-        let Report { answered, uncertain, clients, paths, rules, .. } = &mut report;
+        let ReportModel { answered, uncertain, clients, paths, rules, .. } = &mut report;
         for row in [answered, uncertain, clients, paths, rules].into_iter().flatten() {
             sample(&mut row.sample);
             row.key = match row.key {

@@ -23,7 +23,8 @@ use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{
-    AllowedCount, AppSeen, Campaign, FloodRow, InputSummary, NetworkRow, Report, Row, RowKey, SampleRequest, SkipReason, Soft404, Totals,
+    AllowedCount, AppSeen, Campaign, FloodRow, InputSummary, NetworkRow, ReportModel, Row, RowKey, SampleRequest, SkipReason, Soft404,
+    Totals,
 };
 use crate::analysis::snapshot::PackedSnapshot;
 use crate::analysis::timeline::{Timeline, TimelineBucket};
@@ -44,11 +45,11 @@ const SCHEMA_VERSION: u32 = 6;
 pub(super) const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the document, the first `top` rows of each list.
-pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, out: W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(report: &ReportModel<'_>, top: Option<usize>, out: W) -> io::Result<()> {
     thread::scope(|scope| write_with(report, top, SnapshotTask::start(scope, report, top.is_none()), out))
 }
 
-fn write_with<W: Write>(report: &Report<'_>, top: Option<usize>, evidence: SnapshotTask, mut out: W) -> io::Result<()> {
+fn write_with<W: Write>(report: &ReportModel<'_>, top: Option<usize>, evidence: SnapshotTask, mut out: W) -> io::Result<()> {
     let list = |rows| RowList { rules: report.rule_set, list: first(rows, top), blocks: None };
     let document = ReportDocument {
         schema_version: SCHEMA_VERSION,
@@ -84,7 +85,7 @@ fn write_with<W: Write>(report: &Report<'_>, top: Option<usize>, evidence: Snaps
 struct SnapshotTask(Receiver<io::Result<PackedSnapshot>>);
 
 impl SnapshotTask {
-    fn start<'s>(scope: &'s thread::Scope<'s, '_>, report: &'s Report<'_>, is_whole: bool) -> Self {
+    fn start<'s>(scope: &'s thread::Scope<'s, '_>, report: &'s ReportModel<'_>, is_whole: bool) -> Self {
         let (sender, task) = mpsc::sync_channel(1);
         // A send fails only if the document could not be written.
         let work = move || drop(sender.send(PackedSnapshot::new(report, is_whole)));
@@ -949,7 +950,7 @@ mod tests {
     use crate::analysis::fixture;
     use crate::render::json::*;
 
-    fn json(report: &Report<'_>, top: Option<usize>) -> String {
+    fn json(report: &ReportModel<'_>, top: Option<usize>) -> String {
         let mut out = Vec::new();
         write(report, top, &mut out).unwrap();
         String::from_utf8(out).unwrap()

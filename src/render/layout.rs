@@ -24,12 +24,12 @@ const INDENT: &str = "  ";
 
 /// One cell. Its text is always escaped.
 #[derive(Debug)]
-pub(crate) struct Cell {
+pub(crate) struct TextCell {
     text: String,
     style: Style,
 }
 
-impl Cell {
+impl TextCell {
     pub(crate) fn new(content: impl AsRef<str>) -> Self {
         Self { text: escape(content.as_ref().as_bytes()).into_owned(), style: PLAIN }
     }
@@ -52,7 +52,7 @@ pub(crate) struct Column {
     max_width: usize,
     /// A cut text keeps its end, as for file names.
     keep_end: bool,
-    cells: Vec<Cell>,
+    cells: Vec<TextCell>,
 }
 
 impl Column {
@@ -108,7 +108,7 @@ impl<'r, T> Grid<'r, T> {
     }
 
     /// Adds a column, unless all its cells are empty.
-    pub(crate) fn column(mut self, mut column: Column, cell: impl Fn(&'r T) -> Cell) -> Self {
+    pub(crate) fn column(mut self, mut column: Column, cell: impl Fn(&'r T) -> TextCell) -> Self {
         column.cells = self.rows.iter().map(cell).collect();
         if !column.is_empty() {
             self.columns.push(column);
@@ -122,7 +122,7 @@ impl<'r, T> Grid<'r, T> {
             return Ok(());
         }
         let fitted = self.fit(page);
-        let heads: Vec<_> = self.columns.iter().map(|column| Cell::new(column.head).styled(DIM)).collect();
+        let heads: Vec<_> = self.columns.iter().map(|column| TextCell::new(column.head).styled(DIM)).collect();
         write_line(&fitted, painter, out, |column| &heads[column])?;
         for row in 0..self.rows.len() {
             write_line(&fitted, painter, out, |column| &self.columns[column].cells[row])?;
@@ -175,7 +175,12 @@ fn total_width(columns: &[FittedColumn]) -> usize {
     columns.iter().map(|column| INDENT.len() + column.width).sum()
 }
 
-fn write_line<'c, W: Write>(columns: &[FittedColumn], painter: Painter, out: &mut W, cell: impl Fn(usize) -> &'c Cell) -> io::Result<()> {
+fn write_line<'c, W: Write>(
+    columns: &[FittedColumn],
+    painter: Painter,
+    out: &mut W,
+    cell: impl Fn(usize) -> &'c TextCell,
+) -> io::Result<()> {
     let mut blanks = 0;
     for column in columns {
         let cell = cell(column.column);
@@ -307,9 +312,9 @@ mod tests {
     fn lines(rows: &[(&str, u64, &str)], page: usize) -> String {
         let mut out = Vec::new();
         Grid::new(rows)
-            .column(Column::text("name").flexible(6), |row| Cell::new(row.0))
-            .column(Column::number("hits").rank(1), |row| Cell::new(row.1.to_string()))
-            .column(Column::text("note").rank(2), |row| Cell::new(row.2))
+            .column(Column::text("name").flexible(6), |row| TextCell::new(row.0))
+            .column(Column::number("hits").rank(1), |row| TextCell::new(row.1.to_string()))
+            .column(Column::text("note").rank(2), |row| TextCell::new(row.2))
             .write(page, NO_COLOR, &mut out)
             .unwrap();
         String::from_utf8(out).unwrap()

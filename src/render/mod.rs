@@ -31,7 +31,7 @@ pub(crate) use self::ndjson::HitTexts;
 use crate::analysis::build::RowSelection;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::learn::Proposals;
-use crate::analysis::model::{Report, ReportedHit};
+use crate::analysis::model::{ReportModel, ReportedHit};
 use crate::analysis::snapshot::write_partial;
 use crate::rules::RuleSet;
 
@@ -209,7 +209,7 @@ impl RenderOptions {
 /// # Errors
 ///
 /// Those of `out`.
-pub fn render<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub fn render<W: Write>(report: &ReportModel<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     match options.format {
         OutputFormat::Table => table::write(report, options, out),
         OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),

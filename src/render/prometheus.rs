@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use crate::analysis::class_hits::MetricCounters;
-use crate::analysis::model::Report;
+use crate::analysis::model::ReportModel;
 use crate::log_entry::Outcome;
 use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
@@ -62,10 +62,10 @@ pub(crate) struct RunMetrics<'a> {
 /// # Errors
 ///
 /// Those of `out`.
-pub(crate) fn write_report<W: Write>(report: &Report<'_>, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_report<W: Write>(report: &ReportModel<'_>, out: &mut W) -> io::Result<()> {
     let sum = &report.totals.sum;
     let files = report.inputs.iter().filter(|input| input.skipped_whole.is_none()).count();
-    let mut page = Page { out, labels: String::new() };
+    let mut page = MetricsPage { out, labels: String::new() };
     page.head(SCAN_HITS)?;
     for hits in &report.classes {
         for (outcome, count) in Outcome::ALL.into_iter().zip(hits.outcomes).filter(|(_, count)| *count > 0) {
@@ -91,7 +91,7 @@ pub(crate) fn write_report<W: Write>(report: &Report<'_>, out: &mut W) -> io::Re
 /// Those of `out`.
 pub(crate) fn write_run<W: Write>(run: &RunMetrics<'_>, out: &mut W) -> io::Result<()> {
     let RunMetrics { counters, now, .. } = *run;
-    let mut page = Page { out, labels: run_labels(run) };
+    let mut page = MetricsPage { out, labels: run_labels(run) };
     page.head(HITS)?;
     for (class, counter) in &counters.classes {
         for (outcome, count) in &counter.outcomes {
@@ -124,12 +124,12 @@ fn classes(rules: &RuleSet) -> BTreeSet<&str> {
 }
 
 /// An output with the labels of each series.
-struct Page<'o, W> {
+struct MetricsPage<'o, W> {
     out: &'o mut W,
     labels: String,
 }
 
-impl<W: Write> Page<'_, W> {
+impl<W: Write> MetricsPage<'_, W> {
     fn head(&mut self, (name, kind, help): Metric) -> io::Result<()> {
         writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}")
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::ser::Serializer as JsonSerializer;
 
 use super::json::{GENERATED_BY, InputObject, RowLineFormatter, input};
-use super::layout::{BOLD, Cell, Column, DIM, Grid, write_wrapped};
+use super::layout::{BOLD, Column, DIM, Grid, TextCell, write_wrapped};
 use super::table::{TablePage, minute};
 use crate::analysis::labels::first;
 use crate::analysis::learn::{Proposal, Proposals};
@@ -54,17 +54,17 @@ fn headline(proposals: &Proposals<'_>) -> String {
 
 fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
     Grid::new(rows)
-        .column(Column::number("rank").rank(3), |row| Cell::new(grouped(row.rank)))
-        .column(Column::text("path").flexible(24), |row| Cell::new(row.proposal.path).styled(BOLD))
-        .column(Column::number("probers"), |row| Cell::new(grouped(row.proposal.probers)))
-        .column(Column::number("others").rank(6), |row| Cell::new(grouped(row.proposal.others)))
-        .column(Column::number("requests").rank(2), |row| Cell::new(grouped(row.proposal.requests)))
-        .column(Column::text("status").rank(1), |row| Cell::new(row.proposal.status_words().join(" ")))
-        .column(Column::text("class").rank(4), |row| Cell::new(row.proposal.class))
-        .column(Column::text("last seen").rank(7), |row| Cell::new(row.proposal.last_time.map(minute).unwrap_or_default()))
+        .column(Column::number("rank").rank(3), |row| TextCell::new(grouped(row.rank)))
+        .column(Column::text("path").flexible(24), |row| TextCell::new(row.proposal.path).styled(BOLD))
+        .column(Column::number("probers"), |row| TextCell::new(grouped(row.proposal.probers)))
+        .column(Column::number("others").rank(6), |row| TextCell::new(grouped(row.proposal.others)))
+        .column(Column::number("requests").rank(2), |row| TextCell::new(grouped(row.proposal.requests)))
+        .column(Column::text("status").rank(1), |row| TextCell::new(row.proposal.status_words().join(" ")))
+        .column(Column::text("class").rank(4), |row| TextCell::new(row.proposal.class))
+        .column(Column::text("last seen").rank(7), |row| TextCell::new(row.proposal.last_time.map(minute).unwrap_or_default()))
         .column(Column::text("as in").rank(5).flexible(16).keep_end(), |row| {
             let example = &row.proposal.example;
-            Cell::new(format!("{}:{}", escape(example.source), example.line))
+            TextCell::new(format!("{}:{}", escape(example.source), example.line))
         })
 }
 

@@ -9,12 +9,12 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::layout::{self, ALARM, BOLD, Cell, Column, DIM, Grid, PLAIN, Painter, WARNING, write_wrapped};
+use super::layout::{self, ALARM, BOLD, Column, DIM, Grid, PLAIN, Painter, TextCell, WARNING, write_wrapped};
 use super::{GroupBy, RenderOptions, TABLE_ROWS, grades};
 use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
 use crate::analysis::floods;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, NetworkRow, Report, Row, RowKey};
+use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, NetworkRow, ReportModel, Row, RowKey};
 use crate::analysis::notes::{self, accuracy_note};
 use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
 use crate::finding::{RuleId, Severity};
@@ -36,7 +36,7 @@ pub(super) struct TablePage {
 }
 
 /// Writes the report.
-pub(crate) fn write<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(report: &ReportModel<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     let page = TablePage::new(options);
     write_opening(report, page, out)?;
     match options.by {
@@ -71,7 +71,7 @@ const CLIENTS: usize = 5;
 const MIN_ROWS: usize = 2;
 
 /// Writes the short table, on one screen: answers, a sentence for each site that answers anything, a few clients, line counts.
-fn write_short<W: Write>(report: &Report<'_>, page: TablePage, has_top: bool, out: &mut W) -> io::Result<()> {
+fn write_short<W: Write>(report: &ReportModel<'_>, page: TablePage, has_top: bool, out: &mut W) -> io::Result<()> {
     let rendered = |write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
         write(&mut text)?;
@@ -109,7 +109,7 @@ const NETWORKS: usize = 3;
 const FLOODS: usize = 3;
 
 /// The headline, the time range of the logs, and the timeline.
-fn write_opening<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_opening<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let (sentence, is_alarm) = headline(report);
     write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
     if let (Some(first), Some(last)) = (report.totals.sum.first_time, report.totals.sum.last_time) {
@@ -121,7 +121,7 @@ fn write_opening<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) ->
 }
 
 /// The timeline, in the time zone of the first line.
-fn timeline(report: &Report<'_>, page: TablePage) -> Option<TimelineText> {
+fn timeline(report: &ReportModel<'_>, page: TablePage) -> Option<TimelineText> {
     let offset = report.totals.sum.first_time.map_or(0, |first| first.offset);
     TimelineText::new(&report.timeline, offset, page.width.saturating_sub(2))
 }
@@ -161,7 +161,7 @@ pub(crate) fn minute(time: LogTime) -> String {
 }
 
 /// The sentence, and whether something was answered.
-pub(crate) fn headline(report: &Report<'_>) -> (String, bool) {
+pub(crate) fn headline(report: &ReportModel<'_>) -> (String, bool) {
     let (totals, hits) = (&report.totals, report.totals.sum.hits);
     let clients = || counted(totals.clients, "client", "clients");
     let has_no_status = hits > 0 && totals.outcomes[Outcome::Unknown as usize] == hits;
@@ -198,7 +198,7 @@ pub(crate) fn headline(report: &Report<'_>) -> (String, bool) {
     (format!("{result}{incomplete}."), totals.answered > 0)
 }
 
-fn counted_lines(report: &Report<'_>) -> String {
+fn counted_lines(report: &ReportModel<'_>) -> String {
     counted(report.totals.sum.lines, "line", "lines")
 }
 
@@ -207,7 +207,7 @@ fn are(answers: u64) -> String {
 }
 
 /// The severity of the worst answer, after `words`.
-fn worst_answer(report: &Report<'_>, words: &str) -> String {
+fn worst_answer(report: &ReportModel<'_>, words: &str) -> String {
     let worst = report.answered.iter().map(|row| row.severity).max();
     worst.map_or_else(String::new, |severity| format!("{words} {severity}"))
 }
@@ -227,21 +227,21 @@ const NETWORK: usize = 24;
 /// Columns of most rule IDs.
 const RULE: usize = 28;
 
-fn write_answered<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> Cell| row.answer.as_ref().map_or_else(|| Cell::new(""), cell);
+fn write_answered<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TextCell| row.answer.as_ref().map_or_else(|| TextCell::new(""), cell);
     let several = report.answered.windows(2).any(|pair| site(&pair[0]) != site(&pair[1]));
     let grid = Grid::new(first(&report.answered, Some(page.top)))
         .column(Column::text("severity"), severity)
         .column(Column::text("site").rank(1).flexible(12).max_width(SITE).keep_end(), |row| site_cell(row, several))
         .column(Column::text("path").flexible(16), |row| path(row).styled(BOLD))
-        .column(Column::text("status"), |row| detail(row, &|a| Cell::new(a.joined_statuses(" "))))
-        .column(Column::number("bytes"), |row| detail(row, &|a| Cell::new(a.bytes.map_or_else(|| "-".to_owned(), grouped))))
-        .column(Column::text("method").rank(6), |row| detail(row, &|a| Cell::new(a.method.as_str())))
+        .column(Column::text("status"), |row| detail(row, &|a| TextCell::new(a.joined_statuses(" "))))
+        .column(Column::number("bytes"), |row| detail(row, &|a| TextCell::new(a.bytes.map_or_else(|| "-".to_owned(), grouped))))
+        .column(Column::text("method").rank(6), |row| detail(row, &|a| TextCell::new(a.method.as_str())))
         .column(Column::text("rule").rank(2).max_width(RULE), |row| rules(report.rule_set, &row.rules))
         .column(Column::number("hits").rank(1), |row| count(row.hits))
         .column(Column::text("client").rank(3).max_width(ADDRESS), |row| detail(row, &|a| clients(a, row.clients)))
         .column(Column::text("last seen").rank(4), |row| time(row.last_time))
-        .column(Column::text("why").rank(5).flexible(24), |row| detail(row, &|a| Cell::new(grades::why(a)).styled(DIM)));
+        .column(Column::text("why").rank(5).flexible(24), |row| detail(row, &|a| TextCell::new(grades::why(a)).styled(DIM)));
     section("WHAT ANSWERED", &grid, report.answered.len(), "-f csv --by answer", page, out)?;
     // A command is to be copied, so it is not cut; one that is wider than the page is left out.
     match report.answered.first().and_then(grades::command).filter(|command| command.len() + 2 <= page.width) {
@@ -258,45 +258,45 @@ fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
 }
 
 /// The site, if there are several.
-fn site_cell(row: &Row<'_>, several: bool) -> Cell {
-    Cell::new(site(row).filter(|_| several).map_or_else(Cow::default, redacted))
+fn site_cell(row: &Row<'_>, several: bool) -> TextCell {
+    TextCell::new(site(row).filter(|_| several).map_or_else(Cow::default, redacted))
 }
 
 /// The address of a single client, or the number of clients.
-fn clients(answer: &AnswerDetail<'_>, clients: u64) -> Cell {
-    Cell::new(answer.client.map_or_else(|| Cow::Owned(counted(clients, "client", "clients")), labels::client))
+fn clients(answer: &AnswerDetail<'_>, clients: u64) -> TextCell {
+    TextCell::new(answer.client.map_or_else(|| Cow::Owned(counted(clients, "client", "clients")), labels::client))
 }
 
-fn write_clients<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_clients<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let grid = Grid::new(first(&report.clients, Some(page.top)))
         .column(Column::text("severity"), severity)
         .column(Column::text("client").max_width(ADDRESS), client)
-        .column(Column::text("country").rank(3), |row| Cell::new(labels::country(row.geo.as_deref())))
-        .column(Column::text("network").rank(4).flexible(16).max_width(NETWORK), |row| Cell::new(labels::network(row.geo.as_deref())))
+        .column(Column::text("country").rank(3), |row| TextCell::new(labels::country(row.geo.as_deref())))
+        .column(Column::text("network").rank(4).flexible(16).max_width(NETWORK), |row| TextCell::new(labels::network(row.geo.as_deref())))
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("paths").rank(4), |row| count(row.paths))
         .column(Column::number("answered").rank(1), |row| answers(row))
         .column(Column::number("other").rank(2), |row| count(row.other_requests))
         .column(Column::text("last seen").rank(5), |row| time(row.last_time))
         .column(Column::text("looks for").rank(3).flexible(12).max_width(LOOKS_FOR), |row| {
-            Cell::new(labels::classes(report.rule_set, &row.rules).join(", "))
+            TextCell::new(labels::classes(report.rule_set, &row.rules).join(", "))
         })
         .column(Column::text("user agent").rank(6).flexible(20), |row| user_agent(row));
     section("CLIENTS", &grid, report.totals.clients as usize, "-f csv --by client", page, out)
 }
 
 /// Writes the networks, if any is known.
-fn write_networks<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_networks<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     if report.networks.iter().all(|row| row.asn.is_none()) {
         return Ok(());
     }
     let grid = Grid::new(first(&report.networks, Some(page.top)))
-        .column(Column::text("AS").rank(1), |row| Cell::new(row.asn.map_or_else(|| "-".to_owned(), |asn| asn.to_string())))
-        .column(Column::text("network").flexible(16).max_width(2 * NETWORK), |row| Cell::new(network_name(row)))
+        .column(Column::text("AS").rank(1), |row| TextCell::new(row.asn.map_or_else(|| "-".to_owned(), |asn| asn.to_string())))
+        .column(Column::text("network").flexible(16).max_width(2 * NETWORK), |row| TextCell::new(network_name(row)))
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("clients"), |row| count(row.clients))
         .column(Column::number("answered").rank(2), |row| count(row.answered))
-        .column(Column::text("countries").rank(3).flexible(9).max_width(NETWORK), |row| Cell::new(row.countries.join(" ")));
+        .column(Column::text("countries").rank(3).flexible(9).max_width(NETWORK), |row| TextCell::new(row.countries.join(" ")));
     section("NETWORKS", &grid, report.networks.len(), "-f json", page, out)
 }
 
@@ -305,7 +305,7 @@ fn network_name(row: &NetworkRow) -> Cow<'_, str> {
     labels::geo_name(row.as_name.as_ref()).unwrap_or(Cow::Borrowed(unnamed))
 }
 
-fn write_paths<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_paths<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let grid = Grid::new(first(&report.paths, Some(page.top)))
         .column(Column::text("severity"), severity)
         .column(Column::text("path").flexible(32), path)
@@ -318,22 +318,22 @@ fn write_paths<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> i
     section("PATHS", &grid, report.totals.paths as usize, "-f csv --by path", page, out)
 }
 
-fn write_rules<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_rules<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
     let grid = Grid::new(first(&report.rules, Some(page.top)))
         .column(Column::text("severity"), severity)
-        .column(Column::text("rule").flexible(20), |row| Cell::new(of(row).map_or("", |rule| &rule.id)))
+        .column(Column::text("rule").flexible(20), |row| TextCell::new(of(row).map_or("", |rule| &rule.id)))
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("clients").rank(1), |row| count(row.clients))
         .column(Column::number("paths").rank(4), |row| count(row.paths))
         .column(Column::number("answered").rank(2), |row| answers(row))
         .column(Column::text("last seen").rank(5), |row| time(row.last_time))
-        .column(Column::text("what it finds").rank(3).flexible(20), |row| Cell::new(of(row).map_or("", |rule| &rule.title)))
+        .column(Column::text("what it finds").rank(3).flexible(20), |row| TextCell::new(of(row).map_or("", |rule| &rule.title)))
         .column(Column::text("cve").rank(6), |row| cve(report.rule_set, row));
     section("RULES", &grid, report.totals.rules as usize, "-f csv --by rule", page, out)
 }
 
-fn write_pairs<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_pairs<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let grid = Grid::new(first(&report.pairs, Some(page.top)))
         .column(Column::text("severity"), severity)
         .column(Column::text("client").rank(1).max_width(ADDRESS), |row| client(row))
@@ -346,7 +346,7 @@ fn write_pairs<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> i
     section("CLIENTS AND PATHS", &grid, report.pairs.len(), "-f csv --by pair", page, out)
 }
 
-fn write_campaigns<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_campaigns<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let paths = |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| redacted(path)).collect::<Vec<_>>().join(" ");
     let grid = Grid::new(first(&report.campaigns, Some(page.top)))
         .column(Column::text("severity"), |c| severity_word(c.severity, c.answered > 0))
@@ -355,12 +355,12 @@ fn write_campaigns<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) 
         .column(Column::number("paths"), |c| count(c.paths))
         .column(Column::number("hits").rank(2), |c| count(c.hits))
         .column(Column::text("last seen").rank(3), |c| time(c.last_time))
-        .column(Column::text("such as").flexible(20), |c| Cell::new(paths(c)));
+        .column(Column::text("such as").flexible(20), |c| TextCell::new(paths(c)));
     section("CAMPAIGNS", &grid, report.campaigns.len(), "-f json", page, out)
 }
 
 /// Writes a sentence for each site that answers anything, whose answers are not in the first section, and the uncertain answers.
-fn write_grades<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_grades<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     for site in first(&report.soft_404, Some(page.top)) {
         page.note(&grades::sentence(site), out)?;
     }
@@ -372,7 +372,7 @@ fn write_grades<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> 
 }
 
 /// Writes a line for each flood.
-fn write_floods<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_floods<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let shown = first(&report.floods, Some(page.top));
     if !shown.is_empty() {
         writeln!(out)?;
@@ -384,7 +384,7 @@ fn write_floods<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> 
 }
 
 /// Writes a note for each detected app, and for each allow entry that matched.
-fn write_suppressed<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_suppressed<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     for seen in first(&report.apps, Some(page.top)) {
         page.note(&app_note(seen), out)?;
     }
@@ -414,7 +414,7 @@ fn allowed_note(entry: &AllowedCount<'_>) -> String {
 }
 
 /// The number of uncertain answers, and the first three.
-fn uncertain(report: &Report<'_>) -> Option<String> {
+fn uncertain(report: &ReportModel<'_>) -> Option<String> {
     /// Answers that are named.
     const SHOWN: usize = 3;
     let rows = &report.uncertain;
@@ -435,67 +435,67 @@ fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, all: &str,
 }
 
 /// The severity, in colour only if something answered.
-fn severity(row: &Row<'_>) -> Cell {
+fn severity(row: &Row<'_>) -> TextCell {
     severity_word(row.severity, row.answered > 0)
 }
 
-fn severity_word(severity: Severity, is_answered: bool) -> Cell {
-    Cell::new(severity.as_str()).styled(if is_answered { layout::severity_style(severity) } else { PLAIN })
+fn severity_word(severity: Severity, is_answered: bool) -> TextCell {
+    TextCell::new(severity.as_str()).styled(if is_answered { layout::severity_style(severity) } else { PLAIN })
 }
 
-fn client(row: &Row<'_>) -> Cell {
-    Cell::new(row.key.client().map_or_else(Cow::default, labels::client))
+fn client(row: &Row<'_>) -> TextCell {
+    TextCell::new(row.key.client().map_or_else(Cow::default, labels::client))
 }
 
 /// The path, or the target of a request without one.
-fn path(row: &Row<'_>) -> Cell {
+fn path(row: &Row<'_>) -> TextCell {
     match row.shown_path() {
-        Some(path) if !path.is_empty() => Cell::new(path),
-        _ => Cell::new(redacted(row.sample.target)),
+        Some(path) if !path.is_empty() => TextCell::new(path),
+        _ => TextCell::new(redacted(row.sample.target)),
     }
 }
 
 /// The target as requested, if it is not the path.
-fn target(row: &Row<'_>) -> Cell {
+fn target(row: &Row<'_>) -> TextCell {
     let target = redacted(row.sample.target);
     let is_path = row.shown_path().is_some_and(|path| path.is_empty() || path == target);
-    if is_path { Cell::new("") } else { Cell::new(target).styled(DIM) }
+    if is_path { TextCell::new("") } else { TextCell::new(target).styled(DIM) }
 }
 
-fn user_agent(row: &Row<'_>) -> Cell {
-    Cell::new(row.sample.user_agent.map_or_else(Cow::default, redacted)).styled(DIM)
+fn user_agent(row: &Row<'_>) -> TextCell {
+    TextCell::new(row.sample.user_agent.map_or_else(Cow::default, redacted)).styled(DIM)
 }
 
-fn outcome(row: &Row<'_>) -> Cell {
-    let cell = Cell::new(row.key.outcome().map_or("", |outcome| outcome.as_str()));
+fn outcome(row: &Row<'_>) -> TextCell {
+    let cell = TextCell::new(row.key.outcome().map_or("", |outcome| outcome.as_str()));
     if row.answered > 0 { cell.styled(BOLD) } else { cell }
 }
 
-fn rules(set: &RuleSet, rules: &[RuleId]) -> Cell {
-    Cell::new(labels::worst_rule(set, rules))
+fn rules(set: &RuleSet, rules: &[RuleId]) -> TextCell {
+    TextCell::new(labels::worst_rule(set, rules))
 }
 
 /// The first CVE ID and the number of others: a cut ID would be useless.
-fn cve(set: &RuleSet, row: &Row<'_>) -> Cell {
+fn cve(set: &RuleSet, row: &Row<'_>) -> TextCell {
     match labels::cves(set, &row.rules).as_slice() {
-        [] => Cell::new(""),
-        [one] => Cell::new(one),
-        [one, more @ ..] => Cell::new(format!("{one} +{}", more.len())),
+        [] => TextCell::new(""),
+        [one] => TextCell::new(one),
+        [one, more @ ..] => TextCell::new(format!("{one} +{}", more.len())),
     }
 }
 
-fn count(n: u64) -> Cell {
-    let cell = Cell::new(grouped(n));
+fn count(n: u64) -> TextCell {
+    let cell = TextCell::new(grouped(n));
     if n == 0 { cell.styled(DIM) } else { cell }
 }
 
-fn answers(row: &Row<'_>) -> Cell {
+fn answers(row: &Row<'_>) -> TextCell {
     let cell = count(row.answered);
     if row.answered > 0 { cell.styled(BOLD) } else { cell }
 }
 
-fn time(time: Option<LogTime>) -> Cell {
-    Cell::new(time.map(minute).unwrap_or_default()).styled(DIM)
+fn time(time: Option<LogTime>) -> TextCell {
+    TextCell::new(time.map(minute).unwrap_or_default()).styled(DIM)
 }
 
 /// A row of the table: an input, or the sum of all.
@@ -506,7 +506,7 @@ struct AccountingLine<'r> {
 }
 
 /// Writes the section, the problems and the summary line.
-fn write_accounting<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_accounting<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let lines = accounting_lines(report, page.top);
     page.heading("WHERE EACH LINE WENT", out)?;
     if !lines.is_empty() {
@@ -520,7 +520,7 @@ fn write_accounting<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W)
 }
 
 /// Writes the problems, the summary line, and how to see more.
-fn write_short_accounting<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_short_accounting<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     write_notes(report, page, out)?;
     let sum = &report.totals.sum;
     let rest = [(sum.unparsed, "unparsed"), (sum.oversized, "oversized"), (sum.skipped, "skipped"), (sum.pending, "pending")];
@@ -540,7 +540,7 @@ fn write_short_accounting<W: Write>(report: &Report<'_>, page: TablePage, out: &
 }
 
 /// The inputs, or only those with a problem if there are more than `top`; and the sum of all.
-fn accounting_lines<'r>(report: &'r Report<'_>, top: usize) -> Vec<AccountingLine<'r>> {
+fn accounting_lines<'r>(report: &'r ReportModel<'_>, top: usize) -> Vec<AccountingLine<'r>> {
     let many = report.inputs.len() > top;
     let shown = report.inputs.iter().filter(|input| !many || input.problem.is_some()).take(top);
     let mut lines: Vec<_> = shown.map(|input| AccountingLine { name: escape(&input.path), input, is_sum: false }).collect();
@@ -558,7 +558,7 @@ fn accounting_grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLi
         (Column::number(name).rank(rank), move |line: &'g AccountingLine<'g>| line_count(field(line.input), line.is_sum))
     };
     let mut grid =
-        Grid::new(lines).column(Column::text("input").flexible(12).keep_end(), |line| emphasis(Cell::new(&line.name), line.is_sum));
+        Grid::new(lines).column(Column::text("input").flexible(12).keep_end(), |line| emphasis(TextCell::new(&line.name), line.is_sum));
     for (column, cell) in [
         count("lines", |input| input.lines),
         count("parsed", |input| input.parsed),
@@ -570,24 +570,24 @@ fn accounting_grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLi
         grid = grid.column(column, cell);
     }
     grid.column(Column::number("hits").rank(5), |line| line_count(line.input.hits, line.is_sum))
-        .column(Column::text("format").rank(6), |line| Cell::new(format_name(line.input)).styled(DIM))
+        .column(Column::text("format").rank(6), |line| TextCell::new(format_name(line.input)).styled(DIM))
 }
 
 fn format_name(input: &InputSummary) -> &str {
     input.format.as_deref().unwrap_or(if input.skipped_whole.is_some() { "not read" } else { "" })
 }
 
-fn line_count(n: u64, is_sum: bool) -> Cell {
-    let cell = Cell::new(grouped(n));
+fn line_count(n: u64, is_sum: bool) -> TextCell {
+    let cell = TextCell::new(grouped(n));
     if n == 0 { cell.styled(DIM) } else { emphasis(cell, is_sum) }
 }
 
-fn emphasis(cell: Cell, is_sum: bool) -> Cell {
+fn emphasis(cell: TextCell, is_sum: bool) -> TextCell {
     if is_sum { cell.styled(BOLD) } else { cell }
 }
 
 /// Writes problems of inputs, skipped inputs, and which counts are bounds.
-fn write_notes<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_notes<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     write_problems(report, page, out)?;
     if report.totals.without_time > 0 {
         let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
@@ -602,7 +602,7 @@ fn write_notes<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> i
     Ok(())
 }
 
-fn write_problems<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_problems<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let problems: Vec<_> = report.inputs.iter().filter_map(|input| Some((escape(&input.path), input.problem.as_ref()?))).collect();
     for (i, (path, problem)) in problems.iter().take(page.top).enumerate() {
         if i == 0 {
@@ -663,11 +663,13 @@ fn diff_title(kind: DiffKind) -> &'static str {
 
 fn diff_grid(rows: &[DiffRow]) -> Grid<'_, DiffRow> {
     Grid::new(rows)
-        .column(Column::text("change"), |row| diff_emphasis(Cell::new(change_words(row)), row))
-        .column(Column::text("severity").rank(2), |row| Cell::new(row.severity.as_str()).styled(layout::severity_style(row.severity)))
-        .column(Column::text(rows.first().map_or("", |row| row.kind.as_str())).flexible(20), |row| diff_emphasis(Cell::new(&row.key), row))
-        .column(Column::number("before").rank(1), |row| Cell::new(grouped(row.before)))
-        .column(Column::number("after").rank(1), |row| Cell::new(grouped(row.after)))
+        .column(Column::text("change"), |row| diff_emphasis(TextCell::new(change_words(row)), row))
+        .column(Column::text("severity").rank(2), |row| TextCell::new(row.severity.as_str()).styled(layout::severity_style(row.severity)))
+        .column(Column::text(rows.first().map_or("", |row| row.kind.as_str())).flexible(20), |row| {
+            diff_emphasis(TextCell::new(&row.key), row)
+        })
+        .column(Column::number("before").rank(1), |row| TextCell::new(grouped(row.before)))
+        .column(Column::number("after").rank(1), |row| TextCell::new(grouped(row.after)))
 }
 
 /// The change in words, with the status if it is not answered any more.
@@ -679,7 +681,7 @@ fn change_words(row: &DiffRow) -> String {
     }
 }
 
-fn diff_emphasis(cell: Cell, row: &DiffRow) -> Cell {
+fn diff_emphasis(cell: TextCell, row: &DiffRow) -> TextCell {
     if row.change == Change::New { cell.styled(BOLD) } else { cell }
 }
 
@@ -710,12 +712,14 @@ fn status_headline(status: &ReadStatus) -> String {
 
 fn status_grid(logs: &[LogStatus]) -> Grid<'_, LogStatus> {
     Grid::new(logs)
-        .column(Column::text("log").flexible(12).keep_end(), |log| Cell::new(escape(&log.path)))
-        .column(Column::text("state"), |log| Cell::new(log.stage.as_str()).styled(if log.stage == LogStage::Live { PLAIN } else { DIM }))
-        .column(Column::number("lines read").rank(1), |log| Cell::new(grouped(log.lines)))
-        .column(Column::number("bytes read").rank(2), |log| Cell::new(grouped(log.read)))
-        .column(Column::number("not read"), |log| Cell::new(grouped(log.lag)).styled(if log.lag == 0 { DIM } else { BOLD }))
-        .column(Column::text("").rank(3), |log| Cell::new(if log.pending { "last line incomplete" } else { "" }))
+        .column(Column::text("log").flexible(12).keep_end(), |log| TextCell::new(escape(&log.path)))
+        .column(Column::text("state"), |log| {
+            TextCell::new(log.stage.as_str()).styled(if log.stage == LogStage::Live { PLAIN } else { DIM })
+        })
+        .column(Column::number("lines read").rank(1), |log| TextCell::new(grouped(log.lines)))
+        .column(Column::number("bytes read").rank(2), |log| TextCell::new(grouped(log.read)))
+        .column(Column::number("not read"), |log| TextCell::new(grouped(log.lag)).styled(if log.lag == 0 { DIM } else { BOLD }))
+        .column(Column::text("").rank(3), |log| TextCell::new(if log.pending { "last line incomplete" } else { "" }))
 }
 
 #[cfg(test)]
@@ -725,7 +729,7 @@ mod tests {
     use crate::analysis::fixture;
     use crate::render::layout::MIN_WIDTH;
 
-    fn table(report: &Report<'_>, options: RenderOptions) -> String {
+    fn table(report: &ReportModel<'_>, options: RenderOptions) -> String {
         let mut out = Vec::new();
         write(report, &options, &mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -16,7 +16,7 @@ use super::lines::RuleLines;
 use super::literal_table::{LiteralKind, LiteralTable, LiteralUse, TextArena};
 use super::literals::Literals;
 use super::load::{LocatedRule, locate, parse};
-use super::prefilter::{Prefilter, WindowEntry, WindowTable};
+use super::prefilter::{Prefilter, WindowLiteral, WindowTable};
 
 /// The rule files that were in `rules/` at build time.
 pub(super) const BUILTIN: &[BuiltinFile] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::condition::{Condition, TextCondition};
-use super::definition::{APP_FAMILY, Answer, CLASSES, Definition, PathAnchor};
+use super::definition::{APP_FAMILY, AnswerMeaning, CLASSES, Definition, PathAnchor};
 use super::error::{RuleError, nearest};
 use super::exceptions::Exceptions;
 use super::glob::{self, Globs};
@@ -223,7 +223,7 @@ fn check_window(d: &Definition) -> Result<(), String> {
                 .into(),
         );
     }
-    if d.answer == Some(Answer::Exposes) {
+    if d.answer == Some(AnswerMeaning::Exposes) {
         return Err(
             "window and answer: no request of this rule is a finding by itself, so its answer exposes nothing; remove `answer`".into()
         );

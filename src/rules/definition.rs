@@ -104,7 +104,7 @@ pub(super) struct Definition {
     /// How bad it would be if the server gave what was requested.
     pub(super) severity: Severity,
     /// What a 2xx means: `exposes` or `inconclusive`.
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<AnswerMeaning>,
     /// CVE IDs.
     #[serde(default)]
     pub(super) cve: Vec<String>,
@@ -226,7 +226,7 @@ impl From<AppDefinition> for Definition {
             title: app.title,
             class: APP_CLASS.to_owned(),
             severity: Severity::Info,
-            answer: Some(Answer::Inconclusive),
+            answer: Some(AnswerMeaning::Inconclusive),
             cve: Vec::new(),
             attack: Vec::new(),
             cwe: Vec::new(),
@@ -294,11 +294,11 @@ impl Definition {
     }
 
     /// What a 2xx means; derived if the rule does not set it.
-    pub(super) fn answer(&self) -> Answer {
+    pub(super) fn answer(&self) -> AnswerMeaning {
         let on_path = !(self.paths.is_empty() && self.suffixes.is_empty() && self.path_glob.0.is_empty());
         let no_text = self.words.is_empty() && self.regex.is_none();
         let exposes = self.window.is_none() && on_path && (no_text || self.fields() == [Field::Path]);
-        let default = if exposes { Answer::Exposes } else { Answer::Inconclusive };
+        let default = if exposes { AnswerMeaning::Exposes } else { AnswerMeaning::Inconclusive };
         self.answer.unwrap_or(default)
     }
 }
@@ -348,10 +348,10 @@ pub(super) enum PathAnchor {
     Root,
 }
 
-/// What a 2xx to a probe tells.
+/// What a 2xx response to a probe means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Answer {
+pub(crate) enum AnswerMeaning {
     /// The requested resource exists.
     Exposes,
     /// Nothing.

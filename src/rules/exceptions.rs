@@ -11,7 +11,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::condition::{RequestFacts, fields};
-use super::definition::{Answer, Definition, Field, PAYLOADS};
+use super::definition::{AnswerMeaning, Definition, Field, PAYLOADS};
 use super::literals::bit;
 use super::pattern::RulePattern;
 
@@ -41,7 +41,7 @@ impl Exceptions {
             referer: unless.referer.map(RulePattern::lazy),
             agents: WordSet::any_of(&unless.agents),
             removes_text: d.regex.is_some(),
-            ignores_status: d.answer == Some(Answer::Inconclusive) && !PAYLOADS.contains(&d.class.as_str()),
+            ignores_status: d.answer == Some(AnswerMeaning::Inconclusive) && !PAYLOADS.contains(&d.class.as_str()),
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) use self::condition::{Requirement, RequirementCheck, TextSpan, TextVi
 pub use allow::AllowList;
 pub(crate) use compile::MAX_RULES;
 pub(crate) use condition::{RequestFacts, RequestShape};
-pub(crate) use definition::{Answer, CLASSES, Case, Field, PAYLOADS, WithClient, schema};
+pub(crate) use definition::{AnswerMeaning, CLASSES, Case, Field, PAYLOADS, WithClient, schema};
 pub(crate) use error::RuleError;
 pub(crate) use error::nearest;
 pub(crate) use literals::{LiteralHits, LiteralMatch, Literals, Regions, bit};

@@ -55,7 +55,7 @@ impl Prefilter {
                 &last[..rest.len().min(POSITIONS) + MAX_WIDTH - 1]
             });
             let [fours, pairs] = self.candidates(piece);
-            let mut compare = |position: usize, entry: &WindowEntry| {
+            let mut compare = |position: usize, entry: &WindowLiteral| {
                 let literal = literals.get(entry.literal as usize);
                 let begin = (start + position).checked_sub(entry.before as usize);
                 if let Some(begin) = begin.filter(|&begin| begins_with(&text[begin..], literal)) {
@@ -94,12 +94,12 @@ pub(super) struct WindowTable<const WIDTH: usize> {
     pub(super) starts: Cow<'static, [u32]>,
     pub(super) windows: Cow<'static, [u32]>,
     /// The literal of each window.
-    pub(super) entries: Cow<'static, [WindowEntry]>,
+    pub(super) entries: Cow<'static, [WindowLiteral]>,
 }
 
 /// The literal of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct WindowEntry {
+pub(super) struct WindowLiteral {
     pub(super) literal: u32,
     /// Bytes of the literal before the window.
     pub(super) before: u32,
@@ -115,7 +115,7 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
         }
         let mut entries = Vec::with_capacity(literals.len());
         for (number, literal) in literals.iter().enumerate().filter(|(_, literal)| lengths.contains(&literal.len())) {
-            let entry = |(before, window): (usize, u32)| (window, WindowEntry { literal: number as u32, before: before as u32 });
+            let entry = |(before, window): (usize, u32)| (window, WindowLiteral { literal: number as u32, before: before as u32 });
             let windows = literal.windows(WIDTH).map(Self::window).enumerate();
             match windows.min_by_key(|&(_, window)| counts[Self::slot(window)]) {
                 Some(rarest) => entries.push(entry(rarest)),
@@ -126,7 +126,7 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
         Self::from_entries(entries)
     }
 
-    fn from_entries(mut entries: Vec<(u32, WindowEntry)>) -> Option<Self> {
+    fn from_entries(mut entries: Vec<(u32, WindowLiteral)>) -> Option<Self> {
         entries.sort_unstable_by_key(|&(window, _)| Self::slot(window));
         let (mut bits, mut starts) = (Box::new([0; SLOTS / GROUP_SLOTS]), vec![0_u32; SLOTS / GROUP_SLOTS + 1]);
         for &(window, _) in &entries {
@@ -165,7 +165,7 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
     }
 
     /// Calls `each` for the entries whose windows are at these positions of a piece.
-    fn for_each(&self, mut positions: u64, piece: &[u8], mut each: impl FnMut(usize, &WindowEntry)) {
+    fn for_each(&self, mut positions: u64, piece: &[u8], mut each: impl FnMut(usize, &WindowLiteral)) {
         while positions != 0 {
             let position = positions.trailing_zeros() as usize;
             positions &= positions - 1;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::compile::without_patterns;
 use super::condition::Condition;
-use super::definition::{APP_FAMILY, Answer, Case, WithClient};
+use super::definition::{APP_FAMILY, AnswerMeaning, Case, WithClient};
 use super::error::{RuleError, nearest};
 use super::literals::Literals;
 use super::window::Window;
@@ -23,7 +23,7 @@ pub struct Rule {
     /// How bad a hit would be.
     pub(crate) severity: Severity,
     /// What a 2xx means.
-    pub(crate) answer: Answer,
+    pub(crate) answer: AnswerMeaning,
     /// It matches only if the client made other requests as well.
     pub(crate) with_client: Option<WithClient>,
     /// A single request is no finding; many within a window are.
@@ -90,7 +90,7 @@ impl Rule {
     /// Whether a 2xx means that the requested resource exists.
     #[must_use]
     pub(crate) fn exposes(&self) -> bool {
-        self.answer == Answer::Exposes
+        self.answer == AnswerMeaning::Exposes
     }
 
     /// Whether a matching request is a finding by its line alone, whatever its client and its frequency.

@@ -19,7 +19,7 @@ pub(super) struct ClientPositionCache(Mutex<KnownPosition>);
 struct KnownPosition {
     /// The first lines of a log that cannot be read again.
     head: Option<Vec<u8>>,
-    place: Option<ClientPosition>,
+    position: Option<ClientPosition>,
 }
 
 impl ClientPositionCache {
@@ -36,7 +36,7 @@ impl ClientPositionCache {
 
     /// The position that is known so far.
     pub(super) fn current(&self) -> ClientPosition {
-        lock(&self.0).place.unwrap_or_default()
+        lock(&self.0).position.unwrap_or_default()
     }
 
     /// Detects the position after lines were scanned without a client; `None` if it cannot be detected. The first
@@ -47,17 +47,17 @@ impl ClientPositionCache {
             return None;
         }
         let mut known = lock(&self.0);
-        if let Some(place) = known.place {
+        if let Some(position) = known.position {
             // Another worker may have detected it in the meantime.
-            return Some(place).filter(|place| *place != ClientPosition::Unknown);
+            return Some(position).filter(|position| *position != ClientPosition::Unknown);
         }
         let head = known.head.take().or_else(|| Some(read_head_tail(path, HEAD_BYTES)?.first)).unwrap_or_default();
-        let place = client_position(&head);
+        let position = client_position(&head);
         // The head is not extended by another line, so half of it is enough.
         let is_whole = head.len() >= HEAD_BYTES / 2;
-        if place != ClientPosition::Unknown || is_whole || !may_grow {
-            known.place = Some(place);
+        if position != ClientPosition::Unknown || is_whole || !may_grow {
+            known.position = Some(position);
         }
-        Some(place).filter(|place| *place != ClientPosition::Unknown)
+        Some(position).filter(|position| *position != ClientPosition::Unknown)
     }
 }

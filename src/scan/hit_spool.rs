@@ -48,7 +48,7 @@ struct SpoolState {
 /// The lines of one chunk.
 #[derive(Debug)]
 struct SpoolBlock {
-    place: LinePosition,
+    position: LinePosition,
     lines: SpooledLines,
 }
 
@@ -78,7 +78,7 @@ impl SpoolState {
 
 impl HitSpool {
     /// Adds the hits of a chunk. An error is kept and returned by [`HitSpool::check`].
-    pub(super) fn push(&self, findings: &Findings, names: &SymbolTables, place: LinePosition) {
+    pub(super) fn push(&self, findings: &Findings, names: &SymbolTables, position: LinePosition) {
         if findings.hits.is_empty() {
             return;
         }
@@ -95,7 +95,7 @@ impl HitSpool {
         }
         let mut state = lock(&self.state);
         match state.store(bytes) {
-            Ok(lines) => state.blocks.push(SpoolBlock { place, lines }),
+            Ok(lines) => state.blocks.push(SpoolBlock { position, lines }),
             Err(error) => state.error = state.error.take().or(Some(error)),
         }
     }
@@ -121,7 +121,7 @@ impl HitSpool {
         render: impl Fn(&StoredLine<'_>, &mut S, &mut Vec<u8>) -> io::Result<()> + Sync,
     ) -> io::Result<()> {
         let SpoolState { file, mut blocks, .. } = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        blocks.sort_unstable_by_key(|block| block.place);
+        blocks.sort_unstable_by_key(|block| block.position);
         let threads = rayon::current_num_threads();
         // A thread takes only its own state, so none waits.
         let states: Vec<_> = (0..threads).map(|_| Mutex::new(S::default())).collect();
@@ -165,7 +165,7 @@ impl RenderSlot {
         let mut rest = self.read.as_slice();
         while !rest.is_empty() {
             let line;
-            (line, rest) = entry(rest, block.place, &mut self.rules).ok_or(io::ErrorKind::UnexpectedEof)?;
+            (line, rest) = entry(rest, block.position, &mut self.rules).ok_or(io::ErrorKind::UnexpectedEof)?;
             render(&line, &mut self.rendered)?;
         }
         Ok(())
@@ -173,7 +173,7 @@ impl RenderSlot {
 }
 
 /// Decodes the first line of `bytes`; returns it and the rest.
-fn entry<'r, 'b: 'r>(bytes: &'b [u8], place: LinePosition, rules: &'r mut Vec<RuleId>) -> Option<(StoredLine<'r>, &'b [u8])> {
+fn entry<'r, 'b: 'r>(bytes: &'b [u8], position: LinePosition, rules: &'r mut Vec<RuleId>) -> Option<(StoredLine<'r>, &'b [u8])> {
     let (offset, rest) = bytes.split_first_chunk()?;
     let (line, rest) = rest.split_first_chunk()?;
     let (parsed, rest) = rest.split_first()?;
@@ -183,6 +183,6 @@ fn entry<'r, 'b: 'r>(bytes: &'b [u8], place: LinePosition, rules: &'r mut Vec<Ru
     let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     rules.clear();
     rules.extend(ids.chunks_exact(2).map(|id| RuleId(u16::from_le_bytes([id[0], id[1]]))));
-    let place = LinePosition { offset: u64::from_le_bytes(*offset), line: u64::from(u32::from_le_bytes(*line)), ..place };
-    Some((StoredLine { position: place, text, parsed: *parsed == 1, rules }, rest))
+    let position = LinePosition { offset: u64::from_le_bytes(*offset), line: u64::from(u32::from_le_bytes(*line)), ..position };
+    Some((StoredLine { position, text, parsed: *parsed == 1, rules }, rest))
 }

@@ -9,7 +9,7 @@ use super::client_position::ClientPositionCache;
 use super::hit_spool::HitSpool;
 use super::input_stats::InputStats;
 use super::log_detection::{
-    BINARY_PROBLEM, FoundBy, LogHead, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notice, unparsed_problem,
+    BINARY_PROBLEM, LogHead, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notice, unparsed_problem,
 };
 use super::w3c_headers::W3cHeaderIndex;
 use super::worker::{InFlightGuard, WorkerPool, lock};
@@ -18,6 +18,7 @@ use crate::analysis::model::{InputSummary, SkipReason};
 use crate::engine::LineScanner;
 use crate::finding::{Findings, LineCounts};
 use crate::formats::reader::LineContext;
+use crate::input::find::InputOrigin;
 use crate::input::find::{InputSource, describe_denied};
 use crate::input::read::{self, Body, Chunk, OpenError, ReadOptions, ReadSummary};
 use crate::source::{LineSpan, SourceInfo};
@@ -153,8 +154,8 @@ impl<'a> InputScan<'a> {
                 let mut scratch = self.workers.scratch(worker);
                 let mut context = self.context(chunk.offset);
                 let mut findings = any_format.scan(self.line_scanner, self.job.scope, lines, &context, &mut scratch);
-                if let Some(place) = self.clients.detect(findings.lines.without_client, &self.source.path, false) {
-                    context.clients = place;
+                if let Some(position) = self.clients.detect(findings.lines.without_client, &self.source.path, false) {
+                    context.clients = position;
                     scratch.recycle(findings);
                     findings = any_format.scan(self.line_scanner, self.job.scope, lines, &context, &mut scratch);
                 }
@@ -176,7 +177,7 @@ impl<'a> InputScan<'a> {
         let mut ready = Vec::new();
         {
             let mut state = lock(&self.state);
-            state.add(&result, self.found_by());
+            state.add(&result, self.origin());
             if state.is_log {
                 ready = std::mem::take(&mut state.held);
                 ready.push(result);
@@ -190,11 +191,11 @@ impl<'a> InputScan<'a> {
     /// Adds findings to the tallies of their workers.
     fn count(&self, ready: Vec<ChunkResult<'a>>) {
         for ChunkResult { worker, offset, findings, in_flight, .. } in ready {
-            let place = LinePosition { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
-            self.workers.tally(worker).add_findings(&findings, place);
+            let position = LinePosition { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
+            self.workers.tally(worker).add_findings(&findings, position);
             let mut scratch = self.workers.scratch(worker);
             if let Some(spool) = self.spool {
-                spool.push(&findings, &scratch.names, place);
+                spool.push(&findings, &scratch.names, position);
             }
             scratch.recycle(findings);
             drop(scratch);
@@ -204,12 +205,8 @@ impl<'a> InputScan<'a> {
     }
 
     /// How the input was found.
-    fn found_by(&self) -> FoundBy {
-        match (self.source.named, self.source.literal) {
-            (_, true) => FoundBy::Name,
-            (true, false) => FoundBy::Pattern,
-            (false, false) => FoundBy::Folder,
-        }
+    fn origin(&self) -> InputOrigin {
+        InputOrigin::new(self.source.named, !self.source.literal)
     }
 
     fn into_result(self, reading: Result<ReadSummary, OpenError>) -> InputResult {
@@ -225,12 +222,12 @@ impl<'a> InputScan<'a> {
         let mut state = std::mem::take(&mut *lock(&self.state));
         if let Some(span) = reading.span {
             // The head of the log is in another range.
-            state.is_log |= self.found_by() == FoundBy::Name && !state.head.is_binary;
+            state.is_log |= self.origin() == InputOrigin::Name && !state.head.is_binary;
             state.span = Some(LineSpan { lines: state.stats.lines.lines, ..span });
             state.is_known_log = state.is_log && starts_as_access_log(&self.source.path, self.job.formats, self.job.scope);
         }
         let lines = state.stats.lines.lines;
-        let is_not_access_log = lines > 0 && !state.is_log && state.head.is_not_access_log(&path, self.found_by());
+        let is_not_access_log = lines > 0 && !state.is_log && state.head.is_not_access_log(&path, self.origin());
         let held = std::mem::take(&mut state.held);
         if !is_not_access_log {
             self.count(held);
@@ -251,14 +248,14 @@ impl<'a> InputScan<'a> {
 }
 
 impl<'w> InputState<'w> {
-    fn add(&mut self, result: &ChunkResult<'w>, by: FoundBy) {
+    fn add(&mut self, result: &ChunkResult<'w>, by: InputOrigin) {
         let findings = &result.findings;
         self.stats.add(findings);
         self.runs.push((result.offset, findings.lines.lines));
         self.is_log |= findings.lines.parsed() > 0;
         if let Some(head) = &result.head {
             self.head.clone_from(head);
-            self.is_log |= by == FoundBy::Name && !head.is_binary;
+            self.is_log |= by == InputOrigin::Name && !head.is_binary;
         }
     }
 

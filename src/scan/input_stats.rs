@@ -1,6 +1,6 @@
 //! Line counts of one input or one path, and their form in a report.
 
-use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::model::{InputSummary, ReportModel};
 use crate::finding::{Findings, LineCounts};
 use crate::formats::LogFormat;
 use crate::tally::union_span;
@@ -89,7 +89,7 @@ impl PathStats {
     }
 
     /// Replaces the inputs of a report, which only have hit counts.
-    pub(super) fn put_into(&self, report: &mut Report<'_>) {
+    pub(super) fn put_into(&self, report: &mut ReportModel<'_>) {
         let mut hits: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
         for input in report.inputs.drain(..) {
             *hits.entry(input.path).or_default() += input.hits;

@@ -9,10 +9,10 @@ use self::log::LiveLog;
 use super::ScanJob;
 use super::any_format::AnyFormatScanner;
 use super::input_stats::PathStats;
-use super::log_detection::{FoundBy, classify_unparsed, unknown_client_notice};
+use super::log_detection::{classify_unparsed, origin, unknown_client_notice};
 use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
 use crate::analysis::hit::{HitBuffers, LiveHit, LiveLine, ReportReason, live_hit};
-use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::rule_status::{LiveAnalysis, PendingHit};
 use crate::analysis::site::SiteHistory;
 use crate::client::Ipv6Prefix;
@@ -20,6 +20,7 @@ use crate::engine::{LineScanner, WorkerState};
 use crate::finding::{Findings, Hit};
 use crate::formats::W3cHeader;
 use crate::formats::reader::LineContext;
+use crate::input::find::InputOrigin;
 use crate::input::read::{Body, Chunk};
 use crate::input::tail::{LineChunk, Notice};
 use crate::intern::SymbolTables;
@@ -161,7 +162,7 @@ impl<'a> LiveScan<'a> {
     /// Adds a notice about an existing log whose lines do not parse, before a new line arrives.
     pub(crate) fn check_log(&mut self, path: &Path, is_named: bool) {
         let ScanJob { scope, formats, .. } = self.job;
-        let by = if is_named { FoundBy::Name } else { FoundBy::Folder };
+        let by = if is_named { InputOrigin::Name } else { InputOrigin::Folder };
         let (_, what) = classify_unparsed(path, by, b"", formats, scope);
         self.add_notice(path, what);
     }
@@ -207,7 +208,7 @@ impl<'a> LiveScan<'a> {
         if !log.is_known && !log.is_examined {
             log.is_examined = true;
             let lines = if let Body::Lines(lines) = body { lines } else { b"" };
-            let (is_known, what) = classify_unparsed(piece.path, FoundBy::from_piece(piece), lines, self.job.formats, self.job.scope);
+            let (is_known, what) = classify_unparsed(piece.path, origin(piece), lines, self.job.formats, self.job.scope);
             log.is_known = is_known;
             self.add_notice(piece.path, what);
         }
@@ -270,8 +271,8 @@ impl<'a> LiveScan<'a> {
             max_line: scope.max_line,
         };
         let findings = self.any_format.scan(self.line_scanner, scope, lines, &context, &mut self.scratch);
-        let Some(place) = log.clients.detect(findings.lines.without_client, path, true) else { return findings };
-        context.clients = place;
+        let Some(position) = log.clients.detect(findings.lines.without_client, path, true) else { return findings };
+        context.clients = position;
         self.scratch.recycle(findings);
         self.any_format.scan(self.line_scanner, scope, lines, &context, &mut self.scratch)
     }
@@ -287,12 +288,12 @@ impl<'a> LiveScan<'a> {
         let stats = PieceStats { requests: findings.requests(), lines: findings.lines.lines, unparsed: findings.lines.unparsed };
         self.path_stats.count(&log.path, run.bytes, &findings);
         self.note_unknown_clients(log, &findings);
-        let place = LinePosition { input: log.input, chunk: run.offset, offset: 0, line: run.lines_before };
-        self.tally.add_findings(&findings, place);
+        let position = LinePosition { input: log.input, chunk: run.offset, offset: 0, line: run.lines_before };
+        self.tally.add_findings(&findings, position);
         self.analysis.record_app_evidence(&findings.app_evidence, &self.scratch.names, &log.family);
         self.analysis.record_home_pages(&findings.home, &self.scratch.names, &log.family);
         for hit in &findings.hits {
-            self.emit_hit(log, &findings, hit, place, emit)?;
+            self.emit_hit(log, &findings, hit, position, emit)?;
         }
         self.scratch.recycle(findings);
         Ok(stats)
@@ -313,15 +314,15 @@ impl<'a> LiveScan<'a> {
         log: &LiveLog,
         findings: &Findings,
         hit: &Hit,
-        place: LinePosition,
+        position: LinePosition,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let line = LiveLine {
             generation: log.generation,
             source: &log.path,
             family: &log.family,
-            offset: place.chunk + hit.offset,
-            line: place.line + u64::from(hit.line) + 1,
+            offset: position.chunk + hit.offset,
+            line: position.line + u64::from(hit.line) + 1,
             text: findings.text(hit),
             parsed: hit.parsed,
             rules: self.scratch.names.rules.resolve(hit.rules),
@@ -393,7 +394,7 @@ impl<'a> LiveScan<'a> {
 
     /// Builds the report on everything read so far and passes it to `consume`. Line counts are exact. Hits cover the
     /// rolling tally, with the time since when they are complete.
-    pub(crate) fn summary<R>(&mut self, wanted: RowSelection, consume: impl FnOnce(&mut Report<'_>, SummaryStart) -> R) -> R {
+    pub(crate) fn summary<R>(&mut self, wanted: RowSelection, consume: impl FnOnce(&mut ReportModel<'_>, SummaryStart) -> R) -> R {
         self.roll_up_tally();
         let tally = self.rolling_tally.merged();
         let inputs: Vec<_> =

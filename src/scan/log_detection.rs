@@ -9,6 +9,7 @@ use super::w3c_headers;
 use crate::engine::ScanOptions;
 use crate::formats::reader::{LineContext, LogReader};
 use crate::formats::{ClientPosition, Formats, LogFormat, has_forwarded, is_binary, is_error_log, recognize};
+use crate::input::find::InputOrigin;
 use crate::input::lines::{HeadTail, read_head_tail};
 use crate::input::tail::LineChunk;
 
@@ -18,26 +19,9 @@ pub(super) const MAX_FIRST_LINE: usize = 200;
 /// The number of bytes at the start of a log in which a line must parse.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
 
-/// How an input was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FoundBy {
-    /// It was given by name.
-    Name,
-    /// It matched a pattern, on the command line or in a server's configuration.
-    Pattern,
-    /// It is in a folder.
-    Folder,
-}
-
-impl FoundBy {
-    /// How the log of a piece was found.
-    pub(super) fn from_piece(piece: &LineChunk<'_>) -> Self {
-        match (piece.named, piece.from_pattern) {
-            (true, false) => Self::Name,
-            (true, true) => Self::Pattern,
-            (false, _) => Self::Folder,
-        }
-    }
+/// How the log of a piece was found.
+pub(super) fn origin(piece: &LineChunk<'_>) -> InputOrigin {
+    InputOrigin::new(piece.named, piece.from_pattern)
 }
 
 /// The start of an input.
@@ -69,8 +53,8 @@ impl LogHead {
 
     /// Whether an input without parsed lines should not be matched: binary data, an error log that was not given by
     /// name, or a file in a folder whose name is not that of a log.
-    pub(super) fn is_not_access_log(&self, path: &[u8], by: FoundBy) -> bool {
-        self.is_binary || by != FoundBy::Name && is_error_log(&self.first_line) || by == FoundBy::Folder && !has_log_name(path)
+    pub(super) fn is_not_access_log(&self, path: &[u8], by: InputOrigin) -> bool {
+        self.is_binary || by != InputOrigin::Name && is_error_log(&self.first_line) || by == InputOrigin::Folder && !has_log_name(path)
     }
 }
 
@@ -102,7 +86,13 @@ fn head_parses(first: &[u8], path: &Path, formats: &Formats, scope: &ScanOptions
 
 /// Classifies a live log whose lines do not parse by its first lines, or by `lines` if it cannot be read. Returns whether
 /// its lines should be matched, and a notice.
-pub(super) fn classify_unparsed(path: &Path, by: FoundBy, lines: &[u8], formats: &Formats, scope: &ScanOptions) -> (bool, Option<String>) {
+pub(super) fn classify_unparsed(
+    path: &Path,
+    by: InputOrigin,
+    lines: &[u8],
+    formats: &Formats,
+    scope: &ScanOptions,
+) -> (bool, Option<String>) {
     let first = read_head_tail(path, HEAD_BYTES).map(|sample| sample.first).filter(|first| !first.is_empty());
     let first = first.as_deref().unwrap_or(lines);
     if first.is_empty() || head_parses(first, path, formats, scope) {
@@ -113,7 +103,7 @@ pub(super) fn classify_unparsed(path: &Path, by: FoundBy, lines: &[u8], formats:
         let lines = memchr::memchr_iter(b'\n', first).count().max(1) as u64;
         return (true, Some(unparsed_problem_without_line(lines, &head.first_line, scope.format, formats)));
     }
-    (false, Some(if head.is_binary && by == FoundBy::Name { BINARY_PROBLEM.to_owned() } else { skipped_message(&head) }))
+    (false, Some(if head.is_binary && by == InputOrigin::Name { BINARY_PROBLEM.to_owned() } else { skipped_message(&head) }))
 }
 
 /// What every message about a skipped file ends with, if the user may want to read it.

@@ -213,8 +213,8 @@ mod tests {
         ) {
             let text = lines.join("\n") + if is_ended { "\n" } else { "" };
             let listed = index_lines(BufReader::with_capacity(buffer, text.as_bytes()), 0, max_line).unwrap();
-            let places = listed.map(|all| all.into_iter().map(|(start, _)| start).collect::<Vec<_>>());
-            prop_assert_eq!(places, expected(text.as_bytes(), max_line), "{}", text);
+            let starts = listed.map(|all| all.into_iter().map(|(start, _)| start).collect::<Vec<_>>());
+            prop_assert_eq!(starts, expected(text.as_bytes(), max_line), "{}", text);
         }
     }
 

@@ -186,9 +186,9 @@ impl Grader {
     fn compare_hosts(&mut self) {
         let hosts = || (0..).zip(&self.sites).filter(|(_, site)| site.is_host);
         let all: Vec<(u32, &SiteEvidence)> = hosts().map(|(number, site)| (number, &site.evidence)).collect();
-        let few: Vec<_> = hosts().filter(|(_, site)| site.is_pooled).map(|(number, site)| (number, &site.evidence)).collect();
+        let pooled: Vec<_> = hosts().filter(|(_, site)| site.is_pooled).map(|(number, site)| (number, &site.evidence)).collect();
         let server = (all.len() >= HOSTS).then(|| server(&all, &self.subjects));
-        let pool = (all.len() >= HOSTS && few.len() >= HOSTS).then(|| SiteRegions::new(&few, &self.subjects));
+        let pool = (all.len() >= HOSTS && pooled.len() >= HOSTS).then(|| SiteRegions::new(&pooled, &self.subjects));
         (self.server, self.pool) = (server, pool);
     }
 

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::report_store::Run;
-use crate::source::{Checkpoint, Fingerprint};
+use crate::source::{Checkpoint, ContentHash};
 
 /// A checkpoint in which every number depends on `n`.
 pub(super) fn checkpoint(n: u64) -> Checkpoint {
@@ -25,8 +25,8 @@ pub(super) fn checkpoint(n: u64) -> Checkpoint {
         inode: 100 + n,
         offset: 1000 * n,
         lines: 10 * n,
-        head: Fingerprint { bytes: 1000, hash: n },
-        tail: Fingerprint { bytes: 256, hash: 2 * n },
+        head: ContentHash { bytes: 1000, hash: n },
+        tail: ContentHash { bytes: 256, hash: 2 * n },
     }
 }
 
@@ -580,7 +580,7 @@ fn the_previous_version_is_read_and_the_next_one_rejected() {
 fn checkpoints() -> impl Strategy<Value = Vec<Checkpoint>> {
     let path =
         prop_oneof![any::<Vec<u8>>(), any::<String>().prop_map(String::into_bytes), r"[\\x0-9a-f/]{0,12}".prop_map(String::into_bytes)];
-    let fingerprint = || any::<(u32, u64)>().prop_map(|(bytes, hash)| Fingerprint { bytes, hash });
+    let fingerprint = || any::<(u32, u64)>().prop_map(|(bytes, hash)| ContentHash { bytes, hash });
     let one = (any::<[u64; 5]>(), path, fingerprint(), fingerprint()).prop_map(
         |([generation, device, inode, offset, lines], path, head, tail)| Checkpoint {
             generation,

@@ -562,14 +562,14 @@ mod tests {
             let texts: Vec<Vec<u8>> = (0_u8..).zip(lengths).map(|(byte, length)| vec![byte; length]).collect();
             let (mut one, mut other) = (ByteArena::default(), ByteArena::default());
             let (mine, others) = texts.split_at(first.index(texts.len()));
-            let [mut places, appended] = [(&mut one, mine), (&mut other, others)].map(|(kept, texts)| texts.iter().map(|text| kept.insert(text)).collect::<Vec<_>>());
+            let [mut spans, appended] = [(&mut one, mine), (&mut other, others)].map(|(kept, texts)| texts.iter().map(|text| kept.insert(text)).collect::<Vec<_>>());
             let before = one.append(other);
-            places.extend(appended.into_iter().map(|at| at.shifted(before)));
-            for (at, text) in places.iter().zip(&texts) {
+            spans.extend(appended.into_iter().map(|at| at.shifted(before)));
+            for (at, text) in spans.iter().zip(&texts) {
                 prop_assert_eq!(one.get(*at), text.as_slice());
             }
             prop_assert!(!one.is_mostly_free());
-            for at in places {
+            for at in spans {
                 one.free(at);
             }
             prop_assert_eq!(one.is_mostly_free(), texts.concat().len() > COMPACT_THRESHOLD);

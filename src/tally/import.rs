@@ -105,8 +105,8 @@ impl Tally {
     }
 
     /// Adds evidence of an app, for an input and a virtual host.
-    pub fn insert_app_evidence(&mut self, app: RuleId, input: u32, host: u32, few: &BoundedSet) {
-        self.app_evidence.gather(app, (input, host), few);
+    pub fn insert_app_evidence(&mut self, app: RuleId, input: u32, host: u32, evidence: &BoundedSet) {
+        self.app_evidence.gather(app, (input, host), evidence);
     }
 
     /// Adds evidence of a site whose cells may be pruned, for an input and a virtual host.
@@ -154,9 +154,9 @@ impl Tally {
         self.minutes = std::mem::take(&mut self.minutes).with_rule_lists(&lists);
         self.evidence = std::mem::take(&mut self.evidence).remapped(|(its_input, host)| (input(its_input), host), new.rules);
         let app_evidence = std::mem::take(&mut self.app_evidence);
-        for (app, (its_input, host), few) in app_evidence.iter() {
+        for (app, (its_input, host), evidence) in app_evidence.iter() {
             if let Some(app) = (new.rules)(app) {
-                self.app_evidence.gather(app, (input(its_input), host), few);
+                self.app_evidence.gather(app, (input(its_input), host), evidence);
             }
         }
         for (entry, requests) in std::mem::take(&mut self.allowed).into_iter().enumerate() {

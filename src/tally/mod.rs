@@ -277,7 +277,7 @@ impl Tally {
 
     /// The apps that were detected, their sites, and the evidence.
     pub fn app_evidence(&self) -> impl Iterator<Item = (RuleId, Site<'_>, &BoundedSet)> {
-        self.app_evidence.iter().map(|(app, (input, host), few)| (app, self.site(input, host), few))
+        self.app_evidence.iter().map(|(app, (input, host), evidence)| (app, self.site(input, host), evidence))
     }
 
     /// The number of a client; `None` if the client is unknown.

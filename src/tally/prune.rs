@@ -228,9 +228,9 @@ fn bounded_unattributed(mut cells: CellTable, budget: Budget, scale: &mut TimeSc
     numbers.sort_unstable_by_key(|&number| (Reverse(cells.hits(number)), *cells.key(number)));
     // Some may have lost host and size before.
     let mut table = CellTable::default();
-    for (place, number) in numbers.into_iter().enumerate() {
+    for (rank, number) in numbers.into_iter().enumerate() {
         let key = *cells.key(number);
-        let key = if place < budget.unattributed() { key } else { key.without_host_and_size() };
+        let key = if rank < budget.unattributed() { key } else { key.without_host_and_size() };
         table.insert_moved(key, &mut cells, number, Some(scale));
     }
     table

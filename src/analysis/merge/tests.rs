@@ -81,7 +81,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
     Scanned { tally: tally.with_names(scratch.names), sources, inputs, allow: AllowList::default() }
 }
 
-fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Report<'_>) -> R) -> R {
+fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&ReportModel<'_>) -> R) -> R {
     let report_input = fixture::report_input(rules, &scanned.tally, &scanned.sources, &scanned.inputs, &scanned.allow);
     let analysis = LogAnalysis::new(&report_input);
     use_it(&build(&report_input, &analysis, RowSelection::COMPLETE))

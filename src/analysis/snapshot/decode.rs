@@ -19,7 +19,7 @@ use crate::formats::LogFormat;
 use crate::intern::SymbolTables;
 use crate::redact::mask::pre_redacted;
 use crate::redact::sanitize::escape;
-use crate::rules::{Answer, By, MAX_RULES, Rule, RuleSet, Window, WithClient};
+use crate::rules::{AnswerMeaning, By, MAX_RULES, Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::{SourceInfo, unescaped};
 use crate::tally::{
@@ -187,7 +187,7 @@ impl<'r> SnapshotDecoder<'r> {
     }
 
     pub(crate) fn list(&mut self, row: &[u32]) -> Result<(), String> {
-        let rules: Vec<Option<RuleId>> = row.iter().map(|&place| at(&self.rules, place, "rule").copied()).collect::<Result<_, _>>()?;
+        let rules: Vec<Option<RuleId>> = row.iter().map(|&index| at(&self.rules, index, "rule").copied()).collect::<Result<_, _>>()?;
         let mut rules: Vec<RuleId> = rules.into_iter().flatten().collect();
         rules.sort_unstable();
         rules.dedup();
@@ -216,7 +216,7 @@ impl<'r> SnapshotDecoder<'r> {
 
     /// The times of the next cell, with these hits.
     fn cell_times(&mut self, hits: u64, times: Option<TimesRow>) -> Result<Option<Box<TimeCounts>>, String> {
-        let place = self.cells;
+        let index = self.cells;
         self.cells += 1;
         let Some((first, last)) = span(times)? else { return Ok(None) };
         let Some(unit) = self.unit else {
@@ -226,7 +226,7 @@ impl<'r> SnapshotDecoder<'r> {
             let listed = ListedTimes { untimed, ..ListedTimes::default() };
             return Ok((untimed > 0).then(|| Box::new(TimeCounts::from_listed(TimeUnit::default(), &listed))));
         };
-        if self.times.front().is_none_or(|row| row.0 != place) {
+        if self.times.front().is_none_or(|row| row.0 != index) {
             return Ok(None);
         }
         self.times
@@ -358,8 +358,10 @@ impl<'r> SnapshotDecoder<'r> {
         let input = input.unwrap_or(0);
         at(&self.evidence.inputs, input, "input")?;
         let host = at(&self.hosts, host.unwrap_or(0), "host")?.number;
-        let clients: Option<Vec<u32>> =
-            clients.as_ref().map(|places| places.iter().map(|&place| at(&self.clients, place, "client").copied()).collect()).transpose()?;
+        let clients: Option<Vec<u32>> = clients
+            .as_ref()
+            .map(|indices| indices.iter().map(|&index| at(&self.clients, index, "client").copied()).collect())
+            .transpose()?;
         // Without a list there were enough clients; any three represent them.
         let any: [u32; BoundedSet::MIN_DISTINCT] = match (&clients, self.clients.first_chunk()) {
             (None, None) => return Err("more clients saw an app than there are".into()),
@@ -391,7 +393,7 @@ impl<'r> SnapshotDecoder<'r> {
         let SitePathRow(input, host, path, shape, rules, flags, get, post) = row;
         let (input, host) = self.site(input, host)?;
         let path = u64::from_str_radix(&path, 16).map_err(|_| format!("'{}' is no hash of a path", escape(path.as_bytes())))?;
-        let rules: Vec<Option<RuleId>> = rules.iter().map(|&place| at(&self.rules, place, "rule").copied()).collect::<Result<_, _>>()?;
+        let rules: Vec<Option<RuleId>> = rules.iter().map(|&index| at(&self.rules, index, "rule").copied()).collect::<Result<_, _>>()?;
         let rules: Vec<RuleId> = rules.into_iter().flatten().collect();
         let known = PathEvidence::from_numbers(PathNumbers { shape, flags, get, post }, &rules);
         let mut evidence = SiteEvidence::default();
@@ -480,8 +482,8 @@ fn listed_times(row: CellTimesRow, unit: TimeUnit, hits: u64, first: LogTime, la
     Ok(listed)
 }
 
-fn at<'t, T>(list: &'t [T], place: u32, what: &str) -> Result<&'t T, String> {
-    list.get(place as usize).ok_or_else(|| format!("it refers to {what} {place} of {}", list.len()))
+fn at<'t, T>(list: &'t [T], index: u32, what: &str) -> Result<&'t T, String> {
+    list.get(index as usize).ok_or_else(|| format!("it refers to {what} {index} of {}", list.len()))
 }
 
 fn bytes(exact: &str) -> Result<Vec<u8>, String> {
@@ -520,7 +522,7 @@ fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
         title: escape(title.as_bytes()).chars().take(WORD).collect(),
         class: class.into_owned(),
         severity,
-        answer: if exposes { Answer::Exposes } else { Answer::Inconclusive },
+        answer: if exposes { AnswerMeaning::Exposes } else { AnswerMeaning::Inconclusive },
         with_client,
         window: counts.map(window).transpose()?,
         unless_app: words(unless_app)?,

@@ -13,7 +13,7 @@ use super::rows::{
     PathErrorRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow,
 };
 use crate::analysis::labels;
-use crate::analysis::model::{AllowedCount, Report};
+use crate::analysis::model::{AllowedCount, ReportModel};
 use crate::analysis::rows::sample_request;
 use crate::client::Client;
 use crate::finding::{AppEvidence, BoundedSet, RuleId};
@@ -44,7 +44,7 @@ pub(crate) struct SnapshotEncoder<'a> {
 /// The encoded virtual hosts, and the index of each by its text in the tally.
 struct HostTable<'a> {
     names: Vec<Cow<'a, [u8]>>,
-    places: HashMap<&'a [u8], u32>,
+    indices: HashMap<&'a [u8], u32>,
 }
 
 /// A cell with the indices of its names.
@@ -59,14 +59,14 @@ struct IndexedCell<'a> {
 
 impl<'a> SnapshotEncoder<'a> {
     /// The snapshot of a report; `None` if the report has none.
-    pub(crate) fn new(report: &'a Report<'a>) -> Option<Self> {
+    pub(crate) fn new(report: &'a ReportModel<'a>) -> Option<Self> {
         let source = report.evidence?;
         let tally = source.tally;
         let mut app_evidence: AppEvidence<Site<'a>> = AppEvidence::default();
-        for (app, site, few) in tally.app_evidence() {
-            app_evidence.gather(app, site, few);
+        for (app, site, evidence) in tally.app_evidence() {
+            app_evidence.gather(app, site, evidence);
         }
-        let app_evidence: Vec<_> = app_evidence.iter().map(|(app, site, few)| (app, site, *few)).collect();
+        let app_evidence: Vec<_> = app_evidence.iter().map(|(app, site, evidence)| (app, site, *evidence)).collect();
         let kept: Vec<_> = tally.kept_evidence().map(|(_, site, ..)| site).collect();
         let sites = || cells_of(tally).filter_map(site_of).chain(app_evidence.iter().map(|row| row.1)).chain(kept.iter().copied());
         let with_counts = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
@@ -112,15 +112,15 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     fn index_cells(&mut self) {
-        let place = |view: CellView<'a>| IndexedCell {
-            client: self.clients.place(view.client),
-            path: self.paths.place(view.path),
-            input: self.sources.place(source_of(&view)),
+        let indexed = |view: CellView<'a>| IndexedCell {
+            client: self.clients.index(view.client),
+            path: self.paths.index(view.path),
+            input: self.sources.index(source_of(&view)),
             host: site_of(view).map(|site| self.host(site)),
-            list: self.lists.place(view.rules),
+            list: self.lists.index(view.rules),
             view,
         };
-        let mut cells: Vec<_> = cells_of(self.source.tally).map(place).collect();
+        let mut cells: Vec<_> = cells_of(self.source.tally).map(indexed).collect();
         cells.sort_unstable_by_key(|cell| {
             let CellView { status, answered, is_probe, method, bytes, extra, .. } = cell.view;
             (cell.client, cell.path, cell.input, cell.host, cell.list, status, (answered, is_probe, method, bytes, extra))
@@ -129,10 +129,10 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     fn host(&self, site: Site<'_>) -> u32 {
-        host_of(site).and_then(|host| self.hosts.places.get(host)).copied().unwrap_or(0)
+        host_of(site).and_then(|host| self.hosts.indices.get(host)).copied().unwrap_or(0)
     }
 
-    fn rule_place(&self, rule: RuleId) -> u32 {
+    fn rule_index(&self, rule: RuleId) -> u32 {
         self.rules.partition_point(|known| *known < rule) as u32
     }
 
@@ -163,7 +163,7 @@ impl<'a> SnapshotEncoder<'a> {
 
     /// Lists of indices of rules.
     pub(crate) fn lists(&self) -> impl Iterator<Item = Vec<u32>> {
-        self.lists.names.iter().map(|list| list.iter().map(|&rule| self.rule_place(rule)).collect())
+        self.lists.names.iter().map(|list| list.iter().map(|&rule| self.rule_index(rule)).collect())
     }
 
     pub(crate) fn cells(&self) -> impl Iterator<Item = CellRow<'_>> {
@@ -171,7 +171,7 @@ impl<'a> SnapshotEncoder<'a> {
         self.cells.iter().map(move |indexed| {
             let IndexedCell { client, path, input, host, list, view } = indexed;
             let source = &self.source.sources[source_of(view) as usize];
-            let known = |place: u32| (place != SymbolTables::OTHER).then_some(place);
+            let known = |index: u32| (index != SymbolTables::OTHER).then_some(index);
             let shown = self.paths.names.get(*path as usize).map(|path| &*path.redacted);
             CellRow {
                 client: known(*client),
@@ -200,7 +200,7 @@ impl<'a> SnapshotEncoder<'a> {
     /// The times of cells that have more than a first and a last time.
     pub(crate) fn times(&self) -> impl Iterator<Item = CellTimesRow> {
         let tally = self.source.tally;
-        (0..).zip(&self.cells).filter_map(move |(place, IndexedCell { view, .. })| {
+        (0..).zip(&self.cells).filter_map(move |(index, IndexedCell { view, .. })| {
             let listed = tally.listed_times(view);
             let (first, _) = view.cell.times().filter(|_| !listed.is_empty())?;
             let mut before = tally.time_unit().bucket(first.utc);
@@ -210,15 +210,15 @@ impl<'a> SnapshotEncoder<'a> {
                 before = bucket;
             }
             let hours = listed.hours.into_iter().flat_map(|(hour, hits)| [hour.into(), hits]).collect();
-            Some(CellTimesRow(place, listed.untimed, hours, buckets))
+            Some(CellTimesRow(index, listed.untimed, hours, buckets))
         })
     }
 
     pub(crate) fn minutes(&self) -> Vec<MinuteRow> {
-        let known = |place: u32| (place != SymbolTables::OTHER).then_some(place);
+        let known = |index: u32| (index != SymbolTables::OTHER).then_some(index);
         let row = |(key, requests): (MinuteKey, u64)| {
-            let (client, path) = (self.clients.place(key.client), self.paths.place(key.path));
-            MinuteRow(known(client), known(path), self.lists.place(key.rules), key.minute, requests)
+            let (client, path) = (self.clients.index(key.client), self.paths.index(key.path));
+            MinuteRow(known(client), known(path), self.lists.index(key.rules), key.minute, requests)
         };
         let mut rows: Vec<MinuteRow> = self.source.tally.minutes().iter().map(row).collect();
         rows.sort_unstable();
@@ -231,17 +231,18 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     pub(crate) fn app_evidence(&self) -> Vec<AppEvidenceRow> {
-        let row = |(app, site, few): &(RuleId, Site<'a>, BoundedSet)| {
+        let row = |(app, site, evidence): &(RuleId, Site<'a>, BoundedSet)| {
             let (input, host) = self.site(*site);
-            let mut clients: Option<Vec<u32>> = few.clients().map(|few| few.iter().map(|&client| self.clients.place(client)).collect());
-            let mut sizes = few.sizes().map(<[u64]>::to_vec);
+            let mut clients: Option<Vec<u32>> =
+                evidence.clients().map(|clients| clients.iter().map(|&client| self.clients.index(client)).collect());
+            let mut sizes = evidence.sizes().map(<[u64]>::to_vec);
             if let Some(clients) = &mut clients {
                 clients.sort_unstable();
             }
             if let Some(sizes) = &mut sizes {
                 sizes.sort_unstable();
             }
-            AppEvidenceRow(self.rule_place(*app), input, host, clients, sizes, few.magnitudes())
+            AppEvidenceRow(self.rule_index(*app), input, host, clients, sizes, evidence.magnitudes())
         };
         let mut rows: Vec<_> = self.app_evidence.iter().map(row).collect();
         rows.sort_unstable_by_key(|row| (row.0, row.1, row.2));
@@ -277,7 +278,7 @@ impl<'a> SnapshotEncoder<'a> {
         for (_, site, evidence, _) in self.source.tally.kept_evidence() {
             let (input, host) = self.site(site);
             let paths = evidence.into_iter().flat_map(|evidence| evidence.answered().chain(evidence.refused()));
-            rows.extend(paths.map(|(hash, path)| site_row((input, host), hash, path, |rule| self.rule_place(rule))));
+            rows.extend(paths.map(|(hash, path)| site_row((input, host), hash, path, |rule| self.rule_index(rule))));
         }
         rows.sort_unstable_by(|a, b| (a.0, a.1, &a.2, &a.6, &a.7).cmp(&(b.0, b.1, &b.2, &b.6, &b.7)));
         rows
@@ -286,7 +287,7 @@ impl<'a> SnapshotEncoder<'a> {
     /// The index of a site: of its input or of its host.
     fn site(&self, site: Site<'_>) -> (Option<u32>, Option<u32>) {
         match site {
-            Site::Input(input) => (Some(self.sources.place(input)), None),
+            Site::Input(input) => (Some(self.sources.index(input)), None),
             Site::Host(_) => (None, Some(self.host(site))),
         }
     }
@@ -310,9 +311,9 @@ impl<'a> SnapshotEncoder<'a> {
     /// Of clients that may lack hits or requests.
     pub(crate) fn client_errors(&self) -> impl Iterator<Item = ClientErrorRow> {
         let counts = self.source.tally.client_counts();
-        let row = |(place, (client, _)): (u32, (u32, &ClientText<'_>))| {
+        let row = |(index, (client, _)): (u32, (u32, &ClientText<'_>))| {
             let ClientCount { error, missed, .. } = *counts.get(client as usize)?;
-            (error > 0 || missed > 0).then_some(ClientErrorRow(place, error, missed))
+            (error > 0 || missed > 0).then_some(ClientErrorRow(index, error, missed))
         };
         (0..).zip(self.clients.numbered()).filter_map(row)
     }
@@ -320,7 +321,7 @@ impl<'a> SnapshotEncoder<'a> {
     /// Of paths that may lack hits.
     pub(crate) fn path_errors(&self) -> impl Iterator<Item = PathErrorRow> {
         let error = |path| self.source.tally.path_error(path);
-        let rows = (0..).zip(self.paths.numbered()).map(move |(place, (path, _))| PathErrorRow(place, error(path)));
+        let rows = (0..).zip(self.paths.numbered()).map(move |(index, (path, _))| PathErrorRow(index, error(path)));
         rows.filter(|row| row.1 > 0)
     }
 }
@@ -393,8 +394,8 @@ fn hosts<'a>(sites: impl Iterator<Item = Site<'a>>) -> HostTable<'a> {
     let known: HashSet<&[u8]> = sites.filter_map(host_of).collect();
     let mut hosts: Vec<_> = known.into_iter().map(|host| (RedactedKey::new(host).into_bytes(), host)).collect();
     hosts.sort_unstable();
-    let places = hosts.iter().zip(1..).map(|((_, host), place)| (*host, place)).collect();
-    HostTable { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(encoded, _)| encoded)).collect(), places }
+    let indices = hosts.iter().zip(1..).map(|((_, host), index)| (*host, index)).collect();
+    HostTable { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(encoded, _)| encoded)).collect(), indices }
 }
 
 fn host_of(site: Site<'_>) -> Option<&[u8]> {
@@ -474,7 +475,7 @@ pub(crate) struct SortedIds<T> {
     /// The number by index.
     numbers: Vec<u32>,
     /// The index by number.
-    places: Vec<u32>,
+    indices: Vec<u32>,
 }
 
 impl<T: Ord> SortedIds<T> {
@@ -492,16 +493,16 @@ impl<T: Ord> SortedIds<T> {
         let mut sorted: Vec<(T, u32)> = used.map(|(number, _)| (name(number), number)).collect();
         sorted.sort_unstable();
         let (names, numbers): (Vec<T>, Vec<u32>) = sorted.into_iter().unzip();
-        let mut places = vec![0; is_used.len()];
-        for (place, number) in (0..).zip(&numbers) {
-            places[*number as usize] = place;
+        let mut indices = vec![0; is_used.len()];
+        for (index, number) in (0..).zip(&numbers) {
+            indices[*number as usize] = index;
         }
-        Self { names, numbers, places }
+        Self { names, numbers, indices }
     }
 
     /// The index of a name by its number. [`SymbolTables::OTHER`] stays, so it sorts after all others.
-    pub(crate) fn place(&self, number: u32) -> u32 {
-        self.places.get(number as usize).copied().unwrap_or(SymbolTables::OTHER)
+    pub(crate) fn index(&self, number: u32) -> u32 {
+        self.indices.get(number as usize).copied().unwrap_or(SymbolTables::OTHER)
     }
 
     /// All names with their numbers.

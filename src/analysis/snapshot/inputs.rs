@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::rows::InputRow;
-use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::model::{InputSummary, ReportModel};
 use crate::formats::LogFormat;
 use crate::redact::sanitize::{escape, escape_lossless};
 use crate::source::SourceInfo;
@@ -13,36 +13,36 @@ use crate::source::SourceInfo;
 pub(crate) struct InputTable<'a> {
     pub(crate) rows: Vec<InputRow<'a>>,
     /// By the number of the log.
-    places: Vec<u32>,
+    indices: Vec<u32>,
 }
 
 impl<'a> InputTable<'a> {
     /// The inputs in the order of the report, followed by used sources that are no input of it.
-    pub(crate) fn new(report: &'a Report<'a>, sources: &'a [SourceInfo], used: impl Iterator<Item = u32>) -> Self {
+    pub(crate) fn new(report: &'a ReportModel<'a>, sources: &'a [SourceInfo], used: impl Iterator<Item = u32>) -> Self {
         let log_host = report.log_host.as_deref();
         let mut rows: Vec<_> = report.inputs.iter().map(|input| row(input, log_host)).collect();
         let mut known: HashMap<(Option<&str>, &[u8]), u32> = HashMap::new();
-        for (input, place) in report.inputs.iter().zip(0..) {
-            known.entry((input.log_host.as_deref().or(log_host), &input.path)).or_insert(place);
+        for (input, index) in report.inputs.iter().zip(0..) {
+            known.entry((input.log_host.as_deref().or(log_host), &input.path)).or_insert(index);
         }
-        let mut places = vec![u32::MAX; sources.len()];
+        let mut indices = vec![u32::MAX; sources.len()];
         for number in used {
             let at = number as usize;
-            if places[at] == u32::MAX {
+            if indices[at] == u32::MAX {
                 let source = &sources[at];
                 let its_host = source.log_host.as_deref().or(log_host);
-                places[at] = *known.entry((its_host, &source.path)).or_insert_with(|| {
+                indices[at] = *known.entry((its_host, &source.path)).or_insert_with(|| {
                     rows.push(unlisted(source, its_host));
                     (rows.len() - 1) as u32
                 });
             }
         }
-        Self { rows, places }
+        Self { rows, indices }
     }
 
     /// The index of a log by its number.
-    pub(crate) fn place(&self, number: u32) -> u32 {
-        self.places[number as usize]
+    pub(crate) fn index(&self, number: u32) -> u32 {
+        self.indices[number as usize]
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::encode::SnapshotEncoder;
 use super::partial::packed;
-use crate::analysis::model::Report;
+use crate::analysis::model::ReportModel;
 
 /// The names of the lists, in their order.
 pub(crate) const LISTS: [&str; 14] = [
@@ -49,7 +49,7 @@ pub(crate) struct SnapshotJson<'a>(Option<SnapshotEncoder<'a>>);
 
 impl<'a> SnapshotJson<'a> {
     /// The snapshot of a complete report; a truncated report has none.
-    pub(crate) fn new(report: &'a Report<'a>, is_whole: bool) -> Self {
+    pub(crate) fn new(report: &'a ReportModel<'a>, is_whole: bool) -> Self {
         Self(is_whole.then(|| SnapshotEncoder::new(report)).flatten())
     }
 }
@@ -71,7 +71,7 @@ impl PackedSnapshot {
     /// # Errors
     ///
     /// Those of the compressor.
-    pub(crate) fn new(report: &Report<'_>, is_whole: bool) -> io::Result<Self> {
+    pub(crate) fn new(report: &ReportModel<'_>, is_whole: bool) -> io::Result<Self> {
         let Some(encoder) = &SnapshotJson::new(report, is_whole).0 else { return Ok(Self(None)) };
         let rules = to_raw_value(&LazyRows(|| encoder.rules()))?;
         let packed = packed(&Lists { encoder, names: &LISTS[PLAIN_LISTS..] })?;

@@ -27,7 +27,7 @@ use thiserror::Error;
 
 use self::decode::SnapshotDecoder;
 use self::encode::{SnapshotEncoder, transfer};
-use super::model::{InputSummary, Report};
+use super::model::{InputSummary, ReportModel};
 use crate::client::Ipv6Prefix;
 use crate::rules::Rule;
 use crate::source::SourceInfo;
@@ -81,7 +81,7 @@ pub struct ReportSnapshot {
 /// # Errors
 ///
 /// [`SnapshotError::Damaged`] where a count is out of range; [`SnapshotError::Cut`] where the report has no snapshot.
-pub(crate) fn roundtrip(report: &Report<'_>) -> Result<ReportSnapshot, SnapshotError> {
+pub(crate) fn roundtrip(report: &ReportModel<'_>) -> Result<ReportSnapshot, SnapshotError> {
     let Some(encoder) = SnapshotEncoder::new(report) else { return Err(SnapshotError::Cut) };
     let mut decoder = SnapshotDecoder::new(report.rule_set);
     transfer(&encoder, &mut decoder).map_err(SnapshotError::Damaged)?;

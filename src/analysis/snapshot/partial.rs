@@ -15,7 +15,7 @@ use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer};
 
 use super::read::{RowSkipper, read};
 use super::{READS_SCHEMA, ReportSnapshot, SnapshotError, SnapshotJson};
-use crate::analysis::model::Report;
+use crate::analysis::model::ReportModel;
 use crate::client::Ipv6Prefix;
 use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
@@ -54,7 +54,7 @@ struct PartialDocument<'a> {
 /// # Errors
 ///
 /// Those of `out`.
-pub(crate) fn write_partial<W: Write>(report: &Report<'_>, generated_by: &'static str, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_partial<W: Write>(report: &ReportModel<'_>, generated_by: &'static str, out: &mut W) -> io::Result<()> {
     out.write_all(&MAGIC)?;
     out.write_all(&[VERSION])?;
     let document = PartialDocument {

@@ -34,7 +34,7 @@ const MOST_IN_MEMORY: usize = 24 << 20;
 /// The input cannot be read, is no report, has no snapshot, or is damaged. No input causes a panic, or uses much more
 /// memory than its own size.
 pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, SnapshotError> {
-    let mut document = ReportDocument { decoder: Some(SnapshotDecoder::new(rules)), ..ReportDocument::default() };
+    let mut document = DocumentReader { decoder: Some(SnapshotDecoder::new(rules)), ..DocumentReader::default() };
     let parsed = parse(input, &mut document, MOST_IN_MEMORY);
     if let Some(refused) = document.refused {
         return Err(refused);
@@ -82,7 +82,7 @@ impl Read for FailedRead {
 
 /// The parts of the document that were read so far.
 #[derive(Default)]
-struct ReportDocument<'r> {
+struct DocumentReader<'r> {
     version: Option<u32>,
     is_ours: bool,
     totals: Option<DocumentTotals>,
@@ -99,7 +99,7 @@ struct ReportDocument<'r> {
     refused: Option<SnapshotError>,
 }
 
-impl ReportDocument<'_> {
+impl DocumentReader<'_> {
     /// Converts a parser error. Until the document is known to be a report, it may be anything.
     fn broken(&self, error: serde_json::Error) -> SnapshotError {
         let message = escape(error.to_string().as_bytes()).into_owned();
@@ -122,7 +122,7 @@ impl ReportDocument<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &mut ReportDocument<'_> {
+impl<'de> DeserializeSeed<'de> for &mut DocumentReader<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -130,7 +130,7 @@ impl<'de> DeserializeSeed<'de> for &mut ReportDocument<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for &mut ReportDocument<'_> {
+impl<'de> Visitor<'de> for &mut DocumentReader<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{FollowEvent, unix_now};
 use crate::alerting::Alert;
 use crate::analysis::hit::LiveHit;
-use crate::analysis::model::Report;
+use crate::analysis::model::ReportModel;
 use crate::commands::error::CommandError;
 use crate::commands::message::{self, sanitized};
 
@@ -234,7 +234,7 @@ impl LiveOutput {
     }
 
     /// Prints a summary: after the lines, or on standard error with objects. The live view shows it all the time.
-    pub(super) fn summary(&mut self, report: &Report<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), CommandError> {
+    pub(super) fn summary(&mut self, report: &ReportModel<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), CommandError> {
         let TerminalInfo { width, color } = TerminalInfo::detect(self.color, matches!(self.mode, OutputMode::Objects(..)));
         let view = RenderOptions { format: OutputFormat::Table, by: None, top, full: false, width, color, made_at: None };
         let mut text = Vec::new();

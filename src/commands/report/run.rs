@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rayon::ThreadPool;
 
 use crate::analysis::anonymize::Privacy;
-use crate::analysis::model::Report;
+use crate::analysis::model::ReportModel;
 use crate::analysis::networks::add_geo;
 use crate::block::{self, AddressRanges, BlockPolicy};
 use crate::commands::ReportSettings;
@@ -99,7 +99,7 @@ impl<'a> ReportRun<'a> {
     }
 
     /// Adds the country and network of clients.
-    pub(super) fn add_geo(&self, report: &mut Report<'_>) {
+    pub(super) fn add_geo(&self, report: &mut ReportModel<'_>) {
         add_geo(report, &self.geoip, &self.privacy);
     }
 

@@ -12,7 +12,7 @@ use crate::analysis::block_candidates::block_decisions;
 use crate::analysis::block_list::LogOrigin;
 use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
 use crate::analysis::merge::{MergedReport, ReportMerger};
-use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::novelty::{NewItem, find_new};
 use crate::analysis::{notes, snapshot};
 use crate::commands::block::log_origin;
@@ -210,7 +210,7 @@ impl<'r> ReportWriter<'r> {
         Ok(merged)
     }
 
-    fn merge(mut merged: ReportMerger<'_>, report: &Report<'_>, folder: &ReportFolder<'_>) -> Result<MergedReport, CommandError> {
+    fn merge(mut merged: ReportMerger<'_>, report: &ReportModel<'_>, folder: &ReportFolder<'_>) -> Result<MergedReport, CommandError> {
         let wrong = |error: crate::analysis::merge::MergeError| CommandError::Sum { path: folder.path.clone(), what: error.to_string() };
         merged.add_report(report).map_err(wrong)?;
         merged.finish(|_| false).map_err(wrong)
@@ -221,7 +221,7 @@ impl<'r> ReportWriter<'r> {
         &self,
         folder: &ReportFolder<'_>,
         staging: &mut Staging<'_>,
-        report: &Report<'_>,
+        report: &ReportModel<'_>,
         state: &mut ReportState,
     ) -> Result<Option<Vec<u8>>, CommandError> {
         let news = find_new(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
@@ -233,7 +233,7 @@ impl<'r> ReportWriter<'r> {
         &self,
         folder: &ReportFolder<'_>,
         staging: &mut Staging<'_>,
-        report: &Report<'_>,
+        report: &ReportModel<'_>,
         news: &[NewItem<'_>],
     ) -> Result<Option<Vec<u8>>, CommandError> {
         for (name, by) in TABLES {
@@ -270,7 +270,7 @@ impl<'r> ReportWriter<'r> {
         report_input: &ReportInput<'_>,
         wanted: RowSelection,
         state: &mut ReportState,
-        consume: impl FnOnce(&Report<'_>, &mut ReportState) -> Result<R, CommandError> + Send,
+        consume: impl FnOnce(&ReportModel<'_>, &mut ReportState) -> Result<R, CommandError> + Send,
     ) -> Result<R, CommandError> {
         let ReportRun { settings, log_host, pool, .. } = self.run;
         pool.install(|| {
@@ -308,7 +308,7 @@ impl<'r> ReportWriter<'r> {
     fn page<'p>(
         &'p self,
         folder: &'p ReportFolder<'_>,
-        report: &'p Report<'p>,
+        report: &'p ReportModel<'p>,
         news: &'p [NewItem<'p>],
         notes: &'p [String],
     ) -> RunSummary<'p> {
@@ -335,7 +335,7 @@ impl<'r> ReportWriter<'r> {
     }
 
     /// All notes for the reader of a report.
-    fn notes(&self, folder: &ReportFolder<'_>, report: &Report<'_>) -> Vec<String> {
+    fn notes(&self, folder: &ReportFolder<'_>, report: &ReportModel<'_>) -> Vec<String> {
         let of_report = report.approximate.as_ref().map(notes::accuracy_note).into_iter().chain(self.run.privacy.note());
         folder.notes.iter().cloned().chain(of_report).collect()
     }
@@ -354,7 +354,7 @@ impl<'r> ReportWriter<'r> {
 }
 
 /// Counts the new lines of a folder and their hits, for metrics.
-fn count_part(report: &Report<'_>, part: &PeriodResult, state: &mut ReportState) {
+fn count_part(report: &ReportModel<'_>, part: &PeriodResult, state: &mut ReportState) {
     let unparsed = part.inputs.iter().map(|input| input.unparsed).sum();
     state.logs.counters.add_lines(part.lines, unparsed);
     state.logs.counters.add_report(&report.classes);

@@ -20,7 +20,7 @@ use crate::engine::{Matcher, WorkerState};
 use crate::finding::RuleId;
 use crate::redact::sanitize::escape;
 use crate::rules::lint::Lint;
-use crate::rules::{Answer, Case, Rule, RuleChoice, RuleSet, load, source_text};
+use crate::rules::{AnswerMeaning, Case, Rule, RuleChoice, RuleSet, load, source_text};
 
 /// Lists the selected rules, or those of one class.
 #[must_use]
@@ -53,8 +53,8 @@ pub(crate) fn show(choice: &RuleChoice, id: &str) -> Exit {
 /// A rule in readable form, then as written in its file.
 fn page(rule: &Rule, source_text: Option<&str>) -> String {
     let answer = match rule.answer {
-        Answer::Exposes => "a 2xx means that the path exists",
-        Answer::Inconclusive => "a 2xx means nothing",
+        AnswerMeaning::Exposes => "a 2xx means that the path exists",
+        AnswerMeaning::Inconclusive => "a 2xx means nothing",
     };
     let cwe: Vec<_> = rule.cwe.iter().map(|n| format!("CWE-{n}")).collect();
     let mut out = format!("{}\n  {}\n\n", rule.id, escape(rule.title.as_bytes()));

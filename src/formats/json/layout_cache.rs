@@ -263,19 +263,19 @@ impl FastLayout {
     pub(super) fn from_values<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut ValueSlot)>) -> Option<Self> {
         let mut best: [Option<(u8, &mut ValueSlot)>; SLOTS] = [const { None }; SLOTS];
         let mut has_others = 0;
-        for (role, place) in pieces {
+        for (role, value_slot) in pieces {
             if role.forwarded || role.slot != JsonField::None && role.rank == 0 {
                 return None;
             }
-            let Some(is_unset) = best.get_mut(role.slot as usize) else { continue };
-            if let Some((rank, _)) = is_unset {
+            let Some(chosen) = best.get_mut(role.slot as usize) else { continue };
+            if let Some((rank, _)) = chosen {
                 has_others |= 1 << slot_of(role.slot) as u16;
                 if role.rank >= *rank {
                     continue;
                 }
             }
-            *place = slot_of(role.slot);
-            if let Some((_, worse)) = is_unset.replace((role.rank, place)) {
+            *value_slot = slot_of(role.slot);
+            if let Some((_, worse)) = chosen.replace((role.rank, value_slot)) {
                 *worse = ValueSlot::None;
             }
         }
@@ -287,13 +287,13 @@ impl FastLayout {
     #[inline]
     fn is_complete(self, values: &FastValues<'_>) -> bool {
         let is_text = |text: &[u8]| !matches!(text, b"" | b"-");
-        let is_unset = |place: ValueSlot| self.has_others & 1 << place as u16 == 0;
+        let has_no_other = |slot: ValueSlot| self.has_others & 1 << slot as u16 == 0;
         let all_known = self.has_others == 0
-            || (is_unset(ValueSlot::Host) || is_text(values.get(ValueSlot::Host)) && values.get(ValueSlot::Host) != b"_")
-                && (is_unset(ValueSlot::Status) || status(values.get(ValueSlot::Status)).is_some())
-                && (is_unset(ValueSlot::Bytes) || integer(values.get(ValueSlot::Bytes)).is_some())
-                && (is_unset(ValueSlot::Referer) || is_text(values.get(ValueSlot::Referer)))
-                && (is_unset(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)));
+            || (has_no_other(ValueSlot::Host) || is_text(values.get(ValueSlot::Host)) && values.get(ValueSlot::Host) != b"_")
+                && (has_no_other(ValueSlot::Status) || status(values.get(ValueSlot::Status)).is_some())
+                && (has_no_other(ValueSlot::Bytes) || integer(values.get(ValueSlot::Bytes)).is_some())
+                && (has_no_other(ValueSlot::Referer) || is_text(values.get(ValueSlot::Referer)))
+                && (has_no_other(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)));
         all_known
             && is_text(values.get(ValueSlot::Client))
             && is_text(values.get(ValueSlot::Request))

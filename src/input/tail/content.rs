@@ -17,7 +17,7 @@ use std::{fs, io};
 use super::inspected_file::{FileId, InspectedFile, head_of, open};
 use super::watched_path::WatchedPath;
 use crate::input::rotation::{file_name_bytes, is_name_variant};
-use crate::source::{Checkpoint, Fingerprint, HEAD, TAIL};
+use crate::source::{Checkpoint, ContentHash, HEAD, TAIL};
 
 /// Maximum number of samples; when there are more, every second one is dropped.
 const MAX_HISTORY: usize = 128;
@@ -36,13 +36,13 @@ pub(super) enum ContentMatch {
 /// Some bytes of the content, or only their fingerprint if they come from a checkpoint.
 #[derive(Debug, Clone, Default)]
 struct ByteSample {
-    print: Fingerprint,
+    print: ContentHash,
     bytes: Vec<u8>,
 }
 
 impl ByteSample {
     fn new(bytes: &[u8]) -> Self {
-        Self { print: Fingerprint::new(bytes), bytes: bytes.to_vec() }
+        Self { print: ContentHash::new(bytes), bytes: bytes.to_vec() }
     }
 
     fn len(&self) -> usize {
@@ -62,7 +62,7 @@ pub(super) struct ContentFingerprint {
     head: ByteSample,
     tail: ByteSample,
     /// Earlier offsets and the bytes before them, in order. They identify a copy that was made before all was read.
-    history: Vec<(u64, Fingerprint)>,
+    history: Vec<(u64, ContentHash)>,
 }
 
 impl ContentFingerprint {
@@ -86,7 +86,7 @@ impl ContentFingerprint {
     }
 
     /// The fingerprint of the known first bytes.
-    pub(super) fn head(&self) -> Fingerprint {
+    pub(super) fn head(&self) -> ContentHash {
         self.head.print
     }
 
@@ -102,12 +102,12 @@ impl ContentFingerprint {
 
     /// Whether a file with this head, and with `before` in front of the offset, still has this content.
     pub(super) fn holds(&self, head: &[u8], before: &[u8]) -> bool {
-        self.matches_head(head) && Fingerprint::new(before) == self.tail.print
+        self.matches_head(head) && ContentHash::new(before) == self.tail.print
     }
 
     /// Whether `head` is exactly the known head.
     pub(super) fn has_head(&self, head: &[u8]) -> bool {
-        self.head.print == Fingerprint::new(head)
+        self.head.print == ContentHash::new(head)
     }
 
     /// Whether the known head starts with `bytes`. False if only its fingerprint is known.
@@ -116,7 +116,7 @@ impl ContentFingerprint {
     }
 
     fn matches_head(&self, head: &[u8]) -> bool {
-        head.get(..self.head.len()).is_some_and(|head| Fingerprint::new(head) == self.head.print)
+        head.get(..self.head.len()).is_some_and(|head| ContentHash::new(head) == self.head.print)
     }
 
     /// Extends the head, which was just verified.
@@ -186,7 +186,7 @@ impl ContentFingerprint {
             return Ok(ContentMatch::Same);
         }
         if let Some(before) = file.before(self.offset, self.tail.len())? {
-            return Ok(if Fingerprint::new(&before) == self.tail.print { ContentMatch::Same } else { ContentMatch::Different });
+            return Ok(if ContentHash::new(&before) == self.tail.print { ContentMatch::Same } else { ContentMatch::Different });
         }
         self.compare_truncated(file)
     }
@@ -198,7 +198,7 @@ impl ContentFingerprint {
         let Some((offset, print)) = at.checked_sub(1).and_then(|last| self.history.get(last)) else {
             return Ok(ContentMatch::Prefix);
         };
-        let same = file.before(*offset, print.bytes as usize)?.is_some_and(|before| Fingerprint::new(&before) == *print);
+        let same = file.before(*offset, print.bytes as usize)?.is_some_and(|before| ContentHash::new(&before) == *print);
         Ok(if same { ContentMatch::Prefix } else { ContentMatch::Different })
     }
 }
@@ -230,7 +230,7 @@ struct KnownContent {
 #[derive(Debug, Default)]
 pub(super) struct ContentIndex {
     known: Vec<KnownContent>,
-    by_head: HashMap<Fingerprint, Vec<usize>>,
+    by_head: HashMap<ContentHash, Vec<usize>>,
     lengths: BTreeSet<u32>,
     /// Paths of files that other paths hold.
     names: HashMap<FileId, PathBuf>,
@@ -338,7 +338,7 @@ impl ContentIndex {
 
     /// The entries whose head matches `head`.
     fn candidates_for(&self, head: &[u8]) -> Vec<usize> {
-        let prints = self.lengths.iter().filter_map(|&length| head.get(..length as usize)).map(Fingerprint::new);
+        let prints = self.lengths.iter().filter_map(|&length| head.get(..length as usize)).map(ContentHash::new);
         let candidates_for = prints.filter_map(|print| self.by_head.get(&print)).flatten();
         // And entries whose known head is longer than the file.
         let is_longer = |&index: &usize| {

@@ -14,7 +14,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence};
 use crate::analysis::path_answer::{GradeResult, GradedAnswer, SimilarAnswer};
-use crate::engine::explain::{AlternativeDecoding, DecodeSteps, FoundBy, RuleExplanation};
+use crate::engine::explain::{AlternativeDecoding, DecodeSteps, PatternKind, RuleExplanation};
 use crate::number::{counted, grouped};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize;
@@ -354,7 +354,7 @@ fn write_match_locations<W: Write>(
 }
 
 /// A kind of part, and the view and range where it was found.
-type MatchLocation<'a> = (FoundBy, TextView, &'a Range<usize>);
+type MatchLocation<'a> = (PatternKind, TextView, &'a Range<usize>);
 
 fn write_view<W: Write>(
     subject: &ExplainedRequest<'_>,
@@ -365,7 +365,7 @@ fn write_view<W: Write>(
 ) -> io::Result<()> {
     let mut here: Vec<_> = spans.iter().filter(|(_, of, _)| *of == view).collect();
     // A regex is the most specific, so it comes first.
-    here.sort_by_key(|(mark, ..)| (matches!(mark, FoundBy::Literal(_)), mark.as_str()));
+    here.sort_by_key(|(mark, ..)| (matches!(mark, PatternKind::Literal(_)), mark.as_str()));
     let name = sentence::view_name(view);
     let column = here.iter().map(|(mark, ..)| mark.as_str().len()).chain([name.len()]).max().unwrap_or(0);
     let room = page.width.saturating_sub(MARGIN + column + 2);

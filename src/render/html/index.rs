@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::plots::{self, Plot, PlotBar, PlotItem, PlotKey};
 use super::tables::{TableBuilder, TableCell, truncated};
-use super::{Fact, Page, PageOptions, Section};
-use crate::analysis::model::Report;
+use super::{Fact, HtmlPage, PageOptions, Section};
+use crate::analysis::model::ReportModel;
 use crate::finding::Severity;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
@@ -50,7 +50,7 @@ pub(crate) struct RunDigest {
 }
 
 impl RunDigest {
-    pub(super) fn new(report: &Report<'_>, options: &PageOptions<'_>) -> Self {
+    pub(super) fn new(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Self {
         let totals = &report.totals;
         let label = options.label.or(report.period.as_deref()).unwrap_or_default();
         Self {
@@ -121,7 +121,7 @@ pub(crate) fn write<W: Write>(entries: &[IndexEntry], host: Option<&str>, out: &
     page(entries, host).write(out)
 }
 
-fn page(entries: &[IndexEntry], host: Option<&str>) -> Page {
+fn page(entries: &[IndexEntry], host: Option<&str>) -> HtmlPage {
     let digests = || entries.iter().filter_map(|entry| entry.digest.as_ref());
     let host = host.map(|host| format!(" on {}", escape(host.as_bytes()))).unwrap_or_default();
     let answered = digests().filter(|digest| digest.answered > 0).count() as u64;
@@ -130,7 +130,7 @@ fn page(entries: &[IndexEntry], host: Option<&str>) -> Page {
         all => format!("{}, {} with an answer.", counted(all, "report", "reports"), grouped(answered)),
     };
     let sum = |field: fn(&RunDigest) -> u64| digests().map(field).sum();
-    Page {
+    HtmlPage {
         kicker: format!("probewatch reports{host}"),
         facts: vec![
             Fact { is_alarm: answered > 0, ..Fact::new("answered", sum(|digest| digest.answered)) },
@@ -139,7 +139,7 @@ fn page(entries: &[IndexEntry], host: Option<&str>) -> Page {
             Fact::new("lines", sum(|digest| digest.lines)),
         ],
         sections: trend(entries).into_iter().chain(reports(entries)).collect(),
-        ..Page::new(format!("probewatch reports{host}"), headline)
+        ..HtmlPage::new(format!("probewatch reports{host}"), headline)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::floods;
 use crate::analysis::labels;
 use crate::analysis::model::{
-    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, Report, Row, RowKey, Soft404,
+    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, Row, RowKey, Soft404,
 };
 use crate::analysis::notes::{accuracy_note, skipped_sentence};
 use crate::analysis::novelty::NewItem;
@@ -33,7 +33,7 @@ const MAX_CVES: usize = 2;
 const JSON: &str = "report.json (-f json)";
 
 /// All sections that have something to show.
-pub(super) fn all(report: &Report<'_>, options: &PageOptions<'_>) -> Vec<Section> {
+pub(super) fn all(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Vec<Section> {
     let optional = [
         new_items(report, options),
         timeline(report),
@@ -61,14 +61,14 @@ fn table(id: &'static str, title: &'static str, all: u64, table: Option<TableVie
     Some(Section { id, title, count: Some(grouped(all)), table: Some(table?), ..Section::default() })
 }
 
-fn answered(report: &Report<'_>, options: &PageOptions<'_>) -> Section {
+fn answered(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Section {
     let (id, title, rows) = ("answered", "What answered", &report.answered);
     let found = answers(report, rows, options, "Paths that gave something, with the reason why the answer stands out");
     let nothing = || Section { id, title, sentences: vec![nothing_answered(report)], ..Section::default() };
     table(id, title, rows.len() as u64, found).unwrap_or_else(nothing)
 }
 
-fn nothing_answered(report: &Report<'_>) -> String {
+fn nothing_answered(report: &ReportModel<'_>) -> String {
     let totals = &report.totals;
     let text = match totals.sum.hits {
         0 => "Nothing was found.",
@@ -79,13 +79,13 @@ fn nothing_answered(report: &Report<'_>) -> String {
     text.to_owned()
 }
 
-fn uncertain(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn uncertain(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let rows = &report.uncertain;
     let caption = "Answers that may be real, with the reason why they are in doubt";
     table("uncertain", "Uncertain answers", rows.len() as u64, answers(report, rows, options, caption))
 }
 
-fn answers(report: &Report<'_>, rows: &[Row<'_>], options: &PageOptions<'_>, caption: &str) -> Option<TableView> {
+fn answers(report: &ReportModel<'_>, rows: &[Row<'_>], options: &PageOptions<'_>, caption: &str) -> Option<TableView> {
     let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TableCell| row.answer.as_ref().map_or_else(TableCell::default, cell);
     let who = |row: &Row<'_>, answer: &AnswerDetail<'_>| match answer.client {
         Some(one) => labels::client(one).into_owned(),
@@ -107,7 +107,7 @@ fn answers(report: &Report<'_>, rows: &[Row<'_>], options: &PageOptions<'_>, cap
         .finish(caption, rows.len() as u64, "answered.csv (-f csv --by answer)", |row| row.answered > 0)
 }
 
-fn new_items(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn new_items(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let news = options.news?;
     let title = |item: &NewItem<'_>| report.rule_set.number_of(&item.key).map(|rule| report.rule_set.rule(rule).title.as_str());
     let found = TableBuilder::new(news, options.rows())
@@ -124,7 +124,7 @@ fn new_items(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> 
     Some(table(id, heading, news.len() as u64, found).unwrap_or_else(nothing))
 }
 
-fn timeline(report: &Report<'_>) -> Option<Section> {
+fn timeline(report: &ReportModel<'_>) -> Option<Section> {
     let plot = Plot::from_timeline(&report.timeline)?;
     let table = super::plots::timeline_table(&report.timeline);
     Some(Section {
@@ -138,13 +138,13 @@ fn timeline(report: &Report<'_>) -> Option<Section> {
     })
 }
 
-fn hours(report: &Report<'_>) -> Option<Section> {
+fn hours(report: &ReportModel<'_>) -> Option<Section> {
     let heat = HeatMap::new(&report.timeline.hours)?;
     let table = Some(super::plots::hours_table(&report.timeline.hours));
     Some(Section { id: "hours", title: "Weekdays and hours", heat: Some(heat), table, folded: true, ..Section::default() })
 }
 
-fn clients(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let blocks = report.blocks.as_deref().unwrap_or_default();
     let rows: Vec<(&Row<'_>, Option<&BlockDecision>)> =
         report.clients.iter().take(options.rows()).enumerate().map(|(at, row)| (row, blocks.get(at))).collect();
@@ -158,7 +158,7 @@ fn clients(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
         .count("other requests", |(row, _)| row.other_requests)
         .text("first seen", |(row, _)| TableCell::time(row.first_time))
         .text("last seen", |(row, _)| TableCell::time(row.last_time))
-        .text("country", |(row, _)| geo(row, place))
+        .text("country", |(row, _)| geo(row, city_and_country))
         .text("network", |(row, _)| geo(row, network))
         .text("looks for", |(row, _)| TableCell::text(first_of(&labels::classes(report.rule_set, &row.rules), MAX_CLASSES)))
         .text("block", |(_, block)| block.map_or_else(TableCell::default, block_cell))
@@ -184,7 +184,7 @@ fn first_of(words: &[&str], most: usize) -> String {
 }
 
 /// The city and the country.
-fn place(geo: &GeoInfo) -> String {
+fn city_and_country(geo: &GeoInfo) -> String {
     let parts: Vec<_> = [&geo.country, &geo.city].into_iter().flatten().map(|part| escape(part.as_bytes())).collect();
     parts.join(", ")
 }
@@ -200,7 +200,7 @@ fn system(asn: Option<u32>, name: Option<&str>) -> String {
     parts.join(" ")
 }
 
-fn networks(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn networks(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let name = |row: &NetworkRow| match system(row.asn, row.as_name.as_deref()) {
         name if name.is_empty() => "unknown".to_owned(),
         name => name,
@@ -218,7 +218,7 @@ fn networks(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
 }
 
 /// The clients of each user agent. A client has one here: that of its sample.
-fn user_agents(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn user_agents(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let mut sums: HashMap<&[u8], UserAgentRow<'_>> = HashMap::default();
     for client in &report.clients {
         let Some(user_agent) = client.sample.user_agent else { continue };
@@ -249,7 +249,7 @@ struct UserAgentRow<'a> {
     answered: u64,
 }
 
-fn hosts(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn hosts(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let all = report.hosts.len() as u64;
     let found = TableBuilder::new(&report.hosts, options.rows())
         .text("host", |row: &HostRow<'_>| TableCell::code(log_text(row.host)))
@@ -261,7 +261,7 @@ fn hosts(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     table("hosts", "Virtual hosts", all, found)
 }
 
-fn paths(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn paths(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let found = TableBuilder::new(&report.paths, options.rows())
         .text("path", |row| TableCell::code(path(row)))
         .text("severity", |row| TableCell::severity(row.severity))
@@ -278,7 +278,7 @@ fn paths(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     table("paths", "Paths", report.totals.paths, found)
 }
 
-fn rules(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn rules(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
     let found = TableBuilder::new(&report.rules, options.rows())
         .text("rule", |row| TableCell::code(of(row).map_or_else(Cow::default, |rule| escape(rule.id.as_bytes()))))
@@ -294,7 +294,7 @@ fn rules(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     table("rules", "Rules", report.totals.rules, found)
 }
 
-fn campaigns(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let paths = |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| log_text(path)).collect::<Vec<_>>().join(" ");
     let all = report.campaigns.len() as u64;
     let found = TableBuilder::new(&report.campaigns, options.rows())
@@ -311,7 +311,7 @@ fn campaigns(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> 
     table("campaigns", "Campaigns", all, found)
 }
 
-fn floods(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn floods(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let who = |flood: &FloodRow<'_>| match flood.client {
         Some(client) => labels::client(client).into_owned(),
         None => counted(flood.clients, "client", "clients"),
@@ -329,7 +329,7 @@ fn floods(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     table("floods", "Floods", all, found)
 }
 
-fn soft_404(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn soft_404(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let all = report.soft_404.len() as u64;
     let sizes = |site: &Soft404<'_>| if site.sizes.is_empty() { String::new() } else { grades::sizes(&site.sizes) };
     let found = TableBuilder::new(&report.soft_404, options.rows())
@@ -343,7 +343,7 @@ fn soft_404(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     table("soft-404", "Sites that answer anything", all, found)
 }
 
-fn apps(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn apps(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let site = |app: &AppSeen<'_>| app.site.map_or_else(|| "all (--app)".to_owned(), |site| log_text(site).into_owned());
     let all = report.apps.len() as u64;
     let found = TableBuilder::new(&report.apps, options.rows())
@@ -354,7 +354,7 @@ fn apps(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     table("apps", "Apps", all, found)
 }
 
-fn allowed(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn allowed(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let used: Vec<&AllowedCount<'_>> = report.allowed.iter().filter(|entry| entry.requests > 0).collect();
     let all = used.len() as u64;
     let found = TableBuilder::new(&used, options.rows())
@@ -367,7 +367,7 @@ fn allowed(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
 }
 
 /// The line counts of each input, and the sum of several.
-fn inputs(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn inputs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let all = report.inputs.len() as u64;
     let is_sum = |input: &InputSummary| std::ptr::eq(input, &raw const report.totals.sum);
     let mut rows: Vec<&InputSummary> = report.inputs.iter().take(options.rows()).collect();
@@ -396,7 +396,7 @@ fn inputs(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
 }
 
 /// How far the report is from exact, and what the reader must know.
-fn notes(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn notes(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let mut sentences: Vec<String> = options.notes.iter().map(|note| escape(note.as_bytes()).into_owned()).collect();
     if report.totals.without_time > 0 {
         let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
@@ -427,6 +427,6 @@ fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
 }
 
 /// The most severe rule and the number of others.
-fn rule_cell(report: &Report<'_>, rules: &[RuleId]) -> TableCell {
+fn rule_cell(report: &ReportModel<'_>, rules: &[RuleId]) -> TableCell {
     TableCell::code(escape(labels::worst_rule(report.rule_set, rules).as_bytes()))
 }

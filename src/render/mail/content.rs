@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use super::RunSummary;
 use crate::analysis::block_candidates::{self, BlockDecision, BlockVerdict};
 use crate::analysis::labels;
-use crate::analysis::model::{InputSummary, Report, Row, RowKey};
+use crate::analysis::model::{InputSummary, ReportModel, Row, RowKey};
 use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::client::{Client, Network};
 use crate::finding::RuleId;
@@ -92,7 +92,7 @@ impl TopClient<'_> {
 }
 
 /// The clients with the most hits.
-pub(crate) fn top_clients<'r>(report: &'r Report<'r>, max: usize) -> Vec<TopClient<'r>> {
+pub(crate) fn top_clients<'r>(report: &'r ReportModel<'r>, max: usize) -> Vec<TopClient<'r>> {
     let blocks = report.blocks.as_deref().unwrap_or_default().iter().map(Some).chain(std::iter::repeat(None));
     let mut top: Vec<TopClient<'r>> = Vec::new();
     let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
@@ -119,13 +119,13 @@ pub(crate) fn path(row: &Row<'_>) -> String {
 }
 
 /// The title of the most severe of a row's rules.
-pub(crate) fn worst_rule_title<'r>(report: &Report<'r>, rules: &[RuleId]) -> &'r str {
+pub(crate) fn worst_rule_title<'r>(report: &ReportModel<'r>, rules: &[RuleId]) -> &'r str {
     // Of equal ones the first: `max_by_key` returns the last, and rules are sorted.
     rules.iter().rev().map(|&rule| report.rule_set.rule(rule)).max_by_key(|rule| rule.severity).map_or("", |rule| &rule.title)
 }
 
 /// The title of a rule; the ID of an unknown rule.
-pub(crate) fn rule_title<'r>(report: &Report<'r>, id: &'r str) -> &'r str {
+pub(crate) fn rule_title<'r>(report: &ReportModel<'r>, id: &'r str) -> &'r str {
     report.rule_set.rules().iter().find(|rule| rule.id == id).map_or(id, |rule| &rule.title)
 }
 
@@ -178,7 +178,7 @@ impl BlockCandidates {
 const MIN_TO_MERGE: u64 = 3;
 
 /// Gathers the candidates of a report.
-pub(crate) fn gather_candidates(report: &Report<'_>) -> BlockCandidates {
+pub(crate) fn gather_candidates(report: &ReportModel<'_>) -> BlockCandidates {
     let mut found = BlockCandidates::default();
     let Some(blocks) = &report.blocks else { return found };
     let candidates = || report.clients.iter().zip(blocks).filter(|(_, block)| block.verdict == BlockVerdict::Candidate);
@@ -199,7 +199,7 @@ pub(crate) fn gather_candidates(report: &Report<'_>) -> BlockCandidates {
             (found.lines.len(), labels::client(client).into_owned())
         };
         if at == found.lines.len() {
-            let (network, country) = (labels::place(row.geo.as_deref()), labels::country(row.geo.as_deref()).into_owned());
+            let (network, country) = (labels::network_and_country(row.geo.as_deref()), labels::country(row.geo.as_deref()).into_owned());
             found.lines.push(CandidateLine { name, addresses: 0, hits: 0, paths: 0, cost: 0, network, country });
         }
         let line = &mut found.lines[at];

@@ -10,7 +10,7 @@ mod summary;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::analysis::model::Report;
+use crate::analysis::model::ReportModel;
 use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::finding::Severity;
 
@@ -21,7 +21,7 @@ pub(crate) const MAIL_LINES: usize = message::LINES;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunSummary<'a> {
     /// The report, with all its answers and clients.
-    pub report: &'a Report<'a>,
+    pub report: &'a ReportModel<'a>,
     /// What no run before has seen.
     pub news: &'a [NewItem<'a>],
     /// What the report covers, for people: `Run 12`, or the period, `2026-11-20`.
@@ -85,19 +85,19 @@ mod tests {
     use crate::tally::Tally;
 
     /// The report of the fixture, with block candidates.
-    fn report() -> Report<'static> {
+    fn report() -> ReportModel<'static> {
         let mut report = fixture::report(fixture::rules());
         add_blocks(&mut report, None);
         report
     }
 
-    fn add_blocks(report: &mut Report<'_>, max: Option<usize>) {
+    fn add_blocks(report: &mut ReportModel<'_>, max: Option<usize>) {
         let (tally, allow) = (Tally::default(), AllowList::default());
         let report_input = fixture::report_input(report.rule_set, &tally, &[], &[], &allow);
         report.blocks = Some(block_decisions(report, &report_input, &BlockPolicy::new(&[], &[], &allow), max));
     }
 
-    fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {
+    fn campaign<'a>(report: &ReportModel<'a>) -> Campaign<'a> {
         let row = &report.pairs[0];
         Campaign {
             answered: 0,
@@ -115,7 +115,7 @@ mod tests {
     }
 
     /// New: one of two answers, three rules, the campaign, a path and a client.
-    fn news<'a>(report: &Report<'a>) -> Vec<NewItem<'a>> {
+    fn news<'a>(report: &ReportModel<'a>) -> Vec<NewItem<'a>> {
         let row = &report.pairs[0];
         let one = |kind, key: &str, severity| NewItem {
             kind,
@@ -136,7 +136,7 @@ mod tests {
         ]
     }
 
-    fn run_summary<'a>(report: &'a Report<'a>, news: &'a [NewItem<'a>]) -> RunSummary<'a> {
+    fn run_summary<'a>(report: &'a ReportModel<'a>, news: &'a [NewItem<'a>]) -> RunSummary<'a> {
         let folder = Path::new("/srv/reports/000012-20261103T000500Z");
         RunSummary { report, news, label: "Run 12", host: Some("web1"), is_first: false, folder, notes: &[], level: Severity::High }
     }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     /// Many addresses of few networks, each with three paths.
-    fn of_networks(report: &mut Report<'static>) {
+    fn of_networks(report: &mut ReportModel<'static>) {
         let row = report.clients.iter().find(|row| row.paths >= 3).unwrap().clone();
         let row = |client| Row { key: RowKey::Client(client), ..row.clone() };
         report.clients = (1..=40).map(|n| row(Client::V6(0x2001_0db8_0001_0002 << 64 | n))).collect();
@@ -243,7 +243,7 @@ mod tests {
     fn a_mail_is_due_for_answers_and_rare_news() {
         let mut report = report();
         let news = news(&report);
-        let due = |report: &Report<'_>, kind, level| {
+        let due = |report: &ReportModel<'_>, kind, level| {
             let news: Vec<_> = news.iter().filter(|news| news.kind == kind).cloned().collect();
             is_notable(&RunSummary { level, ..run_summary(report, &news) })
         };

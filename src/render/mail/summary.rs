@@ -9,11 +9,11 @@ use super::content::{self, AnsweredPath, TopClient};
 use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::floods::describe;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{Campaign, Report};
+use crate::analysis::model::{Campaign, ReportModel};
 use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
-use crate::render::layout::{Cell, Column, Grid, PLAIN, Painter, write_wrapped};
+use crate::render::layout::{Column, Grid, PLAIN, Painter, TextCell, write_wrapped};
 use crate::render::table::minute;
 use crate::render::{grades, table};
 
@@ -57,12 +57,12 @@ fn answered<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         None => counted(answer.row.clients, "client", "clients"),
     };
     let grid = Grid::new(first(&answers, Some(ROWS)))
-        .column(Column::text("new"), |answer| Cell::new(if answer.is_new { "new" } else { "" }))
-        .column(Column::text("severity"), |answer| Cell::new(answer.row.severity.as_str()))
-        .column(Column::text("path").flexible(24), |answer| Cell::new(&answer.label))
-        .column(Column::text("answer"), |answer| Cell::new(answer.response()))
-        .column(Column::number("hits").rank(1), |answer| Cell::new(grouped(answer.row.hits)))
-        .column(Column::text("client").rank(2), |answer| Cell::new(clients(answer)));
+        .column(Column::text("new"), |answer| TextCell::new(if answer.is_new { "new" } else { "" }))
+        .column(Column::text("severity"), |answer| TextCell::new(answer.row.severity.as_str()))
+        .column(Column::text("path").flexible(24), |answer| TextCell::new(&answer.label))
+        .column(Column::text("answer"), |answer| TextCell::new(answer.response()))
+        .column(Column::number("hits").rank(1), |answer| TextCell::new(grouped(answer.row.hits)))
+        .column(Column::text("client").rank(2), |answer| TextCell::new(clients(answer)));
     section("WHAT ANSWERED", &grid, answers.len(), "answered.csv", out)?;
     grades(summary, out)
 }
@@ -109,17 +109,17 @@ fn news<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     wrapped(&format!("{}: new.csv", counts.into_iter().flatten().collect::<Vec<_>>().join(", ")), 2, out)?;
     let rules: Vec<&NewItem<'_>> = content::news_of(summary, NoveltyKind::Rule).collect();
     Grid::new(first(&rules, Some(ROWS)))
-        .column(Column::text("severity"), |news| Cell::new(news.severity.as_str()))
-        .column(Column::text("rule"), |news| Cell::new(&news.key))
-        .column(Column::number("hits"), |news| Cell::new(grouped(news.hits)))
-        .column(Column::text("what it finds").rank(1).flexible(16), |news| Cell::new(content::rule_title(summary.report, &news.key)))
+        .column(Column::text("severity"), |news| TextCell::new(news.severity.as_str()))
+        .column(Column::text("rule"), |news| TextCell::new(&news.key))
+        .column(Column::number("hits"), |news| TextCell::new(grouped(news.hits)))
+        .column(Column::text("what it finds").rank(1).flexible(16), |news| TextCell::new(content::rule_title(summary.report, &news.key)))
         .write(WIDTH, PLAIN_PAINTER, out)?;
     more(rules.len(), "new.csv", out)
 }
 
 /// A line for each flood.
 fn floods<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let Report { floods, rule_set, .. } = summary.report;
+    let ReportModel { floods, rule_set, .. } = summary.report;
     if floods.is_empty() {
         return Ok(());
     }
@@ -137,11 +137,11 @@ fn campaigns<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> 
         campaign.sample_paths.iter().map(|path| crate::redact::mask::redacted(path)).collect::<Vec<_>>().join(" ")
     };
     let grid = Grid::new(first(campaigns, Some(ROWS)))
-        .column(Column::text("new"), |campaign| Cell::new(if is_new(campaign) { "new" } else { "" }))
-        .column(Column::number("networks"), |campaign| Cell::new(grouped(campaign.networks)))
-        .column(Column::number("clients").rank(2), |campaign| Cell::new(grouped(campaign.clients)))
-        .column(Column::number("paths"), |campaign| Cell::new(grouped(campaign.paths)))
-        .column(Column::text("such as").flexible(20), |campaign| Cell::new(paths(campaign)));
+        .column(Column::text("new"), |campaign| TextCell::new(if is_new(campaign) { "new" } else { "" }))
+        .column(Column::number("networks"), |campaign| TextCell::new(grouped(campaign.networks)))
+        .column(Column::number("clients").rank(2), |campaign| TextCell::new(grouped(campaign.clients)))
+        .column(Column::number("paths"), |campaign| TextCell::new(grouped(campaign.paths)))
+        .column(Column::text("such as").flexible(20), |campaign| TextCell::new(paths(campaign)));
     section("CAMPAIGNS", &grid, campaigns.len(), "report.json", out)
 }
 
@@ -149,12 +149,12 @@ fn top_clients<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()
     let top = content::top_clients(summary.report, ROWS);
     let classes = |client: &TopClient<'_>| labels::classes(summary.report.rule_set, &client.row.rules).join(", ");
     let grid = Grid::new(&top)
-        .column(Column::number("hits"), |client| Cell::new(grouped(client.hits)))
-        .column(Column::text("client"), |client| Cell::new(client.name()))
-        .column(Column::number("paths").rank(1), |client| Cell::new(grouped(client.paths)))
-        .column(Column::number("answered").rank(2), |client| Cell::new(grouped(client.answered)))
-        .column(Column::text("to block").rank(3), |client| Cell::new(client.block.map(BlockDecision::label).unwrap_or_default()))
-        .column(Column::text("looks for").rank(4).flexible(12), |client| Cell::new(classes(client)));
+        .column(Column::number("hits"), |client| TextCell::new(grouped(client.hits)))
+        .column(Column::text("client"), |client| TextCell::new(client.name()))
+        .column(Column::number("paths").rank(1), |client| TextCell::new(grouped(client.paths)))
+        .column(Column::number("answered").rank(2), |client| TextCell::new(grouped(client.answered)))
+        .column(Column::text("to block").rank(3), |client| TextCell::new(client.block.map(BlockDecision::label).unwrap_or_default()))
+        .column(Column::text("looks for").rank(4).flexible(12), |client| TextCell::new(classes(client)));
     let left = summary.report.clients.len().saturating_sub(top.iter().map(|client| client.clients as usize).sum());
     section("TOP CLIENTS", &grid, top.len() + left, "clients.csv", out)
 }
@@ -170,12 +170,12 @@ fn block<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         wrapped(&format!("--max-block left out {} more.", grouped(found.left_out)), 2, out)?;
     }
     Grid::new(first(&found.lines, Some(ROWS)))
-        .column(Column::text("address"), |line| Cell::new(&line.name))
-        .column(Column::number("addresses"), |line| Cell::new(if line.addresses > 1 { grouped(line.addresses) } else { String::new() }))
-        .column(Column::number("probes"), |line| Cell::new(grouped(line.hits)))
-        .column(Column::number("paths"), |line| Cell::new(grouped(line.paths)))
-        .column(Column::number("ordinary"), |line| Cell::new(grouped(line.cost)))
-        .column(Column::text("network").rank(1).flexible(10), |line| Cell::new(&line.network))
+        .column(Column::text("address"), |line| TextCell::new(&line.name))
+        .column(Column::number("addresses"), |line| TextCell::new(if line.addresses > 1 { grouped(line.addresses) } else { String::new() }))
+        .column(Column::number("probes"), |line| TextCell::new(grouped(line.hits)))
+        .column(Column::number("paths"), |line| TextCell::new(grouped(line.paths)))
+        .column(Column::number("ordinary"), |line| TextCell::new(grouped(line.cost)))
+        .column(Column::text("network").rank(1).flexible(10), |line| TextCell::new(&line.network))
         .write(WIDTH, PLAIN_PAINTER, out)?;
     more(found.lines.len(), "clients.csv, block_candidate", out)
 }

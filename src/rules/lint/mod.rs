@@ -20,7 +20,7 @@ use regex_syntax::hir::Look;
 
 use self::redundancy::LiteralList;
 use super::compile::compile;
-use super::definition::{Answer, Case, Definition, Field, PAYLOADS, Unless};
+use super::definition::{AnswerMeaning, Case, Definition, Field, PAYLOADS, Unless};
 use super::error::RuleError;
 use super::literals::bit;
 use super::load::{LocatedRule, RuleChoice, selected_rules};
@@ -241,7 +241,7 @@ fn check_exceptions(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     }
     // A rule with a regex removes only the excepted text; and if nothing was answered, only a payload can be lost.
     let is_whole = d.regex.is_none() && !(unless.words.is_empty() && unless.regex.is_none());
-    if is_whole && (has_payload || (d.answer() == Answer::Exposes && may_be_answered(d))) {
+    if is_whole && (has_payload || (d.answer() == AnswerMeaning::Exposes && may_be_answered(d))) {
         check_text_exceptions(rule, unless, has_payload, found);
     }
 }

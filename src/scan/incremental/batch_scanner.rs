@@ -19,14 +19,14 @@ use crate::engine::LineScanner;
 use crate::finding::Findings;
 use crate::formats::W3cHeader;
 use crate::formats::reader::{LogReader, RewrittenLines};
+use crate::input::find::InputOrigin;
 use crate::input::read::Body;
 use crate::input::tail::{Notice, Tail};
 use crate::scan::ScanJob;
 use crate::scan::any_format::has_time_range;
 use crate::scan::input_stats::InputStats;
 use crate::scan::log_detection::{
-    BINARY_PROBLEM, FoundBy, any_line_parses, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notice,
-    unparsed_problem,
+    BINARY_PROBLEM, any_line_parses, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notice, unparsed_problem,
 };
 use crate::scan::worker::WorkerPool;
 use crate::source::SourceInfo;
@@ -125,8 +125,8 @@ impl<'a> BatchScanner<'a> {
         let may_write = self.options.cut.is_some() && self.job.scope.format.is_none();
         let mut is_written = may_write && LogReader::default().rewrite(text, &context, &mut written);
         let without_client = written.without_client();
-        if let Some(place) = log.and_then(|log| log.clients.detect(without_client, &log.path, false)) {
-            context.clients = place;
+        if let Some(position) = log.and_then(|log| log.clients.detect(without_client, &log.path, false)) {
+            context.clients = position;
             is_written = LogReader::default().rewrite(text, &context, &mut written);
         }
         let rewritten = is_written.then_some(written);
@@ -270,7 +270,7 @@ impl<'a> BatchScanner<'a> {
         let Some(log) = self.logs.get_mut(&number).filter(|log| !log.is_known) else { return };
         log.is_known = log.is_continued && starts_as_access_log(&log.path, formats, scope);
         let Some(head) = log.head.as_ref().filter(|_| !log.is_known && log.is_not_access_log() && log.fresh) else { return };
-        let is_requested = log.by == FoundBy::Name && head.is_binary;
+        let is_requested = log.by == InputOrigin::Name && head.is_binary;
         let what = if is_requested { BINARY_PROBLEM.to_owned() } else { skipped_message(head) };
         notices.push(Notice { path: log.path.clone(), what, problem: is_requested });
     }
@@ -322,8 +322,8 @@ fn scan_run(
             let mut any_format = workers.scanner(worker);
             let mut scratch = workers.scratch(worker);
             let mut findings = any_format.scan(scanner, job.scope, &text[range.clone()], &context, &mut scratch);
-            if let Some(place) = log.and_then(|log| log.clients.detect(findings.lines.without_client, &log.path, false)) {
-                context.clients = place;
+            if let Some(position) = log.and_then(|log| log.clients.detect(findings.lines.without_client, &log.path, false)) {
+                context.clients = position;
                 scratch.recycle(findings);
                 findings = any_format.scan(scanner, job.scope, &text[range], &context, &mut scratch);
             }
@@ -341,8 +341,8 @@ fn scan_run(
         }
     };
     let chunk = run.batch.offset + run.start();
-    let place = LinePosition { input: run.input, chunk, offset: 0, line: run.batch.lines_before + run.run.lines_before };
-    workers.tally(worker).add_findings(&findings, place);
+    let position = LinePosition { input: run.input, chunk, offset: 0, line: run.batch.lines_before + run.run.lines_before };
+    workers.tally(worker).add_findings(&findings, position);
     stats.add(&findings);
     scratch.recycle(findings);
     drop(scratch);

@@ -9,9 +9,10 @@ use std::path::PathBuf;
 use super::line_batch::{BatchLines, LineBatch};
 use crate::finding::LineCounts;
 use crate::formats::W3cHeader;
+use crate::input::find::InputOrigin;
 use crate::input::tail::LineChunk;
 use crate::scan::client_position::ClientPositionCache;
-use crate::scan::log_detection::{FoundBy, LogHead};
+use crate::scan::log_detection::{LogHead, origin};
 use crate::scan::w3c_headers;
 use crate::time::Period;
 
@@ -25,7 +26,7 @@ pub(super) struct IncrementalLog {
     pub(super) is_continued: bool,
     pub(super) head: Option<LogHead>,
     /// How it was found.
-    pub(super) by: FoundBy,
+    pub(super) by: InputOrigin,
     /// The header after the last lines.
     header: W3cHeader,
     pub(super) clients: ClientPositionCache,
@@ -51,10 +52,10 @@ impl IncrementalLog {
             fresh: piece.fresh,
             is_continued: piece.lines_before > 0,
             head: None,
-            by: FoundBy::from_piece(piece),
+            by: origin(piece),
             header: w3c_headers::header_before(piece, max_line),
             clients: ClientPositionCache::default(),
-            is_known: FoundBy::from_piece(piece) == FoundBy::Name,
+            is_known: origin(piece) == InputOrigin::Name,
             period: None,
             waiting: Vec::new(),
             waiting_bytes: 0,

@@ -69,9 +69,17 @@ type Cells = Vec<(String, String, Vec<String>, Option<u16>, u64, u64, u64)>;
 fn cells(tally: &Tally) -> Cells {
     let cell = |view: crate::tally::CellView<'_>| {
         let rules = tally.rule_list(view.rules).iter().map(|&rule| RULES.rule(rule).id.clone()).collect();
-        let place = view.sample().position;
+        let position = view.sample().position;
         let path = String::from_utf8_lossy(tally.path(view.path)).into_owned();
-        (format!("{:?}", tally.client(view.client)), path, rules, view.status, view.cell.hits, place.chunk + place.offset, place.line)
+        (
+            format!("{:?}", tally.client(view.client)),
+            path,
+            rules,
+            view.status,
+            view.cell.hits,
+            position.chunk + position.offset,
+            position.line,
+        )
     };
     let mut cells: Cells = tally.cells().map(cell).collect();
     cells.sort();
@@ -387,9 +395,9 @@ fn line_numbers_start_at_the_start_of_the_log() {
         logs.append("access.log", line(n, "GET /a HTTP/1.1", 200).as_bytes());
         logs.append("access.log", line(n, "GET /.env HTTP/1.1", 404).as_bytes());
         let increment = logs.run(&["access.log"], None, 4096, 8192);
-        let place = increment.parts[0].tally.cells().next().unwrap().sample().position;
-        let text = &increment.sources[place.input as usize];
-        assert_eq!(text.line_number(place.chunk, place.line), u64::from(n) * 2 + 2);
+        let position = increment.parts[0].tally.cells().next().unwrap().sample().position;
+        let text = &increment.sources[position.input as usize];
+        assert_eq!(text.line_number(position.chunk, position.line), u64::from(n) * 2 + 2);
         assert!(increment.sources[0].path.ends_with(b"access.log"));
     }
 }

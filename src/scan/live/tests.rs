@@ -123,7 +123,7 @@ proptest! {
         let report_input = ReportInput { rules: &RULES, tally: &tally, sources: &sources, inputs: &[InputSummary::default()], without_time: 0, filter: LOW, allow };
         let context = LogAnalysis::new(&report_input);
         let report = build(&report_input, &context, RowSelection { pairs: true, ..RowSelection::default() });
-        let rows = |report: &Report<'_>| report.pairs.iter().map(|row| (format!("{:?}", row.key), row.hits, row.answered, row.sample.line)).collect::<Vec<_>>();
+        let rows = |report: &ReportModel<'_>| report.pairs.iter().map(|row| (format!("{:?}", row.key), row.hits, row.answered, row.sample.line)).collect::<Vec<_>>();
         let expected = rows(&report);
         for stream in [&mut merged, &mut cut_up] {
             let (found, since) = stream.summary(RowSelection { pairs: true, ..RowSelection::default() }, |report, since| (rows(report), since));

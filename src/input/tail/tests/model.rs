@@ -29,7 +29,7 @@ use tempfile::TempDir;
 
 use super::{EmittedLine, line, lines, number_of, record};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
-use crate::source::{Checkpoint, Fingerprint, HEAD};
+use crate::source::{Checkpoint, ContentHash, HEAD};
 
 /// Number of rotated files that are kept.
 const KEPT_FILES: usize = 4;
@@ -505,7 +505,7 @@ impl TailModel {
     fn is_in_state(&self, file: &Path) -> bool {
         let (Ok(metadata), Ok(bytes)) = (fs::metadata(file), fs::read(file)) else { return false };
         let is_it = |known: &Checkpoint| {
-            let begins = |head: &[u8]| head.contains(&b'\n') && Fingerprint::new(head) == known.head;
+            let begins = |head: &[u8]| head.contains(&b'\n') && ContentHash::new(head) == known.head;
             known.inode == metadata.ino() && bytes.get(..known.head.bytes as usize).is_some_and(begins)
         };
         self.state.iter().any(is_it)
