@@ -6,8 +6,8 @@
 use std::cell::Cell;
 
 use super::ParsedRequest;
-use super::verdict_cache::{Dependencies, HeaderClass};
-use super::worker_state::{MatchBuffers, ReDecodeBuffers, Verdict, WorkerState};
+use super::verdict_cache::{Dependencies, HeaderClass, Verdict};
+use super::worker_state::{MatchBuffers, ReDecodeBuffers, WorkerState};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::LogEntry;
 use crate::normalize::{AltDecoding, DecodedViews, DecodingSource, Normalizer, unescape};

@@ -11,11 +11,10 @@ mod path_interner;
 mod verdict_cache;
 mod worker_state;
 
-pub(crate) use self::verdict_cache::SharedCache;
+pub(crate) use self::verdict_cache::{SharedCache, Verdict};
 pub use line_scanner::{LineScanner, ScanOptions};
 pub use matcher::Matcher;
 pub(crate) use parsed_request::ParsedRequest;
-pub(crate) use worker_state::Verdict;
 pub use worker_state::WorkerState;
 
 #[cfg(test)]

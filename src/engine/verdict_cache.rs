@@ -11,11 +11,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
 
-use super::worker_state::Verdict;
 use crate::finding::RuleId;
 use crate::fingerprint::{Fingerprint, Fingerprinter, SetAssocCache};
 use crate::intern::SymbolTables;
 use crate::rules::{LiteralHits, bit};
+
+/// The verdict of a request: ids in [`WorkerState::names`](super::worker_state::WorkerState::names).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Verdict {
+    /// The list of rules that match.
+    pub rules: u32,
+    /// The normalised path; empty if no rule matches.
+    pub path: u32,
+}
 
 /// The verdict cache of a worker.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::SharedCache;
 use super::newline_index::NewlineIndex;
 use super::path_interner::PathInterner;
-use super::verdict_cache::VerdictCache;
+use super::verdict_cache::{Verdict, VerdictCache};
 use crate::finding::{Findings, RuleId, Windows};
 use crate::formats::FrameBuffer;
 use crate::intern::SymbolTables;
@@ -69,15 +69,6 @@ impl MatchBuffers {
 pub(super) struct ReDecodeBuffers {
     pub(super) decoder: AltDecoder,
     pub(super) marks: LiteralHits,
-}
-
-/// The verdict of a request: ids in [`WorkerState::names`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Verdict {
-    /// The list of rules that match.
-    pub rules: u32,
-    /// The normalised path; empty if no rule matches.
-    pub path: u32,
 }
 
 /// What follows from a list of matching rules.

@@ -4,8 +4,7 @@
 //! unknown directive is an error, because the text that it writes is unknown.
 
 use super::FieldKind;
-use super::items::{FieldItem, FieldShape, FormatItem};
-use super::line_parser::FormatError;
+use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
 
 /// Splits a format into literal texts and fields.
 pub(super) fn items(format: &str) -> Result<Vec<FormatItem>, FormatError> {

@@ -373,6 +373,16 @@ fn number(text: &[u8]) -> Option<u64> {
     })
 }
 
+/// Whether a line starts like most Common Log Format lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Then it is in
+/// no other format, whether or not the rest parses.
+#[must_use]
+pub(crate) fn starts_like_clf(line: &[u8]) -> bool {
+    let start = &line[..line.len().min(40)];
+    let Some(space) = memchr(b' ', start) else { return false };
+    let after = &line[space..];
+    space > 0 && after.starts_with(b" - - [") && after.get(32..35) == Some(b"] \"")
+}
+
 #[cfg(test)]
 mod tests {
     use crate::formats::clf::*;

@@ -9,10 +9,9 @@ use std::collections::HashMap;
 use memchr::{memchr, memchr2};
 
 use super::bytes::leading_nuls;
-use super::clf::request_start;
+use super::clf::{request_start, starts_like_clf};
 use super::clf_writer::host;
 use super::line_prefix;
-use super::reader::starts_like_clf;
 use crate::client::Client;
 
 /// The position of the client in lines with two addresses before the time.

@@ -129,3 +129,61 @@ pub(super) fn joined(parts: impl IntoIterator<Item = FormatItem>) -> Vec<FormatI
     }
     joined
 }
+
+/// Why a format string cannot be compiled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// The string has no field.
+    #[error(
+        "'{0}' is not a log format: it has no field; paste the text of an nginx log_format ($remote_addr ...) or of an Apache LogFormat (%h ...)"
+    )]
+    NoField(String),
+    /// A directive that `mod_log_config` does not have.
+    #[error(
+        "{found}: Apache's LogFormat has no such directive; it has %h %a %l %u %t %r %m %U %q %H %s %>s %b %B %O %I %D %T %v %V %p %{{Header}}i and others; for HAProxy's usual log type haproxy_http"
+    )]
+    Unknown {
+        /// As written.
+        found: String,
+    },
+    /// A brace or a quote is not closed.
+    #[error("'{found}' is not closed: '{expected}' is missing after it")]
+    Unclosed {
+        /// As written, from the opening character.
+        found: String,
+        /// The missing character.
+        expected: char,
+    },
+    /// A dollar sign is not followed by a name.
+    #[error("a '$' is not followed by the name of a variable, at '{found}'")]
+    NoName {
+        /// From the dollar sign on.
+        found: String,
+    },
+    /// An `escape=` value that nginx does not have.
+    #[error("escape={found}: nginx has escape=default, escape=json and escape=none")]
+    Escape {
+        /// The value.
+        found: String,
+    },
+    /// Two fields without a text between them.
+    #[error(
+        "there is no text between {first} and {second}, so it is unknown where the first one ends; put a space or a quote between them"
+    )]
+    Adjacent {
+        /// As written.
+        first: String,
+        /// As written.
+        second: String,
+    },
+    /// No field contains the request.
+    #[error("this format does not log the request; it needs $request or $request_uri (nginx), %r or %U (Apache)")]
+    NoRequest,
+}
+
+impl FormatError {
+    /// Adds the format string to the error.
+    pub(super) fn about(self, format: &str) -> Self {
+        if matches!(self, Self::NoField(_)) { Self::NoField(format.chars().take(80).collect()) } else { self }
+    }
+}

@@ -35,9 +35,10 @@ pub(crate) use client_position::client_position;
 pub use fields::FieldBuffers;
 pub(crate) use fields::{Escapes, FieldKind, Fields, RequestField, TimeField};
 pub use frame_buffer::FrameBuffer;
+pub(crate) use items::FormatError;
 pub use json::JsonLineParser;
 pub use line_parser::FormatLineParser;
-pub(crate) use line_parser::{FormatError, NginxEscape};
+pub(crate) use line_parser::NginxEscape;
 pub use w3c::W3cHeader;
 
 /// An access log format that the engine parses.

@@ -5,8 +5,7 @@
 //! exist in nginx and are fields of other products.
 
 use super::FieldKind;
-use super::items::{FieldItem, FieldShape, FormatItem};
-use super::line_parser::FormatError;
+use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
 
 /// `2026-11-02T08:01:00+00:00`.
 const ISO_LEN: u16 = 25;

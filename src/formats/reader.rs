@@ -11,6 +11,7 @@ use memchr::memchr;
 
 use super::builtin::{FormatId, FormatReader, Formats, JSON, W3C};
 use super::bytes::{leading_nuls, nuls_within};
+use super::clf::starts_like_clf;
 use super::clf_writer::FieldSink;
 use super::client_position::{self, ClientPosition};
 use super::line_prefix::{self, LinePrefix};
@@ -326,16 +327,6 @@ fn is_plausible(fields: &Fields<'_>) -> bool {
         TimeField::Parsed(time) => time.is_some(),
     };
     is_timed && (fields.client.is_empty() || Client::parse(fields.client).address().is_some())
-}
-
-/// Whether a line starts like most Common Log Format lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Then it is in
-/// no other format, whether or not the rest parses.
-#[must_use]
-pub(crate) fn starts_like_clf(line: &[u8]) -> bool {
-    let start = &line[..line.len().min(40)];
-    let Some(space) = memchr(b' ', start) else { return false };
-    let after = &line[space..];
-    space > 0 && after.starts_with(b" - - [") && after.get(32..35) == Some(b"] \"")
 }
 
 /// A quick check of the first and the last line: whether the engine can parse these lines.

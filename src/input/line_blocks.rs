@@ -8,8 +8,28 @@ use std::mem;
 
 use memchr::{memchr, memrchr};
 
-use super::read::{Body, Chunk};
 use super::sparse::{leading_nuls, trailing_nuls};
+
+/// A run of whole lines of one input. The chunks of an input are ordered by `offset` and do not overlap.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk<'a> {
+    /// Offset in the input's text, after decompression.
+    pub offset: u64,
+    /// The lines.
+    pub body: Body<'a>,
+}
+
+/// The content of a chunk.
+#[derive(Debug, Clone, Copy)]
+pub enum Body<'a> {
+    /// Lines, each with its newline; the last line of the input may lack it.
+    Lines(&'a [u8]),
+    /// One line over the length limit. Its text was skipped.
+    Oversized {
+        /// Length without the newline.
+        bytes: u64,
+    },
+}
 
 /// Bytes read first after the end of a range: most lines are shorter.
 const LOOKAHEAD_BYTES: u64 = 16 << 10;

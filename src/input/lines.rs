@@ -16,9 +16,9 @@ use std::path::Path;
 use memchr::{memchr, memrchr};
 
 use super::decompress::Decompressor;
-use super::line_blocks::{BlockLimits, LineBlockReader};
+use super::line_blocks::{BlockLimits, Body, LineBlockReader};
 use super::magic::{self, HEAD};
-use super::read::{Body, OpenError};
+use super::read_context::OpenError;
 use super::readers::PeekReader;
 use super::sparse::leading_nuls;
 

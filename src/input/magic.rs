@@ -2,7 +2,7 @@
 //!
 //! Names what it refuses: unsupported compression, UTF-16, and file types that are not logs. Everything else is text.
 
-use super::read::OpenError;
+use super::read_context::OpenError;
 
 /// Number of first bytes used for detection, and hashed to identify a log's generation.
 pub(super) const HEAD: usize = 1024;

@@ -14,6 +14,7 @@ pub(crate) mod lines;
 mod magic;
 mod mmap;
 pub(crate) mod read;
+mod read_context;
 mod readers;
 mod regular_file;
 pub(crate) mod rotation;

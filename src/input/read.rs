@@ -10,58 +10,21 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::decompress::Decompressor;
 use super::file_snapshot::FileSnapshot;
 use super::find::{InputSource, SourceKind};
-use super::line_blocks::{BlockLimits, LineBlock, LineBlockReader};
+pub use super::line_blocks::{Body, Chunk};
+use super::line_blocks::{LineBlock, LineBlockReader};
+use super::magic;
 use super::magic::{Compression, HEAD};
+use super::read_context::{ChunkObserver, ReadContext, WorkSizes};
+pub use super::read_context::{MAX_LINE, OpenError, ReadOptions, ReadSummary};
 use super::readers::{CancellableReader, CountingReader, PeekReader, PollingReader};
 use super::regular_file::read_regular;
-use super::{ByteRange, Mmap, magic};
-use crate::source::LineSpan;
-
-/// Default for the longest line that is kept in memory, in bytes without the newline.
-pub const MAX_LINE: usize = 1 << 20;
-
-/// How to read a source.
-#[derive(Debug, Clone, Copy)]
-pub struct ReadOptions<'a> {
-    /// When to map files.
-    pub mmap: Mmap,
-    /// The longest line that is kept in memory, in bytes without the newline, usually [`MAX_LINE`]. Longer lines are
-    /// skipped where keeping them would cost memory.
-    pub max_line: usize,
-    /// Set by the caller to stop the read. Checked between chunks, and ten times a second while a pipe is silent.
-    pub stop: &'a AtomicBool,
-    /// Counts the bytes of the *file* that are done, compressed bytes for a compressed file.
-    pub progress: &'a AtomicU64,
-    /// Reads only the lines of this range, which only an uncompressed regular file has.
-    pub range: Option<ByteRange>,
-}
-
-/// Why a source cannot be read at all.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// A system error.
-    #[error(transparent)]
-    Unreadable(#[from] io::Error),
-    /// Text in an unsupported encoding; the message.
-    #[error("{0}")]
-    NotText(&'static str),
-    /// Not a log; what it is.
-    #[error("is {0}, not a log")]
-    NoLog(&'static str),
-    /// A byte range of something else than a plain file.
-    #[error("is no plain file, so a byte range of it cannot be read; scan it whole, without --range")]
-    NoRange,
-    /// An unsupported compression; its name.
-    #[error("is compressed with {0}, which is not supported; decompress it and pass the text, for example on standard input (-)")]
-    Unsupported(&'static str),
-}
 
 /// Like [`read_observed`], without an observer.
 ///
@@ -127,63 +90,6 @@ where
     K: Fn(T) + Sync,
 {
     read_sequential(reader, &ReadContext { options, sizes: WorkSizes::DEFAULT, observer: ChunkObserver(observer), process, commit })
-}
-
-/// A callback that gets the chunks of a sequential text in order.
-#[derive(Clone, Copy)]
-pub(super) struct ChunkObserver<'a>(pub(super) &'a (dyn Fn(Chunk<'_>) + Sync));
-
-impl std::fmt::Debug for ChunkObserver<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("See")
-    }
-}
-
-/// Sizes of the units of work. They do not change the result.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct WorkSizes {
-    /// Bytes of a regular file that one worker processes at a time. Large enough that the overhead does not matter;
-    /// small enough that all workers finish at about the same time, and that the results stay in the cache until they
-    /// are committed.
-    pub(super) range: u64,
-    /// Bytes per read; stays in the cache while the lines are processed.
-    pub(super) block: usize,
-}
-
-impl WorkSizes {
-    /// The sizes outside of tests.
-    const DEFAULT: Self = Self { range: 1 << 20, block: 256 << 10 };
-}
-
-/// The options and callbacks of a read.
-#[derive(Debug)]
-pub(super) struct ReadContext<'a, J, K> {
-    pub(super) options: &'a ReadOptions<'a>,
-    pub(super) sizes: WorkSizes,
-    pub(super) observer: ChunkObserver<'a>,
-    pub(super) process: &'a J,
-    pub(super) commit: &'a K,
-}
-
-impl<J, K> ReadContext<'_, J, K> {
-    /// Whether the caller stopped the read.
-    pub(super) fn stopped(&self) -> bool {
-        self.options.stop.load(Ordering::Relaxed)
-    }
-
-    /// The limits for line buffers.
-    pub(super) fn limits(&self) -> BlockLimits {
-        BlockLimits { block: self.sizes.block, max_line: self.options.max_line }
-    }
-
-    /// Processes and commits a block that needs no check afterwards.
-    fn process_and_commit<T>(&self, block: &LineBlock)
-    where
-        J: Fn(Chunk<'_>) -> T,
-        K: Fn(T),
-    {
-        (self.commit)((self.process)(block.chunk()));
-    }
 }
 
 /// A file of length 0 may have content all the same, as in `/proc`.
@@ -303,48 +209,6 @@ where
         summary.notes.push(format!("decompresses to {times} times its size"));
     }
     Ok(summary)
-}
-
-/// A run of whole lines of one input. The chunks of an input are ordered by `offset` and do not overlap.
-#[derive(Debug, Clone, Copy)]
-pub struct Chunk<'a> {
-    /// Offset in the input's text, after decompression.
-    pub offset: u64,
-    /// The lines.
-    pub body: Body<'a>,
-}
-
-/// The content of a chunk.
-#[derive(Debug, Clone, Copy)]
-pub enum Body<'a> {
-    /// Lines, each with its newline; the last line of the input may lack it.
-    Lines(&'a [u8]),
-    /// One line over the length limit. Its text was skipped.
-    Oversized {
-        /// Length without the newline.
-        bytes: u64,
-    },
-}
-
-/// The result of reading one input.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReadSummary {
-    /// Bytes of log text read, after decompression, with holes and a byte-order mark.
-    pub bytes: u64,
-    /// XXH3 of the first 1,024 bytes of the text, or of all if there are fewer, with a byte-order mark if there is
-    /// one. Identifies the generation of a log, whether plain, compressed or piped.
-    pub generation: u64,
-    /// Bytes of holes and NUL runs that were skipped at the start and the end of the text. A writer leaves them when
-    /// it keeps its old offset after `copytruncate`, or when it preallocates space.
-    pub hole_bytes: u64,
-    /// What went wrong, as a sentence. The lines that were read still count.
-    pub damage: Option<String>,
-    /// Things worth knowing that are no errors, such as a fallback or trailing zeros, as sentences.
-    pub notes: Vec<String>,
-    /// The caller stopped the read before the end. The lines that were read still count.
-    pub stopped: bool,
-    /// The lines of the requested range, not counted; `None` if the whole text was read.
-    pub span: Option<LineSpan>,
 }
 
 /// Reads a text to its end, and returns the source after it.

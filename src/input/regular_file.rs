@@ -20,9 +20,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::file_snapshot::FileSnapshot;
 use super::filesystem::is_local;
-use super::line_blocks::{BlockLimits, LineBlockReader};
+use super::line_blocks::{BlockLimits, Body, Chunk, LineBlockReader};
 use super::mmap::GuardedMap;
-use super::read::{Body, Chunk, OpenError, ReadContext, ReadSummary};
+use super::read_context::{OpenError, ReadContext, ReadSummary};
 use super::readers::check_stop;
 use super::sparse::{read_full_at, text_span};
 use super::{ByteRange, Mmap, failpoint, magic};

@@ -9,7 +9,7 @@
 //! apply.
 
 use super::keys::{JsonField, KeyCache, KeyRole, KeyRoles, SLOTS};
-use super::tokenizer::{Tokenizer, string_end};
+use super::tokenizer::{Tokenizer, bare, string_end};
 use super::values::{FieldCollector, KeyPath, ValueVisitor, integer, is_target, parse_time, status, time_shaped, visit};
 use crate::formats::bytes::begins;
 use crate::formats::frame_buffer::{FastValues, ValueSlot};
@@ -197,14 +197,6 @@ fn bare_end(line: &[u8], start: usize) -> Option<usize> {
             b'"' | b'\\' | b'{' | b'[' => return None,
             _ => at += 1,
         }
-    }
-}
-
-/// A number or a word without surrounding spaces; `null` is empty.
-pub(super) fn bare(text: &[u8]) -> &[u8] {
-    match text.trim_ascii() {
-        b"null" => b"",
-        text => text,
     }
 }
 

@@ -7,7 +7,6 @@
 
 use memchr::memchr2;
 
-use super::layout_cache::bare;
 use crate::formats::bytes::marks_of_16;
 
 /// The maximum nesting depth; deeper lines are malformed. `serde_json` stops at 128.
@@ -228,6 +227,14 @@ fn quote_or_backslash(text: &[u8]) -> Option<usize> {
     let Some((start, rest)) = text.split_first_chunk::<16>() else { return memchr2(b'"', b'\\', text) };
     let marks = marks_of_16(*start, b'"') | marks_of_16(*start, b'\\');
     if marks != 0 { Some(marks.trailing_zeros() as usize / 8) } else { memchr2(b'"', b'\\', rest).map(|at| at + 16) }
+}
+
+/// A number or a word without surrounding spaces; `null` is empty.
+pub(super) fn bare(text: &[u8]) -> &[u8] {
+    match text.trim_ascii() {
+        b"null" => b"",
+        text => text,
+    }
 }
 
 #[cfg(test)]

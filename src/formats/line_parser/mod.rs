@@ -10,14 +10,12 @@ mod compile;
 mod field;
 mod format_string;
 
-pub(crate) use format_string::FormatError;
-
 pub(super) use self::field::Encoding;
 pub(super) use compile::compile;
 
 use self::field::{CaptureSlot, CapturedFields, Delimiter, FieldMatcher, RequestForm, TimeFormat, TrimMode};
 use super::frame_buffer::{FastValues, ValueSlot};
-use super::items::{FieldItem, FieldShape, FormatItem};
+use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
 use super::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, clf_writer, nginx};
 use crate::formats::bytes::begins;
 use crate::time::LogTime;

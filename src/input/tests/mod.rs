@@ -13,7 +13,8 @@ use std::sync::{Mutex, OnceLock};
 use tempfile::NamedTempFile;
 
 use super::find::{InputSource, SourceKind};
-use super::read::{Body, Chunk, ChunkObserver, MAX_LINE, OpenError, ReadContext, ReadOptions, ReadSummary, WorkSizes, read_by};
+use super::read::{Body, Chunk, MAX_LINE, OpenError, ReadOptions, ReadSummary, read_by};
+use super::read_context::{ChunkObserver, ReadContext, WorkSizes};
 use super::{ByteRange, Mmap, read};
 
 /// A line as it was delivered.
