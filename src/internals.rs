@@ -6,7 +6,8 @@
 
 pub mod analysis {
     pub mod build {
-        pub use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
+        pub use crate::analysis::build::{LogAnalysis, RowSelection, build};
+        pub use crate::analysis::report_input::{ReportFilter, ReportInput};
     }
     pub mod merge {
         pub use crate::analysis::merge::{MergedReport, ReportMerger};

@@ -10,8 +10,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::block_candidates::BlockDecision;
 use super::hit::LiveHit;
+use super::model::BlockDecision;
 use super::model::{FloodRow, ReportModel, ReportedHit, Row, RowKey, SampleRequest};
 use super::novelty::{NewItem, NoveltyKind, display_key};
 use crate::alerting::Alert;

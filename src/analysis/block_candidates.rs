@@ -9,9 +9,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use super::build::ReportInput;
-use super::model::{ReportModel, Row};
-use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
+use super::model::{BlockDecision, BlockVerdict, OffenderStats, ReportModel, Row};
+use super::report_input::ReportInput;
+use crate::block::{BlockPolicy, prefix_network};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
 use crate::log_entry::Outcome;
@@ -21,58 +21,6 @@ use crate::number::{counted, grouped};
 const MIN_GUESSES: u64 = 3;
 /// This many probes are never an accident, whatever the responses were.
 const MANY_PROBES: u64 = 10;
-
-/// The decision for one client row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlockDecision {
-    /// Whether it could be blocked, or why not.
-    pub verdict: BlockVerdict,
-    /// Its /24 or /64; `None` if it is no address.
-    pub network: Option<IpNet>,
-    /// Clients of that network with a hit in this report.
-    pub network_probers: u64,
-    /// What was judged: the address, or all addresses of an IPv6 network.
-    pub stats: OffenderStats,
-}
-
-/// The activity of one address, or of all addresses of an IPv6 network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OffenderStats {
-    /// Clients in the report.
-    pub clients: u64,
-    /// Their hits.
-    pub hits: u64,
-    /// Their distinct paths; for a network a lower bound.
-    pub paths: u64,
-    /// Requests that matched no rule: those that a block would have affected.
-    pub ordinary: u64,
-    /// Hits that did not receive the requested page. A client that receives every page may be a visitor who follows
-    /// links; a guess usually fails.
-    pub unsuccessful: u64,
-    /// Hits that exposed nothing, whatever the response was.
-    pub without_exposure: u64,
-    /// The highest severity of its certain rules, before any answer raises it.
-    pub worst: Option<Severity>,
-}
-
-/// Whether a client could be blocked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BlockVerdict {
-    /// It could be blocked.
-    Candidate,
-    /// It could be blocked, but the requested number of candidates is reached.
-    LeftOut,
-    /// It must never be blocked.
-    NeverBlock(NeverBlockReason),
-    /// It did too little to be judged.
-    Unclear,
-    /// It received every page it requested, like a client that follows links.
-    Served,
-    /// It sent more normal requests than hits.
-    Ordinary,
-    /// Its address is hidden.
-    Hidden,
-}
 
 /// Judges each client of a report, in the order of its rows. The rows must be complete. The first `max` candidates are
 /// the worst. The judgement of IPv6 networks is better if the report has its pairs.

@@ -12,9 +12,10 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
 use super::block_candidates::block_decisions;
-use super::build::{LogAnalysis, ReportInput};
+use super::build::LogAnalysis;
 use super::labels;
 use super::model::{ReportModel, Row};
+use super::report_input::ReportInput;
 use crate::block::{BlockPolicy, prefix_network};
 use crate::client::Client;
 use crate::finding::Severity;

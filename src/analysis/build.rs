@@ -9,53 +9,13 @@ use std::time::Duration;
 use foldhash::HashMap;
 
 use super::class_hits::class_hits;
-use super::model::{AllowedCount, AppSeen, InputSummary, ReportModel, Row, Totals};
+use super::model::{AllowedCount, AppSeen, InputSummary, ReportModel, Row, SnapshotSource, Timeline, Totals};
+use super::report_input::ReportInput;
 use super::rows::{self, MissingHits, OverflowItems, RowItem, RowItems};
-use super::snapshot::SnapshotSource;
-use super::timeline::Timeline;
 use super::{campaigns, floods, soft_404};
-use crate::finding::{RuleId, Severity};
-use crate::log_entry::Outcome;
-use crate::rules::{AllowList, RuleSet};
+use crate::finding::RuleId;
 use crate::soft_404::Answer;
-use crate::source::SourceInfo;
-use crate::tally::{CellView, ErrorBound, Site, Tally};
-
-/// Which hits a report covers.
-#[derive(Debug, Clone, Copy)]
-pub struct ReportFilter<'a> {
-    /// Rules below this severity are left out; a distinct answer raises the severity by one level.
-    pub min_severity: Severity,
-    /// Outcomes to report; all where empty.
-    pub outcomes: &'a [Outcome],
-    /// Apps that the user declared for all sites.
-    pub apps: &'a [RuleId],
-}
-
-impl Default for ReportFilter<'_> {
-    fn default() -> Self {
-        Self { min_severity: Severity::Info, outcomes: &[], apps: &[] }
-    }
-}
-
-/// The input of a report: of a scan, of the new lines of a run, or of merged reports.
-#[derive(Debug, Clone, Copy)]
-pub struct ReportInput<'a> {
-    /// The rules of the run.
-    pub rules: &'a RuleSet,
-    /// All hits.
-    pub tally: &'a Tally,
-    /// The logs, by number of the input.
-    pub sources: &'a [SourceInfo],
-    /// The inputs by the same numbers, without hits, because the analysis decides which lines are hits.
-    pub inputs: &'a [InputSummary],
-    /// Lines without a time, if a time range is set.
-    pub without_time: u64,
-    /// Which hits to report.
-    pub filter: ReportFilter<'a>,
-    /// The allow lists.
-    pub allow: &'a AllowList,
-}
+use crate::tally::{ErrorBound, Site, Tally};
 
 /// The rows to build.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -119,7 +79,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
             *other_requests = other_requests.saturating_sub(view.cell.hits);
         }
         if decision.reported {
-            items.push(row_item(analysis, view, decision));
+            items.push(RowItem::new(analysis, view, decision));
         }
     }
     let overflow = OverflowItems::new(report_input, analysis);
@@ -129,7 +89,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         }
     }
     let folded = report_input.tally.path_cells().zip(analysis.path_decisions()).filter(|(_, decision)| decision.reported);
-    let of_paths: Vec<_> = folded.map(|(view, decision)| row_item(analysis, view, decision)).collect();
+    let of_paths: Vec<_> = folded.map(|(view, decision)| RowItem::new(analysis, view, decision)).collect();
     // The hits of an evicted pair are still known by path.
     let of_answers: Vec<_> =
         items.iter().filter(|item| !item.view.is_other()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
@@ -210,11 +170,6 @@ impl ReportModel<'_> {
     }
 }
 
-pub(crate) fn row_item<'a>(analysis: &'a LogAnalysis<'a>, view: CellView<'a>, decision: &Decision) -> RowItem<'a> {
-    let Decision { severity, answered, grade, .. } = *decision;
-    RowItem { view, rules: analysis.list(decision), outcome: Outcome::from_status(view.status), severity, answered, grade }
-}
-
 /// The error bounds of the tally, plus hits whose status is unknown, plus reported hits that are in no pair.
 fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_>) -> Option<ErrorBound> {
     let ErrorBound { pairs, clients, requests, paths, uncounted, .. } = tally.error_bound().unwrap_or_default();
@@ -273,20 +228,6 @@ fn sum(inputs: &[InputSummary]) -> InputSummary {
     sum
 }
 
-/// The display name of a site: its host, or its input where hosts are not logged; for rotated inputs the current log,
-/// if it was read.
-pub(crate) fn site_name<'a>(report_input: &ReportInput<'a>, site: Site<'a>) -> &'a [u8] {
-    match site {
-        Site::Host(host) => host,
-        Site::Input(input) => {
-            let source = &report_input.sources[input as usize];
-            let family_key = source.family_key();
-            let log = report_input.sources.iter().find(|other| other.path == family_key.1 && other.family_key() == family_key);
-            &log.unwrap_or(source).path
-        }
-    }
-}
-
 /// The apps that were detected or declared, and how many requests each suppressed.
 pub(crate) fn apps<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>) -> Vec<AppSeen<'a>> {
     let mut suppressed: HashMap<(RuleId, Site<'a>), u64> = HashMap::default();
@@ -302,7 +243,7 @@ pub(crate) fn apps<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a
     let seen = |(app, site): (RuleId, Option<Site<'a>>)| {
         let rule = report_input.rules.rule(app);
         let name = rule.app().unwrap_or(&rule.id);
-        AppSeen { app: name, title: &rule.title, site: site.map(|site| site_name(report_input, site)), silenced: sum(app, site) }
+        AppSeen { app: name, title: &rule.title, site: site.map(|site| report_input.site_name(site)), silenced: sum(app, site) }
     };
     let mut apps: Vec<_> = analysis.apps().into_iter().map(seen).collect();
     apps.sort_by(|a, b| (b.silenced, a.app, a.site).cmp(&(a.silenced, b.app, b.site)));

@@ -12,8 +12,8 @@ use std::hash::Hash;
 use foldhash::{HashMap, HashSet};
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::build::ReportInput;
 use super::model::Campaign;
+use super::report_input::ReportInput;
 use super::rows::{self, RowItem};
 use crate::client::{Client, Network};
 use crate::finding::Severity;

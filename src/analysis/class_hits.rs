@@ -9,21 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::hit::LiveHit;
 use super::labels;
+use super::model::ClassHits;
 use super::rows::RowItem;
 use crate::finding::RuleId;
 use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
-
-/// The hits of one class.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClassHits<'a> {
-    /// The class.
-    pub class: &'a str,
-    /// Hits by outcome, in the order of [`Outcome::ALL`].
-    pub outcomes: [u64; 8],
-    /// Hits with a distinct answer.
-    pub answered: u64,
-}
 
 /// The hits of each class that has one, sorted by class.
 pub(crate) fn class_hits<'a>(rules: &'a RuleSet, items: &[RowItem<'_>]) -> Vec<ClassHits<'a>> {

@@ -7,9 +7,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::notes::accuracy_note;
-use crate::analysis::build::{Decision, LogAnalysis, ReportInput};
+use crate::analysis::build::{Decision, LogAnalysis};
 use crate::analysis::labels;
 use crate::analysis::model::ReportModel;
+use crate::analysis::report_input::ReportInput;
 use crate::client::{Client, ClientKey};
 use crate::finding::Severity;
 use crate::log_entry::Outcome;

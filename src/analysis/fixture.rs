@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use super::build::{ReportFilter, ReportInput};
-use super::class_hits::ClassHits;
+use super::model::ClassHits;
 use super::model::{
     AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, ReportedHit, Row, RowKey,
     SampleRequest, Soft404, Totals,
 };
-use super::timeline::{Timeline, TimelineBucket};
+use super::model::{Timeline, TimelineBucket};
+use super::report_input::{ReportFilter, ReportInput};
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::geoip::GeoInfo;

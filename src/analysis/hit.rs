@@ -1,9 +1,9 @@
 //! Assembles single hits for NDJSON and `follow` from stored lines, once they are analysed.
 
-use super::build::ReportInput;
 use super::model::ReportedHit;
+use super::report_input::ReportInput;
 use super::rows::parse_stored_line;
-use super::rule_status::{HitContext, LiveAnalysis, LiveHitContext, LogAnalysis, PendingHit};
+use super::rule_status::{HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis, PendingHit};
 use crate::alerting::MIN_ANSWERED_SEVERITY;
 use crate::client::{Client, Ipv6Prefix};
 use crate::engine::ParsedRequest;
@@ -155,27 +155,6 @@ fn assemble<'a>(
         user_agent: record.user_agent,
         geo: None,
     }
-}
-
-/// A line that matched, and its log.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LiveLine<'a> {
-    /// The generation of the log.
-    pub generation: u64,
-    /// The log's path.
-    pub source: &'a [u8],
-    /// The common part of the names of the log and its rotated siblings.
-    pub family: &'a [u8],
-    /// Bytes from the start of the log's text.
-    pub offset: u64,
-    /// The line's number, from 1.
-    pub line: u64,
-    /// The line.
-    pub text: &'a [u8],
-    /// Whether a log format matches it.
-    pub parsed: bool,
-    /// All rules it matched, sorted.
-    pub rules: &'a [RuleId],
 }
 
 /// A live hit.

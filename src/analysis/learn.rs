@@ -9,8 +9,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::build::{LogAnalysis, ReportInput};
+use super::build::LogAnalysis;
 use super::model::InputSummary;
+use super::report_input::ReportInput;
 use crate::client::Network;
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;

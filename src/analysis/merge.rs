@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::build::{ReportFilter, ReportInput};
 use super::model::{InputSummary, ReportModel};
+use super::report_input::{ReportFilter, ReportInput};
 use super::snapshot::{AllowOrigin, ReportSnapshot, SnapshotError, roundtrip};
 use crate::client::{self, Client, Ipv6Prefix};
 use crate::finding::RuleId;

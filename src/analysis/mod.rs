@@ -13,6 +13,7 @@ pub(crate) mod class_hits;
 pub(crate) mod diff;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod flood_index;
 pub(crate) mod floods;
 pub(crate) mod hit;
 pub(crate) mod labels;
@@ -23,6 +24,7 @@ pub(crate) mod networks;
 pub(crate) mod notes;
 pub(crate) mod novelty;
 pub(crate) mod path_answer;
+pub(crate) mod report_input;
 mod rows;
 pub(crate) mod rule_status;
 pub(crate) mod site;

@@ -6,20 +6,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::block_candidates::BlockDecision;
-use super::class_hits::ClassHits;
-use super::snapshot::SnapshotSource;
-use super::timeline::Timeline;
+use crate::block::NeverBlockReason;
 use crate::client::{Client, Ipv6Prefix};
 use crate::finding::{OtherFormatCounts, RuleId, Severity};
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
-use crate::source::LineSpan;
-use crate::tally::ErrorBound;
+use crate::source::{LineSpan, SourceInfo};
+use crate::tally::{ErrorBound, Tally};
 use crate::time::LogTime;
 
 /// A report. Lists hold what the chosen format prints: all rows, the first rows, or none. [`Totals`] has the number of
@@ -463,4 +461,103 @@ pub(crate) struct ReportedHit<'a> {
     pub context: Option<&'static str>,
     /// The country and network of the client, if a GeoIP database has them.
     pub geo: Option<&'a GeoInfo>,
+}
+
+/// The data that a report was made of.
+#[derive(Debug, Clone, Copy)]
+pub struct SnapshotSource<'a> {
+    /// All hits.
+    pub tally: &'a Tally,
+    /// The logs, by number of the input.
+    pub sources: &'a [SourceInfo],
+}
+
+/// Hits over time. The sum of all buckets equals the hits in the totals of the report, by outcome too.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// Buckets from the first hit to the last, also empty ones between them; then hits without a time, if there are any.
+    pub buckets: Vec<TimelineBucket>,
+    /// Seconds of a bucket; 0 if no hit has a time.
+    pub unit: u32,
+    /// The times of the first hits of distinct answers, sorted.
+    pub answered_at: Vec<LogTime>,
+    /// Hits by weekday, from Monday, and hour, in the offset of the log. Empty for a tally with too many of them, see
+    /// [`Tally::has_hours`].
+    pub hours: [[u64; 24]; 7],
+}
+
+/// Hits of one span of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TimelineBucket {
+    /// The start, in seconds since 1970-01-01T00:00:00Z; `None` for hits without a time.
+    pub from: Option<i64>,
+    /// The end, which is not part of the bucket; `None` like `from`.
+    pub to: Option<i64>,
+    /// Hits.
+    pub hits: u64,
+    /// Hits by outcome, in the order of [`Outcome::ALL`](crate::log_entry::Outcome::ALL).
+    pub outcomes: [u64; 8],
+}
+
+/// The hits of one class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassHits<'a> {
+    /// The class.
+    pub class: &'a str,
+    /// Hits by outcome, in the order of [`Outcome::ALL`].
+    pub outcomes: [u64; 8],
+    /// Hits with a distinct answer.
+    pub answered: u64,
+}
+
+/// The decision for one client row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockDecision {
+    /// Whether it could be blocked, or why not.
+    pub verdict: BlockVerdict,
+    /// Its /24 or /64; `None` if it is no address.
+    pub network: Option<IpNet>,
+    /// Clients of that network with a hit in this report.
+    pub network_probers: u64,
+    /// What was judged: the address, or all addresses of an IPv6 network.
+    pub stats: OffenderStats,
+}
+
+/// The activity of one address, or of all addresses of an IPv6 network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OffenderStats {
+    /// Clients in the report.
+    pub clients: u64,
+    /// Their hits.
+    pub hits: u64,
+    /// Their distinct paths; for a network a lower bound.
+    pub paths: u64,
+    /// Requests that matched no rule: those that a block would have affected.
+    pub ordinary: u64,
+    /// Hits that did not receive the requested page. A client that receives every page may be a visitor who follows
+    /// links; a guess usually fails.
+    pub unsuccessful: u64,
+    /// Hits that exposed nothing, whatever the response was.
+    pub without_exposure: u64,
+    /// The highest severity of its certain rules, before any answer raises it.
+    pub worst: Option<Severity>,
+}
+
+/// Whether a client could be blocked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockVerdict {
+    /// It could be blocked.
+    Candidate,
+    /// It could be blocked, but the requested number of candidates is reached.
+    LeftOut,
+    /// It must never be blocked.
+    NeverBlock(NeverBlockReason),
+    /// It did too little to be judged.
+    Unclear,
+    /// It received every page it requested, like a client that follows links.
+    Served,
+    /// It sent more normal requests than hits.
+    Ordinary,
+    /// Its address is hidden.
+    Hidden,
 }

@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
-use super::build::{LogAnalysis, ReportInput};
+use super::build::LogAnalysis;
 use super::model::{InputSummary, SkipReason};
+use super::report_input::ReportInput;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 use crate::tally::ErrorBound;

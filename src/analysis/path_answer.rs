@@ -4,9 +4,10 @@
 
 use foldhash::HashMap;
 
-use super::build::{Decision, LogAnalysis, ReportInput};
+use super::build::{Decision, LogAnalysis};
 use super::hit::{counted_client, lowercase_host, response};
 use super::model::AnswerDetail;
+use super::report_input::ReportInput;
 use super::rule_status::HitContext;
 use super::soft_404::ranges;
 use crate::client::Ipv6Prefix;
@@ -201,7 +202,7 @@ impl<'a> GradedLog<'a> {
         match site {
             Site::Host(host) => host.to_vec(),
             Site::Input(input) if self.report_input.sources.is_empty() => input.to_string().into_bytes(),
-            Site::Input(input) => super::build::site_name(&self.report_input, Site::Input(input)).to_vec(),
+            Site::Input(input) => self.report_input.site_name(Site::Input(input)).to_vec(),
         }
     }
 }

@@ -14,9 +14,9 @@ use std::hash::Hash;
 use foldhash::{HashMap, HashSet};
 use rayon::prelude::*;
 
-use super::build::{ReportInput, row_item};
 use super::model::{AnswerDetail, ClientHits, HostRow, Row, RowKey, SampleRequest};
-use super::rule_status::{LogAnalysis, OverflowDecision};
+use super::report_input::ReportInput;
+use super::rule_status::{Decision, LogAnalysis, OverflowDecision};
 use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
 use crate::formats::Frame;
@@ -51,7 +51,12 @@ impl<'a> RowItems<'_, 'a> {
     }
 }
 
-impl RowItem<'_> {
+impl<'a> RowItem<'a> {
+    pub(crate) fn new(analysis: &'a LogAnalysis<'a>, view: CellView<'a>, decision: &Decision) -> Self {
+        let Decision { severity, answered, grade, .. } = *decision;
+        Self { view, rules: analysis.list(decision), outcome: Outcome::from_status(view.status), severity, answered, grade }
+    }
+
     pub(crate) fn has_grade(&self, answer: Answer) -> bool {
         self.grade.is_some_and(|grade| grade.answer == answer)
     }
@@ -78,7 +83,7 @@ pub(crate) fn by_answer<'a>(
     let key = |i: &RowItem<'a>| {
         let site = analysis.site_root(i.view.site);
         let host = if let Site::Host(host) = site { Some(host) } else { None };
-        RowKey::Answer(host, report_input.tally.path(i.view.path), super::build::site_name(report_input, site))
+        RowKey::Answer(host, report_input.tally.path(i.view.path), report_input.site_name(site))
     };
     let mut rows = Vec::new();
     members.sort_by_key(|((site, path), at)| (*site, *path, *at));
@@ -416,7 +421,7 @@ impl<'a> OverflowItems<'a> {
                 _ if is_of_client => &mut overflow.clients,
                 _ => &mut overflow.pairs,
             };
-            items.extend(lower.reported.then(|| row_item(analysis, view, lower)));
+            items.extend(lower.reported.then(|| RowItem::new(analysis, view, lower)));
         }
         overflow.missing = MissingHits::new(&missing);
         overflow

@@ -7,14 +7,14 @@
 
 mod live;
 
-pub(crate) use self::live::{LiveAnalysis, LiveHitContext, PendingHit};
+pub(crate) use self::live::{LiveAnalysis, LiveHitContext, LiveLine, PendingHit};
 
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 
-use super::build::ReportInput;
-use super::floods;
+use super::flood_index::FloodIndex;
+use super::report_input::ReportInput;
 use crate::analysis::site::{DetectedApps, ProberSet, RuleHashes, SiteHistory, SiteName};
 use crate::finding::{AppEvidence, RuleId, Severity};
 use crate::intern::{Interner, SymbolTables};
@@ -37,7 +37,7 @@ pub struct LogAnalysis<'a> {
     families: Vec<u32>,
     /// The client conditions of rules, and the clients that meet them.
     probers: Vec<(&'a WithClient, ProberSet)>,
-    floods: floods::FloodIndex<'a>,
+    floods: FloodIndex<'a>,
     answers: SiteGrades<'a>,
     lists: Interner<Box<[RuleId]>>,
     /// By cell, in the order of the tally.
@@ -117,7 +117,7 @@ impl<'a> LogAnalysis<'a> {
             may_be_suppressed: Vec::new(),
             families,
             probers: Vec::new(),
-            floods: floods::FloodIndex::new(report_input.rules, tally),
+            floods: FloodIndex::new(report_input.rules, tally),
             answers: SiteGrades::default(),
             lists: Interner::default(),
             decisions: Vec::new(),
@@ -226,7 +226,7 @@ impl<'a> LogAnalysis<'a> {
     }
 
     /// The floods in the log.
-    pub(crate) fn floods(&self) -> &floods::FloodIndex<'a> {
+    pub(crate) fn floods(&self) -> &FloodIndex<'a> {
         &self.floods
     }
 
@@ -482,7 +482,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::analysis::build::ReportFilter;
+    use crate::analysis::report_input::ReportFilter;
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
     use crate::rules::AllowList;
     use crate::source::SourceInfo;

@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 
 use foldhash::HashMap;
 
-use super::build::ReportInput;
 use super::model::Soft404;
+use super::report_input::ReportInput;
 use super::rows::RowItem;
 use super::rule_status::LogAnalysis;
 use crate::intern::SymbolTables;
@@ -37,7 +37,7 @@ pub(crate) fn sites<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'
         let scope = analysis.site_root(item.view.site);
         let site = sites.entry(scope).or_default();
         if site.names.is_empty() {
-            site.names.push(super::build::site_name(report_input, scope));
+            site.names.push(report_input.site_name(scope));
             site.is_host = matches!(scope, Site::Host(_));
         }
         site.add(item);

@@ -8,9 +8,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
+use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::labels;
 use crate::analysis::model::{InputSummary, ReportModel, Row, RowKey, SampleRequest};
+use crate::analysis::report_input::{ReportFilter, ReportInput};
 use crate::finding::Severity;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;

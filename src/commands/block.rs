@@ -20,8 +20,9 @@ use super::merge::{self, REPORT, output_sink, report_files};
 use super::{BlockListSettings, BlockSettings, Exit, ScanSettings, message};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::block_list::{BlockLedger, BlockList, BlockListOptions, LogOrigin, NotListed};
-use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::model::InputSummary;
+use crate::analysis::report_input::ReportInput;
 use crate::block::{AddressRanges, BlockPolicy};
 use crate::geoip::{GeoDatabases, GeoInfo};
 use crate::input::find::FoundInputs;
@@ -246,7 +247,7 @@ fn add_inputs(
     let rules = merged_report.rules.as_ref().unwrap_or(loaded_rules);
     let apps = super::common::apps(&settings.apps, rules)?;
     let report_input =
-        merged_report.report_input(rules, crate::analysis::build::ReportFilter { apps: &apps, ..rule_context.filter(settings) });
+        merged_report.report_input(rules, crate::analysis::report_input::ReportFilter { apps: &apps, ..rule_context.filter(settings) });
     let has_problems = report_input.inputs.iter().any(|input| input.problem.is_some());
     Ok((add(&report_input), has_problems))
 }

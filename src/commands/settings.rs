@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::analysis::build::ReportFilter;
+use crate::analysis::report_input::ReportFilter;
 use crate::client::{ClientIpSource, Ipv6Prefix};
 use crate::finding::{RuleId, Severity};
 use crate::formats::FormatChoice;

@@ -14,10 +14,10 @@ use rayon::prelude::*;
 
 use super::block::CSV_COLUMNS;
 use super::{GroupBy, grades};
-use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::learn::{Proposal, Proposals};
+use crate::analysis::model::BlockDecision;
 use crate::analysis::model::{AnswerDetail, ReportModel, Row, RowKey};
 use crate::analysis::novelty::NewItem;
 use crate::geoip::GeoInfo;

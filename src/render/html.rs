@@ -8,6 +8,7 @@ mod plots;
 mod sections;
 mod tables;
 
+use std::fmt;
 use std::io::{self, Write};
 use std::sync::LazyLock;
 
@@ -18,7 +19,8 @@ use self::index::RunDigest;
 use self::plots::{HeatMap, Plot};
 use self::tables::TableView;
 use super::PAGE_ROWS;
-use super::table::{headline, minute};
+use super::layout::minute;
+use super::table::headline;
 use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::novelty::NewItem;
 use crate::number::{counted, grouped, size};
@@ -49,6 +51,32 @@ pub(crate) struct PageOptions<'a> {
 impl PageOptions<'_> {
     fn rows(&self) -> usize {
         self.top.unwrap_or(PAGE_ROWS)
+    }
+}
+
+/// The name of the page in a report folder.
+pub(crate) const PAGE_FILE: &str = "report.html";
+
+/// A link to the page of a folder beside the index. Only the names of report folders can be one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FolderLink(String);
+
+impl FolderLink {
+    /// `None` unless the name consists of digits, hyphens, `T` and `Z`.
+    #[must_use]
+    pub(crate) fn new(folder: &str) -> Option<Self> {
+        let is_plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'T' | b'Z');
+        (!folder.is_empty() && folder.bytes().all(is_plain)).then(|| Self(folder.to_owned()))
+    }
+
+    pub(super) fn href(&self) -> String {
+        format!("{}/{PAGE_FILE}", self.0)
+    }
+}
+
+impl fmt::Display for FolderLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -232,13 +260,13 @@ mod tests {
 
     use regex::Regex;
 
-    use super::index::{FolderLink, IndexEntry, RunDigest};
+    use super::index::{IndexEntry, RunDigest};
     use super::*;
-    use crate::analysis::block_candidates::{BlockDecision, BlockVerdict, OffenderStats};
     use crate::analysis::fixture;
+    use crate::analysis::model::{BlockDecision, BlockVerdict, OffenderStats};
     use crate::analysis::model::{FloodRow, NetworkRow, Row, RowKey};
+    use crate::analysis::model::{Timeline, TimelineBucket};
     use crate::analysis::novelty::NoveltyKind;
-    use crate::analysis::timeline::{Timeline, TimelineBucket};
     use crate::client::Client;
     use crate::finding::Severity;
     use crate::geoip::GeoInfo;

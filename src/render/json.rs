@@ -19,15 +19,15 @@ use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
 use super::grades;
-use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
+use crate::analysis::model::BlockDecision;
 use crate::analysis::model::{
     AllowedCount, AppSeen, Campaign, FloodRow, InputSummary, NetworkRow, ReportModel, Row, RowKey, SampleRequest, SkipReason, Soft404,
     Totals,
 };
+use crate::analysis::model::{Timeline, TimelineBucket};
 use crate::analysis::snapshot::PackedSnapshot;
-use crate::analysis::timeline::{Timeline, TimelineBucket};
 use crate::client::Ipv6Prefix;
 use crate::finding::Severity;
 use crate::geoip::GeoInfo;

@@ -15,6 +15,7 @@ use unicode_width::UnicodeWidthChar;
 use crate::finding::Severity;
 use crate::redact::sanitize::escape;
 use crate::render::RenderOptions;
+use crate::time::LogTime;
 
 /// The least columns of a page; a narrower terminal gets lines of this length.
 pub(crate) const MIN_WIDTH: usize = 40;
@@ -299,6 +300,12 @@ impl Painter {
             line.push_str(text);
         }
     }
+}
+
+/// `2026-11-02 08:01`, in the log's own time zone.
+pub(crate) fn minute(time: LogTime) -> String {
+    let full = time.rfc3339();
+    full.get(..16).unwrap_or(&full).replace('T', " ")
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::ser::Serializer as JsonSerializer;
 
 use super::json::{GENERATED_BY, InputObject, RowLineFormatter, input};
-use super::layout::{BOLD, Column, DIM, Grid, TextCell, write_wrapped};
-use super::table::{TablePage, minute};
+use super::layout::{BOLD, Column, DIM, Grid, TextCell, minute, write_wrapped};
+use super::table::TablePage;
 use crate::analysis::labels::first;
 use crate::analysis::learn::{Proposal, Proposals};
 use crate::analysis::notes;

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::layout::{self, ALARM, BOLD, Column, DIM, Grid, PLAIN, Painter, TextCell, WARNING, write_wrapped};
+use super::layout::{self, ALARM, BOLD, Column, DIM, Grid, PLAIN, Painter, TextCell, WARNING, minute, write_wrapped};
 use super::{GroupBy, RenderOptions, TABLE_ROWS, grades};
 use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
 use crate::analysis::floods;
@@ -152,12 +152,6 @@ impl TablePage {
             }
         }
     }
-}
-
-/// `2026-11-02 08:01`, in the log's own time zone.
-pub(crate) fn minute(time: LogTime) -> String {
-    let full = time.rfc3339();
-    full.get(..16).unwrap_or(&full).replace('T', " ")
 }
 
 /// The sentence, and whether something was answered.

@@ -3,7 +3,8 @@
 //! Fits the given width. Hits without a time are in no bar, and a timeline of one bucket is not drawn. The peak is that of a
 //! column, which has several buckets where the page has fewer columns.
 
-use crate::analysis::timeline::{Timeline, TimelineBucket};
+use super::layout::minute;
+use crate::analysis::model::{Timeline, TimelineBucket};
 use crate::number::grouped;
 use crate::time::LogTime;
 
@@ -105,7 +106,7 @@ fn time(buckets: &[TimelineBucket], number: usize, unit: u32, offset: i16) -> St
         let full = LogTime { utc: from, offset: 0 }.rfc3339();
         return full.get(..10).unwrap_or(&full).to_owned();
     }
-    super::table::minute(LogTime { utc: from, offset })
+    minute(LogTime { utc: from, offset })
 }
 
 #[cfg(test)]

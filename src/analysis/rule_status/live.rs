@@ -16,8 +16,7 @@ use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 
 use super::{Decision, RuleStatus, decide, required_context};
-use crate::analysis::build::ReportFilter;
-use crate::analysis::hit::LiveLine;
+use crate::analysis::report_input::ReportFilter;
 use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
 use crate::client::{Client, ClientKey};
 use crate::finding::{AppEvidence, Homes, RuleId, Severity};
@@ -63,6 +62,27 @@ pub(crate) struct ResolvedIds {
     client: ClientKey,
     path: u64,
     shape: PathShape,
+}
+
+/// A line that matched, and its log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LiveLine<'a> {
+    /// The generation of the log.
+    pub generation: u64,
+    /// The log's path.
+    pub source: &'a [u8],
+    /// The common part of the names of the log and its rotated siblings.
+    pub family: &'a [u8],
+    /// Bytes from the start of the log's text.
+    pub offset: u64,
+    /// The line's number, from 1.
+    pub line: u64,
+    /// The line.
+    pub text: &'a [u8],
+    /// Whether a log format matches it.
+    pub parsed: bool,
+    /// All rules it matched, sorted.
+    pub rules: &'a [RuleId],
 }
 
 /// A request held until its client proves to be a prober: an owned [`LiveLine`].

@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::SnapshotSource;
 use super::decode::SnapshotDecoder;
 use super::inputs::InputTable;
 use super::rows::{
@@ -13,7 +12,7 @@ use super::rows::{
     PathErrorRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow,
 };
 use crate::analysis::labels;
-use crate::analysis::model::{AllowedCount, ReportModel};
+use crate::analysis::model::{AllowedCount, ReportModel, SnapshotSource};
 use crate::analysis::rows::sample_request;
 use crate::client::Client;
 use crate::finding::{AppEvidence, BoundedSet, RuleId};

@@ -33,15 +33,6 @@ use crate::rules::Rule;
 use crate::source::SourceInfo;
 use crate::tally::Tally;
 
-/// The data that a report was made of.
-#[derive(Debug, Clone, Copy)]
-pub struct SnapshotSource<'a> {
-    /// All hits.
-    pub tally: &'a Tally,
-    /// The logs, by number of the input.
-    pub sources: &'a [SourceInfo],
-}
-
 /// The entry of an allow list, as an earlier report stored it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AllowOrigin {

@@ -18,7 +18,8 @@ use self::writer::ReportWriter;
 use super::error::CommandError;
 use super::metrics::{Backlog, MetricsFile};
 use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
-use crate::render::html::index::{self, DIGEST_BYTES, FolderLink, IndexEntry, PAGE_FILE, RunDigest};
+use crate::render::html::index::{self, DIGEST_BYTES, IndexEntry, RunDigest};
+use crate::render::html::{FolderLink, PAGE_FILE};
 use crate::report_store::{Access, ReportStore, Run};
 use crate::state::{KEEP_ABSENT, ReportState, StateError, StateFolder};
 

@@ -2,22 +2,18 @@
 //!
 //! The sums are from the pages: each has a digest of its report in its head. A report without a page has a row without sums.
 
-use std::fmt;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
 use super::plots::{self, Plot, PlotBar, PlotItem, PlotKey};
 use super::tables::{TableBuilder, TableCell, truncated};
-use super::{Fact, HtmlPage, PageOptions, Section};
+use super::{Fact, FolderLink, HtmlPage, PageOptions, Section};
 use crate::analysis::model::ReportModel;
 use crate::finding::Severity;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
-use crate::render::table::minute;
-
-/// The name of the page in a report folder.
-pub(crate) const PAGE_FILE: &str = "report.html";
+use crate::render::layout::minute;
 
 /// How many of the first bytes of a page contain its digest.
 pub(crate) const DIGEST_BYTES: u64 = 8 * 1024;
@@ -77,29 +73,6 @@ impl RunDigest {
         let (escaped, _) = rest.split_once('"')?;
         let json = escaped.replace("&#34;", "\"").replace("&#39;", "'").replace("&#60;", "<").replace("&#62;", ">").replace("&#38;", "&");
         serde_json::from_str(&json).ok()
-    }
-}
-
-/// A link to the page of a folder beside the index. Only the names of report folders can be one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FolderLink(String);
-
-impl FolderLink {
-    /// `None` unless the name consists of digits, hyphens, `T` and `Z`.
-    #[must_use]
-    pub(crate) fn new(folder: &str) -> Option<Self> {
-        let is_plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'T' | b'Z');
-        (!folder.is_empty() && folder.bytes().all(is_plain)).then(|| Self(folder.to_owned()))
-    }
-
-    pub(super) fn href(&self) -> String {
-        format!("{}/{PAGE_FILE}", self.0)
-    }
-}
-
-impl fmt::Display for FolderLink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::tables::{ColumnHead, TableBuilder, TableCell, TableRow, TableView};
-use crate::analysis::timeline::{Timeline, TimelineBucket};
+use crate::analysis::model::{Timeline, TimelineBucket};
 use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
-use crate::render::table::minute;
+use crate::render::layout::minute;
 use crate::time::LogTime;
 
 /// The width of a bar and the height of the highest one, in units of the plot.

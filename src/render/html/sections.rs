@@ -10,9 +10,9 @@ use foldhash::HashMap;
 use super::plots::{HeatMap, Plot};
 use super::tables::{TableBuilder, TableCell, TableView, log_text};
 use super::{PageOptions, Section};
-use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::floods;
 use crate::analysis::labels;
+use crate::analysis::model::BlockDecision;
 use crate::analysis::model::{
     AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, Row, RowKey, Soft404,
 };

@@ -4,11 +4,11 @@
 
 use std::borrow::Cow;
 
-use super::index::FolderLink;
+use super::FolderLink;
 use crate::finding::Severity;
 use crate::number::grouped;
 use crate::redact::mask::redacted;
-use crate::render::table::minute;
+use crate::render::layout::minute;
 use crate::time::LogTime;
 
 /// The most characters of a cell.

@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use ipnet::IpNet;
 
 use super::RunSummary;
-use crate::analysis::block_candidates::{self, BlockDecision, BlockVerdict};
+use crate::analysis::block_candidates;
 use crate::analysis::labels;
+use crate::analysis::model::{BlockDecision, BlockVerdict};
 use crate::analysis::model::{InputSummary, ReportModel, Row, RowKey};
 use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::client::{Client, Network};

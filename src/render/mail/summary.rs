@@ -6,15 +6,14 @@ use std::io::{self, Write};
 
 use super::RunSummary;
 use super::content::{self, AnsweredPath, TopClient};
-use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::floods::describe;
 use crate::analysis::labels::{self, first};
+use crate::analysis::model::BlockDecision;
 use crate::analysis::model::{Campaign, ReportModel};
 use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
-use crate::render::layout::{Column, Grid, PLAIN, Painter, TextCell, write_wrapped};
-use crate::render::table::minute;
+use crate::render::layout::{Column, Grid, PLAIN, Painter, TextCell, minute, write_wrapped};
 use crate::render::{grades, table};
 
 /// The most columns of a line.

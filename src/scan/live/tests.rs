@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use crate::analysis::build::ReportFilter;
 use crate::analysis::model;
+use crate::analysis::report_input::ReportFilter;
 use crate::engine::ScanOptions;
 use crate::finding::Severity;
 use crate::formats::Formats;
