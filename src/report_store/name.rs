@@ -1,4 +1,4 @@
-//! The names of report folders, with a run's number and time or a period.
+//! The names of report folders, with a run's number and time or a period, and those of what is written before it is published.
 //!
 //! Only names in exactly this form are accepted; folders with other names are never touched.
 
@@ -22,6 +22,9 @@ pub(super) enum ReportDirName {
     /// An hour: `2026-11-20T13`.
     Hour(DateTime),
 }
+
+/// The prefix of the second name of a replacement's report in `.run-N.tmp`.
+const REPLACEMENT_PREFIX: &str = ".new-";
 
 /// The most digits of a run's number.
 const MAX_RUN_DIGITS: usize = 15;
@@ -91,6 +94,16 @@ fn time(text: &str, form: &[u8]) -> Option<DateTime> {
     let small = |from| i8::try_from(part(from, from + 2)).ok();
     let date = Date::new(part(0, 4), small(4)?, small(6)?).ok()?;
     DateTime::new(date.year(), date.month(), date.day(), small(8)?, small(10)?, small(12)?, 0).ok()
+}
+
+/// The name of the folder in which a run is staged.
+pub(super) fn staging_name(run: u64) -> String {
+    format!(".run-{run}.tmp")
+}
+
+/// The second name of the report of a folder in `.run-N.tmp`, which distinguishes it from the folder it was swapped with.
+pub(super) fn replacement_name(folder: &str) -> String {
+    format!("{REPLACEMENT_PREFIX}{folder}")
 }
 
 #[cfg(test)]

@@ -16,15 +16,11 @@ use std::time::SystemTime;
 use rustix::fs::FileType;
 
 use super::disk::FolderHandle;
-use super::name::ReportDirName;
-use super::staging::staging_name;
+use super::name::{ReportDirName, replacement_name, staging_name};
 use super::{LATEST, NEW_OWNER, REPORT, ReportStore, ReportStoreError, Retention, Run, SIGNATURE_BYTES};
 
 /// The prefix of a replaced folder in `.run-N.tmp`.
 const REPLACED_PREFIX: &str = ".old-";
-
-/// The prefix of the second name of a replacement's report in `.run-N.tmp`.
-const REPLACEMENT_PREFIX: &str = ".new-";
 
 /// The prefix of a folder that is being removed.
 const REMOVED_PREFIX: &str = ".gone-";
@@ -179,11 +175,6 @@ impl ReportStore {
         self.folder.rename(name, &self.folder, &removed_name)?;
         self.remove_or_defer(&removed_name)
     }
-}
-
-/// The second name of the report of a folder in `.run-N.tmp`, which distinguishes it from the folder it was swapped with.
-pub(super) fn replacement_name(folder: &str) -> String {
-    format!("{REPLACEMENT_PREFIX}{folder}")
 }
 
 /// Whether a folder in `.run-N.tmp` is not published yet. After a swap, the folder of that name there is the replaced one.

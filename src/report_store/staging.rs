@@ -8,8 +8,7 @@ use rustix::fs::FileType;
 
 use super::disk::{FolderHandle, NewFile};
 use super::disk::{PendingSync, sync_all};
-use super::name::ReportDirName;
-use super::publish::replacement_name;
+use super::name::{ReportDirName, replacement_name, staging_name};
 use super::{Access, LATEST, REPORT, ReportStore, ReportStoreError, Run};
 
 /// The size of the write buffer.
@@ -43,11 +42,6 @@ pub(crate) struct StagedFile<'s> {
     name: String,
     unfinished: &'s mut usize,
     pending_syncs: &'s mut Vec<PendingSync>,
-}
-
-/// The name of the folder in which a run is staged.
-pub(super) fn staging_name(run: u64) -> String {
-    format!(".run-{run}.tmp")
 }
 
 impl ReportStore {

@@ -10,12 +10,12 @@ use flate2::{Decompress, FlushDecompress};
 use serde::Deserialize;
 
 use super::compile::Searches;
-use super::definition::RuleFile;
+use super::definition::{LocatedRule, RuleFile};
 use super::error::RuleError;
 use super::lines::RuleLines;
 use super::literal_table::{LiteralKind, LiteralTable, LiteralUse, TextArena};
 use super::literals::Literals;
-use super::load::{LocatedRule, locate, parse};
+use super::load::{locate, parse};
 use super::prefilter::{Prefilter, WindowLiteral, WindowTable};
 
 /// The rule files that were in `rules/` at build time.

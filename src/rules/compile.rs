@@ -3,13 +3,12 @@
 use rayon::prelude::*;
 
 use super::condition::{Condition, TextCondition};
-use super::definition::{APP_FAMILY, AnswerMeaning, CLASSES, Definition, PathAnchor};
+use super::definition::{APP_FAMILY, AnswerMeaning, CLASSES, Definition, LocatedRule, PathAnchor};
 use super::error::{RuleError, nearest};
 use super::exceptions::Exceptions;
 use super::glob::{self, Globs};
 use super::literal_table::{LiteralCollector, RuleLiterals};
 use super::literals::{Literals, bit};
-use super::load::LocatedRule;
 use super::pattern::RulePattern;
 use super::set::{Rule, RuleSet, evidence_rule};
 use crate::soft_404::RuleSubject;

@@ -4,12 +4,14 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
+use super::error::RuleError;
 use super::literal_table::{FIELD_NAMES, LiteralKeys};
 use super::literals::bit;
 use super::window::Window;
@@ -482,5 +484,27 @@ impl<'de> Visitor<'de> for CaseVisitor {
             _ => return Err(A::Error::custom("a case has either `request` or `raw`")),
         };
         Ok(Case { status: table.status.unwrap_or(case.status), user_agent: table.user_agent, referer: table.referer, ..case })
+    }
+}
+
+/// A definition and its position.
+#[derive(Debug, Clone)]
+pub(super) struct LocatedRule {
+    pub(super) file: Arc<str>,
+    pub(super) line: usize,
+    /// It is built in, and so covered by tests.
+    pub(super) is_builtin: bool,
+    /// The family of its file; empty if the file names none.
+    pub(super) family: Arc<str>,
+    pub(super) definition: Box<Definition>,
+}
+
+impl LocatedRule {
+    pub(super) fn error(&self, message: String) -> RuleError {
+        RuleError::Rule { file: self.file.to_string(), line: self.line, id: self.id().to_owned(), message }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.definition.id
     }
 }

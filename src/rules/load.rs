@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::builtin::{self, BUILTIN, BuiltinFile, Detail};
 use super::compile::{compile, compile_with};
-use super::definition::{APP_CLASS, CLASSES, Definition, RuleFile};
+use super::definition::{APP_CLASS, CLASSES, Definition, LocatedRule, RuleFile};
 use super::error::{RuleError, nearest};
 use super::lines::RuleLines;
 use super::path_list;
@@ -97,28 +97,6 @@ impl RuleChoice {
     pub fn severity(mut self, id: impl Into<String>, severity: Severity) -> Self {
         self.severity.push((id.into(), severity));
         self
-    }
-}
-
-/// A definition and its position.
-#[derive(Debug, Clone)]
-pub(super) struct LocatedRule {
-    pub(super) file: Arc<str>,
-    pub(super) line: usize,
-    /// It is built in, and so covered by tests.
-    pub(super) is_builtin: bool,
-    /// The family of its file; empty if the file names none.
-    pub(super) family: Arc<str>,
-    pub(super) definition: Box<Definition>,
-}
-
-impl LocatedRule {
-    pub(super) fn error(&self, message: String) -> RuleError {
-        RuleError::Rule { file: self.file.to_string(), line: self.line, id: self.id().to_owned(), message }
-    }
-
-    pub(super) fn id(&self) -> &str {
-        &self.definition.id
     }
 }
 

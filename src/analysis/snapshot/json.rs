@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::encode::SnapshotEncoder;
-use super::partial::packed;
+use super::frame::packed;
 use crate::analysis::model::ReportModel;
 
 /// The names of the lists, in their order.

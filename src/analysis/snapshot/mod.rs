@@ -8,6 +8,7 @@
 
 mod decode;
 mod encode;
+mod frame;
 mod inputs;
 mod json;
 mod partial;
@@ -18,7 +19,7 @@ pub(crate) use self::json::PackedSnapshot;
 use self::json::SnapshotJson;
 
 #[cfg(test)]
-pub(crate) use self::partial::unpack;
+pub(crate) use self::frame::unpack;
 pub(crate) use self::partial::{read_any, write_partial};
 pub use self::read::read;
 use std::io;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer};
 
 use super::READS_SCHEMA;
 use super::decode::SnapshotDecoder;
+use super::frame::unpack;
 use super::json::{BOUNDS, LISTS, PACKED, PLAIN_LISTS, TIMES};
-use super::partial::unpack;
 use super::rows::{
     AllowedRow, AppEvidenceRow, CellRow, CellTimesRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow,
     SitePathRow,

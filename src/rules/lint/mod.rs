@@ -20,10 +20,10 @@ use regex_syntax::hir::Look;
 
 use self::redundancy::LiteralList;
 use super::compile::compile;
-use super::definition::{AnswerMeaning, Case, Definition, Field, PAYLOADS, Unless};
+use super::definition::{AnswerMeaning, Case, Definition, Field, LocatedRule, PAYLOADS, Unless};
 use super::error::RuleError;
 use super::literals::bit;
-use super::load::{LocatedRule, RuleChoice, selected_rules};
+use super::load::{RuleChoice, selected_rules};
 use super::pattern::RulePattern;
 use super::set::RuleSet;
 use crate::finding::RuleId;

@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use aho_corasick::AhoCorasick;
 
-use super::super::definition::{Case, Definition, Field, OneOrMany, PathAnchor};
+use super::super::definition::{Case, Definition, Field, LocatedRule, OneOrMany, PathAnchor};
 use super::super::literals::bit;
-use super::super::load::LocatedRule;
 use super::{Diagnostic, LintLevel, list_first, report};
 use crate::finding::{RuleId, Severity};
 use crate::rules::glob;
