@@ -6,16 +6,15 @@
 
 use std::borrow::Cow;
 
-use flate2::{Decompress, FlushDecompress};
 use serde::Deserialize;
 
 use super::compile::Searches;
-use super::definition::{LocatedRule, RuleFile};
+use super::definition::{LocatedRule, RuleFile, locate, parse};
 use super::error::RuleError;
 use super::lines::RuleLines;
 use super::literal_table::{LiteralKind, LiteralTable, LiteralUse, TextArena};
 use super::literals::Literals;
-use super::load::{locate, parse};
+use super::pattern::decompressed;
 use super::prefilter::{Prefilter, WindowLiteral, WindowTable};
 
 /// The rule files that were in `rules/` at build time.
@@ -89,14 +88,6 @@ pub(super) fn searches() -> Option<Searches> {
 fn literals() -> Option<[(LiteralTable, Prefilter); 2]> {
     use LiteralKind::{Agent, Exception, Glob, Path, Prefix, Suffix, Word};
     include!(concat!(env!("OUT_DIR"), "/literals.rs"))
-}
-
-/// Decompresses what the build script compressed: the length in four bytes, then a zlib stream. Anything else results in no bytes.
-pub(super) fn decompressed(embedded: &[u8]) -> Vec<u8> {
-    let Some((length, stream)) = embedded.split_first_chunk() else { return Vec::new() };
-    let mut content = Vec::with_capacity(u32::from_le_bytes(*length) as usize);
-    let end = Decompress::new(true).decompress_vec(stream, &mut content, FlushDecompress::Finish);
-    end.map(|_| content).unwrap_or_default()
 }
 
 #[cfg(test)]

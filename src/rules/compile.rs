@@ -31,9 +31,17 @@ pub(super) fn compile_with(definitions: Vec<LocatedRule>, searches: Searches) ->
     Ok(compiler.finish(searches))
 }
 
-/// A set that only describes its rules and matches nothing; they must be sorted by id.
-pub(super) fn without_patterns(rules: Vec<Rule>) -> Result<RuleSet, RuleError> {
-    Ok(Compiler { rules, ..Compiler::default() }.finish(Searches::new(RuleLiterals::default())?))
+impl RuleSet {
+    /// A set of these rules and rules of an earlier report that it does not have, for reporting. It matches nothing.
+    ///
+    /// # Errors
+    ///
+    /// The literal search could not be built.
+    pub(crate) fn with_unknown_rules(&self, others: &[Rule]) -> Result<Self, RuleError> {
+        let mut rules: Vec<Rule> = self.rules.iter().chain(others).cloned().collect();
+        rules.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(Compiler { rules, ..Compiler::default() }.finish(Searches::new(RuleLiterals::default())?))
+    }
 }
 
 /// The literals of a set.

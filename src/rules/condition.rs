@@ -6,10 +6,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-
-use super::definition::Field;
+use super::definition::{Field, RequestShape, TextView, fields};
 use super::exceptions::{Exceptions, WordSet};
 use super::glob::Globs;
 use super::literals::bit;
@@ -37,27 +34,6 @@ pub(super) struct TextCondition {
     pub(super) fields: u16,
     pub(super) has_words: bool,
     pub(super) regex: Option<RulePattern>,
-}
-
-/// What a request looks like as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum RequestShape {
-    /// The target names a scheme and a host.
-    Absolute,
-    /// The request does not begin with a method.
-    NoMethod,
-    /// The same, with bytes outside of printable ASCII.
-    Binary,
-    /// An unregistered method before an ordinary target.
-    UnknownMethod,
-}
-
-impl RequestShape {
-    /// Whether a request of shape `actual` also has this shape.
-    pub(super) fn includes(self, actual: Option<Self>) -> bool {
-        actual == Some(self) || (self == Self::NoMethod && actual == Some(Self::Binary))
-    }
 }
 
 impl Condition {
@@ -111,11 +87,6 @@ impl TextCondition {
     }
 }
 
-/// The fields of a mask.
-pub(super) fn fields(mask: u16) -> impl Iterator<Item = Field> {
-    Field::ALL.into_iter().filter(move |f| mask & bit::of_field(*f) != 0)
-}
-
 /// Facts about a request that conditions check.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestFacts<'a> {
@@ -148,15 +119,6 @@ impl RequestFacts<'_> {
         self.exception_was_used.set(true);
         bits & bit::EXCEPTION != 0
     }
-}
-
-/// A text of a request that rules check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum TextView {
-    /// A field of `words` and `regex`.
-    Field(Field),
-    /// The path with `..` resolved, for `paths`, `suffixes` and `path_glob`.
-    Resolved,
 }
 
 /// A range of a view.

@@ -12,6 +12,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::error::RuleError;
+use super::lines::RuleLines;
 use super::literal_table::{FIELD_NAMES, LiteralKeys};
 use super::literals::bit;
 use super::window::Window;
@@ -153,7 +154,7 @@ pub(super) struct Definition {
     #[serde(default)]
     pub(super) statuses: Vec<u16>,
     /// Shape of the request as a whole.
-    pub(super) shape: Option<super::RequestShape>,
+    pub(super) shape: Option<RequestShape>,
     /// Exceptions: requests that the rule does not match.
     pub(super) unless: Option<Unless>,
     /// Applications on whose sites the rule does not count.
@@ -507,4 +508,66 @@ impl LocatedRule {
     pub(super) fn id(&self) -> &str {
         &self.definition.id
     }
+}
+
+/// What a request looks like as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum RequestShape {
+    /// The target names a scheme and a host.
+    Absolute,
+    /// The request does not begin with a method.
+    NoMethod,
+    /// The same, with bytes outside of printable ASCII.
+    Binary,
+    /// An unregistered method before an ordinary target.
+    UnknownMethod,
+}
+
+impl RequestShape {
+    /// Whether a request of shape `actual` also has this shape.
+    pub(super) fn includes(self, actual: Option<Self>) -> bool {
+        actual == Some(self) || (self == Self::NoMethod && actual == Some(Self::Binary))
+    }
+}
+
+/// A text of a request that rules check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TextView {
+    /// A field of `words` and `regex`.
+    Field(Field),
+    /// The path with `..` resolved, for `paths`, `suffixes` and `path_glob`.
+    Resolved,
+}
+
+/// The fields of a mask.
+pub(super) fn fields(mask: u16) -> impl Iterator<Item = Field> {
+    Field::ALL.into_iter().filter(move |f| mask & bit::of_field(*f) != 0)
+}
+
+/// The rules of one file. Windows line ends and a byte order mark are accepted.
+pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<LocatedRule>, RuleError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let syntax_error = |error: toml::de::Error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() };
+    // First, as it needs much memory for a moment. The rules report errors.
+    let lines = RuleLines::parse(text);
+    let rules = toml::from_str(text).map_err(syntax_error)?;
+    Ok(locate(file, rules, lines.map_err(syntax_error)?, is_builtin))
+}
+
+/// The rules of a file, in its order.
+pub(super) fn locate(file: &str, rules: RuleFile, lines: RuleLines, is_builtin: bool) -> Vec<LocatedRule> {
+    let RuleFile { family, subject, mut rule, app, .. } = rules;
+    let (file, family) = (Arc::from(file), Arc::from(family));
+    for definition in &mut rule {
+        definition.subject = subject;
+    }
+    let of_apps = app.into_iter().map(|app| Box::new(Definition::from(app)));
+    let of_rules = rule.into_iter().zip(lines.rule);
+    let mut all: Vec<_> = of_rules
+        .chain(of_apps.zip(lines.app))
+        .map(|(definition, line)| LocatedRule { file: Arc::clone(&file), line, is_builtin, family: Arc::clone(&family), definition })
+        .collect();
+    all.sort_by_key(|located| located.line);
+    all
 }

@@ -10,8 +10,8 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::condition::{RequestFacts, fields};
-use super::definition::{AnswerMeaning, Definition, Field, PAYLOADS};
+use super::condition::RequestFacts;
+use super::definition::{AnswerMeaning, Definition, Field, PAYLOADS, fields};
 use super::literals::bit;
 use super::pattern::RulePattern;
 

@@ -7,8 +7,7 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 
-use super::condition::TextView;
-use super::definition::Field;
+use super::definition::{Field, TextView};
 use super::literal_table::{LiteralKind, LiteralTable, LiteralUse, TextArena};
 use super::prefilter::Prefilter;
 use crate::short_bytes::{begins_with, ends_with};

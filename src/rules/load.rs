@@ -5,15 +5,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::builtin::{self, BUILTIN, BuiltinFile, Detail};
 use super::compile::{compile, compile_with};
-use super::definition::{APP_CLASS, CLASSES, Definition, LocatedRule, RuleFile};
+use super::definition::{APP_CLASS, CLASSES, Definition, LocatedRule, RuleFile, parse};
 use super::error::{RuleError, nearest};
-use super::lines::RuleLines;
 use super::path_list;
 use super::set::RuleSet;
 use crate::finding::Severity;
@@ -288,33 +286,6 @@ fn user_rules(path: &Path, text: &str) -> Result<Vec<LocatedRule>, RuleError> {
     let (draft, line) = path_list::parse(path, text)?;
     let rules = parse(&name, &draft.to_toml(), false)?;
     Ok(rules.into_iter().map(|rule| LocatedRule { line, ..rule }).collect())
-}
-
-/// The rules of one file. Windows line ends and a byte order mark are accepted.
-pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<LocatedRule>, RuleError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let syntax_error = |error: toml::de::Error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() };
-    // First, as it needs much memory for a moment. The rules report errors.
-    let lines = RuleLines::parse(text);
-    let rules = toml::from_str(text).map_err(syntax_error)?;
-    Ok(locate(file, rules, lines.map_err(syntax_error)?, is_builtin))
-}
-
-/// The rules of a file, in its order.
-pub(super) fn locate(file: &str, rules: RuleFile, lines: RuleLines, is_builtin: bool) -> Vec<LocatedRule> {
-    let RuleFile { family, subject, mut rule, app, .. } = rules;
-    let (file, family) = (Arc::from(file), Arc::from(family));
-    for definition in &mut rule {
-        definition.subject = subject;
-    }
-    let of_apps = app.into_iter().map(|app| Box::new(Definition::from(app)));
-    let of_rules = rule.into_iter().zip(lines.rule);
-    let mut all: Vec<_> = of_rules
-        .chain(of_apps.zip(lines.app))
-        .map(|(definition, line)| LocatedRule { file: Arc::clone(&file), line, is_builtin, family: Arc::clone(&family), definition })
-        .collect();
-    all.sort_by_key(|located| located.line);
-    all
 }
 
 /// The table of a rule in its rule file, for people to read and copy. A user's files come first, as in loading.

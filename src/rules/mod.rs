@@ -25,11 +25,11 @@ mod prefilter;
 mod set;
 mod window;
 
-pub(crate) use self::condition::{Requirement, RequirementCheck, TextSpan, TextView};
+pub(crate) use self::condition::{Requirement, RequirementCheck, TextSpan};
 pub use allow::AllowList;
 pub(crate) use compile::MAX_RULES;
-pub(crate) use condition::{RequestFacts, RequestShape};
-pub(crate) use definition::{AnswerMeaning, CLASSES, Case, Field, PAYLOADS, WithClient, schema};
+pub(crate) use condition::RequestFacts;
+pub(crate) use definition::{AnswerMeaning, CLASSES, Case, Field, PAYLOADS, RequestShape, TextView, WithClient, schema};
 pub(crate) use error::RuleError;
 pub(crate) use error::nearest;
 pub(crate) use literals::{LiteralHits, LiteralMatch, Literals, Regions, bit};

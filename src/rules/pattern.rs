@@ -10,12 +10,12 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use flate2::{Decompress, FlushDecompress};
 use regex::bytes::{Regex, RegexBuilder};
 use regex_automata::Input;
 use regex_automata::dfa::Automaton as _;
 use regex_automata::dfa::dense::DFA;
 
-use super::builtin::decompressed;
 use super::case_folding;
 
 /// The largest compiled size of a regex in bytes. `\w{1,500}` needs a fortieth of it.
@@ -120,6 +120,14 @@ impl Automaton {
         let found = self.0.try_search_fwd(&Input::new(text).earliest(true)).ok()?;
         Some(found.is_some())
     }
+}
+
+/// Decompresses what the build script compressed: the length in four bytes, then a zlib stream. Anything else results in no bytes.
+pub(super) fn decompressed(embedded: &[u8]) -> Vec<u8> {
+    let Some((length, stream)) = embedded.split_first_chunk() else { return Vec::new() };
+    let mut content = Vec::with_capacity(u32::from_le_bytes(*length) as usize);
+    let end = Decompress::new(true).decompress_vec(stream, &mut content, FlushDecompress::Finish);
+    end.map(|_| content).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::compile::without_patterns;
 use super::condition::Condition;
 use super::definition::{APP_FAMILY, AnswerMeaning, Case, WithClient};
-use super::error::{RuleError, nearest};
+use super::error::nearest;
 use super::literals::Literals;
 use super::window::Window;
 use crate::finding::{RuleId, Severity};
@@ -210,16 +209,5 @@ impl RuleSet {
     #[must_use]
     pub(crate) fn number_of(&self, id: &str) -> Option<RuleId> {
         self.rules.binary_search_by(|rule| rule.id.as_str().cmp(id)).ok().map(|number| RuleId(number as u16))
-    }
-
-    /// A set of these rules and rules of an earlier report that it does not have, for reporting. It matches nothing.
-    ///
-    /// # Errors
-    ///
-    /// The literal search could not be built.
-    pub(crate) fn with_unknown_rules(&self, others: &[Rule]) -> Result<Self, RuleError> {
-        let mut rules: Vec<Rule> = self.rules.iter().chain(others).cloned().collect();
-        rules.sort_by(|a, b| a.id.cmp(&b.id));
-        without_patterns(rules)
     }
 }

@@ -8,14 +8,12 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::evidence::{PathEvidence, Response, ResponseSize, SiteEvidence};
-use super::region::{GradedPath, MIN_UNRELATED, Region, RegionKind, RegionPath, SizePosition, has_unrelated, path_rules};
+use super::region::{GradedPath, MIN_UNRELATED, Region, RegionKind, RegionPath, SizePosition, UNCERTAIN_BELOW, has_unrelated, path_rules};
 use super::{Answer, Extension, MethodClass, PathShape, RuleSubject};
 use crate::finding::RuleId;
 
 /// Probability of a coincidence below which an answer is a soft 404.
 const SOFT_404_BELOW: f64 = 1e-4;
-/// Probability of a coincidence below which an answer is uncertain.
-pub(super) const UNCERTAIN_BELOW: f64 = 1e-2;
 /// Hosts with fewer paths than this are pooled: scanners invent host names and send a few requests to each.
 const FEW_PATHS: usize = 8;
 /// Fewest hosts that are compared as one server.

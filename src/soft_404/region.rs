@@ -16,6 +16,8 @@ use super::evidence::{PathEvidence, ResponseSize};
 use super::{PathShape, RuleSubject};
 use crate::finding::RuleId;
 
+/// Probability of a coincidence below which an answer is uncertain.
+pub(super) const UNCERTAIN_BELOW: f64 = 1e-2;
 /// Most answered paths of a region: twice those of a site, for regions of several hosts. Models use 16-bit indices.
 const MAX_REGION_PATHS: usize = 2 * super::MAX_PATHS;
 
@@ -255,8 +257,7 @@ impl Region {
     /// The other paths with a value within `window`. Paths that share an exact value are one coincidence, however many they are:
     /// they do not count for a window that a file of this size often hits by chance.
     fn paths_within(&self, model: &SizeModel, value: i64, window: u64, path: &GradedPath<'_>, bytes: u64) -> Vec<u16> {
-        let is_wide =
-            window > NARROW_WINDOWS[NARROW_WINDOWS.len() - 1] || (window > 0 && share(window, bytes) > super::grade::UNCERTAIN_BELOW);
+        let is_wide = window > NARROW_WINDOWS[NARROW_WINDOWS.len() - 1] || (window > 0 && share(window, bytes) > UNCERTAIN_BELOW);
         let window = i64::try_from(window).unwrap_or(i64::MAX);
         let start = model.points.partition_point(|point| point.0 < value.saturating_sub(window));
         let points = model.points[start..].iter().take_while(|point| point.0 <= value.saturating_add(window));
@@ -307,7 +308,7 @@ impl Region {
     pub(super) fn has_pair(&self, path: &GradedPath<'_>, size: ResponseSize, strict: bool) -> bool {
         /// Longest target that counts; paths of scanner lists are shorter, and allow little padding.
         const SHORT: u16 = 64;
-        if strict && self.paths_with_size as f64 * share(0, size.bytes) > super::grade::UNCERTAIN_BELOW {
+        if strict && self.paths_with_size as f64 * share(0, size.bytes) > UNCERTAIN_BELOW {
             return false;
         }
         let is_unpadded = |entry: &RegionPath| {

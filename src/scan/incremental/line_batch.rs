@@ -2,16 +2,14 @@
 //!
 //! Keeps the offsets of lines in their log, even if the lines were rewritten. Parses nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::accumulator::PeriodKey;
-use super::log::IncrementalLog;
 use super::period_splitter::PeriodRun;
 use crate::formats::W3cHeader;
-use crate::formats::reader::{LineContext, RewrittenLines};
+use crate::formats::reader::RewrittenLines;
 use crate::input::read::{Body, Chunk};
 use crate::input::tail::LineChunk;
-use crate::scan::ScanJob;
 
 /// Copied lines of one log.
 #[derive(Debug)]
@@ -117,16 +115,6 @@ impl CountedRun<'_> {
             BatchLines::Text(_) => (self.run.end - self.run.start) as u64,
             BatchLines::Written { rewritten, bytes } => rewritten.start_of((self.run.lines_before + lines) as usize, *bytes) - self.start(),
         }
-    }
-}
-
-impl<'a> ScanJob<'a> {
-    /// The context of the lines of a batch.
-    pub(super) fn context(&self, batch: &LineBatch, log: Option<&IncrementalLog>) -> LineContext<'a> {
-        let Self { formats, scope, .. } = *self;
-        let first = formats.preferred_for(log.map_or(Path::new(""), |log| &log.path));
-        let clients = log.map(|log| log.clients.current()).unwrap_or_default();
-        LineContext { formats, preferred: first, header: batch.header.clone(), clients, max_line: scope.max_line }
     }
 }
 

@@ -4,13 +4,15 @@
 //! yet wait too. They are held unchanged, up to a limit.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::line_batch::{BatchLines, LineBatch};
 use crate::finding::LineCounts;
 use crate::formats::W3cHeader;
+use crate::formats::reader::LineContext;
 use crate::input::find::InputOrigin;
 use crate::input::tail::LineChunk;
+use crate::scan::ScanJob;
 use crate::scan::client_position::ClientPositionCache;
 use crate::scan::log_detection::{LogHead, origin};
 use crate::scan::w3c_headers;
@@ -117,5 +119,15 @@ impl IncrementalLog {
     /// The number of lines that were read.
     pub(super) fn lines(&self) -> u64 {
         self.counts.lines + self.skipped.0
+    }
+}
+
+impl<'a> ScanJob<'a> {
+    /// The context of the lines of a batch.
+    pub(super) fn context(&self, batch: &LineBatch, log: Option<&IncrementalLog>) -> LineContext<'a> {
+        let Self { formats, scope, .. } = *self;
+        let first = formats.preferred_for(log.map_or(Path::new(""), |log| &log.path));
+        let clients = log.map(|log| log.clients.current()).unwrap_or_default();
+        LineContext { formats, preferred: first, header: batch.header.clone(), clients, max_line: scope.max_line }
     }
 }
