@@ -422,13 +422,13 @@ impl HeaderClass {
     /// need.
     const EVIDENCE: u64 = 1;
     /// The bit of every class with literal hits.
-    const MARKED: u64 = 2;
+    const HAS_LITERAL: u64 = 2;
     /// The bit of a class with a referer. It is an exception of many rules if nothing was answered, and most attacks have none.
     const REFERER: u64 = 4;
 
     /// Whether the headers have a literal hit.
     pub(super) fn is_marked(self) -> bool {
-        self.0 & Self::MARKED != 0
+        self.0 & Self::HAS_LITERAL != 0
     }
 
     /// Whether the headers have a literal hit that is no exception.
@@ -528,9 +528,9 @@ impl CacheKeys {
         for (rule, marks) in marked.chain(redecoded) {
             // A sum, as the order of hits does not matter.
             sum = sum.wrapping_add(self.0.of_pair(Fingerprint::default(), u64::from(rule) << 16 | u64::from(marks)).word());
-            bits |= HeaderClass::MARKED | if bit::only_exception(marks) { 0 } else { HeaderClass::EVIDENCE };
+            bits |= HeaderClass::HAS_LITERAL | if bit::only_exception(marks) { 0 } else { HeaderClass::EVIDENCE };
         }
-        HeaderClass(sum & !(HeaderClass::EVIDENCE | HeaderClass::MARKED | HeaderClass::REFERER) | bits)
+        HeaderClass(sum & !(HeaderClass::EVIDENCE | HeaderClass::HAS_LITERAL | HeaderClass::REFERER) | bits)
     }
 }
 

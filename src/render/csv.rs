@@ -486,7 +486,7 @@ const MEANINGS: &[(&str, &str, &str)] = &[
     ("path", TEXT, "Normalized path."),
     ("paths", COUNT, "Distinct paths."),
     ("probers", COUNT, "Independent probers that requested the path."),
-    ("rank", COUNT, "Place in the list, from 1."),
+    ("rank", COUNT, "Position in the list, from 1."),
     ("requests", COUNT, "Requests for the path."),
     ("rule", WORD, "ID of the rule."),
     ("rules", LIST, "IDs of the rules that matched, sorted; a count in the table of clients."),

@@ -175,7 +175,8 @@ fn lines_with(word: &str) -> Vec<String> {
 fn declared_type(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace().skip_while(|word| word.starts_with("pub"));
     let is_type = ["struct", "enum", "trait", "union"].contains(&words.next()?);
-    let name = words.next().filter(|_| is_type)?;
+    // A macro declares `$name`.
+    let name = words.next().filter(|name| is_type && name.starts_with(char::is_alphabetic))?;
     Some(&name[..name.find(|c: char| !c.is_alphanumeric()).unwrap_or(name.len())])
 }
 
