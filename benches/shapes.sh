@@ -40,10 +40,7 @@ for part in $(seq 30); do
     tail -c "+$(((part - 1) * 10000000 + 1))" -- "$log" | head -c 10000000 | gzip -1 > "$folder/packed/access.log.$part.gz"
 done
 mkdir "$folder/rest"
-head -n 1 -- "$log" > "$folder/line"
-for number in $(seq "$files"); do
-    cp -- "$folder/line" "$folder/rest/site-$number.access.log"
-done
+head -n "$files" -- "$log" | split -l 1 -a 6 -d --additional-suffix=.access.log - "$folder/rest/site-"
 "$probewatch" report --state "$folder/state" --out "$folder/out" "$folder/rest" > /dev/null
 
 names=("wc -l of varied requests" "scan of varied requests" "wc -l of distinct hits" "scan of distinct hits" "gzip -dc of 30 logs, 2 at once"

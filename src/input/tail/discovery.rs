@@ -4,7 +4,7 @@
 //!
 //! Opens no files; the content decides which files are read.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -194,21 +194,24 @@ impl LogDiscovery {
         let files = self.files(&mut explicit.ids, notices);
         explicit.paths = files.iter().map(|file| file.path.clone()).collect();
         let keys: HashSet<&Path> = files.iter().map(|file| file.key.as_path()).collect();
-        let mut candidates: Vec<(PathBuf, LogCandidate)> = Vec::new();
+        // Of equal keys the first path is the one that is typed.
+        let typed: HashMap<&Path, &PathBuf> = files.iter().rev().map(|file| (file.key.as_path(), &file.path)).collect();
+        let mut candidates: Vec<LogCandidate> = Vec::new();
+        let mut by_root: HashMap<PathBuf, usize> = HashMap::new();
         for file in &files {
             let root = root_of(&file.key, &keys);
-            if let Some((_, candidate)) = candidates.iter_mut().find(|(key, _)| *key == root.path) {
-                candidate.named |= file.named;
+            if let Some(&index) = by_root.get(&root.path) {
+                candidates[index].named |= file.named;
                 continue;
             }
-            let typed = files.iter().find(|other| other.key == root.path).map(|other| other.path.clone());
-            let path = typed.unwrap_or_else(|| beside(file, &root.path));
+            let path = typed.get(root.path.as_path()).map_or_else(|| beside(file, &root.path), |path| (*path).clone());
             let argument = self.argument_of(&file.path);
             let candidate =
                 LogCandidate { path, named: file.named, from_pattern: argument != file.path, argument, is_absent: root.is_absent };
-            candidates.push((root.path, candidate));
+            by_root.insert(root.path, candidates.len());
+            candidates.push(candidate);
         }
-        candidates.into_iter().map(|(_, candidate)| candidate).collect()
+        candidates
     }
 
     fn files(&self, ids: &mut HashSet<FileId>, notices: &mut Vec<Notice>) -> Vec<ExplicitFile> {
@@ -236,11 +239,11 @@ impl LogDiscovery {
             }
         }
         // Logs of the checkpoints that do not exist at the moment: their latest lines are in rotated siblings.
-        let is_met = |path: &Path, files: &[ExplicitFile]| files.iter().any(|file| file.path == *path);
+        let mut met: HashSet<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
         for path in self.followed() {
             let is_asked_for =
                 self.arguments().iter().any(|argument| argument.is_dir() && path.starts_with(argument) || pattern_matches(argument, path));
-            if is_asked_for && !is_met(path, &files) {
+            if is_asked_for && met.insert(path.clone()) {
                 files.push(ExplicitFile::new(path.clone(), false));
             }
         }

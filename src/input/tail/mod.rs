@@ -28,7 +28,7 @@ use self::generation::{Generation, GenerationIds, GenerationState};
 use self::inspected_file::FileId;
 use self::siblings::FolderListings;
 use self::start::StartAt;
-use self::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};
+use self::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, UnclaimedIndex, WatchedPath};
 use super::read::Chunk;
 use crate::source::Checkpoint;
 
@@ -411,13 +411,23 @@ impl Tail {
             candidates.into_iter().filter(|new| !followed.contains(new.path.as_path()) && !is_old(new)).collect()
         };
         let known = self.watched.len();
-        for candidate in new {
+        self.add_all(new);
+        self.leave_rotated(known);
+    }
+
+    /// Watches paths that are not watched yet, up to the maximum number.
+    fn add_all(&mut self, candidates: Vec<LogCandidate>) {
+        if candidates.is_empty() {
+            return;
+        }
+        let mut unclaimed = UnclaimedIndex::new(std::mem::take(&mut self.unclaimed));
+        for candidate in candidates {
             if self.is_full(&candidate) {
                 break;
             }
-            self.add(candidate);
+            self.add(candidate, &mut unclaimed);
         }
-        self.leave_rotated(known);
+        self.unclaimed = unclaimed.into_rest();
     }
 
     /// Leaves rotated files that were found before their logs to these logs, which are those after the first `known` paths. The path
@@ -442,7 +452,7 @@ impl Tail {
         is_full
     }
 
-    fn add(&mut self, candidate: LogCandidate) {
+    fn add(&mut self, candidate: LogCandidate, unclaimed: &mut UnclaimedIndex) {
         let LogCandidate { path, named, argument, from_pattern, is_absent } = candidate;
         if self.index.contains_key(&path) {
             return;
@@ -457,9 +467,7 @@ impl Tail {
             StartPosition::ExplicitInputs => StateKnowledge::UnknownExplicitOnly,
             StartPosition::Start | StartPosition::End => StateKnowledge::Unknown,
         };
-        let (claimed, others) =
-            std::mem::take(&mut self.unclaimed).into_iter().partition(|unclaimed_one| watched.is_self_or_sibling(&unclaimed_one.path));
-        (watched.old_generations, self.unclaimed) = (claimed, others);
+        watched.old_generations = unclaimed.take(&watched);
         // Change events may use the absolute path.
         self.index.insert(watched.absolute.clone(), self.watched.len());
         self.index.insert(path, self.watched.len());

@@ -56,12 +56,7 @@ impl Tail {
         let mut explicit = ExplicitInputs::default();
         let candidates = self.discovery.all(&mut explicit, &mut self.notices);
         self.explicit = explicit;
-        for candidate in candidates {
-            if self.is_full(&candidate) {
-                return;
-            }
-            self.add(candidate);
-        }
+        self.add_all(candidates);
     }
 }
 

@@ -18,7 +18,7 @@ use super::siblings::FolderListings;
 use super::start::StartAt;
 use super::{ExplicitInputs, Notice, recognize};
 use crate::input::find::describe_denied;
-use crate::input::rotation::{RotationRank, file_name_bytes, parent_folder, rank};
+use crate::input::rotation::{RotationRank, bases, file_name_bytes, parent_folder, rank};
 use crate::source::Checkpoint;
 
 /// A log without new data for this long is idle.
@@ -85,6 +85,39 @@ pub(super) struct OldGeneration {
     pub(super) path: PathBuf,
     /// Number of the last scan that found its file.
     pub(super) last_seen_scan: u64,
+}
+
+/// Checkpoints that no path has claimed, by the names of the logs that they may be of: comparing each with each path would take
+/// seconds for thousands of logs.
+pub(super) struct UnclaimedIndex {
+    generations: Vec<Option<OldGeneration>>,
+    by_base: HashMap<Vec<u8>, Vec<usize>>,
+}
+
+impl UnclaimedIndex {
+    pub(super) fn new(unclaimed: Vec<OldGeneration>) -> Self {
+        let mut by_base: HashMap<_, Vec<usize>> = HashMap::new();
+        for (index, old) in unclaimed.iter().enumerate() {
+            let name = file_name_bytes(&old.path);
+            let names: BTreeSet<_> = bases(&name).map(|(base, _)| base).chain([name.clone()]).collect();
+            for base in names {
+                by_base.entry(base).or_default().push(index);
+            }
+        }
+        Self { generations: unclaimed.into_iter().map(Some).collect(), by_base }
+    }
+
+    /// Takes those of a path and of its rotated siblings, in their order.
+    pub(super) fn take(&mut self, watched: &WatchedPath) -> Vec<OldGeneration> {
+        let Self { generations, by_base } = self;
+        let indices = by_base.get(&watched.base).into_iter().flatten();
+        indices.filter_map(|&index| generations[index].take_if(|old| watched.is_self_or_sibling(&old.path))).collect()
+    }
+
+    /// Those that were not taken, in their order.
+    pub(super) fn into_rest(self) -> Vec<OldGeneration> {
+        self.generations.into_iter().flatten().collect()
+    }
 }
 
 /// Whether the checkpoints contain a log or one of its rotated siblings.
