@@ -11,8 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::hit::LiveHit;
-use super::model::BlockDecision;
-use super::model::{FloodRow, ReportModel, ReportedHit, Row, RowKey, SampleRequest};
+use super::model::{BlockDecision, FloodRow, ReportModel, ReportedHit, Row, RowKey, SampleRequest};
 use super::novelty::{NewItem, NoveltyKind, display_key};
 use crate::alerting::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use super::model::ClassHits;
 use super::model::{
-    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, ReportedHit, Row, RowKey,
-    SampleRequest, Soft404, Totals,
+    AllowedCount, AnswerDetail, AppSeen, Campaign, ClassHits, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, ReportedHit, Row,
+    RowKey, SampleRequest, Soft404, Timeline, TimelineBucket, Totals,
 };
-use super::model::{Timeline, TimelineBucket};
 use super::report_input::{ReportFilter, ReportInput};
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};

@@ -401,6 +401,20 @@ mod tests {
     }
 
     proptest! {
+        /// An index by base finds what a comparison of each log with each file finds.
+        #[test]
+        fn the_bases_of_a_name_are_the_logs_that_it_may_be_of(
+            stem in "[ab._-]{1,4}",
+            ending in "(\\.log)?",
+            suffix in "([._-]([0-9T-]{1,9}|old|[ab]))?(\\.gz)?",
+            is_before_ending in any::<bool>(),
+        ) {
+            let base = [&*stem, &*ending].concat();
+            let name = if is_before_ending { [&*stem, &*suffix, &*ending].concat() } else { [&*base, &*suffix].concat() };
+            let is_base = bases(name.as_bytes()).any(|(found, _)| found == base.as_bytes());
+            prop_assert_eq!(is_base, rank(base.as_bytes(), name.as_bytes()).is_some());
+        }
+
         #[test]
         fn sorting_keeps_all_inputs_and_is_idempotent(
             names in prop::collection::vec("(a|b)(\\.log)?([.-](1|2|11|20261101|old))?(\\.gz)?|-|[a1.-]{1,6}", 0..12)

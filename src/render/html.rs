@@ -263,9 +263,7 @@ mod tests {
     use super::index::{IndexEntry, RunDigest};
     use super::*;
     use crate::analysis::fixture;
-    use crate::analysis::model::{BlockDecision, BlockVerdict, OffenderStats};
-    use crate::analysis::model::{FloodRow, NetworkRow, Row, RowKey};
-    use crate::analysis::model::{Timeline, TimelineBucket};
+    use crate::analysis::model::{BlockDecision, BlockVerdict, FloodRow, NetworkRow, OffenderStats, Row, RowKey, Timeline, TimelineBucket};
     use crate::analysis::novelty::NoveltyKind;
     use crate::client::Client;
     use crate::finding::Severity;

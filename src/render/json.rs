@@ -21,12 +21,10 @@ use serde_json::{Map, Value, json};
 use super::grades;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::BlockDecision;
 use crate::analysis::model::{
-    AllowedCount, AppSeen, Campaign, FloodRow, InputSummary, NetworkRow, ReportModel, Row, RowKey, SampleRequest, SkipReason, Soft404,
-    Totals,
+    AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, InputSummary, NetworkRow, ReportModel, Row, RowKey, SampleRequest,
+    SkipReason, Soft404, Timeline, TimelineBucket, Totals,
 };
-use crate::analysis::model::{Timeline, TimelineBucket};
 use crate::analysis::snapshot::PackedSnapshot;
 use crate::client::Ipv6Prefix;
 use crate::finding::Severity;

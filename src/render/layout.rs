@@ -1,5 +1,5 @@
 //! Lays out text in columns that fit a width: less important columns are left out, flexible ones are cut with `…`. Also the
-//! colours of a report.
+//! colours of a report, and how it writes a minute.
 //!
 //! Measures by display width. No line is wider than the page, which has at least [`MIN_WIDTH`] columns. Only [`Painter`] writes
 //! colour escapes. Colour adds no information: a report without it has the same content.

@@ -6,8 +6,7 @@ use std::io::{self, BufWriter, Write};
 
 use rustix::fs::FileType;
 
-use super::disk::{FolderHandle, NewFile};
-use super::disk::{PendingSync, sync_all};
+use super::disk::{FolderHandle, NewFile, PendingSync, sync_all};
 use super::name::{ReportDirName, replacement_name, staging_name};
 use super::{Access, LATEST, REPORT, ReportStore, ReportStoreError, Run};
 

@@ -1,4 +1,5 @@
-//! The keys of a rule file, as documented in `rules/README.md`, and the test cases of a rule.
+//! The keys of a rule file, as documented in `rules/README.md`, the test cases of a rule, and how the text of a file becomes its
+//! rules.
 //!
 //! Only types are checked here; `compile` validates rules. A case is data; the engine matches it like a line of a log.
 

@@ -163,7 +163,7 @@ impl<'a> LiveScan<'a> {
     /// Adds a notice about an existing log whose lines do not parse, before a new line arrives.
     pub(crate) fn check_log(&mut self, path: &Path, is_named: bool) {
         let ScanJob { scope, formats, .. } = self.job;
-        let by = if is_named { InputOrigin::Name } else { InputOrigin::Folder };
+        let by = InputOrigin::new(is_named, false);
         let (_, what) = classify_unparsed(path, by, b"", formats, scope);
         self.add_notice(path, what);
     }

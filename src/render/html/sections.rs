@@ -10,14 +10,13 @@ use foldhash::HashMap;
 use super::plots::{HeatMap, Plot};
 use super::tables::{TableBuilder, TableCell, TableView, log_text};
 use super::{PageOptions, Section};
-use crate::analysis::floods;
-use crate::analysis::labels;
-use crate::analysis::model::BlockDecision;
 use crate::analysis::model::{
-    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, Row, RowKey, Soft404,
+    AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, Row, RowKey,
+    Soft404,
 };
 use crate::analysis::notes::{accuracy_note, skipped_sentence};
 use crate::analysis::novelty::NewItem;
+use crate::analysis::{floods, labels};
 use crate::finding::RuleId;
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;

@@ -9,11 +9,9 @@ use std::collections::HashMap;
 use ipnet::IpNet;
 
 use super::RunSummary;
-use crate::analysis::block_candidates;
-use crate::analysis::labels;
-use crate::analysis::model::{BlockDecision, BlockVerdict};
-use crate::analysis::model::{InputSummary, ReportModel, Row, RowKey};
+use crate::analysis::model::{BlockDecision, BlockVerdict, InputSummary, ReportModel, Row, RowKey};
 use crate::analysis::novelty::{NewItem, NoveltyKind};
+use crate::analysis::{block_candidates, labels};
 use crate::client::{Client, Network};
 use crate::finding::RuleId;
 use crate::number::counted;

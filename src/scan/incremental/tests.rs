@@ -9,8 +9,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::engine::ScanOptions;
-use crate::engine::{LineScanner, WorkerState};
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::formats::Formats;
 use crate::input::tail::{StartPosition, TailOptions};
 use crate::rules::{RuleChoice, RuleSet, load};
