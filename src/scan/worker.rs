@@ -13,10 +13,11 @@ use crate::engine::{SharedCache, WorkerState};
 use crate::intern::SymbolTables;
 use crate::tally::{Budget, Tally};
 
-/// The number of cells, clients or paths that all workers may hold together.
-const TOTAL_CAPACITY: usize = 1 << 17;
+/// The number of cells, clients or paths that all workers may hold together. Each of two workers may hold more cells than the standard
+/// [`Budget`] keeps, so that a tally that stays exact is merged once, at the end.
+const TOTAL_CAPACITY: usize = 3 << 16;
 /// The largest and the smallest capacity of one worker.
-const MAX_WORKER_CAPACITY: usize = 1 << 16;
+const MAX_WORKER_CAPACITY: usize = TOTAL_CAPACITY / 2;
 const MIN_WORKER_CAPACITY: usize = 1 << 12;
 
 /// The workers of a pool, by thread. A lock is held for one chunk at a time and is rarely contended, because each thread
@@ -69,7 +70,8 @@ impl WorkerPool {
 
     fn with_capacity(threads: usize, budget: Option<Budget>, capacity: Option<usize>) -> Self {
         let merged = Mutex::new(budget.map_or_else(Tally::default, Tally::with_budget));
-        let shared = (threads > 1).then(Arc::<SharedCache>::default);
+        // A worker that hands in a full tally starts with empty caches, so a single one shares verdicts with its successors.
+        let shared = (threads > 1 || capacity.is_some()).then(Arc::<SharedCache>::default);
         let worker =
             || Worker { scratch: Mutex::new(shared.clone().map(WorkerState::with_shared_cache).unwrap_or_default()), ..Worker::default() };
         Self { each: (0..threads).map(|_| worker()).collect(), merged, capacity, has_evicted: AtomicBool::new(false) }
