@@ -27,8 +27,8 @@ const MAX_ROTATION_INDEX: u32 = 999;
 pub(super) struct LogCandidate {
     pub(super) path: PathBuf,
     pub(super) named: bool,
-    /// The argument that led to it.
-    pub(super) argument: PathBuf,
+    /// The folder that was given and led to it.
+    pub(super) argument_folder: Option<PathBuf>,
     /// The argument may lead to other files too.
     pub(super) from_pattern: bool,
     /// Only rotated siblings of it were named.
@@ -106,7 +106,7 @@ impl LogDiscovery {
             if exists.as_ref().is_ok_and(fs::Metadata::is_dir) || exists.is_err() && is_pattern(&argument) {
                 self.within(&argument, &mut candidates, notices);
             } else {
-                candidates.push(LogCandidate { path: argument.clone(), named: true, argument, from_pattern: false, is_absent: false });
+                candidates.push(LogCandidate { path: argument, named: true, argument_folder: None, from_pattern: false, is_absent: false });
             }
         }
         candidates
@@ -124,8 +124,9 @@ impl LogDiscovery {
         let files: Vec<PathBuf> = files.collect();
         let names: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
         let followed: HashSet<&Path> = self.followed.iter().map(PathBuf::as_path).collect();
-        let argument = argument.to_owned();
-        let candidate = |path| LogCandidate { path, named: false, argument: argument.clone(), from_pattern: true, is_absent: false };
+        let argument_folder = argument.is_dir().then(|| argument.to_owned());
+        let candidate =
+            |path| LogCandidate { path, named: false, argument_folder: argument_folder.clone(), from_pattern: true, is_absent: false };
         for path in files.iter().filter(|path| base_in(path, &names).is_none()) {
             // The log itself may be missing at the moment, or only compressed files may be left.
             candidates.push(candidate(base_in(path, &followed).unwrap_or_else(|| log_of_compressed(path))));
@@ -196,6 +197,7 @@ impl LogDiscovery {
         let keys: HashSet<&Path> = files.iter().map(|file| file.key.as_path()).collect();
         // Of equal keys the first path is the one that is typed.
         let typed: HashMap<&Path, &PathBuf> = files.iter().rev().map(|file| (file.key.as_path(), &file.path)).collect();
+        let arguments = self.classified_arguments();
         let mut candidates: Vec<LogCandidate> = Vec::new();
         let mut by_root: HashMap<PathBuf, usize> = HashMap::new();
         for file in &files {
@@ -205,30 +207,30 @@ impl LogDiscovery {
                 continue;
             }
             let path = typed.get(root.path.as_path()).map_or_else(|| beside(file, &root.path), |path| (*path).clone());
-            let argument = self.argument_of(&file.path);
-            let candidate =
-                LogCandidate { path, named: file.named, from_pattern: argument != file.path, argument, is_absent: root.is_absent };
+            let argument = argument_of(&arguments, &file.path);
+            let argument_folder = argument.filter(|argument| argument.is_folder).map(|argument| argument.path.to_owned());
+            let from_pattern = argument.is_some_and(|argument| argument.path != file.path);
             by_root.insert(root.path, candidates.len());
-            candidates.push(candidate);
+            candidates.push(LogCandidate { path, named: file.named, argument_folder, from_pattern, is_absent: root.is_absent });
         }
         candidates
     }
 
     fn files(&self, ids: &mut HashSet<FileId>, notices: &mut Vec<Notice>) -> Vec<ExplicitFile> {
         let found = find(self.arguments());
-        let mut files = Vec::new();
+        let (mut files, mut folders) = (Vec::new(), CanonicalFolders::default());
         let mut problem = |path: PathBuf, what: String| notices.push(Notice { path, what, problem: true });
         for source in found.sources {
             if source.kind == SourceKind::File {
                 ids.extend(source.id);
-                files.push(ExplicitFile::new(source.path, source.named));
+                files.push(folders.file(source.path, source.named));
             } else {
                 problem(source.path, "is not a file; only files can be read from where the last run ended".to_owned());
             }
         }
         for gone in found.problems {
             if self.is_known(&gone.path) && is_missing(&gone.path) {
-                files.push(ExplicitFile::new(gone.path, true));
+                files.push(folders.file(gone.path, true));
             } else {
                 problem(gone.path, gone.what);
             }
@@ -239,14 +241,11 @@ impl LogDiscovery {
             }
         }
         // Logs of the checkpoints that do not exist at the moment: their latest lines are in rotated siblings.
-        let mut met: HashSet<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-        for path in self.followed() {
-            let is_asked_for =
-                self.arguments().iter().any(|argument| argument.is_dir() && path.starts_with(argument) || pattern_matches(argument, path));
-            if is_asked_for && met.insert(path.clone()) {
-                files.push(ExplicitFile::new(path.clone(), false));
-            }
-        }
+        let found: HashSet<&PathBuf> = files.iter().map(|file| &file.path).collect();
+        let missing: Vec<&PathBuf> = self.followed().iter().filter(|path| !found.contains(path)).collect();
+        let arguments = if missing.is_empty() { Vec::new() } else { self.classified_arguments() };
+        let is_requested = |path: &Path| arguments.iter().any(|argument| argument.contains(path) || pattern_matches(argument.path, path));
+        files.extend(missing.into_iter().filter(|path| is_requested(path)).map(|path| folders.file(path.clone(), false)));
         files
     }
 
@@ -261,20 +260,44 @@ impl LogDiscovery {
         self.followed().iter().any(is_self_or_sibling)
     }
 
-    /// The argument that led to a file.
-    fn argument_of(&self, path: &Path) -> PathBuf {
-        let leads = |argument: &&PathBuf| *argument == path || argument.is_dir() && path.starts_with(argument);
-        let open = || self.arguments().iter().find(|argument| is_pattern(argument));
-        self.arguments().iter().find(leads).or_else(open).cloned().unwrap_or_else(|| path.to_owned())
+    /// The arguments, and which of them are folders.
+    fn classified_arguments(&self) -> Vec<Argument<'_>> {
+        self.arguments().iter().map(|path| Argument { path, is_folder: path.is_dir() }).collect()
     }
 }
 
-impl ExplicitFile {
-    fn new(path: PathBuf, named: bool) -> Self {
+/// An argument. Looked up once for all files that it leads to.
+#[derive(Clone, Copy)]
+struct Argument<'a> {
+    path: &'a Path,
+    is_folder: bool,
+}
+
+impl Argument<'_> {
+    /// Whether it is a folder that contains this path, directly or not.
+    fn contains(&self, path: &Path) -> bool {
+        self.is_folder && path.starts_with(self.path)
+    }
+}
+
+/// The argument that led to a file, if one did.
+fn argument_of<'a>(arguments: &[Argument<'a>], path: &Path) -> Option<Argument<'a>> {
+    let leads = |argument: &&Argument<'_>| argument.path == path || argument.contains(path);
+    let open = || arguments.iter().find(|argument| is_pattern(argument.path));
+    arguments.iter().find(leads).or_else(open).copied()
+}
+
+/// The canonical path of each folder. Resolved once for all files of a folder.
+#[derive(Default)]
+struct CanonicalFolders(HashMap<PathBuf, PathBuf>);
+
+impl CanonicalFolders {
+    fn file(&mut self, path: PathBuf, named: bool) -> ExplicitFile {
         let folder = parent_folder(&path);
-        let folder = folder.canonicalize().or_else(|_| std::path::absolute(&folder)).unwrap_or(folder);
-        let key = path.file_name().map_or_else(|| folder.clone(), |name| folder.join(name));
-        Self { path, key, named }
+        let resolve = || folder.canonicalize().or_else(|_| std::path::absolute(&folder)).unwrap_or_else(|_| folder.clone());
+        let canonical = self.0.entry(folder.clone()).or_insert_with(resolve);
+        let key = path.file_name().map_or_else(|| canonical.clone(), |name| canonical.join(name));
+        ExplicitFile { path, key, named }
     }
 }
 

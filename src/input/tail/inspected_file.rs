@@ -15,10 +15,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use memchr::memmem;
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, statx};
 
 use crate::input::decompress::Decompressor;
 use crate::input::magic::{self, Compression};
+use crate::input::rotation::parent_folder;
 use crate::input::sparse::{read_full_at, trailing_nuls};
 use crate::source::{HEAD, TAIL};
 
@@ -318,17 +319,23 @@ fn system_time((seconds, nanoseconds): (i64, i64)) -> SystemTime {
 }
 
 /// Whether the file at `path` is mounted by itself, without its folder, as containers do. A rotation outside of the
-/// container is not visible through such a mount. `false` if unknown.
-pub(super) fn is_bind_mounted_file(path: &Path) -> bool {
-    let Ok(path) = path.canonicalize() else { return false };
-    let mount = |path: &Path| {
-        let metadata = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
-        (metadata.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(metadata.stx_mnt_id)
-    };
-    match (mount(&path), path.parent().and_then(mount)) {
-        (Some(file), Some(folder)) => file != folder,
-        _ => false,
-    }
+/// container is not visible through such a mount. `false` if unknown. `mount_of_folder` looks up the mount of its folder.
+pub(super) fn is_bind_mounted_file(path: &Path, mount_of_folder: impl FnOnce(&Path) -> Option<u64>) -> bool {
+    let Ok(found) = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE | StatxFlags::MNT_ID) else { return false };
+    let is_link = FileType::from_raw_mode(found.stx_mode.into()) == FileType::Symlink;
+    let target = if is_link { path.canonicalize().ok() } else { None };
+    let mount = target.as_deref().map_or_else(|| mount_in(&found), mount_of);
+    let folder = mount_of_folder(&parent_folder(target.as_deref().unwrap_or(path)));
+    mount.zip(folder).is_some_and(|(file, folder)| file != folder)
+}
+
+/// The number of the mount that a path is on. `None` if unknown.
+pub(super) fn mount_of(path: &Path) -> Option<u64> {
+    statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok().as_ref().and_then(mount_in)
+}
+
+fn mount_in(metadata: &Statx) -> Option<u64> {
+    (metadata.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(metadata.stx_mnt_id)
 }
 
 /// A claimed length in bytes.
@@ -451,8 +458,26 @@ mod tests {
     #[test]
     fn a_temporary_file_is_not_bind_mounted() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(!is_bind_mounted_file(file.path()));
-        assert!(!is_bind_mounted_file(Path::new("/nowhere/at/all")));
+        assert!(!is_bind_mounted_file(file.path(), mount_of));
+        assert!(!is_bind_mounted_file(Path::new("/nowhere/at/all"), mount_of));
+    }
+
+    #[test]
+    fn a_file_on_another_mount_than_its_folder_is_bind_mounted() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink("/proc/self/status", &link).unwrap();
+        // The kernel has no mount of this number.
+        assert!(is_bind_mounted_file(&file, |_| Some(u64::MAX)));
+        // What counts is the target of a link, and the folder of that.
+        let mut folder_of_target = None;
+        let is_mounted = is_bind_mounted_file(&link, |folder| {
+            folder_of_target = Some(folder.to_owned());
+            mount_of(folder)
+        });
+        let process = format!("/proc/{}", std::process::id());
+        assert_eq!((is_mounted, folder_of_target.unwrap()), (false, Path::new(&process).to_owned()));
     }
 
     fn claim(bytes: &[u8], compression: Compression) -> Option<ClaimedLength> {

@@ -151,6 +151,8 @@ pub(crate) struct Tail {
     once: bool,
     /// The files named on the command line, for reading once.
     explicit: ExplicitInputs,
+    /// The folder that relative paths start at; empty if it is unknown.
+    current_dir: PathBuf,
 }
 
 /// The files named on the command line.
@@ -191,6 +193,7 @@ impl Tail {
             full_poll_due: true,
             once: false,
             explicit: ExplicitInputs::default(),
+            current_dir: std::env::current_dir().unwrap_or_default(),
         }
     }
 
@@ -453,14 +456,17 @@ impl Tail {
     }
 
     fn add(&mut self, candidate: LogCandidate, unclaimed: &mut UnclaimedIndex) {
-        let LogCandidate { path, named, argument, from_pattern, is_absent } = candidate;
+        let LogCandidate { path, named, argument_folder, from_pattern, is_absent } = candidate;
         if self.index.contains_key(&path) {
             return;
         }
-        let is_known = self.all_is_new || self.is_known_to_state(&path, !from_pattern, &argument) || self.discover_at.is_some();
-        let begin = if is_known || self.options.start != StartPosition::End { StartAt::FirstLine } else { StartAt::End };
-        let mut watched = WatchedPath::new(path.clone(), named, begin);
+        let absolute = std::path::absolute(self.current_dir.join(&path)).unwrap_or_else(|_| path.clone());
+        let mut watched = WatchedPath::new(path.clone(), absolute, named);
         watched.from_pattern = from_pattern;
+        let is_known = self.all_is_new || self.is_known_to_state(&watched, argument_folder.as_deref()) || self.discover_at.is_some();
+        if !is_known && self.options.start == StartPosition::End {
+            watched.start_at = StartAt::End;
+        }
         watched.role = if is_absent { PathRole::NotRequested } else { PathRole::Log };
         watched.known = match self.options.start {
             _ if is_known => StateKnowledge::Known,
@@ -475,10 +481,10 @@ impl Tail {
     }
 
     /// Whether the checkpoints contain this path, or others found by the same argument: then the log is new since.
-    fn is_known_to_state(&self, path: &Path, named: bool, argument: &Path) -> bool {
-        let near = WatchedPath::new(path.to_owned(), named, StartAt::FirstLine);
-        let folder = if argument.is_dir() { argument.to_owned() } else { near.folder.clone() };
-        self.state_paths.iter().any(|known| near.is_self_or_sibling(known) || !named && known.starts_with(&folder))
+    fn is_known_to_state(&self, watched: &WatchedPath, argument_folder: Option<&Path>) -> bool {
+        let folder = argument_folder.unwrap_or(&watched.folder);
+        let is_near = |known: &PathBuf| watched.is_self_or_sibling(known) || watched.from_pattern && known.starts_with(folder);
+        self.state_paths.iter().any(is_near)
     }
 }
 

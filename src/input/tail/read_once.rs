@@ -36,7 +36,15 @@ impl Tail {
     pub(crate) fn read_once_until(&mut self, now: Instant, stop: &AtomicBool, each: &mut dyn FnMut(LineChunk<'_>)) {
         for _ in 0..ROUNDS {
             self.measure_backlog(now);
-            while !stop.load(Ordering::Relaxed) && self.read(now, each) {}
+            let mut has_new = false;
+            let mut each = |lines: LineChunk<'_>| {
+                has_new = true;
+                each(lines);
+            };
+            while !stop.load(Ordering::Relaxed) && self.read(now, &mut each) {}
+            if !has_new && self.watched.iter().all(WatchedPath::is_at_rest) {
+                break;
+            }
         }
         let Self { watched, notices, .. } = self;
         for path in watched {
@@ -84,6 +92,14 @@ impl WatchedPath {
             return false;
         }
         self.role == PathRole::NotRequested || sibling.below && !self.is_in_rotated_folder(&sibling.path)
+    }
+
+    /// Whether another round would find nothing, if this one read nothing: no scan is due, only a log that its path leads to is open,
+    /// and what it contains is known. What is written from now on is left for the next run.
+    fn is_at_rest(&self) -> bool {
+        let is_known = |log: &Generation| log.content.is_some() || log.stat.size == 0;
+        let rests = |log: &Generation| log.state == GenerationState::Live && is_known(log) && !log.mismatched;
+        self.scan_at.is_some() && self.undecided.is_none() && self.generations.iter().all(rests)
     }
 
     /// Reports a sibling that cannot be read once, and records it by its first bytes.

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use super::content::{ContentFingerprint, ContentMatch, IndexMatch};
 use super::generation::{Generation, GenerationReader, GenerationState};
-use super::inspected_file::{FileId, FileStat, InspectedFile, open};
+use super::inspected_file::{FileId, FileStat, InspectedFile, mount_of, open};
 use super::start::{bytes_before, line_start, resume_offset, start_after_copy};
 use super::watched_path::{OldGeneration, PathRole, PollContext, WatchedPath};
 use crate::input::magic;
@@ -160,22 +160,35 @@ impl FolderListing {
 
 /// The folders that were listed in one poll, so that each is read once for all logs.
 #[derive(Debug, Default)]
-pub(super) struct FolderListings(HashMap<PathBuf, Arc<FolderListing>>);
+pub(super) struct FolderListings {
+    listings: HashMap<PathBuf, Arc<FolderListing>>,
+    mounts: HashMap<PathBuf, Option<u64>>,
+}
 
 impl FolderListings {
     /// The entries of `folder` when it was first listed.
     pub(super) fn get(&mut self, folder: &Path) -> Arc<FolderListing> {
-        if let Some(listing) = self.0.get(folder) {
+        if let Some(listing) = self.listings.get(folder) {
             return Arc::clone(listing);
         }
         let listing = Arc::new(FolderListing::read(folder));
-        self.0.insert(folder.to_owned(), Arc::clone(&listing));
+        self.listings.insert(folder.to_owned(), Arc::clone(&listing));
         listing
+    }
+
+    /// The number of the mount that `folder` is on.
+    pub(super) fn mount(&mut self, folder: &Path) -> Option<u64> {
+        if let Some(mount) = self.mounts.get(folder) {
+            return *mount;
+        }
+        let mount = mount_of(folder);
+        self.mounts.insert(folder.to_owned(), mount);
+        mount
     }
 
     /// Drops all listings.
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.listings.clear();
     }
 }
 

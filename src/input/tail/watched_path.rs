@@ -156,7 +156,7 @@ pub(super) struct WatchedPath {
     /// Oldest first. The live one, if there is one, is the last.
     pub(super) generations: Vec<Generation>,
     pub(super) old_generations: Vec<OldGeneration>,
-    /// Where to start in unknown content.
+    /// Where to start in unknown content that exists at the first poll.
     pub(super) start_at: StartAt,
     /// Siblings with nothing more to read, and their metadata at that moment.
     pub(super) finished_siblings: HashMap<FileId, FileStat>,
@@ -192,19 +192,19 @@ pub(super) struct WatchedPath {
 }
 
 impl WatchedPath {
-    /// Watches `path`. `start_at` applies to unknown content that exists at the first poll.
-    pub(super) fn new(path: PathBuf, named: bool, start_at: StartAt) -> Self {
+    /// Watches `path`, whose absolute path is `absolute`. All its content is new.
+    pub(super) fn new(path: PathBuf, absolute: PathBuf, named: bool) -> Self {
         let (folder, base) = (parent_folder(&path), file_name_bytes(&path));
         Self {
-            absolute: std::path::absolute(&path).unwrap_or_else(|_| path.clone()),
             path,
+            absolute,
             named,
             from_pattern: false,
             folder,
             base,
             generations: Vec::new(),
             old_generations: Vec::new(),
-            start_at,
+            start_at: StartAt::FirstLine,
             finished_siblings: HashMap::new(),
             rotated_folders: BTreeSet::new(),
             scans: 0,
@@ -389,7 +389,7 @@ impl WatchedPath {
             return;
         }
         self.generations.push(Generation::new(self.path.clone(), GenerationReader::Plain(file), stat, None, poll.now));
-        if !std::mem::replace(&mut self.mount_checked, true) && is_bind_mounted_file(&self.path) {
+        if !std::mem::replace(&mut self.mount_checked, true) && is_bind_mounted_file(&self.path, |folder| poll.listings.mount(folder)) {
             poll.notice(&self.path, "is a mounted file: a rotation outside the container is not visible here; mount its folder");
         }
         self.start_live(poll);
