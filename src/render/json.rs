@@ -6,16 +6,17 @@
 //! A document has a line per key, and in its lists a line per row, so that `grep` finds whole rows.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
+use foldhash::fast::RandomState;
 use rayon::prelude::*;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::{Error as _, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::ser::{Formatter, Serializer as JsonSerializer};
-use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
 use super::grades;
@@ -439,8 +440,11 @@ impl JsonSchema for RowList<'_> {
 /// Rows that are rendered at one time, in parallel: only their text is in memory.
 const ROWS_AT_A_TIME: usize = 4096;
 
-/// Rows that one thread renders at least.
-const MIN_ROWS: usize = 64;
+/// Rows that one thread renders into one buffer: enough that most of their user agents occur more than once.
+const ROWS_PER_BUFFER: usize = 256;
+
+/// The bytes of a usual row.
+const USUAL_ROW_BYTES: usize = 640;
 
 /// Rows that are rendered in parallel and serialized in order.
 struct RowList<'a> {
@@ -452,15 +456,61 @@ struct RowList<'a> {
 
 impl Serialize for RowList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let block_object = |number| self.blocks.and_then(|blocks| blocks.get(number)).map(block);
-        let render = |(number, row)| to_raw_value(&RowObject { block: block_object(number), ..row_object(self.rules, row) });
         let mut rows = serializer.serialize_seq(Some(self.list.len()))?;
         for (round, list) in self.list.chunks(ROWS_AT_A_TIME).enumerate() {
-            let numbered = list.par_iter().enumerate().map(|(number, row)| (round * ROWS_AT_A_TIME + number, row));
-            let rendered = numbered.with_min_len(MIN_ROWS).map(render).collect::<Result<Vec<_>, _>>().map_err(S::Error::custom)?;
-            rendered.iter().try_for_each(|row| rows.serialize_element(row))?;
+            let numbered = list.par_chunks(ROWS_PER_BUFFER).enumerate();
+            let render = |(buffer, rows)| self.render(round * ROWS_AT_A_TIME + buffer * ROWS_PER_BUFFER, rows);
+            let rendered = numbered.map(render).collect::<Result<Vec<_>, _>>().map_err(S::Error::custom)?;
+            rendered.iter().flat_map(RenderedRows::iter).try_for_each(|row| rows.serialize_element(&row))?;
         }
         rows.end()
+    }
+}
+
+impl RowList<'_> {
+    /// Renders `rows`, the first of which has the number `first`.
+    fn render(&self, first: usize, rows: &[Row<'_>]) -> serde_json::Result<RenderedRows> {
+        let mut rendered = RenderedRows { text: Vec::with_capacity(rows.len() * USUAL_ROW_BYTES), ends: Vec::with_capacity(rows.len()) };
+        let mut agents = ShownAgents::default();
+        for (number, row) in (first..).zip(rows) {
+            let block = self.blocks.and_then(|blocks| blocks.get(number)).map(block);
+            serde_json::to_writer(&mut rendered.text, &RowObject { block, ..row_object(self.rules, row, &mut agents) })?;
+            rendered.ends.push(rendered.text.len());
+        }
+        Ok(rendered)
+    }
+}
+
+/// Rendered rows in one buffer: a buffer for each of them would be allocated by one thread and freed by another.
+struct RenderedRows {
+    text: Vec<u8>,
+    /// Where each row ends.
+    ends: Vec<usize>,
+}
+
+impl RenderedRows {
+    fn iter(&self) -> impl Iterator<Item = RenderedRow<'_>> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| RenderedRow(&self.text[start..*end]))
+    }
+}
+
+/// A rendered row. [`RowLineFormatter`] writes it as it is.
+struct RenderedRow<'a>(&'a [u8]);
+
+impl Serialize for RenderedRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(self.0)
+    }
+}
+
+/// User agents as they are shown, by their text as logged: most come again.
+#[derive(Default)]
+struct ShownAgents<'a>(HashMap<&'a [u8], Cow<'a, str>, RandomState>);
+
+impl<'a> ShownAgents<'a> {
+    fn get(&mut self, agent: &'a [u8]) -> Cow<'a, str> {
+        self.0.entry(agent).or_insert_with(|| redacted(agent)).clone()
     }
 }
 
@@ -576,7 +626,7 @@ fn block(block: &BlockDecision) -> BlockObject {
     }
 }
 
-fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
+fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>, agents: &mut ShownAgents<'a>) -> RowObject<'a> {
     let client = row.key.client();
     let path = row.shown_path();
     let of_client = |n| (client.is_some() && path.is_none()).then_some(n);
@@ -599,7 +649,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         rules: labels::rule_ids(rules, &row.rules),
         classes: labels::classes(rules, &row.rules),
         cve: labels::cves(rules, &row.rules),
-        sample: sample(&row.sample),
+        sample: sample(&row.sample, agents),
         block: None,
         geo: row.geo.as_deref().map(geo),
         client: client.map(labels::client),
@@ -716,7 +766,7 @@ struct SampleObject<'a> {
     user_agent: Option<Cow<'a, str>>,
 }
 
-fn sample<'a>(sample: &SampleRequest<'a>) -> SampleObject<'a> {
+fn sample<'a>(sample: &SampleRequest<'a>, agents: &mut ShownAgents<'a>) -> SampleObject<'a> {
     SampleObject {
         id: labels::id(sample.generation, sample.offset),
         log_host: sample.log_host.map(|host| escape(host.as_bytes())),
@@ -725,7 +775,7 @@ fn sample<'a>(sample: &SampleRequest<'a>) -> SampleObject<'a> {
         target: redacted(sample.target),
         status: sample.status,
         host: sample.host.map(redacted),
-        user_agent: sample.user_agent.map(redacted),
+        user_agent: sample.user_agent.map(|agent| agents.get(agent)),
     }
 }
 
@@ -791,7 +841,7 @@ fn campaign<'a>(campaign: &'a Campaign<'_>) -> CampaignObject<'a> {
         answered,
         severity,
         sample_paths: campaign.sample_paths.iter().map(|path| redacted(path)).collect(),
-        sample: sample(&campaign.sample),
+        sample: sample(&campaign.sample, &mut ShownAgents::default()),
     }
 }
 
@@ -841,7 +891,7 @@ fn flood<'a>(rules: &'a RuleSet, flood: &'a FloodRow<'_>) -> FloodObject<'a> {
         first_minute: flood.first_minute.rfc3339(),
         last_minute: flood.last_minute.rfc3339(),
         floods,
-        sample: sample(&flood.sample),
+        sample: sample(&flood.sample, &mut ShownAgents::default()),
     }
 }
 
@@ -938,6 +988,11 @@ impl Formatter for RowLineFormatter {
             out.write_all(b"\n    ")?;
         }
         Ok(())
+    }
+
+    /// Writes a [`RenderedRow`]. A document contains no other bytes.
+    fn write_byte_array<W: ?Sized + Write>(&mut self, out: &mut W, rendered: &[u8]) -> io::Result<()> {
+        out.write_all(rendered)
     }
 }
 

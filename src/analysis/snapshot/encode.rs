@@ -427,6 +427,8 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
 pub(crate) struct SampleEncoder<'a> {
     generations: HashMap<u64, u32>,
     agents: HashMap<Cow<'a, str>, u32>,
+    /// The number of an agent by its text in the tally: most come again, and are not redacted again.
+    agents_by_text: HashMap<&'a [u8], u32>,
     hosts: HashMap<&'a [u8], Cow<'a, str>>,
 }
 
@@ -447,7 +449,7 @@ impl<'a> SampleEncoder<'a> {
             line: request.line,
             target: Some(target).filter(|target| Some(&**target) != path),
             host: host.filter(|_| !is_usual),
-            user_agent: request.user_agent.map(|agent| self.agent(redacted(agent))),
+            user_agent: request.user_agent.map(|agent| self.agent(agent)),
         }
     }
 
@@ -459,12 +461,15 @@ impl<'a> SampleEncoder<'a> {
         }
     }
 
-    fn agent(&mut self, agent: Cow<'a, str>) -> BackRef<'a> {
-        if let Some(&known) = self.agents.get(&agent) {
+    fn agent(&mut self, text: &'a [u8]) -> BackRef<'a> {
+        if let Some(&known) = self.agents_by_text.get(text) {
             return BackRef::Again(known);
         }
-        self.agents.insert(agent.clone(), self.agents.len() as u32);
-        BackRef::First(agent)
+        let agent = redacted(text);
+        let next = self.agents.len() as u32;
+        let number = *self.agents.entry(agent.clone()).or_insert(next);
+        self.agents_by_text.insert(text, number);
+        if number == next { BackRef::First(agent) } else { BackRef::Again(number) }
     }
 }
 
