@@ -18,7 +18,7 @@ use self::batch_scanner::BatchScanner;
 use self::line_batch::OwnedPiece;
 use super::ScanJob;
 use crate::analysis::model::InputSummary;
-use crate::input::tail::{Notice, Tail};
+use crate::input::tail::{LineChunk, Notice, Tail};
 use crate::source::SourceInfo;
 use crate::tally::Tally;
 use crate::time::{LogTime, Period, PeriodRule};
@@ -69,13 +69,15 @@ const PIECES_AHEAD: usize = 16;
 
 /// Scans everything new on the current rayon pool. One more thread reads ahead.
 pub(crate) fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &IncrementalOptions<'_>) -> IncrementalResult {
-    let mut scanner = BatchScanner::new(job, options, batch_scanner::BATCH_BYTES);
+    let (used, buffers) = mpsc::channel();
+    let mut scanner = BatchScanner::new(job, options, batch_scanner::BATCH_BYTES, used);
     let (sender, pieces) = mpsc::sync_channel(PIECES_AHEAD);
     thread::scope(|scope| {
         let read_ahead = || {
-            let sender = sender;
-            // A send fails only if the scan panicked.
-            tail.read_once_until(Instant::now(), options.stop, &mut |piece| drop(sender.send(OwnedPiece::new(&piece))));
+            let (sender, buffers) = (sender, buffers);
+            // Buffers are reused: new ones would be pages that the kernel clears. A send fails only if the scan panicked.
+            let mut send = |piece: LineChunk<'_>| drop(sender.send(OwnedPiece::new(&piece, &buffers)));
+            tail.read_once_until(Instant::now(), options.stop, &mut send);
         };
         scope.spawn(read_ahead);
         for piece in pieces {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
 
 use rayon::prelude::*;
 
@@ -61,10 +62,13 @@ pub(super) struct BatchScanner<'a> {
     sources: Vec<SourceInfo>,
     by_path: HashMap<Vec<u8>, u32>,
     parts: PeriodAccumulators,
+    /// Takes the buffers of scanned lines, for reuse.
+    used: Sender<Vec<u8>>,
 }
 
 impl<'a> BatchScanner<'a> {
-    pub(super) fn new(job: &'a ScanJob<'a>, options: &'a IncrementalOptions<'a>, max_bytes: usize) -> Self {
+    /// Scans lines in batches of `max_bytes`. Sends their buffers to `used`.
+    pub(super) fn new(job: &'a ScanJob<'a>, options: &'a IncrementalOptions<'a>, max_bytes: usize, used: Sender<Vec<u8>>) -> Self {
         Self {
             job,
             options,
@@ -76,6 +80,7 @@ impl<'a> BatchScanner<'a> {
             sources: Vec::new(),
             by_path: HashMap::new(),
             parts: PeriodAccumulators::default(),
+            used,
         }
     }
 
@@ -104,7 +109,12 @@ impl<'a> BatchScanner<'a> {
     fn flush(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         self.bytes = 0;
-        let prepared: Vec<PreparedBatch> = batch.par_iter().with_max_len(1).map(|batch| self.prepare(batch)).collect();
+        let prepare = |batch: &LineBatch| self.prepare(batch);
+        let prepared: Vec<PreparedBatch> = match self.options.cut {
+            Some(_) => batch.par_iter().with_max_len(1).map(prepare).collect(),
+            // Without periods, only the first lines of a log are read here: that takes less time than to wake other threads.
+            None => batch.iter().map(prepare).collect(),
+        };
         let mut ready = Vec::new();
         for (mut batch, mut prepared) in batch.into_iter().zip(prepared) {
             if let Some(rewritten) = prepared.rewritten.take() {
@@ -113,6 +123,10 @@ impl<'a> BatchScanner<'a> {
             self.assign_periods(batch, prepared, &mut ready);
         }
         self.count(&ready);
+        for buffer in ready.into_iter().filter_map(|(batch, _)| batch.lines.into_buffer()) {
+            // Fails if the reader is done.
+            let _ = self.used.send(buffer);
+        }
     }
 
     /// Prepares a line batch; runs in parallel.

@@ -2,7 +2,9 @@
 //!
 //! Keeps the offsets of lines in their log, even if the lines were rewritten. Parses nothing.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
 
 use super::accumulator::PeriodKey;
 use super::period_splitter::PeriodRun;
@@ -33,6 +35,14 @@ pub(super) enum BatchLines {
     Oversized(u64),
 }
 
+/// The fewest and the most bytes of a buffer that is reused. Most pieces of a large log have almost a block of 256 KiB. A small piece
+/// must not hold such a buffer, as a batch has up to a thousand small ones; a longer buffer, of one long line, is rarely needed again.
+const REUSED_BYTES: RangeInclusive<usize> = 128 << 10..=512 << 10;
+
+fn is_reusable(bytes: usize) -> bool {
+    REUSED_BYTES.contains(&bytes)
+}
+
 /// A piece of a log with a copy of its lines.
 pub(super) struct OwnedPiece {
     log: u32,
@@ -47,9 +57,16 @@ pub(super) struct OwnedPiece {
 }
 
 impl OwnedPiece {
-    pub(super) fn new(piece: &LineChunk<'_>) -> Self {
+    /// Copies the lines, into one of the `buffers` if there are many of them.
+    pub(super) fn new(piece: &LineChunk<'_>, buffers: &Receiver<Vec<u8>>) -> Self {
         let LineChunk { log, generation, path, named, from_pattern, fresh, lines_before, chunk } = *piece;
         let lines = match chunk.body {
+            Body::Lines(lines) if is_reusable(lines.len()) => {
+                let mut buffer = buffers.try_recv().unwrap_or_default();
+                buffer.clear();
+                buffer.extend_from_slice(lines);
+                BatchLines::Text(buffer)
+            }
             Body::Lines(lines) => BatchLines::Text(lines.to_vec()),
             Body::Oversized { bytes } => BatchLines::Oversized(bytes),
         };
@@ -77,6 +94,14 @@ impl BatchLines {
         match self {
             Self::Text(text) => text.len() as u64,
             Self::Written { bytes, .. } | Self::Oversized(bytes) => *bytes,
+        }
+    }
+
+    /// Its buffer, if other lines may be copied into it.
+    pub(super) fn into_buffer(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Text(text) if is_reusable(text.capacity()) => Some(text),
+            Self::Text(_) | Self::Written { .. } | Self::Oversized(_) => None,
         }
     }
 
