@@ -192,9 +192,10 @@ fn add(sum: &mut Row<'static>, pair: &Row<'static>) {
     for (sum, n) in sum.outcomes.iter_mut().zip(pair.outcomes) {
         *sum += n;
     }
-    sum.rules.extend(&pair.rules);
-    sum.rules.sort_unstable();
-    sum.rules.dedup();
+    let rules = sum.rules.to_mut();
+    rules.extend(&*pair.rules);
+    rules.sort_unstable();
+    rules.dedup();
     sum.first_time = sum.first_time.min(pair.first_time);
     sum.last_time = sum.last_time.max(pair.last_time);
 }

@@ -3,6 +3,7 @@
 //! Plain data, complete and in its final order; text is as logged. Renderers may truncate (`--top`), escape and lay
 //! out; they do not count or sort.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -184,7 +185,7 @@ pub struct Row<'a> {
     /// The highest severity of its hits, raised if one was answered.
     pub severity: Severity,
     /// The rules that matched, sorted by their ids' text.
-    pub rules: Vec<RuleId>,
+    pub rules: Cow<'a, [RuleId]>,
     /// Requests that matched.
     pub hits: u64,
     /// Hits by outcome, in the order of [`Outcome::ALL`].

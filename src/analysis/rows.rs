@@ -7,7 +7,7 @@
 #[cfg(doc)]
 use crate::tally::Tally;
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::cmp::Reverse;
 use std::hash::Hash;
 
@@ -226,13 +226,14 @@ fn grouped<'a, G: Hash + Eq + Copy + Sync>(
             *position += 1;
         }
     }
-    let row = |(_, key, number): &(_, RowKey<'a>, usize)| {
+    let row = |items: &mut Vec<RowItem<'a>>, (_, key, number): &(_, RowKey<'a>, usize)| {
         // The position is now where the members of the group end.
         let end = positions[*number].unwrap_or_default();
-        let items: Vec<_> = of_chosen[end - groups[*number].len..end].iter().map(|&member| item(member)).collect();
-        row(report_input, &items, *key)
+        items.clear();
+        items.extend(of_chosen[end - groups[*number].len..end].iter().map(|&member| item(member)));
+        row(report_input, items, *key)
     };
-    chosen.par_iter().with_min_len(MIN_ROWS).map(row).collect()
+    chosen.par_iter().with_min_len(MIN_ROWS).map_init(Vec::new, row).collect()
 }
 
 fn plus((is_answered, worst, answered, hits): Rank, item: &RowItem<'_>) -> Rank {
@@ -246,15 +247,15 @@ fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a
     let mut row = Row {
         key,
         severity,
-        rules: distinct(items.iter().flat_map(|i| i.rules.iter().copied())),
+        rules: distinct_rules(items),
         hits,
         outcomes: [0; 8],
         answered,
         uncertain: 0,
         soft_404: 0,
         answer: None,
-        clients: count_at_least_one(items.iter().map(|i| i.view.client)),
-        paths: count_at_least_one(items.iter().map(|i| i.view.path)),
+        clients: count_at_least_one(items, |i| i.view.client),
+        paths: count_at_least_one(items, |i| i.view.path),
         requests: 0,
         geo: None,
         other_requests: 0,
@@ -276,9 +277,21 @@ fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a
     row
 }
 
-/// The number of distinct clients or paths, at least one: evicted ones cannot be counted.
-fn count_at_least_one(numbers: impl Iterator<Item = u32>) -> u64 {
+/// The number of distinct clients or paths, at least one: evicted ones cannot be counted. Most rows have one item.
+fn count_at_least_one<'a, I: Borrow<RowItem<'a>>>(items: &[I], number: impl Fn(&RowItem<'a>) -> u32) -> u64 {
+    if items.len() == 1 {
+        return 1;
+    }
+    let numbers = items.iter().map(|item| number(item.borrow()));
     distinct(numbers.filter(|&number| number != SymbolTables::OTHER)).len().max(1) as u64
+}
+
+/// The distinct rules of items, sorted.
+fn distinct_rules<'a>(items: &[RowItem<'a>]) -> Cow<'a, [RuleId]> {
+    match items {
+        [item] if item.rules.is_sorted_by(|rule, next| rule < next) => Cow::Borrowed(item.rules),
+        _ => Cow::Owned(distinct(items.iter().flat_map(|item| item.rules.iter().copied()))),
+    }
 }
 
 /// One row per virtual host, most hits first.
@@ -293,8 +306,8 @@ pub(crate) fn by_host<'a>(items: &[RowItem<'a>]) -> Vec<HostRow<'a>> {
     let row = |(host, items): (&'a [u8], Vec<&RowItem<'a>>)| HostRow {
         host,
         hits: hits(&mut items.iter()),
-        clients: count_at_least_one(items.iter().map(|item| item.view.client)),
-        paths: count_at_least_one(items.iter().map(|item| item.view.path)),
+        clients: count_at_least_one(&items, |item| item.view.client),
+        paths: count_at_least_one(&items, |item| item.view.path),
         answered: hits(&mut items.iter().filter(|item| item.answered)),
     };
     let mut rows: Vec<_> = hosts.into_iter().map(row).collect();
@@ -326,6 +339,9 @@ pub(crate) fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
 
 /// The most frequent status, the lowest of several; lines without a status do not count.
 fn commonest_status(items: &[RowItem<'_>]) -> Option<u16> {
+    if let [item] = items {
+        return item.view.status;
+    }
     let mut statuses: Vec<_> = items.iter().filter_map(|i| Some((i.view.status?, i.view.cell.hits))).collect();
     statuses.sort_unstable();
     let sums = statuses.chunk_by(|a, b| a.0 == b.0).map(|same| (same.iter().map(|s| s.1).sum::<u64>(), Reverse(same[0].0)));
