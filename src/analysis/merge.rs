@@ -205,15 +205,44 @@ impl<'r> ReportMerger<'r> {
     /// A prefix cannot be split into addresses, and addresses that were counted one by one lack what their prefix would
     /// need.
     fn check_prefix(&mut self, snapshot: &ReportSnapshot) -> Result<(), MergeError> {
-        let counted =
-            |prefix: Option<Ipv6Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
         if has_ipv6(snapshot) {
             self.prefixes.insert(snapshot.prefix);
         }
+        self.check_prefixes()
+    }
+
+    fn check_prefixes(&self) -> Result<(), MergeError> {
+        let counted =
+            |prefix: Option<Ipv6Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
         match self.prefixes.iter().copied().collect::<Vec<_>>().as_slice() {
             [one, other, ..] => Err(MergeError::Prefixes(counted(*one), counted(*other))),
             _ => Ok(()),
         }
+    }
+
+    /// Adds all of another merge, whose snapshots were decoded with the same rules. Returns `None` if both have the same ranges of a
+    /// log: they count once, and are added already.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`add`](Self::add).
+    pub fn join(mut self, mut other: Self) -> Result<Option<Self>, MergeError> {
+        self.merge_pending()?;
+        other.merge_pending()?;
+        if !self.ranges.is_disjoint(&other.ranges) {
+            return Ok(None);
+        }
+        self.ranges.append(&mut other.ranges);
+        self.log_hosts.append(&mut other.log_hosts);
+        self.periods.append(&mut other.periods);
+        self.prefixes.append(&mut other.prefixes);
+        self.check_prefixes()?;
+        self.without_time += other.without_time;
+        let rules = self.unknown.add(other.unknown.rules, self.known.rules().len())?;
+        let (sources, inputs) = other.inputs.into_parts();
+        self.pending.push(PendingPart { tally: other.tally, sources, inputs, allowed: other.allowed.each, rules });
+        self.merge_pending()?;
+        Ok(Some(self))
     }
 
     /// Adds a report of this run, as if it had been written and read.

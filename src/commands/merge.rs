@@ -114,8 +114,27 @@ pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilter
 /// The fewest cells of a large report. It takes up to 40 MB of memory until it is merged, so another is read only after that.
 const LARGE_REPORT_CELLS: usize = 1 << 14;
 
-/// Reads the reports into one merge: small ones on all threads, some while others are merged; large ones one by one.
+/// The fewest bytes of files that are merged in two halves. The second half takes as much memory again as the first.
+const MIN_BYTES_IN_HALVES: u64 = 128 << 20;
+
+/// Reads the reports into one merge. Two threads read and merge many large ones, each its own half, so that memory that one thread
+/// allocates is not freed by the other. The halves do not depend on the number of threads: above the memory limit, the order of a
+/// merge decides which small counts are kept.
 pub(super) fn read_all<'r>(files: &[PathBuf], rules: &'r RuleSet) -> Result<ReportMerger<'r>, CommandError> {
+    let bytes: u64 = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|found| found.len()).sum();
+    // Standard input cannot be read again.
+    let is_readable_twice = files.iter().all(|file| file.as_os_str() != "-");
+    if files.len() < 4 || bytes < MIN_BYTES_IN_HALVES || !is_readable_twice {
+        return read_in_order(files, rules);
+    }
+    let (first, second) = files.split_at(files.len().div_ceil(2));
+    let (first, second) = rayon::join(|| read_in_order(first, rules), || read_in_order(second, rules));
+    // A range of a log that both halves have counts once.
+    first?.join(second?)?.map_or_else(|| read_in_order(files, rules), Ok)
+}
+
+/// Reads the reports into one merge: small ones on all threads, some while others are merged; large ones one by one.
+fn read_in_order<'r>(files: &[PathBuf], rules: &'r RuleSet) -> Result<ReportMerger<'r>, CommandError> {
     let read = |file: &PathBuf| read_snapshot(file, rules).map_err(|source| CommandError::Unreadable { path: file.clone(), source });
     let read_group = |files: &[PathBuf]| files.par_iter().map(read).collect::<Vec<_>>();
     let is_large =

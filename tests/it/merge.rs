@@ -58,6 +58,49 @@ fn merged_reports_of_parts_equal_the_report_of_the_whole() {
     merge(&harness, &["-f", "json", a, b, c]).json();
 }
 
+/// Makes the reports so large that they are merged in two halves: blanks after a report are no part of it.
+fn pad(harness: &Harness, names: &[String]) {
+    for name in names {
+        let mut report = std::fs::read(harness.path(name)).unwrap();
+        report.resize(report.len() + (128 << 20) / names.len() + 1, b' ');
+        harness.file(name, report);
+    }
+}
+
+#[test]
+fn large_reports_of_parts_equal_the_report_of_the_whole() {
+    let harness = Harness::new();
+    let mut names = reports(&harness);
+    harness.file("d.log", line("192.0.2.77", "GET /.git/config HTTP/1.1", 200));
+    report(&harness, "d.json", &["d.log"]);
+    names.push("d.json".to_owned());
+    let whole = harness.run(["scan", "-f", "json", "a.log", "b.log", "c.log", "d.log"]).text();
+    pad(&harness, &names);
+    let args = |names: &[String]| ["-f", "json"].into_iter().map(str::to_owned).chain(names.iter().cloned()).collect::<Vec<_>>();
+    let merged = |names: &[String]| merge(&harness, &args(names).iter().map(String::as_str).collect::<Vec<_>>()).text();
+    assert_eq!(merged(&names), whole);
+    names.swap(0, 3);
+    assert_eq!(merged(&names), whole);
+    // The first problem is reported.
+    harness.file(&names[3], "no report");
+    let run = harness.run(["merge"].into_iter().chain(names.iter().map(String::as_str)));
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains(&names[3]), "{}", run.stderr);
+}
+
+#[test]
+fn ranges_that_are_in_two_large_reports_count_once() {
+    let harness = Harness::new();
+    harness.file("a.log", log(300));
+    let names: Vec<String> = (0..4).map(|number| format!("{number}.partial")).collect();
+    for (range, name) in ["0-5000", "5000-", "0-5000", "5000-"].iter().zip(&names) {
+        assert_eq!(harness.run(["scan", "-f", "partial", "--range", range, "-o", name, "a.log"]).code, 0);
+    }
+    let whole = harness.run(["scan", "-f", "json", "a.log"]).text();
+    pad(&harness, &names);
+    assert_eq!(merge(&harness, &["-f", "json", &names[0], &names[1], &names[2], &names[3]]).text(), whole);
+}
+
 #[test]
 fn reports_from_folders_and_pipes_count_once() {
     let harness = Harness::new();

@@ -100,11 +100,21 @@ fn json(scanned: &Scanned) -> String {
 
 /// Merges reports in JSON.
 fn merged(reports: &[String]) -> Scanned {
-    let mut merged = ReportMerger::new(rules());
+    from_merged(merger(rules(), reports).finish(|_| false).unwrap())
+}
+
+/// Merges two halves of the reports, and joins them.
+fn joined(reports: &[String]) -> Scanned {
+    let [first, second] = <[_; 2]>::from(reports.split_at(reports.len() / 2)).map(|half| merger(rules(), half));
+    from_merged(first.join(second).unwrap().unwrap().finish(|_| false).unwrap())
+}
+
+fn merger<'r>(rules: &'r RuleSet, reports: &[String]) -> ReportMerger<'r> {
+    let mut merger = ReportMerger::new(rules);
     for report in reports {
-        merged.add(read(report.as_bytes(), rules()).unwrap()).unwrap();
+        merger.add(read(report.as_bytes(), rules).unwrap()).unwrap();
     }
-    from_merged(merged.finish(|_| false).unwrap())
+    merger
 }
 
 fn from_merged(whole: MergedReport) -> Scanned {
@@ -205,7 +215,7 @@ proptest! {
         }
         let at = cut.index(parts.len() + 1);
         let groups: Vec<String> = [&parts[..at], &parts[at..]].iter().filter(|group| !group.is_empty()).map(|group| json(&merged(group))).collect();
-        for result in [merged(&parts), merged(&groups)] {
+        for result in [merged(&parts), merged(&groups), joined(&parts)] {
             prop_assert_eq!(json(&result), json(&whole));
             check_timeline(&json(&result));
             for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
@@ -376,20 +386,22 @@ fn unknown_rules_are_taken_from_the_report() {
     let sources = vec![SourceInfo::new(b"a.log".to_vec(), 7, Vec::new())];
     let scanned = Scanned { tally: tally.with_names(scratch.names), sources, inputs, allow: AllowList::default() };
     let written = printed(&own, &scanned, OutputFormat::Json, GroupBy::Pair);
-    let report_by = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {
-        let mut merged = ReportMerger::new(rules);
-        merged.add(read(written.as_bytes(), rules).unwrap()).unwrap();
+    let report_by = |rules: &RuleSet, is_joined: bool, is_left_out: &dyn Fn(&Rule) -> bool| {
+        let half = || merger(rules, std::slice::from_ref(&written));
+        let merged = if is_joined { ReportMerger::new(rules).join(half()).unwrap().unwrap() } else { half() };
         let MergedReport { rules: more, tally, sources, inputs, allow, unknown_rules, .. } = merged.finish(is_left_out).unwrap();
         (
             printed(more.as_ref().unwrap_or(rules), &Scanned { tally, sources, inputs, allow }, OutputFormat::Json, GroupBy::Pair),
             unknown_rules,
         )
     };
-    assert_eq!(report_by(&own, &|_| false), (written.clone(), vec![]));
-    let (by_fewer, unknown) = report_by(&fewer, &|_| false);
-    assert_eq!(by_fewer, written);
-    assert_eq!(unknown, ["own/admin", "own/guess"]);
-    let (left, unknown) = report_by(&fewer, &|rule| rule.class == "panel");
+    assert_eq!(report_by(&own, false, &|_| false), (written.clone(), vec![]));
+    for is_joined in [false, true] {
+        let (by_fewer, unknown) = report_by(&fewer, is_joined, &|_| false);
+        assert_eq!(by_fewer, written);
+        assert_eq!(unknown, ["own/admin", "own/guess"]);
+    }
+    let (left, unknown) = report_by(&fewer, false, &|rule| rule.class == "panel");
     assert_eq!(unknown, ["own/guess"]);
     let left: serde_json::Value = serde_json::from_str(&left).unwrap();
     assert_eq!(
@@ -410,7 +422,9 @@ fn allowed_requests_add_up_by_entry() {
         }
         json(&scanned)
     };
-    let all = value(&merged(&[with(&[("b.toml", 1, 5)]), with(&[("a.toml", 9, 1), ("b.toml", 1, 2)]), with(&[("a.toml", 3, 0)])]));
+    let parts = [with(&[("b.toml", 1, 5)]), with(&[("a.toml", 9, 1), ("b.toml", 1, 2)]), with(&[("a.toml", 3, 0)])];
+    let all = value(&merged(&parts));
+    assert_eq!(value(&joined(&parts)), all);
     let rows: Vec<_> = all["allowed"]
         .as_array()
         .unwrap()
