@@ -92,9 +92,9 @@ fn large_reports_of_parts_equal_the_report_of_the_whole() {
 fn ranges_that_are_in_two_large_reports_count_once() {
     let harness = Harness::new();
     harness.file("a.log", log(300));
-    let names: Vec<String> = (0..4).map(|number| format!("{number}.partial")).collect();
+    let names: Vec<String> = (0..4).map(|number| format!("{number}.json")).collect();
     for (range, name) in ["0-5000", "5000-", "0-5000", "5000-"].iter().zip(&names) {
-        assert_eq!(harness.run(["scan", "-f", "partial", "--range", range, "-o", name, "a.log"]).code, 0);
+        assert_eq!(harness.run(["scan", "-f", "json", "--range", range, "-o", name, "a.log"]).code, 0);
     }
     let whole = harness.run(["scan", "-f", "json", "a.log"]).text();
     pad(&harness, &names);
