@@ -36,6 +36,7 @@ pub(super) struct VerdictCache {
     requests: SetAssocCache<CachedVerdict, 4>,
     /// Verdicts of other workers.
     shared: Option<Arc<SharedCache>>,
+    sharing: SharingPolicy,
 }
 
 /// A verdict, or its dependencies in the same space.
@@ -62,7 +63,8 @@ impl VerdictCache {
         let keys = shared.as_ref().map(|shared| shared.keys().clone()).unwrap_or_default();
         let mut headers = SetAssocCache::new(1 << 13);
         headers.insert(keys.fingerprint(b""), HeaderClass::EMPTY);
-        Self { keys, empty_headers: SetAssocCache::new(1 << 11), headers, requests: SetAssocCache::new(1 << 14), shared }
+        let (empty_headers, requests) = (SetAssocCache::new(1 << 11), SetAssocCache::new(1 << 14));
+        Self { keys, empty_headers, headers, requests, shared, sharing: SharingPolicy::default() }
     }
 
     /// The cache of all workers.
@@ -154,7 +156,13 @@ impl VerdictCache {
 
     /// Copies the entries of a request from the shared cache; the verdict, if it is there.
     pub(super) fn fetch_shared(&mut self, key: CacheKey, status: Option<u16>, names: &mut SymbolTables) -> Option<Verdict> {
-        let shared = self.shared.clone()?;
+        let shared = self.shared.clone().filter(|_| self.sharing.includes(key.request))?;
+        let verdict = self.fetch_from(&shared, key, status, names);
+        self.sharing.record(verdict.is_some());
+        verdict
+    }
+
+    fn fetch_from(&mut self, shared: &SharedCache, key: CacheKey, status: Option<u16>, names: &mut SymbolTables) -> Option<Verdict> {
         let class = if let Some(class) = self.headers.get(key.headers) {
             class
         } else {
@@ -191,26 +199,27 @@ impl VerdictCache {
     ) {
         let mut text = self.keys.first(key, class);
         if class.has_evidence() && verdict.rules == SymbolTables::EMPTY_RULES && used == Dependencies::default() {
-            self.store(key.request, verdict, names);
+            self.store(key, key.request, verdict, names);
         }
         // Dependencies of other verdicts on this request are added: then one more lookup finds any of them.
         let earlier =
             self.requests.get(text).filter(|verdict| verdict.rules == NEEDS_MORE).map(|verdict| CacheDependencies::from_word(verdict.path));
         let dependencies = CacheDependencies::new(used.status, used.class).union(earlier.unwrap_or_default());
         if !dependencies.is_none() {
-            self.store(text, needs_more(dependencies), names);
+            self.store(key, text, needs_more(dependencies), names);
             text = self.keys.next(text, dependencies, key, class, status);
         }
         if used.headers {
-            self.store(text, needs_more(CacheDependencies::HEADERS), names);
+            self.store(key, text, needs_more(CacheDependencies::HEADERS), names);
             text = self.keys.next(text, CacheDependencies::HEADERS, key, class, status);
         }
-        self.store(text, verdict, names);
+        self.store(key, text, verdict, names);
     }
 
-    fn store(&mut self, text: Fingerprint, verdict: CachedVerdict, names: &SymbolTables) {
+    /// Inserts an entry of a request.
+    fn store(&mut self, key: CacheKey, text: Fingerprint, verdict: CachedVerdict, names: &SymbolTables) {
         self.requests.insert(text, verdict);
-        if let Some(shared) = &self.shared {
+        if let Some(shared) = self.shared.as_ref().filter(|_| self.sharing.includes(key.request)) {
             let entry = if verdict.rules == NEEDS_MORE {
                 CacheEntry::Dependencies(CacheDependencies::from_word(verdict.path))
             } else {
@@ -245,6 +254,41 @@ impl VerdictCache {
         self.headers.insert(key.headers, class);
         if let Some(shared) = &self.shared {
             shared.insert_class(key.headers, class);
+        }
+    }
+}
+
+/// Which verdicts a worker shares. All of them while other workers' verdicts are found, else a sample: if no request comes again, to
+/// look up, copy and drop them takes a sixth of the time.
+#[derive(Debug, Default)]
+struct SharingPolicy {
+    lookups: u32,
+    found: u32,
+    is_sample: bool,
+}
+
+impl SharingPolicy {
+    /// Lookups after which the policy is decided again.
+    const LOOKUPS: u32 = 1024;
+
+    /// Sharing pays if at least one of this many lookups finds a verdict: to match a request takes as long as that many lookups and
+    /// insertions.
+    const LOOKUPS_PER_MATCH: u32 = 16;
+
+    /// One of this many requests is in the sample, which shows whether requests come again.
+    const SAMPLE: u64 = 16;
+
+    /// Whether a request is shared. The bits are neither those of a shard nor those of a slot.
+    fn includes(&self, request: Fingerprint) -> bool {
+        !self.is_sample || (request.word() >> u32::BITS).is_multiple_of(Self::SAMPLE)
+    }
+
+    /// Records a lookup.
+    fn record(&mut self, is_found: bool) {
+        self.lookups += 1;
+        self.found += u32::from(is_found);
+        if self.lookups == Self::LOOKUPS {
+            *self = Self { is_sample: self.found * Self::LOOKUPS_PER_MATCH < self.lookups, ..Self::default() };
         }
     }
 }
@@ -548,6 +592,22 @@ mod tests {
             found.sort_unstable();
             assert!(found.windows(2).all(|two| two[0] != two[1]), "{status:?} {class:?}");
         }
+    }
+
+    #[test]
+    fn verdicts_that_are_not_found_are_shared_in_a_sample() {
+        let keys = CacheKeys::default();
+        let requests: Vec<_> = (0..10_000).map(|n| keys.fingerprint(format!("GET /{n} HTTP/1.1").as_bytes())).collect();
+        let mut sharing = SharingPolicy::default();
+        let shared = |sharing: &SharingPolicy| requests.iter().filter(|request| sharing.includes(**request)).count();
+        let mut record = |is_found: &dyn Fn(u32) -> bool| {
+            (0..SharingPolicy::LOOKUPS).for_each(|lookup| sharing.record(is_found(lookup)));
+            shared(&sharing)
+        };
+        assert_eq!(record(&|lookup| lookup.is_multiple_of(SharingPolicy::LOOKUPS_PER_MATCH)), requests.len());
+        let sample = record(&|lookup| lookup.is_multiple_of(SharingPolicy::LOOKUPS_PER_MATCH + 1));
+        assert!((400..900).contains(&sample), "{sample} of {}", requests.len());
+        assert_eq!(record(&|_| true), requests.len(), "requests come again");
     }
 
     #[test]
