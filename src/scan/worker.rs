@@ -70,7 +70,7 @@ impl WorkerPool {
 
     fn with_capacity(threads: usize, budget: Option<Budget>, capacity: Option<usize>) -> Self {
         let merged = Mutex::new(budget.map_or_else(Tally::default, Tally::with_budget));
-        // A worker that hands in a full tally starts with empty caches, so a single one shares verdicts with its successors.
+        // A worker that hands in a full tally starts with empty caches, so a single one needs them too: they have its earlier verdicts.
         let shared = (threads > 1 || capacity.is_some()).then(Arc::<SharedCache>::default);
         let worker =
             || Worker { scratch: Mutex::new(shared.clone().map(WorkerState::with_shared_cache).unwrap_or_default()), ..Worker::default() };
@@ -185,6 +185,13 @@ mod tests {
         let mut counts: Vec<_> = (0..).zip(tally.client_counts()).map(|(n, count)| (tally.client(n).to_string(), count.requests)).collect();
         counts.sort_unstable();
         assert_eq!(counts, [("192.0.2.1".to_owned(), 1), ("192.0.2.2".to_owned(), 2), ("192.0.2.3".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn each_of_two_workers_can_hold_all_that_is_kept_exactly() {
+        let capacity = WorkerPool::new(2, Some(Budget::STANDARD)).capacity.unwrap();
+        // With more than that, memory grows and hardly any merge is saved.
+        assert!((Budget::STANDARD.cells + 1..Budget::STANDARD.cells * 6 / 5).contains(&capacity), "{capacity}");
     }
 
     #[test]
