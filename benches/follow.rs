@@ -114,8 +114,8 @@ fn idle(program: &str, time: Duration, rate: u64) -> bool {
     fs::write(&busy, line(IDLE_LOGS, true)).unwrap();
     let follow = Follow::start(program, &folder.path().join("state"), &["--from-start", sites.to_str().unwrap()]);
     follow.reports.wait(IDLE_LOGS + 1);
-    // The cost of the start does not count.
-    thread::sleep(Duration::from_secs(2));
+    // Neither the start counts nor the ten seconds after which a log is idle.
+    thread::sleep(Duration::from_secs(12));
     let share = |from: u64, start: Instant| (follow.ticks() - from) as f64 / TICKS_PER_SECOND / start.elapsed().as_secs_f64() * 100.0;
     let (ticks, start) = (follow.ticks(), Instant::now());
     thread::sleep(time);
