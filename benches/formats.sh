@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Times scans of the same requests in several formats and compressions, next to the combined log they were made from.
+# Times scans of the same requests in several formats and compressions, next to the combined log they were made from, `wc -l` of that,
+# and programs that only decompress.
 # Only lines whose texts hold no quote and no backslash are taken, so that one line of awk can write each format.
 set -eu
 
@@ -12,6 +13,7 @@ log=$(realpath -- "$1")
 . "$(dirname -- "$0")/rounds.sh"
 . "$(dirname -- "$0")/built.sh"
 rounds=7
+gunzip=$(built gunzip bench --bench gunzip --no-run)
 probewatch=$(built probewatch build --release)
 
 folder=$(mktemp -d)
@@ -27,11 +29,12 @@ awk -F '"' -v to="$folder" '
         printf "[%s] %s %s %s 0.004 \"%s\" \"%s\" \"%s\"\n", time, start[1], numbers[1], numbers[2], $4, $6, $2 > (to "/custom")
     }' "$log"
 custom='[$time_local] $remote_addr $status $body_bytes_sent $request_time "$http_referer" "$http_user_agent" "$request"'
-names=(combined json custom)
+names=(combined "wc -l combined" json custom)
 for pack in gzip zstd bzip2 xz; do
     if command -v "$pack" > /dev/null; then
         "$pack" -1 -c "$folder/combined" > "$folder/$pack"
         names+=("$pack" "unpack $pack")
+        [ "$pack" != gzip ] || names+=("the gzip library alone")
     else
         echo "$pack is not installed: skipped" >&2
     fi
@@ -40,6 +43,8 @@ done
 run() {
     local name=${names[$1]}
     case $name in
+        wc*) wc -l "$folder/combined" ;;
+        the*) "$gunzip" "$folder/gzip" ;;
         unpack*) "${name#unpack }" -dc "$folder/${name#unpack }" ;;
         custom) "$probewatch" scan -q --log-format "$custom" "$folder/custom" ;;
         *) "$probewatch" scan -q "$folder/$name" ;;
