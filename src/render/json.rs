@@ -2,8 +2,6 @@
 //!
 //! The keys are stable: `schema_version` counts additions. Two runs over the same input write the same bytes. Rows are
 //! rendered in parallel, some thousand at a time, while another thread compresses the evidence. There is no tree in memory.
-//!
-//! A document has a line per key, and in its lists a line per row, so that `grep` finds whole rows.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,10 +14,11 @@ use rayon::prelude::*;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::{Error as _, SerializeSeq};
 use serde::{Serialize, Serializer};
-use serde_json::ser::{Formatter, Serializer as JsonSerializer};
+use serde_json::ser::Serializer as JsonSerializer;
 use serde_json::{Map, Value, json};
 
 use super::grades;
+use super::row_lines::{RenderedRows, RowLineFormatter};
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{
@@ -443,9 +442,6 @@ const ROWS_AT_A_TIME: usize = 4096;
 /// Rows that one thread renders into one buffer: enough that most of their user agents occur more than once.
 const ROWS_PER_BUFFER: usize = 256;
 
-/// The bytes of a usual row.
-const USUAL_ROW_BYTES: usize = 640;
-
 /// Rows that are rendered in parallel and serialized in order.
 struct RowList<'a> {
     rules: &'a RuleSet,
@@ -470,37 +466,12 @@ impl Serialize for RowList<'_> {
 impl RowList<'_> {
     /// Renders `rows`, the first of which has the number `first`.
     fn render(&self, first: usize, rows: &[Row<'_>]) -> serde_json::Result<RenderedRows> {
-        let mut rendered = RenderedRows { text: Vec::with_capacity(rows.len() * USUAL_ROW_BYTES), ends: Vec::with_capacity(rows.len()) };
-        let mut agents = ShownAgents::default();
+        let (mut rendered, mut agents) = (RenderedRows::with_capacity(rows.len()), ShownAgents::default());
         for (number, row) in (first..).zip(rows) {
             let block = self.blocks.and_then(|blocks| blocks.get(number)).map(block);
-            serde_json::to_writer(&mut rendered.text, &RowObject { block, ..row_object(self.rules, row, &mut agents) })?;
-            rendered.ends.push(rendered.text.len());
+            rendered.push(&RowObject { block, ..row_object(self.rules, row, &mut agents) })?;
         }
         Ok(rendered)
-    }
-}
-
-/// Rendered rows in one buffer: a buffer for each of them would be allocated by one thread and freed by another.
-struct RenderedRows {
-    text: Vec<u8>,
-    /// Where each row ends.
-    ends: Vec<usize>,
-}
-
-impl RenderedRows {
-    fn iter(&self) -> impl Iterator<Item = RenderedRow<'_>> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, end)| RenderedRow(&self.text[start..*end]))
-    }
-}
-
-/// A rendered row. [`RowLineFormatter`] writes it as it is.
-struct RenderedRow<'a>(&'a [u8]);
-
-impl Serialize for RenderedRow<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(self.0)
     }
 }
 
@@ -925,74 +896,6 @@ fn diff_object(row: &DiffRow) -> DiffObject<'_> {
         hits_before: row.before,
         hits_after: row.after,
         status_after: row.status,
-    }
-}
-
-/// Breaks lines at the outer two levels, in the lists of the evidence, and nowhere else.
-#[derive(Default)]
-pub(crate) struct RowLineFormatter {
-    depth: usize,
-    /// Whether the current list has a row already.
-    has_rows: bool,
-}
-
-/// The depth inside the document's own braces, inside a list of it, and inside a list of its evidence.
-const DOCUMENT: usize = 1;
-const LIST: usize = 2;
-const EVIDENCE_LIST: usize = 3;
-
-impl Formatter for RowLineFormatter {
-    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.depth += 1;
-        out.write_all(b"{")
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.depth -= 1;
-        out.write_all(if self.depth < DOCUMENT { b"\n}" } else { b"}" })
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        match (self.depth, first) {
-            (DOCUMENT, true) => out.write_all(b"\n  "),
-            (DOCUMENT, false) => out.write_all(b",\n  "),
-            (_, true) => Ok(()),
-            (_, false) => out.write_all(b","),
-        }
-    }
-
-    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        out.write_all(if self.depth == DOCUMENT { b": " } else { b":" })
-    }
-
-    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.depth += 1;
-        if matches!(self.depth, LIST | EVIDENCE_LIST) {
-            self.has_rows = false;
-        }
-        out.write_all(b"[")
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.depth -= 1;
-        // Lists within a row are deeper.
-        out.write_all(if matches!(self.depth + 1, LIST | EVIDENCE_LIST) && self.has_rows { b"\n  ]" } else { b"]" })
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        if !first {
-            out.write_all(b",")?;
-        }
-        if matches!(self.depth, LIST | EVIDENCE_LIST) {
-            self.has_rows = true;
-            out.write_all(b"\n    ")?;
-        }
-        Ok(())
-    }
-
-    /// Writes a [`RenderedRow`]. A document contains no other bytes.
-    fn write_byte_array<W: ?Sized + Write>(&mut self, out: &mut W, rendered: &[u8]) -> io::Result<()> {
-        out.write_all(rendered)
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod ndjson;
 pub(crate) mod ocsf;
 pub(crate) mod prometheus;
 pub(crate) mod proposals;
+mod row_lines;
 pub(crate) mod schema;
 pub(crate) mod sink;
 pub(crate) mod table;

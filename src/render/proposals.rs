@@ -11,8 +11,9 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::Serializer as JsonSerializer;
 
-use super::json::{GENERATED_BY, InputObject, RowLineFormatter, input};
+use super::json::{GENERATED_BY, InputObject, input};
 use super::layout::{BOLD, Column, DIM, Grid, TextCell, minute, write_wrapped};
+use super::row_lines::RowLineFormatter;
 use super::table::TablePage;
 use crate::analysis::labels::first;
 use crate::analysis::learn::{Proposal, Proposals};
