@@ -121,6 +121,8 @@ impl Formatter for RowLineFormatter {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde::ser::SerializeSeq;
     use serde_json::ser::Serializer as JsonSerializer;
 
@@ -148,13 +150,15 @@ mod tests {
                 rows.end()
             }
         }
-        for rows in [&[][..], &[vec![1, 2]], &[vec![], vec![3], vec![4]]] {
+        let row = |hits: u32| BTreeMap::from([("client", vec![]), ("hits", vec![hits, 2])]);
+        for rows in [vec![], vec![row(1)], vec![row(1), row(3), row(4)]] {
             let mut rendered = RenderedRows::with_capacity(rows.len());
-            for row in rows {
+            for row in &rows {
                 rendered.push(row).unwrap();
             }
             assert_eq!(written(&TwoKeys { version: 1, rows: WrittenRows(rendered) }), written(&TwoKeys { version: 1, rows }));
         }
-        assert_eq!(written(&TwoKeys { version: 1, rows: [[1], [2]] }), "{\n  \"version\": 1,\n  \"rows\": [\n    [1],\n    [2]\n  ]\n}");
+        let expected = "{\n  \"version\": 1,\n  \"rows\": [\n    {\"client\":[],\"hits\":[1,2]}\n  ]\n}";
+        assert_eq!(written(&TwoKeys { version: 1, rows: [row(1)] }), expected);
     }
 }
