@@ -114,7 +114,9 @@ pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilter
 /// The fewest cells of a large report. It takes up to 40 MB of memory until it is merged, so another is read only after that.
 const LARGE_REPORT_CELLS: usize = 1 << 14;
 
-/// The fewest bytes of files that are merged in two halves. The second half takes as much memory again as the first.
+/// The fewest reports that are merged in two halves, and their bytes together. The second half takes as much memory again as the first,
+/// and fewer or smaller reports take half a second at most: the cells of a report are limited.
+const MIN_REPORTS_IN_HALVES: usize = 4;
 const MIN_BYTES_IN_HALVES: u64 = 128 << 20;
 
 /// Reads the reports into one merge. Two threads read and merge many large ones, each its own half, so that memory that one thread
@@ -124,7 +126,7 @@ pub(super) fn read_all<'r>(files: &[PathBuf], rules: &'r RuleSet) -> Result<Repo
     let bytes: u64 = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|found| found.len()).sum();
     // Standard input cannot be read again.
     let is_readable_twice = files.iter().all(|file| file.as_os_str() != "-");
-    if files.len() < 4 || bytes < MIN_BYTES_IN_HALVES || !is_readable_twice {
+    if files.len() < MIN_REPORTS_IN_HALVES || bytes < MIN_BYTES_IN_HALVES || !is_readable_twice {
         return read_in_order(files, rules);
     }
     let (first, second) = files.split_at(files.len().div_ceil(2));

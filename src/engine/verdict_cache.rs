@@ -156,7 +156,8 @@ impl VerdictCache {
 
     /// Copies the entries of a request from the shared cache; the verdict, if it is there.
     pub(super) fn fetch_shared(&mut self, key: CacheKey, status: Option<u16>, names: &mut SymbolTables) -> Option<Verdict> {
-        let shared = self.shared.clone().filter(|_| self.sharing.includes(key.request))?;
+        // Workers contend for the reference count, so it is changed only if the cache is used.
+        let shared = Arc::clone(self.shared.as_ref().filter(|_| self.sharing.includes(key.request))?);
         let verdict = self.fetch_from(&shared, key, status, names);
         self.sharing.record(verdict.is_some());
         verdict

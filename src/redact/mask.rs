@@ -29,10 +29,13 @@ const MAX_DECODE_ROUNDS: usize = 4;
 /// The text of a log as every output shows it: masked, then [escaped](sanitize::escape).
 #[must_use]
 pub(crate) fn redacted(text: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(text) {
-        Ok(shown) if is_plain(text) => Cow::Borrowed(shown),
-        _ => masked_and_escaped(text),
+    // Checked first: most texts that are not plain fail at one of their first bytes.
+    if is_plain(text)
+        && let Ok(shown) = std::str::from_utf8(text)
+    {
+        return Cow::Borrowed(shown);
     }
+    masked_and_escaped(text)
 }
 
 fn masked_and_escaped(text: &[u8]) -> Cow<'_, str> {

@@ -49,6 +49,7 @@ pub(crate) fn write<W: Write>(report: &ReportModel<'_>, top: Option<usize>, out:
 
 fn write_with<W: Write>(report: &ReportModel<'_>, top: Option<usize>, evidence: SnapshotTask, mut out: W) -> io::Result<()> {
     let list = |rows| RowList { rules: report.rule_set, list: first(rows, top), blocks: None };
+    let agents = &mut ShownAgents::default();
     let document = ReportDocument {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
@@ -62,8 +63,8 @@ fn write_with<W: Write>(report: &ReportModel<'_>, top: Option<usize>, evidence: 
         paths: list(&report.paths),
         rules: list(&report.rules),
         pairs: list(&report.pairs),
-        campaigns: first(&report.campaigns, top).iter().map(campaign).collect(),
-        floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one)).collect(),
+        campaigns: first(&report.campaigns, top).iter().map(|one| campaign(one, agents)).collect(),
+        floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one, agents)).collect(),
         timeline: report.timeline.buckets.iter().map(bucket).collect(),
         hours: has_hours(&report.timeline).then_some(report.timeline.hours),
         apps: report.apps.iter().map(app).collect(),
@@ -799,7 +800,7 @@ struct CampaignObject<'a> {
     sample: SampleObject<'a>,
 }
 
-fn campaign<'a>(campaign: &'a Campaign<'_>) -> CampaignObject<'a> {
+fn campaign<'a>(campaign: &'a Campaign<'_>, agents: &mut ShownAgents<'a>) -> CampaignObject<'a> {
     let Campaign { ref key, severity, clients, networks, paths, hits, answered, .. } = *campaign;
     CampaignObject {
         key,
@@ -812,7 +813,7 @@ fn campaign<'a>(campaign: &'a Campaign<'_>) -> CampaignObject<'a> {
         answered,
         severity,
         sample_paths: campaign.sample_paths.iter().map(|path| redacted(path)).collect(),
-        sample: sample(&campaign.sample, &mut ShownAgents::default()),
+        sample: sample(&campaign.sample, agents),
     }
 }
 
@@ -847,7 +848,7 @@ struct FloodObject<'a> {
     sample: SampleObject<'a>,
 }
 
-fn flood<'a>(rules: &'a RuleSet, flood: &'a FloodRow<'_>) -> FloodObject<'a> {
+fn flood<'a>(rules: &'a RuleSet, flood: &'a FloodRow<'_>, agents: &mut ShownAgents<'a>) -> FloodObject<'a> {
     let FloodRow { severity, clients, paths, requests, minutes, floods, .. } = *flood;
     FloodObject {
         rule: &rules.rule(flood.rule).id,
@@ -862,7 +863,7 @@ fn flood<'a>(rules: &'a RuleSet, flood: &'a FloodRow<'_>) -> FloodObject<'a> {
         first_minute: flood.first_minute.rfc3339(),
         last_minute: flood.last_minute.rfc3339(),
         floods,
-        sample: sample(&flood.sample, &mut ShownAgents::default()),
+        sample: sample(&flood.sample, agents),
     }
 }
 

@@ -241,8 +241,8 @@ impl LogDiscovery {
             }
         }
         // Logs of the checkpoints that do not exist at the moment: their latest lines are in rotated siblings.
-        let found: HashSet<&PathBuf> = files.iter().map(|file| &file.path).collect();
-        let missing: Vec<&PathBuf> = self.followed().iter().filter(|path| !found.contains(path)).collect();
+        let existing: HashSet<&PathBuf> = files.iter().map(|file| &file.path).collect();
+        let missing: Vec<&PathBuf> = self.followed().iter().filter(|path| !existing.contains(path)).collect();
         let arguments = if missing.is_empty() { Vec::new() } else { self.classified_arguments() };
         let is_requested = |path: &Path| arguments.iter().any(|argument| argument.contains(path) || pattern_matches(argument.path, path));
         files.extend(missing.into_iter().filter(|path| is_requested(path)).map(|path| folders.file(path.clone(), false)));
