@@ -28,7 +28,7 @@ use crate::client::{self, Client, Width, network_width, parse_network};
 use crate::rules::AllowList;
 
 /// Why a client is never blocked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NeverBlockReason {
     /// A host name, or an empty client field.
     NotAnAddress,

@@ -2,32 +2,30 @@
 //!
 //! Judges the rows of a finished report; blocks nothing. IPv4 is judged by the address, IPv6 by the /64, because one
 //! customer usually has the whole /64. In doubt a client is no candidate: a prober does little harm, but a blocked
-//! visitor is lost.
+//! visitor is lost. So a client is none whose few probes a page of others may have made its browser send.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+use super::build::LogAnalysis;
 use super::model::{BlockDecision, BlockVerdict, OffenderStats, ReportModel, Row};
 use super::report_input::ReportInput;
+use super::third_party::{MANY_PROBES, MIN_GUESSES, third_party_bounds};
 use crate::block::{BlockPolicy, prefix_network};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
 use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
 
-/// Three failed guesses are no accident: a visitor or a search engine with an outdated link may cause one or two.
-const MIN_GUESSES: u64 = 3;
-/// This many probes are never an accident, whatever the responses were.
-const MANY_PROBES: u64 = 10;
-
 /// Judges each client of a report, in the order of its rows. The rows must be complete. The first `max` candidates are
 /// the worst. The judgement of IPv6 networks is better if the report has its pairs.
 #[must_use]
-pub(crate) fn block_decisions(
-    report: &ReportModel<'_>,
-    report_input: &ReportInput<'_>,
+pub(crate) fn block_decisions<'a>(
+    report: &ReportModel<'a>,
+    report_input: &ReportInput<'a>,
+    analysis: &LogAnalysis<'_>,
     guard: &BlockPolicy<'_>,
     max: Option<usize>,
 ) -> Vec<BlockDecision> {
@@ -36,19 +34,45 @@ pub(crate) fn block_decisions(
         *probers.entry(Network::from_client(client)).or_default() += 1;
     }
     let network_stats = network_stats(report, report_input, guard);
-    let mut remaining = max.unwrap_or(usize::MAX);
-    let decide = |row: &Row<'_>| {
-        let client = row.key.client().unwrap_or(Client::Text(b""));
+    // The address that is judged: the first of an IPv6 network that is judged as one.
+    let subject = |client| match client {
+        Client::V6(bits) if network_stats.contains_key(&upper(bits)) => Client::V6(u128::from(upper(bits)) << 64),
+        client => client,
+    };
+    let stats_of = |row: &Row<'_>, client| {
         let of_network = if let Client::V6(bits) = client { network_stats.get(&upper(bits)).copied() } else { None };
-        let stats = of_network.unwrap_or_else(|| OffenderStats::from_row(report, row));
-        let mut verdict = guard.never_block_reason(client).map_or_else(|| stats.verdict(), BlockVerdict::NeverBlock);
+        of_network.unwrap_or_else(|| OffenderStats::from_row(report, row))
+    };
+    let client_of = |row: &Row<'a>| row.key.client().unwrap_or(Client::Text(b""));
+    let of_few_paths = report.clients.iter().filter(|row| {
+        let stats = stats_of(row, client_of(row));
+        stats.paths < MANY_PROBES && stats.verdict() == BlockVerdict::Candidate
+    });
+    let of_few_paths: HashSet<Client<'a>> = of_few_paths.map(|row| subject(client_of(row))).collect();
+    let bounds = if of_few_paths.is_empty() {
+        HashMap::new()
+    } else {
+        third_party_bounds(report_input, analysis, |client| Some(subject(client)).filter(|subject| of_few_paths.contains(subject)))
+    };
+    let mut remaining = max.unwrap_or(usize::MAX);
+    let decide = |row: &Row<'a>| {
+        let client = client_of(row);
+        let stats = stats_of(row, client);
+        let mut verdict = stats.verdict();
+        let is_third_party = bounds.get(&subject(client)).is_some_and(|bound| stats.paths < *bound);
+        if verdict == BlockVerdict::Candidate && is_third_party {
+            verdict = BlockVerdict::ThirdParty;
+        }
+        let is_prober = verdict == BlockVerdict::Candidate;
+        verdict = guard.never_block_reason(client).map_or(verdict, BlockVerdict::NeverBlock);
         if verdict == BlockVerdict::Candidate {
             match remaining.checked_sub(1) {
                 Some(left) => remaining = left,
                 None => verdict = BlockVerdict::LeftOut,
             }
         }
-        BlockDecision { verdict, network: network(client), network_probers: probers[&Network::from_client(client)], stats }
+        let network_probers = probers[&Network::from_client(client)];
+        BlockDecision { verdict, is_prober, network: network(client), network_probers, stats }
     };
     report.clients.iter().map(decide).collect()
 }
@@ -63,6 +87,7 @@ impl BlockDecision {
     /// For a client with a hidden address; reveals nothing about it or its network.
     pub(crate) const HIDDEN: Self = Self {
         verdict: BlockVerdict::Hidden,
+        is_prober: false,
         network: None,
         network_probers: 0,
         stats: OffenderStats { clients: 0, hits: 0, paths: 0, ordinary: 0, unsuccessful: 0, without_exposure: 0, worst: None },
@@ -83,6 +108,7 @@ impl BlockDecision {
             BlockVerdict::NeverBlock(shelter) => shelter.to_string(),
             BlockVerdict::Unclear => format!("not clearly a prober: {}", self.stats.activity()),
             BlockVerdict::Served => format!("received every page it requested, as a visitor may: {}", self.stats.activity()),
+            BlockVerdict::ThirdParty => format!("a page of others may have made its browser send this: {}", self.stats.activity()),
             BlockVerdict::Hidden => "its address is hidden".to_owned(),
             BlockVerdict::Ordinary => format!("mostly ordinary: {}, but {}", self.stats.activity(), ordinary(self.stats.ordinary)),
         }
@@ -95,7 +121,7 @@ impl BlockDecision {
             BlockVerdict::Candidate | BlockVerdict::LeftOut => "could",
             BlockVerdict::NeverBlock(_) => "must not",
             BlockVerdict::Unclear => "unclear",
-            BlockVerdict::Served => "a visitor?",
+            BlockVerdict::Served | BlockVerdict::ThirdParty => "a visitor?",
             BlockVerdict::Ordinary => "costly",
             BlockVerdict::Hidden => "hidden",
         }
@@ -319,7 +345,7 @@ paths = ["/a", "/b", "/c", "/d"]
         let analysis = LogAnalysis::new(&report_input);
         let wanted = RowSelection::COMPLETE;
         let mut report = build(&report_input, &analysis, wanted);
-        let blocks = block_decisions(&report, &report_input, guard, max);
+        let blocks = block_decisions(&report, &report_input, &analysis, guard, max);
         assert_eq!(blocks.len(), report.clients.len());
         report.blocks = Some(blocks);
         then(&report)

@@ -2,9 +2,10 @@
 //!
 //! A ledger collects the candidates of reports, with what they did and what a block would cost; a list is made of it for an
 //! instant. IPv4 is listed by address and IPv6 by /64. Reads no log and blocks nothing. In doubt nothing is listed: not an
-//! address that may be a proxy, nor one whose last probe has no time.
+//! address that may be a proxy, nor one whose last probe has no time. Who may be a proxy and what a block would cost depend on all
+//! requests that the ledger [remembers](super::block_traffic), not on those of one report.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -12,11 +13,12 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
 use super::block_candidates::block_decisions;
+use super::block_traffic::{RecentTraffic, RequestCounts, makes_nearly_all};
 use super::build::LogAnalysis;
 use super::labels;
-use super::model::{ReportModel, Row};
+use super::model::{BlockVerdict, ReportModel, Row};
 use super::report_input::ReportInput;
-use crate::block::{BlockPolicy, prefix_network};
+use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
 use crate::client::Client;
 use crate::finding::Severity;
 use crate::redact::mask::redacted;
@@ -35,18 +37,12 @@ const MAX_SAMPLE_LEN: usize = 200;
 /// The shortest own host name that is looked for in paths: shorter ones are in too many other words.
 const MIN_HOST_LEN: usize = 4;
 
-/// A proxy is assumed if one client makes this share of at least this many requests. On a site without a proxy, only a flood
-/// has such a share.
-const PROXIED: u64 = 100;
-const PROXY_SHARE: (u64, u64) = (19, 20);
-
 /// The client that makes nearly all of these requests and may be a proxy, and its requests.
 #[must_use]
 pub(crate) fn dominant_client(tally: &Tally, requests: u64) -> Option<(Client<'_>, u64)> {
     let counts = tally.client_counts().iter().map(|count| count.requests);
     let (number, most) = (0..).zip(counts).max_by_key(|(_, requests)| *requests)?;
-    let is_dominant = requests >= PROXIED && most.saturating_mul(PROXY_SHARE.1) >= requests.saturating_mul(PROXY_SHARE.0);
-    is_dominant.then(|| (tally.client(number), most))
+    makes_nearly_all(most, requests).then(|| (tally.client(number), most))
 }
 
 /// An address or network that could be blocked.
@@ -88,6 +84,9 @@ pub(crate) struct BlockLedger {
     until: Option<(i64, i16)>,
     /// Sorted by network.
     entries: Vec<BlockEntry>,
+    /// The requests of all clients in the last days of the logs.
+    #[serde(default)]
+    traffic: RecentTraffic,
 }
 
 /// What a list may name.
@@ -101,6 +100,8 @@ pub(crate) struct BlockListOptions {
     pub ttl: Duration,
     /// Entries in a /24 from which the whole of it is listed.
     pub aggregate: Option<usize>,
+    /// The user named the proxies, so that no other address is one.
+    pub proxies_are_known: bool,
     /// The instant of the list, in seconds since 1970.
     pub now: i64,
 }
@@ -114,6 +115,10 @@ pub(crate) struct BlockList {
     pub until: Option<LogTime>,
     /// Candidates whose block would cost too many ordinary requests.
     pub costly: usize,
+    /// Candidates whose last hit is too long ago.
+    pub expired: usize,
+    /// The candidate that makes nearly all requests and may be a proxy.
+    pub possible_proxy: Option<IpNet>,
     /// Candidates beyond the most entries.
     pub left_out: usize,
     /// The instant of the list, in seconds since 1970.
@@ -131,13 +136,30 @@ pub(crate) struct LogOrigin {
     pub is_forwarded: bool,
 }
 
-/// Why a client with hits of a report is not listed, for a notice.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The candidates of a run that are not in the ledger, by reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct NotListed {
-    /// It makes nearly all requests and may be a proxy.
-    pub possible_proxy: Option<IpNet>,
-    /// Candidates without the time of a hit.
+    /// Those that were forgotten, because their last hit is too long ago.
+    pub expired: usize,
+    /// Those without the time of a hit.
     pub untimed: usize,
+    /// Those of a log whose clients are not certain.
+    pub forwarded: usize,
+    /// Those whose hits a page of a third party may have caused.
+    pub third_party: usize,
+    /// Those that must never be blocked.
+    pub never: BTreeMap<NeverBlockReason, usize>,
+}
+
+impl NotListed {
+    /// Adds those of another report.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.expired += other.expired;
+        self.untimed += other.untimed;
+        self.forwarded += other.forwarded;
+        self.third_party += other.third_party;
+        other.never.into_iter().for_each(|(reason, clients)| *self.never.entry(reason).or_default() += clients);
+    }
 }
 
 impl BlockEntry {
@@ -185,7 +207,6 @@ impl BlockEntry {
 
     fn add_row(&mut self, report: &ReportModel<'_>, row: &Row<'_>) {
         self.hits += row.hits;
-        self.ordinary += row.other_requests;
         self.severity = self.severity.max(row.severity);
         self.paths = self.paths.max(row.paths);
         self.add_classes(labels::classes(report.rule_set, &row.rules));
@@ -241,28 +262,41 @@ impl BlockLedger {
     ) -> NotListed {
         if let Some(last) = report.totals.sum.last_time {
             self.until = self.until.max(Some((last.utc, last.offset)));
+            self.traffic.advance(last.utc);
         }
         let mut not_listed = NotListed::default();
-        let dominant = if origin.proxies_are_known { None } else { dominant_client(report_input.tally, report.totals.sum.requests) };
-        let dominant = dominant.and_then(|(client, _)| listed_network(client));
-        let mut new: HashMap<IpNet, BlockEntry> = HashMap::new();
-        let is_listed = |ledger: &Self, network: &IpNet| ledger.index(network).is_some();
-        for (row, decision) in report.clients.iter().zip(block_decisions(report, report_input, policy, None)) {
-            let Some(client) = row.key.client().filter(|_| decision.is_candidate() && !origin.is_forwarded) else { continue };
-            let Some((network, address)) = listed_network(client).zip(client.first_address()) else { continue };
-            if policy.network_reason(&network).is_some() || is_listed(self, &network) || new.contains_key(&network) {
+        let mut seen = HashSet::new();
+        let mut new = Vec::new();
+        for (row, decision) in report.clients.iter().zip(block_decisions(report, report_input, analysis, policy, None)) {
+            let Some(client) = row.key.client() else { continue };
+            let place = listed_network(client).zip(client.first_address());
+            // Several addresses of an IPv6 network are one candidate.
+            if place.is_some_and(|(network, _)| self.index(&network).is_some() || seen.contains(&network)) {
                 continue;
             }
-            match row.first_time.zip(row.last_time) {
-                _ if dominant == Some(network) => not_listed.possible_proxy = dominant,
-                None => not_listed.untimed += 1,
-                Some(times) => drop(new.insert(network, BlockEntry::new(network, address, times))),
+            let never = match decision.verdict {
+                BlockVerdict::NeverBlock(reason) => Some(reason),
+                _ => place.and_then(|(network, _)| policy.network_reason(&network)),
+            };
+            match (place, row.first_time.zip(row.last_time)) {
+                _ if decision.verdict == BlockVerdict::ThirdParty => not_listed.third_party += 1,
+                _ if !decision.is_prober => continue,
+                _ if let Some(reason) = never => *not_listed.never.entry(reason).or_default() += 1,
+                _ if origin.is_forwarded => not_listed.forwarded += 1,
+                (Some((network, address)), Some(times)) => {
+                    let ordinary = self.traffic.ordinary(&network);
+                    new.push(BlockEntry { ordinary, ..BlockEntry::new(network, address, times) });
+                }
+                _ => not_listed.untimed += 1,
             }
+            seen.extend(place.map(|(network, _)| network));
         }
-        self.entries.extend(new.into_values());
+        self.entries.append(&mut new);
         self.entries.sort_unstable_by_key(|entry| entry.network);
-        self.add_activity(report, report_input);
-        self.add_app_pages(report, report_input, analysis);
+        let counts = request_counts(report, report_input, analysis);
+        self.add_activity(report, &counts);
+        let public = counts.iter().filter(|(network, _)| policy.network_reason(network).is_none());
+        self.traffic.add(report.totals.sum.requests, public);
         self.add_paths(report, &own_hosts(report_input, analysis));
         not_listed
     }
@@ -272,29 +306,20 @@ impl BlockLedger {
     }
 
     /// Counts hits and ordinary requests of the entries, and looks for other clients in their networks.
-    fn add_activity(&mut self, report: &ReportModel<'_>, report_input: &ReportInput<'_>) {
-        let tally = report_input.tally;
+    fn add_activity(&mut self, report: &ReportModel<'_>, counts: &HashMap<IpNet, RequestCounts>) {
         let mut addresses: HashMap<usize, u64> = HashMap::new();
+        for row in &report.clients {
+            let network = row.key.client().and_then(listed_network);
+            if let Some(index) = network.and_then(|network| self.index(&network)) {
+                self.entries[index].add_row(report, row);
+                *addresses.entry(index).or_default() += 1;
+            }
+        }
         let mut shared: HashSet<Ipv4Net> = HashSet::new();
-        let rows: HashMap<Client<'_>, &Row<'_>> = report.clients.iter().filter_map(|row| Some((row.key.client()?, row))).collect();
-        for (number, count) in (0..).zip(tally.client_counts()) {
-            let client = tally.client(number);
-            let Some(network) = listed_network(client) else { continue };
-            let row = rows.get(&client);
-            match self.index(&network) {
-                Some(index) => {
-                    let entry = &mut self.entries[index];
-                    // Counts of a limited tally are too low by at most the error.
-                    entry.ordinary += count.error + count.missed;
-                    match row {
-                        Some(row) => {
-                            entry.add_row(report, row);
-                            *addresses.entry(index).or_default() += 1;
-                        }
-                        None => entry.ordinary += count.requests.saturating_sub(count.allowed),
-                    }
-                }
-                None if count.requests > 0 => shared.extend(neighbourhood(&network)),
+        for (network, counts) in counts {
+            match self.index(network) {
+                Some(index) => self.entries[index].ordinary += counts.ordinary,
+                None if counts.requests > 0 => shared.extend(neighbourhood(network)),
                 None => {}
             }
         }
@@ -304,22 +329,6 @@ impl BlockLedger {
         }
         for entry in &mut self.entries {
             entry.has_neighbours |= neighbourhood(&entry.network).is_some_and(|network| shared.contains(&network));
-        }
-    }
-
-    /// Counts the normal pages of apps that the sites run: they are ordinary requests, though a rule matches them.
-    fn add_app_pages(&mut self, report: &ReportModel<'_>, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) {
-        let tally = report_input.tally;
-        // All requests of clients without a row were counted.
-        let rows: HashSet<Client<'_>> = report.clients.iter().filter_map(|row| row.key.client()).collect();
-        for (view, decision) in tally.cells().zip(analysis.decisions()) {
-            if decision.suppressed_by.is_none() || view.is_other() {
-                continue;
-            }
-            let client = tally.client(view.client);
-            if let Some(index) = listed_network(client).filter(|_| rows.contains(&client)).and_then(|network| self.index(&network)) {
-                self.entries[index].ordinary += view.cell.hits;
-            }
         }
     }
 
@@ -339,23 +348,29 @@ impl BlockLedger {
         }
     }
 
-    /// Forgets entries whose last hit is at least this long ago, and the oldest if there are too many.
-    pub(crate) fn expire(&mut self, now: i64, ttl: Duration) {
+    /// Forgets entries whose last hit is at least this long ago, and the oldest if there are too many. Returns how many are too
+    /// old.
+    pub(crate) fn expire(&mut self, now: i64, ttl: Duration) -> usize {
+        let before = self.entries.len();
         self.entries.retain(|entry| is_fresh(entry, now, ttl));
+        let expired = before - self.entries.len();
         if self.entries.len() > MAX_ENTRIES {
             self.entries.sort_unstable_by_key(|entry| std::cmp::Reverse((entry.last, entry.network)));
             self.entries.truncate(MAX_ENTRIES);
             self.entries.sort_unstable_by_key(|entry| entry.network);
         }
+        expired
     }
 
     /// The list for an instant. Entries that the policy shelters now are left out.
     #[must_use]
     pub(crate) fn list(&self, options: &BlockListOptions, policy: &BlockPolicy<'_>) -> BlockList {
-        let may_be_listed =
-            |entry: &&BlockEntry| is_fresh(entry, options.now, options.ttl) && policy.network_reason(&entry.network).is_none();
-        let (cheap, costly): (Vec<_>, Vec<_>) =
-            self.entries.iter().filter(may_be_listed).partition(|entry| entry.ordinary <= options.max_cost.min(entry.hits));
+        let public = self.entries.iter().filter(|entry| policy.network_reason(&entry.network).is_none());
+        let (mut fresh, expired): (Vec<_>, Vec<_>) = public.partition(|entry| is_fresh(entry, options.now, options.ttl));
+        let possible_proxy = if options.proxies_are_known { None } else { self.traffic.possible_proxy() };
+        let possible_proxy = possible_proxy.filter(|proxy| fresh.iter().any(|entry| entry.network == *proxy));
+        fresh.retain(|entry| Some(entry.network) != possible_proxy);
+        let (cheap, costly): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|entry| entry.ordinary <= options.max_cost.min(entry.hits));
         let mut entries = match options.aggregate {
             Some(min_entries) => self.aggregated(&cheap, min_entries, policy),
             None => cheap.into_iter().cloned().collect(),
@@ -367,7 +382,16 @@ impl BlockLedger {
         }
         entries.sort_unstable_by_key(|entry| entry.network);
         let until = self.until.map(|(utc, offset)| LogTime { utc, offset });
-        BlockList { entries, until, costly: costly.len(), left_out, now: options.now, ttl: options.ttl }
+        BlockList {
+            entries,
+            until,
+            costly: costly.len(),
+            expired: expired.len(),
+            possible_proxy,
+            left_out,
+            now: options.now,
+            ttl: options.ttl,
+        }
     }
 
     /// Replaces entries by their /24 where there are enough of them and no other client.
@@ -399,6 +423,32 @@ impl BlockLedger {
         }
         entries
     }
+}
+
+/// The requests of each address or IPv6 network. Ordinary ones include normal pages of apps that the sites run, though a rule
+/// matches them, and the most that a limited tally may lack.
+fn request_counts(report: &ReportModel<'_>, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) -> HashMap<IpNet, RequestCounts> {
+    let tally = report_input.tally;
+    let rows: HashMap<Client<'_>, &Row<'_>> = report.clients.iter().filter_map(|row| Some((row.key.client()?, row))).collect();
+    let mut counts: HashMap<IpNet, RequestCounts> = HashMap::new();
+    for (number, count) in (0..).zip(tally.client_counts()) {
+        let client = tally.client(number);
+        let Some(network) = listed_network(client) else { continue };
+        let ordinary = rows.get(&client).map_or_else(|| count.requests.saturating_sub(count.allowed), |row| row.other_requests);
+        let ordinary = ordinary + count.error + count.missed;
+        counts.entry(network).or_default().add(RequestCounts { requests: count.requests, ordinary });
+    }
+    for (view, decision) in tally.cells().zip(analysis.decisions()) {
+        if decision.suppressed_by.is_none() || view.is_other() {
+            continue;
+        }
+        let client = tally.client(view.client);
+        // All requests of clients without a row were counted.
+        if let Some(network) = listed_network(client).filter(|_| rows.contains_key(&client)) {
+            counts.entry(network).or_default().ordinary += view.cell.hits;
+        }
+    }
+    counts
 }
 
 /// Whether the last hit is less than this long ago.
@@ -444,18 +494,18 @@ fn is_shown(path: &[u8], own: &[Vec<u8>]) -> bool {
 }
 
 /// A network as text.
-mod network_text {
+pub(super) mod network_text {
     use ipnet::IpNet;
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 
     use crate::client::parse_network;
 
-    pub(super) fn serialize<S: Serializer>(network: &IpNet, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::analysis) fn serialize<S: Serializer>(network: &IpNet, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(network)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpNet, D::Error> {
+    pub(in crate::analysis) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpNet, D::Error> {
         let text = String::deserialize(deserializer)?;
         parse_network(&text).ok_or_else(|| D::Error::custom("no such network"))
     }

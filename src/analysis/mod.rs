@@ -7,6 +7,7 @@
 pub(crate) mod anonymize;
 pub(crate) mod block_candidates;
 pub(crate) mod block_list;
+mod block_traffic;
 pub(crate) mod build;
 mod campaigns;
 pub(crate) mod class_hits;
@@ -31,4 +32,5 @@ pub(crate) mod site;
 pub(crate) mod snapshot;
 mod soft_404;
 pub(crate) mod status;
+mod third_party;
 pub(crate) mod timeline;

@@ -516,6 +516,8 @@ pub struct ClassHits<'a> {
 pub struct BlockDecision {
     /// Whether it could be blocked, or why not.
     pub verdict: BlockVerdict,
+    /// By its hits it could be blocked, whatever its address is.
+    pub is_prober: bool,
     /// Its /24 or /64; `None` if it is no address.
     pub network: Option<IpNet>,
     /// Clients of that network with a hit in this report.
@@ -559,6 +561,8 @@ pub enum BlockVerdict {
     Served,
     /// It sent more normal requests than hits.
     Ordinary,
+    /// A page of a third party may have made its browser send the hits.
+    ThirdParty,
     /// Its address is hidden.
     Hidden,
 }

@@ -250,11 +250,12 @@ Who is never listed:
   Private and reserved addresses, those of this host, of --allow, --trusted-proxy and
   --verified-bots; clients whose address is uncertain; an address that makes nearly all requests and
   may be a proxy, unless --trusted-proxy names the proxies; clients with more than --max-cost ordinary
-  requests, or more of them than probes. Of IPv6 the /64 is listed.
+  requests, or more of them than probes. Nor those whose fewer than ten probed paths a page of others
+  may have made their browser request. Of IPv6 the /64 is listed.
 
-A list replaces the one before it: an empty one clears the set. Without any readable log, none is
-written. Lists of the same logs are equal but for the durations of crowdsec. Precedence is that of
-'probewatch scan --help'.
+A list replaces the one before it: an empty one clears the set. Why it is empty is printed on standard
+error. Without any readable line, none is written. Lists of the same logs are equal but for the
+durations of crowdsec. Precedence is that of 'probewatch scan --help'.
 
 Exit codes:
   0    all input was read and the list written

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::pread;
@@ -26,7 +27,8 @@ use crate::analysis::report_input::ReportInput;
 use crate::block::{AddressRanges, BlockPolicy};
 use crate::geoip::{GeoDatabases, GeoInfo};
 use crate::input::find::FoundInputs;
-use crate::render::block::{self, ABUSE_HEADER, BlockFormat, BlockPage};
+use crate::number::{counted, grouped};
+use crate::render::block::{self, ABUSE_DAYS, ABUSE_HEADER, BlockFormat, BlockPage, Unaccepted};
 use crate::render::sink::Sink;
 use crate::scan::{ScanResult, drop_skipped, input_summaries};
 
@@ -57,17 +59,19 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
         None => None,
     };
     if input_paths.reports.is_empty() && scanned.as_ref().is_some_and(|logs| logs.is_unusable) {
+        message::error("no list is written: no line of the logs can be read, and an empty list would clear the set");
         return Ok(Exit::Damaged);
     }
     let mut ledger = BlockLedger::default();
     let origin = log_origin(&scan, scanned.as_ref().is_some_and(|logs| logs.scan.has_forwarded));
     let (not_listed, has_problems) =
         pool.install(|| add_inputs(&mut ledger, &input_paths.reports, scanned.as_ref(), &rule_context, &scan, &policy, origin))?;
-    let list = ledger.list(&list_options(&settings.list, settings.format, settings.now), &policy);
-    print_unlisted(&scan, origin, &not_listed, &list);
+    let has_problems = has_problems || scanned.is_some_and(|logs| logs.has_problems);
+    let list = ledger.list(&list_options(&settings.list, &scan, settings.format, settings.now), &policy);
     let page = BlockPage { list: &list, sources: &source_names(&settings.scan), geo: &geo(&list, &geoip) };
+    print_unlisted(&scan, origin, &not_listed, &page, settings.format, has_problems);
     write(&page, settings.format, scan.output.as_deref(), sink)?;
-    Ok(if has_problems || scanned.is_some_and(|logs| logs.has_problems) { Exit::Damaged } else { Exit::Success })
+    Ok(if has_problems { Exit::Damaged } else { Exit::Success })
 }
 
 /// What the databases have about the entries.
@@ -79,9 +83,10 @@ fn geo(list: &BlockList, databases: &GeoDatabases) -> Vec<Option<Arc<GeoInfo>>> 
 }
 
 /// What a list may name now. Abuse reports name addresses, so nothing is aggregated there.
-pub(super) fn list_options(settings: &BlockListSettings, format: BlockFormat, now: i64) -> BlockListOptions {
+pub(super) fn list_options(settings: &BlockListSettings, scan: &ScanSettings, format: BlockFormat, now: i64) -> BlockListOptions {
     let &BlockListSettings { max_cost, max, ttl, aggregate, .. } = settings;
-    BlockListOptions { max_cost, max, ttl, aggregate: aggregate.filter(|_| !format.is_abuse_report()), now }
+    let proxies_are_known = !scan.client.trusted.is_empty();
+    BlockListOptions { max_cost, max, ttl, aggregate: aggregate.filter(|_| !format.is_abuse_report()), proxies_are_known, now }
 }
 
 /// What is known about the clients of logs with or without a field of forwarded addresses.
@@ -202,8 +207,9 @@ impl ScannedLogs {
         drop_skipped(&mut read_inputs);
         print_notices(settings, &read_inputs, &scan, found);
         let has_problems = print_problems(&read_inputs);
-        let is_unusable =
-            report_no_logs(&read_inputs, found) || !read_inputs.is_empty() && read_inputs.iter().all(|input| input.problem.is_some());
+        // A damaged log gives the candidates of the lines that can be read.
+        let is_damaged = |input: &InputSummary| input.problem.is_some() && input.parsed == 0;
+        let is_unusable = report_no_logs(&read_inputs, found) || !read_inputs.is_empty() && read_inputs.iter().all(is_damaged);
         Ok(Self { scan, inputs, has_problems: has_problems || is_unusable, is_unusable })
     }
 
@@ -252,25 +258,90 @@ fn add_inputs(
     Ok((add(&report_input), has_problems))
 }
 
-/// Prints who is not listed and may be expected.
-fn print_unlisted(settings: &ScanSettings, origin: LogOrigin, not_listed: &NotListed, list: &BlockList) {
-    if settings.quiet {
-        return;
-    }
-    if origin.is_forwarded {
+/// Prints who is not listed and may be expected. An empty list of damaged input is an error.
+fn print_unlisted(
+    settings: &ScanSettings,
+    origin: LogOrigin,
+    not_listed: &NotListed,
+    page: &BlockPage<'_>,
+    format: BlockFormat,
+    has_problems: bool,
+) {
+    if origin.is_forwarded && !settings.quiet {
         message::warning(FORWARDED);
     }
-    if let Some(proxy) = not_listed.possible_proxy {
+    warn_of_proxy(settings, page.list.possible_proxy);
+    if let Some(why) = empty_reason(not_listed, page, format) {
+        print_empty(settings, &why.text, has_problems);
+    } else if !settings.quiet {
+        print_notices_of_candidates(not_listed, page.list);
+    }
+}
+
+/// Warns that a candidate is not listed, because it may be a proxy.
+pub(super) fn warn_of_proxy(settings: &ScanSettings, possible_proxy: Option<IpNet>) {
+    if let Some(proxy) = possible_proxy.filter(|_| !settings.quiet) {
         message::warning(&format!(
             "{proxy} makes nearly all requests and may be a proxy: it is not listed; name your proxies with --trusted-proxy, or 127.0.0.1 if there is none"
         ));
     }
-    if not_listed.untimed > 0 {
-        message::notice(&format!("{} candidates are not listed, because their requests have no time", not_listed.untimed));
+}
+
+/// Prints why a list is empty. If some input is damaged, that may be the reason.
+pub(super) fn print_empty(settings: &ScanSettings, why: &str, has_problems: bool) {
+    if has_problems {
+        message::error(&format!("{why}, and some input is damaged"));
+    } else if !settings.quiet {
+        message::notice(why);
     }
-    if list.costly > 0 {
-        message::notice(&format!("{} candidates are not listed, because they sent ordinary requests too: see --max-cost", list.costly));
+}
+
+/// Prints how many candidates are not in a list with entries.
+fn print_notices_of_candidates(not_listed: &NotListed, list: &BlockList) {
+    for (candidates, why) in [
+        (not_listed.third_party, "a page of others may have made their browser send the probes"),
+        (not_listed.untimed, "their requests have no time"),
+        (list.costly, "they sent ordinary requests too: see --max-cost"),
+    ] {
+        if candidates > 0 {
+            message::notice(&format!("{candidates} candidates are not listed, because {why}"));
+        }
     }
+}
+
+/// Why a list is empty.
+pub(super) struct EmptyReason {
+    pub(super) text: String,
+    /// There are candidates that are not listed.
+    pub(super) has_candidates: bool,
+}
+
+/// Why a list of this format is empty; `None` if it has an entry.
+pub(super) fn empty_reason(not_listed: &NotListed, page: &BlockPage<'_>, format: BlockFormat) -> Option<EmptyReason> {
+    let list = page.list;
+    let unaccepted = if format == BlockFormat::Abuseipdb { block::unaccepted(page) } else { Unaccepted::default() };
+    if list.entries.len() > unaccepted.old + unaccepted.networks {
+        return None;
+    }
+    let never = not_listed.never.iter().map(|(reason, &clients)| (clients, format!("must not be listed ({reason})")));
+    let reasons = [
+        (list.expired + not_listed.expired, format!("last probed over {} ago (--ttl)", block::duration(list.ttl.as_secs()))),
+        (unaccepted.old, format!("last probed over {} days ago (AbuseIPDB accepts no older)", ABUSE_DAYS)),
+        (unaccepted.networks, "are IPv6 networks (AbuseIPDB accepts addresses)".to_owned()),
+        (list.costly, "sent ordinary requests (--max-cost)".to_owned()),
+        (usize::from(list.possible_proxy.is_some()), "may be a proxy (--trusted-proxy)".to_owned()),
+        (not_listed.third_party, "may be readers of a page of others".to_owned()),
+        (not_listed.forwarded, "may be proxies (--client-from)".to_owned()),
+        (not_listed.untimed, "have no time".to_owned()),
+    ];
+    let reasons: Vec<_> = reasons.into_iter().chain(never).filter(|(candidates, _)| *candidates > 0).collect();
+    if reasons.is_empty() {
+        return Some(EmptyReason { text: "the list is empty: no client is a block candidate".to_owned(), has_candidates: false });
+    }
+    let candidates = counted(reasons.iter().map(|(candidates, _)| *candidates as u64).sum(), "candidate", "candidates");
+    let reasons: Vec<_> = reasons.iter().map(|(candidates, why)| format!("{} {why}", grouped(*candidates as u64))).collect();
+    let text = format!("the list is empty: {candidates}: {}", reasons.join(", "));
+    Some(EmptyReason { text, has_candidates: true })
 }
 
 fn write(page: &BlockPage<'_>, format: BlockFormat, path: Option<&Path>, mut sink: Sink) -> Result<(), CommandError> {

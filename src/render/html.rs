@@ -307,7 +307,7 @@ mod tests {
         report.timeline = timeline();
         report.clients[0].geo = Some(Arc::new(geo()));
         let stats = OffenderStats { clients: 1, hits: 5, paths: 3, unsuccessful: 5, ..OffenderStats::default() };
-        let decision = BlockDecision { verdict: BlockVerdict::Candidate, network: None, network_probers: 1, stats };
+        let decision = BlockDecision { verdict: BlockVerdict::Candidate, is_prober: true, network: None, network_probers: 1, stats };
         report.blocks = Some(vec![decision; report.clients.len()]);
         let network = |asn, as_name: Option<Arc<str>>, hits| NetworkRow {
             asn,

@@ -26,7 +26,7 @@ use serde_json::Serializer;
 use serde_json::ser::Formatter;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::analysis::block_list::BlockLedger;
+use crate::analysis::block_list::{BlockLedger, NotListed};
 use crate::analysis::class_hits::MetricCounters;
 use crate::analysis::novelty::SeenHistory;
 use crate::analysis::site::SiteHistory;
@@ -136,6 +136,9 @@ pub(crate) struct BlockState {
     pub ledger: BlockLedger,
     /// The lists were written since this changed.
     pub is_published: bool,
+    /// Candidates of this run that are not in the ledger. Not stored.
+    #[serde(skip)]
+    pub not_listed: NotListed,
 }
 
 impl ReportState {

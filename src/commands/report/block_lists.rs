@@ -6,10 +6,14 @@
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use ipnet::IpNet;
 
 use super::run::ReportRun;
-use crate::commands::block::{list_options, source_names};
+use crate::commands::block::{empty_reason, list_options, print_empty, source_names, warn_of_proxy};
 use crate::commands::error::CommandError;
+use crate::commands::message::sanitized;
 use crate::commands::{BlockTarget, ReportSettings, message, server_logs};
 use crate::render::block::{self, BlockPage};
 use crate::render::sink::Sink;
@@ -34,7 +38,10 @@ pub(super) fn check(settings: &ReportSettings) -> Result<(), CommandError> {
 /// Writes the lists that an earlier run committed and did not write.
 pub(super) fn recover(folder: &StateFolder, report_run: &ReportRun<'_>, known: Option<&mut ReportState>) -> Result<(), CommandError> {
     match known {
-        Some(state) if state.block.as_ref().is_some_and(|block| !block.is_published) => publish(folder, report_run, state),
+        Some(state) if state.block.as_ref().is_some_and(|block| !block.is_published) => {
+            write_lists(report_run, state.block.get_or_insert_default())?;
+            set_published(folder, state)
+        }
         _ => Ok(()),
     }
 }
@@ -45,30 +52,76 @@ pub(super) fn prepare(report_run: &ReportRun<'_>, state: &mut ReportState, has_n
         return;
     }
     let block = state.block.get_or_insert_with(BlockState::default);
-    block.ledger.expire(report_run.now().cast_signed(), report_run.settings.block.ttl);
+    block.not_listed.expired += block.ledger.expire(report_run.now().cast_signed(), report_run.settings.block.ttl);
     block.is_published &= !has_news;
 }
 
-/// Replaces the lists, and records that in the state.
-pub(super) fn publish(folder: &StateFolder, report_run: &ReportRun<'_>, state: &mut ReportState) -> Result<(), CommandError> {
+/// Replaces the lists, records that in the state, and prints why a list is empty. `has_problems` means that a log is damaged.
+pub(super) fn publish(
+    folder: &StateFolder,
+    report_run: &ReportRun<'_>,
+    state: &mut ReportState,
+    has_problems: bool,
+) -> Result<(), CommandError> {
     let settings = report_run.settings;
     if settings.block_lists.is_empty() {
         return Ok(());
     }
-    let block = state.block.get_or_insert_with(BlockState::default);
+    let WrittenLists { empty, possible_proxy } = write_lists(report_run, state.block.get_or_insert_default())?;
+    warn_of_proxy(&settings.scan, possible_proxy);
+    for (path, why) in empty {
+        print_empty(&settings.scan, &format!("{}: {why}", sanitized(&path.to_string_lossy())), has_problems);
+    }
+    set_published(folder, state)
+}
+
+/// What is worth a message about lists.
+#[derive(Debug, Default)]
+struct WrittenLists<'s> {
+    /// The lists that were replaced by an empty one, and why it is empty.
+    empty: Vec<(&'s Path, String)>,
+    /// The candidate that makes nearly all requests and may be a proxy.
+    possible_proxy: Option<IpNet>,
+}
+
+/// Replaces the lists whose content changes.
+fn write_lists<'s>(report_run: &ReportRun<'s>, block: &BlockState) -> Result<WrittenLists<'s>, CommandError> {
+    let settings = report_run.settings;
+    let mut written = WrittenLists::default();
     for BlockTarget { path, format } in &settings.block_lists {
-        let list = block.ledger.list(&list_options(&settings.block, *format, report_run.now().cast_signed()), &report_run.policy());
+        let options = list_options(&settings.block, &settings.scan, *format, report_run.now().cast_signed());
+        let list = block.ledger.list(&options, &report_run.policy());
+        written.possible_proxy = list.possible_proxy;
         let page = BlockPage { list: &list, sources: &source_names(&settings.scan), geo: &[] };
         let mut text = Vec::new();
         block::write(&page, *format, &mut text).map_err(CommandError::WriteReport)?;
-        if fs::read(path).is_ok_and(|there| there == text) {
+        let before = fs::read(path).ok();
+        if before.as_ref() == Some(&text) {
             continue;
         }
         let mut sink = Sink::file(path)?;
         sink.write_all(&text).map_err(|error| sink.explain(error))?;
         sink.commit()?;
+        // A list that stays empty without a candidate is no news.
+        if let Some(why) = empty_reason(&block.not_listed, &page, *format)
+            && (why.has_candidates || before.is_none_or(|before| !is_same_but_comments(&before, &text)))
+        {
+            written.empty.push((path, why.text));
+        }
     }
-    if !block.is_published {
+    Ok(written)
+}
+
+/// Whether two lists are equal but for their comments, which have the time of the logs.
+fn is_same_but_comments(one: &[u8], other: &[u8]) -> bool {
+    let lines =
+        |text: &'_ [u8]| text.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"#")).map(<[u8]>::to_vec).collect::<Vec<_>>();
+    lines(one) == lines(other)
+}
+
+/// Records in the state that the lists are written.
+fn set_published(folder: &StateFolder, state: &mut ReportState) -> Result<(), CommandError> {
+    if let Some(block) = state.block.as_mut().filter(|block| !block.is_published) {
         block.is_published = true;
         folder.save(state)?;
     }

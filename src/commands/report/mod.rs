@@ -86,7 +86,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
         if known.as_ref() != Some(&state) {
             folder.save(&state)?;
         }
-        block_lists::publish(&folder, &report_run, &mut state)?;
+        block_lists::publish(&folder, &report_run, &mut state, !problems.is_empty())?;
         store.prune(settings.keep, report_run.started())?;
         write_index(&store, &report_run)?;
         let exit = print_problems(&problems);
@@ -106,7 +106,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
         rollback(&folder, &store, known.as_ref());
         return Err(error.into());
     }
-    let lists = block_lists::publish(&folder, &report_run, &mut state);
+    let lists = block_lists::publish(&folder, &report_run, &mut state, !problems.is_empty());
     publish(&store, &run, &report_run)?;
     lists?;
     let exit = print_problems(&problems);

@@ -285,10 +285,10 @@ impl<'r> ReportWriter<'r> {
             let policy = self.run.policy();
             // The lines of this run are in a report of all rows once; other reports of the folder have those of earlier runs too.
             if !settings.block_lists.is_empty() && wanted.pairs && std::ptr::eq(report_input.tally, &raw const folder.part.tally) {
-                let ledger = &mut state.block.get_or_insert_with(BlockState::default).ledger;
-                ledger.add_report(&report, report_input, &analysis, &policy, self.origin);
+                let BlockState { ledger, not_listed, .. } = state.block.get_or_insert_with(BlockState::default);
+                not_listed.add(ledger.add_report(&report, report_input, &analysis, &policy, self.origin));
             }
-            report.blocks = Some(block_decisions(&report, report_input, &policy, settings.max_block));
+            report.blocks = Some(block_decisions(&report, report_input, &analysis, &policy, settings.max_block));
             self.run.add_geo(&mut report);
             consume(&report, state)
         })

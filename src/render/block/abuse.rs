@@ -23,17 +23,37 @@ const MAX_LINES: usize = 9_990;
 /// The most bytes of a file, below the lower of the documented limits, 2 MB.
 const MAX_BYTES: usize = 1_990_000;
 
-/// The age of the oldest attack that AbuseIPDB accepts.
-const MAX_AGE_SECONDS: i64 = 60 * 24 * 60 * 60;
+/// The age of the oldest attack that AbuseIPDB accepts, in days.
+pub(crate) const ABUSE_DAYS: i64 = 60;
+
+/// Entries that are in no file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Unaccepted {
+    /// Those whose last attack is too old.
+    pub old: usize,
+    /// The others without an address: of clients that were counted by prefix, no single one is known.
+    pub networks: usize,
+}
+
+fn is_old(page: &BlockPage<'_>, entry: &BlockEntry) -> bool {
+    page.list.now.saturating_sub(entry.last_time().utc) >= ABUSE_DAYS * 24 * 60 * 60
+}
+
+fn has_address(entry: &BlockEntry) -> bool {
+    matches!(entry.network, IpNet::V4(_)) || entry.address != entry.network.network()
+}
+
+/// The entries that are in no file.
+pub(super) fn unaccepted(page: &BlockPage<'_>) -> Unaccepted {
+    let (old, new): (Vec<_>, Vec<_>) = page.list.entries.iter().partition(|entry| is_old(page, entry));
+    Unaccepted { old: old.len(), networks: new.into_iter().filter(|entry| !has_address(entry)).count() }
+}
 
 /// Files for the bulk report, at least one.
 pub(super) fn files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
     let mut files = vec![ABUSE_HEADER.as_bytes().to_vec()];
     let mut lines = 1;
-    let is_new = |entry: &&BlockEntry| page.list.now.saturating_sub(entry.last_time().utc) < MAX_AGE_SECONDS;
-    // Of clients that were counted by prefix, no single address is known.
-    let has_address = |entry: &&BlockEntry| matches!(entry.network, IpNet::V4(_)) || entry.address != entry.network.network();
-    for entry in page.list.entries.iter().filter(is_new).filter(has_address) {
+    for entry in page.list.entries.iter().filter(|entry| !is_old(page, entry) && has_address(entry)) {
         let line = bulk_line(entry);
         if let Some(file) = files.last_mut()
             && lines < MAX_LINES

@@ -9,7 +9,7 @@
 mod abuse;
 mod program;
 
-pub(crate) use self::abuse::ABUSE_HEADER;
+pub(crate) use self::abuse::{ABUSE_DAYS, ABUSE_HEADER, Unaccepted};
 pub(crate) use self::program::CSV_COLUMNS;
 
 use std::fmt::Write as _;
@@ -96,6 +96,12 @@ pub(crate) fn abuse_files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
     abuse::files(page)
 }
 
+/// The entries that AbuseIPDB does not accept.
+#[must_use]
+pub(crate) fn unaccepted(page: &BlockPage<'_>) -> Unaccepted {
+    abuse::unaccepted(page)
+}
+
 /// An address, or a network.
 fn address_text(network: &IpNet) -> String {
     if network.prefix_len() == network.max_prefix_len() { network.addr().to_string() } else { network.to_string() }
@@ -125,7 +131,8 @@ fn header(page: &BlockPage<'_>) -> [String; 3] {
 }
 
 /// A length of time in the largest whole unit.
-fn duration(seconds: u64) -> String {
+#[must_use]
+pub(crate) fn duration(seconds: u64) -> String {
     match seconds {
         s if s > 0 && s.is_multiple_of(3_600) => format!("{}h", s / 3_600),
         s if s > 0 && s.is_multiple_of(60) => format!("{}m", s / 60),
@@ -232,7 +239,16 @@ mod tests {
     }
 
     fn list(entries: Vec<BlockEntry>) -> BlockList {
-        BlockList { entries, until: Some(time(600)), costly: 0, left_out: 0, now: TIME + 40_000, ttl: TTL }
+        BlockList {
+            entries,
+            until: Some(time(600)),
+            costly: 0,
+            expired: 0,
+            possible_proxy: None,
+            left_out: 0,
+            now: TIME + 40_000,
+            ttl: TTL,
+        }
     }
 
     fn small() -> BlockList {

@@ -75,6 +75,7 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::analysis::block_candidates::block_decisions;
+    use crate::analysis::build::LogAnalysis;
     use crate::analysis::fixture;
     use crate::analysis::model::{Campaign, Row, RowKey};
     use crate::block::BlockPolicy;
@@ -94,7 +95,8 @@ mod tests {
     fn add_blocks(report: &mut ReportModel<'_>, max: Option<usize>) {
         let (tally, allow) = (Tally::default(), AllowList::default());
         let report_input = fixture::report_input(report.rule_set, &tally, &[], &[], &allow);
-        report.blocks = Some(block_decisions(report, &report_input, &BlockPolicy::new(&[], &[], &allow), max));
+        let analysis = LogAnalysis::new(&report_input);
+        report.blocks = Some(block_decisions(report, &report_input, &analysis, &BlockPolicy::new(&[], &[], &allow), max));
     }
 
     fn campaign<'a>(report: &ReportModel<'a>) -> Campaign<'a> {

