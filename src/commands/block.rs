@@ -326,7 +326,7 @@ pub(super) fn empty_reason(not_listed: &NotListed, page: &BlockPage<'_>, format:
     let never = not_listed.never.iter().map(|(reason, &clients)| (clients, format!("must not be listed ({reason})")));
     let reasons = [
         (list.expired + not_listed.expired, format!("last probed over {} ago (--ttl)", block::duration(list.ttl.as_secs()))),
-        (unaccepted.old, format!("last probed over {} days ago (AbuseIPDB accepts no older)", ABUSE_DAYS)),
+        (unaccepted.old, format!("last probed over {ABUSE_DAYS} days ago (AbuseIPDB accepts no older)")),
         (unaccepted.networks, "are IPv6 networks (AbuseIPDB accepts addresses)".to_owned()),
         (list.costly, "sent ordinary requests (--max-cost)".to_owned()),
         (usize::from(list.possible_proxy.is_some()), "may be a proxy (--trusted-proxy)".to_owned()),
