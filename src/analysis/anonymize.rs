@@ -16,7 +16,7 @@ use super::novelty::{NewItem, NoveltyKind, display_key};
 use crate::alerting::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};
 use crate::geoip::{DecodedRecords, GeoDatabases, GeoInfo, GeoIpError};
-use crate::redact::mask::unredacted;
+use crate::redact::mask::{RedactedKey, mask, mask_decoded, unredacted};
 
 /// What an output hides.
 #[derive(Debug, Clone)]
@@ -189,6 +189,22 @@ impl Privacy {
         };
         if self.redact { hidden } else { unredacted(&hidden) }
     }
+
+    /// The redacted target of a hit, with its secrets masked: its decoded form is not masked again.
+    fn target(&self, target: &[u8]) -> Vec<u8> {
+        let hidden = self.text(target, TextKind::Text);
+        if self.redact { RedactedKey::new(&hidden).into_bytes().into_owned() } else { hidden }
+    }
+
+    /// The redacted form of a decoded target. It has no marker, as it may end in what looks like one.
+    fn decoded(&self, target: &[u8], decoded: &[u8]) -> Vec<u8> {
+        let decoded = if self.redact { mask_decoded(target, decoded) } else { decoded.into() };
+        let hidden = match &self.anonymizer {
+            Some(anonymizer) => anonymizer.anonymize_text(&decoded, false),
+            None => decoded,
+        };
+        if self.redact { mask(&hidden).into_owned() } else { hidden.into_owned() }
+    }
 }
 
 /// The order of new items: by kind, then as rows.
@@ -225,9 +241,9 @@ impl Privacy {
             return *hit;
         }
         buffers.client = self.anonymizer.as_ref().map(|anonymizer| anonymizer.anonymize(hit.client));
-        buffers.target = self.text(hit.target, TextKind::Text);
+        buffers.target = self.target(hit.target);
         buffers.path = self.text(hit.path, TextKind::Text);
-        buffers.decoded = hit.decoded.map(|decoded| self.text(decoded, TextKind::Text)).unwrap_or_default();
+        buffers.decoded = hit.decoded.map(|decoded| self.decoded(hit.target, decoded)).unwrap_or_default();
         buffers.method = self.text(hit.method, TextKind::Text);
         buffers.protocol = self.text(hit.protocol, TextKind::Text);
         buffers.referer = hit.referer.map(|referer| self.text(referer, TextKind::Text)).unwrap_or_default();

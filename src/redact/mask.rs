@@ -5,12 +5,15 @@
 //! in a password field is masked with it. Rules match before this, on the real text.
 //!
 //! A text is read byte by byte through its escapes and otherwise unchanged: `%3D`, the same encoded again (`%253D`, any number of
-//! times), and the `\x3D` and `\"` of log writers.
+//! times), and the `\x3D`, `\u003D`, `\n` and `\"` of log writers.
 //!
 //! Texts that were redacted before, as an earlier report printed them, must not be masked or escaped again. A marker after the
-//! text shows it: a newline and sixteen hexadecimal digits. No client can send one, as a line of a log contains no newline and
-//! the path of a key no control bytes.
+//! text shows it: a newline and sixteen hexadecimal digits. No client can send one: a field of a line is kept as logged and contains
+//! no newline, and a path contains no control bytes. A decoded text may contain both, so it has no marker, and the marker of its
+//! target counts for it.
 
+mod forms;
+mod names;
 mod secrets;
 
 use std::borrow::Cow;
@@ -19,12 +22,10 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::sanitize;
+use crate::normalize;
 
 /// Replaces a secret of any length.
 const MASK: &[u8] = b"***";
-
-/// Rounds of percent-decoding: as many as a decoded view may have had.
-const MAX_DECODE_ROUNDS: usize = 4;
 
 /// The text of a log as every output shows it: masked, then [escaped](sanitize::escape).
 #[must_use]
@@ -35,17 +36,25 @@ pub(crate) fn redacted(text: &[u8]) -> Cow<'_, str> {
     {
         return Cow::Borrowed(shown);
     }
-    masked_and_escaped(text)
+    match split_marker(text) {
+        Some((text, _)) => sanitize::escape(text),
+        None => masked_and_escaped(text),
+    }
 }
 
+/// [`redacted`] for a text that has no marker, whatever it ends in.
 fn masked_and_escaped(text: &[u8]) -> Cow<'_, str> {
-    if let Some((text, _)) = split_marker(text) {
-        return sanitize::escape(text);
-    }
     match mask(text) {
         Cow::Borrowed(text) => sanitize::escape(text),
         Cow::Owned(text) => Cow::Owned(sanitize::escape(&text).into_owned()),
     }
+}
+
+/// The value of a named field, as every output shows it: the name alone may make it secret.
+#[must_use]
+pub(crate) fn redacted_value<'a>(name: &[u8], value: &'a [u8]) -> Cow<'a, str> {
+    let is_empty = matches!(value, b"" | b"-");
+    if !is_empty && names::is_secret_name(name) { String::from_utf8_lossy(MASK) } else { redacted(value) }
 }
 
 /// What a byte may be part of, for [`is_plain`].
@@ -65,7 +74,7 @@ const BYTE_USES: [ByteUse; 256] = {
     let mut byte = b'!' as usize;
     while byte <= b'~' as usize {
         uses[byte] = match byte as u8 {
-            b'"' | b'\\' | b'%' | b'@' | b'+' | b'J' => ByteUse::Special,
+            b'"' | b'\\' | b'%' | b'@' | b'+' | b'J' | b'>' => ByteUse::Special,
             b'=' | b':' => ByteUse::Separator,
             _ => ByteUse::Plain,
         };
@@ -77,38 +86,38 @@ const BYTE_USES: [ByteUse; 256] = {
 /// Whether every output shows a text as it is: a quick check that most methods and paths pass, and many targets. Nothing is
 /// masked or escaped, also in JSON. A text that does not pass may still be unchanged.
 pub(crate) fn is_plain(text: &[u8]) -> bool {
-    let mut has_separator = false;
-    for &byte in text {
+    for (at, &byte) in text.iter().enumerate() {
         match BYTE_USES[usize::from(byte)] {
             ByteUse::Plain => {}
-            ByteUse::Separator => has_separator = true,
-            ByteUse::Special => return false,
+            ByteUse::Separator if !secrets::separates_secret(text, at) => {}
+            ByteUse::Separator | ByteUse::Special => return false,
         }
     }
-    !(secrets::may_hold_token(text) || has_separator && secrets::may_have_secret_params(text))
+    !(secrets::has_long_run(text) && (secrets::may_hold_token(text) || forms::has_keys(text)))
 }
 
 /// The decoded form of `target`, as every output shows it.
-///
-/// Decoding reveals delimiters: the secret of `password=a%26b` is `a&b`, but in the decoded text it would seem to end at
-/// `a`. So the secrets are found in the target first.
 #[must_use]
 pub(crate) fn redacted_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, str> {
-    if split_marker(decoded).is_some() {
-        return redacted(decoded);
+    if split_marker(target).is_some() {
+        return sanitize::escape(decoded);
     }
-    let mut open = Cow::Borrowed(decoded);
-    for secret in secrets(target) {
-        for value in decoded_values(&target[secret]) {
-            if let Some(at) = memchr::memmem::find(&open, &value) {
-                open.to_mut().splice(at + 1..at + value.len(), MASK.iter().copied());
-            }
-        }
+    match mask_decoded(target, decoded) {
+        Cow::Borrowed(masked) => sanitize::escape(masked),
+        Cow::Owned(masked) => Cow::Owned(sanitize::escape(&masked).into_owned()),
     }
-    match open {
-        Cow::Borrowed(decoded) => redacted(decoded),
-        Cow::Owned(decoded) => Cow::Owned(redacted(&decoded).into_owned()),
-    }
+}
+
+/// The decoded form of a target as logged, with `***` in place of every secret.
+///
+/// Decoding reveals delimiters: the secret of `password=a%26b` is `a&b`, but in the decoded text it would seem to end at `a`. So the
+/// target is masked before it is decoded, and once more for the secrets that only decoding reveals.
+pub(crate) fn mask_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, [u8]> {
+    let Cow::Owned(masked) = mask(target) else { return mask(decoded) };
+    let (mut sent, mut decoded, mut spare) = (Vec::new(), Vec::new(), Vec::new());
+    normalize::unescape(&masked, &mut sent);
+    normalize::decode(&sent, &mut decoded, &mut spare);
+    Cow::Owned(mask(&decoded).into_owned())
 }
 
 /// Decoded secrets that are searched for one by one; a text with more of them is masked as a whole.
@@ -153,11 +162,22 @@ pub(crate) fn mask(text: &[u8]) -> Cow<'_, [u8]> {
 /// Where the secrets are: in order, apart from each other, none empty.
 fn secrets(text: &[u8]) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
+    let plain = unescaped(text);
+    if secrets::has_long_run(&plain) {
+        secrets::find_reset_tokens(&plain, &mut ranges);
+        forms::find_keys(&plain, &mut ranges);
+        forms::find_private_keys(&plain, &mut ranges);
+    }
+    secrets::find_signed(&plain, &mut ranges);
+    secrets::find_credentials(&plain, &mut ranges);
+    if !ranges.is_empty() && matches!(plain, Cow::Owned(_)) {
+        let starts: Vec<usize> = decoded_bytes(text, 0).map(|decoded| decoded.start).chain([text.len()]).collect();
+        for range in &mut ranges {
+            *range = starts[range.start]..starts[range.end];
+        }
+    }
     secrets::find(text, &mut ranges);
     secrets::find_user_info(text, &mut ranges);
-    secrets::find_reset_tokens(text, &mut ranges);
-    secrets::find_signed(text, &mut ranges);
-    secrets::find_credentials(text, &mut ranges);
     merged(ranges)
 }
 
@@ -176,18 +196,37 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 
 /// The decoded forms of a secret, with `=` before each, that contain a delimiter.
 fn decoded_values(secret: &[u8]) -> Vec<Vec<u8>> {
+    let mut sent = Vec::new();
+    normalize::unescape(&[b"=", secret].concat(), &mut sent);
+    // A query has its `+` decoded before its escapes.
+    let spaced = sent.iter().map(|&b| if b == b'+' { b' ' } else { b }).collect::<Vec<_>>();
     let mut values = Vec::new();
-    let mut text = [b"=", secret].concat();
-    for _ in 0..MAX_DECODE_ROUNDS {
-        let spaced = text.iter().map(|&b| if b == b'+' { b' ' } else { b }).collect::<Vec<_>>();
-        text = percent_decode(&text);
-        for value in [percent_decode(&spaced), text.clone()] {
+    for text in [spaced, sent] {
+        let rounds = normalize::rounds(&text);
+        for value in std::iter::once(text).chain(rounds.into_iter().map(|round| round.text)) {
             if value.iter().any(|b| b"&;#?\"' ".contains(b)) && !values.contains(&value) {
                 values.push(value);
             }
         }
     }
     values
+}
+
+/// The [`decoded_bytes`] of a text.
+fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
+    let mut plain = Vec::new();
+    let mut at = 0;
+    while let Some(next) = memchr::memchr2(b'%', b'\\', &text[at..]) {
+        plain.extend_from_slice(&text[at..at + next]);
+        let Some(decoded) = decoded_byte_at(text, at + next) else { break };
+        plain.push(decoded.byte);
+        at = decoded.end;
+    }
+    if at == 0 {
+        return Cow::Borrowed(text);
+    }
+    plain.extend_from_slice(&text[at..]);
+    Cow::Owned(plain)
 }
 
 /// One byte of a text, unescaped, and where its escape is.
@@ -218,25 +257,6 @@ pub(crate) fn has_encoded(text: &[u8], digits: &[&[u8]]) -> bool {
     memchr::memchr_iter(b'%', text).any(|at| digits.iter().any(|digits| text[at + 1..].starts_with(digits)))
 }
 
-/// The text percent-decoded once.
-pub(crate) fn percent_decode(text: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while at < text.len() {
-        match hex(text, at + 1) {
-            Some(byte) if text[at] == b'%' => {
-                plain.push(byte);
-                at += 3;
-            }
-            _ => {
-                plain.push(text[at]);
-                at += 1;
-            }
-        }
-    }
-    plain
-}
-
 #[inline]
 pub(crate) fn decoded_byte_at(text: &[u8], start: usize) -> Option<DecodedByte> {
     let bare = DecodedByte { byte: *text.get(start)?, depth: 0, start, end: start + 1 };
@@ -251,6 +271,10 @@ pub(crate) fn decoded_byte_at(text: &[u8], start: usize) -> Option<DecodedByte> 
         b'\\' => match text.get(start + 1) {
             Some(b'x') => hex(text, start + 2).map(|byte| DecodedByte { byte, depth: 0, start, end: start + 4 }),
             Some(&quote @ (b'"' | b'\'')) => Some(DecodedByte { byte: quote, depth: 0, start, end: start + 2 }),
+            Some(b'n' | b'r' | b't') => Some(DecodedByte { byte: b'\n', depth: 0, start, end: start + 2 }),
+            Some(b'u') if text[start + 2..].starts_with(b"00") => {
+                hex(text, start + 4).map(|byte| DecodedByte { byte, depth: 0, start, end: start + 6 })
+            }
             _ => None,
         },
         _ => None,
@@ -386,6 +410,32 @@ mod tests {
             ("/reset-password/0123456789abcdef0123", "/reset-password/***"),
             ("/accounts/reset/MQ/5xx-0123456789abcdef0123/", "/accounts/reset/MQ/***/"),
             ("/Users/Magic_Link/abcdefghijKLMNOPQRSTUV?x=1", "/Users/Magic_Link/***?x=1"),
+            ("/a?password1=a&pass2=b&pin=1&password[0]=c&x=1", "/a?password1=***&pass2=***&pin=***&password[0]=***&x=1"),
+            ("/a?password=a;b&x=1", "/a?password=***&x=1"),
+            ("/a?password=a;b;x=1", "/a?password=***;x=1"),
+            ("/a?password=a'b\"c&x=1", "/a?password=***&x=1"),
+            ("/a?password='a'&x=1", "/a?password='***'&x=1"),
+            ("/a?password='a&b'&x=1", "/a?password='***'&x=1"),
+            ("{'password' => 'a', 'x': 1}", "{'password' => '***', 'x': 1}"),
+            (r#"{"password":"a\"b","x":1}"#, r#"{"password":"***","x":1}"#),
+            (r#"{"token":["a","b"],"x":1}"#, r#"{"token":[***],"x":1}"#),
+            ("/a?d={%22password%22:%22a,b%22}", "/a?d={%22password%22:%22***%22}"),
+            ("<a><password>b c</password></a>", "<a><password>***</password></a>"),
+            ("X-Api-Key: abc, Password: d", "X-Api-Key: ***, Password: ***"),
+            ("/a?d={password:a,x:1}", "/a?d={password:***,x:1}"),
+            ("/a/password=b&c/d", "/a/password=***"),
+            ("Authorization: Digest abc end", "Authorization: Digest *** end"),
+            ("//bob:hunter2@example.com/x", "//bob:***@example.com/x"),
+            ("/(S(0123456789abcdefghij))/x", "/(S(***))/x"),
+            ("/services/T0123456/B01234567/abcdefghijKLMNOPQRSTUV", "/services/T0123456/B01234567/***"),
+            ("/bot123456789:AAbcdefghijklmnopqrstuvwxyz01234567/x", "/bot123456789:***/x"),
+            ("/x?a=AKIAIOSFODNN7EXAMPLE&b=1", "/x?a=***&b=1"),
+            ("/x?a%3DAKIAIOSFODNN7EXAMPLE&b=1", "/x?a%3D***&b=1"),
+            (r"\x22AKIAIOSFODNN7EXAMPLE\x22", r"\x22***\x22"),
+            (
+                "-----BEGIN PRIVATE KEY----- abcdefghijklmnop -----END PRIVATE KEY-----",
+                "-----BEGIN PRIVATE KEY-----***-----END PRIVATE KEY-----",
+            ),
         ];
         for (text, masked) in cases {
             assert_eq!(redacted(text.as_bytes()), masked);
@@ -405,6 +455,8 @@ mod tests {
             "/verify/phpunit-eval-stdin2.php",
             "/confirm?redirect=www.evil1-site.example.com",
             "/?u=http://good.example.com@evil.example.com/",
+            "http://token:8080/a",
+            "/token:8080/a",
             "Mozilla/5.0 (compatible; Basic Browser; +http://example.com/bot)",
             "/?x=${jndi:ldap://evil.example.com:1389/a}",
             "/?a=1=2==3",
@@ -427,19 +479,102 @@ mod tests {
     fn a_secret_stays_hidden_when_its_delimiters_are_decoded() {
         assert_eq!(redacted_decoded(b"/?password=a%26b%2520c&x=<", b"/?password=a&b c&x=<"), "/?password=***&x=<");
         assert_eq!(redacted_decoded(b"/?password=my+dog%23&x=1", b"/?password=my dog#&x=1"), "/?password=***&x=1");
+        assert_eq!(redacted_decoded(b"/?password=a%u0026b&x=1", b"/?password=a&b&x=1"), "/?password=***&x=1");
+        assert_eq!(redacted_decoded(b"/?password=a%26amp;b&x=1", b"/?password=a&b&x=1"), "/?password=***&x=1");
+        assert_eq!(redacted_decoded(b"/?password=a%26b&%70assword=c", b"/?password=a&b&password=c"), "/?password=***&password=***");
         assert_eq!(redacted_decoded(b"/%2e%2e/x", b"/../x"), "/../x");
+    }
+
+    fn decoded(target: &[u8]) -> Vec<u8> {
+        let (mut sent, mut decoded, mut spare) = (Vec::new(), Vec::new(), Vec::new());
+        normalize::unescape(target, &mut sent);
+        normalize::decode(&sent, &mut decoded, &mut spare);
+        decoded
+    }
+
+    /// How long this thread ran, in nanoseconds.
+    fn thread_time() -> u64 {
+        let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        statistics.split(' ').next().unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn masking_a_decoded_text_takes_linear_time() {
+        const PARTS: usize = 64;
+        let time_of = |secrets: usize, times: usize| {
+            let target = b"password=%26&".repeat(secrets);
+            let decoded = decoded(&target);
+            let start = thread_time();
+            for _ in 0..times {
+                assert!(redacted_decoded(&target, &decoded).starts_with("password=***&"));
+            }
+            thread_time() - start
+        };
+        // Both mask as many bytes. The long one took 64 times as long when every secret was searched in the whole decoded text.
+        let (short, long) = (time_of(4_000, PARTS), time_of(4_000 * PARTS, 1));
+        assert!(long < 8 * short, "{short} ns, {long} ns");
+    }
+
+    #[test]
+    fn a_decoded_text_cannot_end_in_a_marker() {
+        let target = b"/?password=hunter2&x=%0a0123456789abcdef";
+        assert_eq!(redacted_decoded(target, &decoded(target)), r"/?password=***&x=\x0a0123456789abcdef");
+        let plain = b"/?x=%0a0123456789abcdef";
+        assert_eq!(redacted_decoded(plain, &decoded(plain)), r"/?x=\x0a0123456789abcdef");
+        assert_eq!(redacted_decoded(&unredacted(plain), &decoded(plain)), r"/?x=\x0a0123456789abcdef");
     }
 
     #[test]
     fn masking_takes_linear_time() {
         // Each of these would take minutes if a search restarted at every position.
-        for bomb in ["basic+", "token=", "://", "eyJ.", "reset/", "eyJaaaaaaaa.", "password=\"", "%25", "a:", "password=%26", "token%3D"] {
+        for bomb in [
+            "basic+",
+            "token=",
+            "://",
+            "eyJ.",
+            "reset/",
+            "eyJaaaaaaaa.",
+            "password=\"",
+            "%25",
+            "a:",
+            "password=%26",
+            "token%3D",
+            "password='",
+            "password=;",
+            "password=;a",
+            "'token':[",
+            "<token>",
+            "key ",
+            "Key: ",
+            "ghp_",
+            "a-",
+            "SG.",
+            "-----BEGIN",
+            "%25252",
+            "//a:",
+        ] {
             let text = bomb.repeat((1 << 20) / bomb.len());
             assert!(!redacted(text.as_bytes()).is_empty(), "{bomb}");
         }
     }
 
     proptest! {
+        #[test]
+        fn no_byte_of_a_target_shortens_its_decoded_form(pieces in prop::collection::vec(prop_oneof![
+            prop::sample::select(vec!["\n", "%0a", "%250A", "&newline;", "&#10;", "\\n", "\\x0a", "0123456789abcdef", "password=", "&x="])
+                .prop_map(|piece| piece.as_bytes().to_vec()),
+            any::<Vec<u8>>(),
+        ], 0..8)) {
+            let target = pieces.concat();
+            let decoded = decoded(&target);
+            let masked = mask_decoded(&target, &decoded);
+            prop_assert_eq!(&*redacted_decoded(&target, &decoded), &*sanitize::escape(&masked));
+            if let Cow::Borrowed(unmasked) = masked {
+                prop_assert_eq!(unmasked, &decoded[..]);
+            }
+            prop_assert_eq!(&*redacted_decoded(&unredacted(&target), &decoded), &*sanitize::escape(&decoded));
+        }
+
         #[test]
         fn masked_text_has_a_size_limit(text in prop::collection::vec(
             prop::sample::select(vec!["token", "=", "%3D", "%253d", "&", "%26", "://", "a:b@", "eyJabcdefgh", ".", "reset", "/", "Basic ", "\"", "'",
@@ -471,7 +606,6 @@ mod tests {
         assert_eq!(read(b"%"), [(b'%', 0)]);
         assert_eq!(read(b"%25"), [(b'%', 1)]);
         assert_eq!(read(b"%2525"), [(b'%', 2)]);
-        assert_eq!(percent_decode(b"a%2526%zz%"), b"a%26%zz%");
     }
 
     #[test]
@@ -497,7 +631,7 @@ mod tests {
     #[test]
     fn an_unredacted_text_keeps_its_secrets() {
         assert_eq!(redacted(&unredacted(b"/?password=hunter2\x1b")), "/?password=hunter2\\x1b");
-        assert_eq!(redacted_decoded(b"/?password=a%26b", &unredacted(b"/?password=a&b")), "/?password=a&b");
+        assert_eq!(redacted_decoded(&unredacted(b"/?password=a%26b"), b"/?password=a&b"), "/?password=a&b");
         let earlier = pre_redacted("/?password=***");
         assert_eq!(unredacted(&unredacted(b"/x")), unredacted(b"/x"));
         assert_eq!(redacted(&unredacted(&earlier)), "/?password=***");

@@ -192,7 +192,7 @@ fn push_short(text: &[u8], json: &mut Vec<u8>) {
     } else if is_plain(text) {
         push_quoted(text, json);
     } else {
-        push_redacted(text, json);
+        push_string(&redacted(text), json);
     }
 }
 
@@ -255,12 +255,22 @@ impl TextCache {
 
     /// Appends a text, redacted. Returns whether that left it unchanged.
     fn push(&mut self, logged: &[u8], json: &mut Vec<u8>) -> bool {
+        self.push_with(logged, json, redacted)
+    }
+
+    /// The same with another function, always the same for one cache.
+    fn push_with(&mut self, logged: &[u8], json: &mut Vec<u8>, redacted: impl Fn(&[u8]) -> Cow<'_, str>) -> bool {
+        let push_redacted = |json: &mut Vec<u8>| {
+            let shown = redacted(logged);
+            push_string(&shown, json);
+            shown.as_bytes() == logged
+        };
         if is_plain(logged) {
             push_quoted(logged, json);
             return true;
         }
         if logged.len() > Self::MAX_TEXT_LEN {
-            return push_redacted(logged, json);
+            return push_redacted(json);
         }
         if self.slots.is_empty() {
             self.slots = vec![CachedText::default(); Self::SLOTS];
@@ -271,7 +281,7 @@ impl TextCache {
             slot.logged.clear();
             slot.logged.extend_from_slice(logged);
             slot.json.clear();
-            slot.is_unchanged = push_redacted(logged, &mut slot.json);
+            slot.is_unchanged = push_redacted(&mut slot.json);
         }
         append(json, &slot.json);
         slot.is_unchanged
@@ -281,18 +291,11 @@ impl TextCache {
     fn push_decoded(&mut self, target: &[u8], is_unchanged: bool, decoded: &[u8], json: &mut Vec<u8>) {
         // If the target holds no secret, the decoded form has only those that show there.
         if is_unchanged {
-            self.push(decoded, json);
+            self.push_with(decoded, json, |decoded| redacted_decoded(b"", decoded));
         } else {
             push_string(&redacted_decoded(target, decoded), json);
         }
     }
-}
-
-/// Appends a text, redacted. Returns whether that left it unchanged. For texts that few hits have.
-fn push_redacted(logged: &[u8], json: &mut Vec<u8>) -> bool {
-    let shown = redacted(logged);
-    push_string(&shown, json);
-    shown.as_bytes() == logged
 }
 
 /// Appends a JSON string.
@@ -411,8 +414,7 @@ mod tests {
     fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
         let unless_empty = |text: &'a [u8]| (!text.is_empty()).then(|| redacted(text));
         let target = redacted(hit.target);
-        let has_no_secret = target.as_bytes() == hit.target;
-        let decoded = hit.decoded.map(|decoded| if has_no_secret { redacted(decoded) } else { redacted_decoded(hit.target, decoded) });
+        let decoded = hit.decoded.map(|decoded| redacted_decoded(hit.target, decoded));
         HitObject {
             id: labels::id(hit.generation, hit.offset),
             time: hit.time.map(LogTime::rfc3339),

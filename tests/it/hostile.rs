@@ -278,3 +278,23 @@ fn only_the_first_field_is_the_client() {
     let clients: Vec<_> = report["clients"].as_array().unwrap().iter().map(|row| row["client"].as_str().unwrap()).collect();
     assert_eq!(clients, ["192.0.2.1"]);
 }
+
+/// H4. A newline and sixteen hexadecimal digits end a text that was masked before, so a request must not be able to send them.
+#[test]
+fn no_text_of_a_request_unmasks_or_shortens_it() {
+    const TAIL: &str = "%0a0123456789abcdef";
+    let log = format!(
+        "192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET /.env{TAIL}?password=hunter2%26x&y={TAIL} HTTP/1.1\" 200 5 \"/?token=a{TAIL}\" \"x{TAIL}\"\n\
+         192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET /.env?y={TAIL} HTTP/1.1\" 200 5 \"-\" \"-\"\n"
+    );
+    let harness = harness(log);
+    for (privacy, password) in [(&[][..], "***"), (&["--anonymize"], "***"), (&["--no-redact"], "hunter2&x")] {
+        let hits = harness.run([&["scan", "-f", "ndjson", "access.log"], privacy].concat()).objects();
+        let decoded = format!("/.env\\x0a0123456789abcdef?password={password}&y=\\x0a0123456789abcdef");
+        assert_eq!(hits[0]["decoded"], decoded, "{privacy:?}");
+        assert_eq!(hits[0]["user_agent"], format!("x{TAIL}"));
+        assert_eq!(hits[0]["path"], "/.env0123456789abcdef");
+        assert_eq!(hits[1]["decoded"], "/.env?y=\\x0a0123456789abcdef", "{privacy:?}");
+        assert_eq!(hits[1]["target"], format!("/.env?y={TAIL}"));
+    }
+}

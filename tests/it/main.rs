@@ -48,5 +48,6 @@ mod resources;
 mod rules_cli;
 mod samples;
 mod schema;
+mod secrets;
 mod servers;
 mod spark;

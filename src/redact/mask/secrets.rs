@@ -1,59 +1,63 @@
 //! Finds secrets by their form: values of parameters with a secret name, secrets in the structure of a URL, and tokens.
 //!
-//! - `password=...`, `"token": "..."`: only the name decides; the value does not matter.
+//! - `password=...`, `"token": "..."`, `X-Api-Key: ...`, `<password>...<`: only the name decides; the value does not matter.
 //! - The password of `http://user:password@host` and the token of a reset link. URLs are found within other text and not validated.
 //! - JSON web tokens, and credentials after `Basic` and `Bearer`. They are not decoded.
+//!
+//! The delimiters of values and URLs count by how often they are encoded, so those are found in the text as logged, and all else in the
+//! text without escapes.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
+use super::forms::{end_of_run, is_base64url};
+use super::names::is_secret_name;
 use super::{DecodedByte, decoded_byte_at, decoded_bytes, has_encoded};
 use crate::short_bytes::has_pair;
 
-/// A name that ends in one of these is secret: `csrftoken`, `newPassword`.
-const ENDINGS: [&str; 16] = [
-    "token",
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "apikey",
-    "accesskey",
-    "secretkey",
-    "privatekey",
-    "jwt",
-    "signature",
-    "sessid",
-    "sessionid",
-    "session_id",
-    "credential",
-    "credentials",
-];
-
-/// A name whose last word is one of these is secret: `api_key`, `user[pass]`, `apiKey`, but not `monkey` or `bypass`.
-const WORDS: [&str; 9] = ["key", "pass", "pwd", "pw", "auth", "authorization", "sig", "sid", "session"];
-
-/// These are secret only as the whole name: many forms have a `country_code`.
-const NAMES: [&str; 5] = ["code", "auth_code", "otp", "bearer", "samlresponse"];
-
-/// For each last letter, the letters before it in some word of the three lists: a quick check of a name.
-const LAST_LETTERS: [u32; 256] = add_last_letters(&ENDINGS, add_last_letters(&WORDS, add_last_letters(&NAMES, [0; 256])));
-
-const fn add_last_letters(words: &[&str], mut letters: [u32; 256]) -> [u32; 256] {
-    let mut number = 0;
-    while number < words.len() {
-        let word = words[number].as_bytes();
-        letters[word[word.len() - 1] as usize] |= 1 << (word[word.len() - 2] - b'a');
-        number += 1;
-    }
-    letters
+/// What precedes a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Separator {
+    /// `name=`, `name =`, `name=>`
+    Equals,
+    /// `"name":`
+    QuotedColon,
+    /// `Name: `, as in a header, and the colon of `{name:value}`.
+    Colon,
+    /// `<name>`
+    Tag,
 }
 
-/// Whether the last two letters are those of a word. Case does not matter.
-fn may_end_in_word(name: &[u8]) -> bool {
-    let [.., before, last] = name else { return false };
-    let letter = (before | 0x20).wrapping_sub(b'a');
-    letter < 26 && LAST_LETTERS[usize::from(last.to_ascii_lowercase())] & 1 << letter != 0
+/// A name that may precede a separator.
+#[derive(Debug)]
+struct Name {
+    range: Range<usize>,
+    /// The byte before it, or a blank.
+    before: u8,
+    /// How often the quote after it is encoded.
+    quote: Option<usize>,
+    /// A blank follows it, or the quote after it.
+    is_spaced: bool,
+}
+
+impl Name {
+    fn new(range: Range<usize>, before: u8) -> Self {
+        Self { range, before, quote: None, is_spaced: false }
+    }
+
+    fn is_open(&self) -> bool {
+        self.quote.is_none() && !self.is_spaced
+    }
+
+    /// The separator that this byte is. `is_blank` is whether a blank follows.
+    fn separator(&self, byte: u8, is_blank: impl FnOnce() -> bool) -> Option<Separator> {
+        match byte {
+            b'=' => Some(Separator::Equals),
+            b':' if self.quote.is_some() => Some(Separator::QuotedColon),
+            b':' if b"?&;,{(".contains(&self.before) || is_blank() => Some(Separator::Colon),
+            b'>' if self.before == b'<' && self.is_open() => Some(Separator::Tag),
+            _ => None,
+        }
+    }
 }
 
 /// Adds the values of secret names.
@@ -61,107 +65,166 @@ pub(crate) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
     if !may_have_secret_params(text) {
         return;
     }
-    let (mut name, mut quoted) = (0..0, false);
+    let mut name = Name::new(0..0, b' ');
     let mut in_query = false;
     let mut at = 0;
     while let Some(decoded) = decoded_byte_at(text, at) {
         at = decoded.end;
-        match decoded.byte {
-            b if is_name(b) && !quoted => name.end = decoded.end,
-            b'"' | b'\'' if !name.is_empty() && !quoted => quoted = true,
-            b'=' | b':' if (decoded.byte == b'=' || quoted) && is_secret_name(&text[name.clone()]) => {
-                let value = value_after(text, decoded, in_query);
-                (at, name, quoted) = (value.end, value.end..value.end, false);
-                if !value.is_empty() {
-                    found.push(value);
-                }
-            }
-            b if is_name(b) => (name, quoted) = (decoded.start..at, false),
-            _ => (name, quoted) = (at..at, false),
-        }
         in_query |= decoded.byte == b'?';
+        match decoded.byte {
+            b if is_name(b) => {
+                if name.range.is_empty() || !name.is_open() {
+                    name = Name::new(decoded.start..at, if name.range.is_empty() { name.before } else { b' ' });
+                }
+                name.range.end = at;
+                continue;
+            }
+            b'"' | b'\'' if !name.range.is_empty() && name.is_open() => {
+                name.quote = Some(decoded.depth);
+                continue;
+            }
+            b if is_blank(b) && !name.range.is_empty() => {
+                name.is_spaced = true;
+                continue;
+            }
+            _ => {}
+        }
+        let is_blank = || decoded_byte_at(text, at).is_some_and(|next| is_blank(next.byte));
+        if let Some(separator) = name.separator(decoded.byte, is_blank)
+            && is_secret_name(&text[name.range.clone()])
+        {
+            let last = DecodedByte { depth: decoded.depth.max(name.quote.unwrap_or(0)), ..decoded };
+            let value = value_after(text, (separator, name.is_spaced), last, in_query);
+            at = value.end;
+            if !value.is_empty() {
+                found.push(value);
+            }
+        }
+        name = Name::new(at..at, decoded.byte);
     }
 }
 
 /// Whether the value of a secret name may be in it: a quick check, as most texts have none. A text with escapes passes if a
 /// separator may be among them.
-pub(crate) fn may_have_secret_params(text: &[u8]) -> bool {
+fn may_have_secret_params(text: &[u8]) -> bool {
     if memchr::memchr2(b'%', b'\\', text).is_some() {
-        return memchr::memchr2(b'=', b'\\', text).is_some() || memchr::memchr(b':', text).is_some() || has_encoded(text, &[b"3", b"25"]);
+        return memchr::memchr3(b'=', b'\\', b'>', text).is_some()
+            || memchr::memchr(b':', text).is_some()
+            || has_encoded(text, &[b"3", b"25"]);
     }
-    memchr::memchr2_iter(b'=', b':', text).any(|separator| {
-        let before = &text[..separator];
-        let quoted = before.strip_suffix(b"\"").or_else(|| before.strip_suffix(b"'"));
-        if text[separator] == b':' && quoted.is_none() {
-            return false;
-        }
-        let before = quoted.unwrap_or(before);
-        let start = before.iter().rposition(|&byte| !is_name(byte)).map_or(0, |at| at + 1);
-        is_secret_name(&before[start..])
-    })
+    memchr::memchr3_iter(b'=', b':', b'>', text).any(|separator| separates_secret(text, separator))
+}
+
+/// Whether the byte at `separator` separates a secret name from its value, in a text without escapes.
+pub(crate) fn separates_secret(text: &[u8], separator: usize) -> bool {
+    let end = text[..separator].iter().rposition(|&byte| !is_blank(byte)).map_or(0, |at| at + 1);
+    let quoted = text[..end].strip_suffix(b"\"").or_else(|| text[..end].strip_suffix(b"'"));
+    let before = quoted.unwrap_or(&text[..end]);
+    let start = before.iter().rposition(|&byte| !is_name(byte)).map_or(0, |at| at + 1);
+    let name = Name {
+        range: start..before.len(),
+        before: before[..start].last().copied().unwrap_or(b' '),
+        quote: quoted.map(|_| 0),
+        is_spaced: end < separator,
+    };
+    let is_blank = || text.get(separator + 1).copied().is_some_and(is_blank);
+    name.separator(text[separator], is_blank).is_some() && is_secret_name(&before[start..])
 }
 
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'[' | b']')
 }
 
-fn is_secret_name(escaped: &[u8]) -> bool {
-    let name: Cow<'_, [u8]> = if memchr::memchr2(b'%', b'\\', escaped).is_none() {
-        Cow::Borrowed(escaped)
-    } else {
-        decoded_bytes(escaped, 0).map(|decoded| decoded.byte).collect()
-    };
-    let brackets = name.iter().rev().take_while(|b| matches!(b, b'[' | b']')).count();
-    let name = &name[..name.len() - brackets];
-    if !may_end_in_word(name) {
-        return false;
-    }
-    ENDINGS.iter().any(|word| ends_with(name, word).is_some())
-        || WORDS.iter().any(|word| ends_with(name, word).is_some_and(|before| is_word_start(name, before)))
-        || NAMES.iter().any(|word| ends_with(name, word) == Some(0))
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'+' | b'\t')
 }
 
-/// Where `word` begins, if the name ends in it. Case does not matter.
-fn ends_with(name: &[u8], word: &str) -> Option<usize> {
-    let before = name.len().checked_sub(word.len())?;
-    name[before..].eq_ignore_ascii_case(word.as_bytes()).then_some(before)
-}
-
-/// Whether a word begins here: at the start, after punctuation, or with a capital after a small letter.
-fn is_word_start(name: &[u8], at: usize) -> bool {
-    at == 0 || !name[at - 1].is_ascii_alphanumeric() || (name[at - 1].is_ascii_lowercase() && name[at].is_ascii_uppercase())
-}
-
-/// The value after a `=` or `:`. A delimiter that is encoded more often than the separator is part of it: the `%26` in
+/// The value after a separator. A delimiter that is encoded more often than the separator is part of it: the `%26` in
 /// `password=a%26b`, but not that in `next=%3Ftoken%3Da%26b`. A `?` ends it where it begins the query, as in
 /// `;jsessionid=1?page=2`.
-fn value_after(text: &[u8], separator: DecodedByte, in_query: bool) -> Range<usize> {
-    let delimiters = |from| decoded_bytes(text, from).filter(|decoded| decoded.depth <= separator.depth);
-    let is_json = separator.byte == b':';
-    let mut start = separator.end;
-    let mut quote = None;
+///
+/// A `;` or a quote may be part of a password, so it ends a value only where something begins that is no part of it: the name of
+/// another parameter after the `;`, a delimiter after the quote. Outside a query this holds for `&` too.
+fn value_after(text: &[u8], (separator, is_spaced): (Separator, bool), last: DecodedByte, in_query: bool) -> Range<usize> {
+    let delimiters = |from| decoded_bytes(text, from).filter(|decoded| decoded.depth <= last.depth);
+    let mut start = last.end;
+    let mut open = None;
+    let may_be_spaced = is_spaced || matches!(separator, Separator::QuotedColon | Separator::Colon);
     for decoded in delimiters(start) {
         match decoded.byte {
-            b' ' if is_json && decoded.start == start => start = decoded.end,
+            b if is_blank(b) && may_be_spaced && decoded.start == start => start = decoded.end,
+            b'>' if separator == Separator::Equals && decoded.start == last.end => start = decoded.end,
             b'"' | b'\'' if decoded.start == start => {
-                (start, quote) = (decoded.end, Some(decoded.byte));
+                (start, open) = (decoded.end, Some(decoded));
                 break;
             }
             _ => break,
         }
     }
-    let ends = |byte| match (quote, is_json) {
-        (Some(quote), true) => byte == quote,
-        (Some(quote), false) => byte == quote || matches!(byte, b'&' | b'#'),
-        (None, true) => matches!(byte, b',' | b'}' | b' ' | b'&'),
-        (None, false) => matches!(byte, b'&' | b';' | b'#' | b'"' | b'\'') || byte.is_ascii_whitespace() || (byte == b'?' && !in_query),
+    if let Some(open) = open {
+        // A quote inside is written in another way than the one that opened the text, or after a backslash.
+        let mut before = b' ';
+        let closes = |decoded: &DecodedByte| {
+            let is_escaped = std::mem::replace(&mut before, decoded.byte) == b'\\' || decoded.end - decoded.start != open.end - open.start;
+            decoded.byte == open.byte && !is_escaped && (separator == Separator::QuotedColon || ends_text(text, decoded.end, last.depth))
+        };
+        if let Some(close) = delimiters(start).find(closes) {
+            return start..close.start;
+        }
+    }
+    let list = decoded_byte_at(text, start).filter(|first| first.byte == b'[' && separator == Separator::QuotedColon);
+    start = list.map_or(start, |bracket| bracket.end);
+    let ends = |decoded: &DecodedByte| match separator {
+        Separator::Equals => match decoded.byte {
+            b'#' => true,
+            b'&' => in_query || begins_param(text, decoded.end),
+            b';' => begins_param(text, decoded.end),
+            b'"' | b'\'' => ends_text(text, decoded.end, last.depth),
+            b'?' => !in_query,
+            byte => byte.is_ascii_whitespace() && open.is_none(),
+        },
+        Separator::QuotedColon if list.is_some() => decoded.byte == b']',
+        Separator::QuotedColon => open.is_none() && matches!(decoded.byte, b',' | b'}' | b' ' | b'&'),
+        Separator::Colon => matches!(decoded.byte, b',' | b';' | b'"' | b'\'' | b'&' | b'}' | b')') || decoded.byte.is_ascii_whitespace(),
+        Separator::Tag => decoded.byte == b'<',
     };
-    let end = delimiters(start).find(|decoded| ends(decoded.byte)).map_or(text.len(), |decoded| decoded.start);
-    start..end
+    let end = |start| delimiters(start).find(ends).map_or(text.len(), |decoded| decoded.start);
+    let value = start..end(start);
+    let is_scheme = separator == Separator::Colon
+        && text[value.clone()].iter().all(u8::is_ascii_alphabetic)
+        && ends_in_authorization(&text[..last.start]);
+    if !is_scheme {
+        return value;
+    }
+    // `Authorization: Digest ...`: the scheme is shown.
+    match delimiters(value.end).find(|decoded| !is_blank(decoded.byte)) {
+        Some(decoded) if decoded.start > value.end => decoded.start..end(decoded.start),
+        _ => value,
+    }
+}
+
+fn ends_in_authorization(text: &[u8]) -> bool {
+    text.len().checked_sub(AUTHORIZATION.len()).is_some_and(|start| text[start..].eq_ignore_ascii_case(AUTHORIZATION))
+}
+
+/// The header whose value begins with the name of a scheme.
+const AUTHORIZATION: &[u8] = b"authorization";
+
+/// Whether what begins here is no part of a quoted text: the end, or a delimiter that is encoded no more than `depth` times.
+fn ends_text(text: &[u8], at: usize, depth: usize) -> bool {
+    let is_end = |byte: u8| byte.is_ascii_whitespace() || b"&#;,)}]>\"'".contains(&byte);
+    decoded_byte_at(text, at).is_none_or(|next| next.depth <= depth && is_end(next.byte))
+}
+
+/// Whether a parameter begins here, maybe after blanks: a name and a `=`. Also at the end.
+fn begins_param(text: &[u8], at: usize) -> bool {
+    let mut rest = decoded_bytes(text, at).skip_while(|decoded| is_blank(decoded.byte)).peekable();
+    rest.peek().is_none_or(|first| is_name(first.byte))
+        && rest.find(|decoded| !is_name(decoded.byte)).map_or(at == text.len(), |next| next.byte == b'=')
 }
 
 /// Path segments before a one-time token. `_` counts as `-`.
-const TOKEN_PREFIX_SEGMENTS: [&str; 16] = [
+const TOKEN_PREFIX_SEGMENTS: [&str; 31] = [
     "reset",
     "reset-password",
     "password-reset",
@@ -178,6 +241,21 @@ const TOKEN_PREFIX_SEGMENTS: [&str; 16] = [
     "magic-link",
     "magic-login",
     "unsubscribe",
+    "token",
+    "access-token",
+    "auth-token",
+    "secret",
+    "api-key",
+    "apikey",
+    "jwt",
+    "forgot-password",
+    "new-password",
+    "set-password",
+    "recover",
+    "recovery",
+    "verification",
+    "accept-invitation",
+    "webhooks",
 ];
 
 /// Django writes `reset/<user>/<token>`: the token may be the second segment.
@@ -185,6 +263,9 @@ const MAX_SEGMENTS_AFTER: usize = 2;
 
 /// The shortest one-time token.
 const MIN_TOKEN: usize = 16;
+
+/// The shortest number of a channel in a webhook of Slack.
+const SLACK_PART: usize = 9;
 
 /// The shortest user name that counts as an access token: GitHub's have 40 characters, GitLab's 20.
 const MIN_USER_TOKEN: usize = 20;
@@ -194,16 +275,17 @@ pub(crate) fn find_user_info(text: &[u8], found: &mut Vec<Range<usize>>) {
     if memchr::memchr(b'@', text).is_none() && !has_encoded(text, &[b"40", b"25"]) {
         return;
     }
-    let mut last = [0; 3];
+    let mut last = 0;
     let mut at = 0;
     while let Some(decoded) = decoded_byte_at(text, at) {
         at = decoded.end;
-        last = [last[1], last[2], decoded.byte];
-        if last == *b"://" {
+        // A path has one slash of the two.
+        if matches!(last, b':' | b'/') && decoded.byte == b'/' {
             let (user_info, end) = authority(text, at, decoded.depth);
             found.extend(user_info);
             at = end;
         }
+        last = decoded.byte;
     }
 }
 
@@ -241,7 +323,9 @@ pub(crate) fn find_reset_tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
     let (mut start, mut reach) = (0, 0);
     let mut segment = |end: usize, in_path: bool, next: usize| {
         let inside = &text[start..end];
-        if reach > 0 && is_one_time_token(inside) {
+        if let Some(id) = session_id(inside) {
+            found.push(start + id.start..start + id.end);
+        } else if reach > 0 && is_one_time_token(inside) {
             found.push(start..end);
         }
         reach = match (in_path, precedes_token(inside)) {
@@ -251,31 +335,61 @@ pub(crate) fn find_reset_tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
         };
         start = next;
     };
-    for decoded in decoded_bytes(text, 0) {
-        match decoded.byte {
-            b'/' => segment(decoded.start, true, decoded.end),
-            b'?' | b'#' | b'&' | b';' | b' ' | b'"' | b'\'' => segment(decoded.start, false, decoded.end),
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            b'/' => segment(at, true, at + 1),
+            b'?' | b'#' | b'&' | b';' | b' ' | b'"' | b'\'' => segment(at, false, at + 1),
             _ => {}
         }
     }
     segment(text.len(), false, text.len());
 }
 
-/// Whether some segment is long enough, which few are: a quick check. An encoded `/` also passes.
+/// Every one-time token, and every [key](super::forms) has so many token characters in a row.
+const LONG_RUN: usize = 15;
+
+/// Whether so many token characters are in a row: a quick check that looks at few bytes of most texts.
+pub(crate) fn has_long_run(text: &[u8]) -> bool {
+    let mut at = 0;
+    while let Some(probed) = text.get(at..at + LONG_RUN) {
+        match probed.iter().rposition(|&byte| !is_token(byte)) {
+            None => return true,
+            Some(gap) => at += gap + 1,
+        }
+    }
+    false
+}
+
+/// Whether some segment is long enough, which few are, or begins like a session ID: a quick check.
 pub(crate) fn may_hold_token(text: &[u8]) -> bool {
     let is_long = |at: usize| text.get(at + 1..=at + MIN_TOKEN).is_some_and(|start| start.iter().copied().all(is_token));
-    memchr::memchr_iter(b'/', text).any(is_long) || has_encoded(text, &[b"2f", b"2F", b"25"])
+    memchr::memchr_iter(b'/', text).any(|at| is_long(at) || session_id(&text[at + 1..]).is_some())
 }
 
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'~' | b':' | b'=')
 }
 
+/// The session ID of ASP.NET without cookies, in the segment `(S(...))`.
+fn session_id(segment: &[u8]) -> Option<Range<usize>> {
+    let [b'(', b'A' | b'F' | b'S' | b'X', b'(', rest @ ..] = segment else { return None };
+    let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')).count();
+    (length >= MIN_TOKEN).then_some(3..3 + length)
+}
+
+/// The second part of a webhook of Slack, as in `/services/T0123/B0123/<token>`.
+fn is_slack_webhook(segment: &[u8]) -> bool {
+    segment.len() >= SLACK_PART
+        && segment.first() == Some(&b'B')
+        && segment.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        && segment.iter().any(u8::is_ascii_digit)
+}
+
 fn precedes_token(segment: &[u8]) -> bool {
     let same = |word: &&str| {
         word.len() == segment.len() && word.bytes().zip(segment).all(|(w, s)| w == s.to_ascii_lowercase() || (w == b'-' && *s == b'_'))
     };
-    TOKEN_PREFIX_SEGMENTS.iter().any(same)
+    TOKEN_PREFIX_SEGMENTS.iter().any(same) || is_slack_webhook(segment)
 }
 
 /// Long, made of token characters, and neither a word nor a file name, as in `/verify/eval-stdin.php`.
@@ -319,19 +433,9 @@ pub(crate) fn find_signed(text: &[u8], found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Whether a token can begin here: after no Base64 character, or after an escape (`%3D`, `\x22`).
+/// Whether a token can begin here: after no Base64 character.
 fn is_token_start(text: &[u8], start: usize) -> bool {
-    let is_escape = || (start >= 3 && text[start - 3] == b'%') || text[..start].ends_with(b"\\x22");
-    start == 0 || !is_base64url(text[start - 1]) || is_escape()
-}
-
-/// Where the run of base64url characters that begins at `start` ends.
-fn end_of_run(text: &[u8], start: usize) -> usize {
-    text[start..].iter().position(|&b| !is_base64url(b)).map_or(text.len(), |length| start + length)
-}
-
-fn is_base64url(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+    start == 0 || !is_base64url(text[start - 1])
 }
 
 /// Adds the credentials after `Basic` and `Bearer`.
@@ -365,10 +469,9 @@ fn starts_with(text: &[u8], word: &str) -> bool {
 
 /// What may be credentials at `from`, after at least one space.
 fn credentials(text: &[u8], from: usize) -> Range<usize> {
-    let start = decoded_bytes(text, from).take_while(|decoded| matches!(decoded.byte, b' ' | b'+')).last().map(|blank| blank.end);
-    let end = start.and_then(|start| decoded_bytes(text, start).take_while(|decoded| is_token68(decoded.byte)).last()).map(|last| last.end);
-    let start = start.unwrap_or(from);
-    start..end.unwrap_or(start)
+    let count = |from: usize, test: fn(u8) -> bool| text[from..].iter().take_while(|byte| test(**byte)).count();
+    let start = from + count(from, |byte| matches!(byte, b' ' | b'+'));
+    if start == from { from..from } else { start..start + count(start, is_token68) }
 }
 
 /// Base64 has digits or mixes upper and lower case; the `Browser` of `Basic Browser` does not.

@@ -4,6 +4,7 @@ use super::ExplainedRequest;
 use crate::engine::explain::{AlternativeKind, RuleExplanation, SuppressedBy, literal};
 use crate::finding::RuleId;
 use crate::normalize::AltDecoding;
+use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::rules::{Field, RequestShape, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit};
 
@@ -219,7 +220,7 @@ fn shape_name(shape: RequestShape) -> &'static str {
 fn shown_method(subject: &ExplainedRequest<'_>) -> String {
     match subject.line.method {
         b"" => "missing".into(),
-        method => escape(method).into_owned(),
+        method => redacted(method).into_owned(),
     }
 }
 
