@@ -20,6 +20,7 @@ mod line_parser;
 pub(crate) mod line_prefix;
 mod nginx;
 pub(crate) mod reader;
+mod shape;
 pub(crate) mod w3c;
 
 use std::fmt;
@@ -39,6 +40,7 @@ pub(crate) use items::FormatError;
 pub use json::JsonLineParser;
 pub use line_parser::FormatLineParser;
 pub(crate) use line_parser::NginxEscape;
+pub(crate) use shape::line_shape;
 pub use w3c::W3cHeader;
 
 /// An access log format that the engine parses.

@@ -1,6 +1,6 @@
 //! Prints the known log formats and the detected format of a log, as text or JSON.
 //!
-//! Detects nothing itself. All text of a log is redacted.
+//! Detects nothing itself. All text of a log is redacted; of a line without a known format only the shape is shown.
 
 use std::io::{self, Write};
 
@@ -10,8 +10,8 @@ use super::layout::{BOLD, Column, DIM, Grid, PLAIN, TextCell, TextPage};
 use super::{OutputFormat, RenderOptions};
 use crate::formats::builtin::FormatDefinition;
 use crate::formats::detect::{Detected, DetectedFormat};
-use crate::formats::{FormatId, Formats};
-use crate::redact::mask::redacted;
+use crate::formats::{FormatId, Formats, line_shape};
+use crate::redact::mask::{redacted, redacted_value};
 use crate::redact::sanitize::escape;
 
 /// A log, and its detected format.
@@ -67,7 +67,7 @@ pub(crate) fn write_sampled<W: Write>(sampled: &[SampledLog], formats: &Formats,
         page.text(&format!("{}: {}", escape(&sampled.path), verdict(sampled, formats)), 0, BOLD, out)?;
         page.text(&why(&sampled.detected, formats), 2, PLAIN, out)?;
         if let Some((line, _)) = &sampled.detected.first_unread {
-            page.text(&format!("The first line without a known format: {}", redacted(line)), 2, DIM, out)?;
+            page.text(&format!("The shape of the first line without a known format: {}", line_shape(line)), 2, DIM, out)?;
         }
         for found in &sampled.detected.found {
             writeln!(out)?;
@@ -85,7 +85,7 @@ fn write_fields<W: Write>(found: &DetectedFormat, formats: &Formats, page: &Text
     Grid::new(&found.fields)
         .column(Column::text("field"), |field| TextCell::new(redacted(field.name.as_bytes())))
         .column(Column::text("means"), |field| TextCell::new(field.kind.as_deref().unwrap_or_default()).styled(DIM))
-        .column(Column::text("text").flexible(12), |field| TextCell::new(redacted(&field.text)))
+        .column(Column::text("text").flexible(12), |field| TextCell::new(redacted_value(field.name.as_bytes(), &field.text)))
         .write(page.width, page.painter, out)
 }
 
@@ -212,7 +212,7 @@ fn object<'a>(found: &'a DetectedFormat, formats: &'a Formats) -> DetectedObject
     let field = |field: &'a crate::formats::detect::SplitField| FieldObject {
         name: redacted(field.name.as_bytes()).into_owned(),
         meaning: field.kind.as_deref(),
-        text: redacted(&field.text).into_owned(),
+        text: redacted_value(field.name.as_bytes(), &field.text).into_owned(),
     };
     DetectedObject {
         format: formats.name(best(found)),

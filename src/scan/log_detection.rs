@@ -8,7 +8,7 @@ use std::path::Path;
 use super::w3c_headers;
 use crate::engine::ScanOptions;
 use crate::formats::reader::{LineContext, LogReader};
-use crate::formats::{ClientPosition, Formats, LogFormat, has_forwarded, is_binary, is_error_log, recognize};
+use crate::formats::{ClientPosition, Formats, LogFormat, has_forwarded, is_binary, is_error_log, line_shape, recognize};
 use crate::input::find::InputOrigin;
 use crate::input::lines::{HeadTail, read_head_tail};
 use crate::input::tail::LineChunk;
@@ -101,7 +101,7 @@ pub(super) fn classify_unparsed(
     let head = LogHead::new(first);
     if !head.is_not_access_log(path.as_os_str().as_bytes(), by) {
         let lines = memchr::memchr_iter(b'\n', first).count().max(1) as u64;
-        return (true, Some(unparsed_problem_without_line(lines, &head.first_line, scope.format, formats)));
+        return (true, Some(unparsed_problem(lines, &head.first_line, scope.format, formats)));
     }
     (false, Some(if head.is_binary && by == InputOrigin::Name { BINARY_PROBLEM.to_owned() } else { skipped_message(&head) }))
 }
@@ -144,18 +144,8 @@ pub(super) fn nul_bytes_problem(nul_bytes: u64) -> Option<String> {
     (nul_bytes > 0).then(|| format!("{nul_bytes} NUL bytes in or between its lines: a hole left by copytruncate or a crash"))
 }
 
-/// The problem of an input without parsed lines: what was expected, and what it looks like.
+/// The problem of an input without parsed lines: what was expected, and what it looks like. It contains no text of the log.
 pub(super) fn unparsed_problem(lines: u64, first_line: &[u8], only: Option<LogFormat>, formats: &Formats) -> String {
-    // Empty if the line exceeded the limit.
-    let first = match String::from_utf8_lossy(first_line) {
-        line if line.is_empty() || only.is_some() || !formats.requested().is_empty() => String::new(),
-        line => format!(". First line: {line}"),
-    };
-    unparsed_problem_without_line(lines, first_line, only, formats) + &first
-}
-
-/// The same without text from the log, for messages that are stored.
-fn unparsed_problem_without_line(lines: u64, first_line: &[u8], only: Option<LogFormat>, formats: &Formats) -> String {
     if let Some(format) = only {
         // Other formats were ruled out by the user, so do not guess.
         return format!("none of its lines is in the format {format}; omit --log-format to detect the format");
@@ -170,5 +160,10 @@ fn unparsed_problem_without_line(lines: u64, first_line: &[u8], only: Option<Log
         Some(b'{') => "map its keys with --field, such as client=ip,target=uri",
         _ => "give its format string to --log-format; `probewatch formats` lists the known formats",
     };
-    format!("none of its {lines} lines is in a known format: {what}{hint}")
+    // Empty if the line exceeded the limit.
+    let shape = match line_shape(first_line) {
+        shape if shape.is_empty() => shape,
+        shape => format!(". The shape of its first line: {shape}"),
+    };
+    format!("none of its {lines} lines is in a known format: {what}{hint}{shape}")
 }

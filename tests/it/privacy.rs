@@ -210,3 +210,38 @@ fn secrets_are_shown_only_on_request() {
 fn finish_with(harness: &Harness, variable: &str, value: &str) -> String {
     crate::harness::finish(harness.command(["scan", "-f", "csv", "access.log"]).env(variable, value)).text()
 }
+
+/// A line of an unknown format may hold anything, so messages about it show its shape only.
+#[test]
+fn a_message_about_an_unknown_format_shows_nothing_of_its_lines() {
+    const LINES: &str = "203.0.113.77 login bob s3cretWord 02/Nov/2026:08:01:00 \"open sesame\" 7f3a9c0d1e apikey=Zx81 /u/bob?pw=Qq71\n";
+    const PARTS: [&str; 9] = ["203.0.113", "login", "bob", "s3cret", "sesame", "7f3a9c0d1e", "Zx81", "Qq71", "apikey"];
+    let harness = Harness::new();
+    harness.file("odd.log", LINES.repeat(3));
+    let mut texts = Vec::new();
+    for privacy in [&[][..], &["--anonymize"], &["--no-redact"]] {
+        for format in ["table", "csv", "json", "html"] {
+            let run = harness.run([&["scan", "-f", format, "odd.log"], privacy].concat());
+            assert_eq!(run.code, 3, "{}", run.stderr);
+            assert!(run.stderr.contains("ADDRESS WORD WORD WORD TIME \"TEXT\" WORD WORD PATH"), "{}", run.stderr);
+            texts.extend([run.text(), run.stderr]);
+        }
+        let run = harness.run([&["report", "--state", "state", "--out", "out", "--always", "odd.log"], privacy].concat());
+        assert_eq!(run.code, 3, "{}", run.stderr);
+        texts.extend([run.text(), run.stderr]);
+        for file in fs::read_dir(harness.path("out/latest")).unwrap() {
+            texts.push(fs::read_to_string(file.unwrap().path()).unwrap());
+        }
+        fs::remove_dir_all(harness.path("state")).unwrap();
+        fs::remove_dir_all(harness.path("out")).unwrap();
+    }
+    for args in [&["formats", "odd.log"][..], &["formats", "-f", "json", "odd.log"]] {
+        let run = harness.run(args);
+        texts.extend([run.text(), run.stderr]);
+    }
+    for text in &texts {
+        let shown: Vec<_> = PARTS.into_iter().filter(|part| text.contains(part)).collect();
+        assert!(shown.is_empty(), "{shown:?} in {text}");
+    }
+    assert!(texts.iter().filter(|text| text.contains("ADDRESS WORD")).count() > 12, "{texts:#?}");
+}
