@@ -33,6 +33,7 @@ use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, SourceKind, find};
 use crate::input::read::has_byte_ranges;
 use crate::input::rotation::sort_by_age;
+use crate::render::OutputFormat;
 use crate::render::sink::Sink;
 use crate::rules::{AllowList, RuleSet, load};
 use crate::scan::{self, BatchOptions, HitSpool, ScanJob, ScanResult, notices};
@@ -150,6 +151,11 @@ pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[InputSo
         Some(source) => Err(CommandError::OutputIsInput { path: source.path.clone(), flag }),
         None => Ok(sink),
     }
+}
+
+/// Refuses to write binary data to a terminal, which would act on its bytes.
+pub(super) fn check_binary(format: OutputFormat, sink: &Sink) -> Result<(), CommandError> {
+    if format == OutputFormat::Partial && sink.is_terminal() { Err(CommandError::BinaryOnTerminal) } else { Ok(()) }
 }
 
 pub(super) fn pool(settings: &ScanSettings) -> Result<ThreadPool, CommandError> {

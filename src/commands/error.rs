@@ -33,6 +33,8 @@ pub(super) enum CommandError {
     NoApp { name: String, suggestion: String },
     #[error("{}: {flag} would overwrite an input; choose another file", path.display())]
     OutputIsInput { path: PathBuf, flag: &'static str },
+    #[error("--format partial writes binary data, which is not for a terminal; type --output FILE, or redirect it: > FILE")]
+    BinaryOnTerminal,
     #[error("--range reads one file; type: probewatch scan --range 0-64M access.log")]
     RangeOfMany,
     #[error("--range cannot be used with a pipe, which has no ranges; name a file: probewatch scan --range 0-64M access.log")]
@@ -104,6 +106,7 @@ impl CommandError {
             | Self::NoApp { .. }
             | Self::OutputIsInput { .. }
             | Self::OutputIsRules(_)
+            | Self::BinaryOnTerminal
             | Self::RangeOfMany
             | Self::RangeOfStream
             | Self::RangeOfCompressed(_)

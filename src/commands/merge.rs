@@ -10,7 +10,7 @@ use std::{fs, io};
 
 use rayon::prelude::*;
 
-use super::common::{apps, print_problems, privacy};
+use super::common::{apps, check_binary, print_problems, privacy};
 use super::scan::now;
 use super::settings::ReportFilterSettings;
 use super::stdout::TerminalInfo;
@@ -38,6 +38,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let known = load(&filter.rules)?;
     let files = report_files(&settings.reports, filter.quiet);
     let mut sink = output_sink(filter.output.as_deref(), &files)?;
+    check_binary(filter.format, &sink)?;
     if !filter.quiet {
         message::warnings(known.warnings());
     }

@@ -7,7 +7,8 @@ use std::mem::{self, ManuallyDrop};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::common::{
-    RuleContext, check_part, inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow,
+    RuleContext, check_binary, check_part, inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs,
+    warn_narrow_allow,
 };
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
@@ -41,6 +42,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let mut found = inputs(settings)?;
     check_part(settings, &mut found)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
+    check_binary(settings.format, &sink)?;
     if !settings.quiet {
         message::warnings(rule_context.rules.warnings());
     }

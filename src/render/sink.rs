@@ -6,7 +6,7 @@
 //! Errors name the output as the user named it, escaped, and give advice.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -67,6 +67,16 @@ impl Sink {
             return Err(SinkError::new(None, SinkStep::Write, io::Error::other("it is closed")));
         }
         Ok(Self::stdout())
+    }
+
+    /// Whether it is a terminal, which acts on the bytes of binary data.
+    #[must_use]
+    pub(crate) fn is_terminal(&self) -> bool {
+        match &self.target {
+            SinkTarget::Stdout(_) => io::stdout().is_terminal(),
+            SinkTarget::Device(device) => device.get_ref().0.is_terminal(),
+            SinkTarget::Staged { .. } => false,
+        }
     }
 
     /// The file at `path`, which is unchanged until the commit. Create it before a scan begins: a missing or unwritable

@@ -487,3 +487,25 @@ fn a_rule_that_matches_most_lines_causes_a_warning() {
         assert_eq!(scan(lines, broad, args), "", "{broad} of {lines}");
     }
 }
+
+#[test]
+fn binary_data_is_not_written_to_a_terminal() {
+    let harness = Harness::new();
+    harness.file("access.log", log(40));
+    assert_eq!(harness.run(["scan", "-f", "json", "-o", "report.json", "access.log"]).code, 0);
+    if !is_installed("script") {
+        return skip("binary_data_is_not_written_to_a_terminal", "there is no script");
+    }
+    let on_terminal = |command: &str| finish(&mut harness.shell(&format!("script -qec '{EXE} {command}' /dev/null")));
+    for command in ["scan -f partial access.log", "merge -f partial report.json", "scan -f partial -o /dev/tty access.log"] {
+        let run = on_terminal(command);
+        assert_eq!(run.code, 2, "{command}: {}", run.stdout.escape_ascii());
+        assert!(run.text().contains("type --output FILE"), "{command}: {}", run.text());
+    }
+    // The terminal is only in the way of the data itself.
+    for command in ["scan -f partial access.log >to.partial", "scan -f partial -o to.partial access.log"] {
+        let run = on_terminal(command);
+        assert_eq!((run.code, run.text().as_str()), (0, ""), "{command}");
+        assert_eq!(harness.run(["merge", "to.partial"]).code, 0);
+    }
+}
