@@ -496,16 +496,18 @@ fn binary_data_is_not_written_to_a_terminal() {
     if !is_installed("script") {
         return skip("binary_data_is_not_written_to_a_terminal", "there is no script");
     }
-    let on_terminal = |command: &str| finish(&mut harness.shell(&format!("script -qec '{EXE} {command}' /dev/null")));
+    let on_terminal = |command: &str| {
+        let output = harness.shell(&format!("script -qec '{EXE} {command}' /dev/null")).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
     for command in ["scan -f partial access.log", "merge -f partial report.json", "scan -f partial -o /dev/tty access.log"] {
-        let run = on_terminal(command);
-        assert_eq!(run.code, 2, "{command}: {}", run.stdout.escape_ascii());
-        assert!(run.text().contains("type --output FILE"), "{command}: {}", run.text());
+        let (code, text) = on_terminal(command);
+        assert_eq!(code, Some(2), "{command}: {}", text.escape_debug());
+        assert!(text.starts_with("error: ") && text.contains("type --output FILE"), "{command}: {}", text.escape_debug());
     }
     // The terminal is only in the way of the data itself.
     for command in ["scan -f partial access.log >to.partial", "scan -f partial -o to.partial access.log"] {
-        let run = on_terminal(command);
-        assert_eq!((run.code, run.text().as_str()), (0, ""), "{command}");
+        assert_eq!(on_terminal(command), (Some(0), String::new()), "{command}");
         assert_eq!(harness.run(["merge", "to.partial"]).code, 0);
     }
 }

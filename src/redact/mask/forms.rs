@@ -154,7 +154,7 @@ const FIRST_PAIRS: [u128; 128] = {
 };
 
 /// Every token has a run of so many characters of base64url: a quick check.
-const MIN_RUN: usize = 15;
+pub(super) const MIN_RUN: usize = 15;
 
 /// A token of the Telegram bot API is the number of the bot, a colon and 35 characters.
 const BOT_NUMBER: Range<usize> = 8..11;

@@ -203,10 +203,11 @@ const TELLING_PAIRS: Pairs = Pairs::new(&[
 ]);
 
 /// The first letters of the words that are secret anywhere, and the last of those that are at the end: quick checks.
-const FIRST_PAIRS: Pairs = Pairs::of_words(&ANYWHERE, true).and(Pairs::of_words(&WORDS, true));
-const LAST_PAIRS: Pairs = Pairs::of_words(&ENDINGS, false).and(Pairs::of_words(&LAST_WORDS, false)).and(Pairs::of_words(&NAMES, false));
+const FIRST_PAIRS: Pairs = Pairs::of_words(&ANYWHERE, true).with(Pairs::of_words(&WORDS, true));
+const LAST_PAIRS: Pairs = Pairs::of_words(&ENDINGS, false).with(Pairs::of_words(&LAST_WORDS, false)).with(Pairs::of_words(&NAMES, false));
 
 /// Pairs of letters: for each first letter, the second ones as bits.
+#[derive(Clone, Copy)]
 struct Pairs([u32; 26]);
 
 impl Pairs {
@@ -233,7 +234,7 @@ impl Pairs {
         Self(bits)
     }
 
-    const fn and(mut self, other: Self) -> Self {
+    const fn with(mut self, other: Self) -> Self {
         let mut letter = 0;
         while letter < 26 {
             self.0[letter] |= other.0[letter];
@@ -243,7 +244,7 @@ impl Pairs {
     }
 
     /// Whether these two bytes are one of the pairs. Case does not matter.
-    fn has(&self, pair: &[u8]) -> bool {
+    fn has(self, pair: &[u8]) -> bool {
         let &[first, second] = pair else { return false };
         let [first, second] = [first, second].map(|byte| (byte | 0x20).wrapping_sub(b'a'));
         first < 26 && second < 26 && self.0[usize::from(first)] & 1 << second != 0

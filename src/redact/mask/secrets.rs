@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::forms::{end_of_run, is_base64url};
+use super::forms::{MIN_RUN, end_of_run, is_base64url};
 use super::names::is_secret_name;
 use super::{DecodedByte, decoded_byte_at, decoded_bytes, has_encoded};
 use crate::short_bytes::has_pair;
@@ -172,8 +172,8 @@ fn value_after(text: &[u8], (separator, is_spaced): (Separator, bool), last: Dec
             return start..close.start;
         }
     }
-    let list = decoded_byte_at(text, start).filter(|first| first.byte == b'[' && separator == Separator::QuotedColon);
-    start = list.map_or(start, |bracket| bracket.end);
+    let bracket = decoded_byte_at(text, start).filter(|first| first.byte == b'[' && separator == Separator::QuotedColon);
+    start = bracket.map_or(start, |bracket| bracket.end);
     let ends = |decoded: &DecodedByte| match separator {
         Separator::Equals => match decoded.byte {
             b'#' => true,
@@ -183,7 +183,7 @@ fn value_after(text: &[u8], (separator, is_spaced): (Separator, bool), last: Dec
             b'?' => !in_query,
             byte => byte.is_ascii_whitespace() && open.is_none(),
         },
-        Separator::QuotedColon if list.is_some() => decoded.byte == b']',
+        Separator::QuotedColon if bracket.is_some() => decoded.byte == b']',
         Separator::QuotedColon => open.is_none() && matches!(decoded.byte, b',' | b'}' | b' ' | b'&'),
         Separator::Colon => matches!(decoded.byte, b',' | b';' | b'"' | b'\'' | b'&' | b'}' | b')') || decoded.byte.is_ascii_whitespace(),
         Separator::Tag => decoded.byte == b'<',
@@ -345,13 +345,11 @@ pub(crate) fn find_reset_tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
     segment(text.len(), false, text.len());
 }
 
-/// Every one-time token, and every [key](super::forms) has so many token characters in a row.
-const LONG_RUN: usize = 15;
-
-/// Whether so many token characters are in a row: a quick check that looks at few bytes of most texts.
+/// Whether so many token characters are in a row as every one-time token and every key has: a quick check that looks at few bytes of
+/// most texts.
 pub(crate) fn has_long_run(text: &[u8]) -> bool {
     let mut at = 0;
-    while let Some(probed) = text.get(at..at + LONG_RUN) {
+    while let Some(probed) = text.get(at..at + MIN_RUN) {
         match probed.iter().rposition(|&byte| !is_token(byte)) {
             None => return true,
             Some(gap) => at += gap + 1,
