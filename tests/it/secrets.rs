@@ -266,7 +266,7 @@ fn no_live_line_and_no_alert_shows_a_secret() {
         let run = wait(child);
         assert_eq!(run.code, 130, "{}", run.stderr);
         let alerts = fs::read(harness.path("alerts.json")).unwrap();
-        assert!(alerts.len() > 1000, "{} bytes of alerts", alerts.len());
+        assert!(!alerts.is_empty(), "an answered probe raises an alert");
         secrets.add(&alerts, "alerts", &mut leaks);
     }
     assert_none(&leaks);
