@@ -5,10 +5,13 @@
 
 use std::sync::Arc;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::evidence::{PathEvidence, Response, ResponseSize, SiteEvidence};
-use super::region::{GradedPath, MIN_UNRELATED, Region, RegionKind, RegionPath, SizePosition, UNCERTAIN_BELOW, has_unrelated, path_rules};
+use super::region::{
+    GradedPath, MIN_UNRELATED, REFUSED_SHARE, Region, RegionKind, RegionPath, SATURATED_PATHS, SizePosition, UNCERTAIN_BELOW,
+    has_unrelated, path_rules,
+};
 use super::{Answer, Extension, MethodClass, PathShape, RuleSubject};
 use crate::finding::RuleId;
 
@@ -66,6 +69,12 @@ pub enum Reason {
     SizeShared,
     /// Uncertain: several paths got content of about this size.
     SizesAlike,
+    /// Uncertain: the log has answers for many unrelated products beside refusals, as if a part of the site answers any path.
+    InPart,
+    /// Uncertain: it looks like a soft 404, but most files of the repository that it belongs to do not.
+    PartOfRepository,
+    /// Uncertain: the site answers like this elsewhere, but refuses the paths next to this one.
+    RefusedBeside,
     /// Uncertain: near the sizes in this range, with which the site answers any path.
     NearTheRest(u64, u64),
     /// Uncertain: the site answers any path, and too few sizes are known.
@@ -113,7 +122,11 @@ impl Reason {
 struct SiteRegions {
     site: Region,
     folders: HashMap<u32, Region>,
+    /// Paths of one kind that are in no folder: a route such as `/:user` answers them and nothing below.
+    roots: HashMap<Extension, Region>,
     extensions: HashMap<Extension, Region>,
+    /// Folders (0 is the root) and kinds of paths that refuse.
+    refusing: HashSet<(u32, Extension)>,
 }
 
 /// The evidence of one site.
@@ -133,6 +146,8 @@ struct GradedSite {
     regions: SiteRegions,
     /// Some of its answers are soft 404s.
     has_soft_404: bool,
+    /// The first segments of repositories of which most files stand out.
+    repositories: Vec<u32>,
 }
 
 /// Grades answers of several sites.
@@ -161,7 +176,7 @@ impl Grader {
             (0..).zip(sites).map(|(number, (is_host, evidence))| GradedSite::new(number, is_host, evidence, &grader.subjects)).collect();
         grader.compare_hosts();
         for number in 0..grader.sites.len() {
-            grader.sites[number].has_soft_404 = grader.gives_soft_404(number);
+            grader.grade_site(number);
         }
         grader
     }
@@ -177,6 +192,12 @@ impl Grader {
         if is_host {
             self.compare_hosts();
         }
+        self.grade_site(site);
+    }
+
+    /// Finds what the grade of one path says of others.
+    fn grade_site(&mut self, site: usize) {
+        self.sites[site].repositories = self.exposed_repositories(site);
         self.sites[site].has_soft_404 = self.gives_soft_404(site);
     }
 
@@ -240,6 +261,19 @@ impl Grader {
         if graded_site.evidence.home.contains(size.bytes) {
             return Reason::HomePage.soft_404();
         }
+        let grade = self.grade_by_regions(number, candidate, size, is_post);
+        let shape = &candidate.shape;
+        if grade.answer == Answer::Soft404 && graded_site.exposes_repository(shape) {
+            return Reason::PartOfRepository.uncertain();
+        }
+        let is_refused_beside = || graded_site.regions.refusing.contains(&(shape.folder, shape.extension));
+        // What a site answers in another folder, or to another kind of path, is no evidence where it refuses.
+        let is_of_site = matches!(grade.reason, Reason::SameSize | Reason::LikeTheRest(..));
+        if is_of_site && is_refused_beside() { Reason::RefusedBeside.uncertain() } else { grade }
+    }
+
+    fn grade_by_regions(&self, number: usize, candidate: &GradeCandidate<'_>, size: ResponseSize, is_post: bool) -> Grade {
+        let graded_site = &self.sites[number];
         let path_rules = path_rules(candidate.rules, &self.subjects);
         let path = GradedPath { id: candidate.path, host: number as u32, shape: &candidate.shape, path_rules: &path_rules };
         let regions: Vec<&Region> = self.regions(number, &candidate.shape).collect();
@@ -253,6 +287,11 @@ impl Grader {
         }
         let answers_any = |region: &&&Region| region.answers_any_get || (is_post && region.answers_any_post);
         let Some(region) = regions.iter().filter(answers_any).max_by_key(|region| region.paths_with_size) else {
+            let site = &graded_site.regions.site;
+            let may_be_of_another_site = || site.position(&path, size).is_none_or(|position| position != SizePosition::Apart);
+            if site.answers_any_in_part && may_be_of_another_site() {
+                return Reason::InPart.uncertain();
+            }
             let has_pair =
                 regions.iter().filter(|region| region.kind != RegionKind::Extension).any(|region| region.has_pair(&path, size, true));
             return match (has_pair, by_chance.min(on_others) < UNCERTAIN_BELOW) {
@@ -296,15 +335,35 @@ impl Grader {
         let pool = self.pool.as_ref().filter(|_| graded_site.is_pooled);
         let (folder, extension) = (shape.folder, shape.extension);
         [Some(&graded_site.regions), pool].into_iter().flatten().flat_map(move |regions| {
-            let folder = (folder != 0).then(|| regions.folders.get(&folder)).flatten();
-            let extensions = extension.handled_as().iter().filter_map(|extension| regions.extensions.get(extension));
-            [Some(&regions.site), folder].into_iter().flatten().chain(extensions)
+            let is_root = folder == 0;
+            let folder = (!is_root).then(|| regions.folders.get(&folder)).flatten();
+            let kinds = extension.handled_as().iter();
+            let roots = kinds.clone().filter(move |_| is_root).filter_map(|extension| regions.roots.get(extension));
+            let extensions = kinds.filter_map(|extension| regions.extensions.get(extension));
+            [Some(&regions.site), folder].into_iter().flatten().chain(roots).chain(extensions)
         })
+    }
+
+    /// The repositories of which most files, and at least [`MIN_UNRELATED`], have sizes unlike those of soft 404s.
+    fn exposed_repositories(&self, site: usize) -> Vec<u32> {
+        let mut files: Vec<(u32, bool)> = Vec::new();
+        let entries = self.sites[site].regions.site.entries().iter();
+        for entry in entries.filter(|entry| entry.evidence.shape.extension == Extension::Repository) {
+            let candidate = GradeCandidate { path: entry.id, shape: entry.evidence.shape, rules: entry.evidence.rules() };
+            let grades = entry.evidence.get_sizes().iter().map(|size| self.grade_by_regions(site, &candidate, *size, false));
+            files.extend(grades.map(|grade| (candidate.shape.folder, grade.answer == Answer::Distinct)));
+        }
+        files.sort_unstable();
+        let is_exposed = |files: &&[(u32, bool)]| {
+            let distinct = files.iter().filter(|(_, is_distinct)| *is_distinct).count();
+            distinct >= MIN_UNRELATED && 2 * distinct > files.len()
+        };
+        files.chunk_by(|a, b| a.0 == b.0).filter(is_exposed).map(|files| files[0].0).collect()
     }
 
     fn gives_soft_404(&self, site: usize) -> bool {
         let graded_site = &self.sites[site];
-        if graded_site.regions.site.answers_anything() || graded_site.regions.folders.values().any(Region::answers_anything) {
+        if graded_site.regions.site.answers_anything() || graded_site.regions.parts().any(Region::answers_anything) {
             return true;
         }
         graded_site.regions.site.entries().iter().any(|entry| {
@@ -326,7 +385,13 @@ impl GradedSite {
         let answers_any_head = are_unrelated(number, of_head(), subjects) && head_refused * 5 <= of_head().count();
         let regions = SiteRegions::new(&[(number, &evidence)], subjects);
         let is_pooled = is_host && evidence.answered_len() + evidence.refused_len() < FEW_PATHS;
-        Self { evidence, is_host, is_pooled, has_sizes, refuses_nothing, answers_any_head, regions, has_soft_404: false }
+        let (has_soft_404, repositories) = (false, Vec::new());
+        Self { evidence, is_host, is_pooled, has_sizes, refuses_nothing, answers_any_head, regions, has_soft_404, repositories }
+    }
+
+    /// Whether a path is a file of a repository that the site gives away.
+    fn exposes_repository(&self, shape: &PathShape) -> bool {
+        shape.extension == Extension::Repository && self.repositories.contains(&shape.folder)
     }
 }
 
@@ -344,12 +409,23 @@ impl SiteRegions {
         let mut extensions: Vec<Extension> = shapes().flat_map(|shape| shape.extension.handled_as()).copied().collect();
         // A single path cannot be compared.
         let folders = repeated(&mut folders).into_iter();
-        let extensions = repeated(&mut extensions).into_iter();
+        let extensions = repeated(&mut extensions);
+        let is_of = |extension: Extension, shape: &PathShape| shape.extension.handled_as().contains(&extension);
+        let root = |e: Extension| part(RegionKind::Root, &|shape| shape.folder == 0 && is_of(e, shape));
         Self {
             site: part(RegionKind::Site, &|_| true),
             folders: folders.map(|folder| (folder, part(RegionKind::Folder, &|shape| shape.folder == folder))).collect(),
-            extensions: extensions.map(|e| (e, part(RegionKind::Extension, &|shape| shape.extension.handled_as().contains(&e)))).collect(),
+            roots: extensions.iter().map(|&e| (e, root(e))).collect(),
+            extensions: extensions.iter().map(|&e| (e, part(RegionKind::Extension, &|shape| is_of(e, shape)))).collect(),
+            refusing: refusing(sites),
         }
+    }
+}
+
+impl SiteRegions {
+    /// The folders, and the kinds of paths that are in none.
+    fn parts(&self) -> impl Iterator<Item = &Region> {
+        self.folders.values().chain(self.roots.values())
     }
 }
 
@@ -378,6 +454,21 @@ fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
         [(_, one)] => one.weights(),
         _ => [1.0, 1.0],
     }
+}
+
+/// The folders and kinds of paths in which far more paths are refused than answered.
+fn refusing(sites: &[(u32, &SiteEvidence)]) -> HashSet<(u32, Extension)> {
+    let mut counts: HashMap<(u32, Extension), (f64, f64)> = HashMap::default();
+    for (_, site) in sites {
+        let [weight_answered, weight_refused] = site.weights();
+        let answered = site.answered().map(|(_, path)| (path, weight_answered, 0.0));
+        for (path, answered, refused) in answered.chain(site.refused().map(|(_, path)| (path, 0.0, weight_refused))) {
+            let count = counts.entry((path.shape.folder, path.shape.extension)).or_default();
+            *count = (count.0 + answered, count.1 + refused);
+        }
+    }
+    let refuses = |(answered, refused): (f64, f64)| refused >= SATURATED_PATHS as f64 && answered <= REFUSED_SHARE * refused;
+    counts.into_iter().filter(|(_, count)| refuses(*count)).map(|(part, _)| part).collect()
 }
 
 /// All hosts as one region.

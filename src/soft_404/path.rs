@@ -27,6 +27,8 @@ pub enum Extension {
     Bare,
     /// Both: the name has no dot, and a folder begins with one.
     DotBare,
+    /// In the folder of a version control system, such as `/.git/HEAD`: one leak, however many of its files were sent.
+    Repository,
 }
 
 impl Extension {
@@ -47,10 +49,14 @@ impl Extension {
             Self::Dot => &[Self::Dot],
             Self::Bare => &[Self::Bare],
             Self::DotBare => &[Self::Dot, Self::Bare],
+            Self::Repository => &[Self::Dot],
         }
     }
 
     fn new(path: &[u8], name: &[u8]) -> Self {
+        if path.split(|&b| b == b'/').any(is_repository) {
+            return Self::Repository;
+        }
         if path.windows(2).any(|pair| pair[0] == b'/' && pair[1] == b'.') {
             return if name.contains(&b'.') { Self::Dot } else { Self::DotBare };
         }
@@ -73,6 +79,7 @@ impl Extension {
             4 => Self::Dot,
             5 => Self::Bare,
             6 => Self::DotBare,
+            7 => Self::Repository,
             _ => Self::None,
         }
     }
@@ -87,7 +94,8 @@ pub struct PathShape {
     pub segment: u32,
     /// The first segment if more follow, else 0.
     pub folder: u32,
-    /// The last segment, 0 if there is none.
+    /// The last segment, 0 if there is none. Files below the folders of a repository have none either: the same names occur in
+    /// several folders of one repository, so they contradict nothing.
     pub name: u32,
     /// The kind of the path.
     pub extension: Extension,
@@ -104,15 +112,33 @@ impl PathShape {
         let last = parts.next_back();
         let name = last.unwrap_or(first);
         let segment = short_hash(first);
+        let extension = Extension::new(path, name);
+        let is_inside = extension == Extension::Repository && is_below_a_folder_of_a_repository(path);
         Self {
             len: u16::try_from(path.len()).unwrap_or(u16::MAX),
             segment,
             folder: last.map_or(0, |_| segment),
-            name: last.map_or(segment, short_hash),
-            extension: Extension::new(path, name),
-            is_random: is_random(name),
+            name: if is_inside { 0 } else { last.map_or(segment, short_hash) },
+            extension,
+            is_random: !is_inside && is_random(name),
         }
     }
+
+    /// Whether both are files of one repository, so that neither is evidence against the other.
+    pub(super) fn is_of_same_repository(&self, other: &Self) -> bool {
+        self.extension == Extension::Repository && other.extension == Extension::Repository && self.folder == other.folder
+    }
+}
+
+/// Whether a segment is the folder of a version control system.
+fn is_repository(segment: &[u8]) -> bool {
+    [&b".git"[..], b".svn", b".hg", b".bzr"].iter().any(|name| segment.eq_ignore_ascii_case(name))
+}
+
+/// Whether a path is deeper in a repository than its own files: `/.git/objects/00/47e92b`, not `/.git/HEAD`.
+fn is_below_a_folder_of_a_repository(path: &[u8]) -> bool {
+    let mut parts = path.split(|&b| b == b'/').filter(|part| !part.is_empty());
+    parts.any(is_repository) && parts.nth(1).is_some()
 }
 
 /// A shape as numbers, for a file: length, segment, folder, name, extension, and whether the name is random.
@@ -162,7 +188,10 @@ mod tests {
         assert_eq!(shape("/a/b").folder, shape("/a/c/d").folder);
         assert_eq!(shape("/x/.env").name, shape("/.ENV").name);
         for (path, extension) in [
-            ("/a/.git/config", Extension::DotBare),
+            ("/a/.git/config", Extension::Repository),
+            ("/a/.SVN/entries", Extension::Repository),
+            ("/a/.git-credentials", Extension::Dot),
+            ("/a/.aws/config", Extension::DotBare),
             ("/a/.env", Extension::Dot),
             ("/a.PHP", Extension::Php),
             ("/x.do", Extension::Java),

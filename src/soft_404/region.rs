@@ -27,11 +27,13 @@ pub(super) const MIN_UNRELATED: usize = 3;
 /// The same for one name in many folders, or many names of one kind, as scanner lists have them.
 const MIN_SAME_KIND: usize = 5;
 /// Fewest answered paths of a region that answers any path.
-const SATURATED_PATHS: usize = 5;
+pub(super) const SATURATED_PATHS: usize = 5;
 /// Number of products, platforms, or folders with the same file that no site has together.
 const MIN_CONTRADICTIONS: usize = 3;
+/// Number of products and platforms that no two sites have together: a log of several sites, of which one answers any path, has more.
+const MIN_SITE_CONTRADICTIONS: usize = 8;
 /// A region that refuses more than this share of what it answers does not answer any path.
-const REFUSED_SHARE: f64 = 0.2;
+pub(super) const REFUSED_SHARE: f64 = 0.2;
 /// Spread of file sizes. Real sizes spread over more than two decades; 5 nats (20 bytes to 3 KB, the most common half) assumes
 /// less, so that chance is not underestimated.
 const SPREAD_NATS: f64 = 5.0;
@@ -41,6 +43,8 @@ const MIN_IDENTIFYING_SIZE: u64 = 128;
 const NARROW_WINDOWS: [u64; 3] = [0, 4, 16];
 /// Relative differences of pages with varying content.
 const WIDE_WINDOWS: [f64; 2] = [0.05, 0.1];
+/// The ratio of sizes that one page does not span.
+const DECADE: i64 = 10;
 /// How often a page may print its URL.
 const URL_REPEATS: std::ops::RangeInclusive<u64> = 1..=4;
 
@@ -51,6 +55,8 @@ pub(super) enum RegionKind {
     Site,
     /// All paths below one first segment.
     Folder,
+    /// All paths of one extension that have one segment.
+    Root,
     /// All paths of one extension.
     Extension,
     /// Several hosts.
@@ -107,6 +113,8 @@ pub(super) struct Region {
     pub(super) answers_any_post: bool,
     /// It answers any GET with an empty response.
     pub(super) answers_empty: bool,
+    /// It answers so many products that a part of it answers any path, although others refuse.
+    pub(super) answers_any_in_part: bool,
     models: Vec<SizeModel>,
 }
 
@@ -154,6 +162,7 @@ impl Region {
             answers_any_get: false,
             answers_any_post: false,
             answers_empty: false,
+            answers_any_in_part: false,
             models: Vec::new(),
         };
         region.answers_any_get = region.answers_any(
@@ -165,6 +174,8 @@ impl Region {
         );
         region.answers_any_post =
             region.answers_any(|path| !path.post_sizes().is_empty(), PathEvidence::is_post_refused, &refused, weights, subjects);
+        let answered: Vec<&RegionPath> = region.entries.iter().filter(|entry| entry.evidence.is_answered()).collect();
+        region.answers_any_in_part = has_products(&answered, subjects, MIN_SITE_CONTRADICTIONS);
         region.answers_empty = region.answers_any_get && region.is_mostly_empty();
         region.fit();
         region
@@ -267,7 +278,11 @@ impl Region {
         let mut similar: Vec<u16> = points
             .map(|point| point.1)
             .filter(|&number| exact.is_none_or(|exact| !exact[usize::from(number)]))
-            .filter(|&number| !self.is_same(&self.entries[usize::from(number)], path))
+            .filter(|&number| {
+                let entry = &self.entries[usize::from(number)];
+                // Files of one repository have similar sizes, and seldom the same one.
+                !self.is_same(entry, path) && (window == 0 || !entry.evidence.shape.is_of_same_repository(path.shape))
+            })
             .collect();
         similar.sort_unstable();
         similar.dedup();
@@ -290,7 +305,9 @@ impl Region {
             return false;
         }
         let spread = match self.kind {
-            RegionKind::Site => distinct(entries().map(|entry| entry.evidence.shape.segment).chain([path.shape.segment]), MIN_UNRELATED),
+            RegionKind::Site | RegionKind::Root => {
+                distinct(entries().map(|entry| entry.evidence.shape.segment).chain([path.shape.segment]), MIN_UNRELATED)
+            }
             RegionKind::Server => distinct(entries().map(|entry| entry.host).chain([path.host]), MIN_UNRELATED),
             RegionKind::Folder => true,
             // An extension is no location: one endpoint must not decide about the others.
@@ -299,7 +316,7 @@ impl Region {
         let names = || ids.iter().map(|(_, name)| *name);
         spread
             && (disjoint(entries(), path.path_rules, MIN_UNRELATED)
-                || names().filter(|&name| name == path.shape.name).count() + 1 >= MIN_SAME_KIND
+                || names().filter(|&name| name == path.shape.name && name != 0).count() + 1 >= MIN_SAME_KIND
                 || (is_identifying && distinct(names(), MIN_SAME_KIND - 1)))
     }
 
@@ -323,6 +340,7 @@ impl Region {
                 let is_other = !entry.path_rules.iter().any(|rule| path.path_rules.contains(rule));
                 let is_unrelated =
                     if strict { is_other && is_unpadded(entry) } else { is_other || entry.evidence.shape.name != path.shape.name };
+                let is_unrelated = is_unrelated && !entry.evidence.shape.is_of_same_repository(path.shape);
                 !entry.path_rules.is_empty() && is_unrelated
             })
         })
@@ -376,8 +394,8 @@ impl Region {
         /// Distance in bytes from which a size is no jitter of an exact one.
         const OFF: f64 = 16.0;
         let exact = self.exact(model);
-        let others: Vec<&(i64, u16)> =
-            model.points.iter().filter(|point| !self.is_same(&self.entries[usize::from(point.1)], path)).collect();
+        let is_other = |entry: &RegionPath| !self.is_same(entry, path) && !entry.evidence.shape.is_of_same_repository(path.shape);
+        let others: Vec<&(i64, u16)> = model.points.iter().filter(|point| is_other(&self.entries[usize::from(point.1)])).collect();
         let varying = || others.iter().filter(|point| !exact[usize::from(point.1)]);
         let is_any_exact = others.iter().any(|point| exact[usize::from(point.1)]);
         if !is_any_exact && others.len() < SATURATED_PATHS - 1 {
@@ -409,7 +427,8 @@ impl Region {
         let usual_gap = usual_gap(&others, value);
         let far = if is_mostly_exact { JITTER.max(0.05 * bytes) } else { JITTER.max(QUARTER * bytes).max(OUTLIER_GAP_FACTOR * usual_gap) };
         let is_off = to_exact > OFF.max(0.005 * bytes);
-        Some(if is_off && to_varying > far {
+        let spans_decades = !is_mostly_exact && spans_decades(varying().map(|point| point.0));
+        Some(if is_off && to_varying > far && !spans_decades {
             SizePosition::Apart
         } else if (is_mostly_exact && to_exact > NARROW_WINDOWS[1] as f64 && to_varying > NARROW_WINDOWS[1] as f64)
             || (to_varying > JITTER.max(QUARTER * bytes) && to_exact > OFF)
@@ -453,6 +472,16 @@ impl SizeModel {
     fn commonest(&self) -> usize {
         self.groups().map(<[_]>::len).max().unwrap_or(0)
     }
+}
+
+/// Whether pages have sizes of more than one decade, without the tenth of the smallest and of the largest ones. Where they do, as those
+/// of a tarpit, a size is no outlier for being rare.
+fn spans_decades(values: impl Iterator<Item = i64>) -> bool {
+    let mut values: Vec<i64> = values.collect();
+    values.sort_unstable();
+    let tenth = values.len() / 10;
+    let (Some(low), Some(high)) = (values.get(tenth), values.get(values.len().wrapping_sub(tenth + 1))) else { return false };
+    values.len() >= 2 * SATURATED_PATHS && *high >= (*low).max(1).saturating_mul(DECADE)
 }
 
 /// The median gap between the values nearest to one.
@@ -543,13 +572,18 @@ fn same_name(entries: &[&RegionPath]) -> usize {
 
 /// Whether the answered paths cannot all exist: pages of several products, one file in several folders, a random name.
 fn contradicts(answered: &[&RegionPath], subjects: &[RuleSubject]) -> bool {
+    has_products(answered, subjects, MIN_CONTRADICTIONS)
+        || same_name(answered) >= MIN_CONTRADICTIONS
+        || answered.iter().any(|entry| entry.evidence.shape.is_random)
+}
+
+/// Whether there are pages of this many products and platforms.
+fn has_products(answered: &[&RegionPath], subjects: &[RuleSubject], enough: usize) -> bool {
     let is_product = |rule: &&RuleId| subjects.get(usize::from(rule.0)) == Some(&RuleSubject::Product);
     let products = answered.iter().flat_map(|entry| entry.path_rules.iter().filter(is_product)).map(|rule| u32::from(rule.0));
     let extensions = answered.iter().map(|entry| entry.evidence.shape.extension).filter(|extension| extension.is_platform());
     let platforms = extensions.map(|extension| u32::MAX - extension as u32);
-    distinct(products.chain(platforms), MIN_CONTRADICTIONS)
-        || same_name(answered) >= MIN_CONTRADICTIONS
-        || answered.iter().any(|entry| entry.evidence.shape.is_random)
+    distinct(products.chain(platforms), enough)
 }
 
 #[cfg(test)]

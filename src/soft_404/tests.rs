@@ -587,3 +587,105 @@ fn known_paths_stand_for_all() {
     assert!((18.0..22.0).contains(&of_answered), "{of_answered}");
     assert!((of_refused - 1.0).abs() < f64::EPSILON, "{of_refused}");
 }
+
+mod parts_of_a_site {
+    use super::*;
+
+    /// A site that answers any path with pages of these sizes.
+    fn answers_any() -> MadeUpSite {
+        site().answers_random().varied(12)
+    }
+
+    /// Files of a repository: each has a size far from those of [`answers_any`].
+    fn repository(site: MadeUpSite, folder: &str, count: u64) -> MadeUpSite {
+        (0..count).fold(site, |site, n| site.get(&format!("{folder}/.git/objects/{n:02x}/0e1f2a3b4c5d6e{n}"), 50, LARGE + 2 * n))
+    }
+
+    #[test]
+    fn the_files_of_one_repository_are_no_evidence_against_each_other() {
+        let site = repository(answers_any(), "", 20);
+        assert_eq!(site.reason("/.git/objects/03/0e1f2a3b4c5d6e3"), STANDS_OUT);
+        let alone = repository(site.clone(), "", 0).get("/.git/config", 50, LARGE + 4);
+        assert_eq!(alone.reason("/.git/config"), STANDS_OUT);
+        let other = answers_any().get("/a.bak", 50, LARGE).get("/b.bak", 51, LARGE + 1).get("/c.bak", 52, LARGE + 2);
+        assert_eq!(other.get("/d.bak", 53, LARGE + 3).reason("/a.bak"), Reason::SameSize, "other files are");
+    }
+
+    #[test]
+    fn names_of_objects_are_not_made_up_and_names_of_references_contradict_nothing() {
+        let refused = repository(site().varied(5), "", 20);
+        assert_eq!(refused.reason("/2"), Reason::NoSoft404);
+        let heads = ["/.git/logs/HEAD", "/.git/refs/remotes/a/HEAD", "/.git/logs/refs/remotes/a/HEAD", "/.git/HEAD"];
+        let heads = heads.iter().zip(0..).fold(site().varied(5), |site, (path, n)| site.get(path, 50, 100 + 50 * n));
+        assert_eq!(heads.reason("/2"), Reason::NoSoft404);
+        let folders = (0..3).fold(site().varied(5), |site, n| site.get(&format!("/{n}{n}/.git/HEAD"), 50, 100 + 50 * n));
+        assert_eq!(folders.reason("/2"), LIKE_THE_REST, "no site has a repository in each of three folders");
+    }
+
+    #[test]
+    fn a_file_that_looks_like_a_soft_404_follows_a_repository_of_which_three_files_and_most_stand_out() {
+        let with = |distinct: u64, alike: i32| {
+            let site = repository(answers_any(), "", distinct);
+            let path = |n: i32| format!("/.git/{n}");
+            (0..alike).fold(site, |site, n| site.get(&path(n), 50, unlike_size(n + 3))).reason(&path(0))
+        };
+        assert_eq!(with(3, 1), Reason::PartOfRepository);
+        assert_eq!(with(2, 1), LIKE_THE_REST);
+        assert_eq!(with(4, 3), Reason::PartOfRepository);
+        assert_eq!(with(3, 3), LIKE_THE_REST);
+    }
+
+    #[test]
+    fn a_route_may_answer_any_name_that_is_in_no_folder() {
+        let names = site().answers_random().varied(12);
+        let refuses_folders = |site: MadeUpSite| {
+            (0..80).fold(site, |site, n| site.probe(MethodClass::Get, &format!("/folder-{n}/x.php"), 50 + n, 404, Some(153)))
+        };
+        assert_eq!(refuses_folders(names.clone()).reason("/2"), LIKE_THE_REST);
+        let refuses_names = (0..13).fold(names, |site, n| site.probe(MethodClass::Get, &format!("/name-{n}"), 50 + n, 404, Some(153)));
+        assert_eq!(refuses_folders(refuses_names).reason("/2"), Reason::NoSoft404);
+    }
+
+    #[test]
+    fn where_five_paths_of_a_kind_are_refused_for_one_answered_a_soft_404_elsewhere_decides_nothing() {
+        let made_up = || site().get("/a/wsc8towcq1groh9d.php", 99, 2_990);
+        let scripts = |site: MadeUpSite| (0..40).fold(site, |site, n| site.get(&format!("/a/{n}.php"), n, 3_001 + 25 * u64::from(n)));
+        let site = |refused: u16, answered: u16| {
+            let refused = (0..refused).fold(made_up(), |site, n| site.probe(MethodClass::Get, &format!("/{n}.old"), 50 + n, 404, None));
+            let answered = (0..answered).fold(refused, |site, n| site.get(&format!("/{n}.bak"), 50 + n, 3_500 + 7 * u64::from(n)));
+            scripts(answered).reason("/0.bak")
+        };
+        assert_eq!(site(5, 1), Reason::RefusedBeside);
+        assert_eq!(site(4, 1), Reason::SameSize);
+        assert_eq!(site(10, 2), Reason::RefusedBeside);
+        assert_eq!(site(9, 2), Reason::SameSize);
+    }
+
+    #[test]
+    fn a_log_of_several_sites_has_answers_for_eight_products() {
+        let log = |products: u16| {
+            let products = (0..products).fold(site(), |site, n| site.get(&format!("/product-{n}"), PRODUCT + n, unlike_size(i32::from(n))));
+            products.refused(40).get("/.env", 49, 1_100).reason("/.env")
+        };
+        assert_eq!(log(7), Reason::NoSoft404);
+        assert_eq!(log(8), Reason::InPart);
+    }
+}
+
+mod sizes_of_decades {
+    use super::*;
+
+    /// A page whose size grows by this factor from one answer to the next, and a far larger answer.
+    fn outlier(count: i32, factor: f64) -> Reason {
+        let sizes = (0..count).map(|n| (200.0 * factor.powi(n)) as u64);
+        site().answers_random().sizes(std::iter::once(90_000_000).chain(sizes)).reason("/0")
+    }
+
+    #[test]
+    fn nothing_stands_out_where_sizes_span_a_decade() {
+        // Without the tenth at either end, 18 of 20 steps.
+        assert_eq!(outlier(20, 1.1), STANDS_OUT);
+        assert_eq!(outlier(20, 1.2), NEAR_THE_REST);
+        assert_eq!((outlier(9, 1.6), outlier(10, 1.6)), (STANDS_OUT, NEAR_THE_REST), "ten sizes show it");
+    }
+}
