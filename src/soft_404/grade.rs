@@ -347,10 +347,10 @@ impl Grader {
     /// The repositories of which most files, and at least [`MIN_UNRELATED`], have sizes unlike those of soft 404s.
     fn exposed_repositories(&self, site: usize) -> Vec<u32> {
         let mut files: Vec<(u32, bool)> = Vec::new();
-        let entries = self.sites[site].regions.site.entries().iter();
-        for entry in entries.filter(|entry| entry.evidence.shape.extension == Extension::Repository) {
-            let candidate = GradeCandidate { path: entry.id, shape: entry.evidence.shape, rules: entry.evidence.rules() };
-            let grades = entry.evidence.get_sizes().iter().map(|size| self.grade_by_regions(site, &candidate, *size, false));
+        let paths = self.sites[site].evidence.answered();
+        for (path, evidence) in paths.filter(|(_, evidence)| evidence.shape.extension == Extension::Repository) {
+            let candidate = GradeCandidate { path, shape: evidence.shape, rules: evidence.rules() };
+            let grades = evidence.get_sizes().iter().map(|size| self.grade_by_regions(site, &candidate, *size, false));
             files.extend(grades.map(|grade| (candidate.shape.folder, grade.answer == Answer::Distinct)));
         }
         files.sort_unstable();
@@ -401,7 +401,8 @@ impl SiteRegions {
         let part = |kind: RegionKind, within: &dyn Fn(&PathShape) -> bool| {
             let answered = sites.iter().flat_map(|(host, site)| entries(*host, site.answered(), subjects));
             let refused = sites.iter().flat_map(|(host, site)| entries(*host, site.refused(), subjects));
-            let within = |entry: &RegionPath| within(&entry.evidence.shape);
+            // What a client takes out of a repository shows that it is there, and is no evidence against other files.
+            let within = |entry: &RegionPath| within(&entry.evidence.shape) && !entry.evidence.shape.is_below_repository();
             Region::new(kind, answered.filter(within), refused.filter(within), weights, subjects)
         };
         let shapes = || sites.iter().flat_map(|(_, site)| site.answered()).map(|(_, path)| path.shape);

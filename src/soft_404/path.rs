@@ -124,6 +124,12 @@ impl PathShape {
         }
     }
 
+    /// Whether it is in a folder of a repository, such as `/.git/objects/00/47e92b`; scanners rarely ask for these, and clients that
+    /// download a repository do.
+    pub(super) fn is_below_repository(&self) -> bool {
+        self.extension == Extension::Repository && self.name == 0
+    }
+
     /// Whether both are files of one repository, so that neither is evidence against the other.
     pub(super) fn is_of_same_repository(&self, other: &Self) -> bool {
         self.extension == Extension::Repository && other.extension == Extension::Repository && self.folder == other.folder

@@ -607,6 +607,7 @@ mod parts_of_a_site {
         assert_eq!(site.reason("/.git/objects/03/0e1f2a3b4c5d6e3"), STANDS_OUT);
         let alone = repository(site.clone(), "", 0).get("/.git/config", 50, LARGE + 4);
         assert_eq!(alone.reason("/.git/config"), STANDS_OUT);
+        assert_eq!(repository(site.clone(), "", 20).get("/dump.sql", 51, LARGE + 5).reason("/dump.sql"), STANDS_OUT, "nor against others");
         let other = answers_any().get("/a.bak", 50, LARGE).get("/b.bak", 51, LARGE + 1).get("/c.bak", 52, LARGE + 2);
         assert_eq!(other.get("/d.bak", 53, LARGE + 3).reason("/a.bak"), Reason::SameSize, "other files are");
     }
@@ -656,7 +657,7 @@ mod parts_of_a_site {
             scripts(answered).reason("/0.bak")
         };
         assert_eq!(site(5, 1), Reason::RefusedBeside);
-        assert_eq!(site(4, 1), Reason::SameSize);
+        assert_eq!(site(4, 1), LIKE_THE_REST);
         assert_eq!(site(10, 2), Reason::RefusedBeside);
         assert_eq!(site(9, 2), Reason::SameSize);
     }
