@@ -129,10 +129,9 @@ struct SiteRecord {
     last: i64,
 }
 
-/// The responses for one path: its shape in numbers, flags, hashes of rule ids, and the sizes of GET and POST
-/// responses.
+/// The responses for one path: its shape in numbers, flags, hashes of rule ids, and the sizes of GET, POST and partial responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct PathRecord(u16, u32, u32, u32, u8, bool, u8, Vec<u64>, Vec<SizeNumbers>, Vec<SizeNumbers>);
+struct PathRecord(u16, u32, u32, u32, u8, bool, u8, Vec<u64>, [Vec<SizeNumbers>; 3]);
 
 /// Hashes of the rule ids, which are the same in every run.
 #[derive(Debug, Default)]
@@ -152,16 +151,17 @@ impl RuleHashes {
 
 impl PathRecord {
     fn new(path: &PathEvidence, rules: &RuleHashes) -> Self {
-        let PathNumbers { shape: (len, segment, folder, name, extension, is_random), flags, get, post } = path.numbers();
+        let PathNumbers { shape: (len, segment, folder, name, extension, is_random), flags, get, post, partial } = path.numbers();
         let ids = path.rules().iter().filter_map(|rule| rules.hashes.get(usize::from(rule.0)).copied()).collect();
-        Self(len, segment, folder, name, extension, is_random, flags, ids, get, post)
+        Self(len, segment, folder, name, extension, is_random, flags, ids, [get, post, partial])
     }
 
     fn evidence(&self, rules: &RuleHashes) -> PathEvidence {
-        let Self(len, segment, folder, name, extension, is_random, flags, ids, get, post) = self;
+        let Self(len, segment, folder, name, extension, is_random, flags, ids, sizes) = self;
         let shape = (*len, *segment, *folder, *name, *extension, *is_random);
         let rule_ids: Vec<RuleId> = ids.iter().filter_map(|id| rules.numbers.get(id).copied()).collect();
-        PathEvidence::from_numbers(PathNumbers { shape, flags: *flags, get: get.clone(), post: post.clone() }, &rule_ids)
+        let [get, post, partial] = sizes.clone();
+        PathEvidence::from_numbers(PathNumbers { shape, flags: *flags, get, post, partial }, &rule_ids)
     }
 }
 

@@ -43,6 +43,13 @@ impl Response {
         Some(ResponseSize { bytes, extra: self.extra })
     }
 
+    /// The size of a part of the content, which GET got with status 206: that of the range, or of the whole content if that is shorter.
+    #[must_use]
+    pub fn partial_size(&self) -> Option<ResponseSize> {
+        let bytes = self.bytes.filter(|&bytes| self.method == MethodClass::Get && self.status == Some(206) && bytes > 0)?;
+        Some(ResponseSize { bytes, extra: self.extra })
+    }
+
     /// Whether GET got an empty response: a 204, or 0 bytes. A log without sizes may write 0 as well.
     #[must_use]
     pub(super) fn is_empty(&self) -> bool {
@@ -135,6 +142,7 @@ pub struct PathEvidence {
     rules: Vec<RuleId>,
     get: SizeSet<MAX_SIZES>,
     post: SizeSet<MAX_SIZES>,
+    partial: SizeSet<MAX_SIZES>,
     flags: u8,
 }
 
@@ -149,6 +157,8 @@ pub struct PathNumbers {
     pub get: Vec<SizeNumbers>,
     /// Sizes that POST got, sorted.
     pub post: Vec<SizeNumbers>,
+    /// Sizes of parts that GET got, sorted.
+    pub partial: Vec<SizeNumbers>,
 }
 
 const GET_ANSWERED: u8 = 1;
@@ -181,7 +191,7 @@ impl PathEvidence {
             match (response.size(), response.method) {
                 (Some(size), MethodClass::Post) => self.post.insert(size),
                 (Some(size), _) => self.get.insert(size),
-                (None, _) => {}
+                (None, _) => self.partial.extend(response.partial_size()),
             }
         } else if response.is_refusal() {
             self.flags |= match response.method {
@@ -206,6 +216,7 @@ impl PathEvidence {
         self.add_rules(&other.rules);
         self.get.extend(other.get.0.iter().copied());
         self.post.extend(other.post.0.iter().copied());
+        self.partial.extend(other.partial.0.iter().copied());
         self.flags |= other.flags;
     }
 
@@ -225,6 +236,12 @@ impl PathEvidence {
     #[must_use]
     pub fn post_sizes(&self) -> &[ResponseSize] {
         &self.post.0
+    }
+
+    /// Sizes of parts of the content.
+    #[must_use]
+    pub fn partial_sizes(&self) -> &[ResponseSize] {
+        &self.partial.0
     }
 
     /// All sizes of content.
@@ -262,17 +279,19 @@ impl PathEvidence {
     /// The evidence without rules as numbers, for a file.
     #[must_use]
     pub fn numbers(&self) -> PathNumbers {
-        PathNumbers { shape: self.shape.into(), flags: self.flags, get: self.get.numbers(), post: self.post.numbers() }
+        let (get, post, partial) = (self.get.numbers(), self.post.numbers(), self.partial.numbers());
+        PathNumbers { shape: self.shape.into(), flags: self.flags, get, post, partial }
     }
 
     /// The evidence from numbers of a file.
     #[must_use]
     pub fn from_numbers(numbers: PathNumbers, rules: &[RuleId]) -> Self {
-        let PathNumbers { shape, flags, get, post } = numbers;
+        let PathNumbers { shape, flags, get, post, partial } = numbers;
         let mut evidence = Self { shape: shape.into(), flags, ..Self::default() };
         evidence.add_rules(rules);
         evidence.get.extend(get.into_iter().map(ResponseSize::from));
         evidence.post.extend(post.into_iter().map(ResponseSize::from));
+        evidence.partial.extend(partial.into_iter().map(ResponseSize::from));
         evidence
     }
 }

@@ -125,6 +125,7 @@ struct SiteRegions {
     /// Paths of one kind that are in no folder: a route such as `/:user` answers them and nothing below.
     roots: HashMap<Extension, Region>,
     extensions: HashMap<Extension, Region>,
+    partial: Region,
     /// Folders (0 is the root) and kinds of paths that refuse.
     refusing: HashSet<(u32, Extension)>,
 }
@@ -229,7 +230,8 @@ impl Grader {
             (method, Some(content)) => self.grade_size(site, candidate, content, method == MethodClass::Post),
             (method, None) => {
                 let of_get = get_sizes.iter().map(|size| self.grade_size(site, candidate, *size, false));
-                of_get.max_by_key(|grade| (grade.answer, grade.reason)).unwrap_or_else(|| {
+                let of_part = || response.partial_size().and_then(|size| self.grade_partial(site, candidate, size));
+                of_get.max_by_key(|grade| (grade.answer, grade.reason)).or_else(of_part).unwrap_or_else(|| {
                     if is_refused && method != MethodClass::Get {
                         Reason::RefusedToGet.soft_404()
                     } else {
@@ -307,6 +309,22 @@ impl Grader {
             Some(SizePosition::Beside) => Reason::NearTheRest(low, high).uncertain(),
             Some(SizePosition::Apart) if region.has_pair(&path, size, false) => Reason::SizeShared.uncertain(),
             Some(SizePosition::Apart) => Reason::StandsOut(low, high).distinct(),
+        }
+    }
+
+    /// Compares partial content with that of other paths, if the site answers any path with it.
+    fn grade_partial(&self, site: usize, candidate: &GradeCandidate<'_>, size: ResponseSize) -> Option<Grade> {
+        let region = &self.sites[site].regions.partial;
+        if !region.answers_any_get {
+            return None;
+        }
+        let path_rules = path_rules(candidate.rules, &self.subjects);
+        let path = GradedPath { id: candidate.path, host: site as u32, shape: &candidate.shape, path_rules: &path_rules };
+        let (low, high) = region.range(&path).unwrap_or_default();
+        match region.position(&path, size)? {
+            SizePosition::Among => Some(Reason::LikeTheRest(low, high).soft_404()),
+            SizePosition::Beside => Some(Reason::NearTheRest(low, high).uncertain()),
+            SizePosition::Apart => Some(Reason::StandsOut(low, high).distinct()),
         }
     }
 
@@ -418,6 +436,7 @@ impl SiteRegions {
             folders: folders.map(|folder| (folder, part(RegionKind::Folder, &|shape| shape.folder == folder))).collect(),
             roots: extensions.iter().map(|&e| (e, root(e))).collect(),
             extensions: extensions.iter().map(|&e| (e, part(RegionKind::Extension, &|shape| is_of(e, shape)))).collect(),
+            partial: part(RegionKind::PartialContent, &|_| true),
             refusing: refusing(sites),
         }
     }

@@ -61,6 +61,9 @@ pub(super) enum RegionKind {
     Extension,
     /// Several hosts.
     Server,
+    /// A virtual host, or a log, with the sizes of partial content only: these are those of the requested range, so they are not
+    /// compared with others.
+    PartialContent,
 }
 
 /// One path of a region.
@@ -133,6 +136,13 @@ impl RegionPath {
     pub(super) fn new(id: u64, host: u32, evidence: &Arc<PathEvidence>, subjects: &[RuleSubject]) -> Self {
         Self { id, host, path_rules: path_rules(evidence.rules(), subjects), evidence: Arc::clone(evidence) }
     }
+
+    /// The sizes that a region of this kind compares.
+    fn sizes(&self, kind: RegionKind) -> impl Iterator<Item = ResponseSize> {
+        let is_partial = kind == RegionKind::PartialContent;
+        let partial = self.evidence.partial_sizes().iter().copied().filter(move |_| is_partial);
+        self.evidence.sizes().filter(move |_| !is_partial).chain(partial)
+    }
 }
 
 /// The rules that look for a path, not for a client or a method.
@@ -154,7 +164,7 @@ impl Region {
         let refused: Vec<RegionPath> = refused.collect();
         // Paths with few rules first, so that unrelated ones are found early; then by hash, for a fixed order.
         entries.sort_by_key(|entry| (entry.path_rules.len(), entry.id, entry.host));
-        let paths_with_size = entries.iter().filter(|entry| entry.evidence.sizes().next().is_some()).count();
+        let paths_with_size = entries.iter().filter(|entry| entry.sizes(kind).next().is_some()).count();
         let mut region = Self {
             kind,
             entries,
@@ -166,7 +176,10 @@ impl Region {
             models: Vec::new(),
         };
         region.answers_any_get = region.answers_any(
-            |path| !path.get_sizes().is_empty() || (path.is_answered() && !path.is_refused()),
+            |path| match kind {
+                RegionKind::PartialContent => !path.partial_sizes().is_empty(),
+                _ => !path.get_sizes().is_empty() || (path.is_answered() && !path.is_refused()),
+            },
             PathEvidence::is_refused,
             &refused,
             weights,
@@ -239,7 +252,7 @@ impl Region {
     fn model(&self, slope: u64, length: LengthOf) -> SizeModel {
         let mut model = SizeModel { slope, length, points: Vec::new(), exact: OnceLock::new(), unexplained: OnceLock::new() };
         for (number, entry) in self.entries.iter().enumerate() {
-            for size in entry.evidence.sizes() {
+            for size in entry.sizes(self.kind) {
                 model.points.push((model.value(size, &entry.evidence.shape), number as u16));
             }
         }
@@ -305,7 +318,7 @@ impl Region {
             return false;
         }
         let spread = match self.kind {
-            RegionKind::Site | RegionKind::Root => {
+            RegionKind::Site | RegionKind::Root | RegionKind::PartialContent => {
                 distinct(entries().map(|entry| entry.evidence.shape.segment).chain([path.shape.segment]), MIN_UNRELATED)
             }
             RegionKind::Server => distinct(entries().map(|entry| entry.host).chain([path.host]), MIN_UNRELATED),
@@ -442,7 +455,7 @@ impl Region {
     /// The smallest and the largest size of its other paths.
     pub(super) fn range(&self, path: &GradedPath<'_>) -> Option<(u64, u64)> {
         let others = self.entries.iter().filter(|entry| !self.is_same(entry, path));
-        let sizes = others.flat_map(|entry| entry.evidence.sizes()).map(|size| size.bytes);
+        let sizes = others.flat_map(|entry| entry.sizes(self.kind)).map(|size| size.bytes);
         sizes.fold(None, |range, bytes| Some(range.map_or((bytes, bytes), |(low, high): (u64, u64)| (low.min(bytes), high.max(bytes)))))
     }
 

@@ -690,3 +690,29 @@ mod sizes_of_decades {
         assert_eq!((outlier(9, 1.6), outlier(10, 1.6)), (STANDS_OUT, NEAR_THE_REST), "ten sizes show it");
     }
 }
+
+mod partial_content {
+    use super::*;
+
+    /// Ranges of these paths got this many bytes.
+    fn parts(site: MadeUpSite, sizes: &[u64]) -> MadeUpSite {
+        let path = |n: u16| format!("/part-{n}");
+        sizes.iter().zip(0..).fold(site, |site, (bytes, n)| site.probe(MethodClass::Get, &path(n), PRODUCT + n, 206, Some(*bytes)))
+    }
+
+    #[test]
+    fn it_is_compared_with_partial_content_where_the_site_answers_any_range() {
+        let any = parts(site(), &[402, 455, 455, 455, 455, 455]);
+        assert_eq!((any.reason("/part-0"), any.reason("/part-1")), (STANDS_OUT, LIKE_THE_REST));
+        let few = parts(site(), &[402, 455, 455, 455]);
+        assert_eq!(few.reason("/part-0"), Reason::NoSize, "four are too few");
+        let refused = parts(site().refused(5), &[402, 455, 455, 455, 455, 455]);
+        assert_eq!(refused.reason("/part-1"), Reason::NoSoft404, "a limit of the range is no soft 404");
+    }
+
+    #[test]
+    fn it_is_not_compared_with_whole_pages() {
+        let pages = site().answers_random().sizes([455; 9]).probe(MethodClass::Get, "/part", 50, 206, Some(455));
+        assert_eq!(pages.reason("/part"), Reason::NoSize);
+    }
+}

@@ -172,8 +172,8 @@ pub(crate) struct AppEvidenceRow(
 pub(crate) struct HomePageRow(pub(crate) Option<u32>, pub(crate) Option<u32>, pub(crate) Vec<u64>);
 
 /// The response of a site for a path whose cells may be pruned: the input or the host, the hash of the path in
-/// hexadecimal digits, its shape, the rules, flags, and the sizes of GET and POST responses with the bytes of the
-/// target beyond the path.
+/// hexadecimal digits, its shape, the rules, flags, and the sizes of GET, POST and partial (206) responses with the bytes
+/// of the target beyond the path.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SitePathRow(
     pub(crate) Option<u32>,
@@ -182,6 +182,7 @@ pub(crate) struct SitePathRow(
     pub(crate) ShapeNumbers,
     pub(crate) Vec<u32>,
     pub(crate) u8,
+    pub(crate) Vec<SizeNumbers>,
     pub(crate) Vec<SizeNumbers>,
     pub(crate) Vec<SizeNumbers>,
 );
