@@ -121,6 +121,8 @@ pub struct LineCounts {
     pub others: OtherFormatCounts,
     /// Parsed lines with two addresses, either of which may be the client.
     pub without_client: u64,
+    /// Parsed lines whose client is unknown, because a client may have sent what stands in its place.
+    pub doubtful_clients: u64,
     /// Lines that no format parses.
     pub unparsed: u64,
     /// Lines over the length limit.
@@ -147,6 +149,7 @@ impl LineCounts {
         }
         self.others.add(&other.others);
         self.without_client += other.without_client;
+        self.doubtful_clients += other.doubtful_clients;
         self.unparsed += other.unparsed;
         self.skipped += other.skipped;
         self.oversized += other.oversized;

@@ -57,6 +57,13 @@ impl ClientIpSource {
         if self.is_trusted(peer) { self.forwarded_client(forwarded).unwrap_or(peer) } else { peer }
     }
 
+    /// The client of a line that has `forwarded`, but not its peer, which is taken for a trusted proxy: `forwarded` is read
+    /// from the right as in [`resolve`](Self::resolve), and the client is empty if it cannot be parsed.
+    #[must_use]
+    pub fn resolve_without_peer<'a>(&self, forwarded: &'a [u8]) -> &'a [u8] {
+        self.forwarded_client(forwarded).unwrap_or_default()
+    }
+
     /// The client named by the proxies, if every hop up to it can be parsed.
     fn forwarded_client<'a>(&self, forwarded: &'a [u8]) -> Option<&'a [u8]> {
         let is_parameters = self.field == FORWARDED;

@@ -209,7 +209,7 @@ impl LogLineReader<'_> {
     fn read<'l>(&'l mut self, text: &'l [u8]) -> (Option<Arc<str>>, &'l [u8]) {
         self.line.clear();
         match self.log_reader.line(text, &mut self.context, &mut self.line) {
-            LineKind::As(format) => (Some(Arc::clone(self.context.formats.name(format))), &self.line),
+            LineKind::As(format) | LineKind::AsDoubtful(format) => (Some(Arc::clone(self.context.formats.name(format))), &self.line),
             LineKind::WithoutClient => (Some(LogFormat::Combined.as_str().into()), &self.line),
             LineKind::AsIs | LineKind::Directive => (None, text),
         }

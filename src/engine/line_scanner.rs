@@ -544,7 +544,7 @@ impl LineScanner<'_> {
             match seen {
                 LineKind::AsIs => self.scan_line(line, &mut batch, worker, findings),
                 LineKind::Directive => skip_line(line, findings),
-                LineKind::As(_) | LineKind::WithoutClient => {
+                LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::WithoutClient => {
                     let format = if let Some(frame) = buffer.frame(number, line.text) {
                         self.scan_frame(line, frame, None, &mut batch, worker, findings)
                     } else {
@@ -552,10 +552,13 @@ impl LineScanner<'_> {
                     };
                     // A line of the Common Log Format family after a prefix counts as that format.
                     match seen {
-                        LineKind::As(id) if usize::from(id.0) >= LogFormat::ALL.len() => read.0[usize::from(id.0)] += 1,
+                        LineKind::As(id) | LineKind::AsDoubtful(id) if usize::from(id.0) >= LogFormat::ALL.len() => {
+                            read.0[usize::from(id.0)] += 1;
+                        }
                         _ => findings.lines.parsed[format as usize] += 1,
                     }
                     findings.lines.without_client += u64::from(*seen == LineKind::WithoutClient);
+                    findings.lines.doubtful_clients += u64::from(matches!(seen, LineKind::AsDoubtful(_)));
                 }
             }
         }

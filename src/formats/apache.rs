@@ -4,7 +4,7 @@
 //! unknown directive is an error, because the text that it writes is unknown.
 
 use super::FieldKind;
-use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
+use super::items::{Author, FieldItem, FieldShape, FormatError, FormatItem};
 
 /// Splits a format into literal texts and fields.
 pub(super) fn items(format: &str) -> Result<Vec<FormatItem>, FormatError> {
@@ -40,6 +40,10 @@ fn unescaped(text: &str) -> Vec<u8> {
     }
     out
 }
+
+/// Beginnings of the variables of `mod_ssl` that the client does not choose: not `SSL_CLIENT_S_DN`, `SSL_TLS_SNI` and `subjectdn`.
+const SSL_BY_SERVER: [&str; 9] =
+    ["HTTPS", "SSL_PROTOCOL", "SSL_CIPHER", "SSL_SECURE_RENEG", "SSL_COMPRESS", "SSL_SESSION", "SSL_VERSION", "version", "cipher"];
 
 /// One directive, `%!200,304{Referer}i`.
 struct Directive<'a> {
@@ -82,7 +86,18 @@ impl<'a> Directive<'a> {
     }
 
     fn field(&self, kind: FieldKind) -> FieldItem {
-        FieldItem::new(self.written.as_str(), kind)
+        FieldItem::new(self.written.as_str(), kind).by(self.author())
+    }
+
+    /// Who chooses the text: `%v` and `%p` are of the configuration, `%V` is the `Host` header.
+    fn author(&self) -> Author {
+        match self.letter {
+            _ if self.long => if self.written.ends_with("^FB") || self.written.ends_with("^FU") { Author::Server } else { Author::Client },
+            'a' | 'A' | 'b' | 'B' | 'D' | 'h' | 'I' | 'k' | 'L' | 'm' | 'O' | 'p' | 'P' | 'R' | 's' | 'S' | 't' | 'T' | 'v' | 'X' => Author::Server,
+            'c' | 'x' if SSL_BY_SERVER.iter().any(|prefix| self.argument.starts_with(prefix)) => Author::Server,
+            'c' | 'x' => Author::Unescaped,
+            _ => Author::Client,
+        }
     }
 
     /// The items of the directive.

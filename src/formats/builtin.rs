@@ -270,6 +270,14 @@ impl Formats {
         self.origin.as_ref()
     }
 
+    /// The header in the place of the client in one of these formats, if any client can send it.
+    pub(crate) fn client_header(&self, ids: &[FormatId]) -> Option<&str> {
+        ids.iter().find_map(|id| match &self.format(*id).reader {
+            FormatReader::Strings(parsers) => parsers.iter().find_map(FormatLineParser::client_header),
+            FormatReader::Clf | FormatReader::Json | FormatReader::W3c => None,
+        })
+    }
+
     /// Formats that are tried before the engine, for the field of the forwarded client.
     pub(super) fn proxied(&self) -> &[FormatId] {
         &self.proxied

@@ -258,7 +258,7 @@ fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     }
     if memchr(b':', first).is_some()
         && let Some((host, client)) = split_host(first, rest)
-        && !(memchr_iter(b' ', rest).count() > 3 && is_moved(prefix))
+        && (rest.ends_with(b" - - ") && memchr_iter(b' ', rest).count() == 3 || !is_moved(prefix))
     {
         return Some((Some(host), client));
     }

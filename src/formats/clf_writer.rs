@@ -588,7 +588,8 @@ mod tests {
             let request_field = if parts { RequestField::Parts { method, target, query, protocol } } else { RequestField::Line(target) };
             let time = if parts { TimeField::Parsed(read) } else { TimeField::Clf(&clf) };
             let fields = Fields {
-                client: &client, forwarded: b"", host: &host_field, time, request: request_field, status: status.as_bytes(), bytes, referer, user_agent, escapes
+                client: &client, host: &host_field, time, request: request_field, status: status.as_bytes(), bytes, referer, user_agent, escapes,
+                ..Fields::default()
             };
             let mut line = Vec::new();
             write(&fields, &mut line);

@@ -21,6 +21,10 @@ pub enum ClientPosition {
     First,
     /// In the second field, after the host.
     Second,
+    /// The same, and ident and user follow: `host client - user [`.
+    SecondBeforeUser,
+    /// The same, and each host has its port: `host:80 client - user [`.
+    SecondAfterPort,
     /// It cannot be determined.
     #[default]
     Unknown,
@@ -37,6 +41,7 @@ const MAX_FIELDS: usize = 4;
 
 /// The fields before the time.
 struct LeadingFields<'l> {
+    before_time: &'l [u8],
     first: &'l [u8],
     second: &'l [u8],
     /// The number of fields.
@@ -47,37 +52,75 @@ struct LeadingFields<'l> {
 
 impl<'l> LeadingFields<'l> {
     fn new(before_time: &'l [u8]) -> Option<Self> {
-        let mut fields = before_time.split(|&byte| byte == b' ').filter(|field| !field.is_empty());
+        let mut fields = fields(before_time);
         let (first, second) = (fields.next()?, fields.next().unwrap_or_default());
         let (mut count, mut has_later_address) = (1 + usize::from(!second.is_empty()), false);
         for field in fields {
             count += 1;
             has_later_address |= is_address(field);
         }
-        Some(Self { first, second, count, has_later_address })
+        Some(Self { before_time, first, second, count, has_later_address })
     }
 
     /// Whether the first field may not be the client. The field after a client is its ident, which is never an
-    /// address; the user may look like one: `192.0.2.1 - 198.51.100.7 [`. Additional fields come from a header.
+    /// address; the user may look like one: `192.0.2.1 - 198.51.100.7 [`. Additional fields come from a header, or from a
+    /// user with blanks.
     fn is_doubtful(&self) -> bool {
         if self.count <= MAX_FIELDS {
             return is_address(self.second);
         }
         // A line that starts with something else may have the prefix of another writer.
-        is_address(self.first) && (self.has_later_address || is_address(self.second))
+        if is_address(self.first) { self.has_later_address || is_address(self.second) } else { self.has_client_and_ident() }
     }
 
-    /// Which field is the client, if the log has it at `log_position`.
-    fn client(&self, log_position: ClientPosition) -> ClientPosition {
-        let is_second = is_address(self.second) && self.count <= MAX_FIELDS;
+    /// Whether the second field is an address, and a dash is in the place of the ident.
+    fn has_client_and_ident(&self) -> bool {
+        is_address(self.second) && fields(self.before_time).nth(2) == Some(b"-")
+    }
+
+    /// The position of the client and the client, if the log has it at `log_position`.
+    ///
+    /// A client chooses the host and the user, also with blanks and addresses. What the log has before or after each client
+    /// tells them apart, unless a client writes that too.
+    fn client(&self, log_position: ClientPosition) -> Option<(ClientPosition, &'l [u8])> {
+        let is_usual = self.count <= MAX_FIELDS && !self.has_later_address;
         match log_position {
-            // A name is never a client here.
-            _ if is_second && is_name(self.first) => ClientPosition::Second,
-            ClientPosition::First if is_address(self.first) => ClientPosition::First,
-            ClientPosition::Second if is_second && is_address(self.first) => ClientPosition::Second,
-            _ => ClientPosition::Unknown,
+            // A name is never a client here. Without another address, no other field is.
+            _ if is_address(self.second) && is_name(self.first) && (is_usual || !self.has_later_address && self.has_client_and_ident()) => {
+                Some((ClientPosition::Second, self.second))
+            }
+            ClientPosition::First if is_address(self.first) => Some((ClientPosition::First, self.first)),
+            ClientPosition::Second if is_usual && is_address(self.second) => Some((ClientPosition::Second, self.second)),
+            ClientPosition::SecondBeforeUser => self.only_client(|_, after| after.next() == Some(b"-") && after.next().is_some()),
+            ClientPosition::SecondAfterPort => self.only_client(|before, _| port(before).is_some()),
+            _ => None,
         }
     }
+
+    /// The only address after the first field that can be the client, judged by the fields before and after it.
+    fn only_client(&self, can_be: impl Fn(&[u8], &mut dyn Iterator<Item = &'l [u8]>) -> bool) -> Option<(ClientPosition, &'l [u8])> {
+        let mut found = None;
+        let (mut before, mut rest) = (self.first, fields(self.before_time));
+        rest.next();
+        while let Some(field) = rest.next() {
+            if is_address(field) && can_be(before, &mut rest.clone()) && found.replace(field).is_some() {
+                return None;
+            }
+            before = field;
+        }
+        found.map(|client| (ClientPosition::Second, client))
+    }
+}
+
+/// The fields of a text, which blanks separate.
+fn fields(text: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+    text.split(|&byte| byte == b' ').filter(|field| !field.is_empty())
+}
+
+/// The digits after a host and a colon.
+fn port(field: &[u8]) -> Option<&[u8]> {
+    let digits = &field[memchr::memrchr(b':', field)? + 1..];
+    (!digits.is_empty() && digits.iter().all(u8::is_ascii_digit)).then_some(digits)
 }
 
 /// Whether the first field before the time may not be the client.
@@ -88,29 +131,26 @@ pub(super) fn is_doubtful(before_time: &[u8]) -> bool {
     memchr2(b'.', b':', after).is_some() && LeadingFields::new(before_time).is_some_and(|leading| leading.is_doubtful())
 }
 
-/// Whether an excess field is an address, which a space in a header has moved there.
+/// Whether a field after the second one is an address: a header may have moved the client there.
 #[cold]
 pub(super) fn is_moved(before_time: &[u8]) -> bool {
-    LeadingFields::new(before_time).is_some_and(|leading| leading.count > MAX_FIELDS && leading.has_later_address)
+    LeadingFields::new(before_time).is_some_and(|leading| leading.has_later_address)
 }
 
 /// Appends a line with a doubtful client to `out` as a combined line; `None` if it is not such a line, and `out` is then
 /// undefined. An unknown client is written as `-`.
 pub(super) fn rewrite(line: &[u8], log_position: ClientPosition, out: &mut Vec<u8>) -> Option<ClientPosition> {
     let (bracket, _) = request_start(line)?;
-    let leading = LeadingFields::new(&line[..bracket]).filter(LeadingFields::is_doubtful)?;
-    let position = leading.client(log_position);
-    let client = match position {
-        ClientPosition::First => leading.first,
-        ClientPosition::Second => {
-            if let Some(host) = host(leading.first) {
-                out.extend_from_slice(host);
-                out.extend_from_slice(b":80 ");
-            }
-            leading.second
-        }
-        ClientPosition::Unknown => b"-",
-    };
+    let leading = LeadingFields::new(&line[..bracket]).filter(|leading| leading.is_doubtful() || leading.has_client_and_ident())?;
+    let (position, client) = leading.client(log_position).unwrap_or((ClientPosition::Unknown, b"-"));
+    // The host is known only if it has no blank.
+    if position == ClientPosition::Second
+        && client.as_ptr() == leading.second.as_ptr()
+        && let Some(host) = host(leading.first)
+    {
+        out.extend_from_slice(host);
+        out.extend_from_slice(b":80 ");
+    }
     out.extend_from_slice(client);
     out.extend_from_slice(b" - - ");
     out.extend_from_slice(&line[bracket..]);
@@ -123,16 +163,21 @@ pub(super) fn rewrite(line: &[u8], log_position: ClientPosition, out: &mut Vec<u
 /// first. Clients cannot forge either kind of line in a log of the other kind. If both occur, the log has lines of two
 /// formats, and clients may be able to choose between them: the position is unknown. If neither occurs, the values
 /// decide, given enough lines.
+///
+/// Likewise, a line that ends in a dash and a user that is no address shows that ident and user follow each client, and one
+/// with nothing after the client shows the opposite: there, each line ends in the address of its client.
 #[must_use]
 pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
-    let (mut names, mut clients, mut pairs, mut strip_prefix) = (0_u64, 0_u64, Vec::new(), Vec::new());
+    let (mut clients, mut pairs, mut strip_prefix) = (0_u64, Vec::new(), Vec::new());
+    let (mut hosts, mut others) = (HostLines::default(), HostLines::default());
     for (number, line) in lines.split(|&byte| byte == b'\n').enumerate() {
         let line = &line[leading_nuls(line)..];
         let inner = if starts_like_clf(line) { None } else { line_prefix::strip_prefix(line, &mut strip_prefix) };
         let line = inner.map_or(line, |(_, inner)| inner);
         let Some(leading) = request_start(line).and_then(|(bracket, _)| LeadingFields::new(&line[..bracket])) else { continue };
         match (is_address(leading.first), is_address(leading.second)) {
-            (false, true) => names += u64::from(leading.count <= MAX_FIELDS && is_name(leading.first)),
+            (false, true) if leading.has_later_address => others.count(&leading, number > 0),
+            (false, true) => hosts.count(&leading, number > 0),
             // The first line of a log may lack its start with the host.
             (true, false) => clients += u64::from(number > 0 && leading.count > 2 && !leading.is_doubtful()),
             (true, true) if leading.count <= MAX_FIELDS => {
@@ -141,11 +186,51 @@ pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
             _ => {}
         }
     }
-    match (names, clients) {
+    match (hosts.names(), clients) {
+        // Each user may be an address.
+        (0, 0) if others.with_user > 0 => others.position(),
         (0, 0) => from_address_stats(&pairs),
-        (_, 0) => ClientPosition::Second,
+        (_, 0) => hosts.position(),
         (0, _) => ClientPosition::First,
         _ => ClientPosition::Unknown,
+    }
+}
+
+/// Counts of lines that start with a name and an address, and have no other address before the time.
+#[derive(Debug, Default)]
+struct HostLines {
+    /// With a dash and a user after the client.
+    with_user: u64,
+    /// With nothing or something else after the client.
+    without_user: u64,
+    /// With the usual port of HTTP or HTTPS after the name. Browsers do not send these ports, so the server wrote them.
+    with_port: u64,
+}
+
+impl HostLines {
+    /// Counts a line. `is_whole`: its start is not cut off.
+    fn count(&mut self, leading: &LeadingFields<'_>, is_whole: bool) {
+        let port = port(leading.first).filter(|_| is_whole);
+        let name = port.map_or(leading.first, |port| &leading.first[..leading.first.len() - port.len() - 1]);
+        if !is_name(name) || leading.count > MAX_FIELDS && !leading.has_client_and_ident() {
+            return;
+        }
+        let has_user = leading.count >= MAX_FIELDS && leading.has_client_and_ident();
+        *(if has_user { &mut self.with_user } else { &mut self.without_user }) += 1;
+        self.with_port += u64::from(port.is_some_and(|port| matches!(port, b"80" | b"443")));
+    }
+
+    fn names(&self) -> u64 {
+        self.with_user + self.without_user
+    }
+
+    fn position(&self) -> ClientPosition {
+        match self {
+            _ if self.without_user > 0 => ClientPosition::Second,
+            // The others come from other ports of the server.
+            _ if self.with_port * 10 >= self.names() * 9 => ClientPosition::SecondAfterPort,
+            _ => ClientPosition::SecondBeforeUser,
+        }
     }
 }
 

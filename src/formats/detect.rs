@@ -3,6 +3,7 @@
 //!
 //! A scan parses each line by itself and does not need this. Lines are read here exactly as a scan reads them.
 
+use memchr::memchr;
 use memchr::memmem::find;
 
 use super::builtin::{FormatDefinition, FormatId, FormatReader, Formats};
@@ -83,7 +84,7 @@ impl<'f> Detector<'f> {
         match (read, clf) {
             (LineKind::Directive, _) => self.detected.own += 1,
             (LineKind::WithoutClient, _) => self.count(FormatId(LogFormat::Combined as u8), text, false),
-            (LineKind::As(format), _) | (LineKind::AsIs, Some(format)) => self.count(format, text, read == LineKind::AsIs),
+            (LineKind::As(format) | LineKind::AsDoubtful(format), _) | (LineKind::AsIs, Some(format)) => self.count(format, text, read == LineKind::AsIs),
             (LineKind::AsIs, None) => {
                 self.detected.unread += 1;
                 self.detected.first_unread.get_or_insert_with(|| (text.to_vec(), recognize(text)));
@@ -223,22 +224,65 @@ fn shaped_like(line: &[u8], shape: &[u8]) -> bool {
         })
 }
 
-/// The number of lines that are examined; a proxy writes the field into every line.
-const LINES: usize = 20;
+/// The number of lines of a sample: a share of one half is seen with a standard error of 6 %.
+const SAMPLE: usize = 64;
 /// The quoted fields of a combined line, which the client controls: request, referer and user agent.
 const OWN_FIELDS: usize = 3;
 
-/// Whether one of the first lines has a field for the forwarded client.
-#[must_use]
-pub(crate) fn has_forwarded(lines: &[u8]) -> bool {
-    lines.split(|&byte| byte == b'\n').take(LINES).any(|line| if line.first() == Some(&b'{') { in_json(line) } else { in_quotes(line) })
+/// Counts of lines, and of those with addresses in a field for the forwarded client.
+///
+/// A proxy writes the field into every line. Any client can send it to a server without a proxy, so single lines mean
+/// nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ForwardedLines {
+    lines: u64,
+    forwarded: u64,
 }
 
-/// `"http_x_forwarded_for": "192.0.2.7, 10.0.0.1"`, under any key name.
+impl ForwardedLines {
+    /// Counts lines that are evenly spread over these.
+    pub(crate) fn in_sample(lines: &[u8]) -> Self {
+        let (mut counts, mut next) = (Self::default(), 0);
+        for number in 0..SAMPLE {
+            let from = (lines.len() / SAMPLE * number).max(next);
+            // The sample starts with the first line, and each other one after a newline.
+            let Some(rest) = lines.get(from..) else { break };
+            let is_start = from == next;
+            let skipped = if is_start { 0 } else { memchr(b'\n', rest).map_or(rest.len(), |end| end + 1) };
+            let rest = &rest[skipped..];
+            let line = &rest[..memchr(b'\n', rest).unwrap_or(rest.len())];
+            next = from + skipped + line.len() + 1;
+            counts.count(line);
+        }
+        counts
+    }
+
+    fn count(&mut self, line: &[u8]) {
+        let has_field = match line.first() {
+            None | Some(b'#') => return,
+            Some(b'{') => in_json(line),
+            _ => in_quotes(line),
+        };
+        self.lines += 1;
+        self.forwarded += u64::from(has_field);
+    }
+
+    /// Adds the counts of other lines.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.forwarded += other.forwarded;
+    }
+
+    /// Whether more than half of the lines have the field.
+    #[must_use]
+    pub(crate) fn are_most(self) -> bool {
+        self.forwarded * 2 > self.lines
+    }
+}
+
+/// `"http_x_forwarded_for": "192.0.2.7, 10.0.0.1"`, under any key with this word.
 fn in_json(line: &[u8]) -> bool {
-    let lower = line.to_ascii_lowercase();
-    let value = find(&lower, b"forwarded").and_then(|at| Some(&lower[at + find(&lower[at..], b":")?..]));
-    value.is_some_and(|value| Client::addresses_in(&value[..value.len().min(100)]).next().is_some())
+    find(&line.to_ascii_lowercase(), b"forwarded").is_some() && super::json::has_forwarded(line)
 }
 
 /// `"192.0.2.7, 10.0.0.1"` after the user agent.
@@ -286,7 +330,8 @@ mod tests {
     }
 
     #[test]
-    fn has_forwarded_finds_addresses_after_the_user_agent() {
+    fn most_lines_of_a_proxied_log_have_addresses_after_the_user_agent() {
+        let are_most = |lines: &str| ForwardedLines::in_sample(lines.as_bytes()).are_most();
         let combined = r#"10.0.0.1 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x""#;
         for (suffix, has) in [
             ("", false),
@@ -295,13 +340,33 @@ mod tests {
             (r#" "192.0.2.7, 2001:db8::1" 0.004"#, true),
             (r#" 0.1 "upstream""#, false),
         ] {
-            assert_eq!(has_forwarded(format!("{combined}{suffix}").as_bytes()), has, "{suffix}");
+            assert_eq!(are_most(&format!("{combined}{suffix}\n")), has, "{suffix}");
         }
         // Fields that the client controls do not count.
-        assert!(!has_forwarded(combined.replace("\"x\"", "\"192.0.2.7\"").as_bytes()));
-        assert!(has_forwarded(br#"{"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}"#));
-        assert!(!has_forwarded(br#"{"remote_addr":"10.0.0.1","http_x_forwarded_for":"-","request":"GET / HTTP/1.1"}"#));
-        assert!(!has_forwarded(br#"{"remote_addr":"10.0.0.1"}"#));
-        assert!(!has_forwarded(format!("{}{combined} \"192.0.2.7\"", format!("{combined}\n").repeat(20)).as_bytes()));
+        assert!(!are_most(&combined.replace("\"x\"", "\"192.0.2.7\"")));
+        for (line, has) in [
+            (r#"{"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}"#, true),
+            (r#"{"request":{"headers":{"X-Forwarded-For":["192.0.2.7"]}}}"#, true),
+            (r#"{"remote_addr":"10.0.0.1","http_x_forwarded_for":"-","request":"GET / HTTP/1.1"}"#, false),
+            (r#"{"remote_addr":"10.0.0.1","http_user_agent":"Forwarded: for=1.2.3.4"}"#, false),
+            (r#"{"remote_addr":"10.0.0.1","http_user_agent":"\"forwarded\": \"1.2.3.4\""}"#, false),
+            (r#"{"remote_addr":"10.0.0.1"}"#, false),
+        ] {
+            assert_eq!(are_most(line), has, "{line}");
+        }
+    }
+
+    #[test]
+    fn half_of_the_lines_are_not_most() {
+        let (with, without) = (r#"1.1.1.1 - - [t] "GET / HTTP/1.1" 200 1 "-" "x" "192.0.2.7""#, r#"1.1.1.1 - - [t] "GET / HTTP/1.1" 200 1 "-" "x" "-""#);
+        let log = |forwarded: usize, all: usize| -> String {
+            (0..all).map(|n| format!("{}\n", if n < forwarded { with } else { without })).collect()
+        };
+        for (forwarded, all, are_most) in [(1, 1, true), (1, 2, false), (2, 3, true), (10, 20, false), (20, 64, false), (33, 64, true), (400, 1000, false), (700, 1000, true)] {
+            assert_eq!(ForwardedLines::in_sample(log(forwarded, all).as_bytes()).are_most(), are_most, "{forwarded} of {all}");
+        }
+        let mut sum = ForwardedLines::in_sample(log(30, 30).as_bytes());
+        sum.add(ForwardedLines::in_sample(log(0, 30).as_bytes()));
+        assert!(!sum.are_most() && !ForwardedLines::default().are_most());
     }
 }

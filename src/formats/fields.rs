@@ -3,6 +3,7 @@
 //! The parsers produce these, and `clf_writer` writes them. Texts are not decoded, and clients control most of them.
 
 use super::json::{KeyCache, LayoutCache};
+use super::line_parser::ReadingBuffers;
 use crate::time::LogTime;
 use std::fmt;
 use std::str::FromStr;
@@ -150,6 +151,10 @@ pub enum Escapes {
 pub struct Fields<'a> {
     /// The client address.
     pub client: &'a [u8],
+    /// The line has something in the place of the client, but a client may have sent it. Then `client` is empty.
+    pub is_client_doubtful: bool,
+    /// The format logs `forwarded` in the place of the client, without the peer that sent it.
+    pub is_without_peer: bool,
     /// The field with the forwarded client, such as `X-Forwarded-For`, if it is requested.
     pub forwarded: &'a [u8],
     /// The virtual host.
@@ -174,6 +179,8 @@ impl Default for Fields<'_> {
     fn default() -> Self {
         Self {
             client: b"",
+            is_client_doubtful: false,
+            is_without_peer: false,
             forwarded: b"",
             host: b"",
             time: TimeField::Parsed(None),
@@ -208,8 +215,8 @@ pub struct FieldBuffers {
     pub user_agent: Vec<u8>,
     /// A rewritten line.
     pub(super) line: Vec<u8>,
-    /// It is unknown which field of the line is the client.
-    pub(super) is_without_client: bool,
+    /// The readings of a line that a client may have made ambiguous.
+    pub(super) readings: ReadingBuffers,
     /// The keys of the last JSON line.
     pub(super) keys: KeyCache,
     /// The layouts of recent JSON lines.

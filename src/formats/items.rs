@@ -25,6 +25,20 @@ pub(super) struct FieldItem {
     pub(super) rank: u8,
     /// The shape of its text.
     pub(super) shape: FieldShape,
+    /// Who chooses its text.
+    pub(super) author: Author,
+}
+
+/// Who chooses the text of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Author {
+    /// The server: addresses, times, numbers, and words of its configuration.
+    Server,
+    /// Possibly the client, as with any header. The server escapes the text. A variable without a known meaning is of
+    /// this kind, because a configuration may define it from a header.
+    Client,
+    /// Possibly the client, and the server does not escape the text: `mod_ssl` and the certificate of the client.
+    Unescaped,
 }
 
 /// The shape of a field's text.
@@ -59,9 +73,14 @@ pub(super) enum FieldShape {
 }
 
 impl FieldItem {
-    /// A field of any text.
+    /// A field of any text, which the client may choose.
     pub(super) fn new(name: impl Into<String>, kind: FieldKind) -> Self {
-        Self { name: name.into(), kind, rank: 0, shape: FieldShape::Text }
+        Self { name: name.into(), kind, rank: 0, shape: FieldShape::Text, author: Author::Client }
+    }
+
+    /// Sets who chooses the text.
+    pub(super) fn by(self, author: Author) -> Self {
+        Self { author, ..self }
     }
 
     /// Sets the shape.
@@ -93,7 +112,7 @@ impl FieldItem {
             (_, FieldShape::Written, b".", _, FieldShape::Fraction) => (FieldKind::Time, FieldShape::Written),
             _ => return false,
         };
-        (self.kind, self.shape) = (kind, shape);
+        (self.kind, self.shape, self.author) = (kind, shape, self.author.max(next.author));
         self.name.push_str(&String::from_utf8_lossy(between));
         self.name.push_str(&next.name);
         true

@@ -27,7 +27,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-pub(crate) use self::detect::{has_forwarded, is_binary, is_error_log, recognize};
+pub(crate) use self::detect::{ForwardedLines, is_binary, is_error_log, recognize};
 use crate::finding::OtherFormatCounts;
 pub use builtin::{FormatChoice, FormatId, Formats};
 pub use clf::Frame;

@@ -5,7 +5,7 @@
 //! exist in nginx and are fields of other products.
 
 use super::FieldKind;
-use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
+use super::items::{Author, FieldItem, FieldShape, FormatError, FormatItem};
 
 /// `2026-11-02T08:01:00+00:00`.
 const ISO_LEN: u16 = 25;
@@ -17,7 +17,7 @@ pub(super) fn items(format: &str) -> Result<Vec<FormatItem>, FormatError> {
     while let Some((text, after)) = rest.split_once('$') {
         items.push(FormatItem::Text(text.as_bytes().to_vec()));
         let (name, follows) = name(after)?;
-        items.push(FormatItem::Field(variable(name)));
+        items.push(FormatItem::Field(variable(name).by(author(name))));
         rest = follows;
     }
     items.push(FormatItem::Text(rest.as_bytes().to_vec()));
@@ -43,6 +43,8 @@ fn variable(name: &str) -> FieldItem {
     match name {
         "remote_addr" => field(FieldKind::Client),
         "realip_remote_addr" => field(FieldKind::Client).ranked(1),
+        // In Envoy's log, which writes this header itself.
+        "x_forwarded_for" => field(FieldKind::Header("x-forwarded-for".into())).shaped(FieldShape::List),
         "proxy_protocol_addr" => field(FieldKind::Header("proxy-protocol-addr".into())),
         "time_local" => field(FieldKind::Time).shaped(FieldShape::Clf),
         "time_iso8601" => field(FieldKind::Time).shaped(FieldShape::WrittenWide(ISO_LEN)).ranked(1),
@@ -80,4 +82,23 @@ fn field_by_affix(name: &str, field: impl Fn(FieldKind) -> FieldItem) -> FieldIt
         None if name == "port" || name.ends_with("_port") => field(FieldKind::Other).shaped(FieldShape::Port),
         None => field(FieldKind::Other),
     }
+}
+
+/// Variables that the client does not choose, apart from those with such a beginning or end: see [`author`]. A method has
+/// only capital letters, dashes and underscores, else nginx does not log it.
+const BY_SERVER: &str = "remote_addr realip_remote_addr proxy_protocol_addr time_local time_iso8601 time msec request_method \
+    server_protocol status body_bytes_sent bytes_sent server_name scheme https hostname server_addr nginx_version pid pipe \
+    connection connection_requests connection_time request_length request_time request_completion request_id gzip_ratio \
+    limit_rate limit_req_status limit_conn_status ssl_protocol ssl_cipher ssl_curve ssl_session_id ssl_session_reused \
+    ssl_early_data ssl_client_verify document_root realpath_root protocol session_time bytes_received http2 http3 \
+    proxy_host is_args type elb x_forwarded_for";
+
+/// Who chooses the text of a variable.
+fn author(name: &str) -> Author {
+    let of_upstream = |field: &str| !["http_", "cookie_", "trailer_"].iter().any(|prefix| field.starts_with(prefix));
+    let is_by_server = BY_SERVER.split_ascii_whitespace().any(|known| known == name)
+        || name.strip_prefix("upstream_").is_some_and(of_upstream)
+        || ["geoip_", "tcpinfo_", "connections_"].iter().any(|prefix| name.starts_with(prefix))
+        || !name.starts_with("http_") && (name == "port" || name.ends_with("_port"));
+    if is_by_server { Author::Server } else { Author::Client }
 }

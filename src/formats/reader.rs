@@ -53,6 +53,8 @@ pub enum LineKind {
     AsIs,
     /// Rewritten from this format.
     As(FormatId),
+    /// The same without a client, because a client may have sent what stands in its place.
+    AsDoubtful(FormatId),
     /// Rewritten as a combined line without a client, because either of two addresses may be the client.
     WithoutClient,
     /// A directive line of the log, not a request.
@@ -90,7 +92,7 @@ impl LogReader {
                     out.text.extend_from_slice(&line[nuls..]);
                 }
                 LineKind::Directive => out.text.extend_from_slice(DIRECTIVE),
-                LineKind::As(_) | LineKind::WithoutClient => {}
+                LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::WithoutClient => {}
             }
             out.end_line(at, start, line.split_at(nuls), read);
             if is_ended {
@@ -174,7 +176,7 @@ impl LogReader {
             buffers.clear();
             is_clf
                 || only.is_none()
-                    && matches!(self.read(line, context, &mut header, &mut buffers), LineKind::As(_) | LineKind::WithoutClient)
+                    && !matches!(self.read(line, context, &mut header, &mut buffers), LineKind::AsIs | LineKind::Directive)
         })
     }
 
@@ -201,8 +203,7 @@ impl LogReader {
         match self.read_first_match(text, context, header, out) {
             // A rewritten line over the limit cannot be a request.
             Some(_) if out.length() - start > context.max_line => LineKind::AsIs,
-            Some(_) if self.buffers.is_without_client => LineKind::WithoutClient,
-            Some(id) => LineKind::As(id),
+            Some(kind) => kind,
             None => LineKind::AsIs,
         }
     }
@@ -214,25 +215,24 @@ impl LogReader {
         context: &LineContext<'_>,
         header: &W3cHeader,
         out: &mut impl FieldSink,
-    ) -> Option<FormatId> {
+    ) -> Option<LineKind> {
         let origin = context.formats.client_ip_source();
         let Self { buffers, strip_prefix, prefix, columns } = self;
         *prefix = None;
-        buffers.is_without_client = false;
         if let Some(named) = header.columns() {
             let parser = origin.map_or(&**named, |origin| with_forwarded_field(columns, named, origin));
-            if write_fields(parser.read(text, buffers), origin, out) {
-                return Some(W3C);
+            if let Some(kind) = write_fields(W3C, parser.read(text, buffers), origin, out) {
+                return Some(kind);
             }
         }
-        if let Some(id) = read_directly(text, context, buffers, out) {
-            return id;
+        if let Some(kind) = read_directly(text, context, buffers, out) {
+            return kind;
         }
         if let Some((writer, inner)) = line_prefix::strip_prefix(text, strip_prefix) {
             match read_directly(inner, context, buffers, out).or_else(|| by_detection(inner, context, buffers, out).map(Some)) {
-                Some(Some(id)) => {
+                Some(Some(kind)) => {
                     *prefix = Some(writer);
-                    return Some(id);
+                    return Some(kind);
                 }
                 // A line must stay a single line.
                 Some(None) if memchr(b'\n', inner).is_some() => return None,
@@ -240,7 +240,7 @@ impl LogReader {
                     *prefix = Some(writer);
                     let format = Frame::locate(inner, None).map_or(LogFormat::Combined, |frame| frame.format());
                     out.put_line(inner);
-                    return Some(FormatId(format as u8));
+                    return Some(LineKind::As(FormatId(format as u8)));
                 }
                 None => {}
             }
@@ -251,61 +251,74 @@ impl LogReader {
 
 /// Detects the requested formats, JSON, and what the engine parses, which is `Some(None)`.
 #[expect(clippy::option_option, reason = "three answers: an unknown format, an engine format, another format")]
-fn read_directly(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<Option<FormatId>> {
-    if let Some(first) = context.preferred.iter().copied().find(|first| write_as(*first, text, context, buffers, out)) {
-        return Some(Some(first));
+fn read_directly(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<Option<LineKind>> {
+    if let Some(kind) = context.preferred.iter().find_map(|first| write_as(*first, text, context, buffers, out)) {
+        return Some(Some(kind));
     }
-    match text.first()? {
-        b'{' if write_as(JSON, text, context, buffers, out) => Some(Some(JSON)),
-        _ if starts_like_clf(text) || Frame::locate(text, None).is_some() => {
-            Some(context.formats.proxied().iter().copied().find(|id| write_as(*id, text, context, buffers, out)))
+    let json = if text.first()? == &b'{' { write_as(JSON, text, context, buffers, out) } else { None };
+    match json {
+        Some(kind) => Some(Some(kind)),
+        None if starts_like_clf(text) || Frame::locate(text, None).is_some() => {
+            Some(context.formats.proxied().iter().find_map(|id| write_as(*id, text, context, buffers, out)))
         }
-        _ => with_unknown_client(text, context, buffers, out).map(Some),
+        None => with_unknown_client(text, context, buffers, out).map(Some),
     }
 }
 
 /// Writes a line with two addresses before the time as a combined line.
 #[cold]
-fn with_unknown_client(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<FormatId> {
+fn with_unknown_client(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<LineKind> {
     let mut line = std::mem::take(&mut buffers.line);
     line.clear();
     let position = client_position::rewrite(text, context.clients, &mut line);
-    let format = position.and_then(|_| Frame::locate(&line, None)).map(|frame| FormatId(frame.format() as u8));
-    if let Some(position) = position.filter(|_| format.is_some()) {
+    let kind = position.and_then(|position| match position {
+        ClientPosition::Unknown => Frame::locate(&line, None).map(|_| LineKind::WithoutClient),
+        _ => Frame::locate(&line, None).map(|frame| LineKind::As(FormatId(frame.format() as u8))),
+    });
+    if kind.is_some() {
         out.put_line(&line);
-        buffers.is_without_client = position == ClientPosition::Unknown;
     }
     buffers.line = line;
-    format
+    kind
 }
 
-fn by_detection(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<FormatId> {
-    context.formats.detection_order().iter().copied().find(|id| match &context.formats.format(*id).reader {
+fn by_detection(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<LineKind> {
+    context.formats.detection_order().iter().find_map(|id| match &context.formats.format(*id).reader {
         FormatReader::Strings(parsers) => parsers
             .iter()
-            .any(|parser| write_fields(parser.read(text, buffers).filter(is_plausible), context.formats.client_ip_source(), out)),
-        _ => false,
+            .find_map(|parser| write_fields(*id, parser.read(text, buffers).filter(is_plausible), context.formats.client_ip_source(), out)),
+        _ => None,
     })
 }
 
 /// Writes a line in this format, if it matches.
-fn write_as(id: FormatId, text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> bool {
+fn write_as(
+    id: FormatId,
+    text: &[u8],
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut impl FieldSink,
+) -> Option<LineKind> {
     let origin = context.formats.client_ip_source();
     match &context.formats.format(id).reader {
-        FormatReader::Strings(parsers) => parsers.iter().any(|parser| write_fields(parser.read(text, buffers), origin, out)),
-        FormatReader::Json => write_fields(context.formats.json().read(text, buffers), origin, out),
-        FormatReader::Clf | FormatReader::W3c => false,
+        FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| write_fields(id, parser.read(text, buffers), origin, out)),
+        FormatReader::Json => write_fields(id, context.formats.json().read(text, buffers), origin, out),
+        FormatReader::Clf | FormatReader::W3c => None,
     }
 }
 
-/// Writes fields, if any, with the forwarded client.
-fn write_fields(fields: Option<Fields<'_>>, origin: Option<&ClientIpSource>, out: &mut impl FieldSink) -> bool {
-    let Some(mut fields) = fields else { return false };
+/// Writes fields in this format, if any, with the forwarded client.
+fn write_fields(id: FormatId, fields: Option<Fields<'_>>, origin: Option<&ClientIpSource>, out: &mut impl FieldSink) -> Option<LineKind> {
+    let mut fields = fields?;
     if let Some(origin) = origin {
-        fields.client = origin.resolve(fields.client, fields.forwarded);
+        fields.client = if fields.is_without_peer {
+            origin.resolve_without_peer(fields.forwarded)
+        } else {
+            origin.resolve(fields.client, fields.forwarded)
+        };
     }
     out.push(&fields);
-    true
+    Some(if fields.is_client_doubtful && fields.client.is_empty() { LineKind::AsDoubtful(id) } else { LineKind::As(id) })
 }
 
 /// Adds the field of the forwarded client to columns; cached per header.
@@ -382,7 +395,7 @@ impl RewrittenLines {
     fn end_line(&mut self, at: usize, start: usize, (nuls, line): (&[u8], &[u8]), read: LineKind) {
         let text = &self.text[at..];
         let (written, hidden) = match read {
-            LineKind::As(_) | LineKind::WithoutClient => {
+            LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::WithoutClient => {
                 (written_as(text), nuls_within(line).cast_signed() - nuls_within(text).cast_signed())
             }
             LineKind::AsIs | LineKind::Directive => (LogFormat::Combined, 0),
@@ -434,10 +447,13 @@ impl RewrittenLines {
                     counts.skipped += 1;
                     findings.without_time = findings.without_time.saturating_sub(u64::from(in_window));
                 }
-                // Lines after a prefix are in engine formats and are counted as such.
                 LineKind::WithoutClient => counts.without_client += 1,
-                LineKind::As(id) if usize::from(id.0) < LogFormat::ALL.len() => {}
-                LineKind::As(id) => {
+                LineKind::As(id) | LineKind::AsDoubtful(id) => {
+                    counts.doubtful_clients += u64::from(matches!(line.read, LineKind::AsDoubtful(_)));
+                    // Lines after a prefix are in engine formats and are counted as such.
+                    if usize::from(id.0) < LogFormat::ALL.len() {
+                        continue;
+                    }
                     let written = &mut counts.parsed[line.written as usize];
                     read[usize::from(id.0)] += u64::from(*written > 0);
                     *written = written.saturating_sub(1);
@@ -503,7 +519,7 @@ mod tests {
             match read {
                 LineKind::AsIs => text.extend(line),
                 LineKind::Directive => text.extend([&line[..nuls], DIRECTIVE].concat()),
-                LineKind::As(_) | LineKind::WithoutClient => {
+                LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::WithoutClient => {
                     text.extend(&line[..nuls]);
                     match buffer.frame(number, line) {
                         Some(frame) => clf_writer::write_frame(&frame, &mut text),

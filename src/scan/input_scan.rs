@@ -9,7 +9,7 @@ use super::client_position::ClientPositionCache;
 use super::hit_spool::HitSpool;
 use super::input_stats::InputStats;
 use super::log_detection::{
-    BINARY_PROBLEM, LogHead, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notice, unparsed_problem,
+    BINARY_PROBLEM, LogHead, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notices, unparsed_problem,
 };
 use super::w3c_headers::W3cHeaderIndex;
 use super::worker::{InFlightGuard, WorkerPool, lock};
@@ -17,6 +17,7 @@ use super::{BatchOptions, ScanJob};
 use crate::analysis::model::{InputSummary, SkipReason};
 use crate::engine::LineScanner;
 use crate::finding::{Findings, LineCounts};
+use crate::formats::ForwardedLines;
 use crate::formats::reader::LineContext;
 use crate::input::find::{InputOrigin, InputSource, describe_denied};
 use crate::input::read::{self, Body, Chunk, OpenError, ReadOptions, ReadSummary};
@@ -71,6 +72,8 @@ struct InputState<'w> {
     /// The byte offset and the number of lines of each chunk.
     runs: Vec<(u64, u64)>,
     head: LogHead,
+    /// A sample of the lines.
+    forwarded: ForwardedLines,
     /// Findings that are held back until a line parses or the input is known to be a log.
     held: Vec<ChunkResult<'w>>,
     is_log: bool,
@@ -87,6 +90,7 @@ struct ChunkResult<'w> {
     findings: Findings,
     /// The start of the text, for the first chunk.
     head: Option<LogHead>,
+    forwarded: ForwardedLines,
     in_flight: Option<InFlightGuard<'w>>,
 }
 
@@ -146,9 +150,11 @@ impl<'a> InputScan<'a> {
 
     fn scan_chunk(&self, chunk: Chunk<'_>) -> ChunkResult<'a> {
         let worker = WorkerPool::current_index();
+        let mut forwarded = ForwardedLines::default();
         let (findings, head, in_flight) = match chunk.body {
             Body::Lines(lines) => {
                 let head = (chunk.offset <= MAX_BOM_LEN).then(|| LogHead::new(lines));
+                forwarded = ForwardedLines::in_sample(lines);
                 let mut any_format = self.workers.scanner(worker);
                 let mut scratch = self.workers.scratch(worker);
                 let mut context = self.context(chunk.offset);
@@ -162,7 +168,7 @@ impl<'a> InputScan<'a> {
             }
             Body::Oversized { .. } => (Findings::of_oversized_line(), None, None),
         };
-        ChunkResult { worker, offset: chunk.offset, findings, head, in_flight }
+        ChunkResult { worker, offset: chunk.offset, findings, head, forwarded, in_flight }
     }
 
     /// The context of the lines from this offset on.
@@ -237,9 +243,8 @@ impl<'a> InputScan<'a> {
         let is_binary = is_not_access_log && state.head.is_binary && self.source.named;
         let is_passed_over = is_not_access_log && !is_binary;
         notices.extend(is_passed_over.then(|| skipped_message(&state.head)));
-        let has_forwarded = state.head.has_forwarded;
-        let is_requested = !self.job.formats.preferred_for(&self.source.path).is_empty();
-        notices.extend(unknown_client_notice(state.stats.lines.without_client, is_requested));
+        let has_forwarded = state.forwarded.are_most();
+        notices.extend(unknown_client_notices(&state.stats.lines, self.job.formats, &self.source.path));
         let unread = unread.or_else(|| is_binary.then(|| BINARY_PROBLEM.to_owned()));
         let input = (!is_passed_over).then(|| state.input(path, &reading, unread, self.job));
         InputResult { source, input, notes: ScanNotes { notices, without_time, stopped, has_forwarded } }
@@ -250,6 +255,7 @@ impl<'w> InputState<'w> {
     fn add(&mut self, result: &ChunkResult<'w>, by: InputOrigin) {
         let findings = &result.findings;
         self.stats.add(findings);
+        self.forwarded.add(result.forwarded);
         self.runs.push((result.offset, findings.lines.lines));
         self.is_log |= findings.lines.parsed() > 0;
         if let Some(head) = &result.head {

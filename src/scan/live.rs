@@ -9,7 +9,7 @@ use self::log::LiveLog;
 use super::ScanJob;
 use super::any_format::AnyFormatScanner;
 use super::input_stats::PathStats;
-use super::log_detection::{classify_unparsed, origin, unknown_client_notice};
+use super::log_detection::{classify_unparsed, origin, unknown_client_notices};
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::hit::{HitBuffers, LiveHit, ReportReason, live_hit};
 use crate::analysis::model::{InputSummary, ReportModel};
@@ -302,12 +302,10 @@ impl<'a> LiveScan<'a> {
 
     /// Adds a notice, once per log, if the client of some lines is unknown.
     fn note_unknown_clients(&mut self, log: &LiveLog, findings: &Findings) {
-        if findings.lines.without_client == 0 {
-            return;
-        }
         let path = Path::new(OsStr::from_bytes(&log.path));
-        let what = unknown_client_notice(findings.lines.without_client, !self.job.formats.preferred_for(path).is_empty());
-        self.add_notice(path, what);
+        for what in unknown_client_notices(&findings.lines, self.job.formats, path) {
+            self.add_notice(path, Some(what));
+        }
     }
 
     fn emit_hit<E>(

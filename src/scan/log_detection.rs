@@ -7,8 +7,9 @@ use std::path::Path;
 
 use super::w3c_headers;
 use crate::engine::ScanOptions;
+use crate::finding::LineCounts;
 use crate::formats::reader::{LineContext, LogReader};
-use crate::formats::{ClientPosition, Formats, LogFormat, has_forwarded, is_binary, is_error_log, line_shape, recognize};
+use crate::formats::{ClientPosition, Formats, LogFormat, is_binary, is_error_log, line_shape, recognize};
 use crate::input::find::InputOrigin;
 use crate::input::lines::{HeadTail, read_head_tail};
 use crate::input::tail::LineChunk;
@@ -31,8 +32,6 @@ pub(super) struct LogHead {
     pub(super) first_line: Vec<u8>,
     /// The input is binary data.
     pub(super) is_binary: bool,
-    /// The lines have a field for the client behind a proxy.
-    pub(super) has_forwarded: bool,
 }
 
 impl LogHead {
@@ -42,7 +41,6 @@ impl LogHead {
         Self {
             first_line: first[..first.len().min(MAX_FIRST_LINE)].to_vec(),
             is_binary: is_binary(lines),
-            has_forwarded: has_forwarded(lines),
         }
     }
 
@@ -121,8 +119,34 @@ pub(super) fn skipped_message(head: &LogHead) -> String {
 /// The problem of a named input that is binary data.
 pub(super) const BINARY_PROBLEM: &str = "is binary data, not a log; its lines are not matched";
 
+/// The notices about lines of a log whose client is unknown.
+pub(super) fn unknown_client_notices(counts: &LineCounts, formats: &Formats, path: &Path) -> impl Iterator<Item = String> {
+    let preferred = formats.preferred_for(path);
+    let two_addresses = unknown_client_notice(counts.without_client, !preferred.is_empty());
+    two_addresses.into_iter().chain(doubtful_client_notice(counts.doubtful_clients, formats.client_header(preferred)))
+}
+
+/// The notice about lines whose client is unknown, because a client may have sent what stands in its place.
+fn doubtful_client_notice(lines: u64, header: Option<&str>) -> Option<String> {
+    let what = match lines {
+        0 => return None,
+        1 => "has a line whose client is unknown".to_owned(),
+        _ => format!("has {lines} lines whose client is unknown"),
+    };
+    Some(match header {
+        Some(header) => format!(
+            "{what}: its format has the header {header} in the place of the client, and any client can send that; \
+             if your proxies write it, type --client-from {header} --trusted-proxy with their addresses"
+        ),
+        None => format!(
+            "{what}: a text that clients choose, such as a host or a user name, makes more than one reading of these lines possible; \
+             quote such texts in the log format of the server, or write them after the client"
+        ),
+    })
+}
+
 /// The notice about lines with two addresses before the time: how to specify which one is the client.
-pub(super) fn unknown_client_notice(lines: u64, is_requested: bool) -> Option<String> {
+fn unknown_client_notice(lines: u64, is_requested: bool) -> Option<String> {
     const REST: &str = r#"- $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
     let what = match lines {
         0 => return None,

@@ -23,7 +23,7 @@ use crate::commands::message::{self, sanitized};
 use crate::commands::metrics::Backlog;
 use crate::commands::server_logs;
 use crate::commands::signals::StopSignal;
-use crate::formats::has_forwarded;
+use crate::formats::ForwardedLines;
 use crate::geoip::GeoDatabases;
 use crate::input::lines::read_head_tail;
 use crate::input::tail::{StartPosition, Tail, TailOptions};
@@ -164,12 +164,15 @@ impl<'a> ReportRun<'a> {
     }
 }
 
-/// The bytes of a log that show whether it has a field of forwarded addresses.
-const HEAD_BYTES: usize = 64 << 10;
+/// The bytes at the start and at the end of a log that show whether it has a field of forwarded addresses.
+const SAMPLE_BYTES: usize = 64 << 10;
 
-/// Whether a log has a field of forwarded addresses.
+/// Whether most lines of a log have a field of forwarded addresses.
 fn is_forwarded(log: &Path) -> bool {
-    read_head_tail(log, HEAD_BYTES).is_some_and(|head| has_forwarded(&head.first))
+    let Some(sample) = read_head_tail(log, SAMPLE_BYTES) else { return false };
+    let mut lines = ForwardedLines::in_sample(&sample.first);
+    lines.add(ForwardedLines::in_sample(&sample.last));
+    lines.are_most()
 }
 
 /// Whether a file exists where a log was last seen.

@@ -8,6 +8,10 @@
 //! used in unknown objects. Headers that clients can send (`X-Forwarded-For`, `X-Real-IP`, `Client-IP`) are never the client
 //! address.
 //!
+//! A client chooses the names of its headers, and so some keys. A key that names a header, as Traefik's `request_Uri`, is only the
+//! agent, the referer, the host or the forwarded client, as are the members of `headers`. Keys in the payload of an envelope
+//! ([`ENVELOPES`]) are used only if the envelope itself has no request.
+//!
 //! Sources: nginx, variables of `ngx_http_core_module` and `ngx_http_log_module`; Caddy, docs/logging and
 //! docs/caddyfile/directives/log; Traefik, observability/access-logs; Envoy and Istio, `configuration/observability/access_log`;
 //! Google Cloud, `LogEntry` and `HttpRequest`; AWS, API Gateway `$context` variables, `CloudFront` standard logging, WAF log
@@ -141,11 +145,24 @@ impl KeyRoles {
         let mut buffers = [0; MAX_NAME];
         let name = normalized_name(key, &mut buffers);
         let mut role =
-            name.map_or(KeyRole { within: default_object_kind(context), ..KeyRole::NOTHING }, |name| self.by_name(context, name));
+            name.map_or(KeyRole { within: default_object_kind(context), ..KeyRole::NOTHING }, |name| self.by_key(context, path, key, name));
         if let Some((slot, _)) = self.user_fields.iter().find(|(_, user_fields)| is_path(user_fields.as_bytes(), path, key)) {
             (role.slot, role.rank) = (*slot, 0);
         }
         role.forwarded = self.is_forwarded(context, path, key, name.unwrap_or_default());
+        role
+    }
+
+    /// The role of a key by its name, which may be that of a header or of a member of an envelope.
+    fn by_key(&self, context: ObjectKind, path: &[&[u8]], key: &[u8], name: &str) -> KeyRole {
+        let mut role = self.by_name(context, name);
+        if is_header_key(key) {
+            let is_of_headers = matches!(role.slot, JsonField::UserAgent | JsonField::Referer | JsonField::Host);
+            role = KeyRole { slot: if is_of_headers { role.slot } else { JsonField::None }, within: ObjectKind::Closed, ..role };
+        }
+        if path.iter().any(|above| ENVELOPES.iter().any(|envelope| above.eq_ignore_ascii_case(envelope))) {
+            role.rank = role.rank.saturating_add(IN_ENVELOPE);
+        }
         role
     }
 
@@ -189,6 +206,19 @@ impl KeyRoles {
         };
         paths.iter().any(|user_fields| is_path(user_fields.as_bytes(), path, key)) || (!name.is_empty() && named())
     }
+}
+
+/// Objects with what an application logged, in the record of a proxy: Google Cloud.
+const ENVELOPES: [&[u8]; 1] = [b"jsonPayload"];
+
+/// Added to the rank of a key in an envelope; greater than all other ranks.
+pub(super) const IN_ENVELOPE: u8 = 16;
+
+/// Whether a key names a header of the request or the response, as Traefik writes it: `request_User-Agent`. Go writes the first
+/// letter of each word of a header in upper case, and the others in lower case.
+fn is_header_key(key: &[u8]) -> bool {
+    let header = [&b"request_"[..], b"downstream_", b"origin_"].iter().find_map(|prefix| key.strip_prefix(*prefix));
+    header.is_some_and(|header| header.first().is_some_and(u8::is_ascii_uppercase) && !header.get(1).is_some_and(u8::is_ascii_uppercase))
 }
 
 /// Prefixes that nginx, Traefik and others write before header names.

@@ -8,7 +8,7 @@
 //! in their usual form and without a backslash. All other lines go through [`FieldCollector`], with the same result where both
 //! apply.
 
-use super::keys::{JsonField, KeyCache, KeyRole, KeyRoles, SLOTS};
+use super::keys::{IN_ENVELOPE, JsonField, KeyCache, KeyRole, KeyRoles, SLOTS};
 use super::tokenizer::{Tokenizer, bare, string_end};
 use super::values::{FieldCollector, KeyPath, ValueVisitor, integer, is_target, parse_time, status, time_shaped, visit};
 use crate::formats::bytes::begins;
@@ -251,12 +251,13 @@ fn slot_of(slot: JsonField) -> ValueSlot {
 }
 
 impl FastLayout {
-    /// Assigns the values of a layout to slots; `None` if the user named fields, or if the fields are not simple.
+    /// Assigns the values of a layout to slots; `None` if the user named fields, if some are in
+    /// an envelope, or if the fields are not simple.
     pub(super) fn from_values<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut ValueSlot)>) -> Option<Self> {
         let mut best: [Option<(u8, &mut ValueSlot)>; SLOTS] = [const { None }; SLOTS];
         let mut has_others = 0;
         for (role, value_slot) in pieces {
-            if role.forwarded || role.slot != JsonField::None && role.rank == 0 {
+            if role.forwarded || role.slot != JsonField::None && (role.rank == 0 || role.rank >= IN_ENVELOPE) {
                 return None;
             }
             let Some(chosen) = best.get_mut(role.slot as usize) else { continue };
@@ -301,7 +302,6 @@ pub(super) fn fields<'a>(values: &FastValues<'a>, time: &'a mut Vec<u8>) -> Fiel
     let (host, bytes) = (values.get(ValueSlot::Host), values.get(ValueSlot::Bytes));
     Fields {
         client: values.get(ValueSlot::Client),
-        forwarded: b"",
         host: if host == b"_" { b"" } else { host },
         time: parse_time(values.get(ValueSlot::Time), time),
         request: RequestField::Line(values.get(ValueSlot::Request)),
@@ -311,5 +311,6 @@ pub(super) fn fields<'a>(values: &FastValues<'a>, time: &'a mut Vec<u8>) -> Fiel
         referer: values.get(ValueSlot::Referer),
         user_agent: values.get(ValueSlot::UserAgent),
         escapes: Escapes::Written,
+        ..Fields::default()
     }
 }

@@ -20,6 +20,7 @@ use self::tokenizer::Tokenizer;
 use self::values::{FieldCollector, KeyPath, ValueVisitor};
 use super::frame_buffer::FastValues;
 use super::{FieldKind, Fields};
+use crate::client::Client;
 use crate::formats::fields::FieldBuffers;
 
 /// Parses JSON lines.
@@ -106,6 +107,23 @@ impl JsonLineParser {
         let mut parts = ValueList(Vec::new());
         values::visit(&self.roles, line, &mut KeyCache::default(), &mut parts)?;
         Some(parts.0)
+    }
+}
+
+/// Whether a key with the word `forwarded` has addresses.
+pub(super) fn has_forwarded(line: &[u8]) -> bool {
+    let mut found = ForwardedKeys(false);
+    values::visit(&KeyRoles::new(&[]), line, &mut KeyCache::default(), &mut found).is_some() && found.0
+}
+
+/// Whether a key with the word `forwarded` has addresses.
+struct ForwardedKeys(bool);
+
+impl<'a> ValueVisitor<'a> for ForwardedKeys {
+    fn value(&mut self, path: KeyPath<'_, 'a>, _: KeyRole, walk: &Tokenizer<'a>) {
+        let mut names = path.names();
+        let is_named = names.any(|name| memchr::memmem::find(&name.to_ascii_lowercase(), b"forwarded").is_some());
+        self.0 |= is_named && Client::addresses_in(walk.value).next().is_some();
     }
 }
 

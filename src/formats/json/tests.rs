@@ -238,6 +238,73 @@ fn keys_under_client_control_are_not_the_client() {
     }
 }
 
+/// Keys that name a header, as Traefik writes them, and names that a client may choose.
+#[test]
+fn a_header_is_not_a_field_of_the_request() {
+    let line = |more: &str| {
+        format!(
+            r#"{{"ClientHost":"192.0.2.7","DownstreamContentSize":7,"DownstreamStatus":404,"RequestHost":"www.example.org","RequestMethod":"GET","RequestPath":"/.env","RequestProtocol":"HTTP/2.0","StartUTC":"2026-11-02T08:01:00Z"{more}}}"#
+        )
+    };
+    let expected = read(line(""));
+    assert!(expected.starts_with("192.0.2.7 | www.example.org | "), "{expected}");
+    for (header, value) in [
+        ("Uri", "/"),
+        ("Url", "/"),
+        ("Method", "POST"),
+        ("Target", "/"),
+        ("Line", "GET / HTTP/1.1"),
+        ("Client-Ip", "203.0.113.9"),
+        ("Time", "1793606460"),
+        ("Timestamp", "2020-11-02T08:01:00Z"),
+        ("Path", "/"),
+    ] {
+        for prefix in ["request_", "downstream_", "origin_"] {
+            assert_eq!(read(line(&format!(r#","{prefix}{header}":"{value}""#))), expected, "{prefix}{header}");
+        }
+    }
+    assert!(read(line(r#","request_User-Agent":"curl""#)).ends_with("curl"));
+    // nginx's names are no headers.
+    assert!(read(r#"{"remote_addr":"192.0.2.7","request_uri":"/a","request_method":"GET","status":404}"#).contains("GET /a"));
+}
+
+/// Google Cloud: `httpRequest` is of the load balancer, `jsonPayload` of an application.
+#[test]
+fn a_payload_is_read_only_without_a_request_of_its_envelope() {
+    let own = r#""httpRequest":{"requestMethod":"GET","requestUrl":"http://www.example.org/.env","status":404,"remoteIp":"192.0.2.7"}"#;
+    let expected = read(format!("{{{own}}}"));
+    for key in ["Remote-Addr", "RemoteIp", "ClientHost", "c-ip", "remote_addr"] {
+        let payload = format!(r#""jsonPayload":{{"{key}":"203.0.113.9","request":"GET / HTTP/1.1","httpRequest":{{"remoteIp":"203.0.113.9","status":200}}}}"#);
+        assert_eq!(read(format!("{{{own},{payload}}}")), expected, "{key}");
+        assert_eq!(read(format!("{{{payload},{own}}}")), expected, "{key}");
+        assert!(read(format!("{{{payload}}}")).starts_with("203.0.113.9 | "), "{key}: {}", read(format!("{{{payload}}}")));
+    }
+    let without_client = own.replace(r#","remoteIp":"192.0.2.7""#, "");
+    assert!(read(format!(r#"{{{without_client},"jsonPayload":{{"remoteIp":"203.0.113.9"}}}}"#)).starts_with(" | "));
+}
+
+proptest! {
+    #[test]
+    fn no_name_of_a_header_changes_the_request(
+        name in prop_oneof![
+            prop::sample::select(vec!["Uri", "Method", "Remote-Addr", "Client-Ip", "Status", "Time", "Path", "Host", "Request", "Http-Request", "Request-Line"]).prop_map(str::to_owned),
+            "[A-Z][a-z]{1,8}(-[A-Z][a-z]{1,8}){0,2}",
+        ],
+        value in prop::sample::select(vec!["203.0.113.9", "/", "POST", "200", "2020-11-02T08:01:00Z", "GET / HTTP/1.1"]),
+        is_first: bool,
+    ) {
+        let own = r#""ClientHost":"192.0.2.7","DownstreamStatus":404,"RequestMethod":"GET","RequestPath":"/.env","StartUTC":"2026-11-02T08:01:00Z""#;
+        for header in [format!(r#""request_{name}":"{value}""#), format!(r#""request":{{"headers":{{"{name}":["{value}"]}}}}"#), format!(r#""query":{{"{name}":"{value}"}}"#)] {
+            let line = if is_first { format!("{{{header},{own}}}") } else { format!("{{{own},{header}}}") };
+            let mut buffers = FieldBuffers::default();
+            let fields = JsonLineParser::new().read(line.as_bytes(), &mut buffers).unwrap();
+            prop_assert_eq!((fields.client, fields.status), (&b"192.0.2.7"[..], &b"404"[..]), "{}", line);
+            let same = matches!(fields.request, RequestField::Parts { method: b"GET", target: b"/.env", .. });
+            prop_assert!(same && fields.time != TimeField::Parsed(None), "{}", line);
+        }
+    }
+}
+
 #[test]
 fn the_first_key_of_the_best_rank_is_used() {
     let line = r#"{"ip":"192.0.2.1","remote_addr":"-","remote_ip":"192.0.2.2","remote_addr":"192.0.2.3","status":"ok","status":200,"code":500,"request":"","uri":"/a","path":"/b","method":"GET","time":"0.123","ts":"x","timestamp":"2026-11-02T08:01:00Z","bytes":"1e3","size":7.0}"#;

@@ -6,7 +6,7 @@
 
 use memchr::memchr2;
 
-use super::keys::{JsonField, KeyCache, KeyRole, KeyRoles, KeyScope, ObjectKind, SLOTS};
+use super::keys::{IN_ENVELOPE, JsonField, KeyCache, KeyRole, KeyRoles, KeyScope, ObjectKind, SLOTS};
 use super::tokenizer::{JsonToken, MemberName, Tokenizer};
 use crate::client::Client;
 use crate::formats::fields::FieldBuffers;
@@ -239,6 +239,7 @@ impl<'a> FieldCollector<'a> {
 
     /// The fields; `None` if the line describes no request.
     pub(super) fn fields(&mut self, buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
+        self.leave_out_payload();
         self.use_host_as_client();
         if !self.is_request() {
             return None;
@@ -258,6 +259,7 @@ impl<'a> FieldCollector<'a> {
             referer: self.unescaped_value(JsonField::Referer, referer),
             user_agent: self.unescaped_value(JsonField::UserAgent, user_agent),
             escapes: Escapes::Written,
+            ..Fields::default()
         })
     }
 
@@ -269,6 +271,17 @@ impl<'a> FieldCollector<'a> {
         (has_target && known(&[JsonField::Client, JsonField::Method, JsonField::Status]))
             || (known(&[JsonField::Client]) && known(&[JsonField::Status]))
             || memchr::memmem::find(self.get(JsonField::Request), b" HTTP").is_some()
+    }
+
+    /// Drops what is in the payload of an envelope that has a request itself.
+    fn leave_out_payload(&mut self) {
+        const OF_REQUEST: [JsonField; 6] =
+            [JsonField::Request, JsonField::Sent, JsonField::Target, JsonField::Path, JsonField::Method, JsonField::Status];
+        if OF_REQUEST.iter().any(|slot| self.rank(*slot) < IN_ENVELOPE) {
+            for (rank, value) in self.ranks.iter_mut().zip(&mut self.values).filter(|(rank, _)| **rank >= IN_ENVELOPE) {
+                (*rank, *value) = (NO_RANK, b"");
+            }
+        }
     }
 
     /// Without a client, a host that is an address is the client, as Tomcat and others log it.

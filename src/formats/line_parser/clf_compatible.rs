@@ -3,7 +3,7 @@
 //! Most formats are a common format with additional fields at the end.
 
 use super::FormatLineParser;
-use super::TimeFormat;
+use super::{ClientField, TimeFormat};
 use super::field::{CaptureSlot, TrimMode};
 use crate::formats::{Escapes, LogFormat};
 
@@ -30,7 +30,7 @@ impl FormatLineParser {
     /// field of the forwarded client.
     #[must_use]
     pub fn clf_compatible(&self) -> Option<LogFormat> {
-        let is_usual = self.start.is_empty() && self.escapes == Escapes::Written && self.time == TimeFormat::Clf && !self.client_is_list;
+        let is_usual = self.start.is_empty() && self.escapes == Escapes::Written && self.time == TimeFormat::Clf && self.client == ClientField::Peer;
         let fields = self.fields_without_ident();
         match fields.as_slice() {
             _ if !is_usual => None,

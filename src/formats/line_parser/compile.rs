@@ -5,9 +5,10 @@
 
 use super::field::{CaptureSlot, Delimiter, TrimMode};
 use super::{
-    Encoding, FastPath, FieldItem, FieldMatcher, FieldShape, FormatError, FormatItem, FormatLineParser, Quotes, RequestForm, TimeFormat,
+    ClientField, Encoding, FieldItem, FieldMatcher, FieldShape, FormatError, FormatItem, FormatLineParser, Language, Quotes, RequestForm,
+    TimeFormat,
 };
-use crate::formats::items::joined;
+use crate::formats::items::{Author, joined};
 use crate::formats::{Escapes, FieldKind};
 use crate::time::CLF_TIME_LEN;
 
@@ -37,7 +38,11 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
         return Err(FormatError::NoRequest);
     }
     let chosen = |slot: CaptureSlot| fields_with_suffixes.iter().zip(&slots).find(|(_, s)| **s == Some(slot)).map(|((field, _), _)| field);
-    let client_is_list = chosen(CaptureSlot::Client).is_some_and(|field| field.kind != FieldKind::Client);
+    let client = match chosen(CaptureSlot::Client) {
+        Some(FieldItem { kind: FieldKind::Header(_), author: Author::Server, .. }) => ClientField::ProxyList,
+        Some(FieldItem { kind: FieldKind::Header(_), .. }) => ClientField::Header,
+        _ => ClientField::Peer,
+    };
     let time = match chosen(CaptureSlot::Time).map(|field| &field.shape) {
         None if slots.contains(&Some(CaptureSlot::Date)) => TimeFormat::DateAndTime,
         Some(FieldShape::Clf) => TimeFormat::Clf,
@@ -52,17 +57,20 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
     };
     let parser = FormatLineParser {
         fields: fields(&start, &fields_with_suffixes, &slots, escapes),
+        languages: fields_with_suffixes.iter().map(|(field, _)| Language::new(field)).collect(),
+        is_unescaped: fields_with_suffixes.iter().any(|(field, _)| field.author == Author::Unescaped),
+        sections: Box::default(),
         field_names: fields_with_suffixes.into_iter().map(|(field, _)| (field.name, field.kind)).collect(),
         start: start.into(),
         escapes,
         encoding: Encoding::No,
         time,
         request_form,
-        client_is_list,
+        client,
         is_columns: false,
         fast_path: None,
     };
-    Ok(FormatLineParser { fast_path: FastPath::from_parser(&parser), ..parser })
+    Ok(parser.with_sections())
 }
 
 /// The slot of each field; of several of the same kind, the one with the lowest rank.
@@ -153,7 +161,10 @@ pub(super) fn columns(field_names: &[(&str, FieldKind)], separator: u8, quoted: 
         encoding: Encoding::No,
         time: if !has(CaptureSlot::Time) && has(CaptureSlot::Date) { TimeFormat::DateAndTime } else { TimeFormat::Written },
         request_form: if has(CaptureSlot::Request) { RequestForm::Line } else { RequestForm::Parts },
-        client_is_list: !field_names.iter().any(|(_, kind)| *kind == FieldKind::Client),
+        client: if field_names.iter().any(|(_, kind)| *kind == FieldKind::Client) { ClientField::Peer } else { ClientField::Header },
+        languages: Box::default(),
+        is_unescaped: false,
+        sections: Box::default(),
         is_columns: true,
         fast_path: None,
     }

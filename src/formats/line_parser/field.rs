@@ -9,7 +9,7 @@
 
 use memchr::memchr;
 
-use super::FormatLineParser;
+use super::{ClientField, FormatLineParser, Unknown};
 use crate::formats::bytes::{begins, marks_of_16};
 use crate::formats::clf::is_escaped;
 use crate::formats::{FieldBuffers, FieldKind, Fields, RequestField, TimeField, clf_writer};
@@ -345,7 +345,7 @@ impl<'a> CapturedFields<'a> {
 
     /// The fields of the line.
     #[inline]
-    pub(super) fn fields(&self, parser: &FormatLineParser, buffers: &'a mut FieldBuffers) -> Fields<'a> {
+    pub(super) fn fields(&self, parser: &FormatLineParser, unknown: Unknown, buffers: &'a mut FieldBuffers) -> Fields<'a> {
         let encoding = parser.encoding;
         let FieldBuffers { forwarded, request, target, query, referer, user_agent, time, .. } = buffers;
         let (host, request_field) = match parser.request_form {
@@ -356,9 +356,19 @@ impl<'a> CapturedFields<'a> {
             RequestForm::Url => self.url(encoding.decode(self.get(CaptureSlot::Url), target)),
             RequestForm::Parts => (self.get(CaptureSlot::Host), self.parts(encoding, target, query)),
         };
+        let in_place = self.get(CaptureSlot::Client);
+        let (client, listed) = match parser.client {
+            _ if unknown.client => (&b""[..], &b""[..]),
+            ClientField::Forwarded => (&b""[..], in_place),
+            ClientField::Header => (&b""[..], self.get(CaptureSlot::Forwarded)),
+            ClientField::ProxyList if memchr(b',', in_place).is_some() => (&b""[..], self.get(CaptureSlot::Forwarded)),
+            ClientField::ProxyList | ClientField::Peer => (in_place, self.get(CaptureSlot::Forwarded)),
+        };
         Fields {
-            client: if parser.client_is_list { first_address(self.get(CaptureSlot::Client)) } else { self.get(CaptureSlot::Client) },
-            forwarded: encoding.decode_header(self.get(CaptureSlot::Forwarded), forwarded),
+            client,
+            is_client_doubtful: client.is_empty() && (unknown.client || !in_place.is_empty()),
+            is_without_peer: parser.client == ClientField::Forwarded,
+            forwarded: encoding.decode_header(if unknown.forwarded { b"" } else { listed }, forwarded),
             host,
             time: self.time(&parser.time, time),
             request: request_field,
@@ -424,11 +434,6 @@ impl<'a> CapturedFields<'a> {
             TimeFormat::Strftime(pattern) => LogTime::parse_any_format(time).or_else(|| by_pattern(pattern, time)),
         })
     }
-}
-
-/// The first address in a header.
-fn first_address(header: &[u8]) -> &[u8] {
-    header.iter().position(|b| *b == b',').map_or(header, |end| &header[..end])
 }
 
 impl Encoding {

@@ -9,10 +9,13 @@
 mod compile;
 mod field;
 mod format_string;
+mod readings;
 
 pub(super) use self::field::Encoding;
 pub(super) use compile::compile;
+pub(super) use readings::ReadingBuffers;
 
+use self::readings::{Language, Section, Unknown, sections};
 use self::field::{CaptureSlot, CapturedFields, Delimiter, FieldMatcher, RequestForm, TimeFormat, TrimMode};
 use super::frame_buffer::{FastValues, ValueSlot};
 use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
@@ -43,6 +46,19 @@ pub enum Quotes {
     Around,
 }
 
+/// The field in the place of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ClientField {
+    /// The address of the peer; or the format has no client.
+    Peer,
+    /// A list of a proxy that writes the log itself. Its client may have sent all but one of several addresses.
+    ProxyList,
+    /// A header. Any client may send it, so the client is unknown.
+    Header,
+    /// A header that the user named as the one of trusted proxies. The address of the peer is not logged.
+    Forwarded,
+}
+
 /// Parses lines of one format.
 #[derive(Debug, Clone)]
 pub struct FormatLineParser {
@@ -55,8 +71,13 @@ pub struct FormatLineParser {
     encoding: Encoding,
     time: TimeFormat,
     request_form: RequestForm,
-    /// The client is a header, which may contain several addresses.
-    client_is_list: bool,
+    client: ClientField,
+    /// The values of each field; empty for columns.
+    languages: Box<[Language]>,
+    /// A text is not escaped by the server.
+    is_unescaped: bool,
+    /// The parts of the format that a client may have read wrongly.
+    sections: Box<[Section]>,
     /// Parses columns: more may follow, and a line that starts with `#` is a comment.
     is_columns: bool,
     /// The fast path for lines in the usual form.
@@ -115,15 +136,34 @@ impl FormatLineParser {
     #[inline]
     pub fn read<'a>(&self, line: &'a [u8], buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
         let mut filled = CapturedFields::default();
-        let mut rest = self.after_start(line)?;
-        for field in &self.fields {
-            let (text, suffix) = field.take(rest)?;
+        let unknown = self.texts(line, &mut buffers.readings, |number, text| {
+            let field = &self.fields[number];
             if let Some(slot) = field.slot {
                 filled.set(slot, text, field.trim);
             }
+        })?;
+        Some(filled.fields(self, unknown, buffers))
+    }
+
+    /// Passes the number and the text of each field to `put`, in order. Returns what is unknown; `None` if the line does not
+    /// match.
+    #[inline]
+    fn texts<'a>(&self, line: &'a [u8], readings: &mut ReadingBuffers, mut put: impl FnMut(usize, &'a [u8])) -> Option<Unknown> {
+        let mut unknown = Unknown::default();
+        let mut rest = self.after_start(line)?;
+        let (mut number, mut sections) = (0, self.sections.iter().peekable());
+        while let Some(field) = self.fields.get(number) {
+            if let Some(section) = sections.next_if(|section| section.first == number) {
+                rest = section.read(&self.fields, rest, readings, &mut unknown, &mut put)?;
+                number += section.len();
+                continue;
+            }
+            let (text, suffix) = field.take(rest)?;
+            put(number, text);
             rest = suffix;
+            number += 1;
         }
-        (rest.is_empty() || self.is_columns).then(|| filled.fields(self, buffers))
+        (rest.is_empty() || self.is_columns).then_some(unknown)
     }
 
     /// Parses a line on the fast path, if the format has one, and emits the same fields as [`read`](Self::read);
@@ -146,18 +186,28 @@ impl FormatLineParser {
     pub fn with_forwarded(mut self, header: &FieldKind) -> Self {
         let called = |(written, _): &(String, FieldKind)| matches!(header, FieldKind::Header(name) if is_named(written, name));
         let wanted = self.field_names.iter().position(|(_, m)| m == header).or_else(|| self.field_names.iter().position(called));
-        // The field of the client is left as it is.
-        if let Some(field) = wanted.and_then(|at| self.fields.get_mut(at)).filter(|f| f.slot.is_none()) {
-            field.slot = Some(CaptureSlot::Forwarded);
-            self.fast_path = None;
+        match wanted.and_then(|at| self.fields.get_mut(at)) {
+            Some(field) if field.slot.is_none() => field.slot = Some(CaptureSlot::Forwarded),
+            Some(field) if field.slot == Some(CaptureSlot::Client) && self.client != ClientField::Peer => self.client = ClientField::Forwarded,
+            _ => return self,
         }
-        self
+        self.with_sections()
+    }
+
+    /// The header in the place of the client, if any client can send it; as in the format.
+    #[must_use]
+    pub fn client_header(&self) -> Option<&str> {
+        let at = self.fields.iter().position(|field| field.slot == Some(CaptureSlot::Client)).filter(|_| self.client == ClientField::Header)?;
+        match &self.field_names.get(at)?.1 {
+            FieldKind::Header(name) => Some(name),
+            _ => None,
+        }
     }
 
     /// Whether it reads the field of the forwarded client.
     #[must_use]
     pub fn has_forwarded(&self) -> bool {
-        self.fields.iter().any(|field| field.slot == Some(CaptureSlot::Forwarded))
+        self.client == ClientField::Forwarded || self.fields.iter().any(|field| field.slot == Some(CaptureSlot::Forwarded))
     }
 
     /// The name and kind of each field.
@@ -169,13 +219,8 @@ impl FormatLineParser {
     #[must_use]
     pub fn split<'a>(&self, line: &'a [u8]) -> Option<Vec<(&str, &'a [u8])>> {
         let mut split = Vec::new();
-        let mut rest = self.after_start(line)?;
-        for (field, (name, _)) in self.fields.iter().zip(&self.field_names) {
-            let (text, suffix) = field.take(rest)?;
-            split.push((name.as_str(), text));
-            rest = suffix;
-        }
-        (rest.is_empty() || self.is_columns).then_some(split)
+        self.texts(line, &mut ReadingBuffers::default(), |number, text| split.push((self.field_names[number].0.as_str(), text)))?;
+        Some(split)
     }
 
     #[inline]
@@ -186,7 +231,18 @@ impl FormatLineParser {
 
     /// Sets an additional encoding of texts.
     pub(super) fn with_encoding(self, encoding: Encoding) -> Self {
-        let parser = Self { encoding, ..self };
+        Self { encoding, ..self }.with_sections()
+    }
+
+    /// Decides which parts of the format a client may have read wrongly, and whether there is a fast path.
+    fn with_sections(self) -> Self {
+        // Only an escaped text has neither quotes nor control characters.
+        let escapes = match (self.escapes, self.encoding) {
+            _ if self.is_unescaped => None,
+            (Escapes::None, Encoding::No | Encoding::Plus | Encoding::Percent) => None,
+            (escapes, _) => Some(escapes),
+        };
+        let parser = Self { sections: sections(&self.fields, &self.languages, escapes), ..self };
         Self { fast_path: FastPath::from_parser(&parser), ..parser }
     }
 }
@@ -204,6 +260,8 @@ struct FastPath {
     /// The value slot of each field.
     value_slots: Box<[ValueSlot]>,
     is_clf: bool,
+    /// The first field of a part that a client may have read wrongly, and its blanks if no client did.
+    checked: Option<(usize, usize)>,
 }
 
 impl FastPath {
@@ -211,7 +269,13 @@ impl FastPath {
     fn from_parser(parser: &FormatLineParser) -> Option<Self> {
         let is_clf = parser.time == TimeFormat::Clf;
         let starts_like_clf =
-            parser.encoding == Encoding::No && parser.request_form == RequestForm::Line && !parser.client_is_list && !parser.is_columns;
+            parser.encoding == Encoding::No && parser.request_form == RequestForm::Line && parser.client == ClientField::Peer && !parser.is_columns;
+        let mut checked = parser.sections.iter().filter(|section| !section.is_anchored_time());
+        let checked = match (checked.next(), checked.next()) {
+            (None, _) => None,
+            (Some(section), None) => Some((section.first, section.blanks_before_quote()?)),
+            (Some(_), Some(_)) => return None,
+        };
         if !starts_like_clf || !is_clf && parser.time != TimeFormat::Written {
             return None;
         }
@@ -219,7 +283,7 @@ impl FastPath {
         let is_text = |slot| matches!(slot, ValueSlot::Request | ValueSlot::Referer | ValueSlot::UserAgent);
         let in_quotes =
             parser.escapes == Escapes::Written && value_slots.iter().zip(&parser.fields).all(|(p, field)| !is_text(*p) || is_quoted(field));
-        in_quotes.then_some(Self { value_slots, is_clf })
+        in_quotes.then_some(Self { value_slots, is_clf, checked })
     }
 
     /// Parses a line after its literal start and emits its fields; `false` if it is not simple.
@@ -235,7 +299,12 @@ impl FastPath {
     ) -> bool {
         let mut values = FastValues::new(line);
         let mut at = start;
-        for (field, slot) in fields.iter().zip(&self.value_slots) {
+        for (number, (field, slot)) in fields.iter().zip(&self.value_slots).enumerate() {
+            if let Some((_, blanks)) = self.checked.filter(|(first, _)| *first == number)
+                && first_quote(at).is_none_or(|quote| line[..quote].ends_with(b"\\") || blanks_in(&line[at..quote]) != blanks)
+            {
+                return false;
+            }
             let Some(end) = end(field, line, at, &first_quote) else { return false };
             values.set(*slot, &line[at..end]);
             at = end + field.suffix().len();
@@ -252,7 +321,6 @@ impl FastPath {
         let time = values.get(ValueSlot::Time);
         Fields {
             client: values.get(ValueSlot::Client),
-            forwarded: b"",
             host: values.get(ValueSlot::Host),
             time: if self.is_clf {
                 TimeField::Clf(time)
@@ -267,6 +335,7 @@ impl FastPath {
             referer: values.get(ValueSlot::Referer),
             user_agent: values.get(ValueSlot::UserAgent),
             escapes: Escapes::Written,
+            ..Fields::default()
         }
     }
 }
@@ -298,6 +367,10 @@ fn is_quoted(field: &FieldMatcher) -> bool {
     matches!(field.stop, Delimiter::NearQuote | Delimiter::FarQuote | Delimiter::End { quoted: true, .. })
 }
 
+fn blanks_in(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte == b' ').count()
+}
+
 /// The end of a field that starts at `at`; `None` if it is not simple.
 #[inline]
 fn end(field: &FieldMatcher, line: &[u8], at: usize, first_quote: impl Fn(usize) -> Option<usize>) -> Option<usize> {
@@ -310,6 +383,7 @@ fn end(field: &FieldMatcher, line: &[u8], at: usize, first_quote: impl Fn(usize)
             let is_end = is_bare(end) && first_quote(at).is_none_or(|quote| quote >= end) && begins(&line[end..], field.suffix());
             (is_end && !number).then_some(end)
         }
+        Delimiter::Width(width) => Some(at + usize::from(width)).filter(|end| field.fits(line, *end)),
         _ => Some(at + field.take(line.get(at..)?)?.0.len()),
     }
 }

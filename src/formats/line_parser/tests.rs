@@ -124,7 +124,7 @@ fn apache_formats() {
         (
             r#"%{X-Forwarded-For}i %l %u %{%Y-%m-%d %H:%M:%S}t.%{msec_frac}t %{%z}t "%m %U%q %H" %s %D"#,
             r#"203.0.113.9, 10.0.0.1 - - 2026-11-02 09:01:00.123 +0100 "GET /a?b HTTP/1.1" 200 1234"#,
-            r#"203.0.113.9 - - [02/Nov/2026:09:01:00 +0100] "GET /a?b HTTP/1.1" 200 - "-" "-""#,
+            r#"- - - [02/Nov/2026:09:01:00 +0100] "GET /a?b HTTP/1.1" 200 - "-" "-""#,
         ),
         (
             r#"{ \"time\":\"%{%A, %d. %B %Y %H:%M}t\", \"ip\":\"%a\", \"host\":\"%V\", \"request\":\"%U\", \"query\":\"%q\", \"method\":\"%m\", \"status\":\"%>s\", \"agent\":\"%{User-agent}i\" }"#,
@@ -221,6 +221,68 @@ fn the_field_of_the_forwarded_client() {
         let mut buffers = FieldBuffers::default();
         let fields = parser.read(line, &mut buffers).unwrap();
         assert_eq!((fields.client, fields.forwarded), (b"10.0.0.1".as_slice(), expected.as_bytes()), "{header}");
+    }
+}
+
+/// The client of a line, and whether a client may have sent what stands in its place.
+fn client_of(format: &str, line: &str) -> (String, bool) {
+    let mut buffers = FieldBuffers::default();
+    let fields = written(format).read(line.as_bytes(), &mut buffers).unwrap_or_else(|| panic!("{format}: {line}"));
+    (String::from_utf8_lossy(fields.client).into_owned(), fields.is_client_doubtful)
+}
+
+#[test]
+fn a_client_after_a_chosen_text_is_known_only_if_no_other_reading_has_another() {
+    const REST: &str = r#" [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1"#;
+    const HOST_FIRST: &str = r#"$http_host $remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
+    const HOST_ALONE: &str = r#"$http_host $remote_addr [$time_local] "$request" $status $body_bytes_sent"#;
+    const APACHE: &str = r#"%{Host}i %h %l %u %t "%r" %>s %b"#;
+    const PORT: &str = r#"$host:$server_port $remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
+    const CONFIGURED: &str = r#"%v:%p %h %l %u %t "%r" %>s %b"#;
+    for (format, before_time, client) in [
+        (HOST_FIRST, "www.example.org 203.0.113.9 - -", "203.0.113.9"),
+        (HOST_FIRST, "www.example.org 203.0.113.9 - a b", "203.0.113.9"),
+        (HOST_FIRST, "www.example.org 203.0.113.9 - a 1.2.3.4", "203.0.113.9"),
+        (HOST_FIRST, "a\\x22b[c] 203.0.113.9 - -", "203.0.113.9"),
+        (HOST_FIRST, "1.2.3.4 66.249.66.1 203.0.113.9 - -", "203.0.113.9"),
+        (HOST_FIRST, "1.2.3.4 66.249.66.1 - 203.0.113.9 - -", ""),
+        (HOST_FIRST, "www.example.org 203.0.113.9 - a 66.249.66.1 - b", ""),
+        (HOST_ALONE, "1.2.3.4 66.249.66.1 - 203.0.113.9", "203.0.113.9"),
+        (HOST_ALONE, "x 66.249.66.1 [01/Jan/2020:00:00:00 +0000] y 2001:db8::7", "2001:db8::7"),
+        (APACHE, "1.2.3.4 66.249.66.1 - 203.0.113.9 - -", ""),
+        (APACHE, "x 203.0.113.9 - Jo Doe", "203.0.113.9"),
+        // A host name is not listed, but the address that is to be listed may be forged.
+        (APACHE, "1.2.3.4 66.249.66.1 - client.example.net - -", ""),
+        (PORT, "www.example.org:80 203.0.113.9 - a 66.249.66.1 - b", "203.0.113.9"),
+        (PORT, "x:80 66.249.66.1 - y:80 203.0.113.9 - -", ""),
+        (CONFIGURED, "www.example.org:80 203.0.113.9 - x:80 66.249.66.1 - b", "203.0.113.9"),
+        ("$http_x_forwarded_for - $remote_user [$time_local] \"$request\" $status $body_bytes_sent", "66.249.66.1 - -", ""),
+        ("$http_x_forwarded_for - $remote_user [$time_local] \"$request\" $status $body_bytes_sent", "66.249.66.1, 203.0.113.9 - -", ""),
+    ] {
+        assert_eq!(client_of(format, &format!("{before_time}{REST}")), (client.to_owned(), client.is_empty()), "{format}\n{before_time}");
+    }
+    // Quotes and tabs are escaped, so a quoted text is no other field.
+    let quoted = r#""$http_host" $remote_addr [$time_local] "$request" $status $body_bytes_sent"#;
+    assert_eq!(client_of(quoted, &format!("\"x 66.249.66.1 [\" 203.0.113.9{REST}")).0, "203.0.113.9");
+    assert_eq!(client_of("$http_host\t$remote_addr\t$request\t$status", "x 66.249.66.1\t203.0.113.9\tGET / HTTP/1.1\t200").0, "203.0.113.9");
+    // The certificate of a client is not escaped.
+    let certificate = r#""%{SSL_CLIENT_S_DN}x" %h "%r" %>s"#;
+    assert_eq!(client_of(certificate, r#""CN=x" 66.249.66.1 "y" 203.0.113.9 "GET / HTTP/1.1" 200"#).0, "");
+    assert_eq!(client_of(r#"%t %{SSL_PROTOCOL}x %h "%r" %>s"#, r#"[02/Nov/2026:08:01:00 +0000] TLSv1.3 203.0.113.9 "GET / HTTP/1.1" 200"#).0, "203.0.113.9");
+}
+
+#[test]
+fn a_user_with_a_time_does_not_hide_the_time() {
+    for format in [COMBINED, r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#, &format!("$host {COMBINED}"), &format!("escape=none '{COMBINED}'")] {
+        for user in ["-", "x [01/Jan/2020:00:00:00 +0000] y", "x [01/Jan/2020:00:00:00 +0000]", "[1 [", "x [9 - [-"] {
+            let line = format!(r#"203.0.113.9 - {user} [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x""#);
+            let line = if format.starts_with("$host") { format!("example.org {line}") } else { line };
+            let mut buffers = FieldBuffers::default();
+            let parser = written(format);
+            let fields = parser.read(line.as_bytes(), &mut buffers).unwrap();
+            assert_eq!((fields.client, fields.time), (&b"203.0.113.9"[..], TimeField::Clf(b"02/Nov/2026:08:01:00 +0000")), "{format}: {line}");
+            assert!(read_fast(&parser, line.as_bytes()).is_none_or(|written| written == canonical_of(&parser, line.as_bytes()).unwrap().into_bytes()));
+        }
     }
 }
 
@@ -364,6 +426,72 @@ fn apache_line(format: &str, sent: &Sent) -> Vec<u8> {
             line.extend(written);
         }
     }
+    line
+}
+
+/// Fields of random formats; a client chooses the first six.
+const ALL_FIELDS: [&str; 11] = [
+    "http_host", "remote_user", "http_x_forwarded_for", "http_user_agent", "http_referer", "host", "remote_addr", "time_local", "request",
+    "status", "server_port",
+];
+
+/// What a client chose.
+struct Chosen {
+    texts: Vec<Vec<u8>>,
+}
+
+impl Chosen {
+    fn value(&self, name: &str) -> Vec<u8> {
+        match ALL_FIELDS.iter().position(|field| *field == name) {
+            Some(at) if at < self.texts.len() => self.texts[at].clone(),
+            _ => match name {
+                "remote_addr" => b"203.0.113.9".to_vec(),
+                "time_local" => b"02/Nov/2026:08:01:00 +0000".to_vec(),
+                "request" => b"GET / HTTP/1.1".to_vec(),
+                "status" => b"404".to_vec(),
+                _ => b"80".to_vec(),
+            },
+        }
+    }
+}
+
+/// A text with pieces of log lines.
+fn chosen_text() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop::sample::select(vec![
+        "66.249.66.1", "66.249.66.1 ", " 66.249.66.1 - ", " - ", "-", " ", "[", "] ", " [", "x", "www.example.org", "|", ",", "=", ":80",
+        "02/Nov/2026:08:01:00 +0000", "[01/Jan/2020:00:00:00 +0000]", "\"", "\\", "\t", "GET / HTTP/1.1", "200", "\" 200", " x=", "\u{e9}",
+    ]);
+    prop::collection::vec(piece, 0..7).prop_map(|pieces| pieces.concat().into_bytes())
+}
+
+/// A value as nginx writes it.
+fn escaped(escape: NginxEscape, value: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    if value.is_empty() && escape == NginxEscape::Default {
+        text.push(b'-');
+    }
+    for byte in value {
+        match (escape, *byte) {
+            (NginxEscape::Default, 0..=0x1f | 0x7f.. | b'"' | b'\\') => text.extend(format!("\\x{byte:02X}").bytes()),
+            (NginxEscape::Json, b'"' | b'\\') => text.extend([b'\\', *byte]),
+            (NginxEscape::Json, b'\t') => text.extend(b"\\t"),
+            _ => text.push(*byte),
+        }
+    }
+    text
+}
+
+/// A line as nginx writes it.
+fn chosen_line(format: &str, escape: NginxEscape, sent: &Chosen) -> Vec<u8> {
+    let mut rest = format;
+    let mut line = Vec::new();
+    while let Some((text, after)) = rest.split_once('$') {
+        line.extend(text.bytes());
+        let length = after.bytes().position(|byte| !byte.is_ascii_lowercase() && byte != b'_').unwrap_or(after.len());
+        line.extend(escaped(escape, &sent.value(&after[..length])));
+        rest = &after[length..];
+    }
+    line.extend(rest.bytes());
     line
 }
 
@@ -534,6 +662,39 @@ proptest! {
             };
             assert_same(&parser, &apache_line(format, &sent), &sent, has)?;
         }
+    }
+
+    #[test]
+    fn no_text_of_a_client_is_another_client(
+        escape in prop::sample::select(vec![NginxEscape::Default, NginxEscape::Json, NginxEscape::None]),
+        order in Just((0..ALL_FIELDS.len()).collect::<Vec<_>>()).prop_shuffle(),
+        count in 2..8_usize,
+        between in prop::collection::vec(prop::sample::select(vec![" ", " - ", " [", "] ", "|", " \"", "\" ", ",", "\t", " x="]), ALL_FIELDS.len() + 1),
+        texts in prop::collection::vec(chosen_text(), 6),
+        is_named: bool,
+    ) {
+        let mut names: Vec<&str> = order.iter().map(|at| ALL_FIELDS[*at]).take(count).collect();
+        names.extend(["remote_addr", "request"].iter().filter(|name| !names.contains(name)).copied().collect::<Vec<_>>());
+        let mut format = String::new();
+        for (name, after) in names.iter().zip(&between) {
+            format += &format!("${name}{after}");
+        }
+        let sent = Chosen { texts };
+        let line = chosen_line(&format, escape, &sent);
+        let mut parser = FormatLineParser::nginx(&format, escape).unwrap();
+        if is_named {
+            parser = parser.with_forwarded(&FieldKind::Header("x-forwarded-for".into()));
+        }
+        let mut buffers = FieldBuffers::default();
+        let shown = String::from_utf8_lossy(&line).into_owned();
+        // A client may be unknown, also because a text has another form than its field.
+        if let Some(fields) = parser.read(&line, &mut buffers) {
+            prop_assert!(fields.client == b"203.0.113.9" || fields.client.is_empty(), "{}: {}\n{}", String::from_utf8_lossy(fields.client), format, shown);
+            let forwarded = sent.value("http_x_forwarded_for");
+            prop_assert!(fields.forwarded.is_empty() || fields.forwarded == escaped(escape, &forwarded), "{:?}: {}\n{}", String::from_utf8_lossy(fields.forwarded), format, shown);
+        }
+        let fast = read_fast(&parser, &line).map(|text| String::from_utf8_lossy(&text).into_owned());
+        prop_assert!(fast.is_none() || fast == canonical_of(&parser, &line), "{}\n{}", format, shown);
     }
 
     #[test]

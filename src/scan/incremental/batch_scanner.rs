@@ -27,7 +27,7 @@ use crate::scan::ScanJob;
 use crate::scan::any_format::has_time_range;
 use crate::scan::input_stats::InputStats;
 use crate::scan::log_detection::{
-    BINARY_PROBLEM, any_line_parses, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notice, unparsed_problem,
+    BINARY_PROBLEM, any_line_parses, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notices, unparsed_problem,
 };
 use crate::scan::worker::WorkerPool;
 use crate::source::SourceInfo;
@@ -293,8 +293,8 @@ impl<'a> BatchScanner<'a> {
     fn add_log_notices(&mut self, number: u32, notices: &mut Vec<Notice>) {
         let Some(log) = self.logs.get(&number) else { return };
         let ScanJob { scope, formats, .. } = *self.job;
-        let what = unknown_client_notice(log.counts.without_client, !formats.preferred_for(&log.path).is_empty());
-        notices.extend(what.map(|what| Notice { path: log.path.clone(), what, problem: false }));
+        let unknown = unknown_client_notices(&log.counts, formats, &log.path);
+        notices.extend(unknown.map(|what| Notice { path: log.path.clone(), what, problem: false }));
         let is_doubtful = log.is_known && log.counts.lines > log.counts.skipped && log.counts.parsed() == 0;
         if is_doubtful && !(log.is_continued && starts_as_access_log(&log.path, formats, scope)) {
             let what = unparsed_problem(log.lines(), log.first_line(), scope.format, formats);

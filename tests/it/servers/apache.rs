@@ -35,6 +35,22 @@ CustomLog "|/bin/cat" common "expr=false"
 
 /// Sends it these requests; `None`, with a message, if it is not installed.
 pub(super) fn served(test: &str, requests: &[Request]) -> Option<ServerRun> {
+    let requests: Vec<&[u8]> = requests.iter().map(|request| &request.bytes[..]).collect();
+    let names: Vec<&str> = LOGS.iter().map(|(name, ..)| *name).collect();
+    let sites = format!("{COMMON}\n<IfModule logio_module>\n{COMBINED}\n</IfModule>\n{VHOST}\n{OWN}{SITES}");
+    let (harness, answers) = write_logs(test, &sites, &[], &names, &requests)?;
+    let conf = harness.path("apache2.conf");
+    Some(ServerRun::new("apache", harness, conf, &LOGS, answers))
+}
+
+/// Sends these requests to a server with these directives and more modules. Its logs are in `log`. Returns its answers.
+pub(super) fn write_logs(
+    test: &str,
+    sites: &str,
+    more_modules: &[&str],
+    names: &[&str],
+    requests: &[&[u8]],
+) -> Option<(Harness, Vec<Vec<u8>>)> {
     let Some((program, modules)) = PLACES.into_iter().zip(MODULES).find(|(place, _)| Path::new(place).exists()) else {
         skip(test, "Apache is not installed");
         return None;
@@ -44,27 +60,28 @@ pub(super) fn served(test: &str, requests: &[Request]) -> Option<ServerRun> {
     // Its workers run as another user.
     fs::set_permissions(harness.path(""), fs::Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(harness.path("log")).unwrap();
-    harness.file("sites.conf", format!("{COMMON}\n<IfModule logio_module>\n{COMBINED}\n</IfModule>\n{VHOST}\n{OWN}{SITES}"));
+    harness.file("sites.conf", sites);
     harness.file("envvars", format!("export LOGS={}/log$SUFFIX\n", harness.path("").display().to_string().trim_end_matches('/')));
     let daemon = Daemon::start(&harness, |port| {
-        harness.file("apache2.conf", conf(&harness, port, modules));
+        harness.file("apache2.conf", conf(&harness, port, modules, more_modules));
         let mut command = Command::new(program);
         command.args(["-D", "FOREGROUND", "-f"]).arg(harness.path("apache2.conf")).env("TZ", "UTC").env("LOGS", harness.path("log"));
         command
     });
-    let answers = requests.iter().map(|request| daemon.send(&request.bytes)).collect();
-    let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| harness.path(format!("log/{name}.log"))).collect();
+    let answers = requests.iter().map(|request| daemon.send(request)).collect();
+    let logs: Vec<PathBuf> = names.iter().map(|name| harness.path(format!("log/{name}.log"))).collect();
     daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), requests.len());
-    let conf = harness.path("apache2.conf");
-    Some(ServerRun::new("apache", harness, conf, &LOGS, answers))
+    Some((harness, answers))
 }
 
-fn conf(harness: &Harness, port: u16, modules: &str) -> String {
+fn conf(harness: &Harness, port: u16, modules: &str, more_modules: &[&str]) -> String {
     let root = harness.path("");
     let user = if rustix::process::geteuid().is_root() { "User nobody\nGroup nogroup\n" } else { "" };
     let load: String = ["mpm_prefork", "authz_core", "remoteip"]
+        .iter()
+        .chain(more_modules)
         .map(|name| format!("<IfModule !{name}_module>\nLoadModule {name}_module {modules}/mod_{name}.so\n</IfModule>\n"))
-        .concat();
+        .collect();
     // The client is taken from a header, because all connections come from this host. One worker answers all requests in
     // order.
     format!(

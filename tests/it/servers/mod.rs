@@ -7,6 +7,7 @@ mod apache;
 mod compare;
 mod configured;
 pub(crate) mod daemon;
+mod forged;
 mod nginx;
 mod requests;
 mod spellings;

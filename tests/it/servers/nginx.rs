@@ -48,6 +48,15 @@ const PIPED: &str = r#"log_format piped '$time_iso8601|$remote_addr|$status|$bod
 
 /// Sends it these requests; `None`, with a message, if it is not installed.
 pub(super) fn served(test: &str, requests: &[Request]) -> Option<ServerRun> {
+    let requests: Vec<&[u8]> = requests.iter().map(|request| &request.bytes[..]).collect();
+    let names: Vec<&str> = LOGS.iter().map(|(name, ..)| *name).collect();
+    let (harness, answers) = write_logs(test, SITES, &[MAIN, JSON, NONE, PIPED].concat(), &names, &requests)?;
+    let conf = harness.path("nginx.conf");
+    Some(ServerRun::new("nginx", harness, conf, &LOGS, answers))
+}
+
+/// Sends these requests to a server with these directives for its logs, which are in `log`. Returns its answers.
+pub(super) fn write_logs(test: &str, sites: &str, formats: &str, names: &[&str], requests: &[&[u8]]) -> Option<(Harness, Vec<Vec<u8>>)> {
     let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
         skip(test, "nginx is not installed");
         return None;
@@ -57,19 +66,18 @@ pub(super) fn served(test: &str, requests: &[Request]) -> Option<ServerRun> {
     fs::create_dir(harness.path("log")).unwrap();
     fs::create_dir(harness.path("tmp")).unwrap();
     fs::create_dir(harness.path("conf.d")).unwrap();
-    harness.file("conf.d/sites.conf", SITES);
-    harness.file("conf.d/formats.conf", [MAIN, JSON, NONE, PIPED].concat());
+    harness.file("conf.d/sites.conf", sites);
+    harness.file("conf.d/formats.conf", formats);
     let daemon = Daemon::start(&harness, |port| {
         harness.file("nginx.conf", conf(port));
         let mut command = Command::new(program);
         command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(harness.path("")).env("TZ", "UTC");
         command
     });
-    let answers = requests.iter().map(|request| daemon.send(&request.bytes)).collect();
-    let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| harness.path(format!("log/{name}.log"))).collect();
+    let answers = requests.iter().map(|request| daemon.send(request)).collect();
+    let logs: Vec<PathBuf> = names.iter().map(|name| harness.path(format!("log/{name}.log"))).collect();
     daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), requests.len());
-    let conf = harness.path("nginx.conf");
-    Some(ServerRun::new("nginx", harness, conf, &LOGS, answers))
+    Some((harness, answers))
 }
 
 fn conf(port: u16) -> String {
