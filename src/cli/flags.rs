@@ -203,7 +203,7 @@ groups! {
         /// Take the client from this field, such as x-forwarded-for
         ///
         /// The log must contain it. Only what a --trusted-proxy wrote is believed: of a list, the last address that is not
-        /// one.
+        /// one. If the log has no address of the peer, all requests count as sent by them.
         #[arg(long, value_name = "FIELD")]
         client_from: Option<FieldName>,
 

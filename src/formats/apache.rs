@@ -92,8 +92,16 @@ impl<'a> Directive<'a> {
     /// Who chooses the text: `%v` and `%p` are of the configuration, `%V` is the `Host` header.
     fn author(&self) -> Author {
         match self.letter {
-            _ if self.long => if self.written.ends_with("^FB") || self.written.ends_with("^FU") { Author::Server } else { Author::Client },
-            'a' | 'A' | 'b' | 'B' | 'D' | 'h' | 'I' | 'k' | 'L' | 'm' | 'O' | 'p' | 'P' | 'R' | 's' | 'S' | 't' | 'T' | 'v' | 'X' => Author::Server,
+            _ if self.long => {
+                if self.written.ends_with("^FB") || self.written.ends_with("^FU") {
+                    Author::Server
+                } else {
+                    Author::Client
+                }
+            }
+            'a' | 'A' | 'b' | 'B' | 'D' | 'h' | 'I' | 'k' | 'l' | 'L' | 'm' | 'O' | 'p' | 'P' | 'R' | 's' | 'S' | 't' | 'T' | 'v' | 'X' => {
+                Author::Server
+            }
             'c' | 'x' if SSL_BY_SERVER.iter().any(|prefix| self.argument.starts_with(prefix)) => Author::Server,
             'c' | 'x' => Author::Unescaped,
             _ => Author::Client,

@@ -373,8 +373,8 @@ mod tests {
         let (name, client) = (line("www.example.org 198.51.100.8 - -"), line("198.51.100.9 - -"));
         let detected = |lines: &[&str]| client_position(lines.concat().as_bytes());
         assert_eq!(detected(&[&two, &two]), ClientPosition::Unknown);
-        assert_eq!(detected(&[&two, &name]), ClientPosition::Second);
-        assert_eq!(detected(&[&name, &two]), ClientPosition::Second);
+        assert_eq!(detected(&[&two, &name]), ClientPosition::SecondBeforeUser);
+        assert_eq!(detected(&[&name, &two]), ClientPosition::SecondBeforeUser);
         assert_eq!(detected(&[&two, &client]), ClientPosition::First);
         // The start is cut off: the host may be missing.
         assert_eq!(detected(&[&client, &two]), ClientPosition::Unknown);
@@ -384,7 +384,46 @@ mod tests {
         // These do not decide: fields were moved, or there is no host.
         assert_eq!(detected(&[&two, &line("evil 66.249.66.1 198.51.100.9 - -")]), ClientPosition::Unknown);
         assert_eq!(detected(&[&two, &line("0.3.105 198.51.100.9 - -"), &line("- 198.51.100.9 - -")]), ClientPosition::Unknown);
-        assert_eq!(detected(&[&two, &format!("Nov 22 10:00:00 web nginx: {name}")]), ClientPosition::Second);
+        assert_eq!(detected(&[&two, &format!("Nov 22 10:00:00 web nginx: {name}")]), ClientPosition::SecondBeforeUser);
+        // What follows the client.
+        let (port, alone) = (line("www.example.org:443 198.51.100.8 - -"), line("www.example.org 198.51.100.8"));
+        let user = line("www.example.org 198.51.100.8 - 192.0.2.1");
+        assert_eq!(detected(&[&name, &alone]), ClientPosition::Second);
+        assert_eq!(detected(&[&user, &alone]), ClientPosition::Second);
+        assert_eq!(detected(&[&user, &two]), ClientPosition::SecondBeforeUser);
+        // The first line may lack the start of its host.
+        assert_eq!(detected(&[&two, &port]), ClientPosition::SecondAfterPort);
+        assert_eq!(detected(&[&[&*two], &[&*port; 9][..], &[&name]].concat()), ClientPosition::SecondAfterPort);
+        assert_eq!(detected(&[&[&*two], &[&*port; 8][..], &[&name]].concat()), ClientPosition::SecondBeforeUser);
+        assert_eq!(detected(&[&two, &port.replace(":443", ":8080")]), ClientPosition::SecondBeforeUser);
+    }
+
+    #[test]
+    fn a_user_with_blanks_and_addresses_moves_no_client() {
+        use ClientPosition::{First, Second, SecondAfterPort, SecondBeforeUser, Unknown};
+        for (before_time, log_position, expected) in [
+            ("www.example.org 198.51.100.7 - a b", Unknown, "www.example.org:80 198.51.100.7 - -"),
+            ("www.example.org 198.51.100.7 - a 1.2.3.4", SecondBeforeUser, "www.example.org:80 198.51.100.7 - -"),
+            ("www.example.org 198.51.100.7 - 1.2.3.4", SecondBeforeUser, "www.example.org:80 198.51.100.7 - -"),
+            ("a\\x22b 198.51.100.7 - -", SecondBeforeUser, "198.51.100.7 - -"),
+            ("a[b 198.51.100.7 - a b", SecondBeforeUser, "198.51.100.7 - -"),
+            ("66.249.66.1 198.51.100.7 - a b", SecondBeforeUser, "66.249.66.1:80 198.51.100.7 - -"),
+            ("x 66.249.66.1 198.51.100.7 - -", SecondBeforeUser, "198.51.100.7 - -"),
+            ("www.example.org:80 198.51.100.7 - a 1.2.3.4", SecondBeforeUser, "www.example.org:80 198.51.100.7 - -"),
+            ("www.example.org:80 198.51.100.7 - a 1.2.3.4 - b", SecondAfterPort, "www.example.org:80 198.51.100.7 - -"),
+            // A host with blanks, and a user like it.
+            ("x 66.249.66.1 - 198.51.100.7 - -", SecondBeforeUser, "- - -"),
+            ("www.example.org:80 198.51.100.7 - a 1.2.3.4 - b", SecondBeforeUser, "- - -"),
+            ("x:80 66.249.66.1 -:80 198.51.100.7 - -", SecondAfterPort, "- - -"),
+            // Without a user in the log, each line ends in its client.
+            ("x 66.249.66.1 - 198.51.100.7", Second, "- - -"),
+            ("x:80 66.249.66.1 - 198.51.100.7", Second, "- - -"),
+            ("x 66.249.66.1 - 198.51.100.7", Unknown, "- - -"),
+            ("198.51.100.7 www.example.org - a 1.2.3.4 - b", First, "198.51.100.7 - -"),
+        ] {
+            assert_eq!(Frame::locate(line(before_time).trim_end().as_bytes(), None), None, "{before_time}");
+            assert_eq!(rewritten(before_time, log_position).as_deref(), Some(expected), "{before_time} {log_position:?}");
+        }
     }
 
     /// Lines of a server without a name: `others` of them with another host, from N clients.

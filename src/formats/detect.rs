@@ -84,7 +84,9 @@ impl<'f> Detector<'f> {
         match (read, clf) {
             (LineKind::Directive, _) => self.detected.own += 1,
             (LineKind::WithoutClient, _) => self.count(FormatId(LogFormat::Combined as u8), text, false),
-            (LineKind::As(format) | LineKind::AsDoubtful(format), _) | (LineKind::AsIs, Some(format)) => self.count(format, text, read == LineKind::AsIs),
+            (LineKind::As(format) | LineKind::AsDoubtful(format), _) | (LineKind::AsIs, Some(format)) => {
+                self.count(format, text, read == LineKind::AsIs)
+            }
             (LineKind::AsIs, None) => {
                 self.detected.unread += 1;
                 self.detected.first_unread.get_or_insert_with(|| (text.to_vec(), recognize(text)));
@@ -358,11 +360,21 @@ mod tests {
 
     #[test]
     fn half_of_the_lines_are_not_most() {
-        let (with, without) = (r#"1.1.1.1 - - [t] "GET / HTTP/1.1" 200 1 "-" "x" "192.0.2.7""#, r#"1.1.1.1 - - [t] "GET / HTTP/1.1" 200 1 "-" "x" "-""#);
+        let (with, without) =
+            (r#"1.1.1.1 - - [t] "GET / HTTP/1.1" 200 1 "-" "x" "192.0.2.7""#, r#"1.1.1.1 - - [t] "GET / HTTP/1.1" 200 1 "-" "x" "-""#);
         let log = |forwarded: usize, all: usize| -> String {
             (0..all).map(|n| format!("{}\n", if n < forwarded { with } else { without })).collect()
         };
-        for (forwarded, all, are_most) in [(1, 1, true), (1, 2, false), (2, 3, true), (10, 20, false), (20, 64, false), (33, 64, true), (400, 1000, false), (700, 1000, true)] {
+        for (forwarded, all, are_most) in [
+            (1, 1, true),
+            (1, 2, false),
+            (2, 3, true),
+            (10, 20, false),
+            (20, 64, false),
+            (33, 64, true),
+            (400, 1000, false),
+            (700, 1000, true),
+        ] {
             assert_eq!(ForwardedLines::in_sample(log(forwarded, all).as_bytes()).are_most(), are_most, "{forwarded} of {all}");
         }
         let mut sum = ForwardedLines::in_sample(log(30, 30).as_bytes());

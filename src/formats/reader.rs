@@ -174,9 +174,7 @@ impl LogReader {
             let text = line.strip_suffix(b"\r").unwrap_or(line);
             let is_clf = Frame::locate(&text[leading_nuls(text)..], only).is_some();
             buffers.clear();
-            is_clf
-                || only.is_none()
-                    && !matches!(self.read(line, context, &mut header, &mut buffers), LineKind::AsIs | LineKind::Directive)
+            is_clf || only.is_none() && !matches!(self.read(line, context, &mut header, &mut buffers), LineKind::AsIs | LineKind::Directive)
         })
     }
 

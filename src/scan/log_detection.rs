@@ -38,10 +38,7 @@ impl LogHead {
     /// Examines the first lines.
     pub(super) fn new(lines: &[u8]) -> Self {
         let first = lines.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        Self {
-            first_line: first[..first.len().min(MAX_FIRST_LINE)].to_vec(),
-            is_binary: is_binary(lines),
-        }
+        Self { first_line: first[..first.len().min(MAX_FIRST_LINE)].to_vec(), is_binary: is_binary(lines) }
     }
 
     /// Examines the first lines of a file, for a range that may not contain them.

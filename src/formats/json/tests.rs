@@ -274,7 +274,9 @@ fn a_payload_is_read_only_without_a_request_of_its_envelope() {
     let own = r#""httpRequest":{"requestMethod":"GET","requestUrl":"http://www.example.org/.env","status":404,"remoteIp":"192.0.2.7"}"#;
     let expected = read(format!("{{{own}}}"));
     for key in ["Remote-Addr", "RemoteIp", "ClientHost", "c-ip", "remote_addr"] {
-        let payload = format!(r#""jsonPayload":{{"{key}":"203.0.113.9","request":"GET / HTTP/1.1","httpRequest":{{"remoteIp":"203.0.113.9","status":200}}}}"#);
+        let payload = format!(
+            r#""jsonPayload":{{"{key}":"203.0.113.9","request":"GET / HTTP/1.1","httpRequest":{{"remoteIp":"203.0.113.9","status":200}}}}"#
+        );
         assert_eq!(read(format!("{{{own},{payload}}}")), expected, "{key}");
         assert_eq!(read(format!("{{{payload},{own}}}")), expected, "{key}");
         assert!(read(format!("{{{payload}}}")).starts_with("203.0.113.9 | "), "{key}: {}", read(format!("{{{payload}}}")));

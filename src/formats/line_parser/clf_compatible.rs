@@ -3,8 +3,8 @@
 //! Most formats are a common format with additional fields at the end.
 
 use super::FormatLineParser;
-use super::{ClientField, TimeFormat};
 use super::field::{CaptureSlot, TrimMode};
+use super::{ClientField, TimeFormat};
 use crate::formats::{Escapes, LogFormat};
 
 /// The slots of a format and the text after each. Fields between client and time have no slot.
@@ -30,7 +30,8 @@ impl FormatLineParser {
     /// field of the forwarded client.
     #[must_use]
     pub fn clf_compatible(&self) -> Option<LogFormat> {
-        let is_usual = self.start.is_empty() && self.escapes == Escapes::Written && self.time == TimeFormat::Clf && self.client == ClientField::Peer;
+        let is_usual =
+            self.start.is_empty() && self.escapes == Escapes::Written && self.time == TimeFormat::Clf && self.client == ClientField::Peer;
         let fields = self.fields_without_ident();
         match fields.as_slice() {
             _ if !is_usual => None,

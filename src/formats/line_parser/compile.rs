@@ -56,7 +56,7 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
         None => RequestForm::Parts,
     };
     let parser = FormatLineParser {
-        fields: fields(&start, &fields_with_suffixes, &slots, escapes),
+        fields: fields(&fields_with_suffixes, &slots, escapes),
         languages: fields_with_suffixes.iter().map(|(field, _)| Language::new(field)).collect(),
         is_unescaped: fields_with_suffixes.iter().any(|(field, _)| field.author == Author::Unescaped),
         sections: Box::default(),
@@ -93,26 +93,16 @@ fn slots(fields: &[&FieldItem]) -> Vec<Option<CaptureSlot>> {
     slots
 }
 
-fn fields(
-    start: &[u8],
-    fields_with_suffixes: &[(FieldItem, Vec<u8>)],
-    slots: &[Option<CaptureSlot>],
-    escapes: Escapes,
-) -> Box<[FieldMatcher]> {
-    let mut quotes = quotes_in(start);
+fn fields(fields_with_suffixes: &[(FieldItem, Vec<u8>)], slots: &[Option<CaptureSlot>], escapes: Escapes) -> Box<[FieldMatcher]> {
     let mut fields = Vec::with_capacity(fields_with_suffixes.len());
     for (at, ((field, suffix), slot)) in fields_with_suffixes.iter().zip(slots).enumerate() {
         let next = fields_with_suffixes.get(at + 1).map(|(field, _)| field);
-        let in_quotes = escapes == Escapes::Written && !quotes.is_multiple_of(2) && suffix.starts_with(b"\"");
-        let stop = stop(field, suffix, in_quotes, next.is_none());
+        // Each quote in an escaped text has a backslash.
+        let is_before_quote = escapes == Escapes::Written && suffix.starts_with(b"\"");
+        let stop = stop(field, suffix, is_before_quote, next.is_none());
         fields.push(FieldMatcher::new(*slot, stop, suffix).with(trim(field), next.is_some_and(begins_like_number)));
-        quotes += quotes_in(suffix);
     }
     fields.into()
-}
-
-fn quotes_in(text: &[u8]) -> usize {
-    memchr::memchr_iter(b'"', text).count()
 }
 
 /// Whether the field starts with a digit or is a dash.

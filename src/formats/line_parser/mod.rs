@@ -15,8 +15,8 @@ pub(super) use self::field::Encoding;
 pub(super) use compile::compile;
 pub(super) use readings::ReadingBuffers;
 
-use self::readings::{Language, Section, Unknown, sections};
 use self::field::{CaptureSlot, CapturedFields, Delimiter, FieldMatcher, RequestForm, TimeFormat, TrimMode};
+use self::readings::{FormatSection, Language, Unknown, sections};
 use super::frame_buffer::{FastValues, ValueSlot};
 use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
 use super::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, clf_writer, nginx};
@@ -77,7 +77,7 @@ pub struct FormatLineParser {
     /// A text is not escaped by the server.
     is_unescaped: bool,
     /// The parts of the format that a client may have read wrongly.
-    sections: Box<[Section]>,
+    sections: Box<[FormatSection]>,
     /// Parses columns: more may follow, and a line that starts with `#` is a comment.
     is_columns: bool,
     /// The fast path for lines in the usual form.
@@ -188,7 +188,9 @@ impl FormatLineParser {
         let wanted = self.field_names.iter().position(|(_, m)| m == header).or_else(|| self.field_names.iter().position(called));
         match wanted.and_then(|at| self.fields.get_mut(at)) {
             Some(field) if field.slot.is_none() => field.slot = Some(CaptureSlot::Forwarded),
-            Some(field) if field.slot == Some(CaptureSlot::Client) && self.client != ClientField::Peer => self.client = ClientField::Forwarded,
+            Some(field) if field.slot == Some(CaptureSlot::Client) && self.client != ClientField::Peer => {
+                self.client = ClientField::Forwarded
+            }
             _ => return self,
         }
         self.with_sections()
@@ -197,7 +199,8 @@ impl FormatLineParser {
     /// The header in the place of the client, if any client can send it; as in the format.
     #[must_use]
     pub fn client_header(&self) -> Option<&str> {
-        let at = self.fields.iter().position(|field| field.slot == Some(CaptureSlot::Client)).filter(|_| self.client == ClientField::Header)?;
+        let at =
+            self.fields.iter().position(|field| field.slot == Some(CaptureSlot::Client)).filter(|_| self.client == ClientField::Header)?;
         match &self.field_names.get(at)?.1 {
             FieldKind::Header(name) => Some(name),
             _ => None,
@@ -268,8 +271,10 @@ impl FastPath {
     /// `None` if the format is not simple.
     fn from_parser(parser: &FormatLineParser) -> Option<Self> {
         let is_clf = parser.time == TimeFormat::Clf;
-        let starts_like_clf =
-            parser.encoding == Encoding::No && parser.request_form == RequestForm::Line && parser.client == ClientField::Peer && !parser.is_columns;
+        let starts_like_clf = parser.encoding == Encoding::No
+            && parser.request_form == RequestForm::Line
+            && parser.client == ClientField::Peer
+            && !parser.is_columns;
         let mut checked = parser.sections.iter().filter(|section| !section.is_anchored_time());
         let checked = match (checked.next(), checked.next()) {
             (None, _) => None,

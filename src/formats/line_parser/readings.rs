@@ -5,7 +5,7 @@
 //! forwarded field, all ways to read the line are considered, and only what they agree on is known.
 //!
 //! A server escapes quotes and control characters, so these are never part of a text, and the lines are divided there: a
-//! [`Section`] is the part of a format up to such a byte. In a section, each field has the values of its [`Language`]. Two
+//! [`FormatSection`] is the part of a format up to such a byte. In a section, each field has the values of its [`Language`]. Two
 //! passes over the bytes, from the right and from the left, find where each field can start; the work is linear in the length
 //! of the line, and nothing is allocated for a line.
 
@@ -33,6 +33,8 @@ pub(super) enum Language {
     Word,
     /// Digits, points and dashes.
     Number,
+    /// The ident, which is a dash unless Apache asks the host of the client for it, as none does today.
+    Ident,
     /// An IP address, with a port in some formats. A name only if the server may look names up.
     Address { is_name_possible: bool },
     /// A Common Log Format time.
@@ -50,6 +52,7 @@ impl Language {
             (_, Author::Server, FieldKind::Client) => {
                 Self::Address { is_name_possible: field.name.starts_with('%') && field.name.ends_with('h') }
             }
+            (_, Author::Server, FieldKind::Other) if field.name.starts_with('%') && field.name.ends_with('l') => Self::Ident,
             (FieldShape::Clf, ..) => Self::ClfTime,
             (FieldShape::WrittenWide(width), ..) => Self::Width(*width),
             (FieldShape::Number | FieldShape::Port, ..) => Self::Number,
@@ -67,7 +70,7 @@ impl Language {
     /// Whether the byte may be part of a value.
     fn has(self, byte: u8) -> bool {
         match self {
-            Self::Text | Self::TextWithPort | Self::ServerText | Self::ClfTime | Self::Width(_) => true,
+            Self::Text | Self::TextWithPort | Self::ServerText | Self::ClfTime | Self::Width(_) | Self::Ident => true,
             Self::Word => byte != b' ',
             Self::Number => byte.is_ascii_digit() || matches!(byte, b'.' | b'-'),
             Self::Address { .. } => byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'-' | b'_' | b'%' | b'[' | b']'),
@@ -78,6 +81,7 @@ impl Language {
     fn width(self) -> Option<usize> {
         match self {
             Self::ClfTime => Some(CLF_TIME_LEN),
+            Self::Ident => Some(1),
             Self::Width(width) => Some(usize::from(width)),
             _ => None,
         }
@@ -87,6 +91,7 @@ impl Language {
     fn accepts(self, text: &[u8]) -> bool {
         match self {
             Self::ClfTime => LogTime::parse_clf(text).is_some(),
+            Self::Ident => text == b"-",
             Self::TextWithPort => memchr::memrchr(b':', text).is_some_and(|colon| text[colon + 1..].iter().all(|b| Self::Number.has(*b))),
             Self::Address { is_name_possible } => is_client(text, is_name_possible),
             _ => true,
@@ -112,7 +117,7 @@ fn is_client(text: &[u8], is_name_possible: bool) -> bool {
 /// Consecutive fields of a format, the last one followed by a byte that no text has, or by the end of the line, of which one
 /// may be read wrongly because a client chooses the text of another.
 #[derive(Debug, Clone)]
-pub(super) struct Section {
+pub(super) struct FormatSection {
     pub(super) first: usize,
     languages: Box<[Language]>,
     /// The byte after the section that no text has, and its offset in the text after the last field.
@@ -144,12 +149,13 @@ pub(super) struct Unknown {
 }
 
 /// The sections of a format in which a client may have more than one field read wrongly.
-pub(super) fn sections(fields: &[FieldMatcher], languages: &[Language], escapes: Option<Escapes>) -> Box<[Section]> {
+pub(super) fn sections(fields: &[FieldMatcher], languages: &[Language], escapes: Option<Escapes>) -> Box<[FormatSection]> {
     let mut sections = Vec::new();
     let mut first = 0;
     while first < fields.len().min(languages.len()) {
-        let length = fields[first..].iter().position(|field| end_of(field, escapes).is_some()).map_or(fields.len() - first, |last| last + 1);
-        sections.extend(Section::new(first, &fields[first..first + length], &languages[first..first + length], escapes));
+        let length =
+            fields[first..].iter().position(|field| end_of(field, escapes).is_some()).map_or(fields.len() - first, |last| last + 1);
+        sections.extend(FormatSection::new(first, &fields[first..first + length], &languages[first..first + length], escapes));
         first += length;
     }
     sections.into()
@@ -162,12 +168,13 @@ fn end_of(field: &FieldMatcher, escapes: Option<Escapes>) -> Option<(u8, usize)>
     Some((field.suffix()[at], at))
 }
 
-impl Section {
+impl FormatSection {
     /// `None` if each needed field is known from the left.
     fn new(first: usize, fields: &[FieldMatcher], languages: &[Language], escapes: Option<Escapes>) -> Option<Self> {
         let end = fields.last().and_then(|field| end_of(field, escapes));
         let is_after_chosen = |at: usize| languages[..at].iter().any(|language| language.is_chosen_by_client());
-        let ends_early = |at: usize| languages[at].is_chosen_by_client() && !(at + 1 == fields.len() && end.is_none_or(|(_, offset)| offset == 0));
+        let ends_early =
+            |at: usize| languages[at].is_chosen_by_client() && !(at + 1 == fields.len() && end.is_none_or(|(_, offset)| offset == 0));
         let needed = fields.iter().enumerate().filter_map(|(at, field)| {
             let slot = field.slot.filter(|slot| matches!(slot, CaptureSlot::Client | CaptureSlot::Forwarded | CaptureSlot::Time))?;
             (is_after_chosen(at) || ends_early(at)).then_some((at, slot))
@@ -257,7 +264,9 @@ impl Section {
         for (number, field) in fields.iter().enumerate() {
             let is_last = number + 1 == fields.len();
             let Some(rest) = text.get(at..) else { return false };
-            let Some(length) = (if is_last { Some(rest.len()) } else { field.take(rest).map(|(text, _)| text.len()) }) else { return false };
+            let Some(length) = (if is_last { Some(rest.len()) } else { field.take(rest).map(|(text, _)| text.len()) }) else {
+                return false;
+            };
             ends.push(at + length);
             at += length + field.suffix().len();
         }
@@ -280,7 +289,8 @@ impl Section {
         let before = number.checked_sub(1).map_or(&b""[..], |before| fields[before].suffix());
         let is_bounded = language.width().is_some()
             || matches!(language, Language::Address { .. }) && before.last().is_some_and(|byte| !language.has(*byte));
-        let Some(key) = fields[number].suffix().first().filter(|key| !is_last && is_bounded && !language.has(**key) || language.width().is_some())
+        let Some(key) =
+            fields[number].suffix().first().filter(|key| !is_last && is_bounded && !language.has(**key) || language.width().is_some())
         else {
             return false;
         };
@@ -372,7 +382,7 @@ impl Readings<'_> {
             for at in (0..=self.text.len()).rev() {
                 let byte = self.text.get(at).copied();
                 is_readable = match language {
-                    Language::ClfTime | Language::Width(_) | Language::Address { .. } => {
+                    Language::ClfTime | Language::Width(_) | Language::Ident | Language::Address { .. } => {
                         self.can_start(field, at) && self.ends(field, at, from_right).next().is_some()
                     }
                     Language::TextWithPort => {
@@ -400,7 +410,7 @@ impl Readings<'_> {
             let mut is_port = false;
             for at in 0..=self.text.len() {
                 let is_start = starts[at] & 1 << field != 0;
-                if matches!(language, Language::ClfTime | Language::Width(_) | Language::Address { .. }) {
+                if matches!(language, Language::ClfTime | Language::Width(_) | Language::Ident | Language::Address { .. }) {
                     if is_start {
                         for end in self.ends(field, at, from_right) {
                             starts[end + length] |= 1 << (field + 1);

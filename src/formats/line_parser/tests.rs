@@ -264,24 +264,42 @@ fn a_client_after_a_chosen_text_is_known_only_if_no_other_reading_has_another() 
     // Quotes and tabs are escaped, so a quoted text is no other field.
     let quoted = r#""$http_host" $remote_addr [$time_local] "$request" $status $body_bytes_sent"#;
     assert_eq!(client_of(quoted, &format!("\"x 66.249.66.1 [\" 203.0.113.9{REST}")).0, "203.0.113.9");
-    assert_eq!(client_of("$http_host\t$remote_addr\t$request\t$status", "x 66.249.66.1\t203.0.113.9\tGET / HTTP/1.1\t200").0, "203.0.113.9");
+    assert_eq!(
+        client_of("$http_host\t$remote_addr\t$request\t$status", "x 66.249.66.1\t203.0.113.9\tGET / HTTP/1.1\t200").0,
+        "203.0.113.9"
+    );
     // The certificate of a client is not escaped.
     let certificate = r#""%{SSL_CLIENT_S_DN}x" %h "%r" %>s"#;
     assert_eq!(client_of(certificate, r#""CN=x" 66.249.66.1 "y" 203.0.113.9 "GET / HTTP/1.1" 200"#).0, "");
-    assert_eq!(client_of(r#"%t %{SSL_PROTOCOL}x %h "%r" %>s"#, r#"[02/Nov/2026:08:01:00 +0000] TLSv1.3 203.0.113.9 "GET / HTTP/1.1" 200"#).0, "203.0.113.9");
+    assert_eq!(
+        client_of(r#"%t %{SSL_PROTOCOL}x %h "%r" %>s"#, r#"[02/Nov/2026:08:01:00 +0000] TLSv1.3 203.0.113.9 "GET / HTTP/1.1" 200"#).0,
+        "203.0.113.9"
+    );
 }
 
 #[test]
 fn a_user_with_a_time_does_not_hide_the_time() {
-    for format in [COMBINED, r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#, &format!("$host {COMBINED}"), &format!("escape=none '{COMBINED}'")] {
+    for format in [
+        COMBINED,
+        r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#,
+        &format!("$host {COMBINED}"),
+        &format!("escape=none '{COMBINED}'"),
+    ] {
         for user in ["-", "x [01/Jan/2020:00:00:00 +0000] y", "x [01/Jan/2020:00:00:00 +0000]", "[1 [", "x [9 - [-"] {
             let line = format!(r#"203.0.113.9 - {user} [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x""#);
             let line = if format.starts_with("$host") { format!("example.org {line}") } else { line };
             let mut buffers = FieldBuffers::default();
             let parser = written(format);
             let fields = parser.read(line.as_bytes(), &mut buffers).unwrap();
-            assert_eq!((fields.client, fields.time), (&b"203.0.113.9"[..], TimeField::Clf(b"02/Nov/2026:08:01:00 +0000")), "{format}: {line}");
-            assert!(read_fast(&parser, line.as_bytes()).is_none_or(|written| written == canonical_of(&parser, line.as_bytes()).unwrap().into_bytes()));
+            assert_eq!(
+                (fields.client, fields.time),
+                (&b"203.0.113.9"[..], TimeField::Clf(b"02/Nov/2026:08:01:00 +0000")),
+                "{format}: {line}"
+            );
+            assert!(
+                read_fast(&parser, line.as_bytes())
+                    .is_none_or(|written| written == canonical_of(&parser, line.as_bytes()).unwrap().into_bytes())
+            );
         }
     }
 }
@@ -431,8 +449,17 @@ fn apache_line(format: &str, sent: &Sent) -> Vec<u8> {
 
 /// Fields of random formats; a client chooses the first six.
 const ALL_FIELDS: [&str; 11] = [
-    "http_host", "remote_user", "http_x_forwarded_for", "http_user_agent", "http_referer", "host", "remote_addr", "time_local", "request",
-    "status", "server_port",
+    "http_host",
+    "remote_user",
+    "http_x_forwarded_for",
+    "http_user_agent",
+    "http_referer",
+    "host",
+    "remote_addr",
+    "time_local",
+    "request",
+    "status",
+    "server_port",
 ];
 
 /// What a client chose.
@@ -458,8 +485,31 @@ impl Chosen {
 /// A text with pieces of log lines.
 fn chosen_text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(vec![
-        "66.249.66.1", "66.249.66.1 ", " 66.249.66.1 - ", " - ", "-", " ", "[", "] ", " [", "x", "www.example.org", "|", ",", "=", ":80",
-        "02/Nov/2026:08:01:00 +0000", "[01/Jan/2020:00:00:00 +0000]", "\"", "\\", "\t", "GET / HTTP/1.1", "200", "\" 200", " x=", "\u{e9}",
+        "66.249.66.1",
+        "66.249.66.1 ",
+        " 66.249.66.1 - ",
+        " - ",
+        "-",
+        " ",
+        "[",
+        "] ",
+        " [",
+        "x",
+        "www.example.org",
+        "|",
+        ",",
+        "=",
+        ":80",
+        "02/Nov/2026:08:01:00 +0000",
+        "[01/Jan/2020:00:00:00 +0000]",
+        "\"",
+        "\\",
+        "\t",
+        "GET / HTTP/1.1",
+        "200",
+        "\" 200",
+        " x=",
+        "\u{e9}",
     ]);
     prop::collection::vec(piece, 0..7).prop_map(|pieces| pieces.concat().into_bytes())
 }
