@@ -408,7 +408,7 @@ mod tests {
             ("a\\x22b 198.51.100.7 - -", SecondBeforeUser, "198.51.100.7 - -"),
             ("a[b 198.51.100.7 - a b", SecondBeforeUser, "198.51.100.7 - -"),
             ("66.249.66.1 198.51.100.7 - a b", SecondBeforeUser, "66.249.66.1:80 198.51.100.7 - -"),
-            ("x 66.249.66.1 198.51.100.7 - -", SecondBeforeUser, "198.51.100.7 - -"),
+            ("1.2.3.4 66.249.66.1 198.51.100.7 - -", SecondBeforeUser, "198.51.100.7 - -"),
             ("www.example.org:80 198.51.100.7 - a 1.2.3.4", SecondBeforeUser, "www.example.org:80 198.51.100.7 - -"),
             ("www.example.org:80 198.51.100.7 - a 1.2.3.4 - b", SecondAfterPort, "www.example.org:80 198.51.100.7 - -"),
             // A host with blanks, and a user like it.

@@ -85,13 +85,14 @@ fn field_by_affix(name: &str, field: impl Fn(FieldKind) -> FieldItem) -> FieldIt
 }
 
 /// Variables that the client does not choose, apart from those with such a beginning or end: see [`author`]. A method has
-/// only capital letters, dashes and underscores, else nginx does not log it.
+/// only capital letters, dashes and underscores, else nginx does not log it. `$proxy_host` and `$document_root` are not here,
+/// because a configuration may make them of the host.
 const BY_SERVER: &str = "remote_addr realip_remote_addr proxy_protocol_addr time_local time_iso8601 time msec request_method \
     server_protocol status body_bytes_sent bytes_sent server_name scheme https hostname server_addr nginx_version pid pipe \
     connection connection_requests connection_time request_length request_time request_completion request_id gzip_ratio \
     limit_rate limit_req_status limit_conn_status ssl_protocol ssl_cipher ssl_curve ssl_session_id ssl_session_reused \
-    ssl_early_data ssl_client_verify document_root realpath_root protocol session_time bytes_received http2 http3 \
-    proxy_host is_args type elb x_forwarded_for";
+    ssl_early_data ssl_client_verify protocol session_time bytes_received http2 http3 \
+    is_args type elb x_forwarded_for";
 
 /// Who chooses the text of a variable.
 fn author(name: &str) -> Author {

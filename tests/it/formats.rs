@@ -138,6 +138,24 @@ fn every_format_has_the_same_hits() {
     }
 }
 
+/// Traefik names keys after headers: `Uri: /` is `request_Uri`.
+#[test]
+fn a_header_does_not_replace_the_request() {
+    let harness = Harness::new();
+    let traefik = |more: &str| {
+        format!(
+            r#"{{"ClientHost":"203.0.113.9","DownstreamStatus":404,"RequestHost":"www.example.org","RequestMethod":"GET","RequestPath":"/.env","RequestProtocol":"HTTP/1.1","StartUTC":"2026-11-02T08:01:00Z"{more}}}"#
+        ) + "\n"
+    };
+    harness.file("traefik.log", traefik(""));
+    let expected = hits_of_scan(&harness, &["traefik.log"]);
+    assert_eq!(expected.len(), 1);
+    for header in ["Uri", "Url", "Method", "Line", "Client-Ip", "Timestamp", "Target"] {
+        harness.file("traefik.log", traefik(&format!(r#","request_{header}":"/""#)));
+        assert_eq!(hits_of_scan(&harness, &["traefik.log"]), expected, "{header}");
+    }
+}
+
 #[test]
 fn hits_have_the_line_and_offset_of_the_log() {
     let harness = Harness::new();
