@@ -85,7 +85,7 @@ impl<'f> Detector<'f> {
             (LineKind::Directive, _) => self.detected.own += 1,
             (LineKind::WithoutClient, _) => self.count(FormatId(LogFormat::Combined as u8), text, false),
             (LineKind::As(format) | LineKind::AsDoubtful(format), _) | (LineKind::AsIs, Some(format)) => {
-                self.count(format, text, read == LineKind::AsIs)
+                self.count(format, text, read == LineKind::AsIs);
             }
             (LineKind::AsIs, None) => {
                 self.detected.unread += 1;

@@ -189,7 +189,7 @@ impl FormatLineParser {
         match wanted.and_then(|at| self.fields.get_mut(at)) {
             Some(field) if field.slot.is_none() => field.slot = Some(CaptureSlot::Forwarded),
             Some(field) if field.slot == Some(CaptureSlot::Client) && self.client != ClientField::Peer => {
-                self.client = ClientField::Forwarded
+                self.client = ClientField::Forwarded;
             }
             _ => return self,
         }
@@ -373,7 +373,7 @@ fn is_quoted(field: &FieldMatcher) -> bool {
 }
 
 fn blanks_in(text: &[u8]) -> usize {
-    text.iter().filter(|byte| **byte == b' ').count()
+    memchr::memchr_iter(b' ', text).count()
 }
 
 /// The end of a field that starts at `at`; `None` if it is not simple.

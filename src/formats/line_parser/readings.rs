@@ -4,7 +4,7 @@
 //! whose second word is not the client. So where a client chooses a text before the client address, the time or the
 //! forwarded field, all ways to read the line are considered, and only what they agree on is known.
 //!
-//! A server escapes quotes and control characters, so these are never part of a text, and the lines are divided there: a
+//! A server escapes quotes and control characters, so these are never part of a text, and each line is divided there: a
 //! [`FormatSection`] is the part of a format up to such a byte. In a section, each field has the values of its [`Language`]. Two
 //! passes over the bytes, from the right and from the left, find where each field can start; the work is linear in the length
 //! of the line, and nothing is allocated for a line.
@@ -98,7 +98,7 @@ impl Language {
         }
     }
 
-    /// The blanks in each value without a choice of the client, or in each text without blanks; `None` if unknown.
+    /// The blanks in each value, and 0 for a text of a client, which usually has none; `None` if they vary.
     fn blanks(self) -> Option<usize> {
         match self {
             Self::ServerText => None,
@@ -325,10 +325,10 @@ impl FormatSection {
         }
         ends.clear();
         let mut at = 0;
-        for number in 0..fields.len() {
+        for (number, field) in fields.iter().enumerate() {
             let Some(end) = all.ends(number, at, from_right).next() else { return false };
             ends.push(end);
-            at = end + fields[number].suffix().len();
+            at = end + field.suffix().len();
         }
         true
     }
