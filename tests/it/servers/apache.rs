@@ -77,11 +77,12 @@ pub(super) fn write_logs(
 fn conf(harness: &Harness, port: u16, modules: &str, more_modules: &[&str]) -> String {
     let root = harness.path("");
     let user = if rustix::process::geteuid().is_root() { "User nobody\nGroup nogroup\n" } else { "" };
-    let load: String = ["mpm_prefork", "authz_core", "remoteip"]
+    let load = [&["mpm_prefork", "authz_core", "remoteip"], more_modules]
+        .concat()
         .iter()
-        .chain(more_modules)
         .map(|name| format!("<IfModule !{name}_module>\nLoadModule {name}_module {modules}/mod_{name}.so\n</IfModule>\n"))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     // The client is taken from a header, because all connections come from this host. One worker answers all requests in
     // order.
     format!(

@@ -162,14 +162,14 @@ const APACHE: [(&str, &str); 5] = [
     ("vhost", r#"%V %a - %u %t \"%r\" %>s %b"#),
     ("vhost_combined", r#"%v:%p %h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\""#),
     ("forwarded", r#"%{X-Forwarded-For}i %l %u %t \"%r\" %>s %b"#),
-    ("piped", r#"%{User-Agent}i|%{Referer}i|%a|%u|%t|%r|%>s"#),
+    ("piped", r"%{User-Agent}i|%{Referer}i|%a|%u|%t|%r|%>s"),
 ];
 
 const APACHE_MODULES: [&str; 5] = ["authn_core", "authn_file", "auth_basic", "authz_user", "env"];
 
 fn nginx_logs(test: &str, requests: &[Sent]) -> Option<Harness> {
-    let formats: String = NGINX.iter().map(|(name, format)| format!("log_format {name} '{format}';\n")).collect();
-    let sites: String = NGINX.iter().map(|(name, _)| format!("access_log log/{name}.log {name};\n")).collect();
+    let formats: String = NGINX.map(|(name, format)| format!("log_format {name} '{format}';\n")).concat();
+    let sites: String = NGINX.map(|(name, _)| format!("access_log log/{name}.log {name};\n")).concat();
     let requests = as_bytes(requests);
     let requests: Vec<&[u8]> = requests.iter().map(Vec::as_slice).collect();
     nginx::write_logs(test, &sites, &formats, &NGINX.map(|(name, _)| name), &requests).map(|(harness, _)| harness)
@@ -313,7 +313,7 @@ fn one_request_with_a_forwarded_client_does_not_empty_the_list() {
         .collect();
     let sent: Vec<&[u8]> = sent.iter().map(Vec::as_slice).collect();
     let nginx = {
-        let formats: String = NGINX.iter().map(|(name, format)| format!("log_format {name} '{format}';\n")).collect();
+        let formats: String = NGINX.map(|(name, format)| format!("log_format {name} '{format}';\n")).concat();
         let json = "log_format fields escape=json '{\"time\":\"$time_iso8601\",\"remote_addr\":\"$remote_addr\",\"request\":\"$request\",\"status\":\"$status\",\"http_user_agent\":\"$http_user_agent\"}';\n";
         nginx::write_logs(
             "lists",
