@@ -414,7 +414,7 @@ mod tests {
             // A host with blanks, and a user like it.
             ("x 66.249.66.1 - 198.51.100.7 - -", SecondBeforeUser, "- - -"),
             ("www.example.org:80 198.51.100.7 - a 1.2.3.4 - b", SecondBeforeUser, "- - -"),
-            ("x:80 66.249.66.1 -:80 198.51.100.7 - -", SecondAfterPort, "- - -"),
+            ("x:80 66.249.66.1 - y:80 198.51.100.7 - -", SecondAfterPort, "- - -"),
             // Without a user in the log, each line ends in its client.
             ("x 66.249.66.1 - 198.51.100.7", Second, "- - -"),
             ("x:80 66.249.66.1 - 198.51.100.7", Second, "- - -"),
