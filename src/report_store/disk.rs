@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use rustix::fs::{fchmod, fchown, fstat, fsync, linkat, mkdirat, openat, readlink
 use rustix::io::Errno;
 
 #[cfg(test)]
-pub(super) use super::tests::faults::failpoint;
+pub(super) use super::tests::faults::{failpoint, in_listing_order};
 use super::{Access, ReportStoreError};
 
 type Result<T> = std::result::Result<T, ReportStoreError>;
@@ -28,6 +28,8 @@ type Result<T> = std::result::Result<T, ReportStoreError>;
 pub(super) enum Syscall {
     /// Creates an entry.
     Add,
+    /// Creates a hard link. Not every file system supports this.
+    Link,
     /// Moves an entry out of a folder, or into it.
     Move,
     /// Swaps two entries. Not every system supports this.
@@ -45,6 +47,12 @@ pub(super) enum Syscall {
 #[allow(clippy::unnecessary_wraps, reason = "it fails where a test wants it to")]
 pub(super) fn failpoint(_: Syscall, _: BorrowedFd<'_>) -> rustix::io::Result<()> {
     Ok(())
+}
+
+/// The order of a listing is that of the file system. Tests replace this with any other order.
+#[cfg(not(test))]
+fn in_listing_order(names: Vec<OsString>) -> Vec<OsString> {
+    names
 }
 
 /// Only the owner may enter, until the permissions are set.
@@ -140,10 +148,28 @@ impl FolderHandle {
         Ok(self.stat(name)?.is_some_and(|stat| (stat.st_dev, stat.st_ino) == (known.st_dev, known.st_ino)))
     }
 
-    /// Whether two names refer to the same file. `false` if one of them does not exist.
+    /// Whether two names refer to the same file, or to copies of it: copying a folder may separate the names of a file, and some
+    /// file systems give each name an inode of its own. `false` if one of them does not exist.
     pub(super) fn is_same_file(&self, name: &str, other: &Self, its: &str) -> Result<bool> {
         let (Some(one), Some(another)) = (self.stat(name)?, other.stat(its)?) else { return Ok(false) };
-        Ok((one.st_dev, one.st_ino) == (another.st_dev, another.st_ino))
+        if (one.st_dev, one.st_ino) == (another.st_dev, another.st_ino) {
+            return Ok(true);
+        }
+        if one.st_size != another.st_size {
+            return Ok(false);
+        }
+        let (Some(one), Some(another)) = (self.open_file(name)?, other.open_file(its)?) else { return Ok(false) };
+        is_same_content(one, another).map_err(|error| self.failed("read", name, error))
+    }
+
+    /// The size of a file in bytes; `None` if it does not exist.
+    pub(super) fn size(&self, name: &str) -> Result<Option<u64>> {
+        Ok(self.stat(name)?.map(|stat| stat.st_size.cast_unsigned()))
+    }
+
+    /// The time at which a file was last changed, in seconds and nanoseconds since 1970; `None` if it does not exist.
+    pub(super) fn changed(&self, name: &str) -> Result<Option<(i64, u64)>> {
+        Ok(self.stat(name)?.map(|stat| (stat.st_mtime, stat.st_mtime_nsec)))
     }
 
     fn stat(&self, name: &str) -> Result<Option<Stat>> {
@@ -166,7 +192,7 @@ impl FolderHandle {
             }
             Ok(names)
         };
-        read().map_err(|error| self.failed("list", "", error))
+        read().map(in_listing_order).map_err(|error| self.failed("list", "", error))
     }
 
     /// Moves an entry to another folder on the same file system.
@@ -186,11 +212,12 @@ impl FolderHandle {
         }
     }
 
-    /// Creates a hard link in another folder. Does nothing on file systems without hard links.
-    pub(super) fn hard_link(&self, name: &str, to: &Self, new: &str) -> Result<()> {
-        match failpoint(Syscall::Add, to.fd()).and_then(|()| linkat(&self.fd, name, &to.fd, new, AtFlags::empty())) {
-            Err(Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::MLINK) => Ok(()),
-            done => done.map_err(|error| to.failed("make", new, error)),
+    /// Creates a hard link in another folder. Returns false on file systems without hard links.
+    pub(super) fn hard_link(&self, name: &str, to: &Self, new: &str) -> Result<bool> {
+        match failpoint(Syscall::Link, to.fd()).and_then(|()| linkat(&self.fd, name, &to.fd, new, AtFlags::empty())) {
+            Ok(()) => Ok(true),
+            Err(Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::MLINK) => Ok(false),
+            Err(error) => Err(to.failed("make", new, error)),
         }
     }
 
@@ -252,6 +279,20 @@ impl FolderHandle {
         let name = name.as_ref();
         let path = if name.as_os_str().as_bytes().is_empty() { self.path.clone() } else { self.path(name) };
         ReportStoreError::failed(step, path, error)
+    }
+}
+
+/// Compares what is left of two files.
+fn is_same_content(one: File, another: File) -> io::Result<bool> {
+    let (mut one, mut another) = (BufReader::new(one), BufReader::new(another));
+    loop {
+        let (a, b) = (one.fill_buf()?, another.fill_buf()?);
+        let length = a.len().min(b.len());
+        if length == 0 || a[..length] != b[..length] {
+            return Ok(a.is_empty() && b.is_empty());
+        }
+        one.consume(length);
+        another.consume(length);
     }
 }
 

@@ -18,17 +18,19 @@
 mod disk;
 mod name;
 mod publish;
+mod retention;
 mod staging;
 
 pub(crate) use name::run_folder_name;
+pub(crate) use retention::{Retention, RetentionClock};
 pub(crate) use staging::{StagedFile, Staging};
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::{
     Access as Right, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, accessat, flock, fstat, fsync, mkdir, openat, statat,
@@ -77,15 +79,6 @@ pub struct Run {
     pub number: u64,
     /// The names of its folders in `--out`.
     pub folders: Vec<String>,
-}
-
-/// Which report folders are kept; without limits, all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Retention {
-    /// Keep the newest N; runs, days and hours are counted separately.
-    pub runs: Option<usize>,
-    /// Keep runs, and periods that ended, less than this long ago.
-    pub age: Option<Duration>,
 }
 
 /// The folder of `--out`, locked until this is dropped.
@@ -164,27 +157,36 @@ impl ReportStore {
             .ok_or_else(|| ReportStoreError::not_a_report(self.folder.path(folder), "this is not the name of a run or a period"))
     }
 
-    /// Whether an entry with the name of a report folder is a report.
-    fn is_report(&self, name: &str) -> Result<bool, ReportStoreError> {
-        if self.folder.entry_type(name)? != Some(FileType::Directory) {
-            return Ok(false);
-        }
-        let Some(folder) = self.folder.open_folder(name)? else { return Ok(false) };
-        if folder.entry_type(REPORT)? != Some(FileType::RegularFile) {
-            return Ok(false);
-        }
-        let Some(report) = folder.open_file(REPORT)? else { return Ok(false) };
-        let mut head = Vec::new();
-        let read = report.take(SIGNATURE_BYTES).read_to_end(&mut head);
-        read.map_err(|error| ReportStoreError::failed("read", folder.path(REPORT), error))?;
-        Ok(memchr::memmem::find(&head, b"probewatch").is_some())
-    }
-
     fn check_latest(&self) -> Result<(), ReportStoreError> {
         match self.folder.entry_type(LATEST)? {
             None | Some(FileType::Symlink) => Ok(()),
             Some(_) => Err(ReportStoreError::not_a_report(self.folder.path(LATEST), "it is not a link to the latest report")),
         }
+    }
+}
+
+/// Whether an entry of this folder is a report.
+fn is_report(parent: &FolderHandle, name: &str) -> Result<bool, ReportStoreError> {
+    if parent.entry_type(name)? != Some(FileType::Directory) {
+        return Ok(false);
+    }
+    let Some(folder) = parent.open_folder(name)? else { return Ok(false) };
+    if folder.entry_type(REPORT)? != Some(FileType::RegularFile) {
+        return Ok(false);
+    }
+    let Some(report) = folder.open_file(REPORT)? else { return Ok(false) };
+    let mut head = Vec::new();
+    let read = report.take(SIGNATURE_BYTES).read_to_end(&mut head);
+    read.map_err(|error| ReportStoreError::failed("read", folder.path(REPORT), error))?;
+    Ok(memchr::memmem::find(&head, b"probewatch").is_some())
+}
+
+/// When a report was written; `None` if the entry is not a report.
+fn report_time(parent: &FolderHandle, name: &str) -> Result<Option<(i64, u64)>, ReportStoreError> {
+    match parent.open_folder(name) {
+        Ok(Some(folder)) if is_report(parent, name)? => folder.changed(REPORT),
+        Err(error @ ReportStoreError::Failed { .. }) => Err(error),
+        _ => Ok(None),
     }
 }
 
@@ -315,7 +317,7 @@ pub(crate) enum ReportStoreError {
         /// What exists there.
         what: &'static str,
         /// What to do about it.
-        advice: &'static str,
+        advice: Cow<'static, str>,
     },
     /// A run was committed, but its reports were removed before they were published.
     #[error("{}: removed during the run; its lines are counted as reported, and only --reset reads them again", path.display())]
@@ -340,8 +342,8 @@ impl ReportStoreError {
         Self::Failed { step, path, error: error.into() }
     }
 
-    fn in_the_way(path: PathBuf, what: &'static str, advice: &'static str) -> Self {
-        Self::InTheWay { path, what, advice }
+    fn in_the_way(path: PathBuf, what: &'static str, advice: impl Into<Cow<'static, str>>) -> Self {
+        Self::InTheWay { path, what, advice: advice.into() }
     }
 
     /// Something that is not a report has the name of one.

@@ -2,7 +2,7 @@
 //!
 //! Only names in exactly this form are accepted; folders with other names are never touched.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime};
@@ -60,16 +60,16 @@ impl ReportDirName {
         matches!(self, Self::Run { .. })
     }
 
-    /// The time since the run, or since the end of the period. Periods are taken as UTC, as hours do not matter here.
-    pub(super) fn age(self, now: SystemTime) -> Duration {
+    /// The time of the run, or the end of the period, in seconds since 1970. Periods are taken as UTC, as hours do not matter
+    /// here.
+    pub(super) fn end(self) -> u64 {
         let (start, length) = match self {
             Self::Run { time, .. } => (time, 0),
             Self::Day(time) => (time, 24),
             Self::Hour(time) => (time, 1),
         };
         let end = start.duration_since(epoch()) + SignedDuration::from_hours(length);
-        let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        now.saturating_sub(Duration::try_from(end).unwrap_or_default())
+        u64::try_from(end.as_secs()).unwrap_or(0)
     }
 }
 
@@ -108,6 +108,8 @@ pub(super) fn replacement_name(folder: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use crate::report_store::name::*;
     use proptest::prelude::*;
 
@@ -154,10 +156,10 @@ mod tests {
         assert!(name("000009-20271121T000500Z") < name("000010-20261121T000500Z"), "whatever the clock says");
         assert!(name("1000000-20261121T000500Z") > name("999999-20261121T000500Z"));
         assert!(name("2026-11-09") < name("2026-11-10") && name("2026-11-20T09") < name("2026-11-20T10"));
-        let age = |text: &str, now| name(text).age(seconds(now)).as_secs();
-        assert_eq!(age("000012-20261121T000500Z", 1_795_219_600), 100);
-        assert_eq!((age("2026-11-20", 1_795_219_500), age("2026-11-20T13", 1_795_219_500)), (300, 36_300));
-        assert_eq!(age("2026-11-22", 1_795_219_500), 0, "what is to come has no age");
+        let end = |text: &str| name(text).end();
+        assert_eq!(end("000012-20261121T000500Z"), 1_795_219_500);
+        assert_eq!((end("2026-11-20"), end("2026-11-20T13")), (1_795_219_500 - 300, 1_795_219_500 - 36_300));
+        assert_eq!(end("1969-12-30"), 0);
     }
 
     proptest! {
@@ -166,7 +168,7 @@ mod tests {
             let text = run_folder_name(number, seconds(time));
             let read = ReportDirName::parse(&text);
             prop_assert!(matches!(read, Some(ReportDirName::Run { number: n, .. }) if n == number), "{}", text);
-            prop_assert_eq!(read.map(|name| name.age(seconds(time + 7)).as_secs()), Some(7));
+            prop_assert_eq!(read.map(ReportDirName::end), Some(time));
         }
 
         #[test]

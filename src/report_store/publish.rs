@@ -1,29 +1,36 @@
-//! Publishes committed runs, removes what was not committed, applies retention, and replaces `index.html`.
+//! Publishes committed runs, removes what was not committed, and replaces `index.html`.
 //!
-//! Every step can be repeated, and the disk alone shows which steps were done: a folder that is still in `.run-N.tmp` is not
-//! published. Nothing is removed before its replacement is synced.
+//! Every step can be repeated, and `.run-N.tmp` alone shows which steps were done: a new folder that is still in it is not
+//! published. So nothing in it is removed. When all folders are in place and synced, it is renamed to `.gone-.run-N.tmp` as a
+//! whole, and that is synced. Only what has a name with `.gone-` is emptied, and nothing is decided from what is left there.
 //!
 //! A folder that replaces another is swapped with it atomically where the system supports that, so readers always find one
 //! of them. Before and after the swap, a folder of the same name is in `.run-N.tmp`. To find out which one it is, the new
-//! `report.json` gets a second name, a hard link, before the swap.
+//! `report.json` has a second name, `.new-DAY`, from before the commit on. Without hard links that is an empty file, and the
+//! folders are replaced in two steps instead.
+//!
+//! Version 0.1.0 emptied `.run-N.tmp` under that name, in any order, and then took an old folder for the new one:
+//! [`ReportStore::restore_newest`] undoes that where the new one still exists.
 //!
 //! The content of `index.html` is the caller's. A file of that name that is not an index of reports is neither replaced nor
 //! removed.
 
 use std::io::{Read, Write};
-use std::time::SystemTime;
 
 use rustix::fs::FileType;
 
 use super::disk::FolderHandle;
 use super::name::{ReportDirName, replacement_name, staging_name};
-use super::{LATEST, NEW_OWNER, REPORT, ReportStore, ReportStoreError, Retention, Run, SIGNATURE_BYTES};
+use super::{LATEST, NEW_OWNER, REPORT, ReportStore, ReportStoreError, Run, SIGNATURE_BYTES, is_report, report_time};
 
 /// The prefix of a replaced folder in `.run-N.tmp`.
 const REPLACED_PREFIX: &str = ".old-";
 
 /// The prefix of a folder that is being removed.
 const REMOVED_PREFIX: &str = ".gone-";
+
+/// Ends a name with one of these prefixes if the name without it exists.
+const NEXT: char = '+';
 
 /// The index of reports.
 const INDEX_FILE: &str = "index.html";
@@ -60,21 +67,42 @@ impl ReportStore {
         if let Some(run) = committed {
             self.move_into_place(run)?;
         }
+        let mut removed = Vec::new();
         for name in self.folder.names()?.into_iter().filter_map(|name| name.into_string().ok()) {
             if is_staging(&name) {
                 self.rollback(&name)?;
-                self.folder.remove(&name)?;
-            } else if name.strip_prefix(REMOVED_PREFIX).is_some_and(|name| ReportDirName::parse(name).is_some()) {
-                self.remove_or_defer(&name)?;
+                removed.push(name);
+            } else if is_removed(&name) {
+                removed.push(name);
             } else if name == NEW_OWNER || name == NEW_INDEX {
                 self.folder.remove(&name)?;
             }
         }
-        Ok(())
+        self.discard(&removed)
+    }
+
+    /// Removes folders under names with `.gone-`: the rename makes a folder disappear in one step, for readers and for later
+    /// runs. It is synced first, so that no power cut brings back a folder that was emptied in part.
+    pub(super) fn discard(&self, names: &[String]) -> Result<(), ReportStoreError> {
+        let mut gone = Vec::with_capacity(names.len());
+        for name in names {
+            if is_removed(name) {
+                gone.push(name.clone());
+                continue;
+            }
+            let removed = free_name(&self.folder, REMOVED_PREFIX, name)?;
+            self.folder.rename(name, &self.folder, &removed)?;
+            gone.push(removed);
+        }
+        if gone.is_empty() {
+            return Ok(());
+        }
+        self.folder.sync()?;
+        gone.iter().try_for_each(|name| self.remove_or_defer(name))
     }
 
     /// Removes a folder that readers may still have open. Over a network that may fail; then the next run tries again.
-    pub(super) fn remove_or_defer(&self, name: &str) -> Result<(), ReportStoreError> {
+    fn remove_or_defer(&self, name: &str) -> Result<(), ReportStoreError> {
         match self.folder.remove(name) {
             Err(error) if error.is_busy() => Ok(()),
             done => done,
@@ -84,21 +112,27 @@ impl ReportStore {
     fn move_into_place(&self, run: &Run) -> Result<(), ReportStoreError> {
         let name = staging_name(run.number);
         let Some(staging_folder) = self.folder.open_folder(&name)? else { return Ok(()) };
+        let has_latest = staging_folder.entry_type(LATEST)?.is_some();
         for folder in &run.folders {
-            self.move_folder_into_place(&staging_folder, folder)?;
+            self.move_folder_into_place(&staging_folder, folder, has_latest)?;
         }
-        if staging_folder.entry_type(LATEST)?.is_some() {
+        if has_latest {
             self.check_latest()?;
             staging_folder.rename(LATEST, &self.folder, LATEST)?;
         }
         // The new names first, so that a power cut leaves a folder under two names rather than none.
         self.folder.sync()?;
         staging_folder.sync()?;
-        self.folder.remove(&name)
+        self.discard(&[name])
     }
 
-    fn move_folder_into_place(&self, staging_folder: &FolderHandle, name: &str) -> Result<(), ReportStoreError> {
+    /// `has_latest` tells whether `latest`, which is moved last, is still in `staging_folder`.
+    fn move_folder_into_place(&self, staging_folder: &FolderHandle, name: &str, has_latest: bool) -> Result<(), ReportStoreError> {
         let parsed = self.parse_name(name)?;
+        let is_marked = parsed.is_run() || staging_folder.size(&replacement_name(name))?.is_some();
+        if !is_marked && !has_latest && self.folder.entry_type(LATEST)? == Some(FileType::Symlink) {
+            return self.restore_newest(staging_folder, name);
+        }
         if !is_pending(staging_folder, name)? {
             return Ok(());
         }
@@ -111,14 +145,37 @@ impl ReportStore {
 
     /// Replaces a published folder by one from `staging_folder`. If they cannot be swapped, no folder exists for an instant.
     fn replace(&self, staging_folder: &FolderHandle, name: &str) -> Result<(), ReportStoreError> {
-        if staging_folder.entry_type(&replacement_name(name))?.is_some() && staging_folder.exchange(name, &self.folder)? {
+        let can_tell_apart = staging_folder.size(&replacement_name(name))?.is_some_and(|bytes| bytes > 0);
+        if can_tell_apart && staging_folder.exchange(name, &self.folder)? {
             return Ok(());
         }
+        self.replace_in_two_steps(staging_folder, name, name)
+    }
+
+    /// Publishes `staged`, a folder in `staging_folder`, as `name`.
+    fn replace_in_two_steps(&self, staging_folder: &FolderHandle, staged: &str, name: &str) -> Result<(), ReportStoreError> {
+        if self.folder.entry_type(name)?.is_some() {
+            let old = free_name(staging_folder, REPLACED_PREFIX, name)?;
+            self.folder.rename(name, staging_folder, &old)?;
+        }
+        staging_folder.rename(staged, &self.folder, name)
+    }
+
+    /// Publishes the newest of the folders with this name, after version 0.1.0 was killed while it emptied `staging_folder`.
+    ///
+    /// That is known from two facts: only that version left periods without a second name of the report, and it moved `latest`
+    /// only after all folders. What it emptied is the old folder, or the new one after it took the old one for new. Reports of
+    /// one state are written one after the other, so the newest one contains the lines of all of them.
+    fn restore_newest(&self, staging_folder: &FolderHandle, name: &str) -> Result<(), ReportStoreError> {
         let old = format!("{REPLACED_PREFIX}{name}");
-        // Left by an earlier attempt, after which another folder was created there.
-        staging_folder.remove(&old)?;
-        self.folder.rename(name, staging_folder, &old)?;
-        staging_folder.rename(name, &self.folder, name)
+        let mut newest = (report_time(&self.folder, name)?, None);
+        for staged in [name, &old] {
+            let time = report_time(staging_folder, staged)?;
+            if time > newest.0 {
+                newest = (time, Some(staged));
+            }
+        }
+        newest.1.map_or(Ok(()), |staged| self.replace_in_two_steps(staging_folder, staged, name))
     }
 
     /// Moves replaced folders back if no state contains the run that replaced them, as after a reset of the state.
@@ -130,7 +187,7 @@ impl ReportStore {
         let mut moved = false;
         for old in staging_folder.names()?.into_iter().filter_map(|name| name.into_string().ok()) {
             let Some(name) = old.strip_prefix(REPLACED_PREFIX).filter(|name| ReportDirName::parse(name).is_some()) else { continue };
-            if self.folder.entry_type(name)?.is_none() {
+            if self.folder.entry_type(name)?.is_none() && is_report(&staging_folder, &old)? {
                 staging_folder.rename(&old, &self.folder, name)?;
                 moved = true;
             }
@@ -140,48 +197,30 @@ impl ReportStore {
     }
 }
 
-impl ReportStore {
-    /// Removes the folders that are not kept. Returns their number. Decides by names and `now` alone, not by file times,
-    /// which copying changes.
-    ///
-    /// # Errors
-    ///
-    /// A folder cannot be read or removed; earlier ones are removed.
-    pub(crate) fn prune(&self, keep: Retention, now: SystemTime) -> Result<usize, ReportStoreError> {
-        let mut report_folders = self.report_folders()?;
-        report_folders.sort_unstable_by(|(_, a), (_, b)| b.cmp(a));
-        let latest = self.folder.symlink_target(LATEST);
-        // By kind, and latest first within a kind.
-        let (mut before, mut rank, mut removed): (Option<ReportDirName>, usize, usize) = (None, 0, 0);
-        for (name, parsed) in report_folders {
-            if !self.is_report(&name)? {
-                continue;
-            }
-            rank = if before.replace(parsed).is_some_and(|other| other.is_same_kind(parsed)) { rank + 1 } else { 0 };
-            let is_kept = keep.runs.is_none_or(|runs| rank < runs) && keep.age.is_none_or(|age| parsed.age(now) < age);
-            if is_kept || latest.as_deref() == Some(&name) {
-                continue;
-            }
-            self.remove_report(&name)?;
-            removed += 1;
-        }
-        Ok(removed)
-    }
-
-    /// The rename makes the folder disappear in one step for readers.
-    fn remove_report(&self, name: &str) -> Result<(), ReportStoreError> {
-        let removed_name = format!("{REMOVED_PREFIX}{name}");
-        self.folder.remove(&removed_name)?;
-        self.folder.rename(name, &self.folder, &removed_name)?;
-        self.remove_or_defer(&removed_name)
-    }
-}
-
 /// Whether a folder in `.run-N.tmp` is not published yet. After a swap, the folder of that name there is the replaced one.
 fn is_pending(staging_folder: &FolderHandle, name: &str) -> Result<bool, ReportStoreError> {
     let Some(there) = staging_folder.open_folder(name)? else { return Ok(false) };
     let second = replacement_name(name);
-    Ok(staging_folder.entry_type(&second)?.is_none() || staging_folder.is_same_file(&second, &there, REPORT)?)
+    match staging_folder.size(&second)? {
+        // Not swapped: that needs a second name with the content of the report.
+        None | Some(0) => Ok(true),
+        Some(_) => staging_folder.is_same_file(&second, &there, REPORT),
+    }
+}
+
+/// A name with this prefix that does not exist in the folder.
+fn free_name(folder: &FolderHandle, prefix: &str, name: &str) -> Result<String, ReportStoreError> {
+    let mut free = format!("{prefix}{name}");
+    while folder.entry_type(&free)?.is_some() {
+        free.push(NEXT);
+    }
+    Ok(free)
+}
+
+/// Whether a name is that of a folder that is being removed.
+fn is_removed(name: &str) -> bool {
+    let name = name.strip_prefix(REMOVED_PREFIX).map(|name| name.trim_end_matches(NEXT));
+    name.is_some_and(|name| is_staging(name) || ReportDirName::parse(name).is_some())
 }
 
 /// Whether a name is `.run-N.tmp`.
@@ -220,7 +259,7 @@ impl ReportStore {
         folders.sort_unstable_by(|(_, a), (_, b)| b.cmp(a));
         let mut names = Vec::with_capacity(folders.len());
         for (name, _) in folders {
-            if self.is_report(&name)? {
+            if is_report(&self.folder, &name)? {
                 names.push(name);
             }
         }

@@ -3,15 +3,23 @@
 //! Nothing here changes what readers see. After any failure there is no [`Run`] to commit.
 
 use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 
 use rustix::fs::FileType;
 
 use super::disk::{FolderHandle, NewFile, PendingSync, sync_all};
 use super::name::{ReportDirName, replacement_name, staging_name};
-use super::{Access, LATEST, REPORT, ReportStore, ReportStoreError, Run};
+use super::{Access, LATEST, REPORT, ReportStore, ReportStoreError, Run, is_report};
 
 /// The size of the write buffer.
 const BUFFER: usize = 64 * 1024;
+
+/// The files of a report folder.
+const REPORT_FILES: [&str; 9] =
+    [REPORT, "answered.csv", "clients.csv", "new.csv", "pairs.csv", "paths.csv", "report.html", "rules.csv", "summary.txt"];
+
+/// Ends the name of what is left of a report. It is not the name of a report folder, so nothing else is done with it.
+const REMAINS_SUFFIX: &str = ".incomplete";
 
 /// How many written files and folders may be open before they are synced.
 const MAX_PENDING_SYNCS: usize = 64;
@@ -76,7 +84,7 @@ impl ReportStore {
             self.report_folders()?.into_iter().filter(|(_, existing)| existing.is_same_kind(last)).map(|(name, parsed)| (parsed, name));
         let mut latest = (last, name);
         for candidate in existing.filter(|(parsed, _)| *parsed > last) {
-            if candidate > latest && self.is_report(&candidate.1)? {
+            if candidate > latest && is_report(&self.folder, &candidate.1)? {
                 latest = candidate;
             }
         }
@@ -84,26 +92,59 @@ impl ReportStore {
     }
 }
 
+impl ReportStore {
+    /// Whether a folder that is not a report can only be what is left of one: it has no `report.json` with a content, and no
+    /// entry that is not a file of a report.
+    fn is_remains(&self, name: &str) -> Result<bool, ReportStoreError> {
+        let Some(folder) = self.folder.open_folder(name)? else { return Ok(false) };
+        for entry in folder.names()? {
+            let Some(file) = entry.to_str().filter(|file| REPORT_FILES.contains(file)) else { return Ok(false) };
+            let is_file = folder.entry_type(file)? == Some(FileType::RegularFile);
+            if !is_file || (file == REPORT && folder.size(file)?.is_some_and(|bytes| bytes > 0)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Renames what is left of a report. Returns its new path.
+    fn set_aside(&self, name: &str) -> Result<PathBuf, ReportStoreError> {
+        let mut aside = format!("{name}{REMAINS_SUFFIX}");
+        while self.folder.entry_type(&aside)?.is_some() {
+            aside.push_str(REMAINS_SUFFIX);
+        }
+        self.folder.rename(name, &self.folder, &aside)?;
+        Ok(self.folder.path(aside))
+    }
+}
+
 impl Staging<'_> {
-    /// Starts a folder, in which new files are created. It will replace an existing folder of the same period.
+    /// Starts a folder, in which new files are created. It will replace an existing folder of the same period. What is left of
+    /// one whose `report.json` is lost is renamed, and its new path is returned: it cannot be continued.
     ///
     /// # Errors
     ///
     /// The name is not valid, was used before, or belongs to something that is not a report; or the folder cannot be
     /// created.
-    pub(crate) fn folder(&mut self, name: &str) -> Result<(), ReportStoreError> {
+    pub(crate) fn folder(&mut self, name: &str) -> Result<Option<PathBuf>, ReportStoreError> {
         let parsed = self.store.parse_name(name)?;
-        let existing = self.store.folder.entry_type(name)?;
-        let is_replaceable = existing == Some(FileType::Directory) && !parsed.is_run() && self.store.is_report(name)?;
-        if existing.is_some() && !is_replaceable {
-            let what =
-                if parsed.is_run() { "this run already exists" } else { "it is not a folder of reports, or its report.json is missing" };
-            return Err(ReportStoreError::not_a_report(self.store.folder.path(name), what));
-        }
         self.close_current()?;
+        let set_aside = match self.store.folder.entry_type(name)? {
+            Some(FileType::Directory) if !parsed.is_run() && is_report(&self.store.folder, name)? => None,
+            Some(FileType::Directory) if !parsed.is_run() && self.store.is_remains(name)? => Some(self.store.set_aside(name)?),
+            Some(_) if parsed.is_run() => {
+                return Err(ReportStoreError::not_a_report(self.store.folder.path(name), "this run already exists"));
+            }
+            Some(_) => {
+                let path = self.store.folder.path(name);
+                let advice = format!("move it away (mv '{0}' '{0}.old') or choose another --out", path.display());
+                return Err(ReportStoreError::in_the_way(path, "it is not a folder of reports", advice));
+            }
+            None => None,
+        };
         self.current = Some(self.folder.create_folder(name, self.store.access)?);
         self.folders.push(name.to_owned());
-        Ok(())
+        Ok(set_aside)
     }
 
     /// Creates a file in the current folder.
@@ -152,10 +193,15 @@ impl Staging<'_> {
             let what = "its files are incomplete";
             return Err(ReportStoreError::in_the_way(folder.path(""), what, "run it again"));
         }
+        // Also if nothing has that name yet: what the folder will replace is known only when it is published.
         if let Some(name) = self.folders.last()
-            && self.store.folder.entry_type(name)?.is_some()
+            && !self.store.parse_name(name)?.is_run()
         {
-            folder.hard_link(REPORT, &self.folder, &replacement_name(name))?;
+            let second = replacement_name(name);
+            if !folder.hard_link(REPORT, &self.folder, &second)? {
+                let empty = self.folder.create_file(&second, Access { mode: 0o600, group: None })?;
+                self.pending_syncs.push(empty.into_pending_sync());
+            }
         }
         self.pending_syncs.push(folder.into_pending_sync());
         if self.pending_syncs.len() >= MAX_PENDING_SYNCS {

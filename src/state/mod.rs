@@ -30,7 +30,7 @@ use crate::analysis::block_list::{BlockLedger, NotListed};
 use crate::analysis::class_hits::MetricCounters;
 use crate::analysis::novelty::SeenHistory;
 use crate::analysis::site::SiteHistory;
-use crate::report_store::Run;
+use crate::report_store::{RetentionClock, Run};
 use crate::source::Checkpoint;
 use crate::system::errno_message;
 
@@ -126,6 +126,9 @@ pub struct ReportState {
     /// The candidates of block lists, if a run kept lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) block: Option<BlockState>,
+    /// The clock of the last run that created folders, if `--keep` removes old ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) clock: Option<RetentionClock>,
 }
 
 /// The candidates of block lists.
@@ -152,6 +155,7 @@ impl ReportState {
             seen: SeenHistory::new(seed),
             sites: SiteHistory::default(),
             block: None,
+            clock: None,
         }
     }
 }

@@ -90,6 +90,12 @@ impl Period {
         }
     }
 
+    /// The period after it.
+    #[must_use]
+    pub(crate) fn next(self) -> Self {
+        Self { start: self.start + self.unit.seconds(), ..self }
+    }
+
     /// Parses a label; `None` if it is not one.
     #[must_use]
     pub(crate) fn parse(label: &str) -> Option<Self> {

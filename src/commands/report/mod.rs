@@ -20,8 +20,9 @@ use super::metrics::{Backlog, MetricsFile};
 use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
 use crate::render::html::index::{self, DIGEST_BYTES, IndexEntry, RunDigest};
 use crate::render::html::{FolderLink, PAGE_FILE};
-use crate::report_store::{Access, ReportStore, Run};
+use crate::report_store::{Access, ReportStore, RetentionClock};
 use crate::state::{KEEP_ABSENT, ReportState, StateError, StateFolder};
+use crate::time::Period;
 
 /// The name of the state file; other commands use other names in the same folder.
 const NAME: &str = "report";
@@ -75,6 +76,8 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     block_lists::recover(&folder, &report_run, known.as_mut())?;
     let mut state = report_run.initial_state(known.as_ref());
     let ReadResult { increment, problems, notes, has_forwarded, backlog } = report_run.read(known.as_ref(), &mut state);
+    let periods: Vec<_> = increment.parts.iter().filter_map(|part| part.period).map(Period::label).collect();
+    let clock = store.clock(state.clock, report_run.started(), &periods, settings.keep)?;
     block_lists::warn_forwarded(&report_run, has_forwarded);
     if let Some(exit) = stop.exit() {
         return Err(CommandError::ReportStopped(exit));
@@ -87,7 +90,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
             folder.save(&state)?;
         }
         block_lists::publish(&folder, &report_run, &mut state, !problems.is_empty())?;
-        store.prune(settings.keep, report_run.started())?;
+        prune(&store, &report_run, clock)?;
         write_index(&store, &report_run)?;
         let exit = print_problems(&problems);
         write_metrics(metrics.as_ref(), &state, &report_run, backlog, started)?;
@@ -100,6 +103,8 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     state.seen.prune(report_run.now().cast_signed(), REMEMBER);
     state.sites.prune(report_run.now().cast_signed(), REMEMBER);
     state.run = Some(run.clone());
+    // Without --keep, the time since the last run is not needed and would be old once it is.
+    state.clock = settings.keep.age.map(|_| clock);
     block_lists::prepare(&report_run, &mut state, true);
     // The lines count as reported from here on.
     if let Err(error) = folder.save(&state) {
@@ -107,9 +112,14 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
         return Err(error.into());
     }
     let lists = block_lists::publish(&folder, &report_run, &mut state, !problems.is_empty());
-    publish(&store, &run, &report_run)?;
+    store.publish(&run)?;
+    prune(&store, &report_run, clock)?;
+    write_index(&store, &report_run)?;
     lists?;
-    let exit = print_problems(&problems);
+    let exit = match print_problems(&problems) {
+        Exit::Success if writer.has_set_aside() => Exit::Damaged,
+        exit => exit,
+    };
     let exit = print(writer.mail().as_deref(), exit);
     write_metrics(metrics.as_ref(), &state, &report_run, backlog, started)?;
     Ok(exit)
@@ -151,11 +161,21 @@ fn rollback(folder: &StateFolder, store: &ReportStore, known: Option<&ReportStat
     }
 }
 
-/// Publishes the folders of the run, and removes folders that are too old.
-fn publish(store: &ReportStore, run: &Run, report_run: &ReportRun<'_>) -> Result<(), CommandError> {
-    store.publish(run)?;
-    store.prune(report_run.settings.keep, report_run.started())?;
-    write_index(store, report_run)
+/// Removes folders that are too old. Says so if they are kept because of the clock.
+fn prune(store: &ReportStore, report_run: &ReportRun<'_>, clock: RetentionClock) -> Result<(), CommandError> {
+    let pruned = store.prune(report_run.settings.keep, clock)?;
+    if let Some(jump) = clock.new_jump()
+        && pruned.kept_by_jump > 0
+        && !report_run.settings.scan.quiet
+    {
+        message::warning(&format!(
+            "the clock is {} days ahead of the last report: it has jumped, or nothing was reported for so long; --keep does not count \
+             these days, and keeps {} older folders",
+            jump.days(),
+            pruned.kept_by_jump
+        ));
+    }
+    Ok(())
 }
 
 /// Writes the index of the folders that exist, with the digests of their pages.

@@ -19,6 +19,7 @@ use crate::analysis::{notes, snapshot};
 use crate::commands::block::log_origin;
 use crate::commands::common::{RuleContext, apps};
 use crate::commands::error::CommandError;
+use crate::commands::message;
 use crate::finding::Severity;
 use crate::render::html::{self, PAGE_FILE, PageOptions};
 use crate::render::mail::{self, RunSummary};
@@ -26,7 +27,7 @@ use crate::render::{GroupBy, OutputFormat, RenderOptions, render, write_answered
 use crate::report_store::{ReportStore, StagedFile, Staging, run_folder_name};
 use crate::scan::incremental::{IncrementalResult, PeriodResult};
 use crate::state::{BlockState, ReportState};
-use crate::time::Period;
+use crate::time::{Period, PeriodUnit};
 
 /// The report that later runs, `merge` and `diff` read.
 const REPORT_FILE: &str = "report.json";
@@ -50,6 +51,8 @@ pub(super) struct ReportWriter<'r> {
     notable: usize,
     /// What is known about the clients of the logs.
     origin: LogOrigin,
+    /// What is left of an earlier report of a period was renamed.
+    has_set_aside: bool,
 }
 
 /// One folder: its name, its content, and notes for the reader.
@@ -73,12 +76,17 @@ impl<'r> ReportWriter<'r> {
     ) -> Self {
         let parts = increment.parts.iter().filter(|part| part.lines > 0 || run.settings.always).collect();
         let origin = log_origin(&run.settings.scan, false);
-        Self { run, increment, parts, problems, notes, is_first: state.run.is_none(), mail: None, notable: 0, origin }
+        Self { run, increment, parts, problems, notes, is_first: state.run.is_none(), mail: None, notable: 0, origin, has_set_aside: false }
     }
 
     /// The same for logs with or without a field of forwarded addresses.
     pub(super) fn with_origin(self, has_forwarded: bool) -> Self {
         Self { origin: log_origin(&self.run.settings.scan, has_forwarded), ..self }
+    }
+
+    /// Whether an earlier report of a period could not be continued, which was printed.
+    pub(super) fn has_set_aside(&self) -> bool {
+        self.has_set_aside
     }
 
     /// Whether there is nothing to report.
@@ -96,8 +104,11 @@ impl<'r> ReportWriter<'r> {
     ) -> Result<(), CommandError> {
         for part in self.parts.clone() {
             let name = part.period.map_or_else(|| run_folder_name(number, self.run.started()), Period::label);
-            let folder = self.folder(part, &name, number, state);
-            staging.folder(&name)?;
+            let mut folder = self.folder(part, &name, number, state);
+            if let Some(remains) = staging.folder(&name)? {
+                self.has_set_aside = true;
+                folder.notes.push(set_aside_note(&folder, &remains));
+            }
             if let Some(merged_report) = self.write_part(&folder, staging, store, state)? {
                 let rules = merged_report.rules.as_ref().unwrap_or(&self.run.rule_context.rules);
                 let settings = &self.run.settings.scan;
@@ -352,6 +363,24 @@ impl<'r> ReportWriter<'r> {
         }
         notes
     }
+}
+
+/// Prints that the report of a period starts again, and how to get its earlier lines. Returns a note for the reader of the folder.
+fn set_aside_note(folder: &ReportFolder<'_>, remains: &Path) -> String {
+    let name = remains.file_name().unwrap_or_default().to_string_lossy();
+    message::error(&format!(
+        "{}: its report.json is lost, so it cannot be continued; what is left of it is now {}, and the report starts again with the \
+         lines of this run",
+        message::sanitized(&folder.path.to_string_lossy()),
+        message::sanitized(&remains.to_string_lossy()),
+    ));
+    if let Some(period) = folder.part.period {
+        // A day's label is a date; an hour's lacks the minutes.
+        let time = |period: Period| period.label() + if period.unit == PeriodUnit::Hour { ":00" } else { "" };
+        let (since, until) = (time(period), time(period.next()));
+        message::hint(&format!("probewatch scan --since {since} --until {until} LOGS reports on what the logs still have of it"));
+    }
+    format!("The earlier lines of this folder are missing: its report.json was lost. What is left of it is in {name}.")
 }
 
 /// Counts the new lines of a folder and their hits, for metrics.

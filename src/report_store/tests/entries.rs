@@ -110,6 +110,7 @@ fn existing_entries_are_not_touched() {
     fs::write(elsewhere.join(REPORT), "probewatch").unwrap();
     fs::write(out.join("2026-11-18"), "mine").unwrap();
     fs::create_dir(out.join("2026-11-19")).unwrap();
+    fs::write(out.join("2026-11-19/notes.txt"), "mine").unwrap();
     symlink(&elsewhere, out.join("2026-11-20")).unwrap();
     publish(&out, 1, &[RUN_1], "one");
     assert_eq!(latest(&out), RUN_1);

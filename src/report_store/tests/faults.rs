@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::fstat;
@@ -31,13 +32,35 @@ struct Plan {
 
 thread_local! {
     static PLAN: RefCell<Plan> = RefCell::default();
-    /// Folders cannot be swapped.
-    static EXCHANGES: Cell<bool> = const { Cell::new(true) };
+    static FILE_SYSTEM: Cell<FileSystem> = const { Cell::new(FileSystem { can_exchange: true, can_link: true, order: 0 }) };
 }
 
-/// Sets whether folders can be swapped, on this thread.
-pub(super) fn allow_exchange(can: bool) {
-    EXCHANGES.set(can);
+/// What differs between file systems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileSystem {
+    /// Folders can be swapped.
+    pub(super) can_exchange: bool,
+    /// There are hard links.
+    pub(super) can_link: bool,
+    /// The number of the permutation in which the names of a folder are listed; 0 is sorted.
+    pub(super) order: usize,
+}
+
+/// Sets the file system of this thread.
+pub(super) fn set_file_system(file_system: FileSystem) {
+    FILE_SYSTEM.set(file_system);
+}
+
+/// Permutes the names of a folder.
+pub(in crate::report_store) fn in_listing_order(mut names: Vec<OsString>) -> Vec<OsString> {
+    names.sort();
+    let mut order = FILE_SYSTEM.get().order;
+    let mut permuted = Vec::with_capacity(names.len());
+    while !names.is_empty() {
+        permuted.push(names.remove(order % names.len()));
+        order /= names.len() + 1;
+    }
+    permuted
 }
 
 /// Sets a fault at the call with this number, from 1, on this thread.
@@ -95,8 +118,11 @@ pub(in crate::report_store) fn failpoint(call: Syscall, fd: BorrowedFd<'_>) -> R
             plan.moved.remove(&id);
         }
         plan.next()?;
-        if call == Syscall::Exchange && !EXCHANGES.get() {
-            return Err(Errno::INVAL);
+        let FileSystem { can_exchange, can_link, .. } = FILE_SYSTEM.get();
+        match call {
+            Syscall::Exchange if !can_exchange => return Err(Errno::INVAL),
+            Syscall::Link if !can_link => return Err(Errno::PERM),
+            _ => {}
         }
         match call {
             Syscall::Sync => {}
@@ -108,7 +134,7 @@ pub(in crate::report_store) fn failpoint(call: Syscall, fd: BorrowedFd<'_>) -> R
                 plan.hasty |= !plan.moved.is_empty();
                 plan.changed.insert(id);
             }
-            Syscall::Add | Syscall::Change => {
+            Syscall::Add | Syscall::Link | Syscall::Change => {
                 plan.changed.insert(id);
             }
         }

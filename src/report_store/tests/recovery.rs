@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use rustix::io::Errno;
 
-use crate::report_store::tests::faults::{Fault, has_struck, is_durable, plan, step};
+use crate::report_store::tests::faults::{Fault, FileSystem, has_struck, is_durable, plan, step};
 use crate::report_store::tests::*;
 
 /// What a state would contain: the last run, and with it all reports that should exist.
@@ -26,24 +26,28 @@ struct Next {
 
 const ALL: Retention = Retention { runs: None, age: None };
 
+/// The clock of all runs.
+const NOW: &str = "2026-11-23T00:00:00Z";
+
 fn next(book: &Book, out: &Path, next: &Next) -> (Book, Result<(), ReportStoreError>) {
     let mut book = book.clone();
     let mut run = || {
         let store = try_open(out, PRIVATE)?;
-        // A power cut may undo retention.
         faults::clear_changes();
         store.recover(book.run.as_ref())?;
         assert!(!faults::removed_too_early(), "a power cut must not undo a move whose leftovers are gone");
         faults::clear_changes();
         let number = book.run.as_ref().map_or(0, |run| run.number).max(store.last_run_number()?) + 1;
+        let clock = store.clock(None, at(NOW), &[], next.keep)?;
         let run = stage(&store, number, next.folders, next.text)?;
         assert!(is_durable(), "a power cut after the commit must not take anything of it");
         step().map_err(|error| ReportStoreError::failed("save", out.into(), error))?;
         book.reports.extend(next.folders.iter().map(|name| ((*name).to_owned(), next.text.to_owned())));
         (book.latest, book.run) = (next.latest.into(), Some(run.clone()));
         store.publish(&run)?;
+        store.prune(next.keep, clock)?;
         assert!(!faults::removed_too_early(), "a power cut must not undo a move whose leftovers are gone");
-        store.prune(next.keep, at("2026-11-23T00:00:00Z")).map(|_| ())
+        Ok(())
     };
     let done = run();
     (book, done)
@@ -53,7 +57,7 @@ fn next(book: &Book, out: &Path, next: &Next) -> (Book, Result<(), ReportStoreEr
 fn recover(book: &Book, out: &Path, keep: Retention) -> Result<(), ReportStoreError> {
     let store = try_open(out, PRIVATE)?;
     store.recover(book.run.as_ref())?;
-    store.prune(keep, at("2026-11-23T00:00:00Z")).map(|_| ())
+    store.prune(keep, store.clock(None, at(NOW), &[], keep)?).map(|_| ())
 }
 
 fn check(book: &Book, out: &Path, keep: Retention, what: &dyn std::fmt::Debug) {
@@ -124,11 +128,6 @@ fn runs() -> (Vec<Next>, Next) {
     (vec![one, two], Next { folders: &[RUN_3], text: "three", keep, latest: RUN_3 })
 }
 
-fn days() -> (Vec<Next>, Next) {
-    let one = Next { folders: &["2026-11-19", "2026-11-20"], text: "one", keep: ALL, latest: "2026-11-20" };
-    (vec![one], Next { folders: &["2026-11-19", "2026-11-20", "2026-11-21"], text: "two", keep: ALL, latest: "2026-11-21" })
-}
-
 const FAULTS: [Fault; 4] = [Fault::Dies, Fault::Fails(Errno::IO), Fault::Fails(Errno::NOSPC), Fault::Fails(Errno::ROFS)];
 
 #[test]
@@ -147,13 +146,42 @@ fn faults_in_a_run_with_retention() {
     }
 }
 
+/// One day that is replaced and one that is new: its clean-up removes three entries.
+fn days() -> (Vec<Next>, Next) {
+    let one = Next { folders: &["2026-11-20"], text: "one", keep: ALL, latest: "2026-11-20" };
+    (vec![one], Next { folders: &["2026-11-20", "2026-11-21"], text: "two", keep: ALL, latest: "2026-11-21" })
+}
+
+/// Two hours that are replaced, and retention.
+fn hours() -> (Vec<Next>, Next) {
+    let keep = Retention { runs: Some(2), age: None };
+    let one = Next { folders: &["2026-11-20T08", "2026-11-20T09", "2026-11-20T10"], text: "one", keep, latest: "2026-11-20T10" };
+    (vec![one], Next { folders: &["2026-11-20T09", "2026-11-20T10"], text: "two", keep, latest: "2026-11-20T10" })
+}
+
+/// File systems of each kind, with each order of a listing of three entries.
+fn file_systems() -> impl Iterator<Item = FileSystem> {
+    let kinds = [(true, true), (false, true), (true, false)];
+    kinds.into_iter().flat_map(|(can_exchange, can_link)| (0..6).map(move |order| FileSystem { can_exchange, can_link, order }))
+}
+
 #[test]
 fn faults_while_days_are_replaced() {
-    for can_exchange in [true, false] {
-        faults::allow_exchange(can_exchange);
-        for fault in FAULTS {
+    for file_system in file_systems() {
+        faults::set_file_system(file_system);
+        // A run that fails does not go on, whatever the order.
+        for fault in FAULTS.into_iter().filter(|fault| file_system.order == 0 || *fault == Fault::Dies) {
             at_every_call(&days(), fault);
         }
+    }
+}
+
+/// The clean-up removes four entries of `.run-2.tmp`, of which there are 24 orders.
+#[test]
+fn an_end_while_hours_are_replaced_in_every_order() {
+    for order in 0..24 {
+        faults::set_file_system(FileSystem { can_exchange: true, can_link: true, order });
+        at_every_call(&hours(), Fault::Dies);
     }
 }
 
@@ -185,11 +213,13 @@ fn twice(runs: &(Vec<Next>, Next), second: Fault) {
 #[test]
 fn faults_in_a_run_and_again_in_the_recovery() {
     twice(&runs(), Fault::Dies);
-    for can_exchange in [true, false] {
-        faults::allow_exchange(can_exchange);
+    // The order matters most where folders are swapped.
+    for file_system in file_systems().filter(|kind| kind.order == 0 || (kind.can_exchange && kind.can_link)) {
+        faults::set_file_system(file_system);
         twice(&days(), Fault::Dies);
-        twice(&days(), Fault::Fails(Errno::IO));
     }
+    faults::set_file_system(FileSystem { can_exchange: true, can_link: true, order: 0 });
+    twice(&days(), Fault::Fails(Errno::IO));
 }
 
 /// Some file systems cannot create symbolic links or sync folders, and return an error.
@@ -197,7 +227,7 @@ fn faults_in_a_run_and_again_in_the_recovery() {
 fn unsupported_calls_are_skipped() {
     let (_, then) = runs();
     let runs = (Vec::new(), then);
-    for (error, passes, has_latest) in [(Errno::PERM, 1, false), (Errno::INVAL, 5, true)] {
+    for (error, passes, has_latest) in [(Errno::PERM, 1, false), (Errno::INVAL, 6, true)] {
         let mut passed = 0;
         for call in 1.. {
             let World { _temp_dir, out, book, has_struck, done } = world(&runs, call, Fault::Fails(error));
@@ -217,16 +247,50 @@ fn unsupported_calls_are_skipped() {
 /// A state that was reset or restored from a backup does not contain a run that was committed and not published.
 #[test]
 fn a_replaced_day_is_restored_if_no_state_has_the_new_one() {
-    for call in 1.. {
-        let World { _temp_dir, out, has_struck, .. } = world(&days(), call, Fault::Dies);
-        open(&out).recover(None).unwrap();
-        let there = reports(&out);
-        for day in ["2026-11-19", "2026-11-20"] {
-            assert!(there.contains_key(day), "{call}: {there:?}");
+    for file_system in file_systems() {
+        faults::set_file_system(file_system);
+        for call in 1.. {
+            let World { _temp_dir, out, has_struck, .. } = world(&days(), call, Fault::Dies);
+            open(&out).recover(None).unwrap();
+            let there = reports(&out);
+            assert!(there.contains_key("2026-11-20"), "{call}: {there:?}");
+            assert_eq!(hidden(&out), [""; 0]);
+            if !has_struck {
+                break;
+            }
         }
-        assert_eq!(hidden(&out), [""; 0]);
-        if !has_struck {
-            return;
+    }
+}
+
+/// A copy of all folders, as in a backup: each name of a file gets a file of its own, and new times.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for name in names(from) {
+        let (from, to) = (from.join(&name), to.join(&name));
+        let kind = from.symlink_metadata().unwrap().file_type();
+        if kind.is_dir() {
+            copy(&from, &to);
+        } else if kind.is_symlink() {
+            symlink(fs::read_link(from).unwrap(), to).unwrap();
+        } else {
+            fs::copy(from, to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_run_is_completed_in_a_copy() {
+    for file_system in file_systems() {
+        faults::set_file_system(file_system);
+        for call in 1.. {
+            let World { _temp_dir, out, book, has_struck, .. } = world(&days(), call, Fault::Dies);
+            let copied = out.with_file_name("copy");
+            copy(&out, &copied);
+            open(&copied).recover(book.run.as_ref()).unwrap();
+            check(&book, &copied, ALL, &(file_system, call));
+            if !has_struck {
+                break;
+            }
         }
     }
 }
