@@ -18,10 +18,10 @@ const ROUNDS: [u64; 2] = [400, 120];
 /// Runs are killed within this time in microseconds, or within the duration of a run if that is longer.
 const WITHIN: u64 = 30_000;
 
-/// Writes, rotates and compresses between runs that are killed, and sums up.
-fn killed(rounds: u64, args: &[&str], also_while_it_runs: bool) {
+/// Writes lines of this many days, rotates and compresses between runs that are killed, and sums up.
+fn killed(rounds: u64, args: &[&str], days: u64, also_while_it_runs: bool) {
     let harness = Harness::new();
-    let mut site = Site::new(&harness);
+    let mut site = Site::new(&harness).over_days(days);
     site.write(20);
     let start = Instant::now();
     site.run(args);
@@ -76,17 +76,23 @@ fn rounds() -> u64 {
 /// F1.
 #[test]
 fn kills_at_any_moment() {
-    killed(rounds(), &[], false);
+    killed(rounds(), &[], 1, false);
+}
+
+/// F1. Several days, because the order in which a file system lists them matters.
+#[test]
+fn kills_at_any_moment_of_runs_that_replace_days() {
+    killed(rounds() / 2, &["--daily"], 4, false);
 }
 
 /// F1.
 #[test]
-fn kills_at_any_moment_of_runs_that_replace_a_folder() {
-    killed(rounds() / 4, &["--daily"], false);
+fn kills_at_any_moment_of_runs_that_replace_hours() {
+    killed(rounds() / 4, &["--hourly"], 3, false);
 }
 
 /// F1.
 #[test]
 fn kills_while_the_log_is_rotated() {
-    killed(rounds() / 4, &[], true);
+    killed(rounds() / 4, &[], 1, true);
 }

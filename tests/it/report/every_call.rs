@@ -47,8 +47,13 @@ impl StartingFiles {
 
     /// After a run and a rotation, with old compressed lines and new ones.
     fn later(args: &[&'static str]) -> Self {
+        Self::later_over_days(args, 1)
+    }
+
+    /// The same with lines of this many days.
+    fn later_over_days(args: &[&'static str], days: u64) -> Self {
         let harness = Harness::new();
-        let mut site = Site::new(&harness);
+        let mut site = Site::new(&harness).over_days(days);
         site.write(10);
         site.run(args);
         site.write(5);
@@ -229,6 +234,14 @@ fn killed_at_every_call_of_a_later_run() {
 fn killed_at_every_call_of_a_run_that_replaces_a_folder() {
     if can_trace("F2, a folder that is replaced") {
         killed_everywhere(&StartingFiles::later(&["--daily"]));
+    }
+}
+
+/// F2. Whatever the order in which the two are listed.
+#[test]
+fn killed_at_every_call_of_a_run_that_replaces_two_folders() {
+    if can_trace("F2, two folders that are replaced") {
+        killed_everywhere(&StartingFiles::later_over_days(&["--hourly"], 2));
     }
 }
 

@@ -273,3 +273,30 @@ fn days_can_be_merged() {
     let run = harness.run(["diff", "-f", "csv", &reports[0], &reports[0]]);
     assert_eq!((run.code, run.text().lines().count()), (0, 1), "{}", run.stderr);
 }
+
+/// What a killed run of version 0.1.0 may have left of a day: the others are reported, and it starts again.
+#[test]
+fn a_day_without_its_report() {
+    let harness = Harness::new();
+    let mut log = Log::new(&harness);
+    log.add("01/Nov/2026:08:00:00 +0000", "2026-11-01");
+    log.add("02/Nov/2026:08:00:00 +0000", "2026-11-02");
+    log.run(&["--daily"]);
+    fs::remove_file(harness.path("out/2026-11-01/report.json")).unwrap();
+    let new = at(8, "01/Nov/2026:09:00:00 +0000") + &at(9, "02/Nov/2026:09:00:00 +0000");
+    harness.file("access.log", log.text.clone() + &new);
+    let args = [&QUICK[..], &["--daily", "access.log"]].concat();
+    let run = report(&harness, &args);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("out/2026-11-01: its report.json is lost, so it cannot be continued;"), "{}", run.stderr);
+    let hint = "probewatch scan --since 2026-11-01 --until 2026-11-02 LOGS reports on what the logs still have of it";
+    assert!(run.stderr.contains(hint), "{}", run.stderr);
+    fs::rename(harness.path("out/2026-11-01.incomplete"), harness.path("away")).unwrap();
+    let out = Out::read(&harness);
+    assert_eq!(out.folders.iter().map(|folder| folder.sums().get("lines")).collect::<Vec<_>>(), [1, 2]);
+    assert!(out.folders[0].summary.contains("its report.json was lost."), "{}", out.folders[0].summary);
+    let (scan, _) = harness.json(&["--since", "2026-11-01", "--until", "2026-11-02", "access.log"]);
+    assert_eq!(scan.code, 0, "{}", scan.stderr);
+    let run = report(&harness, &args);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "printed once");
+}

@@ -68,6 +68,29 @@ fn a_run_with_nothing_new_removes_old_folders() {
     assert_eq!((run.text().as_str(), run.stderr.as_str(), Out::read(&harness).folders.len()), ("", "", 1));
 }
 
+/// A clock that is years ahead of all folders removes none that was young by the newest of them, in this run and in later ones.
+#[test]
+fn a_clock_that_jumped_removes_nothing() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
+    let out = harness.path("out");
+    for _ in 0..4 {
+        site.write(5);
+        site.run(&[]);
+    }
+    let names: Vec<_> = Out::read(&harness).folders.into_iter().map(|folder| folder.name).collect();
+    for (name, day) in names.iter().zip(["20200801", "20201002", "20201102", "20201120"]) {
+        fs::rename(out.join(name), out.join(format!("{}-{day}T030405Z", &name[..6]))).unwrap();
+    }
+    site.write(5);
+    let run = site.run(&["--keep", "60d"]);
+    assert_eq!(Out::read(&harness).folders.len(), 4, "the first is 111 days older than the fourth");
+    assert!(run.stderr.contains(" days ahead of the last report: ") && run.stderr.contains("and keeps 3 older folders"), "{}", run.stderr);
+    site.write(5);
+    let run = site.run(&["--keep", "60d"]);
+    assert_eq!((run.stderr.as_str(), Out::read(&harness).folders.len()), ("", 5), "printed once");
+}
+
 #[test]
 fn other_entries_are_not_removed() {
     let harness = Harness::new();

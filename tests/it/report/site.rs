@@ -23,6 +23,8 @@ pub(super) struct Site<'a> {
     /// Every complete line, in order.
     all: File,
     next: u64,
+    /// The number of days that the lines are spread over.
+    days: u64,
     /// The rest of a line that was started.
     rest: Option<(String, usize)>,
 }
@@ -37,14 +39,26 @@ impl<'a> Site<'a> {
     /// With an empty log in its own folder.
     pub(super) fn new(harness: &'a Harness) -> Self {
         fs::create_dir_all(harness.path("log")).unwrap();
-        Self { harness, log: append(&harness.path(LOG)), all: append(&harness.path("all.log")), next: 0, rest: None }
+        Self { harness, log: append(&harness.path(LOG)), all: append(&harness.path("all.log")), next: 0, days: 1, rest: None }
+    }
+
+    /// Spreads lines over this many days.
+    pub(super) fn over_days(self, days: u64) -> Self {
+        Self { days, ..self }
+    }
+
+    /// The next line.
+    fn next_line(&mut self) -> String {
+        let day = format!("[{:02}/Nov/", 2 + self.next % self.days);
+        let line = numbered(self.next).replace("[02/Nov/", &day);
+        self.next += 1;
+        line
     }
 
     /// Writes this many lines.
     pub(super) fn write(&mut self, lines: u64) {
         for _ in 0..lines {
-            let line = numbered(self.next);
-            self.next += 1;
+            let line = self.next_line();
             self.put(&line);
         }
     }
@@ -59,8 +73,7 @@ impl<'a> Site<'a> {
     /// Writes the first bytes of the next line.
     pub(super) fn begin_line(&mut self, bytes: usize) {
         self.finish_line();
-        let line = numbered(self.next);
-        self.next += 1;
+        let line = self.next_line();
         self.log.write_all(&line.as_bytes()[..bytes]).unwrap();
         self.rest = Some((line, bytes));
     }
