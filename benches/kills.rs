@@ -12,6 +12,9 @@
 //! - *Torn*: a line that is no JSON object. A run that is killed within a write may leave half a line, which the next run must
 //!   end with a newline before it prints anything: such halves are counted by themselves. Any other is torn.
 //! - *Misplaced*: an offset in an id that is not where the line begins in its file.
+//!
+//! With `report daily` or `report hourly` it kills `probewatch report` instead, at any moment of runs that replace the folders of
+//! several periods ([`reports`]).
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a program to measure with, not to ship")]
 #![allow(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "figures to be read, not to be calculated with")]
@@ -49,13 +52,17 @@ const ROW: Duration = Duration::from_secs(60);
 fn main() {
     let args: Vec<_> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let number = |n: usize| args.get(n).and_then(|arg| arg.parse::<f64>().ok());
-    let fine = if let (Some(program), Some(minutes), Some(rate)) = (args.first(), number(1), number(2)) {
+    let fine = if let (Some(program), Some("report"), Some(periods), Some(kills)) =
+        (args.first(), args.get(1).map(String::as_str), args.get(2), number(3))
+    {
+        reports(program, periods, kills as u64)
+    } else if let (Some(program), Some(minutes), Some(rate)) = (args.first(), number(1), number(2)) {
         let followed = args.get(3).map_or("log/access.log", String::as_str);
         soak(program, Duration::from_secs_f64(minutes * 60.0), rate as u64, followed)
     } else {
         // `cargo test --benches` and `cargo bench` without arguments come here: see that faults are found.
         check_the_judge();
-        println!("usage: kills PROBEWATCH MINUTES RATE [log | log/access.log]");
+        println!("usage: kills PROBEWATCH MINUTES RATE [log | log/access.log], or: kills PROBEWATCH report daily|hourly KILLS");
         true
     };
     std::process::exit(i32::from(!fine));
@@ -610,6 +617,137 @@ impl OutputCheck {
         rows.iter().all(|(_, found)| *found == 0)
     }
 }
+
+/// Kills of one state and one folder of reports, before both are checked.
+const ROUND: u64 = 10;
+
+/// What rounds of `report` left that must not be.
+#[derive(Debug, Default)]
+struct ReportFaults {
+    lost: u64,
+    doubled: u64,
+    incomplete: u64,
+    stuck: u64,
+    leftovers: u64,
+}
+
+/// Kills runs of `report --daily` or `--hourly`. Each reads new lines of four periods, and so replaces their folders.
+///
+/// In the round after [`ROUND`] kills a run must succeed; then each probe is in one report, each folder has all files, and nothing
+/// else is there. The periods are other ones in each round, because the names decide the order of a listing on most file systems.
+fn reports(program: &str, periods: &str, kills: u64) -> bool {
+    let program = fs::canonicalize(program).unwrap();
+    let mut dice = Dice::new();
+    println!("seed {}", dice.0);
+    let (mut faults, mut rounds, mut killed, mut bad_rounds) = (ReportFaults::default(), 0, 0, 0);
+    while killed < kills {
+        rounds += 1;
+        let folder = tempfile::tempdir().unwrap();
+        let mut round = ReportRound { program: &program, folder: folder.path(), periods, first: dice.below(24), probes: 0 };
+        round.write(&mut dice);
+        let start = Instant::now();
+        let mut is_fine = round.start().wait().unwrap().success();
+        let usual = start.elapsed().as_micros() as u64;
+        for _ in 0..ROUND {
+            round.write(&mut dice);
+            let mut run = round.start();
+            // Half of the runs are killed late, when they publish and remove.
+            let earliest = if dice.below(2) == 0 { 0 } else { usual / 2 };
+            thread::sleep(Duration::from_micros(earliest + dice.below(usual * 5 / 4 - earliest)));
+            // It may have ended before.
+            let _ = run.kill();
+            match run.wait().unwrap().code() {
+                None => killed += 1,
+                Some(0) => {}
+                Some(_) => is_fine = false,
+            }
+        }
+        is_fine &= round.start().wait().unwrap().success();
+        let before = (faults.lost, faults.doubled, faults.incomplete, faults.leftovers);
+        faults.stuck += u64::from(!is_fine);
+        round.check(&mut faults);
+        bad_rounds += u64::from(!is_fine || before != (faults.lost, faults.doubled, faults.incomplete, faults.leftovers));
+    }
+    println!("{killed} runs of report --{periods} were killed in {rounds} rounds");
+    println!("\n| what | found | at most | |\n| --- | ---: | ---: | --- |");
+    let rows = [
+        ("probes lost", faults.lost),
+        ("probes doubled", faults.doubled),
+        ("incomplete folders", faults.incomplete),
+        ("rounds with a run that failed", faults.stuck),
+        ("other entries", faults.leftovers),
+        ("rounds with any of these", bad_rounds),
+    ];
+    for (what, found) in rows {
+        println!("| {what} | {found} | 0 | {} |", if found == 0 { "good" } else { "NOT GOOD" });
+    }
+    bad_rounds == 0
+}
+
+/// A log, a state and reports in a folder.
+struct ReportRound<'a> {
+    program: &'a Path,
+    folder: &'a Path,
+    periods: &'a str,
+    /// The first day or hour of the lines.
+    first: u64,
+    probes: u64,
+}
+
+impl ReportRound<'_> {
+    /// Writes a few probes in each of four periods.
+    fn write(&mut self, dice: &mut Dice) {
+        let mut text = String::new();
+        for place in 0..8 + dice.below(8) {
+            let period = self.first + place % 4;
+            let (day, hour) = if self.periods == "hourly" { (1 + period / 24, period % 24) } else { (1 + period, dice.below(24)) };
+            let time = format!("{day:02}/Nov/2026:{hour:02}:01:00 +0000");
+            writeln!(text, "198.51.100.7 - - [{time}] \"GET /{}/.git/config HTTP/1.1\" 404 153 \"-\" \"curl/8\"", self.probes).unwrap();
+            self.probes += 1;
+        }
+        append(&self.folder.join("access.log")).write_all(text.as_bytes()).unwrap();
+    }
+
+    fn start(&self) -> Child {
+        let mut command = Command::new(self.program);
+        command.args(["report", "-q", "--only", "vcs/git", "--state", "state", "--out", "out"]);
+        command.args([&format!("--{}", self.periods), "access.log"]).current_dir(self.folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    fn check(&self, faults: &mut ReportFaults) {
+        let mut counts: HashMap<u64, u64> = HashMap::new();
+        for folder in fs::read_dir(self.folder.join("out")).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = folder.file_name().unwrap().to_str().unwrap();
+            if matches!(name, "latest" | ".state") {
+                continue;
+            }
+            if !name.starts_with("2026-11-") || name.contains(".incomplete") {
+                faults.leftovers += 1;
+                continue;
+            }
+            let report = fs::read(folder.join("report.json")).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+            if fs::read_dir(&folder).unwrap().count() != REPORT_FILES || report.is_none() {
+                println!("incomplete: {}", folder.display());
+                faults.incomplete += 1;
+            }
+            for pair in report.iter().flat_map(|report| report["pairs"].as_array().unwrap()) {
+                let number = pair["path"].as_str().and_then(|path| path.split('/').nth(1)).and_then(|number| number.parse().ok());
+                *counts.entry(number.unwrap()).or_default() += pair["hits"].as_u64().unwrap();
+            }
+        }
+        for probe in 0..self.probes {
+            match counts.get(&probe).copied().unwrap_or(0) {
+                0 => faults.lost += 1,
+                1 => {}
+                _ => faults.doubled += 1,
+            }
+        }
+    }
+}
+
+/// Files of a report folder.
+const REPORT_FILES: usize = 8;
 
 /// Numbers that look random: `SplitMix64`.
 #[derive(Debug)]
