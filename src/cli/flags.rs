@@ -499,6 +499,10 @@ groups! {
         html: Option<bool>,
 
         /// Delete folders older than this: 90d, 12w
+        ///
+        /// A run's age is the time since its start, that of a day or an hour the time since its end. A clock that is ahead of the
+        /// last report by more than half of this (and a day; at most 32 days) is taken for wrong: the time between them does not
+        /// count, and a warning tells how many folders that keeps.
         #[arg(long, value_name = "DURATION")]
         keep: Option<DurationArg>,
 
