@@ -295,7 +295,7 @@ fn a_day_without_its_report() {
     let out = Out::read(&harness);
     assert_eq!(out.folders.iter().map(|folder| folder.sums().get("lines")).collect::<Vec<_>>(), [1, 2]);
     assert!(out.folders[0].summary.contains("its report.json was lost."), "{}", out.folders[0].summary);
-    let (scan, _) = harness.json(&["--since", "2026-11-01", "--until", "2026-11-02", "access.log"]);
+    let (scan, _) = harness.json(["--since", "2026-11-01", "--until", "2026-11-02", "access.log"]);
     assert_eq!(scan.code, 0, "{}", scan.stderr);
     let run = report(&harness, &args);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "printed once");
