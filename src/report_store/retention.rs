@@ -73,9 +73,9 @@ impl RetentionClock {
         Self { now, jump }
     }
 
-    /// The jump that this run is the first to notice.
-    pub(crate) fn new_jump(self) -> Option<Jump> {
-        self.jump.filter(|jump| jump.to == self.now)
+    /// The jump that the run with this clock is the first to notice, after the run with the clock `last`.
+    pub(crate) fn new_jump(self, last: Option<Self>) -> Option<Jump> {
+        self.jump.filter(|jump| last.and_then(|last| last.jump) != Some(*jump))
     }
 
     /// How long ago this was, in seconds, by the clock alone.

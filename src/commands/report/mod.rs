@@ -77,7 +77,8 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let mut state = report_run.initial_state(known.as_ref());
     let ReadResult { increment, problems, notes, has_forwarded, backlog } = report_run.read(known.as_ref(), &mut state);
     let periods: Vec<_> = increment.parts.iter().filter_map(|part| part.period).map(Period::label).collect();
-    let clock = store.clock(state.clock, report_run.started(), &periods, settings.keep)?;
+    let last_clock = state.clock;
+    let clock = store.clock(last_clock, report_run.started(), &periods, settings.keep)?;
     block_lists::warn_forwarded(&report_run, has_forwarded);
     if let Some(exit) = stop.exit() {
         return Err(CommandError::ReportStopped(exit));
@@ -90,7 +91,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
             folder.save(&state)?;
         }
         block_lists::publish(&folder, &report_run, &mut state, !problems.is_empty())?;
-        prune(&store, &report_run, clock)?;
+        prune(&store, &report_run, clock, last_clock)?;
         write_index(&store, &report_run)?;
         let exit = print_problems(&problems);
         write_metrics(metrics.as_ref(), &state, &report_run, backlog, started)?;
@@ -113,7 +114,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     }
     let lists = block_lists::publish(&folder, &report_run, &mut state, !problems.is_empty());
     store.publish(&run)?;
-    prune(&store, &report_run, clock)?;
+    prune(&store, &report_run, clock, last_clock)?;
     write_index(&store, &report_run)?;
     lists?;
     let exit = match print_problems(&problems) {
@@ -161,10 +162,10 @@ fn rollback(folder: &StateFolder, store: &ReportStore, known: Option<&ReportStat
     }
 }
 
-/// Removes folders that are too old. Says so if they are kept because of the clock.
-fn prune(store: &ReportStore, report_run: &ReportRun<'_>, clock: RetentionClock) -> Result<(), CommandError> {
+/// Removes folders that are too old. The first run after a jump of the clock says what is kept because of it.
+fn prune(store: &ReportStore, report_run: &ReportRun<'_>, clock: RetentionClock, last: Option<RetentionClock>) -> Result<(), CommandError> {
     let pruned = store.prune(report_run.settings.keep, clock)?;
-    if let Some(jump) = clock.new_jump()
+    if let Some(jump) = clock.new_jump(last)
         && pruned.kept_by_jump > 0
         && !report_run.settings.scan.quiet
     {

@@ -198,7 +198,7 @@ fn the_longest_interval_of_runs() {
             let mut last = None;
             run_at(&out, &mut last, "2026-11-01T00:00:00Z", keep);
             let now = at("2026-11-01T00:00:00Z") + longest * DAY + Duration::from_secs(seconds);
-            open(&out).clock(last, now, &[], keep).unwrap().new_jump().map(Jump::days)
+            open(&out).clock(last, now, &[], keep).unwrap().new_jump(last).map(Jump::days)
         };
         assert_eq!((jump(0), jump(1)), (None, Some(u64::from(longest))), "--keep {kept}d");
     }
