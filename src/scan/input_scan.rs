@@ -115,7 +115,7 @@ impl<'a> InputScan<'a> {
         let headers = W3cHeaderIndex::new(source, job.scope.max_line, options.range);
         let line_scanner = LineScanner::new(job.rules, job.scope);
         let clients = ClientPositionCache::default();
-        let head = options.range.and_then(|_| LogHead::of_file(&source.path)).unwrap_or_default();
+        let head = options.range.and_then(|_| LogHead::of_file(&source.path, job.scope.max_line)).unwrap_or_default();
         let state = Mutex::new(InputState { head, ..InputState::default() });
         Self { number, source, job, options, line_scanner, workers, spool, headers, clients, state }
     }
@@ -153,7 +153,7 @@ impl<'a> InputScan<'a> {
         let mut forwarded = ForwardedLines::default();
         let (findings, head, in_flight) = match chunk.body {
             Body::Lines(lines) => {
-                let head = (chunk.offset <= MAX_BOM_LEN).then(|| LogHead::new(lines));
+                let head = (chunk.offset <= MAX_BOM_LEN).then(|| LogHead::new(lines, self.job.scope.max_line));
                 forwarded = ForwardedLines::in_sample(lines);
                 let mut any_format = self.workers.scanner(worker);
                 let mut scratch = self.workers.scratch(worker);

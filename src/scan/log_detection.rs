@@ -35,15 +35,19 @@ pub(super) struct LogHead {
 }
 
 impl LogHead {
-    /// Examines the first lines.
-    pub(super) fn new(lines: &[u8]) -> Self {
+    /// Examines the first lines. Those of an input that starts with a line over the limit show nothing: whether such a line is read
+    /// as a whole depends on how the input is read.
+    pub(super) fn new(lines: &[u8], max_line: usize) -> Self {
         let first = lines.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        if first.len() > max_line {
+            return Self::default();
+        }
         Self { first_line: first[..first.len().min(MAX_FIRST_LINE)].to_vec(), is_binary: is_binary(lines) }
     }
 
     /// Examines the first lines of a file, for a range that may not contain them.
-    pub(super) fn of_file(path: &Path) -> Option<Self> {
-        Some(Self::new(&read_head_tail(path, HEAD_BYTES)?.first))
+    pub(super) fn of_file(path: &Path, max_line: usize) -> Option<Self> {
+        Some(Self::new(&read_head_tail(path, HEAD_BYTES)?.first, max_line))
     }
 
     /// Whether an input without parsed lines should not be matched: binary data, an error log that was not given by
@@ -93,7 +97,7 @@ pub(super) fn classify_unparsed(
     if first.is_empty() || head_parses(first, path, formats, scope) {
         return (true, None);
     }
-    let head = LogHead::new(first);
+    let head = LogHead::new(first, scope.max_line);
     if !head.is_not_access_log(path.as_os_str().as_bytes(), by) {
         let lines = memchr::memchr_iter(b'\n', first).count().max(1) as u64;
         return (true, Some(unparsed_problem(lines, &head.first_line, scope.format, formats)));

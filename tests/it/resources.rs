@@ -164,6 +164,28 @@ fn many_long_lines() {
     }
 }
 
+/// Whether a line over the limit is read as a whole depends on how the log is read; its problem does not.
+#[test]
+fn an_only_line_that_is_too_long_is_reported_in_the_same_words() {
+    const LONGEST: usize = 1 << 20;
+    let harness = Harness::new();
+    for length in [LONGEST + 1, LONGEST + 100_000, 2 * LONGEST, 4 * LONGEST] {
+        for end in ["", "\n", "\nshort\n"] {
+            let text = "x".repeat(length) + end;
+            harness.file("access.log", &text);
+            let problem = |run: Run| {
+                let problem = run.json()["inputs"][0]["problem"].as_str().unwrap().to_owned();
+                (run.code, problem)
+            };
+            let args = ["scan", "-f", "json", "-j2", "--mmap"];
+            let [mapped, read] = ["always", "never"].map(|mmap| problem(harness.run(args.iter().chain(&[mmap, "access.log"]))));
+            let piped = problem(harness.run_with_stdin(["scan", "-f", "json", "-"], text.as_bytes()));
+            assert_eq!((&mapped, &piped), (&read, &read), "{length} {end:?}");
+            assert!(mapped.0 == 3 && mapped.1.contains("in a known format") && !mapped.1.contains("First line"), "{mapped:?}");
+        }
+    }
+}
+
 /// A limit that is too low for the start results in a message, not in a signal.
 #[test]
 fn running_out_of_memory_prints_a_message() {

@@ -94,7 +94,7 @@ impl<'a> BatchScanner<'a> {
         let mut header = W3cHeader::None;
         if let Body::Lines(lines) = piece.chunk.body {
             if log.head.is_none() {
-                log.record_head(lines);
+                log.record_head(lines, self.job.scope.max_line);
             }
             header = log.advance_header(lines, self.job.scope.max_line);
         }

@@ -68,8 +68,8 @@ impl IncrementalLog {
     }
 
     /// Records the first lines that this run reads.
-    pub(super) fn record_head(&mut self, lines: &[u8]) {
-        let head = LogHead::new(lines);
+    pub(super) fn record_head(&mut self, lines: &[u8], max_line: usize) {
+        let head = LogHead::new(lines, max_line);
         // Named binary data waits for a parsed line, like a file in a folder.
         self.is_known &= !head.is_binary;
         self.head = Some(head);
