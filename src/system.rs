@@ -1,5 +1,5 @@
-//! System calls that all writers need: error messages, the signal of the file size limit, whether a file ends within a line, and
-//! whether standard output is open.
+//! System calls that several commands need: error messages, the limits of file sizes and of open files, whether a file ends
+//! within a line, and whether standard output is open.
 //!
 //! It writes nothing.
 
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FileType, OFlags, SeekFrom};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use signal_hook::consts::SIGXFSZ;
 
 /// The message of a system error without its number, in lower case for the middle of a sentence.
@@ -27,6 +28,37 @@ pub(crate) fn errno_message(error: &io::Error) -> String {
 pub(crate) fn ignore_sigxfsz() {
     // On failure the signal stays as it was; write anyway.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
+
+/// The limit of open files of this process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenFileLimit {
+    /// The limit when the process started.
+    inherited: Rlimit,
+    /// The soft limit now; `None` if there is none.
+    current: Option<u64>,
+}
+
+impl OpenFileLimit {
+    /// Raises the soft limit to the hard one. It is as low as 1,024 by default for programs that call `select`.
+    pub(crate) fn raise() -> Self {
+        let inherited = getrlimit(Resource::Nofile);
+        let raised = setrlimit(Resource::Nofile, Rlimit { current: inherited.maximum, ..inherited });
+        // On failure the limit stays as it was.
+        Self { inherited, current: if raised.is_ok() { inherited.maximum } else { inherited.current } }
+    }
+
+    /// The number of logs to keep open: half of the limit. The other half is for state, reports, alerts, folders that are listed,
+    /// and files that must stay open because they have no name any more.
+    pub(crate) fn open_logs(self) -> usize {
+        self.current.and_then(|limit| usize::try_from(limit / 2).ok()).unwrap_or(usize::MAX)
+    }
+
+    /// Gives another process the limit that this one started with.
+    pub(crate) fn restore_in(self, process: Pid) {
+        // The process may have ended. A program may run with the higher limit too.
+        let _ = prlimit(Some(process), Resource::Nofile, self.inherited);
+    }
 }
 
 /// Whether the next write continues a line: a killed run may have left half a line. `false` if the file is not regular or not
@@ -76,6 +108,14 @@ pub(crate) fn stdout_was_closed() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn half_of_the_open_files_are_logs() {
+        let inherited = Rlimit { current: Some(1024), maximum: None };
+        for (current, logs) in [(Some(1024), 512), (Some(40), 20), (Some(1), 0), (None, usize::MAX)] {
+            assert_eq!(OpenFileLimit { inherited, current }.open_logs(), logs);
+        }
+    }
 
     #[test]
     fn errno_messages_fit_into_a_sentence() {

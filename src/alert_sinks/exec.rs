@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::AlertSinkError;
 use super::queue::{AlertQueue, FailureNotifier};
-use crate::system::errno_message;
+use crate::system::{OpenFileLimit, errno_message};
 
 /// How long a program may take to read the remaining lines, and again to end after its standard input is closed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -34,7 +34,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct ExecSink {
     program: PathBuf,
-    silent: bool,
+    child_settings: ChildSettings,
     queue: AlertQueue,
     /// Number of lines at the front of the queue that are written completely.
     written_lines: usize,
@@ -47,6 +47,15 @@ pub(super) struct ExecSink {
     stop_timeout: Duration,
     failures: FailureNotifier,
     notices: Vec<String>,
+}
+
+/// How the program is started.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChildSettings {
+    /// Discards its standard error.
+    pub(super) silent: bool,
+    /// The limit of open files that it gets back.
+    pub(super) open_file_limit: Option<OpenFileLimit>,
 }
 
 #[derive(Debug)]
@@ -68,25 +77,25 @@ enum ChildState {
 }
 
 impl ExecSink {
-    pub(super) fn start(program: PathBuf, silent: bool, now: Instant) -> Result<Self, AlertSinkError> {
-        Self::with_backoff(program, silent, RestartBackoff::default(), STOP_TIMEOUT, now)
+    pub(super) fn start(program: PathBuf, child_settings: ChildSettings, now: Instant) -> Result<Self, AlertSinkError> {
+        Self::with_backoff(program, child_settings, RestartBackoff::default(), STOP_TIMEOUT, now)
     }
 
     fn with_backoff(
         program: PathBuf,
-        silent: bool,
+        child_settings: ChildSettings,
         mut backoff: RestartBackoff,
         stop_timeout: Duration,
         now: Instant,
     ) -> Result<Self, AlertSinkError> {
-        match spawn(&program, silent) {
+        match spawn(&program, child_settings) {
             Ok(state) => {
                 backoff.child_started(now);
                 let failures = FailureNotifier::new(format!("--exec {}", program.display()));
                 let (queue, notices) = (AlertQueue::default(), Vec::new());
                 Ok(Self {
                     program,
-                    silent,
+                    child_settings,
                     queue,
                     written_lines: 0,
                     partial_bytes: 0,
@@ -138,7 +147,7 @@ impl ExecSink {
 
     fn restart(&mut self, now: Instant) {
         self.backoff.child_started(now);
-        match spawn(&self.program, self.silent) {
+        match spawn(&self.program, self.child_settings) {
             Ok(state) => self.state = state,
             Err(error) => {
                 let until = self.backoff.child_ended(now);
@@ -267,15 +276,18 @@ impl ExecSink {
 }
 
 /// Starts the program in its own process group, so that Ctrl-C does not end it before the last lines are written.
-fn spawn(program: &Path, silent: bool) -> io::Result<ChildState> {
+fn spawn(program: &Path, settings: ChildSettings) -> io::Result<ChildState> {
     let mut command = Command::new(program);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
-    command.stderr(if silent { Stdio::null() } else { Stdio::inherit() });
+    command.stderr(if settings.silent { Stdio::null() } else { Stdio::inherit() });
     for ours in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"] {
         // These variables are for probewatch only.
         command.env_remove(ours);
     }
     let mut child = command.spawn()?;
+    if let Some(limit) = settings.open_file_limit {
+        limit.restore_in(Pid::from_child(&child));
+    }
     let stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
     rustix::fs::fcntl_setfl(&stdin, OFlags::NONBLOCK)?;
     Ok(ChildState::Running { child, stdin })
@@ -366,6 +378,8 @@ mod tests {
 
     use crate::alert_sinks::exec::*;
 
+    const SILENT: ChildSettings = ChildSettings { silent: true, open_file_limit: None };
+
     /// The timeout of a test that hangs.
     const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -400,7 +414,7 @@ mod tests {
 
         fn start_with_timeout(&self, stop_timeout: Duration) -> ExecSink {
             let backoff = RestartBackoff::new(Duration::from_millis(1), Duration::from_millis(20));
-            ExecSink::with_backoff(self.path(), true, backoff, stop_timeout, Instant::now()).unwrap()
+            ExecSink::with_backoff(self.path(), SILENT, backoff, stop_timeout, Instant::now()).unwrap()
         }
 
         fn left(&self, name: &str) -> String {
@@ -563,7 +577,8 @@ mod tests {
     #[test]
     fn a_program_that_cannot_be_started_is_an_error() {
         let program = Program::new("");
-        let refusal = |program: PathBuf| ExecSink::start(program, false, Instant::now()).unwrap_err().to_string();
+        let refusal =
+            |program: PathBuf| ExecSink::start(program, ChildSettings { silent: false, ..SILENT }, Instant::now()).unwrap_err().to_string();
         let advice = "--exec takes the path of a program, or a name in PATH, and no arguments: put those in a script";
         let missing = program.folder.path().join("missing");
         assert_eq!(refusal(missing.clone()), format!("cannot start {}: no such file or directory; {advice}", missing.display()));
@@ -571,7 +586,7 @@ mod tests {
         assert_eq!(refusal(folder.clone()), format!("cannot start {}: permission denied; {advice}", folder.display()));
         assert!(refusal("cat /dev/null".into()).contains("no arguments"), "nothing is taken for a shell's command");
         let mut notices = Vec::new();
-        ExecSink::start("cat".into(), true, Instant::now()).unwrap().finish(&mut notices);
+        ExecSink::start("cat".into(), SILENT, Instant::now()).unwrap().finish(&mut notices);
         assert_eq!(notices, [""; 0]);
     }
 

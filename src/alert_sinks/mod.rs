@@ -16,11 +16,11 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use self::exec::ExecSink;
+use self::exec::{ChildSettings, ExecSink};
 use self::file::FileSink;
 use self::syslog::SyslogSink;
 use crate::finding::Severity;
-use crate::system::errno_message;
+use crate::system::{OpenFileLimit, errno_message};
 pub(crate) use systemd::SystemdNotifier;
 
 /// A sink that cannot be opened at the start, probably because of a mistyped option. The exit code is 2 for a program and 4
@@ -54,12 +54,14 @@ pub(crate) enum AlertSinkError {
 }
 
 /// Which sinks to open.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct AlertSinkSettings {
     /// The program that gets each alert as a line on its standard input: a path, or a name to look up in `PATH`.
     pub exec: Option<PathBuf>,
     /// Discards the program's standard error, as during the live view. Otherwise it is inherited.
     pub exec_silent: bool,
+    /// The limit of open files that the program gets back.
+    pub open_file_limit: Option<OpenFileLimit>,
     /// The file that each alert is appended to.
     pub alert_file: Option<PathBuf>,
     /// The datagram socket of syslog, usually `/dev/log`.
@@ -82,11 +84,12 @@ impl AlertSinks {
     /// The first sink that fails. Later failures are returned by [`poll`](Self::poll) as notices, and retried.
     pub(crate) fn new(settings: AlertSinkSettings) -> Result<Self, AlertSinkError> {
         let now = Instant::now();
+        let child_settings = ChildSettings { silent: settings.exec_silent, open_file_limit: settings.open_file_limit };
         Ok(Self {
             file: settings.alert_file.map(FileSink::open).transpose()?,
             syslog: settings.syslog.map(SyslogSink::connect).transpose()?,
             // The program last, so that it is not started if another sink fails.
-            exec: settings.exec.map(|program| ExecSink::start(program, settings.exec_silent, now)).transpose()?,
+            exec: settings.exec.map(|program| ExecSink::start(program, child_settings, now)).transpose()?,
         })
     }
 
@@ -157,7 +160,13 @@ mod tests {
         let written = Command::new("sh").args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""]).arg(&program).arg(script).status();
         assert!(written.unwrap().success());
         let socket = UnixDatagram::bind(&log).unwrap();
-        let settings = AlertSinkSettings { exec: Some(program), exec_silent: true, alert_file: Some(file.clone()), syslog: Some(log) };
+        let settings = AlertSinkSettings {
+            exec: Some(program),
+            exec_silent: true,
+            alert_file: Some(file.clone()),
+            syslog: Some(log),
+            open_file_limit: None,
+        };
         let mut sinks = AlertSinks::new(settings).unwrap();
         let hostile = b"{\"target\":\"/$(touch here);`id`\"}\n";
         sinks.send_alert(Severity::High, hostile, "probing: /$(touch here)");

@@ -87,6 +87,28 @@ pub(super) fn is_name_variant(one: &[u8], other: &[u8]) -> bool {
         || name.strip_prefix(stem).and_then(|rest| rest.strip_suffix(ending)).is_some_and(is_added)
 }
 
+/// For each byte of the path of a file, whether it is a digit of a date or a time: in a group of six digits or more, as in
+/// `access.20261125`, or in groups with one byte between them, the first of four digits and the others of two, as in
+/// `2026/11/25/access.log`.
+pub(super) fn date_digits(path: &[u8]) -> Vec<bool> {
+    let mut is_date = vec![false; path.len()];
+    let mut date_ends_at = None;
+    let mut start = 0;
+    for group in path.chunk_by(|one, other| one.is_ascii_digit() == other.is_ascii_digit()) {
+        let end = start + group.len();
+        if group[0].is_ascii_digit() {
+            let continues = group.len() == 2 && date_ends_at.is_some_and(|end| end + 1 == start);
+            let begins = group.len() == 4 && path.get(end + 1..end + 3).is_some_and(|month| month.iter().all(u8::is_ascii_digit));
+            if group.len() >= 6 || begins || continues {
+                is_date[start..end].fill(true);
+                date_ends_at = Some(end);
+            }
+        }
+        start = end;
+    }
+    is_date
+}
+
 /// The rank of a suffix such as `.1`, `-20261101` or `.old`.
 fn rank_of_suffix(suffix: &[u8]) -> Option<RotationRank> {
     let (separator, rest) = suffix.split_first()?;
@@ -317,6 +339,27 @@ mod tests {
             assert_eq!(rank(b"access.log", name.as_bytes()), None, "{name}");
         }
         assert_eq!(rank(b".log", b"access.log"), None);
+    }
+
+    #[test]
+    fn digits_of_dates_are_found() {
+        let marked = |path: &str| {
+            let digits = date_digits(path.as_bytes());
+            path.bytes().zip(digits).map(|(byte, is_date)| if is_date { 'D' } else { char::from(byte) }).collect::<String>()
+        };
+        for (path, expected) in [
+            ("/log/access.20261125", "/log/access.DDDDDDDD"),
+            ("/log/2026/11/25/access.log", "/log/DDDD/DD/DD/access.log"),
+            ("access-2026-11-25_10.log", "access-DDDD-DD-DD_DD.log"),
+            ("web12/access-20261125.log", "web12/access-DDDDDDDD.log"),
+            ("12-20261125", "12-DDDDDDDD"),
+            ("access.log.1", "access.log.1"),
+            ("vhost2/access-8080.log", "vhost2/access-8080.log"),
+            ("2026", "2026"),
+            ("", ""),
+        ] {
+            assert_eq!(marked(path), expected);
+        }
     }
 
     #[test]

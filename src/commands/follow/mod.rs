@@ -36,6 +36,7 @@ use crate::render::TABLE_ROWS;
 use crate::render::live::alert;
 use crate::rules::RuleSet;
 use crate::scan::live::{LiveScan, LiveState, SummaryStart};
+use crate::system::OpenFileLimit;
 use crate::tui::{LogRow, TerminalInput, TuiCommand};
 
 /// How many bytes of one log are read at a time, so that no log waits long for another.
@@ -59,11 +60,13 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     server_logs::print_skipped(&settings.scan);
     let (checkpointer, saved_state) = Checkpointer::open(settings, rule_context.fingerprint())?;
     let start = if settings.state.from_start { StartPosition::Start } else { StartPosition::End };
-    let options = TailOptions { start, max_line: settings.scan.max_line, block: BLOCK };
+    let open_file_limit = OpenFileLimit::raise();
+    let options = TailOptions { start, max_line: settings.scan.max_line, block: BLOCK, max_open: open_file_limit.open_logs() };
     let window = alerting::AlertOptions { cooldown: settings.cooldown.as_secs().max(1), ..alerting::AlertOptions::default() };
     let sink_settings = AlertSinkSettings {
         exec: settings.exec.clone(),
         exec_silent: settings.tui,
+        open_file_limit: Some(open_file_limit),
         alert_file: settings.alert_file.clone(),
         syslog: settings.syslog.clone(),
     };

@@ -30,6 +30,7 @@ use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::scan::incremental::{IncrementalOptions, IncrementalResult, PeriodResult, scan_new_lines};
 use crate::source::Checkpoint;
 use crate::state::ReportState;
+use crate::system::OpenFileLimit;
 use crate::tally::Tally;
 use crate::time::LogTime;
 
@@ -129,7 +130,8 @@ impl<'a> ReportRun<'a> {
     /// Reads new lines, and records in the state how far the logs were read.
     pub(super) fn read(&self, known: Option<&ReportState>, state: &mut ReportState) -> ReadResult {
         let start = if self.settings.state.from_start { StartPosition::Start } else { StartPosition::ExplicitInputs };
-        let options = TailOptions { start, max_line: self.settings.scan.max_line, block: BLOCK };
+        let max_open = OpenFileLimit::raise().open_logs();
+        let options = TailOptions { start, max_line: self.settings.scan.max_line, block: BLOCK, max_open };
         let checkpoints = known.map(|state| state.logs.checkpoints.clone());
         let mut tail = Tail::new(server_logs::existing_logs(&self.settings.scan), options, checkpoints);
         let now = LogTime { utc: self.now.cast_signed(), offset: 0 };

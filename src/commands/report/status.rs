@@ -16,6 +16,7 @@ use crate::render::RenderOptions;
 use crate::render::table::write_status;
 use crate::source::Checkpoint;
 use crate::state::{ReportState, StateFolder};
+use crate::system::OpenFileLimit;
 
 /// Prints the status from the state in `dir`.
 pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, CommandError> {
@@ -36,7 +37,9 @@ fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<
     let start = if settings.state.from_start { StartPosition::Start } else { StartPosition::ExplicitInputs };
     let given = server_logs::existing_logs(&settings.scan);
     let paths = if given.is_empty() { paths(&known) } else { given };
-    let mut tail = Tail::new(paths, TailOptions { start, max_line: settings.scan.max_line, block: 1 << 16 }, checkpoints);
+    let max_open = OpenFileLimit::raise().open_logs();
+    let options = TailOptions { start, max_line: settings.scan.max_line, block: 1 << 16, max_open };
+    let mut tail = Tail::new(paths, options, checkpoints);
     tail.measure_backlog(Instant::now());
     let is_new = |generation: u64| !known.iter().any(|known| known.generation == generation);
     let mut logs: Vec<LogStatus> = Vec::new();

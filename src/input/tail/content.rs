@@ -11,9 +11,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::{fs, io};
 
+use super::generation::Generation;
 use super::inspected_file::{FileId, InspectedFile, head_of, open};
 use super::watched_path::WatchedPath;
 use crate::input::rotation::{file_name_bytes, is_name_variant};
@@ -212,6 +213,8 @@ pub(super) enum IndexMatch {
     Moved(ContentFingerprint),
     /// The first N bytes are a copy of another log's file, or of content that was read from one that is gone.
     Copy(u64),
+    /// The whole file is a copy of the first N bytes of another log's file, and may be growing to its length.
+    PartialCopy(u64),
 }
 
 /// Content of a path.
@@ -221,9 +224,21 @@ struct KnownContent {
     content: ContentFingerprint,
     id: FileId,
     path: PathBuf,
-    /// The file that had it at the last poll.
-    file: Option<Arc<fs::File>>,
+    /// The file that had it at the last poll, while it is open, and where it can be opened.
+    file: Weak<fs::File>,
+    location: PathBuf,
+    /// The path that it was followed by before.
+    former_path: Option<PathBuf>,
     is_taken: bool,
+}
+
+impl KnownContent {
+    /// The content of a generation of the path `path_index`.
+    fn new(path_index: usize, log: &Generation, content: ContentFingerprint) -> Self {
+        let file = log.open_file().filter(|_| !log.mismatched).map(Arc::downgrade).unwrap_or_default();
+        let (path, location, former_path) = (log.path.clone(), log.location().to_owned(), log.former_path.clone());
+        Self { path_index, content, id: log.stat.id, path, file, location, former_path, is_taken: false }
+    }
 }
 
 /// The content of all paths, by the fingerprint of its head.
@@ -255,11 +270,9 @@ impl ContentIndex {
     /// Adds the files of a path that were empty and have content now, which the path is about to identify.
     fn add_starting(&mut self, index: usize, watched: &WatchedPath) {
         for log in watched.generations.iter().filter(|log| log.content.is_none()) {
-            let head = log.file().and_then(|file| head_of(file).ok()).filter(|head| !head.is_empty());
-            let content = head.map(|head| ContentFingerprint::new(0, &head, 0, 0, &[]));
-            if let (Some(content), Some(file)) = (content, log.file().map(Arc::clone)) {
-                let (id, path) = (log.stat.id, log.path.clone());
-                self.insert(KnownContent { path_index: index, content, id, path, file: Some(file), is_taken: false });
+            let head = log.file().and_then(|file| head_of(&file).ok()).filter(|head| !head.is_empty());
+            if let Some(content) = head.map(|head| ContentFingerprint::new(0, &head, 0, 0, &[])) {
+                self.insert(KnownContent::new(index, log, content));
             }
         }
     }
@@ -272,14 +285,15 @@ impl ContentIndex {
                 content: old.content.clone(),
                 id: old.id,
                 path: old.path.clone(),
-                file: None,
+                file: Weak::new(),
+                location: old.path.clone(),
+                former_path: None,
                 is_taken: false,
             });
         }
         for log in &watched.generations {
             let Some(content) = log.content.clone() else { continue };
-            let file = log.file().filter(|_| !log.mismatched).map(Arc::clone);
-            self.insert(KnownContent { path_index: index, content, id: log.stat.id, path: log.path.clone(), file, is_taken: false });
+            self.insert(KnownContent::new(index, log, content));
         }
     }
 
@@ -306,20 +320,21 @@ impl ContentIndex {
         ids: [Option<FileId>; 2],
         inspected: &mut InspectedFile,
     ) -> io::Result<IndexMatch> {
-        let mut copied = 0;
+        let (mut copied, mut is_partial) = (0, false);
         for index in self.candidates_for(inspected.head()) {
             let known = &mut self.known[index];
             if known.path_index == asking || known.is_taken {
                 continue;
             }
-            let file = known.file.clone().filter(|file| file_holds(&known.content, file)).or_else(|| open_known(known));
+            let file = known.file.upgrade().filter(|file| file_holds(&known.content, file)).or_else(|| open_known(known));
             if let Some(file) = file {
                 let common = common(&file, inspected)?;
                 // Two logs that are written at the same time may start with the same lines.
                 let is_proof = ids.contains(&Some(known.id)) || file.metadata()?.nlink() == 0;
-                let mut names = [Some(&known.path), self.names.get(&known.id)].into_iter().flatten();
+                let mut names = [Some(&known.path), known.former_path.as_ref(), self.names.get(&known.id)].into_iter().flatten();
                 if is_proof || names.any(|name| is_name_variant(&file_name_bytes(name), &file_name_bytes(path))) {
                     copied = copied.max(common);
+                    is_partial |= common == inspected.likely_len() && common < file.metadata()?.len();
                 }
                 continue;
             }
@@ -333,7 +348,11 @@ impl ContentIndex {
                 }
             }
         }
-        Ok(if copied > 0 { IndexMatch::Copy(copied) } else { IndexMatch::None })
+        Ok(match copied {
+            0 => IndexMatch::None,
+            len if is_partial => IndexMatch::PartialCopy(len),
+            len => IndexMatch::Copy(len),
+        })
     }
 
     /// The entries whose head matches `head`.
@@ -351,7 +370,7 @@ impl ContentIndex {
 
 /// The last known file of an entry, if it still exists with this content.
 fn open_known(known: &KnownContent) -> Option<Arc<fs::File>> {
-    let (file, stat) = open(&known.path).ok().filter(|(_, stat)| stat.id == known.id)?;
+    let (file, stat) = open(&known.location).ok().filter(|(_, stat)| stat.id == known.id)?;
     (file_holds(&known.content, &file) && stat.links > 0).then_some(file)
 }
 
@@ -362,7 +381,7 @@ fn file_holds(content: &ContentFingerprint, file: &Arc<fs::File>) -> bool {
 }
 
 /// The number of equal first bytes if one file is the start of the other; otherwise 0.
-fn common(file: &Arc<fs::File>, inspected: &mut InspectedFile) -> io::Result<u64> {
+pub(super) fn common(file: &Arc<fs::File>, inspected: &mut InspectedFile) -> io::Result<u64> {
     let mut other = InspectedFile::new(file)?;
     let (Some(here), Some(there)) = (inspected.full_len(), other.full_len()) else { return Ok(0) };
     let common = here.min(there);

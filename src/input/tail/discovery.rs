@@ -6,11 +6,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
-use super::inspected_file::{FileId, FileStat};
+use super::inspected_file::{FileId, FileStat, is_absent};
 use super::{ExplicitInputs, Notice};
 use crate::input::find::{SourceKind, find};
 use crate::input::rotation::{bases, file_name_bytes, has_compression_suffix, parent_folder, rank};
@@ -331,5 +331,5 @@ fn beside(file: &ExplicitFile, root: &Path) -> PathBuf {
 }
 
 fn is_missing(path: &Path) -> bool {
-    matches!(fs::metadata(path), Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
+    matches!(fs::metadata(path), Err(error) if is_absent(&error))
 }

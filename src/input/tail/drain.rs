@@ -15,7 +15,7 @@ use super::inspected_file::{FileStat, InspectedFile};
 use super::siblings::is_copy;
 use super::start::{StartAt, start_after_copy, start_generation, too_short};
 use super::watched_path::{OldGeneration, PollContext, StateKnowledge, WatchedPath};
-use super::{LineChunk, TailOptions, recognize};
+use super::{LineChunk, Notice, TailOptions, recognize};
 use crate::input::read::Chunk;
 use crate::source::HEAD;
 
@@ -32,10 +32,18 @@ const MAX_OPEN: usize = 64;
 impl WatchedPath {
     /// Checks for new data in generations that the path no longer leads to.
     pub(super) fn poll_old(&mut self, poll: &mut PollContext<'_>) {
+        self.lose_replaced();
         let mut changed = false;
-        for log in self.generations.iter_mut().filter(|log| log.state != GenerationState::Live) {
-            let Some(Ok(metadata)) = log.file().map(|file| file.metadata()) else { continue };
-            let stat = FileStat::from_metadata(&metadata);
+        let is_polled = |log: &&mut Generation| log.state != GenerationState::Live && log.has_file() && !log.is_compressed();
+        for log in self.generations.iter_mut().filter(is_polled) {
+            let stat = match log.current_stat() {
+                Ok(Some(stat)) => stat,
+                Ok(None) => continue,
+                Err(error) => {
+                    poll.notices.extend(log.failed(&error));
+                    continue;
+                }
+            };
             if stat.links == 0 {
                 log.unlinked_since.get_or_insert(poll.now);
             }
@@ -45,12 +53,33 @@ impl WatchedPath {
             if stat.size != log.stat.size {
                 log.quiet_since = poll.now;
             }
+            let holds = match log.reopen() {
+                Ok(true) if stat.size < log.offset() => Ok(false),
+                Ok(true) => log.holds(),
+                // Its path leads to another file since its metadata were read; the next poll finds that.
+                Ok(false) => continue,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = &holds {
+                poll.notices.extend(log.failed(error));
+            }
             log.stat = stat;
-            log.mismatched = log.content.is_some() && (stat.size < log.offset() || matches!(log.holds(), Ok(false)));
+            log.mismatched = log.content.is_some() && matches!(holds, Ok(false));
             changed |= log.mismatched || log.content.is_none();
         }
         if changed {
             self.restart_changed_files(poll);
+        }
+    }
+
+    /// Gives up old generations whose closed files no scan found under another name.
+    fn lose_replaced(&mut self) {
+        let scans = self.scans;
+        let is_lost = |log: &Generation| {
+            log.state != GenerationState::Live && log.is_closed() && log.retired_scan < scans && matches!(log.current_stat(), Ok(None))
+        };
+        while let Some(index) = self.generations.iter().position(is_lost) {
+            self.lose_closed(index);
         }
     }
 
@@ -69,12 +98,14 @@ impl WatchedPath {
     /// Starts a generation in a file that was empty when it was rotated, or was truncated since.
     fn start_old(&mut self, stat: FileStat, poll: &mut PollContext<'_>) {
         let Some(log) = self.generations.iter().find(|log| log.stat.id == stat.id && log.content.is_none()) else { return };
-        let Some(file) = log.file().map(Arc::clone) else { return };
+        let Some(file) = log.file() else { return };
         let (is_rewritten, path) = (log.is_rewritten, log.path.clone());
-        let Ok(Some(content)) = self.identify_old(&file, stat, (is_rewritten, &path), poll) else { return };
-        let number = poll.generation_ids.next();
-        if let Some(log) = self.generations.iter_mut().find(|log| log.stat.id == stat.id && log.content.is_none()) {
-            log.set_content(content, number);
+        let identified = self.identify_old(&file, stat, (is_rewritten, &path), poll);
+        let Some(log) = self.generations.iter_mut().find(|log| log.stat.id == stat.id && log.content.is_none()) else { return };
+        match identified {
+            Ok(Some(content)) => log.set_content(content, poll.generation_ids.next()),
+            Ok(None) => {}
+            Err(error) => poll.notices.extend(log.failed(&error)),
         }
     }
 
@@ -105,7 +136,7 @@ impl WatchedPath {
                 Ok(None)
             }
             Some(IndexMatch::Moved(content)) => Ok(Some(content)),
-            Some(IndexMatch::Copy(len)) => start_after_copy(file, len, poll.generation_ids).map(Some),
+            Some(IndexMatch::Copy(len) | IndexMatch::PartialCopy(len)) => start_after_copy(file, len, poll.generation_ids).map(Some),
             Some(IndexMatch::None) => start_generation(file, StartAt::FirstLine, poll.generation_ids),
         }
     }
@@ -119,7 +150,7 @@ impl WatchedPath {
     }
 
     /// Makes the next poll treat a file without content as changed.
-    fn repoll(&mut self, stat: FileStat) {
+    pub(super) fn repoll(&mut self, stat: FileStat) {
         if let Some(log) = self.generations.iter_mut().find(|log| log.stat.id == stat.id && log.content.is_none()) {
             log.stat.size = 0;
         }
@@ -172,24 +203,45 @@ impl WatchedPath {
         let id = if log.stat.links == 0 { (0, 0) } else { log.stat.id };
         self.search_until_scan = self.scans + recognize::MAX_SEARCH_SCANS;
         if let Some(content) = log.content {
-            self.old_generations.push(OldGeneration { content, id, path: log.path, last_seen_scan: self.scans });
+            self.old_generations.push(OldGeneration::new(content, id, log.path, self.scans));
         }
     }
 
     /// Reads at most one block of each generation with new data, older ones first. Returns whether more can be read
     /// at once.
-    pub(super) fn read(&mut self, options: &TailOptions, buffer: &mut Vec<u8>, each: &mut dyn FnMut(LineChunk<'_>)) -> bool {
-        let mut more = false;
-        for log in &mut self.generations {
+    pub(super) fn read(
+        &mut self,
+        options: &TailOptions,
+        buffer: &mut Vec<u8>,
+        notices: &mut Vec<Notice>,
+        each: &mut dyn FnMut(LineChunk<'_>),
+    ) -> bool {
+        let facts = (self.named, self.from_pattern, self.known != StateKnowledge::Known);
+        let (mut more, mut lost) = (false, None);
+        for (index, log) in self.generations.iter_mut().enumerate() {
             let waited = Self::is_blocking(log);
             if log.has_more() {
-                more |= read_log(log, (self.named, self.from_pattern, self.known != StateKnowledge::Known), options, buffer, each);
+                match log.reopen() {
+                    Ok(true) => more |= read_log(log, facts, options, buffer, notices, each),
+                    Ok(false) => {
+                        lost = Some(index);
+                        break;
+                    }
+                    Err(error) => {
+                        notices.extend(log.failed(&error));
+                        log.caught_up = true;
+                    }
+                }
             }
             if Self::is_blocking(log) {
                 break;
             }
             // Generations that waited for this one can be read at once.
             more |= waited;
+        }
+        if let Some(index) = lost {
+            // The next poll finds it under another name, before later ones are read.
+            self.lose_closed(index);
         }
         more
     }
@@ -203,11 +255,22 @@ fn proves_copy(inspected: &InspectedFile) -> bool {
 /// Starts a generation in a file that never had a whole line, so that its unfinished line is returned before it is
 /// closed. Returns whether it has content now.
 fn start_unfinished(log: &mut Generation, poll: &mut PollContext<'_>) -> bool {
-    let Some(file) = log.file().filter(|_| log.content.is_none()).map(Arc::clone) else { return false };
-    let Ok(Some(content)) = start_generation(&file, StartAt::PartialLine, poll.generation_ids) else { return false };
-    log.set_content(content, poll.generation_ids.next());
-    log.state = GenerationState::Closing;
-    true
+    if log.content.is_some() || log.stat.size == 0 {
+        return false;
+    }
+    let Some(file) = log.file() else { return false };
+    match start_generation(&file, StartAt::PartialLine, poll.generation_ids) {
+        Ok(Some(content)) => {
+            log.set_content(content, poll.generation_ids.next());
+            log.state = GenerationState::Closing;
+            true
+        }
+        Ok(None) => false,
+        Err(error) => {
+            poll.notices.extend(log.failed(&error));
+            false
+        }
+    }
 }
 
 /// Reads one block of a generation. Returns whether more can be read at once.
@@ -216,6 +279,7 @@ fn read_log(
     (named, from_pattern, fresh): (bool, bool, bool),
     options: &TailOptions,
     buffer: &mut Vec<u8>,
+    notices: &mut Vec<Notice>,
     each: &mut dyn FnMut(LineChunk<'_>),
 ) -> bool {
     let path = mem::take(&mut log.path);
@@ -225,9 +289,15 @@ fn read_log(
     };
     let turn = log.read(options.block, options.max_line, buffer, &mut take);
     log.path = path;
-    // After an error, the file is read again when it changes; no other generation waits for that.
-    log.caught_up |= turn.is_err();
-    turn.unwrap_or(ReadStep::End) == ReadStep::More
+    match turn {
+        Ok(step) => step == ReadStep::More,
+        Err(error) => {
+            notices.extend(log.failed(&error));
+            // It is read again later; no other generation waits for that.
+            log.caught_up = true;
+            false
+        }
+    }
 }
 
 /// Whether a generation is to be closed now. An unfinished line is returned first.

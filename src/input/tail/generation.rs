@@ -5,19 +5,23 @@
 //!
 //! An uncompressed file can be read anywhere again. A compressed one is only read forward; bytes that are not consumed yet are
 //! buffered.
+//!
+//! The file may be closed while nothing is read from it, because a process may only have a limited number of files open. It is
+//! opened again by its path, and is the same file only if its inode and its content are the same.
 
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use memchr::{memchr, memchr_iter, memrchr};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::content::ContentFingerprint;
-use super::inspected_file::{DecompressedFile, FileStat, InspectedFile, head_of};
+use super::Notice;
+use super::content::{ContentFingerprint, ContentMatch};
+use super::inspected_file::{DecompressedFile, FileStat, InspectedFile, head_of, is_absent, open};
 use super::start::bytes_before;
 use crate::input::read::{Body, Chunk};
 use crate::input::sparse::{next_text_after, read_full_at, trailing_nuls};
@@ -51,8 +55,19 @@ pub(super) struct Generation {
     pub(super) path: PathBuf,
     /// `None` while the file is empty.
     pub(super) content: Option<ContentFingerprint>,
-    /// `None` while its file is unknown.
+    /// `None` while its file is unknown or closed.
     reader: Option<GenerationReader>,
+    /// Whether its file is compressed.
+    is_compressed: bool,
+    /// Where a scan found its file after the path led elsewhere.
+    pub(super) moved_to: Option<PathBuf>,
+    /// The size of its file when the path last led to it, and the number of the scan before that.
+    pub(super) retired_len: Option<u64>,
+    pub(super) retired_scan: u64,
+    /// The path that it was followed by before, if another path follows it now.
+    pub(super) former_path: Option<PathBuf>,
+    /// Why it could not be read at the last attempt.
+    read_error: Option<String>,
     /// The metadata at the last poll.
     pub(super) stat: FileStat,
     pub(super) state: GenerationState,
@@ -97,7 +112,13 @@ impl Generation {
             number: 0,
             path,
             content,
+            is_compressed: reader.plain().is_none(),
             reader: Some(reader),
+            moved_to: None,
+            retired_len: None,
+            retired_scan: 0,
+            former_path: None,
+            read_error: None,
             stat,
             state: GenerationState::Live,
             caught_up: false,
@@ -119,9 +140,95 @@ impl Generation {
         !matches!(self.state, GenerationState::Truncated { .. })
     }
 
-    /// The file, if it is not compressed.
-    pub(super) fn file(&self) -> Option<&Arc<File>> {
+    /// The file, if it is not compressed. Opened for the caller if it is closed.
+    pub(super) fn file(&self) -> Option<Arc<File>> {
+        if self.is_closed() && !self.is_compressed {
+            return self.open_again().ok().flatten();
+        }
+        self.open_file().map(Arc::clone)
+    }
+
+    /// The file, if it is open and not compressed.
+    pub(super) fn open_file(&self) -> Option<&Arc<File>> {
         self.reader.as_ref().and_then(GenerationReader::plain)
+    }
+
+    /// Whether its file counts towards the limit of open files.
+    pub(super) fn is_open(&self) -> bool {
+        self.reader.as_ref().is_some_and(GenerationReader::is_open)
+    }
+
+    /// Whether its file was closed and has to be opened again to read it.
+    pub(super) fn is_closed(&self) -> bool {
+        self.reader.is_none() && self.has_file()
+    }
+
+    /// The path that its file can be opened by.
+    pub(super) fn location(&self) -> &Path {
+        self.moved_to.as_deref().unwrap_or(&self.path)
+    }
+
+    /// The metadata of its file. `None` if that is closed and its path leads to another one, or to none.
+    pub(super) fn current_stat(&self) -> io::Result<Option<FileStat>> {
+        if let Some(file) = self.open_file() {
+            return Ok(Some(FileStat::from_metadata(&file.metadata()?)));
+        }
+        match self.location().metadata() {
+            Ok(found) => Ok(Some(FileStat::from_metadata(&found)).filter(|stat| stat.id == self.stat.id)),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Closes the file, if its path still leads to it. Returns whether it was closed.
+    pub(super) fn close_file(&mut self) -> bool {
+        let leads_here = |path: &Path| path.metadata().is_ok_and(|found| FileStat::from_metadata(&found).id == self.stat.id);
+        let closes = self.is_open() && leads_here(self.location());
+        if closes {
+            self.reader = None;
+        }
+        closes
+    }
+
+    /// Opens the file again if it is closed. `false` if its path does not lead to it any more.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened.
+    pub(super) fn reopen(&mut self) -> io::Result<bool> {
+        if !self.is_closed() {
+            return Ok(true);
+        }
+        let Some(file) = self.open_again()? else { return Ok(false) };
+        if self.is_compressed {
+            let mut inspected = InspectedFile::new(&file)?;
+            let is_same = |content: &ContentFingerprint| Ok::<_, io::Error>(content.compare(&mut inspected)? == ContentMatch::Same);
+            if !self.content.as_ref().map_or(Ok(true), is_same)? {
+                return Ok(false);
+            }
+            self.reader = Some(GenerationReader::new(&mut inspected, self.offset() + self.skipped_bytes));
+        } else {
+            self.reader = Some(GenerationReader::Plain(file));
+        }
+        Ok(true)
+    }
+
+    /// The file at its path, unless that is another one or there is none.
+    fn open_again(&self) -> io::Result<Option<Arc<File>>> {
+        match open(self.location()) {
+            Ok((file, stat)) => Ok((stat.id == self.stat.id).then_some(file)),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes `file`, which its path leads to again.
+    pub(super) fn become_live(&mut self, file: Arc<File>) {
+        self.reader = Some(GenerationReader::Plain(file));
+        self.state = GenerationState::Live;
+        self.is_borrowed = false;
+        self.unlinked_since = None;
+        self.moved_to = None;
     }
 
     /// Sets the content of the file.
@@ -142,6 +249,7 @@ impl Generation {
     /// Detaches the content from its file, which has other content now.
     pub(super) fn detach_file(&mut self, now: Instant) {
         self.reader = None;
+        self.retired_len = None;
         self.is_borrowed = false;
         self.state = GenerationState::Truncated { may_recover: false };
         self.stat = FileStat::default();
@@ -153,7 +261,9 @@ impl Generation {
 
     /// Continues to read in another file.
     pub(super) fn resume_in(&mut self, reader: GenerationReader, stat: FileStat, now: Instant) {
+        self.is_compressed = reader.plain().is_none();
         self.reader = Some(reader);
+        self.moved_to = None;
         self.stat = stat;
         self.searched_to = self.offset();
         self.skipped_bytes = 0;
@@ -166,9 +276,17 @@ impl Generation {
 
     /// Updates the number of names of the file.
     pub(super) fn count_links(&mut self) {
-        if let Some(Ok(metadata)) = self.file().map(|file| file.metadata()) {
+        if let Some(Ok(metadata)) = self.open_file().map(|file| file.metadata()) {
             self.stat.links = FileStat::from_metadata(&metadata).links;
         }
+    }
+
+    /// Records that it cannot be read. Returns a notice, unless that was so at the last attempt.
+    pub(super) fn failed(&mut self, error: &io::Error) -> Option<Notice> {
+        let what = format!("cannot be read: {error}");
+        let is_new = self.read_error.as_ref() != Some(&what);
+        self.read_error = Some(what.clone());
+        is_new.then(|| Notice { path: self.path.clone(), what, problem: true })
     }
 
     /// Bytes read and returned.
@@ -178,7 +296,7 @@ impl Generation {
 
     /// Whether it is read from a compressed file.
     pub(super) fn is_compressed(&self) -> bool {
-        matches!(self.reader, Some(GenerationReader::Compressed(_)))
+        self.has_file() && self.is_compressed
     }
 
     /// What is wrong with its compressed file.
@@ -204,7 +322,7 @@ impl Generation {
     /// Whether there is something to read.
     pub(super) fn has_more(&self) -> bool {
         self.content.is_some()
-            && self.reader.is_some()
+            && self.has_file()
             && !self.mismatched
             && self.state != GenerationState::Done
             && (self.state == GenerationState::Closing
@@ -252,6 +370,7 @@ impl Generation {
         let read_len = block.max(self.next_read_len);
         buffer.resize(read_len.max(buffer.len()), 0);
         let read = reader.read(&mut buffer[..read_len], from)?;
+        self.read_error = None;
         let nuls = trailing_nuls(&buffer[..read]);
         let beyond = match reader.plain() {
             Some(file) if nuls > 0 && read == read_len => next_text_after(file, from + read as u64)?,
@@ -312,7 +431,7 @@ impl Generation {
         };
         let end = from + newline as u64 + 1;
         let mut before = vec![0; TAIL];
-        match self.file() {
+        match self.open_file() {
             Some(file) => {
                 let read = read_full_at(file, &mut before, end - TAIL as u64)?;
                 before.truncate(read);
@@ -400,12 +519,12 @@ pub(super) enum GenerationReader {
 /// A compressed file that is being read.
 #[derive(Debug)]
 pub(super) struct CompressedReader {
-    text: DecompressedFile,
+    /// `None` at its end.
+    text: Option<DecompressedFile>,
     /// Decompressed bytes that are not consumed yet, starting at offset `at`.
     buffered: Vec<u8>,
     at: u64,
-    /// Whether it ended, and what was wrong if anything.
-    ended: bool,
+    /// What was wrong when it ended.
     damage: Option<String>,
 }
 
@@ -415,7 +534,11 @@ impl GenerationReader {
         match inspected.decompressed_from(offset) {
             None => Self::Plain(Arc::clone(inspected.file())),
             Some((at, text)) => {
-                Self::Compressed(Box::new(CompressedReader { text, buffered: Vec::new(), at, ended: at < offset, damage: None }))
+                let mut compressed = CompressedReader { text: Some(text), buffered: Vec::new(), at, damage: None };
+                if at < offset {
+                    compressed.end(None);
+                }
+                Self::Compressed(Box::new(compressed))
             }
         }
     }
@@ -432,7 +555,17 @@ impl GenerationReader {
     pub(super) fn damage(&self) -> Option<&str> {
         match self {
             Self::Plain(_) => None,
-            Self::Compressed(compressed) => compressed.damage.as_deref().or(compressed.text.damage()),
+            Self::Compressed(compressed) => {
+                compressed.damage.as_deref().or_else(|| compressed.text.as_ref().and_then(DecompressedFile::damage))
+            }
+        }
+    }
+
+    /// Whether its file is open.
+    fn is_open(&self) -> bool {
+        match self {
+            Self::Plain(_) => true,
+            Self::Compressed(compressed) => compressed.text.is_some(),
         }
     }
 
@@ -455,22 +588,27 @@ impl CompressedReader {
         let passed = (offset.saturating_sub(self.at) as usize).min(self.buffered.len());
         self.buffered.drain(..passed);
         self.at += passed as u64;
-        while self.buffered.len() < buffer.len() && !self.ended {
+        while self.buffered.len() < buffer.len()
+            && let Some(text) = &mut self.text
+        {
             let filled = self.buffered.len();
             self.buffered.resize(buffer.len(), 0);
-            let read = self.text.read(&mut self.buffered[filled..]);
+            let read = text.read(&mut self.buffered[filled..]);
             self.buffered.truncate(filled + *read.as_ref().unwrap_or(&0));
             match read {
-                Ok(0) => self.ended = true,
+                Ok(0) => self.end(None),
                 Ok(_) => {}
-                Err(error) => {
-                    self.damage = Some(error.to_string());
-                    self.ended = true;
-                }
+                Err(error) => self.end(Some(error.to_string())),
             }
         }
         let read = buffer.len().min(self.buffered.len());
         buffer[..read].copy_from_slice(&self.buffered[..read]);
         read
+    }
+
+    /// Closes the file, and keeps what is wrong with it.
+    fn end(&mut self, error: Option<String>) {
+        let text = self.text.take();
+        self.damage = error.or_else(|| text.as_ref().and_then(DecompressedFile::damage).map(str::to_owned));
     }
 }

@@ -272,6 +272,11 @@ pub(super) fn open(path: &Path) -> io::Result<(Arc<File>, FileStat)> {
     Ok((Arc::new(file), FileStat::from_metadata(&metadata)))
 }
 
+/// Whether an error means that there is no file at a path.
+pub(super) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 /// The metadata of a file at one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct FileStat {

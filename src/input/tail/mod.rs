@@ -39,6 +39,9 @@ const IDLE_POLL_EVERY: usize = 4;
 /// The same where an event reports a change before: every three seconds. Network file systems have no events for changes of other
 /// hosts. A thousand idle logs then cost less than half a percent of a core.
 const WATCHED_IDLE_POLL_EVERY: usize = 12;
+/// Number of paths that are checked for a file to close before one of the current path is closed: checking all of them for each
+/// file would take quadratic time.
+const CLOSE_STEPS: usize = 16;
 /// Maximum number of watched paths.
 const MAX_PATHS: usize = 10_000;
 
@@ -51,6 +54,9 @@ pub(crate) struct TailOptions {
     pub max_line: usize,
     /// Bytes to read from one log before the next log gets its turn.
     pub block: usize,
+    /// Maximum number of logs whose files are kept open. Deleted and renamed files that were not read to their end are kept open
+    /// regardless.
+    pub max_open: usize,
 }
 
 /// Which existing lines are read from a log without a checkpoint.
@@ -141,6 +147,9 @@ pub(crate) struct Tail {
     buffer: Vec<u8>,
     /// The path to read first in the next round.
     next_to_read: usize,
+    /// Number of open files, and the path whose files are closed next.
+    open_files: usize,
+    next_to_close: usize,
     /// Counts full polls, up to `idle_poll_every`.
     poll_count: usize,
     /// An idle log is polled at one of this many full polls.
@@ -188,6 +197,8 @@ impl Tail {
             notices: Vec::new(),
             buffer: Vec::new(),
             next_to_read: 0,
+            open_files: 0,
+            next_to_close: 0,
             poll_count: 0,
             idle_poll_every: IDLE_POLL_EVERY,
             full_poll_due: true,
@@ -209,15 +220,15 @@ impl Tail {
         let changed_paths = only.map(|paths| self.changed_paths(paths));
         let indices: Vec<usize> = changed_paths.map_or_else(|| self.due_paths(now), |changed_paths| changed_paths.into_iter().collect());
         let mut listings = FolderListings::default();
+        self.open_files = self.watched.iter().map(WatchedPath::open_files).sum();
         for step in [WatchedPath::poll as PollStep, WatchedPath::finish_poll] {
             for index in &indices {
                 self.poll_path(*index, now, &mut listings, step, None);
             }
             self.resolve_undecided(&indices, now, &mut listings, step);
+            self.transfer_logs(true);
         }
-        for index in 0..self.watched.len() {
-            self.transfer_logs(index);
-        }
+        self.transfer_logs(false);
         if self.watched.iter_mut().fold(false, |changed, watched| std::mem::take(&mut watched.files_changed) | changed) {
             self.owners.clear();
             for (index, watched) in self.watched.iter().enumerate() {
@@ -259,6 +270,7 @@ impl Tail {
             self.poll_path(*index, now, listings, WatchedPath::poll, None);
         }
         undecided.extend(self.undecided(&others, WatchedPath::poll));
+        self.transfer_logs(true);
         // Larger files first, so that a copy is compared with its original.
         undecided.sort_by_key(|(size, index, _)| (Reverse(*size), self.watched[*index].path.as_os_str().len(), *index));
         let mut content_index = ContentIndex::new(&self.watched, &undecided.iter().map(|(_, index, _)| *index).collect());
@@ -289,7 +301,9 @@ impl Tail {
         content_index: Option<&mut ContentIndex>,
     ) {
         let is_only_path = self.watched.len() == 1;
+        let spare_files = self.options.max_open.saturating_sub(self.open_files);
         let Some(watched) = self.watched.get_mut(index) else { return };
+        let open_before = watched.open_files();
         let Self { generation_ids, notices, owners, unclaimed, once, explicit, .. } = self;
         let once = *once;
         step(
@@ -306,21 +320,51 @@ impl Tail {
                 explicit,
                 content_index,
                 is_only_path,
+                spare_files,
             },
         );
         if watched.files_changed {
             owners.extend(watched.ids().map(|id| (id, index)));
         }
+        self.count_open_files(index, open_before);
     }
 
-    /// Transfers logs to the path that they belong to by their current name, if their own path no longer leads to
-    /// them. Needed for renamed logs of a folder.
-    fn transfer_logs(&mut self, index: usize) {
-        for (id, path) in self.watched[index].take_wanted() {
-            let Some(holder) = self.owners.get(&id).copied().filter(|holder| *holder != index) else { continue };
-            if let Some(log) = self.watched.get_mut(holder).and_then(|holder| holder.release(id, &path)) {
-                self.owners.insert(id, index);
-                self.watched[index].adopt(log, path);
+    /// Counts the files that a path opened or closed, where `before` were open. Over the limit, closes files of other paths that
+    /// were read to their end, and then those of this path.
+    fn count_open_files(&mut self, index: usize, before: usize) {
+        self.open_files = (self.open_files + self.watched[index].open_files()).saturating_sub(before);
+        for _ in 0..CLOSE_STEPS.min(self.watched.len()) {
+            if self.open_files <= self.options.max_open {
+                return;
+            }
+            self.next_to_close = (self.next_to_close + 1) % self.watched.len();
+            if self.next_to_close != index {
+                self.close_files(self.next_to_close, true);
+            }
+        }
+        self.close_files(index, false);
+    }
+
+    /// Closes files of a path until at most the maximum number are open.
+    fn close_files(&mut self, index: usize, only_read: bool) {
+        let watched = &mut self.watched[index];
+        let open = watched.open_files();
+        let surplus = self.open_files.saturating_sub(self.options.max_open);
+        watched.close_files(open.saturating_sub(surplus), only_read);
+        self.open_files -= open - watched.open_files();
+    }
+
+    /// Transfers logs to the paths that they belong to by their current names, if their own paths no longer lead to them. Needed
+    /// for renamed logs of a folder. Closed files are transferred as soon as possible, because they can only be opened by their
+    /// current names.
+    fn transfer_logs(&mut self, only_closed: bool) {
+        for index in 0..self.watched.len() {
+            for (id, path) in self.watched[index].wanted(only_closed) {
+                let Some(holder) = self.owners.get(&id).copied().filter(|holder| *holder != index) else { continue };
+                if let Some(log) = self.watched.get_mut(holder).and_then(|holder| holder.release(id, &path, only_closed)) {
+                    self.owners.insert(id, index);
+                    self.watched[index].adopt(log, path);
+                }
             }
         }
     }
@@ -338,10 +382,19 @@ impl Tail {
         let count = self.watched.len();
         let mut more = false;
         for step in 0..count {
-            let index = (self.next_to_read + step) % count;
-            more |= self.watched[index].read(&self.options, &mut self.buffer, each);
+            more |= self.read_path((self.next_to_read + step) % count, each);
         }
         self.next_to_read = if count == 0 { 0 } else { (self.next_to_read + 1) % count };
+        more
+    }
+
+    /// Reads at most one block of each generation of a path. Returns whether more can be read at once.
+    fn read_path(&mut self, index: usize, each: &mut dyn FnMut(LineChunk<'_>)) -> bool {
+        let open_before = self.watched[index].open_files();
+        let more = self.watched[index].read(&self.options, &mut self.buffer, &mut self.notices, each);
+        if self.watched[index].open_files() != open_before {
+            self.count_open_files(index, open_before);
+        }
         more
     }
 
@@ -502,12 +555,8 @@ fn view(log: &Generation, once: bool) -> Option<LogView<'_>> {
 
 /// The generation of a checkpoint.
 fn old_from_checkpoint(checkpoint: &Checkpoint) -> OldGeneration {
-    OldGeneration {
-        content: ContentFingerprint::from_checkpoint(checkpoint),
-        id: (checkpoint.device, checkpoint.inode),
-        path: checkpoint_path(checkpoint),
-        last_seen_scan: 0,
-    }
+    let content = ContentFingerprint::from_checkpoint(checkpoint);
+    OldGeneration::new(content, (checkpoint.device, checkpoint.inode), checkpoint_path(checkpoint), 0)
 }
 
 /// The path of a checkpoint.

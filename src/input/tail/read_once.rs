@@ -124,7 +124,7 @@ impl WatchedPath {
             poll.problem(&sibling.path, format!("cannot be read: {what}"));
         }
         let content = ContentFingerprint::new(poll.generation_ids.generation(&raw), &raw, sibling.stat.size.max(1), 0, &[]);
-        self.old_generations.push(OldGeneration { content, id: sibling.stat.id, path: sibling.path.clone(), last_seen_scan: self.scans });
+        self.old_generations.push(OldGeneration::new(content, sibling.stat.id, sibling.path.clone(), self.scans));
         Ok(())
     }
 

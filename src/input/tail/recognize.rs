@@ -15,7 +15,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::content::{ContentFingerprint, ContentMatch, IndexMatch};
+use memchr::memchr_iter;
+
+use super::content::{ContentFingerprint, ContentMatch, IndexMatch, common};
 use super::generation::{Generation, GenerationReader, GenerationState};
 use super::inspected_file::{FileId, FileStat, InspectedFile};
 use super::siblings::{SiblingAction, SiblingFile};
@@ -23,12 +25,43 @@ use super::start::{StartAt, start_after_copy, start_generation, too_short};
 use super::watched_path::{OldGeneration, PathRole, PollContext, WatchedPath};
 use crate::input::magic;
 use crate::input::rotation::{RotationRank, file_name_bytes, is_name_variant, parent_folder, rank};
-use crate::source::TAIL;
+use crate::input::sparse::read_full_at;
+use crate::source::{HEAD, TAIL};
 
 /// Number of scans after a start, or after a log was closed, that search for moved files.
 pub(super) const MAX_SEARCH_SCANS: u64 = 6;
+/// Bytes that are compared at a time.
+const BLOCK: usize = 64 << 10;
 /// Maximum number of folders beside that of a link's target that are searched for a file of the same name.
 const MAX_FOLDERS: usize = 1000;
+
+/// A copy of a file that the path led to before.
+enum CopyOfPrevious {
+    /// It is still being copied.
+    Incomplete,
+    /// Its first N bytes are the copy.
+    Complete(u64),
+}
+
+/// Whether equal first bytes of two files prove that one is a copy. A single line may be logged twice in the same second, before
+/// and after a rotation.
+fn is_proof(head: &[u8], len: u64) -> bool {
+    let equal = &head[..head.len().min(usize::try_from(len).unwrap_or(usize::MAX))];
+    equal.len() == HEAD || memchr_iter(b'\n', equal).nth(1).is_some()
+}
+
+/// The number of equal first bytes of two files.
+fn equal_len(one: &File, other: &File) -> io::Result<u64> {
+    let (mut here, mut there, mut at) = (vec![0; BLOCK], vec![0; BLOCK], 0);
+    loop {
+        let read = read_full_at(one, &mut here, at)?.min(read_full_at(other, &mut there, at)?);
+        let equal = here[..read].iter().zip(&there[..read]).take_while(|(one, other)| one == other).count();
+        at += equal as u64;
+        if equal < BLOCK {
+            return Ok(at);
+        }
+    }
+}
 
 impl WatchedPath {
     /// Identifies the content of the live file: known or new.
@@ -55,13 +88,27 @@ impl WatchedPath {
         }
         // If it is not read from the start, it does not matter whose content it is.
         if self.start_at == StartAt::FirstLine {
+            match self.copy_of_previous(stat, &mut inspected, poll)? {
+                Some(CopyOfPrevious::Incomplete) => {
+                    self.repoll(stat);
+                    return Ok(None);
+                }
+                Some(CopyOfPrevious::Complete(len)) => return start_after_copy(file, len, poll.generation_ids).map(Some),
+                None => {}
+            }
             match poll.find_elsewhere(&self.path, [Some(stat.id), None], &mut inspected)? {
                 None => {
                     self.undecided = Some(stat.size);
                     return Ok(None);
                 }
                 Some(IndexMatch::Moved(content)) => return Ok(Some(content)),
-                Some(IndexMatch::Copy(len)) => return start_after_copy(file, len, poll.generation_ids).map(Some),
+                Some(IndexMatch::PartialCopy(_)) if stat.is_recent() && !poll.once => {
+                    self.repoll(stat);
+                    return Ok(None);
+                }
+                Some(IndexMatch::Copy(len) | IndexMatch::PartialCopy(len)) => {
+                    return start_after_copy(file, len, poll.generation_ids).map(Some);
+                }
                 Some(IndexMatch::None) => {}
             }
         }
@@ -71,11 +118,37 @@ impl WatchedPath {
         start_generation(file, self.start_at, poll.generation_ids)
     }
 
+    /// Whether the live file is a copy of one that the path led to before: whether it has all that was in that one by then. It may
+    /// have been moved away and copied back, and both may have grown since.
+    fn copy_of_previous(
+        &self,
+        stat: FileStat,
+        inspected: &mut InspectedFile,
+        poll: &PollContext<'_>,
+    ) -> io::Result<Option<CopyOfPrevious>> {
+        for log in self.generations.iter().filter(|log| log.state == GenerationState::Draining && log.stat.id != stat.id) {
+            let (Some(retired_len), Some(previous)) = (log.retired_len, log.file()) else { continue };
+            let len = match common(&previous, inspected)? {
+                0 => equal_len(&previous, inspected.file())?,
+                len => len,
+            };
+            if len >= retired_len && is_proof(inspected.head(), len) {
+                let is_growing = len == inspected.likely_len() && len < previous.metadata()?.len();
+                let is_complete = poll.once || !is_growing || !stat.is_recent();
+                return Ok(Some(if is_complete { CopyOfPrevious::Complete(len) } else { CopyOfPrevious::Incomplete }));
+            }
+            if len == inspected.likely_len() && len > 0 && stat.is_recent() && !poll.once {
+                return Ok(Some(CopyOfPrevious::Incomplete));
+            }
+        }
+        Ok(None)
+    }
+
     /// Drops a content that another path continues.
     pub(super) fn drop_content(&mut self, generation: u64) {
         self.old_generations.retain(|old| old.content.generation != generation);
         let is_it = |log: &Generation| log.content.as_ref().is_some_and(|content| content.generation == generation);
-        self.generations.retain(|log| !is_it(log) || log.file().is_some() && !log.is_borrowed);
+        self.generations.retain(|log| !is_it(log) || log.has_file() && !log.is_compressed() && !log.is_borrowed);
         self.generations.iter_mut().filter(|log| is_it(log)).for_each(Generation::clear_content);
         self.files_changed = true;
     }
@@ -145,16 +218,20 @@ impl WatchedPath {
         Ok(None)
     }
 
-    /// The siblings, and the file of the path itself, that another path holds.
-    pub(super) fn take_wanted(&mut self) -> Vec<(FileId, PathBuf)> {
-        let mut wanted = std::mem::take(&mut self.wanted_siblings);
+    /// The siblings, and the file of the path itself, that another path holds. Unless it `keeps` them, the siblings are not returned
+    /// again.
+    pub(super) fn wanted(&mut self, keeps: bool) -> Vec<(FileId, PathBuf)> {
+        let mut wanted = if keeps { self.wanted_siblings.clone() } else { std::mem::take(&mut self.wanted_siblings) };
         wanted.extend(self.alias.map(|id| (id, self.path.clone())));
         wanted
     }
 
-    /// Releases a generation whose file is at `path` now, if that path does not belong to this one.
-    pub(super) fn release(&mut self, id: FileId, path: &Path) -> Option<Generation> {
-        let is_given = |log: &Generation| log.stat.id == id && log.state == GenerationState::Draining && !log.is_compressed();
+    /// Releases a generation whose file is at `path` now, if that path does not belong to this one; optionally only if its file is
+    /// closed.
+    pub(super) fn release(&mut self, id: FileId, path: &Path, only_closed: bool) -> Option<Generation> {
+        let is_given = |log: &Generation| {
+            log.stat.id == id && log.state == GenerationState::Draining && !log.is_compressed() && (log.is_closed() || !only_closed)
+        };
         let index = self.generations.iter().position(is_given).filter(|_| !self.is_self_or_sibling(path))?;
         self.files_changed = true;
         Some(self.generations.remove(index))
@@ -167,10 +244,12 @@ impl WatchedPath {
             self.alias = None;
             log.state = GenerationState::Live;
             log.unlinked_since = None;
-            log.path = path;
+            log.moved_to = None;
+            log.former_path = Some(std::mem::replace(&mut log.path, path));
             self.generations.push(log);
         } else {
-            log.path = path;
+            log.moved_to = None;
+            log.former_path = Some(std::mem::replace(&mut log.path, path));
             self.generations.insert(0, log);
         }
     }
@@ -202,7 +281,7 @@ impl WatchedPath {
             if !metadata.is_file() || is_read || self.is_settled(&stat) || poll.is_held_by_other(stat.id) && !self.has_truncated() {
                 continue;
             }
-            let sibling = SiblingFile { rank: RotationRank::Index(Reverse(0)), path, stat, below: false };
+            let sibling = SiblingFile { rank: RotationRank::Index(Reverse(0)), path, stat, below: false, is_other_target: false };
             match self.match_moved(&sibling, found, poll) {
                 Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
                 Ok(SiblingAction::Retry) => self.scan_at = None,

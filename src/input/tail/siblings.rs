@@ -11,17 +11,17 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::content::{ContentFingerprint, ContentMatch, IndexMatch};
 use super::generation::{Generation, GenerationReader, GenerationState};
-use super::inspected_file::{FileId, FileStat, InspectedFile, mount_of, open};
+use super::inspected_file::{FileId, FileStat, InspectedFile, is_absent, mount_of, open};
 use super::start::{bytes_before, line_start, resume_offset, start_after_copy};
-use super::watched_path::{OldGeneration, PathRole, PollContext, WatchedPath};
+use super::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};
 use crate::input::magic;
-use crate::input::rotation::{RotationRank, has_compression_suffix, rank};
+use crate::input::rotation::{RotationRank, date_digits, file_name_bytes, has_compression_suffix, rank, strip_compression_suffix};
 use crate::input::sparse::read_full_at;
 use crate::source::{HEAD, TAIL};
 
@@ -32,6 +32,8 @@ const RESCAN_DELAY: Duration = Duration::from_millis(400);
 const MAX_RESCANS: u32 = 3;
 /// How often to list the siblings again if one of them disappeared meanwhile.
 const MAX_TRIES: u32 = 3;
+/// Maximum number of targets of other dates that are siblings: nearly three years of days.
+const MAX_TARGETS: usize = 1000;
 /// Maximum number of old generations without a file.
 const MAX_UNSEEN: usize = 64;
 
@@ -42,6 +44,8 @@ pub(super) struct SiblingFile {
     pub(super) stat: FileStat,
     /// It is in a subfolder, and may belong to another log.
     pub(super) below: bool,
+    /// The path is a symbolic link, and its target differs from this file only in the date.
+    pub(super) is_other_target: bool,
 }
 
 impl SiblingFile {
@@ -57,26 +61,90 @@ impl SiblingFile {
 }
 
 impl WatchedPath {
-    /// The siblings: uncompressed files first, and larger ones first, so that the most complete copy comes first.
-    pub(super) fn siblings(&self, listings: &mut FolderListings) -> Vec<SiblingFile> {
-        let mut siblings = Vec::new();
-        let here = listings.get(&self.folder);
-        for (rank, name) in here.rotated(&self.base) {
-            add(rank, self.folder.join(OsStr::from_bytes(name)), false, &mut siblings);
+    /// The siblings: uncompressed files first, and larger ones first, so that the most complete copy comes first. If the path is a
+    /// symbolic link to a file with a date in its path, files of other dates are siblings too: the link may have led to them between
+    /// two polls.
+    fn siblings(&mut self, poll: &mut PollContext<'_>) -> Vec<SiblingFile> {
+        let mut named = Vec::new();
+        let here = poll.listings.get(&self.folder);
+        if let Some(error) = &here.error {
+            self.report_sibling_problem(poll, format!("is in a folder that cannot be listed, so rotated files are not found: {error}"));
         }
+        named.extend(here.rotated(&self.base).map(|(rank, name)| (rank, self.folder.join(OsStr::from_bytes(name)), false)));
         for folder in &here.below {
             // With `olddir`, unless the subfolder has a log of the same name.
-            let below = listings.get(folder);
-            for (rank, name) in below.rotated(&self.base).filter(|_| !below.has(&self.base)) {
-                add(rank, folder.join(OsStr::from_bytes(name)), true, &mut siblings);
-            }
+            let below = poll.listings.get(folder);
+            let rotated = below.rotated(&self.base).filter(|_| !below.has(&self.base));
+            named.extend(rotated.map(|(rank, name)| (rank, folder.join(OsStr::from_bytes(name)), true)));
         }
         if self.role == PathRole::Compressed {
-            add(RotationRank::Index(Reverse(0)), self.path.clone(), false, &mut siblings);
+            named.push((RotationRank::Index(Reverse(0)), self.path.clone(), false));
+        }
+        let rotated = named.len();
+        if self.is_link {
+            named.extend(other_targets(&self.path, poll.listings).into_iter().map(|(rank, path)| (rank, path, false)));
+        }
+        let (mut siblings, mut indices) = (Vec::<SiblingFile>::new(), HashMap::<FileId, usize>::new());
+        for (index, (rank, path, below)) in named.into_iter().enumerate() {
+            match fs::metadata(&path) {
+                Ok(metadata) if metadata.is_file() => {
+                    let (stat, is_other_target) = (FileStat::from_metadata(&metadata), index >= rotated);
+                    if is_other_target && let Some(&known) = indices.get(&stat.id) {
+                        siblings[known].is_other_target = true;
+                        continue;
+                    }
+                    indices.insert(stat.id, siblings.len());
+                    siblings.push(SiblingFile { rank, path, stat, below, is_other_target });
+                }
+                Ok(_) => {}
+                Err(error) if is_absent(&error) => {}
+                Err(error) => self.report_sibling_problem(poll, unreadable_sibling(&path, &error)),
+            }
         }
         siblings.sort_by_key(|sibling| (has_compression_suffix(&sibling.path), u64::MAX - sibling.stat.size));
         siblings
     }
+}
+
+/// The files whose paths differ from the target of the symbolic link `path` only in the digits of dates, with their dates.
+fn other_targets(path: &Path, listings: &mut FolderListings) -> Vec<(RotationRank, PathBuf)> {
+    let Ok(target) = fs::canonicalize(path) else { return Vec::new() };
+    let is_date = date_digits(target.as_os_str().as_bytes());
+    if !is_date.contains(&true) {
+        return Vec::new();
+    }
+    let (mut found, mut at) = (vec![PathBuf::new()], 0);
+    let mut components = target.components().peekable();
+    while let Some(component) = components.next() {
+        let name = component.as_os_str().as_bytes();
+        let digits = &is_date[at..at + name.len()];
+        // A separator follows, except after the root, which is one.
+        at += if component == Component::RootDir { 1 } else { name.len() + 1 };
+        if !digits.contains(&true) {
+            for folder in &mut found {
+                folder.push(component);
+            }
+            continue;
+        }
+        let alike = |other: &[u8]| {
+            let same = |((&one, &other), &is_date): ((&u8, &u8), &bool)| if is_date { other.is_ascii_digit() } else { one == other };
+            other.len() == name.len() && name.iter().zip(other).zip(digits).all(same)
+        };
+        let is_last = components.peek().is_none();
+        found = found.iter().flat_map(|folder| listings.get(folder).entries_like(folder, is_last, alike)).collect();
+        // The newest ones.
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        found.truncate(MAX_TARGETS);
+    }
+    let date = |file: &PathBuf| {
+        let bytes = file.as_os_str().as_bytes().iter().zip(&is_date);
+        RotationRank::Date(bytes.filter(|(_, is_date)| **is_date).map(|(byte, _)| *byte).collect())
+    };
+    found.into_iter().filter(|file| *file != target).map(|file| (date(&file), file)).collect()
+}
+
+fn unreadable_sibling(path: &Path, error: &io::Error) -> String {
+    format!("has a sibling that cannot be read: {}: {error}", path.display())
 }
 
 /// Whether a file starts with the content of a log, as far as it was read.
@@ -90,7 +158,7 @@ pub(super) fn is_copy(log: &Generation, inspected: &mut InspectedFile) -> io::Re
         return shares_content(log, inspected);
     };
     let mut head = vec![0; inspected.head().len()];
-    let read = read_full_at(file, &mut head, 0)?;
+    let read = read_full_at(&file, &mut head, 0)?;
     if read < head.len() || head != inspected.head() || head.is_empty() {
         return Ok(false);
     }
@@ -100,16 +168,8 @@ pub(super) fn is_copy(log: &Generation, inspected: &mut InspectedFile) -> io::Re
     let len = inspected.likely_len();
     let count = TAIL.min(usize::try_from(len).unwrap_or(TAIL));
     let mut here = vec![0; count];
-    let read = read_full_at(file, &mut here, len - count as u64)?;
+    let read = read_full_at(&file, &mut here, len - count as u64)?;
     Ok(read == count && inspected.before(len, count)?.as_deref() == Some(&here))
-}
-
-fn add(rank: RotationRank, path: PathBuf, below: bool, siblings: &mut Vec<SiblingFile>) {
-    if let Ok(metadata) = fs::metadata(&path)
-        && metadata.is_file()
-    {
-        siblings.push(SiblingFile { rank, path, stat: FileStat::from_metadata(&metadata), below });
-    }
 }
 
 /// The entries of a folder.
@@ -119,13 +179,20 @@ pub(super) struct FolderListing {
     names: Vec<Vec<u8>>,
     /// Subfolders.
     pub(super) below: Vec<PathBuf>,
+    /// Why it is incomplete. The user may have no permission to list a folder whose files can be read.
+    error: Option<String>,
 }
 
 impl FolderListing {
     fn read(folder: &Path) -> Self {
         let mut listing = Self::default();
-        let Ok(entries) = fs::read_dir(folder) else { return listing };
-        for entry in entries.flatten() {
+        let mut failed = |error: io::Error| {
+            if !is_absent(&error) && error.kind() != io::ErrorKind::PermissionDenied {
+                listing.error = Some(error.to_string());
+            }
+        };
+        let entries = fs::read_dir(folder).map_err(&mut failed).into_iter().flatten();
+        for entry in entries.filter_map(|entry| entry.map_err(&mut failed).ok()).collect::<Vec<_>>() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 listing.below.push(entry.path());
             } else {
@@ -144,6 +211,15 @@ impl FolderListing {
     /// The names of all files.
     pub(super) fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.names.iter().map(Vec::as_slice)
+    }
+
+    /// The paths of the files, or else of the subfolders, whose names are `alike`. Files may be compressed.
+    fn entries_like(&self, folder: &Path, files: bool, alike: impl Fn(&[u8]) -> bool) -> Vec<PathBuf> {
+        if files {
+            let names = self.names().filter(|name| alike(strip_compression_suffix(name)));
+            return names.map(|name| folder.join(OsStr::from_bytes(name))).collect();
+        }
+        self.below.iter().filter(|below| alike(&file_name_bytes(below))).cloned().collect()
     }
 
     /// The names that a log called `base` may have been rotated to.
@@ -255,7 +331,25 @@ impl WatchedPath {
                 self.scan_at = None;
             }
         }
+        self.report_unread(poll);
         self.prune_unseen();
+    }
+
+    /// Reports content whose file is gone since it was closed to limit the number of open files.
+    fn report_unread(&mut self, poll: &mut PollContext<'_>) {
+        if self.scan_at.is_none() || self.rescans > 0 && !poll.once {
+            return;
+        }
+        for old in self.old_generations.iter_mut().filter(|old| old.may_have_more) {
+            old.may_have_more = false;
+            if old.last_seen_scan < self.scans {
+                let read = old.content.offset;
+                poll.problem(
+                    &old.path,
+                    format!("was removed while it was closed, to keep to the limit of open files: lines after byte {read} were not read"),
+                );
+            }
+        }
     }
 
     /// Drops the oldest generations that no file has any more.
@@ -283,7 +377,7 @@ impl WatchedPath {
     fn scan_once(&mut self, found: &mut Vec<(RotationRank, Generation)>, poll: &mut PollContext<'_>) -> bool {
         let mut complete = true;
         let folders = self.rotated_folders.len();
-        let siblings = self.siblings(poll.listings);
+        let siblings = self.siblings(poll);
         let seen: HashSet<FileId> = siblings.iter().map(|sibling| sibling.stat.id).collect();
         self.finished_siblings.retain(|id, _| seen.contains(id));
         let mut new = Vec::new();
@@ -291,6 +385,7 @@ impl WatchedPath {
             let id = sibling.stat.id;
             if let Some(log) = self.generations.iter_mut().find(|log| log.stat.id == id && log.has_file()) {
                 if log.state != GenerationState::Live {
+                    log.moved_to = Some(sibling.path.clone());
                     self.record_folder(&sibling);
                 }
                 continue;
@@ -330,10 +425,17 @@ impl WatchedPath {
                 self.settle(sibling.stat);
             }
             Ok(SiblingAction::Retry) => self.scan_at = None,
-            Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
+            Ok(SiblingAction::Read(mut log)) => {
+                // One scan may find more siblings than may be open.
+                poll.spare_files = poll.spare_files.saturating_sub(1);
+                if poll.spare_files == 0 {
+                    log.close_file();
+                }
+                found.push((sibling.rank, *log));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
             Err(error) => {
-                self.report_problem_once(poll, &format!("has a sibling that cannot be read: {}: {error}", sibling.path.display()));
+                self.report_sibling_problem(poll, unreadable_sibling(&sibling.path, &error));
             }
         }
         true
@@ -380,11 +482,17 @@ impl WatchedPath {
                 return self.record_copy(is_final, &inspected, &file, sibling, poll);
             }
         }
-        if poll.once && self.is_restored_backup(sibling, poll) {
+        if self.is_older_target(sibling) || poll.once && self.is_restored_backup(sibling, poll) {
             poll.notice(&sibling.path, "is older than what was read before; not read");
             return self.record_old(&inspected, &file, sibling, poll);
         }
         self.start_unknown(&mut inspected, &file, sibling, poll)
+    }
+
+    /// Whether a target of an earlier date than a known one has unknown content: the link did not lead to it since the first poll.
+    fn is_older_target(&self, sibling: &SiblingFile) -> bool {
+        let is_later = |(rank, _): &(RotationRank, FileStat)| matches!(rank, RotationRank::Date(_)) && *rank > sibling.rank;
+        sibling.is_other_target && self.known == StateKnowledge::Known && self.known_siblings.iter().any(is_later)
     }
 
     /// What to do with a sibling of known content; `None` if it is unknown.
@@ -405,7 +513,7 @@ impl WatchedPath {
                 }
                 if shares_content(log, inspected)? {
                     // If its own file no longer has this content, it was truncated just now, and the rest is here.
-                    log.mismatched = !log.holds()?;
+                    log.mismatched = log.reopen()? && !log.holds()?;
                     return Ok(Some(if log.mismatched { SiblingAction::Retry } else { SiblingAction::Ignore }));
                 }
                 continue;
@@ -543,7 +651,7 @@ impl WatchedPath {
                 return Ok(SiblingAction::Retry);
             }
             Some(IndexMatch::Moved(content)) => return Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll)))),
-            Some(IndexMatch::Copy(len)) => Some(len),
+            Some(IndexMatch::Copy(len) | IndexMatch::PartialCopy(len)) => Some(len),
             Some(IndexMatch::None) => None,
         };
         if copied.is_some() && copied == inspected.full_len() {
@@ -576,7 +684,7 @@ impl WatchedPath {
             let end = inspected.likely_len();
             ContentFingerprint::new(generation, inspected.head(), end, 0, &bytes_before(file, end)?)
         };
-        self.old_generations.push(OldGeneration { content, id: sibling.stat.id, path: sibling.path.clone(), last_seen_scan: self.scans });
+        self.old_generations.push(OldGeneration::new(content, sibling.stat.id, sibling.path.clone(), self.scans));
         Ok(SiblingAction::Ignore)
     }
 

@@ -12,7 +12,7 @@ use std::{fs, io};
 
 use super::content::{ContentFingerprint, ContentIndex, IndexMatch};
 use super::generation::{Generation, GenerationIds, GenerationReader, GenerationState};
-use super::inspected_file::{FileId, FileStat, InspectedFile, is_bind_mounted_file, open};
+use super::inspected_file::{FileId, FileStat, InspectedFile, is_absent, is_bind_mounted_file, open};
 use super::recognize::is_truncated_prefix;
 use super::siblings::FolderListings;
 use super::start::StartAt;
@@ -46,6 +46,8 @@ pub(super) struct PollContext<'a> {
     pub(super) content_index: Option<&'a mut ContentIndex>,
     /// There is only one path.
     pub(super) is_only_path: bool,
+    /// Number of files that may still be opened.
+    pub(super) spare_files: usize,
 }
 
 impl PollContext<'_> {
@@ -85,6 +87,16 @@ pub(super) struct OldGeneration {
     pub(super) path: PathBuf,
     /// Number of the last scan that found its file.
     pub(super) last_seen_scan: u64,
+    /// Its file was closed to limit the number of open files, and its path leads elsewhere since: it may have lines that were not
+    /// read.
+    pub(super) may_have_more: bool,
+}
+
+impl OldGeneration {
+    /// A generation that was read as far as it was wanted, and whose file the scan `last_seen_scan` found.
+    pub(super) fn new(content: ContentFingerprint, id: FileId, path: PathBuf, last_seen_scan: u64) -> Self {
+        Self { content, id, path, last_seen_scan, may_have_more: false }
+    }
 }
 
 /// Checkpoints that no path has claimed, by the names of the logs that they may be of: comparing each with each path would take
@@ -185,10 +197,14 @@ pub(super) struct WatchedPath {
     pub(super) known_siblings: Vec<(RotationRank, FileStat)>,
     /// Since when the path is missing, and whether that was reported.
     pub(super) missing: Option<(Instant, bool)>,
+    /// Whether the path was a symbolic link when it last led to another file.
+    pub(super) is_link: bool,
     /// Whether it was checked for a bind mount.
     mount_checked: bool,
-    /// The last problem that was reported.
+    /// The last problem of the path that was reported.
     last_problem: Option<String>,
+    /// The problems of its siblings that were reported.
+    sibling_problems: BTreeSet<String>,
 }
 
 impl WatchedPath {
@@ -219,8 +235,10 @@ impl WatchedPath {
             role: PathRole::Log,
             known_siblings: Vec::new(),
             missing: None,
+            is_link: false,
             mount_checked: false,
             last_problem: None,
+            sibling_problems: BTreeSet::new(),
         }
     }
 
@@ -280,7 +298,7 @@ impl WatchedPath {
             _ if self.role != PathRole::Log => {}
             Ok(metadata) if metadata.is_file() => self.path_found(FileStat::from_metadata(&metadata), poll),
             Ok(_) => self.report_problem_once(poll, "is not a file; only files are followed"),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => self.path_missing(poll),
+            Err(error) if is_absent(&error) => self.path_missing(poll),
             Err(error) => self.report_problem_once(poll, &self.reason(&error)),
         }
         self.poll_old(poll);
@@ -312,6 +330,12 @@ impl WatchedPath {
         if live.stat == stat && !live.mismatched && !stat.is_recent() && poll.content_index.is_none() {
             return;
         }
+        match live.reopen() {
+            Ok(true) => {}
+            // The path leads to another file since its metadata were read.
+            Ok(false) => return,
+            Err(error) => return self.report_problem_once(poll, &format!("cannot be read: {error}")),
+        }
         if live.stat.size != stat.size {
             live.quiet_since = poll.now;
         }
@@ -325,10 +349,12 @@ impl WatchedPath {
             if stat.size > 0 {
                 self.start_live(poll);
             }
-        } else if stat.size < live.offset() || matches!(live.holds(), Ok(false)) {
-            self.live_truncated(poll);
-        } else {
-            live.mismatched = false;
+            return;
+        }
+        match if stat.size < live.offset() { Ok(false) } else { live.holds() } {
+            Ok(true) => live.mismatched = false,
+            Ok(false) => self.live_truncated(poll),
+            Err(error) => poll.notices.extend(live.failed(&error)),
         }
     }
 
@@ -347,9 +373,10 @@ impl WatchedPath {
     /// of the old content.
     pub(super) fn split_generation(&mut self, index: usize, poll: &mut PollContext<'_>) -> bool {
         let old = &mut self.generations[index];
-        let Some(file) = old.file().map(Arc::clone) else { return false };
+        let Some(file) = old.file() else { return false };
         let mut new = Generation::new(old.path.clone(), GenerationReader::Plain(Arc::clone(&file)), old.stat, None, poll.now);
         new.state = if old.state == GenerationState::Live { GenerationState::Live } else { GenerationState::Draining };
+        new.moved_to.clone_from(&old.moved_to);
         new.unlinked_since = old.unlinked_since;
         new.is_rewritten = true;
         let cut = is_truncated_prefix(old, &file);
@@ -375,11 +402,11 @@ impl WatchedPath {
         self.path_reappeared(poll);
         self.retire_live(poll.now);
         self.alias = None;
-        if let Some(again) = self.generations.iter().position(|log| log.stat.id == stat.id && log.file().is_some()) {
+        self.is_link = fs::symlink_metadata(&self.path).is_ok_and(|found| found.is_symlink());
+        let is_again = |log: &Generation| log.stat.id == stat.id && log.has_file() && !log.is_compressed();
+        if let Some(again) = self.generations.iter().position(is_again) {
             let mut log = self.generations.remove(again);
-            log.state = GenerationState::Live;
-            log.is_borrowed = false;
-            log.unlinked_since = None;
+            log.become_live(file);
             self.generations.push(log);
             return self.path_unchanged(stat, poll);
         }
@@ -398,7 +425,7 @@ impl WatchedPath {
     /// Identifies the content of the live file, if it has any.
     fn start_live(&mut self, poll: &mut PollContext<'_>) {
         let Some(live) = self.live() else { return };
-        let (Some(file), stat) = (live.file().map(Arc::clone), live.stat) else { return };
+        let (Some(file), stat) = (live.file(), live.stat) else { return };
         match self.identify(&file, stat, poll) {
             Ok(content) => {
                 let number = content.is_some().then(|| poll.generation_ids.next());
@@ -416,13 +443,48 @@ impl WatchedPath {
 
     /// The path leads elsewhere from now on. Its generation is read until no more data comes.
     fn retire_live(&mut self, now: Instant) {
+        let scans = self.scans;
         if let Some(live) = self.live() {
             live.state = GenerationState::Draining;
             live.caught_up = false;
             live.quiet_since = now;
+            live.retired_len = live.content.is_some().then_some(live.stat.size);
+            live.retired_scan = scans;
             live.count_links();
         }
         self.schedule_scan();
+    }
+
+    /// Keeps only the fingerprint of a generation whose closed file was not found again by its inode. A scan searches the content.
+    pub(super) fn lose_closed(&mut self, index: usize) {
+        let log = self.generations.remove(index);
+        self.files_changed = true;
+        if let Some(content) = log.content {
+            let (id, path) = (log.stat.id, log.path);
+            self.old_generations.push(OldGeneration { may_have_more: true, ..OldGeneration::new(content, id, path, self.scans) });
+        }
+        self.search_until_scan = self.scans + recognize::MAX_SEARCH_SCANS;
+        self.schedule_scan();
+    }
+
+    /// Number of files that are open.
+    pub(super) fn open_files(&self) -> usize {
+        self.generations.iter().filter(|log| log.is_open()).count()
+    }
+
+    /// Closes files that their paths still lead to, until at most `limit` are open here. Those are closed first that were read to
+    /// their end. With `only_read`, no others are closed.
+    pub(super) fn close_files(&mut self, limit: usize, only_read: bool) {
+        let mut open = self.open_files();
+        for is_read in [true, false].into_iter().filter(|is_read| *is_read || !only_read) {
+            let logs = self.generations.iter_mut().filter(|log| log.is_open());
+            for log in logs.filter(|log| (log.content.is_some() && log.is_read()) == is_read) {
+                if open <= limit {
+                    return;
+                }
+                open -= usize::from(log.close_file());
+            }
+        }
     }
 
     fn path_missing(&mut self, poll: &mut PollContext<'_>) {
@@ -448,6 +510,13 @@ impl WatchedPath {
     /// Why the path cannot be opened, and which group may read it.
     fn reason(&self, error: &io::Error) -> String {
         if error.kind() == io::ErrorKind::PermissionDenied { describe_denied(&self.path) } else { error.to_string() }
+    }
+
+    /// Reports a problem of its siblings, once.
+    pub(super) fn report_sibling_problem(&mut self, poll: &mut PollContext<'_>, what: String) {
+        if self.sibling_problems.insert(what.clone()) {
+            poll.problem(&self.path, what);
+        }
     }
 
     /// Reports a problem unless it was the last one reported.

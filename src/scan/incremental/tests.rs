@@ -41,7 +41,11 @@ impl TestLogs {
 
     fn run(&mut self, names: &[&str], cut: Option<&PeriodRule>, block: usize, most: usize) -> IncrementalResult {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.path().join(name)).collect();
-        let mut tail = Tail::new(paths, TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block }, self.state.take());
+        let mut tail = Tail::new(
+            paths,
+            TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block, max_open: 1000 },
+            self.state.take(),
+        );
         let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
         let job = ScanJob { rules: &RULES, scope: &scope, formats: &FORMATS, prefix: None };
         let options = IncrementalOptions { stop: &NOT, now: NOW, cut };
@@ -422,7 +426,7 @@ fn a_stop_is_reported() {
     let scope = ScanOptions::default();
     let mut tail = Tail::new(
         vec![logs.folder.path().join("access.log")],
-        TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096 },
+        TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096, max_open: 1000 },
         None,
     );
     let stopped = scan_new_lines(

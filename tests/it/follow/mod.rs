@@ -5,6 +5,7 @@
 
 mod actions;
 mod answers;
+mod descriptors;
 mod floods;
 pub(crate) mod follower;
 mod geoip;

@@ -22,4 +22,5 @@ mod samples;
 mod site;
 mod sites;
 mod state;
+mod unreadable;
 mod week;

@@ -2,6 +2,7 @@
 
 mod compressed;
 mod model;
+mod open_files;
 mod read_once;
 mod read_once_model;
 mod rotation;
@@ -18,6 +19,11 @@ use tempfile::TempDir;
 use super::{LineChunk, StartPosition, Tail, TailOptions};
 use crate::input::read::Body;
 use crate::source::Checkpoint;
+
+/// As many open files as these tests need.
+const MAX_OPEN: usize = 1000;
+/// Limits of open files. With 0, every file is closed after each poll and each read that it can be closed after.
+pub(super) const FILE_LIMITS: [usize; 3] = [MAX_OPEN, 1, 0];
 
 /// A line that the tail returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +53,8 @@ impl TailHarness {
         let folder = TempDir::new().unwrap();
         prepare(folder.path());
         let paths: Vec<_> = names.iter().map(|name| folder.path().join(name)).collect();
-        let options = TailOptions { start: if from_start { StartPosition::Start } else { StartPosition::End }, max_line: 4096, block: 512 };
+        let start = if from_start { StartPosition::Start } else { StartPosition::End };
+        let options = TailOptions { start, max_line: 4096, block: 512, max_open: MAX_OPEN };
         let tail = Tail::new(paths.clone(), options.clone(), None);
         let mut harness = Self { folder, paths, options, tail, now: Instant::now(), emitted: Vec::new(), notices: Vec::new() };
         harness.poll_and_read();

@@ -27,7 +27,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::{EmittedLine, line, lines, number_of, record};
+use super::{EmittedLine, FILE_LIMITS, line, lines, number_of, record};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::source::{Checkpoint, ContentHash, HEAD};
 
@@ -155,7 +155,7 @@ struct TailModel {
 }
 
 impl TailModel {
-    fn new(folder_given: bool, old: bool) -> Self {
+    fn new(folder_given: bool, old: bool, max_open: usize) -> Self {
         let folder = TempDir::new().unwrap();
         let log = folder.path().join("access.log");
         if old {
@@ -163,7 +163,7 @@ impl TailModel {
             fs::write(folder.path().join("access.log.1"), lines(800_000..800_020)).unwrap();
         }
         let paths = vec![if folder_given { folder.path().to_owned() } else { log.clone() }];
-        let options = TailOptions { start: StartPosition::End, max_line: 4096, block: 700 };
+        let options = TailOptions { start: StartPosition::End, max_line: 4096, block: 700, max_open };
         let tail = Tail::new(paths.clone(), options.clone(), None);
         let mut model = Self {
             writer: writer(&log),
@@ -543,11 +543,18 @@ fn programs() -> u32 {
     std::env::var("PROBEWATCH_MODEL_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(300)
 }
 
-/// Runs a program; follows the folder, or only the log.
+/// Runs a program with many open files, and with as few as possible; follows the folder, or only the log.
 fn run(folder: bool, old: bool, steps: impl IntoIterator<Item = ModelStep>) {
-    let mut model = TailModel::new(folder, old);
+    let steps: Vec<ModelStep> = steps.into_iter().collect();
+    for max_open in FILE_LIMITS {
+        run_with(folder, old, max_open, &steps);
+    }
+}
+
+fn run_with(folder: bool, old: bool, max_open: usize, steps: &[ModelStep]) {
+    let mut model = TailModel::new(folder, old, max_open);
     for step in steps {
-        model.step(step);
+        model.step(*step);
     }
     model.end();
 }
@@ -668,7 +675,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_line_is_lost_doubled_or_garbled(folder: bool, old: bool, steps in prop::collection::vec(step(), 1..40)) {
-        run(folder, old, steps);
+    fn no_line_is_lost_doubled_or_garbled(
+        folder: bool,
+        old: bool,
+        max_open in prop::sample::select(FILE_LIMITS.as_slice()),
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        run_with(folder, old, max_open, &steps);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tempfile::TempDir;
 
-use super::{EmittedLine, append, gzip, line, lines, number_of, record};
+use super::{EmittedLine, MAX_OPEN, append, gzip, line, lines, number_of, record};
 use crate::input::tail::{Notice, StartPosition, Tail, TailOptions};
 use crate::source::Checkpoint;
 
@@ -20,11 +20,20 @@ pub(super) struct OneShotRuns {
     pub(super) notices: Vec<Notice>,
     /// File names with unfinished lines after the last run.
     pub(super) pending: Vec<String>,
+    /// Maximum number of open logs.
+    pub(super) max_open: usize,
 }
 
 impl OneShotRuns {
     pub(super) fn new() -> Self {
-        Self { folder: TempDir::new().unwrap(), state: None, emitted: Vec::new(), notices: Vec::new(), pending: Vec::new() }
+        Self {
+            folder: TempDir::new().unwrap(),
+            state: None,
+            emitted: Vec::new(),
+            notices: Vec::new(),
+            pending: Vec::new(),
+            max_open: MAX_OPEN,
+        }
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -34,7 +43,8 @@ impl OneShotRuns {
     /// A tail of `names`; an empty name is the folder.
     pub(super) fn tail(&self, names: &[&str], begin: StartPosition) -> Tail {
         let paths = names.iter().map(|name| if name.is_empty() { self.folder.path().to_owned() } else { self.path(name) });
-        Tail::new(paths.collect(), TailOptions { start: begin, max_line: 4096, block: 512 }, self.state.clone())
+        let options = TailOptions { start: begin, max_line: 4096, block: 512, max_open: self.max_open };
+        Tail::new(paths.collect(), options, self.state.clone())
     }
 
     /// One run; returns the numbers of its lines, `None` for other lines.

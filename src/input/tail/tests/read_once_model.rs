@@ -15,7 +15,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
 use super::read_once::OneShotRuns;
-use super::{line, lines, number_of, record};
+use super::{FILE_LIMITS, line, lines, number_of, record};
 use crate::input::tail::StartPosition;
 
 #[derive(Debug, Clone, Copy)]
@@ -108,8 +108,8 @@ struct OneShotModel {
 }
 
 impl OneShotModel {
-    fn new(named: ArgumentKind) -> Self {
-        let runs = OneShotRuns::new();
+    fn new(named: ArgumentKind, max_open: usize) -> Self {
+        let runs = OneShotRuns { max_open, ..OneShotRuns::new() };
         let log = runs.path("access.log");
         fs::write(&log, lines(0..5)).unwrap();
         fs::write(runs.path("access.log.1"), lines(900_000..900_020)).unwrap();
@@ -338,9 +338,10 @@ proptest! {
     #[test]
     fn runs_together_return_every_line_once(
         named in prop_oneof![Just(ArgumentKind::Alone), Just(ArgumentKind::Folder), Just(ArgumentKind::Glob), Just(ArgumentKind::Each)],
+        max_open in prop::sample::select(FILE_LIMITS.as_slice()),
         steps in prop::collection::vec(step(), 1..40),
     ) {
-        let mut model = OneShotModel::new(named);
+        let mut model = OneShotModel::new(named, max_open);
         // A first run reads only the files that are named.
         if named == ArgumentKind::Alone {
             model.run(true);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::read_once::OneShotRuns;
-use super::{TailHarness, append, gzip, line, lines, number_of, record};
+use super::{MAX_OPEN, TailHarness, append, gzip, line, lines, number_of, record};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 
 #[test]
@@ -28,6 +28,33 @@ fn new_lines_are_returned_once() {
     harness.assert_numbers(20);
     assert_eq!(harness.emitted[0].number, 21);
     assert_eq!(harness.emitted[0].offset, lines(100..120).len() as u64);
+}
+
+/// The log is moved away and copied back, at once or slowly, and the writer goes on in either file.
+#[test]
+fn a_log_that_is_copied_back_is_not_read_again() {
+    for count in [3, 100] {
+        for (names, is_slow) in [(["access.log"], false), (["access.log"], true), (["."], false), (["."], true)] {
+            let mut harness = TailHarness::new(&names, true, |_| {});
+            harness.append("access.log", &lines(0..count));
+            harness.wait(1);
+            harness.rename("access.log", "moved");
+            if is_slow {
+                harness.wait(1);
+                append(&harness.path("access.log"), &lines(0..count / 2));
+                harness.poll_and_read();
+                append(&harness.path("access.log"), &lines(count / 2..count));
+            } else {
+                fs::copy(harness.path("moved"), harness.path("access.log")).unwrap();
+            }
+            harness.poll_and_read();
+            harness.append("moved", &lines(count..count + 2));
+            harness.append("access.log", &lines(count + 2..count + 4));
+            harness.wait(4);
+            let numbers = sorted(harness.lines().iter().map(|text| number_of(text)).collect());
+            assert_eq!(numbers, (0..count + 4).collect::<Vec<_>>(), "{names:?} slow {is_slow}: {:?}", harness.notices);
+        }
+    }
 }
 
 #[test]
@@ -371,7 +398,7 @@ const LINES: usize = 20_000;
 fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<usize> {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("access.log");
-    let options = TailOptions { start: StartPosition::Start, max_line: 4096, block: 64 << 10 };
+    let options = TailOptions { start: StartPosition::Start, max_line: 4096, block: 64 << 10, max_open: MAX_OPEN };
     let mut tail = Tail::new(vec![log.clone()], options, None);
     let open = OpenOptions::new().append(true).create(true).open(&log).unwrap();
     let writer = Arc::new(Mutex::new(open));

@@ -115,6 +115,46 @@ fn a_changed_symlink_is_followed() {
     harness.assert_numbers(15);
 }
 
+/// The link is switched each day. The second target was empty at the last poll and the third was never seen.
+#[test]
+fn targets_of_a_link_that_were_missed_are_read() {
+    for (dir, file) in [("", "access.DATE"), ("", "access-DATE.log"), ("DATE/", "access.log")] {
+        let at = |day: usize| format!("{dir}{file}").replace("DATE", &format!("202611{day}"));
+        let mut harness = TailHarness::new(&["access.log"], false, |folder| {
+            for day in [22, 23, 24] {
+                fs::create_dir_all(folder.join(at(day)).parent().unwrap()).unwrap();
+                fs::write(folder.join(at(day)), lines(day * 1000..day * 1000 + 3)).unwrap();
+            }
+            symlink(at(24), folder.join("access.log")).unwrap();
+        });
+        let switch = |harness: &TailHarness, day: usize, text: &str| {
+            fs::create_dir_all(harness.path(&at(day)).parent().unwrap()).unwrap();
+            fs::write(harness.path(&at(day)), text).unwrap();
+            symlink(at(day), harness.path("next")).unwrap();
+            harness.rename("next", "access.log");
+        };
+        harness.append(&at(24), &lines(0..3));
+        harness.poll_and_read();
+        switch(&harness, 25, "");
+        harness.poll_and_read();
+        let state = harness.tail.checkpoints();
+        harness.append(&at(25), &lines(3..6));
+        switch(&harness, 26, &lines(6..9));
+        switch(&harness, 27, &lines(9..12));
+        harness.restart(state);
+        harness.wait(3);
+        harness.assert_numbers(12);
+        // A file of an earlier date that appears now was not the target.
+        fs::create_dir_all(harness.path(&at(21)).parent().unwrap()).unwrap();
+        fs::write(harness.path(&at(21)), lines(900..903)).unwrap();
+        let state = harness.tail.checkpoints();
+        harness.restart(state);
+        harness.wait(3);
+        harness.assert_numbers(12);
+        assert!(harness.notices.iter().any(|notice| notice.contains("is older than what was read before")), "{:?}", harness.notices);
+    }
+}
+
 #[test]
 fn logs_with_the_same_head_are_distinguished() {
     let header = "#Fields: date time\n".repeat(100);
