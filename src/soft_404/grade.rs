@@ -9,8 +9,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::evidence::{PathEvidence, Response, ResponseSize, SiteEvidence};
 use super::region::{
-    GradedPath, MIN_UNRELATED, REFUSED_SHARE, Region, RegionKind, RegionPath, SATURATED_PATHS, SizePosition, UNCERTAIN_BELOW,
-    has_unrelated, path_rules,
+    GradedPath, MIN_UNRELATED, REFUSED_SHARE, Region, RegionKind, RegionPath, SizePosition, UNCERTAIN_BELOW, has_unrelated, path_rules,
 };
 use super::{Answer, Extension, MethodClass, PathShape, RuleSubject};
 use crate::finding::RuleId;
@@ -289,9 +288,9 @@ impl Grader {
         }
         let answers_any = |region: &&&Region| region.answers_any_get || (is_post && region.answers_any_post);
         let Some(region) = regions.iter().filter(answers_any).max_by_key(|region| region.paths_with_size) else {
-            let site = &graded_site.regions.site;
-            let may_be_of_another_site = || site.position(&path, size).is_none_or(|position| position != SizePosition::Apart);
-            if site.answers_any_in_part && may_be_of_another_site() {
+            let whole = &graded_site.regions.site;
+            let may_be_of_another_site = || whole.position(&path, size).is_none_or(|position| position != SizePosition::Apart);
+            if whole.answers_any_in_part && may_be_of_another_site() {
                 return Reason::InPart.uncertain();
             }
             let has_pair =
@@ -313,13 +312,13 @@ impl Grader {
     }
 
     /// Compares partial content with that of other paths, if the site answers any path with it.
-    fn grade_partial(&self, site: usize, candidate: &GradeCandidate<'_>, size: ResponseSize) -> Option<Grade> {
-        let region = &self.sites[site].regions.partial;
+    fn grade_partial(&self, number: usize, candidate: &GradeCandidate<'_>, size: ResponseSize) -> Option<Grade> {
+        let region = &self.sites[number].regions.partial;
         if !region.answers_any_get {
             return None;
         }
         let path_rules = path_rules(candidate.rules, &self.subjects);
-        let path = GradedPath { id: candidate.path, host: site as u32, shape: &candidate.shape, path_rules: &path_rules };
+        let path = GradedPath { id: candidate.path, host: number as u32, shape: &candidate.shape, path_rules: &path_rules };
         let (low, high) = region.range(&path).unwrap_or_default();
         match region.position(&path, size)? {
             SizePosition::Among => Some(Reason::LikeTheRest(low, high).soft_404()),
@@ -478,6 +477,7 @@ fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
 
 /// The folders and kinds of paths in which far more paths are refused than answered.
 fn refusing(sites: &[(u32, &SiteEvidence)]) -> HashSet<(u32, Extension)> {
+    const FEWEST: f64 = 5.0;
     let mut counts: HashMap<(u32, Extension), (f64, f64)> = HashMap::default();
     for (_, site) in sites {
         let [weight_answered, weight_refused] = site.weights();
@@ -487,7 +487,7 @@ fn refusing(sites: &[(u32, &SiteEvidence)]) -> HashSet<(u32, Extension)> {
             *count = (count.0 + answered, count.1 + refused);
         }
     }
-    let refuses = |(answered, refused): (f64, f64)| refused >= SATURATED_PATHS as f64 && answered <= REFUSED_SHARE * refused;
+    let refuses = |(answered, refused): (f64, f64)| refused >= FEWEST && answered <= REFUSED_SHARE * refused;
     counts.into_iter().filter(|(_, count)| refuses(*count)).map(|(part, _)| part).collect()
 }
 

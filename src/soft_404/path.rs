@@ -46,10 +46,9 @@ impl Extension {
             Self::Php => &[Self::Php],
             Self::Java => &[Self::Java],
             Self::Asp => &[Self::Asp],
-            Self::Dot => &[Self::Dot],
+            Self::Dot | Self::Repository => &[Self::Dot],
             Self::Bare => &[Self::Bare],
             Self::DotBare => &[Self::Dot, Self::Bare],
-            Self::Repository => &[Self::Dot],
         }
     }
 

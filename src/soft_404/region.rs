@@ -27,7 +27,7 @@ pub(super) const MIN_UNRELATED: usize = 3;
 /// The same for one name in many folders, or many names of one kind, as scanner lists have them.
 const MIN_SAME_KIND: usize = 5;
 /// Fewest answered paths of a region that answers any path.
-pub(super) const SATURATED_PATHS: usize = 5;
+const SATURATED_PATHS: usize = 5;
 /// Number of products, platforms, or folders with the same file that no site has together.
 const MIN_CONTRADICTIONS: usize = 3;
 /// Number of products and platforms that no two sites have together: a log of several sites, of which one answers any path, has more.
@@ -107,6 +107,7 @@ struct SizeModel {
 
 /// A region.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Region {
     pub(super) kind: RegionKind,
     entries: Vec<RegionPath>,

@@ -727,7 +727,7 @@ proptest! {
         names.extend(["remote_addr", "request"].iter().filter(|name| !names.contains(name)).copied().collect::<Vec<_>>());
         let mut format = String::new();
         for (name, after) in names.iter().zip(&between) {
-            format += &format!("${name}{after}");
+            format.extend(["$", name, after]);
         }
         let sent = Chosen { texts };
         let line = chosen_line(&format, escape, &sent);

@@ -25,7 +25,7 @@ fn replaced(out: &Path) -> Run {
 /// All orders of these items.
 fn permutations(items: &[String]) -> Vec<Vec<String>> {
     let Some((first, rest)) = items.split_first() else { return vec![Vec::new()] };
-    let inserted = |order: Vec<String>| (0..=order.len()).map(move |at| [&order[..at], &[first.clone()], &order[at..]].concat());
+    let inserted = |order: Vec<String>| (0..=order.len()).map(move |at| [&order[..at], std::slice::from_ref(first), &order[at..]].concat());
     permutations(rest).into_iter().flat_map(inserted).collect()
 }
 

@@ -77,7 +77,7 @@ fn all_logs_are_read_with_few_descriptors() {
     let harness = Harness::new();
     fs::create_dir(harness.path("log")).unwrap();
     for log in 0..200 {
-        harness.file(&format!("log/site{log:03}.log"), numbered(log) + &numbered(1000 + log));
+        harness.file(format!("log/site{log:03}.log"), numbered(log) + &numbered(1000 + log));
     }
     let args = ["report", "--state", "state", "--out", "out", "-j1", "log"].iter().chain(&QUICK);
     let run = finish(&mut harness.under(&["prlimit", "--nofile=32:32"], args));
@@ -92,7 +92,7 @@ fn targets_of_a_link_that_no_run_read_are_read() {
     let harness = Harness::new();
     fs::create_dir(harness.path("log")).unwrap();
     let switch = |day: u32, text: &str| {
-        harness.file(&format!("log/access.202611{day}"), text);
+        harness.file(format!("log/access.202611{day}"), text);
         let _ = fs::remove_file(harness.path(LOG));
         symlink(format!("access.202611{day}"), harness.path(LOG)).unwrap();
     };
