@@ -105,11 +105,14 @@ fn is_word(byte: Option<&u8>) -> bool {
 fn spaced(text: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> bool {
     spare.clear();
     let query = memchr::memchr(b'?', text).unwrap_or(text.len());
+    // Of many comments none is searched for a line break that is not there.
+    let last_break = memchr::memrchr(b'\n', text).unwrap_or(0);
     let mut rest = text;
     while let [byte, tail @ ..] = rest {
         let at = text.len() - rest.len();
         // A comment up to the line break.
-        let line = if *byte == b'#' || rest.starts_with(b"--") { memchr::memchr(b'\n', rest) } else { None };
+        let is_comment = at < last_break && (*byte == b'#' || rest.starts_with(b"--"));
+        let line = if is_comment { memchr::memchr(b'\n', rest) } else { None };
         let is_gap = line.is_some() || (*byte == b'+' && at > query) || is_space(text, at);
         spare.push(if is_gap { b' ' } else { *byte });
         rest = line.map_or(tail, |end| &rest[end + 1..]);
@@ -120,9 +123,11 @@ fn spaced(text: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> bool {
 
 fn joined(text: &[u8], out: &mut Vec<u8>) -> bool {
     let letter = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(u8::is_ascii_alphabetic);
-    let within = memchr::memmem::find_iter(text, b"/*").any(|start| {
-        let end = memchr::memmem::find(&text[start + 2..], b"*/");
-        letter(start.checked_sub(1)) && end.is_some_and(|length| letter(Some(start + length + 4)))
+    // An opening without an end after it is searched for none.
+    let last_end = memchr::memmem::rfind(text, b"*/").unwrap_or(0);
+    let within = memchr::memmem::find_iter(&text[..last_end], b"/*").any(|start| {
+        let end = letter(start.checked_sub(1)).then(|| memchr::memmem::find(&text[start + 2..], b"*/")).flatten();
+        end.is_some_and(|length| letter(Some(start + length + 4)))
     });
     if within {
         without_comments(text, b"", out);
