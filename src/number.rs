@@ -22,6 +22,14 @@ pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(n), if n == 1 { one } else { many })
 }
 
+/// A count and its noun, of which there are more if memory was limited.
+pub(crate) fn counted_more(n: u64, has_more: bool, one: &str, many: &str) -> String {
+    format!("{}{}", if has_more { MORE_THAN } else { "" }, counted(n, one, many))
+}
+
+/// What precedes a number that is a lower bound.
+pub(crate) const MORE_THAN: &str = "more than ";
+
 /// Bytes in decimal units.
 #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
 pub(crate) fn size(bytes: u64) -> String {

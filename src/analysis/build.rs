@@ -14,6 +14,7 @@ use super::report_input::ReportInput;
 use super::rows::{self, MissingHits, OverflowItems, RowItem, RowItems};
 use super::{campaigns, floods, soft_404};
 use crate::finding::RuleId;
+use crate::intern::SymbolTables;
 use crate::soft_404::Answer;
 use crate::tally::{ErrorBound, Site, Tally};
 
@@ -100,7 +101,9 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
     let by_pair = || rows(selection.pairs, rows::by_pair, &overflow.pairs);
     let by_client = || rows(selection.clients, rows::by_client, &overflow.clients);
     let by_path = || rows(selection.paths, rows::by_path, &[&*of_paths, &*overflow.paths].concat());
-    let totals = || totals(&items, &of_paths, &inputs, report_input.without_time);
+    // A path that is lighter than the floor has no cells at all; the evicted pairs of others are in `of_paths`.
+    let has_evicted_paths = report_input.tally.path_errors().iter().any(|error| *error > 0) || report_input.tally.error_floor().paths > 0;
+    let totals = || totals(&items, &of_paths, has_evicted_paths, &inputs, report_input.without_time);
     let campaigns = || if selection.campaigns { campaigns::campaign_rows(report_input, &items) } else { Vec::new() };
     let graded = |answer| if selection.answered { rows::by_answer(report_input, analysis, &of_answers, answer) } else { Vec::new() };
     let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
@@ -191,7 +194,7 @@ fn sum_hits<'i>(items: impl Iterator<Item = &'i RowItem<'i>>) -> u64 {
     items.map(|item| item.view.cell.hits).sum()
 }
 
-fn totals(items: &[RowItem<'_>], of_paths: &[RowItem<'_>], inputs: &[InputSummary], without_time: u64) -> Totals {
+fn totals(items: &[RowItem<'_>], of_paths: &[RowItem<'_>], has_evicted_paths: bool, inputs: &[InputSummary], without_time: u64) -> Totals {
     let mut totals = Totals { sum: sum(inputs), without_time, ..Totals::default() };
     for item in items {
         let hits = item.view.cell.hits;
@@ -205,7 +208,9 @@ fn totals(items: &[RowItem<'_>], of_paths: &[RowItem<'_>], inputs: &[InputSummar
         }
     }
     totals.clients = rows::count_distinct(items.iter().map(|i| i.view.client));
+    totals.has_more_clients = items.iter().any(|item| item.view.client == SymbolTables::OTHER);
     totals.paths = rows::count_distinct(items.iter().chain(of_paths).map(|i| i.view.path));
+    totals.has_more_paths = has_evicted_paths && items.iter().any(|item| item.view.path == SymbolTables::OTHER);
     totals.rules = rows::count_distinct(items.iter().flat_map(|i| i.rules).map(|rule| rule.0.into()));
     totals
 }

@@ -261,14 +261,14 @@ fn answers(pairs: &[Row<'static>]) -> Vec<Row<'static>> {
     let answered: Vec<_> = pairs.iter().filter(|row| row.answered > 0).cloned().collect();
     let mut rows = summed(&answered, |row| vec![RowKey::Answer(row.sample.host, row.key.path().unwrap(), b"shop.example")]);
     for (row, bytes) in rows.iter_mut().zip([6_861, 412, 48_211].into_iter().cycle()) {
-        row.answer = Some(AnswerDetail {
+        row.answer = Some(Box::new(AnswerDetail {
             statuses: row.status.into_iter().collect(),
             bytes: Some(bytes),
             method: MethodClass::Get,
             grade: Grade { answer: Answer::Distinct, reason: Reason::StandsOut(2_100, 4_800) },
             client: (row.clients == 1).then(|| Client::parse(b"203.0.113.7")),
             is_known_host: true,
-        });
+        }));
     }
     rows
 }
@@ -303,6 +303,7 @@ fn flood(rows: &[Row<'static>]) -> FloodRow<'static> {
         method: MethodClass::Post,
         path: b"/xmlrpc.php",
         clients: 1,
+        has_more_clients: false,
         paths: 1,
         requests: 311,
         minutes: 5,

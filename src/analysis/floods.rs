@@ -15,7 +15,7 @@ use super::rows::{self, RowItem, count_distinct};
 use super::rule_status::LogAnalysis;
 use crate::finding::RuleId;
 use crate::intern::SymbolTables;
-use crate::number::{counted, grouped};
+use crate::number::{counted, counted_more, grouped};
 use crate::redact::mask::redacted;
 use crate::rules::{By, RuleSet};
 use crate::soft_404::MethodClass;
@@ -68,6 +68,7 @@ fn row<'a>(
         method,
         path: if let FloodOwner::Path(path) = owner { path } else { path },
         clients: count_distinct(items.iter().map(|item| item.view.client)).max(1),
+        has_more_clients: items.iter().any(|item| item.view.client == SymbolTables::OTHER),
         paths: count_distinct(items.iter().map(|item| item.view.path)).max(1),
         requests: largest.requests,
         minutes: largest.minutes(),
@@ -88,6 +89,11 @@ fn commonest<'a>(report_input: &ReportInput<'a>, items: &[&RowItem<'a>]) -> (Met
     largest.map_or((MethodClass::Get, b""), |((path, method), _)| (MethodClass::from_u8(method), path))
 }
 
+/// The number of clients of a flood.
+pub(crate) fn senders(flood: &FloodRow<'_>) -> String {
+    counted_more(flood.clients, flood.has_more_clients, "client", "clients")
+}
+
 /// A flood in one line: `flood/login: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes`.
 pub(crate) fn describe(rules: &RuleSet, flood: &FloodRow<'_>) -> String {
     let target = if flood.path.is_empty() {
@@ -102,7 +108,7 @@ pub(crate) fn describe(rules: &RuleSet, flood: &FloodRow<'_>) -> String {
     };
     let subject = match flood.client {
         Some(client) => format!("{} sent {requests} {target}{more_paths}", labels::client(client)),
-        None => format!("{} sent {requests} {target}", counted(flood.clients, "client", "clients")),
+        None => format!("{} sent {requests} {target}", senders(flood)),
     };
     let more_floods = match flood.floods {
         0 | 1 => String::new(),

@@ -144,8 +144,12 @@ pub struct Totals {
     pub outcomes: [u64; 8],
     /// Distinct clients that hit.
     pub clients: u64,
+    /// Hits of evicted clients are not counted in `clients`.
+    pub has_more_clients: bool,
     /// Distinct paths that were hit.
     pub paths: u64,
+    /// Hits of evicted paths are not counted in `paths`.
+    pub has_more_paths: bool,
     /// Distinct rules that matched.
     pub rules: u64,
     /// Hits with a distinct answer.
@@ -197,7 +201,7 @@ pub struct Row<'a> {
     /// Hits that got a soft 404.
     pub soft_404: u64,
     /// For an answer: its details and the reason for its grade.
-    pub answer: Option<AnswerDetail<'a>>,
+    pub answer: Option<Box<AnswerDetail<'a>>>,
     /// Distinct clients among the hits.
     pub clients: u64,
     /// Distinct paths among the hits.
@@ -358,6 +362,8 @@ pub struct FloodRow<'a> {
     pub path: &'a [u8],
     /// Distinct clients.
     pub clients: u64,
+    /// Requests of evicted clients are not counted in `clients`.
+    pub has_more_clients: bool,
     /// Distinct paths.
     pub paths: u64,
     /// Requests of the largest flood.

@@ -35,7 +35,8 @@ pub(crate) fn accuracy_note(bound: &ErrorBound) -> String {
         String::new()
     };
     format!(
-        "Approximate: memory was limited. Sums are exact; a row may lack up to this many hits: {}{requests}.{rest}{floods}",
+        "Approximate: memory was limited. Sums are exact, and there may be more clients and paths than are counted; a row may lack up to \
+         this many hits: {}{requests}.{rest}{floods}",
         most.join(", ")
     )
 }

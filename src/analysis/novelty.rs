@@ -11,13 +11,14 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt;
+use std::hash::BuildHasher as _;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -54,18 +55,19 @@ pub(crate) struct NewItem<'a> {
 #[must_use]
 pub(crate) fn find_new<'a>(report: &ReportModel<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
     let mut new_items: Vec<NewItem<'a>> = Vec::new();
-    // Items that differ only in a redacted part have one key.
-    let mut positions: HashMap<(NoveltyKind, String), usize> = HashMap::new();
+    // Items that differ only in a redacted part have one key. The table has positions, because all keys may be new.
+    let (mut positions, state) = (HashTable::new(), RandomState::default());
+    let hash = |item: &NewItem<'_>| state.hash_one((item.kind, &item.key));
     for item in candidates(report) {
         if !seen.check_and_record(item.kind, item.key.as_bytes(), report_seq, now) {
             continue;
         }
-        match positions.entry((item.kind, item.key.clone())) {
-            Entry::Occupied(at) => new_items[*at.get()].add(&item),
-            Entry::Vacant(entry) => {
-                entry.insert(new_items.len());
-                new_items.push(item);
-            }
+        let is_same = |at: &u32| (new_items[*at as usize].kind, &new_items[*at as usize].key) == (item.kind, &item.key);
+        if let Some(at) = positions.find(hash(&item), is_same).copied() {
+            new_items[at as usize].add(&item);
+        } else {
+            positions.insert_unique(hash(&item), new_items.len() as u32, |at| hash(&new_items[*at as usize]));
+            new_items.push(item);
         }
     }
     new_items

@@ -20,7 +20,7 @@ use super::rule_status::{Decision, LogAnalysis, OverflowDecision};
 use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
 use crate::formats::Frame;
-use crate::intern::{Interner, SymbolTables};
+use crate::intern::{InternKey, Interner, SymbolTables};
 use crate::log_entry::{LogEntry, Outcome};
 use crate::soft_404::{Answer, Grade};
 use crate::source::SourceInfo;
@@ -89,7 +89,7 @@ pub(crate) fn by_answer<'a>(
     members.sort_by_key(|((site, path), at)| (*site, *path, *at));
     for group in members.chunk_by(|a, b| a.0 == b.0) {
         let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
-        rows.push(Row { answer: Some(detail(report_input, analysis, &items)), ..row(report_input, &items, key(&items[0])) });
+        rows.push(Row { answer: Some(Box::new(detail(report_input, analysis, &items))), ..row(report_input, &items, key(&items[0])) });
     }
     // Logs of two hosts may have the same name.
     let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.offset);
@@ -175,8 +175,15 @@ struct RowGroup<G> {
     len: usize,
 }
 
+impl InternKey for u32 {}
+impl InternKey for RuleId {}
+impl InternKey for (u32, u32, Outcome) {}
+
 /// All groups, and the group number of each member.
-fn rank_groups<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) -> RowItem<'a>) -> (Vec<RowGroup<G>>, Vec<u32>) {
+fn rank_groups<'a, G: Hash + Eq + Copy + InternKey>(
+    members: &[(G, u32)],
+    item: impl Fn((G, u32)) -> RowItem<'a>,
+) -> (Vec<RowGroup<G>>, Vec<u32>) {
     let (mut numbers, mut groups) = (Interner::default(), Vec::new());
     let rank_groups = |&member: &(G, u32)| {
         let number = numbers.intern(&member.0, |group| *group);
@@ -197,7 +204,7 @@ const MIN_ROWS: usize = 64;
 
 /// Builds the rows of the first groups only. Items are large, and most belong to groups that are not requested, so
 /// groups are ranked in one pass without sorting the items.
-fn grouped<'a, G: Hash + Eq + Copy + Sync>(
+fn grouped<'a, G: Hash + Eq + Copy + Sync + InternKey>(
     report_input: &ReportInput<'a>,
     members: &[(G, u32)],
     most: usize,
@@ -496,12 +503,11 @@ paths = ["/key"]
 "#;
 
     /// A pair of as many cells as are kept.
-    const BUDGET: Budget = Budget { cells: 160, clients: 24 };
+    const BUDGET: Budget = Budget { cells: 160, clients: 24, text: usize::MAX };
 
     /// Reports one client that requests `path` on 300 hosts, after other clients loaded the page of a shop on one of
     /// them.
     fn with_report(path: &str, is_shop: bool, use_it: impl FnOnce(&ReportModel<'_>)) {
-        let rules = crate::rules::check(Path::new("t.toml"), RULES).unwrap();
         let line = |host: u32, client: u32, path: &str, status: u16, bytes: u32| {
             format!(
                 "h{host}.example:80 192.0.2.{client} - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" {status} {bytes} \"-\" \"x\"\n"
@@ -509,6 +515,12 @@ paths = ["/key"]
         };
         let shop = (2..6).filter(|_| is_shop).map(|client| line(7, client, "/shop.css", 200, 1000 * client));
         let log: String = shop.chain((0..300).map(|host| line(host, 1, path, 404, 9))).collect();
+        with_log(&log, use_it);
+    }
+
+    /// Reports on a log.
+    fn with_log(log: &str, use_it: impl FnOnce(&ReportModel<'_>)) {
+        let rules = crate::rules::check(Path::new("t.toml"), RULES).unwrap();
         let (options, mut worker_state, mut part) = (ScanOptions::default(), WorkerState::default(), Tally::default());
         part.add_findings(
             &LineScanner::new(&rules, &options).scan(log.as_bytes(), &mut worker_state),
@@ -530,6 +542,24 @@ paths = ["/key"]
             with_report(path, is_shop, |report| {
                 let hits = [&report.pairs, &report.clients, &report.paths].map(|rows| rows.iter().map(|row| row.hits).collect::<Vec<_>>());
                 assert_eq!((hits, report.approximate), ([[300]; 3].map(Vec::from), None), "{path}");
+            });
+        }
+    }
+
+    /// Evicted clients and paths cannot be counted.
+    #[test]
+    fn a_number_of_clients_is_a_lower_bound_once_some_are_evicted() {
+        let line = |client: u32| {
+            let [_, _, a, b] = client.to_be_bytes();
+            format!("10.0.{a}.{b} - - [02/Nov/2026:08:01:00 +0000] \"GET /key HTTP/1.1\" 404 9 \"-\" \"x\"\n")
+        };
+        for (clients, shown) in [(40_u32, "from 40 clients"), (300, "from more than ")] {
+            let log: String = (0..clients).map(line).collect();
+            with_log(&log, |report| {
+                let has_more = report.totals.clients < u64::from(clients);
+                assert_eq!((report.totals.has_more_clients, report.totals.has_more_paths), (has_more, false));
+                let (headline, _) = crate::render::table::headline(report);
+                assert!(headline.contains(shown), "{headline}");
             });
         }
     }

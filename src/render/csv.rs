@@ -417,7 +417,7 @@ fn severity<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> CsvCell<'r> {
 }
 
 fn answer_cell<'r, T: Into<CsvCell<'r>>>(row: &'r Row<'_>, cell: impl FnOnce(&'r AnswerDetail<'_>) -> T) -> CsvCell<'r> {
-    CsvCell::from_option(row.answer.as_ref().map(cell))
+    CsvCell::from_option(row.answer.as_deref().map(cell))
 }
 
 fn geo_cell<'r, T: Into<CsvCell<'r>>>(row: &'r Row<'_>, cell: impl FnOnce(&'r GeoInfo) -> Option<T>) -> CsvCell<'r> {

@@ -23,7 +23,7 @@ use super::layout::minute;
 use super::table::headline;
 use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::novelty::NewItem;
-use crate::number::{counted, grouped, size};
+use crate::number::{MORE_THAN, counted, grouped, size};
 use crate::redact::sanitize::escape;
 use crate::time::LogTime;
 
@@ -112,6 +112,12 @@ impl Fact {
     fn new(name: &'static str, n: u64) -> Self {
         Self { name, value: grouped(n), is_alarm: false }
     }
+
+    /// A lower bound, if memory was limited.
+    fn or_more(self, has_more: bool) -> Self {
+        let value = if has_more { format!("{MORE_THAN}{}", self.value) } else { self.value };
+        Self { value, ..self }
+    }
 }
 
 /// A section: sentences, a plot, a heat map and a table, as far as it has them.
@@ -178,8 +184,8 @@ fn page(report: &ReportModel<'_>, options: &PageOptions<'_>) -> HtmlPage {
         facts: vec![
             answered,
             Fact::new("hits", totals.sum.hits),
-            Fact::new("clients", totals.clients),
-            Fact::new("paths", totals.paths),
+            Fact::new("clients", totals.clients).or_more(totals.has_more_clients),
+            Fact::new("paths", totals.paths).or_more(totals.has_more_paths),
             Fact::new("requests", totals.sum.requests),
             Fact::new("lines", totals.sum.lines),
         ],

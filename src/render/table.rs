@@ -19,7 +19,7 @@ use crate::analysis::notes::{self, accuracy_note};
 use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
-use crate::number::{counted, grouped, seconds, size};
+use crate::number::{counted, counted_more, grouped, seconds, size};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::render::timeline::TimelineText;
@@ -157,7 +157,7 @@ impl TablePage {
 /// The sentence, and whether something was answered.
 pub(crate) fn headline(report: &ReportModel<'_>) -> (String, bool) {
     let (totals, hits) = (&report.totals, report.totals.sum.hits);
-    let clients = || counted(totals.clients, "client", "clients");
+    let clients = || counted_more(totals.clients, totals.has_more_clients, "client", "clients");
     let has_no_status = hits > 0 && totals.outcomes[Outcome::Unknown as usize] == hits;
     let probes = || format!("{} from {}", counted(hits, "probe", "probes"), clients());
     let result = match (totals.answered, hits) {
@@ -222,7 +222,8 @@ const NETWORK: usize = 24;
 const RULE: usize = 28;
 
 fn write_answered<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TextCell| row.answer.as_ref().map_or_else(|| TextCell::new(""), cell);
+    let detail =
+        |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TextCell| row.answer.as_deref().map_or_else(|| TextCell::new(""), cell);
     let several = report.answered.windows(2).any(|pair| site(&pair[0]) != site(&pair[1]));
     let grid = Grid::new(first(&report.answered, Some(page.top)))
         .column(Column::text("severity"), severity)

@@ -85,7 +85,7 @@ fn uncertain(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
 }
 
 fn answers(report: &ReportModel<'_>, rows: &[Row<'_>], options: &PageOptions<'_>, caption: &str) -> Option<TableView> {
-    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TableCell| row.answer.as_ref().map_or_else(TableCell::default, cell);
+    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TableCell| row.answer.as_deref().map_or_else(TableCell::default, cell);
     let who = |row: &Row<'_>, answer: &AnswerDetail<'_>| match answer.client {
         Some(one) => labels::client(one).into_owned(),
         None => counted(row.clients, "client", "clients"),
@@ -313,7 +313,7 @@ fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
 fn floods(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let who = |flood: &FloodRow<'_>| match flood.client {
         Some(client) => labels::client(client).into_owned(),
-        None => counted(flood.clients, "client", "clients"),
+        None => floods::senders(flood),
     };
     let all = report.floods.len() as u64;
     let found = TableBuilder::new(&report.floods, options.rows())

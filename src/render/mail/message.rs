@@ -9,7 +9,7 @@ use super::content::{self, AnsweredPath, BlockCandidates};
 use crate::analysis::floods::describe;
 use crate::analysis::model::{Campaign, InputSummary};
 use crate::analysis::novelty::NoveltyKind;
-use crate::number::{counted, grouped};
+use crate::number::{counted, counted_more, grouped};
 use crate::redact::sanitize::escape;
 use crate::render::layout::{truncate, truncate_start, width};
 
@@ -49,7 +49,7 @@ fn opening(summary: &RunSummary<'_>, answers: usize, shown: usize) -> String {
     let known = if summary.is_first || content::news_of(summary, NoveltyKind::Answer).next().is_some() { "" } else { ", none of them new" };
     let news = match (totals.answered, answers.saturating_sub(shown)) {
         (0, _) if totals.sum.hits == 0 => format!("no probes in {}", counted(totals.sum.lines, "line", "lines")),
-        (0, _) => format!("nothing answered; {probes} from {}", counted(totals.clients, "client", "clients")),
+        (0, _) => format!("nothing answered; {probes} from {}", counted_more(totals.clients, totals.has_more_clients, "client", "clients")),
         (n, 0) => format!("{} of {probes} answered{known}", grouped(n)),
         (n, _) => format!("{} of {probes} answered{known}; the worst of {} paths:", grouped(n), grouped(answers as u64)),
     };
