@@ -2,6 +2,10 @@
 //!
 //! Lines are copied into batches that are scanned on all threads of the current pool. The result does not depend on the
 //! batch size or on scheduling. Nothing is printed and no state is kept; the clock is not read.
+//!
+//! Each period has a tally, and a tally is limited. All together are not, so the scan pauses when they take [`MAX_PERIOD_BYTES`]: what
+//! was read is complete up to its checkpoints, and another scan continues there. The limit is on what the report of the largest
+//! period will take too.
 
 mod accumulator;
 mod batch_scanner;
@@ -32,6 +36,8 @@ pub(crate) struct IncrementalOptions<'a> {
     pub now: LogTime,
     /// How the lines are split into periods; not at all if `None`.
     pub cut: Option<&'a PeriodRule>,
+    /// The scan pauses after about this many bytes of logs.
+    pub max_bytes: u64,
 }
 
 /// Everything that was added since the last run.
@@ -49,6 +55,8 @@ pub(crate) struct IncrementalResult {
     /// Notices about logs and lines for the user. Problems with an input are in [`InputSummary::problem`] too. The notices
     /// of the tail are included.
     pub notices: Vec<Notice>,
+    /// The scan paused: another one continues at the checkpoints.
+    pub has_more: bool,
 }
 
 /// The lines of one period.
@@ -64,6 +72,10 @@ pub(crate) struct PeriodResult {
     pub lines: u64,
 }
 
+/// The bytes of all periods at which the scan pauses, with those of the largest one counted three times: its report takes twice as much
+/// besides. A few megabytes of lines are read until the pause takes effect.
+const MAX_PERIOD_BYTES: usize = 96 << 20;
+
 /// Pieces of a log that are read while others are scanned: four megabytes of blocks of 256 KiB.
 const PIECES_AHEAD: usize = 16;
 
@@ -72,20 +84,24 @@ pub(crate) fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &Incre
     let (used, buffers) = mpsc::channel();
     let mut scanner = BatchScanner::new(job, options, batch_scanner::BATCH_BYTES, used);
     let (sender, pieces) = mpsc::sync_channel(PIECES_AHEAD);
+    let pause = AtomicBool::new(options.stop.load(Ordering::Relaxed));
     thread::scope(|scope| {
         let read_ahead = || {
             let (sender, buffers) = (sender, buffers);
             // Buffers are reused: new ones would be pages that the kernel clears. A send fails only if the scan panicked.
             let mut send = |piece: LineChunk<'_>| drop(sender.send(OwnedPiece::new(&piece, &buffers)));
-            tail.read_once_until(Instant::now(), options.stop, &mut send);
+            tail.read_once_until(Instant::now(), &pause, &mut send);
         };
         scope.spawn(read_ahead);
         for piece in pieces {
             scanner.take(piece);
+            if scanner.is_full() || options.stop.load(Ordering::Relaxed) {
+                pause.store(true, Ordering::Relaxed);
+            }
         }
     });
     let stopped = options.stop.load(Ordering::Relaxed);
-    IncrementalResult { stopped, ..scanner.finish(tail) }
+    IncrementalResult { stopped, has_more: pause.into_inner(), ..scanner.finish(tail) }
 }
 
 #[cfg(test)]

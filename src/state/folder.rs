@@ -123,6 +123,40 @@ impl StateFolder {
         self.file.write_file(&self.file.name, &bytes)
     }
 
+    /// How many bytes of logs the last run read at once, if it was killed before it ended.
+    #[must_use]
+    pub fn unfinished(&self) -> Option<u64> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = openat(&self.file.folder, self.file.unfinished(), flags, Mode::empty()).ok()?;
+        let mut text = String::new();
+        let read = File::from(file).take(32).read_to_string(&mut text).ok().and_then(|_| text.trim_end().parse().ok());
+        // It is there, so a run was killed. A number that is not there, as a disk was full, is none.
+        Some(read.unwrap_or(0))
+    }
+
+    /// Records that a run reads this many bytes of logs at once, until its [`end`](Self::end). If it is killed before, the record
+    /// stays for the next run.
+    ///
+    /// # Errors
+    ///
+    /// The record cannot be written.
+    pub fn begin(&self, bytes: u64) -> Result<(), StateError> {
+        let name = self.file.unfinished();
+        let written = || -> io::Result<()> {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            // Not synced: after a power failure it does not matter.
+            let mut file = File::from(openat(&self.file.folder, &name, flags, Mode::RUSR | Mode::WUSR)?);
+            file.write_all(format!("{bytes}\n").as_bytes())
+        };
+        written().map_err(|error| StateError::failed("write", &self.file.dir.join(&name), error))
+    }
+
+    /// Records that a run has ended.
+    pub fn end(&self) {
+        // If this fails, the next run reads less at once, which does no harm.
+        let _ = self.file.remove(&self.file.unfinished());
+    }
+
     /// Deletes the state: the next [`load`](Self::load) is that of a first run. Succeeds if there is none.
     ///
     /// # Errors
@@ -145,6 +179,10 @@ impl StateFile {
 
     fn staged(&self) -> String {
         format!("{}.tmp", self.name)
+    }
+
+    fn unfinished(&self) -> String {
+        format!("{}.unfinished", self.name)
     }
 
     /// `reset` is the flag that resets the state.

@@ -74,56 +74,110 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let metrics = MetricsFile::open(settings.metrics.as_deref(), "report", &settings.state)?;
     let mut known = recover_state(settings, &folder, &store)?;
     block_lists::recover(&folder, &report_run, known.as_mut())?;
-    let mut state = report_run.initial_state(known.as_ref());
-    let ReadResult { increment, problems, notes, has_forwarded, backlog } = report_run.read(known.as_ref(), &mut state);
-    let periods: Vec<_> = increment.parts.iter().filter_map(|part| part.period).map(Period::label).collect();
-    let last_clock = state.clock;
-    let clock = store.clock(last_clock, report_run.started(), &periods, settings.keep)?;
-    block_lists::warn_forwarded(&report_run, has_forwarded);
-    if let Some(exit) = stop.exit() {
-        return Err(CommandError::ReportStopped(exit));
-    }
-    state.logs.drop_absent(run::still_exists, report_run.now(), KEEP_ABSENT);
-    let mut writer = ReportWriter::new(&report_run, &increment, &problems, &notes, &state).with_origin(has_forwarded);
-    if writer.is_empty() {
-        block_lists::prepare(&report_run, &mut state, false);
-        if known.as_ref() != Some(&state) {
-            folder.save(&state)?;
+    let context = Context { report_run: &report_run, stop: &stop, folder: &folder, store: &store, metrics: metrics.as_ref(), started };
+    let done = context.report_batches(known);
+    folder.end();
+    done
+}
+
+/// The fewest bytes of logs that a run reads at once: a quarter of what it scans at once in any case.
+const MIN_BATCH: u64 = 1 << 20;
+
+/// What a run keeps from one batch to the next.
+struct Context<'r> {
+    report_run: &'r ReportRun<'r>,
+    stop: &'r signals::StopSignal,
+    folder: &'r StateFolder,
+    store: &'r ReportStore,
+    metrics: Option<&'r MetricsFile>,
+    started: Instant,
+}
+
+/// A part of a run that was saved.
+struct Batch {
+    exit: Exit,
+    state: ReportState,
+    /// There is more to read.
+    has_more: bool,
+}
+
+impl Context<'_> {
+    /// Reports everything that is new since `known`.
+    fn report_batches(&self, mut known: Option<ReportState>) -> Result<Exit, CommandError> {
+        let is_first = known.as_ref().is_none_or(|known| known.run.is_none());
+        // What a run that was killed tried to read at once was too much, if memory was the reason.
+        let max_bytes = self.folder.unfinished().map_or(u64::MAX, |bytes| (bytes / 2).max(MIN_BATCH));
+        let mut exit = Exit::Success;
+        loop {
+            let batch = self.report_batch(known.as_ref(), is_first, max_bytes)?;
+            if exit == Exit::Success {
+                exit = batch.exit;
+            }
+            if !batch.has_more {
+                return Ok(exit);
+            }
+            known = Some(batch.state);
         }
-        block_lists::publish(&folder, &report_run, &mut state, !problems.is_empty())?;
-        prune(&store, &report_run, clock, last_clock)?;
-        write_index(&store, &report_run)?;
-        let exit = print_problems(&problems);
-        write_metrics(metrics.as_ref(), &state, &report_run, backlog, started)?;
-        return Ok(exit);
     }
-    let number = store.last_run_number()?.max(state.run.as_ref().map_or(0, |run| run.number)) + 1;
-    let mut staging = store.stage(number)?;
-    writer.write(&mut staging, &store, number, &mut state)?;
-    let run = staging.finish()?;
-    state.seen.prune(report_run.now().cast_signed(), REMEMBER);
-    state.sites.prune(report_run.now().cast_signed(), REMEMBER);
-    state.run = Some(run.clone());
-    // Without --keep, the time since the last run is not needed and would be old once it is.
-    state.clock = settings.keep.age.map(|_| clock);
-    block_lists::prepare(&report_run, &mut state, true);
-    // The lines count as reported from here on.
-    if let Err(error) = folder.save(&state) {
-        rollback(&folder, &store, known.as_ref());
-        return Err(error.into());
+
+    /// Reports what is new since `known`, or a part of it, and saves the state. Most runs have one batch. More of them limit memory
+    /// and give the same reports as several runs; `max_bytes` limits the logs that one of them reads.
+    fn report_batch(&self, known: Option<&ReportState>, is_first: bool, max_bytes: u64) -> Result<Batch, CommandError> {
+        let Self { report_run, stop, folder, store, metrics, started } = *self;
+        let settings = report_run.settings;
+        let mut state = report_run.initial_state(known);
+        let begin = |bytes| Ok(folder.begin(bytes)?);
+        let ReadResult { increment, problems, notes, has_forwarded, backlog } = report_run.read(known, &mut state, max_bytes, begin)?;
+        let periods: Vec<_> = increment.parts.iter().filter_map(|part| part.period).map(Period::label).collect();
+        let last_clock = state.clock;
+        let clock = store.clock(last_clock, report_run.started(), &periods, settings.keep)?;
+        block_lists::warn_forwarded(report_run, has_forwarded);
+        if let Some(exit) = stop.exit() {
+            return Err(CommandError::ReportStopped(exit));
+        }
+        state.logs.drop_absent(run::still_exists, report_run.now(), KEEP_ABSENT);
+        let has_more = increment.has_more;
+        let mut writer = ReportWriter::new(report_run, &increment, &problems, &notes, is_first).with_origin(has_forwarded);
+        if writer.is_empty() {
+            block_lists::prepare(report_run, &mut state, false);
+            if known != Some(&state) {
+                folder.save(&state)?;
+            }
+            block_lists::publish(folder, report_run, &mut state, !problems.is_empty())?;
+            prune(store, report_run, clock, last_clock)?;
+            write_index(store, report_run)?;
+            let exit = print_problems(&problems);
+            write_metrics(metrics, &state, report_run, backlog, started)?;
+            return Ok(Batch { exit, state, has_more });
+        }
+        let number = store.last_run_number()?.max(state.run.as_ref().map_or(0, |run| run.number)) + 1;
+        let mut staging = store.stage(number)?;
+        writer.write(&mut staging, store, number, &mut state)?;
+        let run = staging.finish()?;
+        state.seen.prune(report_run.now().cast_signed(), REMEMBER);
+        state.sites.prune(report_run.now().cast_signed(), REMEMBER);
+        state.run = Some(run.clone());
+        // Without --keep, the time since the last run is not needed and would be old once it is.
+        state.clock = settings.keep.age.map(|_| clock);
+        block_lists::prepare(report_run, &mut state, true);
+        // The lines count as reported from here on.
+        if let Err(error) = folder.save(&state) {
+            rollback(folder, store, known);
+            return Err(error.into());
+        }
+        let lists = block_lists::publish(folder, report_run, &mut state, !problems.is_empty());
+        store.publish(&run)?;
+        prune(store, report_run, clock, last_clock)?;
+        write_index(store, report_run)?;
+        lists?;
+        let exit = match print_problems(&problems) {
+            Exit::Success if writer.has_set_aside() => Exit::Damaged,
+            exit => exit,
+        };
+        let exit = print(writer.mail().as_deref(), exit);
+        write_metrics(metrics, &state, report_run, backlog, started)?;
+        Ok(Batch { exit, state, has_more })
     }
-    let lists = block_lists::publish(&folder, &report_run, &mut state, !problems.is_empty());
-    store.publish(&run)?;
-    prune(&store, &report_run, clock, last_clock)?;
-    write_index(&store, &report_run)?;
-    lists?;
-    let exit = match print_problems(&problems) {
-        Exit::Success if writer.has_set_aside() => Exit::Damaged,
-        exit => exit,
-    };
-    let exit = print(writer.mail().as_deref(), exit);
-    write_metrics(metrics.as_ref(), &state, &report_run, backlog, started)?;
-    Ok(exit)
 }
 
 /// Replaces the file of metrics, after everything else: the lines count as reported even if this fails.
@@ -209,11 +263,12 @@ fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let known: Option<ReportState> =
         if settings.state.reset { None } else { StateFolder::peek(dir(settings), NAME, settings.state.insecure)? };
     let mut state = report_run.initial_state(known.as_ref());
-    let ReadResult { increment, problems, notes, .. } = report_run.read(known.as_ref(), &mut state);
+    let is_first = state.run.is_none();
+    let ReadResult { increment, problems, notes, .. } = report_run.read(known.as_ref(), &mut state, u64::MAX, |_| Ok(()))?;
     if let Some(exit) = stop.exit() {
         return Err(CommandError::ReportStopped(exit));
     }
-    let pages = ReportWriter::new(&report_run, &increment, &problems, &notes, &state).pages(&mut state)?;
+    let pages = ReportWriter::new(&report_run, &increment, &problems, &notes, is_first).pages(&mut state)?;
     let exit = print_problems(&problems);
     let text = if pages.is_empty() { b"Nothing new.\n".to_vec() } else { pages };
     match stdout::print(&text) {

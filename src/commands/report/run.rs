@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rayon::ThreadPool;
 
@@ -127,8 +127,15 @@ impl<'a> ReportRun<'a> {
         state
     }
 
-    /// Reads new lines, and records in the state how far the logs were read.
-    pub(super) fn read(&self, known: Option<&ReportState>, state: &mut ReportState) -> ReadResult {
+    /// Reads new lines, about `max_bytes` at most, and records in the state how far the logs were read. Calls `begin` with the
+    /// number of bytes before, if there are any.
+    pub(super) fn read(
+        &self,
+        known: Option<&ReportState>,
+        state: &mut ReportState,
+        max_bytes: u64,
+        begin: impl FnOnce(u64) -> Result<(), CommandError>,
+    ) -> Result<ReadResult, CommandError> {
         let start = if self.settings.state.from_start { StartPosition::Start } else { StartPosition::ExplicitInputs };
         let max_open = OpenFileLimit::raise().open_logs();
         let options = TailOptions { start, max_line: self.settings.scan.max_line, block: BLOCK, max_open };
@@ -136,7 +143,11 @@ impl<'a> ReportRun<'a> {
         let mut tail = Tail::new(server_logs::existing_logs(&self.settings.scan), options, checkpoints);
         let now = LogTime { utc: self.now.cast_signed(), offset: 0 };
         let job = self.rule_context.job(self.settings.scan.client.prefix);
-        let options = IncrementalOptions { stop: self.stop.flag(), now, cut: self.settings.cut.as_ref() };
+        tail.measure_backlog(Instant::now());
+        if let bytes @ 1.. = tail.logs().map(|log| log.lag).sum() {
+            begin(max_bytes.min(bytes))?;
+        }
+        let options = IncrementalOptions { stop: self.stop.flag(), now, cut: self.settings.cut.as_ref(), max_bytes };
         let mut increment = self.pool.install(|| scan_new_lines(&mut tail, &job, &options));
         if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
             increment.parts.push(PeriodResult { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
@@ -153,7 +164,7 @@ impl<'a> ReportRun<'a> {
         }
         let has_forwarded = !self.settings.block_lists.is_empty() && tail.logs().any(|log| is_forwarded(log.path));
         let backlog = Backlog { files: tail.logs().count() as u64, lag: tail.logs().map(|log| log.lag).sum() };
-        ReadResult { increment, problems, notes, has_forwarded, backlog }
+        Ok(ReadResult { increment, problems, notes, has_forwarded, backlog })
     }
 
     fn record_rules(&self, known: Option<&ReportState>, state: &mut ReportState) {

@@ -72,11 +72,11 @@ impl<'r> ReportWriter<'r> {
         increment: &'r IncrementalResult,
         problems: &'r [(PathBuf, String)],
         notes: &'r [String],
-        state: &ReportState,
+        is_first: bool,
     ) -> Self {
         let parts = increment.parts.iter().filter(|part| part.lines > 0 || run.settings.always).collect();
         let origin = log_origin(&run.settings.scan, false);
-        Self { run, increment, parts, problems, notes, is_first: state.run.is_none(), mail: None, notable: 0, origin, has_set_aside: false }
+        Self { run, increment, parts, problems, notes, is_first, mail: None, notable: 0, origin, has_set_aside: false }
     }
 
     /// The same for logs with or without a field of forwarded addresses.

@@ -32,16 +32,23 @@ impl Tail {
         self.read_once_until(now, &AtomicBool::new(false), each);
     }
 
-    /// The same, but ends when `stop` is set. The checkpoints must not be saved in that case.
-    pub(crate) fn read_once_until(&mut self, now: Instant, stop: &AtomicBool, each: &mut dyn FnMut(LineChunk<'_>)) {
-        for _ in 0..ROUNDS {
-            self.measure_backlog(now);
+    /// The same, but ends early when `pause` is set: then more may be left to read, and the checkpoints are those of everything that
+    /// was returned.
+    pub(crate) fn read_once_until(&mut self, now: Instant, pause: &AtomicBool, each: &mut dyn FnMut(LineChunk<'_>)) {
+        for round in 0..ROUNDS {
+            // The caller may have measured the first backlog.
+            if round > 0 || !self.once {
+                self.measure_backlog(now);
+            }
             let mut has_new = false;
             let mut each = |lines: LineChunk<'_>| {
                 has_new = true;
                 each(lines);
             };
-            while !stop.load(Ordering::Relaxed) && self.read(now, &mut each) {}
+            while !pause.load(Ordering::Relaxed) && self.read(now, &mut each) {}
+            if pause.load(Ordering::Relaxed) {
+                return;
+            }
             if !has_new && self.watched.iter().all(WatchedPath::is_at_rest) {
                 break;
             }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::PeriodResult;
+use super::{MAX_PERIOD_BYTES, PeriodResult};
 use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
 use crate::scan::input_stats::InputStats;
@@ -26,6 +26,8 @@ pub(super) type PeriodKey = Option<Period>;
 pub(super) struct PeriodAccumulators {
     parts: BTreeMap<PeriodKey, PeriodAccumulator>,
     turn: u64,
+    /// Whether several periods together take as much memory as they may.
+    are_full: bool,
 }
 
 /// The results of one period.
@@ -71,6 +73,20 @@ impl PeriodAccumulators {
         }
         let workers = |period: &PeriodKey| Some((*period, self.parts.get(period)?.workers.as_ref()?));
         periods.iter().filter_map(workers).collect()
+    }
+
+    /// Whether the periods take as much memory as they may. A single one is limited by its budget.
+    pub(super) fn are_full(&self) -> bool {
+        self.are_full
+    }
+
+    /// Measures the periods, after lines were scanned.
+    pub(super) fn measure(&mut self) {
+        if self.parts.len() < 2 {
+            return;
+        }
+        let (sum, largest) = self.parts.values().map(PeriodAccumulator::bytes).fold((0, 0), |(sum, largest), n| (sum + n, n.max(largest)));
+        self.are_full = sum + 2 * largest >= MAX_PERIOD_BYTES;
     }
 
     /// Counts lines.
@@ -141,6 +157,11 @@ impl PeriodAccumulator {
         if let Some(workers) = self.workers.take() {
             self.tally.merge(workers.into_tally());
         }
+    }
+
+    /// The bytes of its tallies, about.
+    fn bytes(&self) -> usize {
+        self.tally.bytes() + self.workers.as_ref().map_or(0, WorkerPool::bytes)
     }
 
     fn finish(mut self, period: PeriodKey, sources: &[SourceInfo]) -> PeriodResult {

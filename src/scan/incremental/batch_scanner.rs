@@ -22,7 +22,7 @@ use crate::formats::W3cHeader;
 use crate::formats::reader::{LogReader, RewrittenLines};
 use crate::input::find::InputOrigin;
 use crate::input::read::Body;
-use crate::input::tail::{Notice, Tail};
+use crate::input::tail::{LogView, Notice, Tail};
 use crate::scan::ScanJob;
 use crate::scan::any_format::has_time_range;
 use crate::scan::input_stats::InputStats;
@@ -58,6 +58,8 @@ pub(super) struct BatchScanner<'a> {
     max_bytes: usize,
     batch: Vec<LineBatch>,
     bytes: usize,
+    /// The bytes of all lines so far.
+    read_bytes: u64,
     logs: HashMap<u32, IncrementalLog>,
     sources: Vec<SourceInfo>,
     by_path: HashMap<Vec<u8>, u32>,
@@ -76,6 +78,7 @@ impl<'a> BatchScanner<'a> {
             max_bytes,
             batch: Vec::new(),
             bytes: 0,
+            read_bytes: 0,
             logs: HashMap::new(),
             sources: Vec::new(),
             by_path: HashMap::new(),
@@ -100,10 +103,16 @@ impl<'a> BatchScanner<'a> {
         }
         let batch = owned.into_batch(header);
         self.bytes += batch.lines.held();
+        self.read_bytes += batch.lines.bytes();
         self.batch.push(batch);
         if self.bytes >= self.max_bytes || self.batch.len() >= MAX_BATCH_PIECES {
             self.flush();
         }
+    }
+
+    /// Whether the results so far should be used before more is read.
+    pub(super) fn is_full(&self) -> bool {
+        self.read_bytes >= self.options.max_bytes || self.parts.are_full()
     }
 
     fn flush(&mut self) {
@@ -232,6 +241,7 @@ impl<'a> BatchScanner<'a> {
                 log.counts.add(&stats.lines);
             }
         }
+        self.parts.measure();
     }
 
     /// The number of the input of a log.
@@ -269,13 +279,23 @@ impl<'a> BatchScanner<'a> {
             self.add_log_notices(number, &mut notices);
         }
         self.add_line_notices(&mut notices);
-        for log in tail.logs().filter(|log| log.pending) {
-            if let Some(input) = self.by_path.get(log.path.as_os_str().as_bytes()) {
+        // After a pause, the rest of the line is there and will be read.
+        let is_pending = |log: &LogView<'_>| log.pending && !self.is_full();
+        let pending: Vec<_> = tail.logs().filter(is_pending).map(|log| log.path.to_owned()).collect();
+        for path in pending {
+            if let Some(input) = self.by_path.get(path.as_os_str().as_bytes()) {
                 self.parts.count_pending(*input);
             }
         }
         let without_time = self.parts.without_time();
-        IncrementalResult { parts: self.parts.into_parts(&self.sources), sources: self.sources, without_time, stopped: false, notices }
+        IncrementalResult {
+            parts: self.parts.into_parts(&self.sources),
+            sources: self.sources,
+            without_time,
+            stopped: false,
+            notices,
+            has_more: false,
+        }
     }
 
     /// Decides whether a log without parsed lines counts.

@@ -48,7 +48,7 @@ impl TestLogs {
         );
         let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
         let job = ScanJob { rules: &RULES, scope: &scope, formats: &FORMATS, prefix: None };
-        let options = IncrementalOptions { stop: &NOT, now: NOW, cut };
+        let options = IncrementalOptions { stop: &NOT, now: NOW, cut, max_bytes: u64::MAX };
         let (used, buffers) = mpsc::channel();
         let mut scanner = BatchScanner::new(&job, &options, most, used);
         tail.read_once(Instant::now(), &mut |piece| scanner.take(OwnedPiece::new(&piece, &buffers)));
@@ -418,6 +418,39 @@ fn logs_of_one_run_are_counted_separately() {
     assert_eq!(increment.parts[0].tally.cells().count(), 2);
 }
 
+/// A scan that may read little at once continues where it paused, and nothing is lost or counted twice.
+#[test]
+fn a_scan_that_pauses_continues_at_its_checkpoints() {
+    let logs = TestLogs::new();
+    let text: String = (0..20_000).map(|n| line(n * 20, &format!("GET /{n}/.env HTTP/1.1"), 404)).collect();
+    for name in ["access.log", "other.log"] {
+        logs.append(name, text.as_bytes());
+    }
+    let scope = ScanOptions::default();
+    let job = ScanJob { rules: &RULES, scope: &scope, formats: &FORMATS, prefix: None };
+    let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
+    for (cut, fewest) in [(None, 3), (Some(&cut), 3)] {
+        let (mut checkpoints, mut scans, mut lines, mut hits) = (None, 0, 0, 0);
+        loop {
+            let paths = ["access.log", "other.log"].map(|name| logs.folder.path().join(name)).to_vec();
+            let options = TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096 };
+            let mut tail = Tail::new(paths, options, checkpoints.take());
+            let options = IncrementalOptions { stop: &NOT, now: NOW, cut, max_bytes: 200_000 };
+            let increment = scan_new_lines(&mut tail, &job, &options);
+            scans += 1;
+            lines += increment.parts.iter().map(|part| part.lines).sum::<u64>();
+            hits += increment.parts.iter().flat_map(|part| part.tally.cells()).map(|view| view.cell.hits).sum::<u64>();
+            checkpoints = Some(tail.checkpoints());
+            if !increment.has_more {
+                break;
+            }
+            assert!(scans < 100, "it makes progress");
+        }
+        assert!(scans > fewest, "{scans} scans of {} bytes", 2 * text.len());
+        assert_eq!((lines, hits), (40_000, 40_000));
+    }
+}
+
 #[test]
 fn a_stop_is_reported() {
     let logs = TestLogs::new();
@@ -432,7 +465,7 @@ fn a_stop_is_reported() {
     let stopped = scan_new_lines(
         &mut tail,
         &ScanJob { rules: &RULES, scope: &scope, formats: &FORMATS, prefix: None },
-        &IncrementalOptions { stop: &stop, now: NOW, cut: None },
+        &IncrementalOptions { stop: &stop, now: NOW, cut: None, max_bytes: u64::MAX },
     );
     assert!(stopped.stopped && stopped.parts.is_empty());
 }

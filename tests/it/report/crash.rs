@@ -2,6 +2,8 @@
 //!
 //! The times are random here; `every_call` tests every system call of the commit.
 
+use std::fs;
+use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 use std::thread;
@@ -9,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::{Out, command, full};
+use super::harness::{Out, QUICK, command, full, report_ok};
 use super::site::Site;
-use crate::harness::{Harness, Rng};
+use crate::harness::{Harness, Rng, line};
 
 /// Rounds of the full test, and of the short one; `CRASH_ROUNDS` sets another number.
 const ROUNDS: [u64; 2] = [400, 120];
@@ -95,4 +97,28 @@ fn kills_at_any_moment_of_runs_that_replace_hours() {
 #[test]
 fn kills_while_the_log_is_rotated() {
     killed(rounds() / 4, &[], 1, true);
+}
+
+/// If memory was the reason, a run that reads as much at once would be killed again.
+#[test]
+fn a_killed_run_is_followed_by_one_that_reads_less_at_once() {
+    let (harness, count) = (Harness::new(), 40_000);
+    let args = [&QUICK[..], &["access.log"]].concat();
+    let text: String = (0..count).map(|n| line("192.0.2.1", &format!("GET /{n}/.git/config HTTP/1.1"), 404)).collect();
+    harness.file("access.log", &text);
+    let mut child = command(&harness, &args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !harness.path("state/report.json.unfinished").exists() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before it read a log");
+    }
+    kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
+    report_ok(&harness, &args);
+    let lines = |out: &Out| out.folders.iter().map(|folder| folder.report["totals"]["lines"].as_u64().unwrap()).collect::<Vec<_>>();
+    let batches = lines(&Out::read(&harness));
+    assert!(batches.len() >= 2 && batches.iter().all(|lines| *lines < count), "{batches:?} of {} bytes", text.len());
+    assert_eq!(batches.iter().sum::<u64>(), count);
+    // That run ended, so the next one reads everything at once.
+    fs::OpenOptions::new().append(true).open(harness.path("access.log")).unwrap().write_all(text.as_bytes()).unwrap();
+    report_ok(&harness, &args);
+    assert_eq!(lines(&Out::read(&harness)).len(), batches.len() + 1);
 }
