@@ -7,12 +7,16 @@
 //! Different spellings of an address have one id: `192.0.2.7` and `::ffff:192.0.2.7`. If IPv6 addresses of one prefix count as
 //! one client, they have one id, that of their prefix. Each line is looked up here, so the text of a known client is found by its
 //! fingerprint, without parsing the address.
+//!
+//! A client writes most of these texts, so the [bytes](SymbolTables::bytes) of all keys are counted, and the owner of a table limits
+//! them. A host or a client without an address that is longer than any host name is cut: see [`MAX_NAME`].
 
 use std::hash::{BuildHasher, Hash};
 use std::hint::black_box;
 
 use foldhash::fast::RandomState;
 use hashbrown::{Equivalent, HashTable};
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::client::{Client, ClientKey, Ipv6Prefix};
 use crate::finding::RuleId;
@@ -24,6 +28,31 @@ pub struct Interner<K> {
     keys: Vec<K>,
     slots: HashTable<InternSlot>,
     state: RandomState,
+    /// The bytes of all keys.
+    bytes: usize,
+}
+
+/// A key whose size in memory is known.
+pub trait InternKey {
+    /// The bytes that it has allocated; none by default.
+    fn allocated_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl<T> InternKey for Box<[T]> {
+    fn allocated_bytes(&self) -> usize {
+        size_of_val(&**self)
+    }
+}
+
+impl InternKey for ClientKey {
+    fn allocated_bytes(&self) -> usize {
+        match self {
+            Self::V4(_) | Self::V6(_) => 0,
+            Self::Text(text) => text.len(),
+        }
+    }
 }
 
 /// An id in a hash table with a part of its key's hash: few keys are compared in vain, and the table grows without hashing keys.
@@ -71,12 +100,20 @@ const BATCH: usize = 32;
 
 impl<K> Default for Interner<K> {
     fn default() -> Self {
-        Self { keys: Vec::new(), slots: HashTable::new(), state: RandomState::default() }
+        Self { keys: Vec::new(), slots: HashTable::new(), state: RandomState::default(), bytes: 0 }
     }
 }
 
-impl<K: Hash + Eq> Interner<K> {
-    /// The id of a key. A new key is copied by `own` and gets the next id.
+impl<K> Interner<K> {
+    /// The bytes of the texts of all keys.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl<K: Hash + Eq + InternKey> Interner<K> {
+    /// The id of a key. A new key is copied by `make_key` and gets the next id.
     #[inline]
     pub fn intern<'q, Q>(&mut self, key: &'q Q, make_key: impl FnOnce(&'q Q) -> K) -> u32
     where
@@ -88,7 +125,9 @@ impl<K: Hash + Eq> Interner<K> {
         }
         // 2^32 keys do not fit into memory.
         let number = self.keys.len() as u32;
-        self.keys.push(make_key(key));
+        let key = make_key(key);
+        self.bytes += key.allocated_bytes();
+        self.keys.push(key);
         InternSlot { tag, number }.insert(&mut self.slots);
         number
     }
@@ -139,6 +178,31 @@ impl<K: Hash + Eq> Interner<K> {
 
 /// Most cached texts. There may be more texts than clients, such as one for each port.
 const MAX_CACHED_TEXTS: usize = 1 << 18;
+/// The longest host, and the longest client without an address, in bytes. A host name has at most 253 bytes, so a longer text is
+/// none. It is cut and ends with a hash of the whole, so that it stays distinct.
+pub(crate) const MAX_NAME: usize = 255;
+
+/// Cuts a host or a client without an address to [`MAX_NAME`] bytes.
+pub(crate) fn bound_name(text: &mut Vec<u8>) {
+    if text.len() > MAX_NAME {
+        let hash = format!("...{:032x}", xxh3_128(text));
+        text.truncate(MAX_NAME - hash.len());
+        text.extend_from_slice(hash.as_bytes());
+    }
+}
+
+/// A client as it is stored; `buffer` holds a text that was cut.
+fn bounded<'c>(client: Client<'c>, buffer: &'c mut Vec<u8>) -> Client<'c> {
+    match client {
+        Client::Text(text) if text.len() > MAX_NAME => {
+            buffer.extend_from_slice(text);
+            bound_name(buffer);
+            Client::Text(buffer)
+        }
+        client => client,
+    }
+}
+
 /// Longest client text without an allocation: an IPv6 address in brackets and a port have 47 bytes.
 const SHORT: usize = 48;
 
@@ -220,7 +284,13 @@ impl ClientInterner {
 
     /// The id of a client as given; a prefix is a client text.
     pub fn intern_client(&mut self, client: Client<'_>) -> u32 {
-        self.keys.intern(&client, ClientKey::from)
+        self.keys.intern(&bounded(client, &mut Vec::new()), ClientKey::from)
+    }
+
+    /// The bytes of all clients.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.keys.bytes()
     }
 
     /// The number of clients.
@@ -238,7 +308,7 @@ impl ClientInterner {
     /// The id of a client, if it has one.
     #[must_use]
     pub fn find(&self, client: Client<'_>) -> Option<u32> {
-        self.keys.find(&client)
+        self.keys.find(&bounded(client, &mut Vec::new()))
     }
 
     /// The client with an id.
@@ -252,6 +322,11 @@ impl ClientInterner {
         self.keys.merge(&other.keys)
     }
 }
+
+/// The bytes of an id besides its key: in the list of keys, in the hash table with its free slots, and of the allocation.
+const ID_BYTES: usize = 48;
+/// The same of a host, with the evidence about it that a prune and a report gather: its maps of paths.
+const HOST_BYTES: usize = 512;
 
 /// The symbol tables of a worker.
 #[derive(Debug, Clone)]
@@ -333,7 +408,33 @@ impl SymbolTables {
         self.folded.clear();
         self.folded.extend_from_slice(host);
         self.folded.make_ascii_lowercase();
+        bound_name(&mut self.folded);
         self.hosts.intern(&*self.folded, Box::from)
+    }
+
+    /// The bytes of all texts, and of what a host and a list of rules takes besides: unlike clients and paths, their number has no
+    /// limit of its own.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let besides = self.hosts.keys().len() * HOST_BYTES + self.rules.keys().len() * ID_BYTES;
+        self.clients.bytes() + self.paths.bytes() + self.hosts.bytes() + self.rules.bytes() + besides
+    }
+
+    /// The bytes of all keys, about.
+    #[must_use]
+    pub fn all_bytes(&self) -> usize {
+        self.bytes() + (self.clients.len() + self.paths.keys().len()) * ID_BYTES
+    }
+
+    /// The bytes of the texts of a client, a path and a host.
+    #[must_use]
+    pub fn text_len(&self, client: u32, path: u32, host: u32) -> usize {
+        let client = self.clients.keys.keys().get(client as usize).map_or(0, InternKey::allocated_bytes);
+        client
+            + [(&self.paths, path), (&self.hosts, host)]
+                .map(|(texts, id)| texts.keys().get(id as usize).map_or(0, |text| text.len()))
+                .iter()
+                .sum::<usize>()
     }
 
     /// Merges the tables of another worker.
@@ -352,6 +453,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    impl InternKey for Box<str> {
+        fn allocated_bytes(&self) -> usize {
+            self.len()
+        }
+    }
 
     proptest! {
         #[test]
@@ -380,7 +487,26 @@ mod tests {
             let numbers: Vec<u32> = others.keys().iter().map(|key| other.intern(&**key, Box::from)).collect();
             prop_assert_eq!(one.merge(&others), numbers);
             prop_assert_eq!(one.keys(), other.keys());
+            prop_assert_eq!(one.bytes(), one.keys().iter().map(|key| key.len()).sum::<usize>());
         }
+    }
+
+    #[test]
+    fn a_name_longer_than_a_host_name_is_cut_and_stays_distinct() {
+        let mut names = SymbolTables::default();
+        let long = |last: &str| format!("{}{last}", "H".repeat(4_000));
+        let [a, b] = ["a", "b"].map(|last| (names.host(Some(long(last).as_bytes())), names.clients.intern(long(last).as_bytes())));
+        assert!(a.0 != b.0 && a.1 != b.1);
+        for last in ["a", "b"] {
+            let client = Client::Text(names.hosts.resolve(if last == "a" { a.0 } else { b.0 }));
+            assert!(matches!(client, Client::Text(text) if text.len() == MAX_NAME && text.starts_with(b"hhh")), "{client:?}");
+            assert_eq!(names.clients.find(Client::Text(long(last).as_bytes())), Some(if last == "a" { a.1 } else { b.1 }));
+        }
+        assert!(names.bytes() < 8 * MAX_NAME + 4 * HOST_BYTES);
+        // The longest host name, and a port.
+        let longest = "h".repeat(253);
+        let number = names.host(Some(longest.as_bytes()));
+        assert_eq!(&**names.hosts.resolve(number), longest.as_bytes());
     }
 
     #[test]

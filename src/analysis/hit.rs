@@ -8,7 +8,7 @@ use crate::alerting::MIN_ANSWERED_SEVERITY;
 use crate::client::{Client, Ipv6Prefix};
 use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
-use crate::intern::SymbolTables;
+use crate::intern::{SymbolTables, bound_name};
 use crate::log_entry::{LogEntry, Outcome};
 use crate::normalize::{DecodedViews, Normalizer};
 use crate::soft_404::{Answer, MethodClass, Response};
@@ -99,11 +99,12 @@ pub(crate) fn counted_client<'a>(logged: &'a [u8], prefix: Option<Ipv6Prefix>, b
     Client::Text(buffers)
 }
 
-/// The host in lower case.
+/// The host in lower case, as the symbol tables hold it.
 pub(crate) fn lowercase_host<'a>(host: Option<&[u8]>, buffers: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     buffers.clear();
     buffers.extend_from_slice(host?);
     buffers.make_ascii_lowercase();
+    bound_name(buffers);
     Some(buffers)
 }
 

@@ -224,7 +224,11 @@ impl VerdictCache {
             let entry = if verdict.rules == NEEDS_MORE {
                 CacheEntry::Dependencies(CacheDependencies::from_word(verdict.path))
             } else {
-                CacheEntry::rules(names.rules.resolve(verdict.rules), names.paths.resolve(verdict.path))
+                let path = names.paths.resolve(verdict.path);
+                if path.len() > MAX_SHARED_PATH {
+                    return;
+                }
+                CacheEntry::rules(names.rules.resolve(verdict.rules), path)
             };
             shared.insert(text, entry);
         }
@@ -367,6 +371,9 @@ impl<const MOST: usize> SelectedIndices<MOST> {
 const SHARDS: usize = 16;
 /// Most requests, and most headers, of a shard.
 const MAX_SHARD_ENTRIES: usize = 1 << 11;
+/// The longest path of a shared verdict. A client chooses its length, and this bounds the paths of all shards to 8 MB. Requests for
+/// longer ones are rarely repeated.
+const MAX_SHARED_PATH: usize = 256;
 
 /// The cache that workers share; their keys have the same seed.
 #[derive(Debug, Default)]

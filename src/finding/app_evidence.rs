@@ -159,6 +159,27 @@ impl<K: Copy + Eq + std::hash::Hash> AppEvidence<K> {
 }
 
 impl<K> AppEvidence<K> {
+    /// The number of apps and keys.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Keeps this many entries, those of the lowest rank.
+    pub fn truncate<R: Ord>(&mut self, most: usize, rank: impl Fn(RuleId, &K, &BoundedSet) -> R)
+    where
+        K: Copy + Eq + std::hash::Hash,
+    {
+        if self.entries.len() <= most {
+            return;
+        }
+        let mut ranked: Vec<_> = self.entries.drain().map(|((app, key), set)| (rank(app, &key, &set), (app, key), set)).collect();
+        ranked.select_nth_unstable_by(most, |one, other| one.0.cmp(&other.0));
+        ranked.truncate(most);
+        self.entries.extend(ranked.into_iter().map(|(_, key, set)| (key, set)));
+        self.entries.shrink_to_fit();
+    }
+
     /// Whether there is no evidence.
     #[must_use]
     pub fn is_empty(&self) -> bool {

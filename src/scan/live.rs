@@ -34,8 +34,12 @@ use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The number of distinct clients, paths or cells at which the tally is rolled over.
-const MAX_TALLY_ENTRIES: usize = 200_000;
+/// The number of distinct clients or paths at which the tally is rolled over.
+const MAX_TALLY_NAMES: usize = 200_000;
+/// The number of cells, of counted minutes or of sites with evidence of an app at which it is, ...
+const MAX_TALLY_ENTRIES: usize = 50_000;
+/// ... and the bytes of their texts. A summary takes twice as much as two full tallies for a moment.
+const MAX_TALLY_TEXT: usize = 10 << 20;
 /// The number of paths at which all tallies are reset.
 const MAX_PATHS: usize = 100_000;
 /// Generations that are kept in addition to the newest one of each path.
@@ -357,10 +361,10 @@ impl<'a> LiveScan<'a> {
     }
 
     fn evict_if_full(&mut self) {
-        let names = &self.scratch.names;
-        if [names.clients.len(), names.paths.keys().len(), self.tally.len(), self.tally.minutes().len()]
-            .into_iter()
-            .any(|count| count >= MAX_TALLY_ENTRIES)
+        let (names, tally) = (&self.scratch.names, &self.tally);
+        if [names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= MAX_TALLY_NAMES)
+            || [tally.len(), tally.minutes().len(), tally.app_sites()].into_iter().any(|count| count >= MAX_TALLY_ENTRIES)
+            || names.bytes() + tally.held_bytes() >= MAX_TALLY_TEXT
         {
             self.roll_up_tally();
             self.rolling_tally.begin_period();

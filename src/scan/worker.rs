@@ -20,6 +20,9 @@ const TOTAL_CAPACITY: usize = 3 << 16;
 const MAX_WORKER_CAPACITY: usize = TOTAL_CAPACITY / 2;
 const MIN_WORKER_CAPACITY: usize = 1 << 12;
 
+/// The bytes of text that all workers may hold together: half of what the shared tally keeps, because a prune copies texts.
+const TOTAL_TEXT: usize = Budget::STANDARD.text / 2;
+
 /// The workers of a pool, by thread. A lock is held for one chunk at a time and is rarely contended, because each thread
 /// uses its own worker.
 #[derive(Debug)]
@@ -107,12 +110,20 @@ impl WorkerPool {
     /// Flushes the tally of a worker if it is full and no findings are in flight.
     pub(super) fn flush_if_full(&self, worker: usize) {
         let Some(capacity) = self.capacity else { return };
-        let capacity = if self.has_evicted.load(Ordering::Relaxed) { capacity / 3 } else { capacity };
-        if let Some(full) = self.each[worker].take_full(capacity) {
+        let text = TOTAL_TEXT / self.each.len().max(2);
+        let has_evicted = self.has_evicted.load(Ordering::Relaxed);
+        let [capacity, text] = [capacity, text].map(|full| if has_evicted { full / 3 } else { full });
+        if let Some(full) = self.each[worker].take_full(capacity, text) {
             let mut merged = lock(&self.merged);
             merged.merge_deferred(full);
             self.has_evicted.store(!merged.is_exact(), Ordering::Relaxed);
         }
+    }
+
+    /// The bytes that its tallies take, about.
+    pub(super) fn bytes(&self) -> usize {
+        let worker = |worker: &Worker| lock(&worker.scratch).names.all_bytes() + lock(&worker.tally).bytes();
+        lock(&self.merged).bytes() + self.each.iter().map(worker).sum::<usize>()
     }
 
     /// Merges all tallies, one after the other to limit memory.
@@ -127,12 +138,13 @@ impl WorkerPool {
 }
 
 impl Worker {
-    fn take_full(&self, capacity: usize) -> Option<Tally> {
+    /// Takes the tally if it has this many entries of a kind, or this many bytes of text.
+    fn take_full(&self, capacity: usize, text: usize) -> Option<Tally> {
         let mut scratch = lock(&self.scratch);
         let mut tally = lock(&self.tally);
         let names = &scratch.names;
-        let is_full =
-            [tally.len(), tally.minutes().len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= capacity);
+        let counts = [tally.len(), tally.minutes().len(), names.clients.len(), names.paths.keys().len(), tally.app_sites()];
+        let is_full = counts.into_iter().any(|count| count >= capacity) || names.bytes() + tally.held_bytes() >= text;
         // Findings can only get in flight while the scratch is locked, which it is here.
         let is_idle = self.in_flight.load(Ordering::Acquire) == 0;
         (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(scratch.reset()))

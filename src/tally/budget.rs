@@ -27,6 +27,12 @@
 //! [`overflow`](Budget::overflow), and only hits beyond it become errors. So one request that is in 100,000 logs is one
 //! pair with all its hits. The weight of a key includes its hits in the overflow.
 //!
+//! **Texts have a budget in bytes.** A client chooses their lengths, so a tally is also pruned when its texts exceed
+//! [`text`](Budget::text), however few its cells are. No text of a cell that is kept is cut. Instead, a cell whose texts are longer
+//! than the average that the budget allows ([`text_per_cell`](Budget::text_per_cell)) takes the capacity of several: M is lower where
+//! keys are long. The rule of eviction stays the same: the lightest go first, and rare answers last. Only the samples of cells
+//! that hold evicted hits [are cut](super::cell::MAX_CUT_SAMPLE), because their hits stay in any case.
+//!
 //! A prune reads all cells, so a scan or a merge prunes a tally only at [`SLACK`] times its budget, and once more at its end.
 //!
 //! Whether a tally is exact depends on what was counted, not on how it was split: either the whole exceeds the budget,
@@ -47,6 +53,8 @@ pub struct Budget {
     pub cells: usize,
     /// Clients, with and without hits.
     pub clients: usize,
+    /// Bytes of all texts: the lines of samples, paths, hosts, and clients without an address.
+    pub text: usize,
 }
 
 /// The most cells of one pair, one client or one path that a prune keeps, and again the most in its overflow. Those
@@ -57,10 +65,23 @@ pub(super) const MAX_CELLS_PER_KEY: usize = 16;
 /// this slack it evicts three of four cells that it reads. A cell takes 300 bytes until the report is built.
 const SLACK: usize = 2;
 
+/// The most sites, of all apps together, whose evidence a prune keeps: 4 MB. A client may invent any number of host names.
+pub(super) const MAX_APP_SITES: usize = 1 << 15;
+
 impl Budget {
-    /// The default. A JSON report takes about 2 KB per cell while it is built; a run of two threads stays below 192 MiB
-    /// in all.
-    pub const STANDARD: Self = Self { cells: 85_000, clients: 200_000 };
+    /// The default. A report takes about 1.3 KB per cell while it is built, and the text of its cells once; a run of two threads
+    /// stays below 192 MiB in all. On real sites, the texts of a cell have 250 bytes on average.
+    pub const STANDARD: Self = Self { cells: 85_000, clients: 200_000, text: 32 << 20 };
+
+    /// The bytes of text that a cell may have on average.
+    pub(super) fn text_per_cell(self) -> usize {
+        (self.text / self.cells).max(1)
+    }
+
+    /// The capacity that a cell with this many bytes of text takes.
+    pub(super) fn capacity_of(self, text: usize) -> usize {
+        text.div_ceil(self.text_per_cell()).max(1)
+    }
 
     /// Cells of pairs that are kept for their weight.
     pub(super) fn pairs(self) -> usize {
@@ -97,6 +118,11 @@ impl Budget {
         self.cells * 3 / 2
     }
 
+    /// Bytes of clients that are all kept, whether they have cells or not, and as many of paths.
+    pub(super) fn text_of_names(self) -> usize {
+        self.text / 4
+    }
+
     /// Counts per minute for rules with a `window`: 8 MB, or 5 MB of JSON.
     pub(super) fn minutes(self) -> usize {
         self.cells * 2
@@ -114,6 +140,11 @@ impl Budget {
         if tally.error_floor.is_zero() { self.cells } else { self.cells * 3 / 5 }
     }
 
+    /// Whether the cells take more than a prune keeps, by their number or by their texts.
+    pub(super) fn are_cells_exceeded(self, tally: &Tally) -> bool {
+        tally.cells.len() > self.max_cells(tally) || tally.text_bytes() > self.text
+    }
+
     /// Whether a tally exceeds the budget.
     pub(super) fn is_exceeded(self, tally: &Tally) -> bool {
         self.is_exceeded_by(tally, self.max_cells(tally), 1)
@@ -126,6 +157,9 @@ impl Budget {
 
     fn is_exceeded_by(self, tally: &Tally, cells: usize, times: usize) -> bool {
         tally.cells.len() > cells
+            // Less slack than for cells: a prune copies the texts that stay.
+            || tally.text_bytes() > (self.text / 4).saturating_mul(times + 3)
+            || tally.app_evidence.len() > MAX_APP_SITES * times
             || tally.names.paths.keys().len() > self.paths() * times
             || tally.names.clients.len() > self.clients * times
     }
@@ -184,6 +218,13 @@ impl Tally {
     #[must_use]
     pub fn with_budget(budget: Budget) -> Self {
         Self { budget: Some(budget), ..Self::default() }
+    }
+
+    /// The bytes of its texts, and of what it stores for each.
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        let tables = [&self.cells, &self.by_path, &self.overflow];
+        self.names.bytes() + tables.into_iter().map(CellTable::text_bytes).sum::<usize>()
     }
 
     /// Its error bounds; `None` where it is exact.

@@ -29,6 +29,8 @@ const PROBE: u8 = 8;
 const METHOD: u32 = 4;
 /// Bytes of a block of texts; a block with one longer text is larger.
 const ARENA_BLOCK_LEN: usize = 1 << 16;
+/// The longest sample, in bytes, of a cell that holds evicted hits; a longer one is cut.
+pub(super) const MAX_CUT_SAMPLE: usize = 1 << 10;
 /// Free bytes of texts that do not yet justify a copy.
 const COMPACT_THRESHOLD: usize = 1 << 20;
 
@@ -247,6 +249,14 @@ pub struct ImportedSample {
     pub user_agent: Option<Arc<[u8]>>,
 }
 
+impl ImportedSample {
+    /// The bytes of its texts; those that many samples share count for each.
+    pub(super) fn text_len(&self) -> usize {
+        let shared = [&self.host, &self.user_agent].into_iter().flatten();
+        self.target.len() + shared.map(|text| text.len()).sum::<usize>()
+    }
+}
+
 impl Sample {
     /// A sample with its log line.
     #[must_use]
@@ -462,6 +472,29 @@ impl CellSample {
         Self { content, ..*self }
     }
 
+    /// The bytes of its text.
+    pub(super) fn text_len(&self) -> usize {
+        match &self.content {
+            StoredSample::Line { text, .. } => text.len as usize,
+            StoredSample::Imported(imported) => imported.text_len(),
+        }
+    }
+
+    /// Cuts its line if it has more than [`MAX_CUT_SAMPLE`] bytes. What is left is no line of a log format.
+    pub(super) fn cut(&mut self, texts: &mut ByteArena) {
+        const END: &[u8] = b"...";
+        if let StoredSample::Line { text, parsed } = &mut self.content
+            && text.len as usize > MAX_CUT_SAMPLE
+        {
+            let line = texts.get(*text);
+            // From the request on, if it is a request in quotes.
+            let start = memchr::memchr(b'"', line).map_or(0, |quote| quote + 1).min(line.len() - MAX_CUT_SAMPLE);
+            let kept = [&line[start..start + MAX_CUT_SAMPLE - END.len()], END].concat();
+            texts.free(*text);
+            (*text, *parsed) = (texts.insert(&kept), false);
+        }
+    }
+
     /// The location of its text in the arena, if it is there.
     pub(super) fn text_mut(&mut self) -> Option<&mut ArenaSpan> {
         match &mut self.content {
@@ -531,7 +564,6 @@ impl ByteArena {
     }
 
     /// Bytes of all texts, including the free ones.
-    #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.held
     }

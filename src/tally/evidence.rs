@@ -3,11 +3,15 @@
 //! Most of it is in the cells. Stored besides are home pages, which are no hits, and the evidence of pruned cells.
 //! Nothing is graded here.
 
-use foldhash::{HashMap, HashSet};
+use std::cmp::Reverse;
 
+use foldhash::{HashMap, HashSet};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::budget::MAX_APP_SITES;
 use super::cell::CellKey;
 use super::{Site, Tally};
-use crate::finding::RuleId;
+use crate::finding::{BoundedSet, RuleId};
 use crate::intern::SymbolTables;
 use crate::log_entry::Outcome;
 use crate::soft_404::{HomeSizes, PathShape, SiteEvidence, path_hash};
@@ -18,8 +22,10 @@ type SiteKey = (u32, u32);
 /// The most paths of all sites together that are kept from pruned cells: 16 MB. A client may invent any number of host
 /// names.
 const MAX_PATHS: usize = 1 << 16;
-/// The most home pages that are kept.
-const MAX_HOMES: usize = 1 << 16;
+/// A site counts as this many paths more: its maps and its name take as much memory.
+const SITE: usize = 3;
+/// The most home pages that are kept: 12 MB with their hosts.
+const MAX_HOMES: usize = 1 << 15;
 
 /// Evidence that is not in the cells.
 #[derive(Debug, Clone, Default)]
@@ -91,7 +97,7 @@ impl TallyEvidence {
 
     /// Drops the sites with the fewest responses while there are too many paths, because few rows need them.
     fn trim(&mut self) {
-        let len = |evidence: &SiteEvidence| evidence.answered_len() + evidence.refused_len();
+        let len = |evidence: &SiteEvidence| SITE + evidence.answered_len() + evidence.refused_len();
         let mut paths: usize = self.dropped.values().map(len).sum();
         if paths <= MAX_PATHS {
             return;
@@ -114,6 +120,16 @@ impl TallyEvidence {
 }
 
 impl Tally {
+    /// Limits the evidence of apps. What shows enough stays first: a site without its evidence has more findings, not fewer.
+    pub(super) fn trim_app_evidence(&mut self) {
+        let names = &self.names;
+        let rank = |app: RuleId, &(input, host): &SiteKey, set: &BoundedSet| {
+            let text = xxh3_64(names.hosts.resolve(host));
+            (Reverse(set.is_sufficient()), Reverse(set.kept_clients().len()), text, input, app)
+        };
+        self.app_evidence.truncate(MAX_APP_SITES, rank);
+    }
+
     /// What each site answered to probes, by input and host, in no order: from the cells and from pruned cells.
     #[must_use]
     pub fn evidence(&self) -> HashMap<Site<'_>, SiteEvidence> {

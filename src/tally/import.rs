@@ -64,7 +64,7 @@ impl Tally {
 
     /// Adds a virtual host, in lower case; an empty one is none. Returns its number.
     pub fn insert_host(&mut self, host: &[u8]) -> u32 {
-        self.names.hosts.intern(host, Box::from)
+        self.names.host(Some(host))
     }
 
     /// Adds a sorted list of rules. Returns its number.

@@ -34,7 +34,7 @@ impl Tally {
         }
         self.enforce_time_entries();
         if let Some(budget) = self.budget.filter(|budget| self.minutes.len() > budget.minutes()) {
-            self.minutes.trim(budget.minutes(), &self.names);
+            self.minutes.trim(budget.minutes(), &self.names, |_| 1);
         }
         self.prune_if(Budget::is_slack_exceeded);
     }

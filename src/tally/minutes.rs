@@ -121,10 +121,12 @@ impl MinuteCounts {
         renumbered
     }
 
-    /// Drops counts until at most `most` are left, first those of the clients and paths with the fewest requests. The
-    /// texts of the keys break ties, so the order of merges does not matter.
-    pub(super) fn trim(&mut self, max: usize, names: &SymbolTables) {
-        if self.counts.len() <= max {
+    /// Drops counts until the others take a capacity of at most `max`, first those of the clients and paths with the fewest
+    /// requests. `size` returns the capacity of a count by the bytes of the text of its client or path. The texts of the keys break
+    /// ties, so the order of merges does not matter.
+    pub(super) fn trim(&mut self, max: usize, names: &SymbolTables, size: impl Fn(usize) -> usize) {
+        let size = |key: MinuteKey| size(names.text_len(key.client, key.path, SymbolTables::NO_HOST));
+        if self.iter().map(|(key, _)| size(key)).sum::<usize>() <= max {
             return;
         }
         let mut owners: HashMap<(u32, u32, u32), u64> = HashMap::default();
@@ -140,7 +142,10 @@ impl MinuteCounts {
         };
         let mut ranked: Vec<_> = self.iter().map(|(key, requests)| (rank(key, requests), key)).collect();
         ranked.sort_unstable();
-        for (_, key) in ranked.split_off(max) {
+        let mut capacity = max;
+        let fits =
+            ranked.iter().take_while(|&&(_, key)| capacity.checked_sub(size(key)).inspect(|rest| capacity = *rest).is_some()).count();
+        for (_, key) in ranked.split_off(fits) {
             self.dropped += self.counts.remove(&key).unwrap_or(0);
         }
     }

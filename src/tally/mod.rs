@@ -221,6 +221,28 @@ impl Tally {
         self.cells.len()
     }
 
+    /// The bytes that the lines of its samples take.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.cells.held_bytes()
+    }
+
+    /// The bytes that it takes, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        const CELL: usize = size_of::<CellCounts>() + size_of::<cell::CellSample>() + size_of::<crate::intern::InternSlot>();
+        let tables = [&self.cells, &self.by_path, &self.overflow];
+        let cells: usize = tables.iter().map(|table| table.len() * CELL + table.held_bytes()).sum();
+        let clients = self.clients.len() * size_of::<ClientCount>() + self.uncounted_requests.len() * size_of::<u64>();
+        cells + clients + self.minutes.len() * (size_of::<MinuteKey>() + size_of::<u64>()) + self.names.all_bytes()
+    }
+
+    /// The number of sites with evidence of an app.
+    #[must_use]
+    pub fn app_sites(&self) -> usize {
+        self.app_evidence.len()
+    }
+
     /// Whether there is no hit.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -3,6 +3,9 @@
 //! No hit is lost: hits of a pair stay with its client and its path, those of a client stay in cells without a client.
 //! For pairs, clients and paths that stay, evicted cells are added to the [overflow](super::budget) as well. Floors
 //! and errors bound the rest. The texts of the keys break ties, so the order of merges does not matter.
+//!
+//! What stays is limited by the number of cells and by the [bytes of their texts](super::budget): a cell with long texts takes the
+//! capacity of several.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -32,6 +35,8 @@ struct KeyGroup {
     tie: u64,
     start: u32,
     len: u32,
+    /// The capacity that its cells take.
+    size: usize,
 }
 
 /// A cell that may stay.
@@ -42,6 +47,8 @@ struct Candidate {
     hits: u64,
     error: u64,
     number: u32,
+    /// The [capacity](Budget::capacity_of) that its texts take.
+    size: u32,
     is_answered: bool,
 }
 
@@ -62,13 +69,14 @@ struct KeptCells {
 
 /// Prunes a tally that exceeds its budget.
 pub(super) fn prune(tally: &mut Tally, budget: Budget) {
+    let is_over = budget.are_cells_exceeded(tally);
     tally.clients.resize(tally.names.clients.len(), ClientCount::default());
     tally.path_errors.resize(tally.names.paths.keys().len(), 0);
     let answer_frequencies = tally.fold_evidence();
-    tally.minutes.trim(budget.minutes_after_prune(), &tally.names);
+    tally.minutes.trim(budget.minutes_after_prune(), &tally.names, |text| budget.capacity_of(text));
+    tally.trim_app_evidence();
     let weights = Weights::new(tally);
     let mut overflow = OverflowUpdate::new(std::mem::take(&mut tally.overflow));
-    let is_over = tally.cells.len() > budget.max_cells(tally);
     let mut table = std::mem::take(&mut tally.cells);
     let Selection { kept, dropped, .. } = if is_over {
         select_pairs(tally, &table, budget, &weights, &answer_frequencies, &mut overflow)
@@ -110,7 +118,14 @@ fn select_pairs(
         (hits + error, weights.tie(pair))
     };
     let frequency = |key: &CellKey| answer_frequencies.similar_to(key, tally.names.rules.resolve(key.rules));
-    let mut selection = select(table, pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &frequency)));
+    let mut selection = select(
+        table,
+        pairs,
+        CellKey::pair,
+        (&weigh, TextSizes { names: &tally.names, budget }),
+        budget.pairs(),
+        Some((budget.answered(), &frequency)),
+    );
     for &number in &selection.kept {
         in_overflow.remove(&table.key(number).pair());
     }
@@ -133,7 +148,8 @@ fn select_paths(
 ) -> KeptCells {
     let mut table = std::mem::take(&mut tally.by_path);
     // Only these can fit, so the cells of other paths are not even copied.
-    let is_heavy = heaviest(&weights.paths, budget.folded());
+    let sizes = TextSizes { names: &tally.names, budget }.largest(cells, dropped, weights.paths.len(), |key| key.path);
+    let is_heavy = heaviest_that_fit(&weights.paths, &sizes, budget.folded());
     for &number in dropped {
         let key = *cells.key(number);
         if !key.is_pair() {
@@ -146,7 +162,14 @@ fn select_paths(
         }
     }
     let weigh = |cells: &[Candidate]| weights.paths[cells[0].owner as usize];
-    let selection = select(&table, table.numbers().collect(), |key| key.path.into(), weigh, budget.folded(), None);
+    let selection = select(
+        &table,
+        table.numbers().collect(),
+        |key| key.path.into(),
+        (&weigh, TextSizes { names: &tally.names, budget }),
+        budget.folded(),
+        None,
+    );
     let count_lost = |key: &CellKey, hits| tally.path_errors[key.path as usize] += hits;
     overflow.add_dropped(OverflowOwner::Path, &table, [&selection.kept, &selection.dropped], count_lost);
     KeptCells { table, kept: selection.kept }
@@ -162,7 +185,8 @@ fn select_clients(
     overflow: &mut OverflowUpdate,
 ) -> KeptCells {
     // Only these can fit.
-    let is_heavy = heaviest(&weights.clients, budget.folded());
+    let sizes = TextSizes { names: &tally.names, budget }.largest(cells, dropped, weights.clients.len(), |key| key.client);
+    let is_heavy = heaviest_that_fit(&weights.clients, &sizes, budget.folded());
     let (mut table, mut unattributed) = (CellTable::default(), CellTable::default());
     let mut scale = tally.scale.without_cells();
     for &number in dropped {
@@ -174,14 +198,24 @@ fn select_clients(
         if let Some(count) = tally.clients.get_mut(key.client as usize) {
             count.error += cells.hits(number);
         }
+        // Its hits stay in any case, so its text must be short.
+        cells.cut_sample(number);
         unattributed.insert_moved(CellKey { client: SymbolTables::OTHER, ..key }, cells, number, Some(&mut scale));
     }
     let weigh = |cells: &[Candidate]| weights.clients[cells[0].owner as usize];
-    let selection = select(&table, table.numbers().collect(), |key| key.client.into(), weigh, budget.folded(), None);
+    let selection = select(
+        &table,
+        table.numbers().collect(),
+        |key| key.client.into(),
+        (&weigh, TextSizes { names: &tally.names, budget }),
+        budget.folded(),
+        None,
+    );
     let count_lost = |key: &CellKey, hits| tally.clients[key.client as usize].error += hits;
     overflow.add_dropped(OverflowOwner::Client, &table, [&selection.kept, &selection.dropped], count_lost);
     for number in selection.dropped {
         let key = CellKey { client: SymbolTables::OTHER, ..*table.key(number) };
+        table.cut_sample(number);
         unattributed.insert_moved(key, &mut table, number, Some(&mut scale));
     }
     let mut kept = selection.kept;
@@ -198,7 +232,14 @@ fn select_clients(
 fn select_overflow(tally: &mut Tally, budget: Budget, weights: &Weights, overflow: OverflowUpdate, pairs: &mut KeptCells) -> KeptCells {
     let mut table = overflow.into_table();
     let weigh = |cells: &[Candidate]| (sum(cells), weights.tie(cells[0].owner));
-    let selection = select(&table, table.numbers().collect(), CellKey::pair, weigh, budget.overflow(), None);
+    let selection = select(
+        &table,
+        table.numbers().collect(),
+        CellKey::pair,
+        (&weigh, TextSizes { names: &tally.names, budget }),
+        budget.overflow(),
+        None,
+    );
     let mut lost_by_pair: HashMap<u64, u64> = HashMap::default();
     for &number in &selection.dropped {
         let (key, hits) = (table.key(number), table.hits(number));
@@ -236,6 +277,56 @@ fn bounded_unattributed(mut cells: CellTable, budget: Budget, scale: &mut TimeSc
     table
 }
 
+/// The weight of a key by its cells, and a hash that breaks ties.
+type WeightOf<'o> = dyn Fn(&[Candidate]) -> (u64, u64) + 'o;
+
+/// How much capacity cells take.
+#[derive(Clone, Copy)]
+struct TextSizes<'n> {
+    names: &'n SymbolTables,
+    budget: Budget,
+}
+
+impl TextSizes<'_> {
+    /// The capacity that a cell takes.
+    fn of(self, table: &CellTable, number: u32) -> u32 {
+        let CellKey { client, path, host, .. } = *table.key(number);
+        self.budget.capacity_of(self.names.text_len(client, path, host) + table.text_len(number)) as u32
+    }
+
+    /// The capacity that the largest of these cells takes, by the client or path to which they belong.
+    fn largest(self, table: &CellTable, numbers: &[u32], len: usize, owner: impl Fn(&CellKey) -> u32) -> Vec<u32> {
+        let mut largest = vec![0; len];
+        for &number in numbers {
+            if let Some(largest) = largest.get_mut(owner(table.key(number)) as usize) {
+                *largest = self.of(table, number).max(*largest);
+            }
+        }
+        largest
+    }
+}
+
+/// Whether each number is one of the heaviest that fit if each takes at least this capacity, or one more.
+fn heaviest_that_fit(weights: &[(u64, u64)], sizes: &[u32], mut capacity: usize) -> Vec<bool> {
+    let mut is_heavy = heaviest(weights, capacity);
+    let mut ranked: Vec<usize> = (0..weights.len()).filter(|&number| is_heavy[number]).collect();
+    ranked.sort_unstable_by_key(|&number| (Reverse(weights[number].0), weights[number].1));
+    for number in ranked {
+        is_heavy[number] = capacity > 0;
+        capacity = capacity.saturating_sub(sizes[number].max(1) as usize);
+    }
+    is_heavy
+}
+
+/// The capacity that those of a key's cells take that are kept, or more.
+fn kept_size(cells: &[Candidate]) -> usize {
+    if cells.len() <= MAX_CELLS_PER_KEY {
+        return cells.iter().map(|cell| cell.size as usize).sum();
+    }
+    // Which of them are kept is not known yet.
+    MAX_CELLS_PER_KEY * cells.iter().map(|cell| cell.size as usize).max().unwrap_or(1)
+}
+
 /// The capacity for keys with answers, and how frequent similar answers are.
 type AnsweredSlots<'o> = (usize, &'o dyn Fn(&CellKey) -> SimilarCounts);
 
@@ -246,17 +337,18 @@ fn select(
     table: &CellTable,
     numbers: Vec<u32>,
     owner: impl Fn(&CellKey) -> u64,
-    weigh: impl Fn(&[Candidate]) -> (u64, u64),
+    (weigh, sizes): (&WeightOf<'_>, TextSizes<'_>),
     capacity: usize,
     answered: Option<AnsweredSlots<'_>>,
 ) -> Selection {
-    let mut cells: Vec<Candidate> = numbers.iter().map(|&number| Candidate::new(table, number, &owner)).collect();
+    let candidate = |&number: &u32| Candidate { size: sizes.of(table, number), ..Candidate::new(table, number, &owner) };
+    let mut cells: Vec<Candidate> = numbers.iter().map(candidate).collect();
     cells.sort_unstable_by_key(|cell| (cell.owner, cell.number));
     let mut start = 0;
     let group = |cells: &[Candidate]| {
         let (weight, tie) = weigh(cells);
         start += cells.len() as u32;
-        KeyGroup { weight, tie, start: start - cells.len() as u32, len: cells.len() as u32 }
+        KeyGroup { weight, tie, start: start - cells.len() as u32, len: cells.len() as u32, size: kept_size(cells) }
     };
     let mut groups: Vec<KeyGroup> = cells.chunk_by(|a, b| a.owner == b.owner).map(group).collect();
     let fits = heaviest_groups(&mut groups, capacity);
@@ -287,8 +379,8 @@ fn keep_rarest(kept: &mut Vec<KeyGroup>, groups: Vec<KeyGroup>, table: &CellTabl
     ranked.sort_unstable_by_key(|(rank, _)| *rank);
     let mut floor = 0;
     for (_, group) in ranked {
-        if group.kinds() <= capacity {
-            capacity -= group.kinds();
+        if group.size <= capacity {
+            capacity -= group.size;
             kept.push(group);
         } else {
             floor = floor.max(group.weight);
@@ -308,8 +400,8 @@ fn heaviest_groups(groups: &mut [KeyGroup], mut capacity: usize) -> usize {
     }
     groups[..most].sort_unstable_by_key(by_weight);
     let fits = groups[..most].iter().take_while(|group| {
-        let fits = group.kinds() <= capacity;
-        capacity -= if fits { group.kinds() } else { 0 };
+        let fits = group.size <= capacity;
+        capacity -= if fits { group.size } else { 0 };
         fits
     });
     fits.count()
@@ -334,7 +426,7 @@ fn rank(table: &CellTable, cells: &mut [Candidate], frequency: Option<&dyn Fn(&C
 impl Candidate {
     fn new(table: &CellTable, number: u32, owner: impl Fn(&CellKey) -> u64) -> Self {
         let key = table.key(number);
-        Self { owner: owner(key), hits: table.hits(number), error: table.error(number), number, is_answered: key.answered() }
+        Self { owner: owner(key), hits: table.hits(number), error: table.error(number), number, size: 1, is_answered: key.answered() }
     }
 }
 
@@ -404,9 +496,10 @@ struct KeptIds {
 
 impl KeptIds {
     fn new(tally: &Tally, budget: Budget, weights: &Weights, cells: [&KeptCells; 4]) -> Self {
-        let all = tally.clients.len() <= budget.clients;
+        let all = tally.clients.len() <= budget.clients && tally.names.clients.bytes() <= budget.text_of_names();
         let mut clients = vec![all; tally.clients.len()];
-        let mut paths = vec![tally.path_errors.len() <= budget.paths(); tally.path_errors.len()];
+        let all_paths = tally.path_errors.len() <= budget.paths() && tally.names.paths.bytes() <= budget.text_of_names();
+        let mut paths = vec![all_paths; tally.path_errors.len()];
         let mut hosts = HashSet::default();
         for key in cells.into_iter().flat_map(KeptCells::keys) {
             hosts.insert(key.host);

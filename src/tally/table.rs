@@ -107,7 +107,27 @@ impl CellTable {
         self.samples[number as usize].error
     }
 
-    /// The same, mutable.
+    /// The bytes of the text of a cell's sample.
+    pub(super) fn text_len(&self, number: u32) -> usize {
+        self.samples[number as usize].text_len()
+    }
+
+    /// The bytes of the texts of all samples.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.samples.iter().map(CellSample::text_len).sum()
+    }
+
+    /// The bytes that texts take, with those of texts that were replaced. Imported texts are not included.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.texts.held()
+    }
+
+    /// Cuts the sample of a cell if it is too long for one of evicted hits.
+    pub(super) fn cut_sample(&mut self, number: u32) {
+        self.samples[number as usize].cut(&mut self.texts);
+    }
+
+    /// The same as [`error`](Self::error), mutable.
     pub(super) fn error_mut(&mut self, number: u32) -> &mut u64 {
         &mut self.samples[number as usize].error
     }

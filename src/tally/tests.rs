@@ -13,9 +13,9 @@ use crate::time::LogTime;
 /// A request: client, path, status, and whether it matches a rule.
 type Request = (u8, u8, u16, bool);
 
-const SMALL: Budget = Budget { cells: 40, clients: 24 };
+const SMALL: Budget = Budget { cells: 40, clients: 24, text: usize::MAX };
 /// Enough for a few pairs, clients and paths with as many cells as a prune keeps of one.
-const OF_MANY_INPUTS: Budget = Budget { cells: 400, clients: 40 };
+const OF_MANY_INPUTS: Budget = Budget { cells: 400, clients: 40, text: usize::MAX };
 
 fn client(number: u8) -> String {
     format!("192.0.2.{number}")
@@ -372,6 +372,60 @@ fn a_deferred_prune_waits_for_twice_the_budget() {
         tally.enforce_budget();
         assert_eq!(tally.is_exact(), is_exact_at_the_end, "{pairs} pairs");
         check_all(&distinct(pairs), &tally, SMALL, 2);
+    }
+}
+
+/// As many cells as nothing evicts, of 100 bytes of text each.
+const OF_LITTLE_TEXT: Budget = Budget { cells: 4_000, clients: 4_000, text: 400_000 };
+
+/// A tally of one hit per number, whose path and line have about this many bytes; the first path is requested a hundred times, and
+/// only the last one is answered.
+fn of_long_texts(numbers: std::ops::Range<u32>, bytes: usize) -> Tally {
+    let (mut names, mut findings, mut tally) = (SymbolTables::default(), Findings::default(), Tally::default());
+    let rules = names.rules.intern(&[RuleId(0)][..], Box::from);
+    for number in numbers.clone() {
+        let path = format!("/{number}{}", "x".repeat(bytes));
+        for again in 0..if number == 0 { 100 } else { 1 } {
+            let mut hit = Hit::at(number, again);
+            hit.client = names.clients.intern(format!("10.0.{}.{}", number >> 8, number & 255).as_bytes());
+            hit.path = names.paths.intern(path.as_bytes(), Box::from);
+            (hit.rules, hit.status, hit.exposes) = (rules, Some(if number == LAST { 200 } else { 404 }), true);
+            findings.request_clients.push(hit.client);
+            findings.push(hit, path.as_bytes());
+        }
+    }
+    tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: u64::from(numbers.start), line: 0 });
+    tally.with_names(names)
+}
+
+const LAST: u32 = 1_999;
+
+/// A few cells with long texts exceed the budget like many with short ones.
+#[test]
+fn texts_have_a_budget_in_bytes() {
+    let parts = |bytes| (0..20).map(move |part| of_long_texts(part * 100..(part + 1) * 100, bytes));
+    let exact = merged(parts(80), &[], OF_LITTLE_TEXT);
+    assert_eq!((exact.error_bound(), exact.len()), (None, 2_000), "as long as the budget allows");
+    for is_reversed in [false, true] {
+        let mut parts: Vec<Tally> = parts(1_500).collect();
+        if is_reversed {
+            parts.reverse();
+        }
+        let tally = merged(parts, &[], OF_LITTLE_TEXT);
+        assert!(tally.text_bytes() <= OF_LITTLE_TEXT.text, "{}", tally.text_bytes());
+        assert_eq!(tally.cells().map(|view| view.cell.hits).sum::<u64>(), 2_099, "sums stay exact");
+        let has = |number: u32, hits| {
+            let path = format!("/{number}{}", "x".repeat(1_500));
+            tally.cells().any(|view| !view.is_other() && tally.path(view.path) == path.as_bytes() && view.cell.hits == hits)
+        };
+        assert!(has(0, 100) && has(LAST, 1), "the heaviest pair and the only answer stay, and their texts are whole");
+        // N / M: a pair with 3,000 bytes takes the capacity of 31.
+        let keys = OF_LITTLE_TEXT.pairs() / 31;
+        assert!(tally.error_floor().pairs * keys as u64 <= 2_099);
+        for view in tally.cells().filter(|view| view.client == SymbolTables::OTHER) {
+            let SampleContentView::Line { text, parsed } = view.sample().content else { panic!("{view:?}") };
+            assert!(text.len() == super::cell::MAX_CUT_SAMPLE && text.ends_with(b"...") && !parsed);
+        }
     }
 }
 

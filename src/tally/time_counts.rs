@@ -702,7 +702,7 @@ mod tests {
 
         #[test]
         fn evicted_hits_keep_their_times(parts in parts(), picks in prop::collection::vec(any::<prop::sample::Index>(), 1..8)) {
-            let mut small = Tally::with_budget(Budget { cells: 6, clients: 2 });
+            let mut small = Tally::with_budget(Budget { cells: 6, clients: 2, text: usize::MAX });
             small.merge(merged(tallies(&parts), &picks));
             for part in tallies(&parts) {
                 small.merge(part);

@@ -278,9 +278,9 @@ proptest! {
         let damaged = [&text[..at], put.as_bytes(), &text[end..]].concat();
         if let Ok(evidence) = read(&*damaged, builtin()) {
             // What was decoded can be encoded: numbers are in range, and times can be printed.
-            let mut merged = Tally::with_budget(Budget { cells: 20, clients: 1 });
+            let mut merged = Tally::with_budget(Budget { cells: 20, clients: 1, text: usize::MAX });
             merged.merge(evidence.tally.clone());
-            let mut small = Tally::with_budget(Budget { cells: 1, clients: 1 });
+            let mut small = Tally::with_budget(Budget { cells: 1, clients: 1, text: usize::MAX });
             small.merge(evidence.tally.clone());
             small.merge(merged.clone());
             prop_assert!(small.error_bound().is_some() || small.len() <= 1);

@@ -18,7 +18,7 @@ use super::generated::{any_log, any_refusing_log};
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
 
 /// A quarter of the requests of a log here.
-const SMALL: Budget = Budget { cells: 100, clients: 200 };
+const SMALL: Budget = Budget { cells: 100, clients: 200, text: usize::MAX };
 /// How many groups of answered requests it holds.
 const ANSWERED: usize = 10;
 

@@ -10,9 +10,9 @@ use crate::tally::Budget;
 /// A request: client, path, status, and one of two hosts.
 type Request = (u8, u8, u16, bool);
 
-const SMALL: Budget = Budget { cells: 40, clients: 24 };
+const SMALL: Budget = Budget { cells: 40, clients: 24, text: usize::MAX };
 /// Enough for two pairs with as many cells as are kept of one, and the same for a client and a path.
-const OF_MANY_SIZES: Budget = Budget { cells: 160, clients: 24 };
+const OF_MANY_SIZES: Budget = Budget { cells: 160, clients: 24, text: usize::MAX };
 
 /// Two overlapping rules: one for the paths below 40, one for those from 30 on.
 fn two_rules() -> &'static RuleSet {
