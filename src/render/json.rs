@@ -37,7 +37,7 @@ use crate::tally::ErrorBound;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
-const SCHEMA_VERSION: u32 = 6;
+const SCHEMA_VERSION: u32 = 7;
 
 /// The program that wrote it.
 pub(super) const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));

@@ -79,8 +79,8 @@ pub struct TailState {
 }
 
 impl PersistedState for TailState {
-    const VERSION: u32 = 2;
-    const OLDEST_VERSION: u32 = 2;
+    const VERSION: u32 = 3;
+    const OLDEST_VERSION: u32 = 3;
     const RESET_FLAG: &'static str = "--reset-state";
 }
 
@@ -161,8 +161,8 @@ impl ReportState {
 }
 
 impl PersistedState for ReportState {
-    const VERSION: u32 = 2;
-    const OLDEST_VERSION: u32 = 2;
+    const VERSION: u32 = 3;
+    const OLDEST_VERSION: u32 = 3;
     const RESET_FLAG: &'static str = "--reset";
 }
 
