@@ -203,7 +203,7 @@ groups! {
         /// Take the client from this field, such as x-forwarded-for
         ///
         /// The log must contain it. Only what a --trusted-proxy wrote is believed: of a list, the last address that is not
-        /// one. If the log has no address of the peer, all requests count as sent by them.
+        /// one. A log without the address of the peer counts as sent by them.
         #[arg(long, value_name = "FIELD")]
         client_from: Option<FieldName>,
 
@@ -500,9 +500,8 @@ groups! {
 
         /// Delete folders older than this: 90d, 12w
         ///
-        /// A run's age is the time since its start, that of a day or an hour the time since its end. A clock that is ahead of the
-        /// last report by more than half of this (and a day; at most 32 days) is taken for wrong: the time between them does not
-        /// count, and a warning tells how many folders that keeps.
+        /// Ages count from the start of a run, or the end of a day or an hour. A clock that is far ahead of the last report (by
+        /// half of this and a day, at most 32 days) is taken for wrong, and keeps older folders.
         #[arg(long, value_name = "DURATION")]
         keep: Option<DurationArg>,
 

@@ -311,6 +311,10 @@ impl FastPath {
                 return false;
             }
             let Some(end) = end(field, line, at, &first_quote) else { return false };
+            // A quote before the request is of no server: the other path decides.
+            if *slot == ValueSlot::Client && first_quote(at).is_some_and(|quote| quote < end) {
+                return false;
+            }
             values.set(*slot, &line[at..end]);
             at = end + field.suffix().len();
         }

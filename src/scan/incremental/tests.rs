@@ -433,7 +433,7 @@ fn a_scan_that_pauses_continues_at_its_checkpoints() {
         let (mut checkpoints, mut scans, mut lines, mut hits) = (None, 0, 0, 0);
         loop {
             let paths = ["access.log", "other.log"].map(|name| logs.folder.path().join(name)).to_vec();
-            let options = TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096 };
+            let options = TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096, max_open: 1000 };
             let mut tail = Tail::new(paths, options, checkpoints.take());
             let options = IncrementalOptions { stop: &NOT, now: NOW, cut, max_bytes: 200_000 };
             let increment = scan_new_lines(&mut tail, &job, &options);
