@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prints the peak memory of commands over logs that a client wrote to exhaust it: long or very many paths, hosts, user agents,
-# referers, users, queries and clients. A folder that a run wrote is measured too. Ends with 1 if a peak exceeds the promise.
+# referers, users, queries and clients. The time and the size of what a run wrote are printed too. Ends with 1 if a peak exceeds the
+# promise, or a command fails.
 set -eu
 
 usage() {
@@ -12,6 +13,7 @@ From the environment:
   SCALE       a percentage of the usual number of lines (100)
   COMMANDS    only these commands, such as "scan report" (scan json report daily hourly merge learn follow)
   PROBEWATCH  the path of a built command, so that none is built here
+  LIMIT       a command that takes more seconds is killed, and its row has failed (600)
 USAGE
     exit 2
 }
@@ -23,19 +25,23 @@ done
 [ $# -eq 0 ] || inputs=("$@")
 scale=${SCALE:-100}
 commands=${COMMANDS:-scan json report daily hourly merge learn follow}
+limit=${LIMIT:-600}
 probewatch=${PROBEWATCH:+$(realpath -- "$PROBEWATCH")}
 . "$(dirname -- "$0")/built.sh"
 probewatch=${probewatch:-$(built probewatch build --release)}
 export LC_ALL=C
 
-# 192 MiB with two threads, in KiB, and the same for a folder of a run: see the guide.
+# 192 MiB with two threads, in KiB: see the guide.
 readonly PROMISE=$((192 << 10))
 
 folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
 cd "$folder"
+# Nothing is ever written to it: a `read` from it with a limit of time is a pause that starts no process.
+mkfifo never
+exec 3<> never
 
-# Writes LINES lines: the program prints them, and `address`, `long` and `time` give the fields that they share.
+# Writes so many lines: the program prints each, and `address`, `long` and `time` give the fields that they share.
 write() {
     awk -v lines="$(($1 * scale / 100))" '
         function address(n) { return 1 + n / 16777216 % 250 "." int(n / 65536) % 256 "." int(n / 256) % 256 "." n % 256 }
@@ -46,7 +52,8 @@ write() {
             printf "%s%s - %s [%s] \"GET %s HTTP/1.1\" %s %s \"%s\" \"%s\"\n", host, int(client) == client ? address(client) : client, user, time, target, status, size, referer, agent
         }
         BEGIN {
-            filler = "x"
+            # A letter that few rules search for: a log of `a` or `x` takes several times as long to match.
+            filler = "y"
             while (length(filler) < 1048576) filler = filler filler
             time = "02/Nov/2026:08:01:00 +0000"
             for (n = 0; n < lines; n++) { '"$2"' }
@@ -71,6 +78,7 @@ make() {
         lines) write 500 'line("", n, "-", "/" long(n, 1000000) "/.env", 404, 9, "-", "-")' ;;
         # A different list of rules in each line.
         rules)
+            # shellcheck disable=SC2016 # The program is for awk.
             write 400000 '
                 split("/.env /wp-login.php /.git/config /phpinfo.php /etc/passwd <script> union+select ${jndi:ldap: /shell.php ..%2f..%2f /actuator/env /cgi-bin/x.sh eval( sleep(5) %00 /.aws/credentials /phpmyadmin/ /server-status /.htaccess wget+http", word, " ")
                 target = "/?n=" n
@@ -87,100 +95,92 @@ make() {
     esac
 }
 
-# Sets `most` to the peak of the anonymous memory of a process in KiB, until it ends. Pages of mapped files do not count.
-most=0
+# Sets `peak` to the peak of the anonymous memory of a process in KiB, until it ends. Pages of mapped files do not count.
 watch() {
-    local key value seen=1
-    most=0
-    while [ -n "$seen" ]; do
-        seen=
+    local key value end=$((SECONDS + limit)) state=R
+    peak=0
+    while [ "$state" != Z ]; do
+        # Without the file, it has ended and was waited for.
+        state=Z
         while read -r key value _; do
-            if [ "$key" = RssAnon: ]; then
-                seen=1
-                [ "$value" -le "$most" ] || most=$value
-            fi
+            case $key in
+                State:) state=$value ;;
+                RssAnon:) [ "$value" -le "$peak" ] || peak=$value ;;
+            esac
         done 2> /dev/null < "/proc/$1/status" || true
-        sleep 0.005
+        [ "$SECONDS" -lt "$end" ] || kill -KILL "$1" 2> /dev/null || true
+        read -rt 0.01 -u 3 _ || true
     done
 }
 
-# Prints the peak in KiB, or the exit code of a command that failed.
-peak() {
-    local code=0
-    "$@" > output 2> errors &
-    watch $!
-    wait $! || code=$?
-    case $code in
-        0) echo "$most" ;;
-        *) echo "exit $code" ;;
-    esac
+# Stops a `follow` that has read everything: it takes less than a twentieth of a processor for two seconds.
+stop_when_idle() {
+    local before=-1000 now
+    while now=$(awk '{ print $14 + $15 }' "/proc/$1/stat" 2> /dev/null) && [ "$((now - before))" -gt 10 ]; do
+        before=$now
+        sleep 2
+    done
+    kill -INT "$1" 2> /dev/null || true
 }
 
-# A live log is read to its end, then `follow` is stopped, and prints its summary.
-follow() {
-    local reader stopper
-    "$probewatch" follow --from-start -q "$1" > output 2> errors &
-    reader=$!
-    # It has read everything once its processor time no longer increases.
-    {
-        at=-1 before=-2
-        while [ "$at" != "$before" ]; do
-            before=$at
-            sleep 2
-            at=$(awk '{ print $14 + $15 }' "/proc/$reader/stat" 2> /dev/null || echo 0)
-        done
-        kill -INT "$reader" 2> /dev/null || true
-    } &
-    stopper=$!
-    watch "$reader"
-    wait "$reader" "$stopper" || true
-    echo "$most"
+# Runs the command to its end and sets `peak`, `code`, and `took` in milliseconds.
+run() {
+    local pid start=${EPOCHREALTIME/./}
+    "$probewatch" "$@" > output 2> errors &
+    pid=$!
+    [ "$1" != follow ] || stop_when_idle "$pid" &
+    watch "$pid"
+    code=0
+    wait "$pid" || code=$?
+    took=$(((${EPOCHREALTIME/./} - start) / 1000))
 }
 
 failed=0
-# Prints a row: the input, the command, its peak, and the bytes on disk that it left.
+# Prints a row of the last run: the input, the command, and the size of the file or folder that it wrote.
 row() {
-    local input=$1 command=$2 peak=$3 bytes=${4:-}
-    local verdict=
-    case $peak in
-        exit*) verdict=failed ;;
-        *) [ "$peak" -le "$PROMISE" ] || verdict=exceeded ;;
-    esac
+    local verdict='' size=
+    [ "$peak" -le "$PROMISE" ] || verdict=exceeded
+    [ "$code" -eq 0 ] || verdict="exit $code: $(tail -n 1 errors)"
     [ -z "$verdict" ] || failed=1
-    case $peak in exit*) ;; *) peak="$((peak >> 10)) MiB" ;; esac
-    [ -z "$bytes" ] || bytes="$((bytes >> 10)) MiB"
-    printf '%-12s %-8s %10s %10s  %s\n' "$input" "$command" "$peak" "$bytes" "$verdict"
+    [ ! -e "${3:-}" ] || size="$(du -sm "$3" | cut -f 1) MiB"
+    printf '%-12s %-8s %6d MiB %6d.%d s %10s  %s\n' "$1" "$2" "$((peak >> 10))" "$((took / 1000))" "$((took % 1000 / 100))" "$size" "$verdict"
 }
 
 report() {
-    local name=$1 input=$2
+    local input=$1 command=$2
     shift 2
     rm -rf state out
-    local peak
-    peak=$(peak "$probewatch" report -j2 -q "$@" --state state --out out access.log)
-    row "$input" "$name" "$peak" "$(du -sk out 2> /dev/null | cut -f 1)"
+    mkdir out
+    run report -j2 -q "$@" --state state --out out access.log
+    row "$input" "$command" out
 }
 
-printf '%-12s %-8s %10s %10s\n' input command peak folder
+printf '%-12s %-8s %10s %10s %10s\n' input command peak time size
 for input in "${inputs[@]}"; do
     make "$input" > access.log
     for command in $commands; do
         case $command in
-            scan) row "$input" scan "$(peak "$probewatch" scan -j2 -q access.log)" ;;
-            json) row "$input" json "$(peak "$probewatch" scan -j2 -q -f json -o report.json access.log)" "$(du -sk report.json | cut -f 1)" ;;
-            report) report report "$input" ;;
-            daily) report daily "$input" --daily ;;
-            hourly) case $input in periods | hours) report hourly "$input" --hourly ;; esac ;;
+            scan) run scan -j2 -q access.log; row "$input" scan ;;
+            json) run scan -j2 -q -f json -o report.json access.log; row "$input" json report.json ;;
+            report) report "$input" report ;;
+            daily) report "$input" daily --daily ;;
+            hourly) case $input in periods | hours) report "$input" hourly --hourly ;; esac ;;
             merge)
                 half=$(($(wc -l < access.log) / 2))
                 head -n "$half" access.log > one.log && tail -n "+$((half + 1))" access.log > other.log
                 for part in one other; do "$probewatch" scan -q -f json -o "$part.json" "$part.log" 2> /dev/null || true; done
-                rm -f one.log other.log
-                row "$input" merge "$(peak "$probewatch" merge -q -f json -o merged.json one.json other.json)" "$(du -sk merged.json | cut -f 1)"
-                rm -f one.json other.json merged.json
+                run merge -q -f json -o merged.json one.json other.json; row "$input" merge merged.json
+                rm -f one.* other.* merged.json
                 ;;
-            learn) row "$input" learn "$(peak "$probewatch" learn -j2 access.log)" ;;
-            follow) row "$input" follow "$(follow access.log)" ;;
+            learn) run learn -j2 access.log; row "$input" learn ;;
+            follow)
+                # Its time includes two to four seconds of waiting for it to be idle.
+                run follow --from-start -q access.log
+                # Stopped by SIGINT, after all lines.
+                [ "$code" -ne 130 ] || code=0
+                grep -q "^$(sed ':a; s/\B[0-9]\{3\}\>/,&/; ta' <<< "$(wc -l < access.log)") lines: " output || code=incomplete
+                row "$input" follow
+                ;;
         esac
     done
     rm -rf access.log state out report.json output

@@ -100,6 +100,32 @@ fn frequent_entries_are_exact_among_very_many() {
     }
 }
 
+/// Requests of the longest paths that web servers accept: 55 MB of them, which is more text than is kept.
+const LONG_PATHS: usize = 7_000;
+
+/// A client chooses the length of its paths. Few of them are far from 85,000 combinations.
+#[test]
+fn long_paths_take_no_more_memory_than_many() {
+    let harness = Harness::new();
+    // A letter that few rules search for.
+    let long = "y".repeat(7_800);
+    let lines = (0..LONG_PATHS).map(|n| line(&format!("10.0.{}.{}", n >> 8 & 255, n & 255), &format!("GET /{n}{long}/.env HTTP/1.1"), 404));
+    harness.file("access.log", lines.collect::<String>());
+    let (run, report) = scan(&harness, "2");
+    assert_eq!((run.code, report["totals"]["hits"].as_u64()), (0, Some(LONG_PATHS as u64)), "{}", run.stderr);
+    // Twice: the second run reads the report of the first one again, though its text compresses to a thousandth.
+    for run in ["first", "second"] {
+        let (report, most) =
+            run_measured(&mut harness.command(["report", "--daily", "-q", "-j2", "--state", "state", "--out", "out", "access.log"]));
+        assert_eq!(report.code, 0, "{run}: {}", report.stderr);
+        assert!(most > 0 && most <= BUDGET, "{most} KiB in the {run} run");
+        let more = line("192.0.2.1", "GET /.git/config HTTP/1.1", 404);
+        File::options().append(true).open(harness.path("access.log")).unwrap().write_all(more.as_bytes()).unwrap();
+    }
+    let merged = harness.run(["merge", "-q", "-f", "csv", "--by", "rule", "report.json"]);
+    assert_eq!((merged.code, merged.stderr.as_str()), (0, ""));
+}
+
 /// Files with the same probe: more combinations of client, path and input than are kept.
 const FILES: u64 = 86_000;
 

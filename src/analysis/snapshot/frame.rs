@@ -4,12 +4,13 @@
 //! refused. The same text gives the same bytes.
 
 use std::io::{self, Read, Write};
+use std::mem;
 
 use base64::engine::general_purpose::STANDARD;
 use base64::read::DecoderReader;
 use base64::write::EncoderStringWriter;
 use serde::Serialize;
-use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer};
+use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, SafeResult};
 
 use crate::redact::sanitize::escape;
 
@@ -22,8 +23,13 @@ const WINDOW_LOG: u32 = 23;
 const BUFFER: usize = 64 << 10;
 /// Bytes of text that are in memory. A shorter text is compressed with tables of its size.
 const TEXT: usize = 1 << 20;
-/// The text of a partial report is about ten times its size.
+/// The text of a partial report is about ten times its size. A client can send requests that differ by a few bytes of thousands, so
+/// the writer ensures the ratio: it flushes more often.
 const MAX_RATIO: u64 = 1_000;
+/// Bytes of text in front of each flush. A flush ends a block, and a block has four bytes or more.
+const FLUSHED: usize = 1 << 10;
+/// The most text beyond the ratio: what the writer compresses until it looks at the ratio again, and what the library holds of it.
+const MAX_EXCESS: u64 = 2 * TEXT as u64;
 
 /// The lists of a snapshot as a JSON string: one zstd frame, in Base64.
 ///
@@ -52,7 +58,9 @@ pub(super) struct FrameWriter<'w, W> {
     library: CCtx<'static>,
     text: Vec<u8>,
     compressed: Vec<u8>,
-    is_begun: bool,
+    /// Bytes of the text that was compressed, and of what was written.
+    read: u64,
+    written: u64,
     out: &'w mut W,
 }
 
@@ -62,36 +70,43 @@ impl<'w, W: Write> FrameWriter<'w, W> {
         for parameter in [CParameter::CompressionLevel(level), CParameter::ChecksumFlag(true)] {
             library.set_parameter(parameter).map_err(library_error)?;
         }
-        Ok(Self { library, text: Vec::new(), compressed: vec![0; BUFFER], is_begun: false, out })
+        Ok(Self { library, text: Vec::new(), compressed: vec![0; BUFFER], read: 0, written: 0, out })
     }
 
     fn compress(&mut self) -> io::Result<()> {
-        self.is_begun = true;
-        let mut source = InBuffer::around(&self.text);
-        while source.pos() < self.text.len() {
-            let mut target = OutBuffer::around(&mut self.compressed[..]);
-            self.library.compress_stream(&mut target, &mut source).map_err(library_error)?;
-            let written = target.pos();
-            self.out.write_all(&self.compressed[..written])?;
+        let text = mem::take(&mut self.text);
+        // Half the ratio, so that it is never exceeded by more than the text that was not looked at.
+        let is_flushed = self.read / (MAX_RATIO / 2) > self.written;
+        for part in text.chunks(if is_flushed { FLUSHED } else { TEXT }) {
+            let mut source = InBuffer::around(part);
+            while source.pos() < part.len() {
+                self.step(|library, target| library.compress_stream(target, &mut source))?;
+            }
+            while is_flushed && self.step(CCtx::flush_stream)? > 0 {}
         }
+        self.read += text.len() as u64;
+        self.text = text;
         self.text.clear();
         Ok(())
     }
 
     pub(super) fn finish(mut self) -> io::Result<()> {
-        if !self.is_begun {
+        if self.read == 0 {
             self.library.set_pledged_src_size(Some(self.text.len() as u64)).map_err(library_error)?;
         }
         self.compress()?;
-        loop {
-            let mut target = OutBuffer::around(&mut self.compressed[..]);
-            let left = self.library.end_stream(&mut target).map_err(library_error)?;
-            let written = target.pos();
-            self.out.write_all(&self.compressed[..written])?;
-            if left == 0 {
-                return Ok(());
-            }
-        }
+        while self.step(CCtx::end_stream)? > 0 {}
+        Ok(())
+    }
+
+    /// Writes what a call of the library compresses. Returns the result of the call.
+    fn step(&mut self, mut call: impl FnMut(&mut CCtx<'static>, &mut OutBuffer<'_, [u8]>) -> SafeResult) -> io::Result<usize> {
+        let mut target = OutBuffer::around(&mut self.compressed[..]);
+        let result = call(&mut self.library, &mut target).map_err(library_error)?;
+        let written = target.pos();
+        self.out.write_all(&self.compressed[..written])?;
+        self.written += written as u64;
+        Ok(result)
     }
 }
 
@@ -167,7 +182,7 @@ impl<R: Read> Read for FrameReader<R> {
             self.is_full = produced == out.len();
             self.is_finished = left == 0;
             self.text += produced as u64;
-            if self.text / MAX_RATIO > self.compressed {
+            if self.text.saturating_sub(MAX_EXCESS) / MAX_RATIO > self.compressed {
                 return Err(damaged("its text is far larger than its compressed data"));
             }
             if produced > 0 {

@@ -1,8 +1,11 @@
 //! Untrusted reports are decoded, or rejected with a reason.
 
+use std::io::{Read, Write};
+
 use proptest::prelude::*;
 
 use crate::analysis::fixture;
+use crate::analysis::snapshot::frame::{FrameReader, FrameWriter, packed};
 use crate::analysis::snapshot::*;
 use crate::render::{OutputFormat, RenderOptions, render};
 use crate::rules::{RuleChoice, load};
@@ -171,6 +174,36 @@ fn compressed_evidence_is_as_good_as_lists_and_checked_like_them() {
     }
     assert!(rejection(&document(&format!("{{\"packed\":{packed}}}"))).contains("the list 'rules' is missing"));
     assert!(rejection(&document(&packed)).contains("is damaged"));
+}
+
+/// A client chooses its requests, and so how well they compress.
+#[test]
+fn text_is_read_again_however_much_smaller_its_compressed_data_could_be() {
+    let row = |n: usize| format!("GET /{n}{} HTTP/1.1", "y".repeat(8_000));
+    let alike: Vec<_> = (0..1_500).map(row).collect();
+    // Some of them hardly compress.
+    let numbers =
+        |n: usize| (0..2_000_u64).map(|at| ((n as u64 * 2_000 + at).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40).to_string()).collect();
+    let mixed = (0..1_500).map(|n| if n / 100 % 5 == 4 { numbers(n) } else { row(n) }).collect();
+    for rows in [alike, mixed, vec!["y".repeat(30 << 20)]] {
+        let text = serde_json::to_vec(&rows).unwrap();
+        assert!(text.len() > 10 << 20, "less than a reader allows in any case");
+        let in_base64 = packed(&rows).unwrap();
+        for level in [1, 9] {
+            let mut frame = Vec::new();
+            let mut writer = FrameWriter::new(&mut frame, level).unwrap();
+            writer.write_all(&text).unwrap();
+            writer.finish().unwrap();
+            let mut again = Vec::new();
+            FrameReader::new(frame.as_slice()).read_to_end(&mut again).unwrap();
+            assert!(again == text);
+            // The ratio of this text without the limit is above 5,000.
+            assert!(text.len() / frame.len() < 1_000, "{} bytes as {}", text.len(), frame.len());
+        }
+        let mut again = Vec::new();
+        unpack(&in_base64).read_to_end(&mut again).unwrap();
+        assert!(again == text);
+    }
 }
 
 #[test]
