@@ -113,12 +113,15 @@ watch() {
     done
 }
 
-# Stops a `follow` that has read everything: it takes less than a twentieth of a processor for two seconds.
+# Stops a `follow` that has read everything: for two seconds its threads run, and wait for a processor, for a twentieth of that.
 stop_when_idle() {
-    local before=-1000 now
-    while now=$(awk '{ print $14 + $15 }' "/proc/$1/stat" 2> /dev/null) && [ "$((now - before))" -gt 10 ]; do
+    local before=-1000 now=0
+    while [ "$((now - before))" -gt 100 ]; do
         before=$now
         sleep 2
+        # A thread may end meanwhile.
+        now=$(awk '{ ns += $1 + $2 } END { printf "%d", ns / 1e6 }' "/proc/$1/task/"*/schedstat 2> /dev/null) || now=$((before + 1000))
+        [ -d "/proc/$1" ] || return 0
     done
     kill -INT "$1" 2> /dev/null || true
 }
@@ -140,7 +143,7 @@ failed=0
 row() {
     local verdict='' size=
     [ "$peak" -le "$PROMISE" ] || verdict=exceeded
-    [ "$code" -eq 0 ] || verdict="exit $code: $(tail -n 1 errors)"
+    [ "$code" = 0 ] || verdict="exit $code: $(tail -n 1 errors)"
     [ -z "$verdict" ] || failed=1
     [ ! -e "${3:-}" ] || size="$(du -sm "$3" | cut -f 1) MiB"
     printf '%-12s %-8s %6d MiB %6d.%d s %10s  %s\n' "$1" "$2" "$((peak >> 10))" "$((took / 1000))" "$((took % 1000 / 100))" "$size" "$verdict"
