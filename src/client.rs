@@ -15,6 +15,7 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// A client, as tallies count it. `::ffff:1.2.3.4` and `1.2.3.4` are the same client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +26,24 @@ pub enum Client<'a> {
     V6(u128),
     /// A host name, `-`, or any other text.
     Text(&'a [u8]),
+}
+
+impl Client<'_> {
+    /// A hash that is the same in every run.
+    #[must_use]
+    pub fn stable_hash(self) -> u64 {
+        match self {
+            Self::V4(bits) => xxh3_64(&bits.to_be_bytes()),
+            Self::V6(bits) => xxh3_64(&bits.to_be_bytes()),
+            Self::Text(text) => xxh3_64(text),
+        }
+    }
+
+    /// The level of the client in samples: one of 2^k clients, chosen by their hash, has the level k or above. The same in every run.
+    #[must_use]
+    pub fn sample_level(self) -> u8 {
+        self.stable_hash().leading_zeros() as u8
+    }
 }
 
 /// A [`Client`] that owns its text. Hashes like the borrowed client, so tables can be searched with either.

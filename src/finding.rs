@@ -292,6 +292,8 @@ pub struct UnmatchedRequest {
     pub client: u32,
     /// The number of the path in lower case.
     pub path: u32,
+    /// The [level](crate::client::Client::sample_level) of the client.
+    pub level: u8,
     /// The client followed a link to it and was answered.
     pub linked: bool,
     target: Range<usize>,
@@ -301,7 +303,7 @@ impl UnmatchedRequest {
     /// A request by position, client and path.
     #[must_use]
     pub fn new(line: u32, offset: u64, client: u32, path: u32) -> Self {
-        Self { line, offset, client, path, time: None, status: None, linked: false, target: 0..0 }
+        Self { line, offset, client, path, level: 0, time: None, status: None, linked: false, target: 0..0 }
     }
 }
 

@@ -63,11 +63,18 @@ pub(crate) fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'
             severity: suggested_severity(class),
             probers: prober_networks.len() as u64,
             others: others as u64,
-            ..proposal_for(unmatched, path, sources)
+            ..proposal_for(&unmatched, path, sources)
         });
     }
     proposals.sort_by(|a, b| (b.probers, b.requests, a.path).cmp(&(a.probers, a.requests, b.path)));
-    Proposals { rules: proposals, random, probers: probers.len() as u64, min_probers: min_probers as u64, ..Proposals::default() }
+    Proposals {
+        rules: proposals,
+        random,
+        probers: probers.len() as u64,
+        min_probers: min_probers as u64,
+        one_of: 1_u64.checked_shl(tally.unmatched().level().into()).unwrap_or(u64::MAX),
+        ..Proposals::default()
+    }
 }
 
 /// Every path with enough probers, and its clients; several clients may still share a network.
@@ -113,7 +120,7 @@ fn kind_and_class(path: &str, candidate: &PathCandidate, probers: &KnownProbers<
 }
 
 /// The proposal without its rule and its probers.
-fn proposal_for<'a>(unmatched: &'a UnmatchedPath, path: &'a str, sources: &'a [SourceInfo]) -> Proposal<'a> {
+fn proposal_for<'a>(unmatched: &UnmatchedPath, path: &'a str, sources: &'a [SourceInfo]) -> Proposal<'a> {
     let (sample, source) = (&unmatched.sample, &sources[unmatched.sample.position.input as usize]);
     let (first_time, last_time) = unmatched.times.unzip();
     let mut statuses = unmatched.statuses.clone();
@@ -123,8 +130,8 @@ fn proposal_for<'a>(unmatched: &'a UnmatchedPath, path: &'a str, sources: &'a [S
         line: source.line_number(sample.position.chunk, sample.position.line),
         // The target is stored only if it differs from the path.
         target: match &sample.content {
-            SampleContent::Line { text, .. } if !text.is_empty() => text,
-            _ => path.as_bytes(),
+            SampleContent::Line { text, .. } if !text.is_empty() => text.to_vec(),
+            _ => path.as_bytes().to_vec(),
         },
         status: unmatched.status,
     };
@@ -170,7 +177,8 @@ impl<'a> KnownProbers<'a> {
             classes
         };
         let mut findings: BTreeMap<u32, ClientFindings<'a>> = BTreeMap::new();
-        for (view, decision) in tally.cells().zip(analysis.decisions()) {
+        // A cell without a client has the hits of clients outside of the sample.
+        for (view, decision) in tally.cells().zip(analysis.decisions()).filter(|(view, _)| !view.is_other()) {
             let classes = classes(analysis.list(decision));
             if !classes.is_empty() {
                 let of_client = findings.entry(view.client).or_default();
@@ -260,6 +268,8 @@ pub(crate) struct Proposals<'a> {
     pub probers: u64,
     /// Independent probers that a proposal needs.
     pub min_probers: u64,
+    /// One of this many clients was read, because memory is limited; 1 is all. All counts are those of these clients.
+    pub one_of: u64,
     /// Lines without a time that were kept, if a time range was given.
     pub without_time: u64,
 }
@@ -301,7 +311,7 @@ pub(crate) struct ProposalExample<'a> {
     /// The number of the line, from 1.
     pub line: u64,
     /// The target as logged, without its query.
-    pub target: &'a [u8],
+    pub target: Vec<u8>,
     /// The status code.
     pub status: Option<u16>,
 }
@@ -340,7 +350,7 @@ impl Proposal<'_> {
 
 impl ProposalExample<'_> {
     pub(crate) fn shown_target(&self) -> Cow<'_, str> {
-        mask::redacted(self.target)
+        mask::redacted(&self.target)
     }
 }
 
@@ -668,7 +678,7 @@ mod tests {
             assert_eq!((proposal.probers, proposal.others, proposal.requests), (3, 1, 4));
             assert_eq!(proposal.statuses, [(Some(403), 1), (Some(404), 3)]);
             assert_eq!((proposal.example.line, proposal.example.status), (12, Some(404)));
-            assert_eq!((proposal.example.source, proposal.example.target), (&b"a.log"[..], &b"/zero.php"[..]));
+            assert_eq!((proposal.example.source, proposal.example.target.clone()), (&b"a.log"[..], b"/zero.php".to_vec()));
             assert_eq!((&*proposal.rule, proposal.class), ("learned/php-webshell", "webshell"));
         });
     }

@@ -412,6 +412,7 @@ fn record_unmatched(request: &BatchedRequest<'_>, client: u32, worker: &mut Work
     let Some(path) = worker.path_ids.intern(frame.request, &mut worker.names) else { return };
     let mut unmatched = UnmatchedRequest::new(position.line, position.offset, client, path);
     (unmatched.time, unmatched.status) = (time, status);
+    unmatched.level = worker.names.clients.resolve(client).sample_level();
     unmatched.linked = Outcome::from_status(status) == Outcome::Answered && path_interner::is_linked(&frame.record(time));
     let example = path_interner::example(frame.request);
     let is_path = &**worker.names.paths.resolve(path) == example;

@@ -76,6 +76,10 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W
             counted(proposals.random, "more path was left out: a part of it looks", "more paths were left out: a part of them looks");
         page.note(&format!("{many} generated, like a hash or a number."), out)?;
     }
+    if proposals.one_of > 1 {
+        let many = grouped(proposals.one_of);
+        page.note(&format!("Memory was limited: only one of {many} clients was read, chosen by a hash; all counts are of these."), out)?;
+    }
     if proposals.without_time > 0 {
         let many = counted(proposals.without_time, "line without a time was", "lines without a time were");
         page.note(&format!("{many} kept: --since and --until need one."), out)?;
@@ -116,6 +120,8 @@ struct ProposalTotals {
     proposals: u64,
     probers: u64,
     min_probers: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampled_one_of: Option<u64>,
     left_out: u64,
     without_time: u64,
 }
@@ -147,7 +153,7 @@ struct ProposalSample<'a> {
 
 /// Writes the document, with the first `top` proposals.
 pub(crate) fn write_json<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
-    let Proposals { inputs, rules: all, random, probers, min_probers, without_time } = proposals;
+    let Proposals { inputs, rules: all, random, probers, min_probers, one_of, without_time } = proposals;
     let document = ProposalDocument {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
@@ -156,6 +162,7 @@ pub(crate) fn write_json<W: Write>(proposals: &Proposals<'_>, top: Option<usize>
             proposals: all.len() as u64,
             probers: *probers,
             min_probers: *min_probers,
+            sampled_one_of: (*one_of > 1).then_some(*one_of),
             left_out: *random,
             without_time: *without_time,
         },

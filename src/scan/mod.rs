@@ -33,7 +33,7 @@ use crate::input::{ByteRange, Mmap};
 use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::source::SourceInfo;
-use crate::tally::{Budget, Tally};
+use crate::tally::{Budget, SAMPLE_BUDGET, Tally};
 pub(crate) use hit_spool::HitSpool;
 use input_scan::{InputResult, InputScan};
 use log_detection::READ_ANYWAY;
@@ -109,9 +109,9 @@ fn scan_with(
     options: &BatchOptions<'_>,
     read: &(impl Fn(InputScan<'_>) -> InputResult + Sync),
 ) -> ScanResult {
-    // Learning needs all unmatched requests, so it has no budget.
-    let budget = (!job.scope.unmatched).then_some(Budget::STANDARD);
-    let workers = WorkerPool::new(rayon::current_num_threads(), budget).with_prefix(job.prefix);
+    // Unmatched requests are kept of a sample of clients, all others by their weight.
+    let merged = if job.scope.unmatched { Tally::with_sample_budget(SAMPLE_BUDGET) } else { Tally::with_budget(Budget::STANDARD) };
+    let workers = WorkerPool::new(rayon::current_num_threads(), merged).with_prefix(job.prefix);
     let spool = options.keep_lines.then(HitSpool::default);
     let time_range = TimeRangeFilter::new(sources, job.scope, job.formats);
     let mut scan =

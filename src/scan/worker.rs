@@ -31,8 +31,8 @@ pub(super) struct WorkerPool {
     each: Vec<Worker>,
     /// The tallies that full workers have flushed.
     merged: Mutex<Tally>,
-    /// The capacity of a worker; unlimited if `None`.
-    capacity: Option<usize>,
+    /// The capacity of a worker.
+    capacity: usize,
     /// The merged tally has evicted entries. Workers then flush earlier, as much more data is expected.
     has_evicted: AtomicBool,
 }
@@ -58,10 +58,10 @@ impl Drop for InFlightGuard<'_> {
 }
 
 impl WorkerPool {
-    /// Creates workers with a memory budget, or without a limit.
-    pub(super) fn new(threads: usize, budget: Option<Budget>) -> Self {
-        let capacity = budget.map(|_| (TOTAL_CAPACITY / threads.max(1)).clamp(MIN_WORKER_CAPACITY, MAX_WORKER_CAPACITY));
-        Self::with_capacity(threads, budget, capacity)
+    /// Creates workers that hand in their tallies to `merged`, which is empty and has a budget.
+    pub(super) fn new(threads: usize, merged: Tally) -> Self {
+        let capacity = (TOTAL_CAPACITY / threads.max(1)).clamp(MIN_WORKER_CAPACITY, MAX_WORKER_CAPACITY);
+        Self::with_capacity(threads, merged, capacity)
     }
 
     /// Counts clients by this IPv6 prefix.
@@ -72,13 +72,11 @@ impl WorkerPool {
         self
     }
 
-    fn with_capacity(threads: usize, budget: Option<Budget>, capacity: Option<usize>) -> Self {
-        let merged = Mutex::new(budget.map_or_else(Tally::default, Tally::with_budget));
+    fn with_capacity(threads: usize, merged: Tally, capacity: usize) -> Self {
         // A worker that hands in a full tally starts with empty caches, so a single one needs them too: they have its earlier verdicts.
-        let shared = (threads > 1 || capacity.is_some()).then(Arc::<SharedCache>::default);
-        let worker =
-            || Worker { scratch: Mutex::new(shared.clone().map(WorkerState::with_shared_cache).unwrap_or_default()), ..Worker::default() };
-        Self { each: (0..threads).map(|_| worker()).collect(), merged, capacity, has_evicted: AtomicBool::new(false) }
+        let shared = Arc::<SharedCache>::default();
+        let worker = || Worker { scratch: Mutex::new(WorkerState::with_shared_cache(Arc::clone(&shared))), ..Worker::default() };
+        Self { each: (0..threads).map(|_| worker()).collect(), merged: Mutex::new(merged), capacity, has_evicted: AtomicBool::new(false) }
     }
 
     /// The number of the current thread's worker.
@@ -110,14 +108,14 @@ impl WorkerPool {
 
     /// Flushes the tally of a worker if it is full and no findings are in flight.
     pub(super) fn flush_if_full(&self, worker: usize) {
-        let Some(capacity) = self.capacity else { return };
         let text = TOTAL_TEXT / self.each.len().max(2);
         let has_evicted = self.has_evicted.load(Ordering::Relaxed);
-        let [capacity, text] = [capacity, text].map(|full| if has_evicted { full / 3 } else { full });
+        let [capacity, text] = [self.capacity, text].map(|full| if has_evicted { full / 3 } else { full });
         if let Some(full) = self.each[worker].take_full(capacity, text) {
             let mut merged = lock(&self.merged);
             merged.merge_deferred(full);
-            self.has_evicted.store(!merged.is_exact(), Ordering::Relaxed);
+            let has_evicted = !merged.is_exact() || merged.unmatched().level() > 0;
+            self.has_evicted.store(has_evicted, Ordering::Relaxed);
         }
     }
 
@@ -144,8 +142,9 @@ impl Worker {
         let mut scratch = lock(&self.scratch);
         let mut tally = lock(&self.tally);
         let names = &scratch.names;
-        let counts = [tally.len(), tally.minutes().len(), names.clients.len(), names.paths.keys().len(), tally.app_sites()];
-        let is_full = counts.into_iter().any(|count| count >= capacity) || names.bytes() + tally.held_bytes() >= text;
+        let of_names = [names.clients.len(), names.paths.keys().len()];
+        let counts = [tally.len(), tally.minutes().len(), tally.app_sites(), tally.unmatched().len()];
+        let is_full = counts.into_iter().chain(of_names).any(|count| count >= capacity) || names.bytes() + tally.held_bytes() >= text;
         // Findings can only get in flight while the scratch is locked, which it is here.
         let is_idle = self.in_flight.load(Ordering::Acquire) == 0;
         (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(scratch.reset()))
@@ -181,7 +180,7 @@ mod tests {
 
     #[test]
     fn ids_are_stable_while_findings_are_in_flight() {
-        let workers = WorkerPool::with_capacity(1, Some(Budget::STANDARD), Some(2));
+        let workers = WorkerPool::with_capacity(1, Tally::with_budget(Budget::STANDARD), 2);
         let first = find(&workers, &["192.0.2.1", "192.0.2.2"]);
         let second = find(&workers, &["192.0.2.2", "192.0.2.3"]);
         for (findings, in_flight) in [second, first] {
@@ -202,18 +201,8 @@ mod tests {
 
     #[test]
     fn each_of_two_workers_can_hold_all_that_is_kept_exactly() {
-        let capacity = WorkerPool::new(2, Some(Budget::STANDARD)).capacity.unwrap();
+        let capacity = WorkerPool::new(2, Tally::with_budget(Budget::STANDARD)).capacity;
         // With more than that, memory grows and hardly any merge is saved.
         assert!((Budget::STANDARD.cells + 1..Budget::STANDARD.cells * 6 / 5).contains(&capacity), "{capacity}");
-    }
-
-    #[test]
-    fn without_a_budget_nothing_is_flushed() {
-        let workers = WorkerPool::new(1, None);
-        let (findings, in_flight) = find(&workers, &["192.0.2.1"]);
-        workers.tally(0).add_findings(&findings, PLACE);
-        drop(in_flight);
-        workers.flush_if_full(0);
-        assert_eq!(workers.scratch(0).names.clients.len(), 1);
     }
 }

@@ -5,7 +5,7 @@
 use foldhash::HashMap;
 
 use super::cell::CellKey;
-use super::{Budget, ClientCount, ErrorFloor, Tally, prune};
+use super::{Budget, ClientCount, ErrorFloor, Tally, client_sample, prune};
 use crate::intern::IdRemap;
 
 /// The error bounds of two tallies, taken before the merge.
@@ -26,9 +26,12 @@ impl Tally {
 
     /// The same, but a prune waits until the tally exceeds its budget several times: it takes as long for one part as for many.
     /// The caller [prunes](Self::enforce_budget) at the end.
-    pub fn merge_deferred(&mut self, other: Self) {
+    pub fn merge_deferred(&mut self, mut other: Self) {
+        if self.sample_budget.is_some() {
+            client_sample::align(self, &mut other);
+        }
         if self.is_untouched() {
-            *self = Self { budget: self.budget, ..other };
+            *self = Self { budget: self.budget, sample_budget: self.sample_budget, ..other };
         } else {
             self.merge_all(other);
         }
@@ -37,6 +40,9 @@ impl Tally {
             self.minutes.trim(budget.minutes(), &self.names, |_| 1);
         }
         self.prune_if(Budget::is_slack_exceeded);
+        if let Some(bytes) = self.sample_budget {
+            client_sample::enforce(self, bytes);
+        }
     }
 
     /// Prunes what exceeds the budget.
@@ -49,8 +55,8 @@ impl Tally {
     }
 
     fn prune_if(&mut self, is_exceeded: impl Fn(Budget, &Self) -> bool) {
-        // `learn` needs all requests that no rule matched.
-        if let Some(budget) = self.budget.filter(|budget| is_exceeded(*budget, self) && self.unmatched.is_empty()) {
+        if let Some(budget) = self.budget.filter(|budget| is_exceeded(*budget, self)) {
+            debug_assert!(self.unmatched.is_empty(), "a prune would drop them; they have a sample budget");
             prune::prune(self, budget);
         }
     }
@@ -121,7 +127,7 @@ impl Tally {
         self.by_path.merge(other.by_path, |key| remap_key(key, &new), None);
         self.overflow.merge(other.overflow, |key| remap_key(key, &new), None);
         self.minutes.merge(other.minutes, &new);
-        self.unmatched.merge(other.unmatched, &new);
+        self.unmatched.merge(other.unmatched, &new, &self.names.clients);
         if let Some(errors) = errors {
             errors.merge_pairs(self);
             self.error_floor = errors.floors[0].plus(errors.floors[1]);

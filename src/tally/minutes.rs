@@ -9,7 +9,6 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::prune::tie_break;
 use crate::finding::Hit;
 use crate::intern::{IdRemap, SymbolTables};
 
@@ -135,7 +134,7 @@ impl MinuteCounts {
         }
         let tie = |key: MinuteKey| match key.client {
             SymbolTables::OTHER => (1_u8, xxh3_64(names.paths.resolve(key.path))),
-            client => (0, tie_break(names.clients.resolve(client))),
+            client => (0, names.clients.resolve(client).stable_hash()),
         };
         let rank = |key: MinuteKey, requests: u64| {
             (Reverse(owners[&key.owner()]), tie(key), names.rules.resolve(key.rules), Reverse(requests), key.minute)

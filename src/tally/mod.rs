@@ -4,10 +4,12 @@
 //! matching rules and one kind of response; every row of a report is a sum of cells. Nothing is decided here: what an
 //! answer means depends on all cells together and is decided when a report is built.
 //!
-//! A tally with a [`Budget`] is exact up to that budget. Above it, the tally has a bound on how much each count is too low.
+//! A tally with a [`Budget`] is exact up to that budget. Above it, the tally has a bound on how much each count is too low. A tally with
+//! unmatched requests has a [budget of its own](Tally::with_sample_budget), above which it is that of a sample of clients.
 
 mod budget;
 mod cell;
+mod client_sample;
 mod evidence;
 mod import;
 mod merge;
@@ -20,6 +22,7 @@ mod unmatched;
 pub use budget::Budget;
 pub(crate) use budget::{ErrorBound, ErrorFloor};
 pub use cell::LinePosition;
+pub(crate) use client_sample::SAMPLE_BUDGET;
 pub(crate) use cell::{Cell, CellCounts, ImportedSample, Sample, SampleContent, SampleContentView, SampleView, Site, union_span};
 pub(crate) use evidence::TallyEvidence;
 pub(crate) use import::{ImportRemap, ImportedKey};
@@ -57,6 +60,8 @@ pub struct Tally {
     unmatched: UnmatchedRequests,
     /// The limit of its size; `None` is unlimited.
     budget: Option<Budget>,
+    /// The bytes above which it becomes that of a [sample of clients](client_sample); `None` is unlimited.
+    sample_budget: Option<usize>,
     error_floor: ErrorFloor,
     /// The pruned pairs of each path.
     by_path: CellTable,

@@ -20,7 +20,6 @@ use super::merge::remap_key;
 use super::table::CellTable;
 use super::time_counts::TimeScale;
 use super::{Budget, CellCounts, ClientCount, Tally};
-use crate::client::Client;
 use crate::intern::{IdRemap, SymbolTables};
 
 /// The weight of clients and paths (hits plus error) and a hash that breaks ties, by number.
@@ -454,7 +453,7 @@ impl KeptCells {
 impl Weights {
     fn new(tally: &Tally) -> Self {
         let client = |number: u32| tally.names.clients.resolve(number);
-        let mut clients: Vec<_> = (0..).zip(&tally.clients).map(|(number, count)| (count.error, tie_break(client(number)))).collect();
+        let mut clients: Vec<_> = (0..).zip(&tally.clients).map(|(number, count)| (count.error, client(number).stable_hash())).collect();
         let texts = tally.names.paths.keys();
         let mut paths: Vec<_> = texts.iter().zip(&tally.path_errors).map(|(text, error)| (*error, xxh3_64(text))).collect();
         let overflow = tally.overflow.iter().filter(|(counts, _)| !counts.key.is_pair());
@@ -479,19 +478,11 @@ fn sum(cells: &[Candidate]) -> u64 {
     cells.iter().map(|cell| cell.hits).sum()
 }
 
-pub(super) fn tie_break(client: Client<'_>) -> u64 {
-    match client {
-        Client::V4(bits) => xxh3_64(&bits.to_be_bytes()),
-        Client::V6(bits) => xxh3_64(&bits.to_be_bytes()),
-        Client::Text(text) => xxh3_64(text),
-    }
-}
-
 /// The clients, paths and hosts that stay, by number.
-struct KeptIds {
-    clients: Vec<bool>,
-    paths: Vec<bool>,
-    hosts: HashSet<u32>,
+pub(super) struct KeptIds {
+    pub(super) clients: Vec<bool>,
+    pub(super) paths: Vec<bool>,
+    pub(super) hosts: HashSet<u32>,
 }
 
 impl KeptIds {
@@ -545,6 +536,31 @@ impl KeptIds {
             floor.paths = floor.paths.max(weights.paths[number].0);
         }
     }
+
+    /// Tables of what stays, and the new numbers.
+    pub(super) fn renumber(&self, old: SymbolTables) -> (SymbolTables, IdRemap) {
+        let mut names = SymbolTables::default();
+        let number = |names: &mut SymbolTables, number: u32| {
+            if self.clients[number as usize] { names.clients.intern_client(old.clients.resolve(number)) } else { SymbolTables::OTHER }
+        };
+        let new = IdRemap {
+            clients: (0..self.clients.len() as u32).map(|client| number(&mut names, client)).collect(),
+            paths: old
+                .paths
+                .keys()
+                .iter()
+                .zip(&self.paths)
+                .map(|(path, &stays)| if stays { names.paths.intern(&**path, Box::from) } else { SymbolTables::OTHER })
+                .collect(),
+            hosts: (0..)
+                .zip(old.hosts.keys())
+                .map(|(host, text)| if self.hosts.contains(&host) { names.hosts.intern(&**text, Box::from) } else { SymbolTables::NO_HOST })
+                .collect(),
+            rules: (0..old.rules.keys().len() as u32).collect(),
+        };
+        names.rules = old.rules;
+        (names, new)
+    }
 }
 
 /// Whether each number is one of the `most` heaviest, by its weight and the hash that breaks ties.
@@ -563,26 +579,7 @@ fn heaviest(weights: &[(u64, u64)], most: usize) -> Vec<bool> {
 fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [KeptCells; 2], besides: [KeptCells; 2]) {
     let Tally { names: old, clients, allowed, app_evidence, evidence, minutes, budget, error_floor, path_errors, scale, .. } =
         std::mem::take(tally);
-    let mut names = SymbolTables::default();
-    let number = |names: &mut SymbolTables, number: u32| {
-        if present.clients[number as usize] { names.clients.intern_client(old.clients.resolve(number)) } else { SymbolTables::OTHER }
-    };
-    let new = IdRemap {
-        clients: (0..present.clients.len() as u32).map(|client| number(&mut names, client)).collect(),
-        paths: old
-            .paths
-            .keys()
-            .iter()
-            .zip(&present.paths)
-            .map(|(path, &stays)| if stays { names.paths.intern(&**path, Box::from) } else { SymbolTables::OTHER })
-            .collect(),
-        hosts: (0..)
-            .zip(old.hosts.keys())
-            .map(|(host, text)| if present.hosts.contains(&host) { names.hosts.intern(&**text, Box::from) } else { SymbolTables::NO_HOST })
-            .collect(),
-        rules: (0..old.rules.keys().len() as u32).collect(),
-    };
-    names.rules = old.rules;
+    let (names, new) = present.renumber(old);
     let mut scale = scale.without_cells();
     let [by_path, overflow] = besides.map(|kept| retained(kept, &new, None));
     let [pairs, KeptCells { table: mut by_client, kept }] = cells;

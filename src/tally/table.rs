@@ -127,6 +127,12 @@ impl CellTable {
         self.samples[number as usize].cut(&mut self.texts);
     }
 
+    /// Cuts the samples of all cells.
+    pub(super) fn cut_samples(&mut self) {
+        self.numbers().for_each(|number| self.cut_sample(number));
+        self.compact();
+    }
+
     /// The same as [`error`](Self::error), mutable.
     pub(super) fn error_mut(&mut self, number: u32) -> &mut u64 {
         &mut self.samples[number as usize].error

@@ -63,7 +63,7 @@ impl PeriodAccumulators {
         for period in periods {
             let part = self.parts.entry(*period).or_default();
             part.used = turn;
-            part.workers.get_or_insert_with(|| WorkerPool::new(threads, Some(Budget::STANDARD)).with_prefix(prefix));
+            part.workers.get_or_insert_with(|| WorkerPool::new(threads, Tally::with_budget(Budget::STANDARD)).with_prefix(prefix));
         }
         let mut open: Vec<_> = self.parts.values_mut().filter(|part| part.workers.is_some()).collect();
         open.sort_by_key(|part| part.used);
