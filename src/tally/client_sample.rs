@@ -10,6 +10,9 @@
 //! level than the whole. A merge takes the higher level of both parts, drops the other clients of the other part, and raises the level
 //! if the sum does not fit. So the tally is the same in any split and any order.
 //!
+//! A client that alone exceeds the budget, with 200,000 paths, is in no sample that fits; the level rises above its own, so that others
+//! are dropped as well.
+//!
 //! The clients that show which app a site runs keep their names. They are few, and they do not count.
 
 use super::cell::CellKey;
@@ -19,8 +22,8 @@ use super::table::CellTable;
 use super::{ClientCount, Tally};
 use crate::intern::SymbolTables;
 
-/// The bytes of the sample that [`Tally::with_sample_budget`] keeps in a run. Two workers and a merge take about as much again, so
-/// a run stays below the 192 MiB of a scan.
+/// The bytes of the sample of a run, of 500,000 clients without unmatched paths, or of 140,000 with a path of their own each. Workers
+/// and a merge take memory besides.
 pub(crate) const SAMPLE_BUDGET: usize = 64 << 20;
 
 /// The bytes of a client: its name, its counts, and their hash tables and lists with their slack.
@@ -114,8 +117,9 @@ fn restrict(tally: &mut Tally, level: u8) {
     for (count, _) in tally.clients.iter_mut().zip(&is_kept).filter(|(_, is_kept)| !**is_kept) {
         *count = ClientCount::default();
     }
-    let Tally { names: old, clients, allowed, app_evidence, evidence, minutes, scale, sample_budget, unmatched, cells: mut old_cells, .. } =
-        std::mem::take(tally);
+    let Tally {
+        names: old, clients, allowed, app_evidence, evidence, minutes, scale, sample_budget, unmatched, cells: mut old_cells, ..
+    } = std::mem::take(tally);
     let (names, new) = present.renumber(old);
     let (mut scale, mut cells) = (scale.without_cells(), CellTable::default());
     for number in old_cells.numbers() {
@@ -224,7 +228,15 @@ mod tests {
         let counts = (0..).zip(tally.client_counts()).map(|(number, count)| format!("{} {count:?}", client(number)));
         let cells = tally.cells().map(|view| {
             let sample = view.sample().position;
-            format!("{} {} {:?} {:?} {} {:?} {sample:?}", client(view.client), path(view.path), view.status, view.site, view.cell.hits, tally.listed_times(&view))
+            format!(
+                "{} {} {:?} {:?} {} {:?} {sample:?}",
+                client(view.client),
+                path(view.path),
+                view.status,
+                view.site,
+                view.cell.hits,
+                tally.listed_times(&view)
+            )
         });
         let paths = (0..tally.names.paths.keys().len() as u32).map(|number| {
             let requests = unmatched.path(number).map(|mut requests| {
@@ -250,7 +262,8 @@ mod tests {
         for first in 0..40 {
             let requests: Vec<Request> = (0..500).map(|n| (first * 500 + n, first * 500 + n, 404, n % 9 == 0, false)).collect();
             tally.merge(part(&requests, first.into()));
-            assert!(size(&tally) <= BUDGET && largest_size(&tally) <= BUDGET, "{}", size(&tally));
+            // Besides the sample, there is a cell of the hits of all other clients.
+            assert!(size(&tally) <= BUDGET && largest_size(&tally) <= BUDGET + CELL, "{}", size(&tally));
         }
         // 20,000 clients of 500 bytes are ten million: one of 128 fits.
         assert_eq!(tally.unmatched().level(), 7);
@@ -273,7 +286,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
         fn any_split_and_any_order_give_the_sample_of_the_whole(
