@@ -129,8 +129,8 @@ mod tests {
         let bound = ErrorBound { pairs: 1200, clients: 3, requests: 0, paths: 0, rest_hits: 1, uncounted: 0 };
         assert_eq!(
             accuracy_note(&bound),
-            "Approximate: memory was limited. Sums are exact; a row may lack up to this many hits: \
-             1,200 of a client and a path, 3 of a client, 0 of a path. 1 hit is in no row of a client and a path."
+            "Approximate: memory was limited. Sums are exact, and there may be more clients and paths than are counted; \
+             a row may lack up to this many hits: 1,200 of a client and a path, 3 of a client, 0 of a path. 1 hit is in no row of a client and a path."
         );
         assert!(accuracy_note(&ErrorBound { requests: 4, rest_hits: 0, ..bound }).ends_with("0 of a path, and 4 requests of a client."));
         assert!(

@@ -202,8 +202,8 @@ groups! {
     ClientArgs {
         /// Take the client from this field, such as x-forwarded-for
         ///
-        /// The log must contain it. Only what a --trusted-proxy wrote is believed: of a list, the last address that is not
-        /// one. A log without the address of the peer counts as sent by them.
+        /// The log must contain it. It counts if a --trusted-proxy, or a peer that is not logged, wrote it: of a list, the last
+        /// other address.
         #[arg(long, value_name = "FIELD")]
         client_from: Option<FieldName>,
 
@@ -500,8 +500,8 @@ groups! {
 
         /// Delete folders older than this: 90d, 12w
         ///
-        /// Ages count from the start of a run, or the end of a day or an hour. A clock that is far ahead of the last report (by
-        /// half of this and a day, at most 32 days) is taken for wrong, and keeps older folders.
+        /// Ages count from the start of a run, or the end of a day or an hour. A clock that is far ahead of the last report (half
+        /// of this and a day, at most 32 days) is taken for wrong.
         #[arg(long, value_name = "DURATION")]
         keep: Option<DurationArg>,
 
