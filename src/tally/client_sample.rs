@@ -204,7 +204,9 @@ mod tests {
     /// Each request is a chunk, so its position does not depend on the split.
     fn of_chunks(requests: &[(u64, Request)]) -> Tally {
         let mut all = Tally::with_sample_budget(usize::MAX);
-        requests.iter().for_each(|(chunk, request)| all.merge(part(&[*request], *chunk)));
+        for (chunk, request) in requests {
+            all.merge(part(&[*request], *chunk));
+        }
         all
     }
 
