@@ -202,8 +202,8 @@ groups! {
     ClientArgs {
         /// Take the client from this field, such as x-forwarded-for
         ///
-        /// The log must contain it. It counts if a --trusted-proxy, or a peer that is not logged, wrote it: of a list, the last
-        /// other address.
+        /// The log must contain it. It counts if a --trusted-proxy or an unlogged peer wrote it: of a list, the last other
+        /// address.
         #[arg(long, value_name = "FIELD")]
         client_from: Option<FieldName>,
 
