@@ -499,9 +499,6 @@ groups! {
         html: Option<bool>,
 
         /// Delete folders older than this: 90d, 12w
-        ///
-        /// Ages count from the start of a run, or the end of a day or an hour. A clock that is far ahead of the last report (half
-        /// of this and a day, at most 32 days) is taken for wrong.
         #[arg(long, value_name = "DURATION")]
         keep: Option<DurationArg>,
 
