@@ -34,7 +34,7 @@ const PROXY_SHARE: (u64, u64) = (19, 20);
 /// This many other clients with ordinary requests are visitors; one or two may be checks of the server's health.
 const MIN_VISITORS: usize = 3;
 
-/// Whether a client makes so many of the requests that it may be a proxy.
+/// Whether a client may be a proxy, by its share of the requests.
 pub(super) fn makes_nearly_all(most: u64, requests: u64) -> bool {
     requests >= PROXIED && most.saturating_mul(PROXY_SHARE.1) >= requests.saturating_mul(PROXY_SHARE.0)
 }
@@ -115,8 +115,8 @@ impl RecentTraffic {
         self.current.counts(network).ordinary + self.previous.counts(network).ordinary
     }
 
-    /// The client that makes nearly all requests. It may be a proxy, unless a whole window and what follows show that visitors come
-    /// past it: visitors of a site behind a proxy come through it.
+    /// The client that makes nearly all requests. It may be a proxy, unless other clients made ordinary
+    /// requests for a whole window: the visitors of a site with a proxy all have its address.
     pub(super) fn possible_proxy(&self) -> Option<IpNet> {
         let mut clients: HashMap<IpNet, RequestCounts> = HashMap::default();
         for client in self.current.clients.iter().chain(&self.previous.clients) {

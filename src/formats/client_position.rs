@@ -80,8 +80,8 @@ impl<'l> LeadingFields<'l> {
 
     /// The position of the client and the client, if the log has it at `log_position`.
     ///
-    /// A client chooses the host and the user, also with blanks and addresses. What the log has before or after each client
-    /// tells them apart, unless a client writes that too.
+    /// A client chooses the host and the user, also with blanks and addresses. The position is known by what the log has before
+    /// or after each client, unless a client writes that too.
     fn client(&self, log_position: ClientPosition) -> Option<(ClientPosition, &'l [u8])> {
         let is_usual = self.count <= MAX_FIELDS && !self.has_later_address;
         match log_position {

@@ -126,7 +126,7 @@ impl ReportStore {
         self.discard(&[name])
     }
 
-    /// `has_latest` tells whether `latest`, which is moved last, is still in `staging_folder`.
+    /// `has_latest` is whether `latest`, which is moved last, is still in `staging_folder`.
     fn move_folder_into_place(&self, staging_folder: &FolderHandle, name: &str, has_latest: bool) -> Result<(), ReportStoreError> {
         let parsed = self.parse_name(name)?;
         let is_marked = parsed.is_run() || staging_folder.size(&replacement_name(name))?.is_some();

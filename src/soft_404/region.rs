@@ -117,7 +117,7 @@ pub(super) struct Region {
     pub(super) answers_any_post: bool,
     /// It answers any GET with an empty response.
     pub(super) answers_empty: bool,
-    /// It answers so many products that a part of it answers any path, although others refuse.
+    /// It answers for at least [`MIN_SITE_CONTRADICTIONS`] products, so a part of it answers any path, although other parts refuse.
     pub(super) answers_any_in_part: bool,
     models: Vec<SizeModel>,
 }

@@ -224,7 +224,7 @@ fn prune(store: &ReportStore, report_run: &ReportRun<'_>, clock: RetentionClock,
         && !report_run.settings.scan.quiet
     {
         message::warning(&format!(
-            "the clock is {} days ahead of the last report: it has jumped, or nothing was reported for so long; --keep does not count \
+            "the clock is {} days ahead of the last report: it jumped, or no report was written in that time; --keep does not count \
              these days, and keeps {} older folders",
             jump.days(),
             pruned.kept_by_jump

@@ -14,11 +14,11 @@ enum Rest {
     Digit,
     /// A digit, a small letter and a capital.
     Mixed,
-    /// So many letters and digits without `-` and `_`, and a digit among them: no words.
+    /// Letters and digits without `-` and `_`, at least as many as the minimum, and a digit among them. Words have none.
     Solid,
-    /// Exactly so many hexadecimal digits.
+    /// Exactly the minimum number of hexadecimal digits.
     Hex,
-    /// Exactly so many capitals and digits.
+    /// Exactly the minimum number of capitals and digits.
     Capitals,
     /// First a number, as in `ST-123-abc`.
     Number,
@@ -26,7 +26,7 @@ enum Rest {
 
 /// The fixed text of a token, what follows it, and how many characters of base64url that are at least. The numbers are those of the
 /// services; where tokens of several lengths exist, or the service names none, it is 16.
-const TOKENS: [(&[u8], Rest, usize); 97] = [
+const TOKENS: [(&[u8], Rest, usize); 96] = [
     // Amazon Web Services: long-lived and temporary access keys.
     (b"AKIA", Rest::Capitals, 16),
     (b"ASIA", Rest::Capitals, 16),
@@ -57,7 +57,6 @@ const TOKENS: [(&[u8], Rest, usize); 97] = [
     (b"xoxp-", Rest::Digit, 10),
     (b"xoxr-", Rest::Digit, 10),
     (b"xoxs-", Rest::Digit, 10),
-    (b"xoxe.", Rest::Digit, 16),
     (b"xoxe.", Rest::Digit, 16),
     (b"xoxc-", Rest::Digit, 10),
     (b"xoxd-", Rest::Any, 10),
@@ -153,7 +152,7 @@ const FIRST_PAIRS: [u128; 128] = {
     pairs
 };
 
-/// Every token has a run of so many characters of base64url: a quick check.
+/// Every token has a run of at least this many characters of base64url, which is quick to check.
 pub(super) const MIN_RUN: usize = 15;
 
 /// A token of the Telegram bot API is the number of the bot, a colon and 35 characters.

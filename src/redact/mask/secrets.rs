@@ -345,8 +345,8 @@ pub(crate) fn find_reset_tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
     segment(text.len(), false, text.len());
 }
 
-/// Whether so many token characters are in a row as every one-time token and every key has: a quick check that looks at few bytes of
-/// most texts.
+/// Whether a text has a run of token characters as long as the shortest one-time token or key. The check looks at few bytes of most
+/// texts.
 pub(crate) fn has_long_run(text: &[u8]) -> bool {
     let mut at = 0;
     while let Some(probed) = text.get(at..at + MIN_RUN) {

@@ -197,7 +197,7 @@ fn a_replaced_period_is_never_missing() {
     assert_eq!((reports(&out), hidden(&out)), (expected(&[("2026-11-20", "199")]), vec![]));
 }
 
-/// A swap could not be told from its absence.
+/// Without the second name, a run cannot know whether a swap was done.
 #[test]
 fn without_hard_links_a_period_is_replaced_in_two_steps() {
     let (_temp_dir, out) = staging_folder();
