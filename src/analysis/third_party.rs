@@ -16,7 +16,8 @@
 //!
 //! On eleven real logs 21 of 155 entries had no other sign: 19 of them had up to three paths, and one more had up to nineteen.
 
-use std::collections::HashMap;
+use std::cell::LazyCell;
+use std::collections::{HashMap, HashSet};
 
 use memchr::memmem;
 
@@ -51,7 +52,7 @@ pub(super) fn third_party_bounds<'a>(
 ) -> HashMap<Client<'a>, u64> {
     let tally = report_input.tally;
     let mut signs: HashMap<Client<'a>, ClientSigns> = HashMap::new();
-    let mut has_agents: HashMap<u32, bool> = HashMap::new();
+    let with_agents = LazyCell::new(|| inputs_with_agents(report_input));
     for (view, decision) in tally.cells().zip(analysis.decisions()) {
         if !decision.reported || view.client == SymbolTables::OTHER {
             continue;
@@ -61,7 +62,7 @@ pub(super) fn third_party_bounds<'a>(
         let input = sample.position.input;
         let path_bound = match rows::sample(report_input, sample).user_agent {
             Some(agent) => agent_bound(agent),
-            None if *has_agents.entry(input).or_insert_with(|| records_agents(report_input, input)) => 0,
+            None if with_agents.contains(&input) => 0,
             None => MANY_PROBES,
         };
         let is_of_client = |rule| report_input.rules.rule(rule).subject == RuleSubject::Client;
@@ -74,14 +75,13 @@ pub(super) fn third_party_bounds<'a>(
     without_posts.map(|(client, signs)| (client, signs.path_bound)).collect()
 }
 
-/// Whether the lines of an input have user agents: by their format, or because a hit has one.
-fn records_agents(report_input: &ReportInput<'_>, input: u32) -> bool {
-    let format = report_input.inputs.get(input as usize).and_then(|input| input.format.as_deref());
-    [LogFormat::Combined, LogFormat::VhostCombined].iter().any(|known| format == Some(known.as_str()))
-        || report_input.tally.cells().any(|view| {
-            let sample = view.sample();
-            sample.position.input == input && rows::sample(report_input, sample).user_agent.is_some()
-        })
+/// The inputs whose lines have user agents: by their format, or because a hit has one.
+fn inputs_with_agents(report_input: &ReportInput<'_>) -> HashSet<u32> {
+    let has_field = |format: &str| [LogFormat::Combined, LogFormat::VhostCombined].iter().any(|known| format == known.as_str());
+    let by_format = (0..).zip(report_input.inputs).filter(|(_, input)| input.format.as_deref().is_some_and(has_field));
+    let samples = report_input.tally.cells().map(|view| view.sample());
+    let by_hit = samples.filter(|sample| rows::sample(report_input, *sample).user_agent.is_some());
+    by_format.map(|(number, _)| number).chain(by_hit.map(|sample| sample.position.input)).collect()
 }
 
 /// Bytes of payloads, which browsers have in no user agent.
