@@ -62,11 +62,16 @@ impl<'a> RequestLine<'a> {
         }
     }
 
-    /// Length of the query with its question mark: 0 without a query, at most 255.
+    /// Whether the target has a query.
     #[must_use]
-    pub(crate) fn query_len(&self) -> u8 {
-        let query = memchr::memchr(b'?', self.target).map_or(0, |path| self.target.len() - path);
-        u8::try_from(query).unwrap_or(u8::MAX)
+    pub(crate) fn has_query(&self) -> bool {
+        memchr::memchr(b'?', self.target).is_some()
+    }
+
+    /// Bytes of the target as sent beyond those of its path as resolved, at most 255: a query, and what encoding adds.
+    #[must_use]
+    pub(crate) fn len_beyond(&self, path: &[u8]) -> u8 {
+        u8::try_from(self.target.len().saturating_sub(path.len())).unwrap_or(u8::MAX)
     }
 }
 

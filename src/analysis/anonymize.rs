@@ -347,8 +347,9 @@ fn visit<'r>(report: &mut ReportModel<'r>, text: &mut impl FnMut(&mut &'r [u8], 
 fn visit_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
     visit_key(&mut row.key, text, client);
     visit_sample(&mut row.sample, text);
-    if let Some(its_client) = row.answer.as_mut().and_then(|answer| answer.client.as_mut()) {
-        client(its_client);
+    if let Some(answer) = &mut row.answer {
+        answer.client.iter_mut().for_each(client);
+        answer.members.iter_mut().for_each(|member| text(&mut member.path, TextKind::Text));
     }
 }
 

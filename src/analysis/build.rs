@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 
+use super::answers;
 use super::class_hits::class_hits;
 use super::model::{AllowedCount, AppSeen, InputSummary, ReportModel, Row, SnapshotSource, Timeline, Totals};
 use super::report_input::ReportInput;
@@ -105,7 +106,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
     let has_evicted_paths = report_input.tally.path_errors().iter().any(|error| *error > 0) || report_input.tally.error_floor().paths > 0;
     let totals = || totals(&items, &of_paths, has_evicted_paths, &inputs, report_input.without_time);
     let campaigns = || if selection.campaigns { campaigns::campaign_rows(report_input, &items) } else { Vec::new() };
-    let graded = |answer| if selection.answered { rows::by_answer(report_input, analysis, &of_answers, answer) } else { Vec::new() };
+    let graded = |answer| if selection.answered { answers::by_answer(report_input, analysis, &of_answers, answer) } else { Vec::new() };
     let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
     let by_rule = || if selection.rules { rows::by_rule(report_input, analysis, &items, most) } else { Vec::new() };
     // Rows of all clients have their hits.

@@ -59,7 +59,7 @@ pub(crate) fn hit_from_line<'a>(
     // The analysis has merged evicted clients into this one.
     let client = report_input.tally.client_number(client_key).unwrap_or(SymbolTables::OTHER);
     let site = lowercase_host(record.host, host).map_or(Site::Input(line.position.input), Site::Host);
-    let context = HitContext { client, site, path: views.resolved, response: response(&record, &probe) };
+    let context = HitContext { client, site, path: views.resolved, response: response(&record, &probe, views.resolved) };
     let decision = analysis.filter_outcome(analysis.decide(line.rules, &context, rules), Outcome::from_status(record.status));
     if !decision.reported {
         return None;
@@ -80,13 +80,13 @@ pub(crate) fn hit_from_line<'a>(
     Some(assemble(&record, client_key, &probe, views, &location, &verdict))
 }
 
-/// The response of the site.
-pub(crate) fn response(record: &LogEntry<'_>, probe: &ParsedRequest<'_>) -> Response {
+/// The response of the site to a request for this path.
+pub(crate) fn response(record: &LogEntry<'_>, probe: &ParsedRequest<'_>, path: &[u8]) -> Response {
     Response {
         method: MethodClass::from_method(probe.line.method),
         status: record.status,
         bytes: record.bytes,
-        extra: probe.line.query_len(),
+        extra: probe.line.len_beyond(path),
     }
 }
 
@@ -214,7 +214,7 @@ pub(crate) fn live_hit<'a>(
         path: views.resolved,
         host: lowercase_host(record.host, host),
         family: line.family,
-        response: response(&record, &probe),
+        response: response(&record, &probe, views.resolved),
     };
     let ids = analysis.resolve(&context);
     let (is_update, may_alert) = match occasion {

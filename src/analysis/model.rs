@@ -288,6 +288,23 @@ pub struct AnswerDetail<'a> {
     pub client: Option<Client<'a>>,
     /// Normal requests use the host too, so it is safe to print it in a URL.
     pub is_known_host: bool,
+    /// If several paths are one leak: these, the most important first. The other details are those of the first one.
+    pub members: Vec<LeakMember<'a>>,
+}
+
+/// One of several paths that are one leak.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeakMember<'a> {
+    /// The path.
+    pub path: &'a [u8],
+    /// The severity of its answer.
+    pub severity: Severity,
+    /// The statuses, sorted.
+    pub statuses: Vec<u16>,
+    /// Bytes of the answer; `None` where the log has no size.
+    pub bytes: Option<u64>,
+    /// Hits with the grade of the row.
+    pub hits: u64,
 }
 
 impl AnswerDetail<'_> {

@@ -28,6 +28,7 @@ use super::model::{Campaign, ReportModel, Row, RowKey, SampleRequest};
 use crate::finding::Severity;
 use crate::redact::mask::redacted;
 use crate::rules::RuleSet;
+use crate::soft_404::repository_folder;
 use crate::time::LogTime;
 
 /// An item that was never seen before.
@@ -58,8 +59,12 @@ pub(crate) fn find_new<'a>(report: &ReportModel<'a>, seen: &mut SeenHistory, rep
     // Items that differ only in a redacted part have one key. The table has positions, because all keys may be new.
     let (mut positions, state) = (HashTable::new(), RandomState::default());
     let hash = |item: &NewItem<'_>| state.hash_one((item.kind, &item.key));
-    for item in candidates(report) {
-        if !seen.check_and_record(item.kind, item.key.as_bytes(), report_seq, now) {
+    for (item, row) in candidates(report) {
+        let others = row.map_or_else(Vec::new, |row| keys_of_leak(report.rule_set, row));
+        let keys = std::iter::once(&item.key).chain(&others);
+        // All are recorded.
+        let known = keys.filter(|key| !seen.check_and_record(item.kind, key.as_bytes(), report_seq, now)).count();
+        if known > 0 {
             continue;
         }
         let is_same = |at: &u32| (new_items[*at as usize].kind, &new_items[*at as usize].key) == (item.kind, &item.key);
@@ -73,12 +78,20 @@ pub(crate) fn find_new<'a>(report: &ReportModel<'a>, seen: &mut SeenHistory, rep
     new_items
 }
 
-/// All items of a report, in order.
-fn candidates<'r, 'a>(report: &'r ReportModel<'a>) -> impl Iterator<Item = NewItem<'a>> + 'r {
-    let of = |rows: &'r [Row<'a>], kind| rows.iter().map(move |row| NewItem::from_row(report.rule_set, kind, row));
+/// All items of a report, in order, with their rows.
+fn candidates<'r, 'a>(report: &'r ReportModel<'a>) -> impl Iterator<Item = (NewItem<'a>, Option<&'r Row<'a>>)> + 'r {
+    let of = |rows: &'r [Row<'a>], kind| rows.iter().map(move |row| (NewItem::from_row(report.rule_set, kind, row), Some(row)));
     let rows = of(&report.answered, NoveltyKind::Answer).chain(of(&report.rules, NoveltyKind::Rule));
     let rows = rows.chain(of(&report.paths, NoveltyKind::Path)).chain(of(&report.clients, NoveltyKind::Client));
-    rows.chain(report.campaigns.iter().map(NewItem::from_campaign))
+    rows.chain(report.campaigns.iter().map(|campaign| (NewItem::from_campaign(campaign), None)))
+}
+
+/// Further keys of a leak. It is new if none was seen before: a client that takes one more file of a repository finds nothing new.
+fn keys_of_leak(rules: &RuleSet, row: &Row<'_>) -> Vec<String> {
+    let (RowKey::Answer(host, path, site), Some(answer)) = (row.key, &row.answer) else { return Vec::new() };
+    let members = answer.members.iter().map(|member| member.path);
+    let folder = path.get(..=repository_folder(path).map_or(path.len(), <[u8]>::len));
+    members.chain(folder).map(|path| display_key(rules, RowKey::Answer(host, path, site))).collect()
 }
 
 impl<'a> NewItem<'a> {
@@ -126,7 +139,7 @@ fn shown_path(path: &[u8]) -> Cow<'_, str> {
 /// The kinds of items that can be new, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NoveltyKind {
-    /// A path that answered, with its host where one is logged.
+    /// A path, or the folder of a leak, that answered, with its host where one is logged.
     Answer,
     /// A rule that matched.
     Rule,

@@ -125,7 +125,7 @@ impl<'a> GradedLog<'a> {
         let client_key = counted_client(request.record.client, request.prefix, &mut client);
         let client = self.report_input.tally.client_number(client_key).unwrap_or(SymbolTables::OTHER);
         let site = lowercase_host(request.record.host, &mut host).map_or(Site::Input(0), Site::Host);
-        let context = HitContext { client, site, path: request.path, response: response(request.record, &probe) };
+        let context = HitContext { client, site, path: request.path, response: response(request.record, &probe, request.path) };
         match self.analysis.decide(request.rules, &context, &mut Vec::new()).grade {
             Some(grade) => GradeResult::Known(Box::new(self.explained(request, &context, grade))),
             None => GradeResult::Ordinary,
@@ -209,7 +209,7 @@ impl<'a> GradedLog<'a> {
 
 fn detail(response: &Response, grade: Grade) -> AnswerDetail<'static> {
     let &Response { method, status, bytes, .. } = response;
-    AnswerDetail { statuses: status.into_iter().collect(), bytes, method, grade, client: None, is_known_host: false }
+    AnswerDetail { statuses: status.into_iter().collect(), bytes, method, grade, client: None, is_known_host: false, members: Vec::new() }
 }
 
 fn in_ranges(mut sizes: Vec<u64>) -> Vec<(u64, u64)> {

@@ -11,10 +11,10 @@ use std::borrow::{Borrow, Cow};
 use std::cmp::Reverse;
 use std::hash::Hash;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use rayon::prelude::*;
 
-use super::model::{AnswerDetail, ClientHits, HostRow, Row, RowKey, SampleRequest};
+use super::model::{ClientHits, HostRow, Row, RowKey, SampleRequest};
 use super::report_input::ReportInput;
 use super::rule_status::{Decision, LogAnalysis, OverflowDecision};
 use crate::engine::ParsedRequest;
@@ -68,63 +68,6 @@ pub(crate) fn by_pair<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a
     grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
 
-/// The paths of sites with an answer of this grade; paths that also have a better grade are left out.
-pub(crate) fn by_answer<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &LogAnalysis<'a>,
-    items: &[RowItem<'a>],
-    answer: Answer,
-) -> Vec<Row<'a>> {
-    let site_and_path = |i: &RowItem<'a>| (analysis.site_root(i.view.site), i.view.path);
-    let is_better = |i: &&RowItem<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
-    let better: HashSet<_> = items.iter().filter(is_better).map(site_and_path).collect();
-    let is_in = |i: &RowItem<'a>| i.has_grade(answer) && i.view.path != SymbolTables::OTHER && !better.contains(&site_and_path(i));
-    let mut members = members(RowItems(items, &[]), |i| is_in(i).then(|| site_and_path(i)));
-    let key = |i: &RowItem<'a>| {
-        let site = analysis.site_root(i.view.site);
-        let host = if let Site::Host(host) = site { Some(host) } else { None };
-        RowKey::Answer(host, report_input.tally.path(i.view.path), report_input.site_name(site))
-    };
-    let mut rows = Vec::new();
-    members.sort_by_key(|((site, path), at)| (*site, *path, *at));
-    for group in members.chunk_by(|a, b| a.0 == b.0) {
-        let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
-        rows.push(Row { answer: Some(Box::new(detail(report_input, analysis, &items))), ..row(report_input, &items, key(&items[0])) });
-    }
-    // Logs of two hosts may have the same name.
-    let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.offset);
-    rows.sort_by(|a, b| {
-        let rank = |row: &Row<'a>| Reverse((row.severity, row.answered, row.hits));
-        rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b)))
-    });
-    rows
-}
-
-/// The answers of one path: one with content decides, then the most frequent one, then the earliest.
-fn detail<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> AnswerDetail<'a> {
-    let response = |i: &RowItem<'a>| (i.view.method, i.view.bytes);
-    // Cells differ by client and input too, and a log that is split has more inputs.
-    let mut hits: HashMap<_, u64> = HashMap::default();
-    for item in items {
-        *hits.entry(response(item)).or_default() += item.view.cell.hits;
-    }
-    let order = |a: &&RowItem<'a>, b: &&RowItem<'a>| {
-        let first = |i: &RowItem<'a>| (i.view.response().size().is_some(), hits.get(&response(i)).copied());
-        first(a).cmp(&first(b)).then_with(|| b.view.sample().order(&a.view.sample()))
-    };
-    let best = items.iter().max_by(order).unwrap_or(&items[0]);
-    let clients = distinct(items.iter().map(|i| i.view.client));
-    let client = <[u32; 1]>::try_from(clients).ok().filter(|one| one[0] != SymbolTables::OTHER);
-    AnswerDetail {
-        statuses: distinct(items.iter().filter_map(|i| i.view.status)),
-        bytes: best.view.bytes,
-        method: best.view.method,
-        grade: best.grade.unwrap_or(Grade::DISTINCT),
-        client: client.map(|[one]| report_input.tally.client(one)),
-        is_known_host: analysis.is_known_host(best.view.site),
-    }
-}
-
 pub(crate) fn by_client<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| Some(i.view.client).filter(|&client| client != SymbolTables::OTHER));
     let key = |i: &RowItem<'a>| RowKey::Client(report_input.tally.client(i.view.client));
@@ -161,7 +104,7 @@ pub(crate) fn by_rule<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis
 }
 
 /// The group of each item that has one, and the item's index.
-fn members<'a, G>(items: RowItems<'_, 'a>, group: impl Fn(&RowItem<'a>) -> Option<G>) -> Vec<(G, u32)> {
+pub(super) fn members<'a, G>(items: RowItems<'_, 'a>, group: impl Fn(&RowItem<'a>) -> Option<G>) -> Vec<(G, u32)> {
     (0..).zip(items.0.iter().chain(items.1)).filter_map(|(at, item)| Some((group(item)?, at))).collect()
 }
 
@@ -249,7 +192,7 @@ fn plus((is_answered, worst, answered, hits): Rank, item: &RowItem<'_>) -> Rank 
 }
 
 /// Builds a row from its items; there is at least one.
-fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -> Row<'a> {
+pub(super) fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -> Row<'a> {
     let (_, severity, answered, hits) = items.iter().fold((false, Severity::Info, 0, 0), plus);
     let mut row = Row {
         key,

@@ -151,8 +151,10 @@ pub struct ReportedPath {
 pub struct ReportedAnswer {
     /// The host, or the log where hosts are not logged.
     pub site: String,
-    /// The path without the query, decoded and normalized, in lower case.
+    /// The path without the query, decoded and normalized, in lower case; the folder of several paths that are one leak.
     pub path: String,
+    /// If several paths are one leak: all of them, the most important first. Status, size and sample are those of the first one.
+    pub members: Vec<String>,
     /// The highest severity of its hits.
     pub severity: Severity,
     /// The status codes, sorted.
@@ -372,6 +374,7 @@ impl ReportedAnswer {
         Some(Self {
             site: redacted(site).into_owned(),
             path: row.shown_path()?.into_owned(),
+            members: answer.members.iter().map(|member| redacted(member.path).into_owned()).collect(),
             severity: row.severity,
             statuses: answer.statuses.clone(),
             bytes: answer.bytes,

@@ -300,7 +300,7 @@ impl LineScanner<'_> {
         let BatchedRequest { line, position, frame, .. } = request;
         let mut hit = position.hit();
         (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, request.time(), frame.status(), frame.bytes());
-        set_request(&mut hit, frame.request);
+        set_request(&mut hit, frame.request, worker.names.paths.resolve(verdict.path));
         let summary = self.summary(verdict.rules, worker);
         if summary.app_evidence != SymbolTables::EMPTY_RULES {
             record_app_evidence(&hit, summary.app_evidence, frame, worker, findings);
@@ -379,11 +379,11 @@ impl LineScanner<'_> {
 }
 
 /// Sets the parts of the request that soft 404 detection compares.
-fn set_request(hit: &mut Hit, request: &[u8]) {
+fn set_request(hit: &mut Hit, request: &[u8], path: &[u8]) {
     let line = RequestLine::parse(request);
     hit.method = MethodClass::from_method(line.method);
-    hit.extra = line.query_len();
-    hit.has_query = hit.extra > 0;
+    hit.extra = line.len_beyond(path);
+    hit.has_query = line.has_query();
 }
 
 /// Records the size of the home page.

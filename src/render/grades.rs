@@ -25,6 +25,7 @@ pub(crate) fn why(detail: &AnswerDetail<'_>) -> String {
         Reason::StandsOut(low, high) | Reason::LikeTheRest(low, high) | Reason::NearTheRest(low, high) => {
             format!("{size}; the site gives {} to anything", range(low, high))
         }
+        Reason::Constant => format!("{size} for each client; the site's answers to other paths vary"),
         Reason::HomePage => format!("{size}, as the home page"),
         Reason::SameSize => format!("{size}, as unlike paths got"),
         Reason::SameOnOtherHosts => format!("{size}, as other hosts of the server give to anything"),
@@ -47,6 +48,7 @@ pub(crate) fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::NoSoft404 => "no_soft_404",
         Reason::StandsOut(..) => "stands_out",
+        Reason::Constant => "constant",
         Reason::HomePage => "home_page",
         Reason::SameSize => "same_size",
         Reason::SameOnOtherHosts => "same_on_other_hosts",
@@ -82,6 +84,23 @@ pub(crate) fn sentence(site: &Soft404<'_>) -> String {
         Reason::HomePage => format!("{name} {gives} with its home page{what}: {paths}, {requests}, soft 404."),
         _ => format!("{name} {gives} anything{what}: {paths}, {requests}, soft 404."),
     }
+}
+
+/// The path of an answer; of several paths that are one leak the most important one, and the number of the others.
+pub(crate) fn paths<'r>(row: &'r Row<'_>) -> Cow<'r, str> {
+    match row.answer.as_deref().map_or(&[][..], |answer| &answer.members) {
+        [] => row.shown_path().filter(|path| !path.is_empty()).unwrap_or_else(|| redacted(row.sample.target)),
+        [first, others @ ..] => Cow::Owned(format!("{} and {} more", redacted(first.path), grouped(others.len() as u64))),
+    }
+}
+
+/// All paths of a leak that has several, with their sizes.
+pub(crate) fn members(row: &Row<'_>) -> Option<String> {
+    let members = &row.answer.as_deref().filter(|answer| !answer.members.is_empty())?.members;
+    let size = |bytes: Option<u64>| bytes.map_or_else(|| "no size".to_owned(), |bytes| counted(bytes, "byte", "bytes"));
+    let list: Vec<_> = members.iter().map(|member| format!("{} ({})", redacted(member.path), size(member.bytes))).collect();
+    let (paths, answers) = (counted(row.paths, "path", "paths"), counted(row.hits, "answer", "answers"));
+    Some(format!("{}: {paths}, {answers}: {}", row.shown_path()?, list.join(", ")))
 }
 
 /// Sizes as text: `612, 2,100 to 4,800 bytes`.
@@ -128,7 +147,15 @@ mod tests {
 
     fn detail(reason: Reason) -> AnswerDetail<'static> {
         let grade = Grade { answer: Answer::Distinct, reason };
-        AnswerDetail { statuses: vec![200], bytes: Some(6_861), method: MethodClass::Get, grade, client: None, is_known_host: true }
+        AnswerDetail {
+            statuses: vec![200],
+            bytes: Some(6_861),
+            method: MethodClass::Get,
+            grade,
+            client: None,
+            is_known_host: true,
+            members: Vec::new(),
+        }
     }
 
     #[test]

@@ -22,8 +22,8 @@ use super::row_lines::{RenderedRows, RowLineFormatter};
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{
-    AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, InputSummary, NetworkRow, ReportModel, Row, RowKey, SampleRequest,
-    SkipReason, Soft404, Timeline, TimelineBucket, Totals,
+    AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, InputSummary, LeakMember, NetworkRow, ReportModel, Row, RowKey,
+    SampleRequest, SkipReason, Soft404, Timeline, TimelineBucket, Totals,
 };
 use crate::analysis::snapshot::PackedSnapshot;
 use crate::client::Ipv6Prefix;
@@ -37,7 +37,7 @@ use crate::tally::ErrorBound;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
-const SCHEMA_VERSION: u32 = 7;
+const SCHEMA_VERSION: u32 = 8;
 
 /// The program that wrote it.
 pub(super) const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
@@ -602,12 +602,13 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>, agents: &mut ShownAgents
     let client = row.key.client();
     let path = row.shown_path();
     let of_client = |n| (client.is_some() && path.is_none()).then_some(n);
+    let has_paths = path.is_none() || row.answer.is_some();
     RowObject {
         rule: row.key.rule().map(|rule| rules.rule(rule).id.as_str()),
         outcome: row.key.outcome().map(Outcome::as_str),
         hits: row.hits,
         clients: client.is_none().then_some(row.clients),
-        paths: path.is_none().then_some(row.paths),
+        paths: has_paths.then_some(row.paths),
         requests: of_client(row.requests),
         other_requests: of_client(row.other_requests),
         first_time: row.first_time.map(LogTime::rfc3339),
@@ -648,6 +649,26 @@ struct AnswerObject<'a> {
     /// A shell command that requests the path, to see what it answers now.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
+    /// If several paths are one leak: all of them, the most important first. `path` is their folder then, and the other details
+    /// are those of the first one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    members: Vec<LeakMemberObject<'a>>,
+}
+
+/// One of several paths that are one leak.
+#[derive(JsonSchema, Serialize)]
+struct LeakMemberObject<'a> {
+    /// The path.
+    path: Cow<'a, str>,
+    /// Severity of its answer.
+    severity: Severity,
+    /// Status codes of the answers, sorted.
+    status: &'a [u16],
+    /// Size of the answer in bytes; absent where none is logged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    /// Hits with such an answer.
+    hits: u64,
 }
 
 fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
@@ -660,7 +681,13 @@ fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
         reason: grades::reason(detail.grade.reason),
         why: grades::why(detail),
         command: grades::command(row),
+        members: detail.members.iter().map(leak_member).collect(),
     })
+}
+
+fn leak_member<'a>(member: &'a LeakMember<'_>) -> LeakMemberObject<'a> {
+    let LeakMember { path, severity, ref statuses, bytes, hits } = *member;
+    LeakMemberObject { path: redacted(path), severity, status: statuses, bytes, hits }
 }
 
 /// Counts by [`Outcome`]. All outcomes are always present.

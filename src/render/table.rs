@@ -228,7 +228,7 @@ fn write_answered<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut
     let grid = Grid::new(first(&report.answered, Some(page.top)))
         .column(Column::text("severity"), severity)
         .column(Column::text("site").rank(1).flexible(12).max_width(SITE).keep_end(), |row| site_cell(row, several))
-        .column(Column::text("path").flexible(16), |row| path(row).styled(BOLD))
+        .column(Column::text("path").flexible(16), |row| TextCell::new(grades::paths(row)).styled(BOLD))
         .column(Column::text("status"), |row| detail(row, &|a| TextCell::new(a.joined_statuses(" "))))
         .column(Column::number("bytes"), |row| detail(row, &|a| TextCell::new(a.bytes.map_or_else(|| "-".to_owned(), grouped))))
         .column(Column::text("method").rank(6), |row| detail(row, &|a| TextCell::new(a.method.as_str())))
@@ -238,6 +238,11 @@ fn write_answered<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut
         .column(Column::text("last seen").rank(4), |row| time(row.last_time))
         .column(Column::text("why").rank(5).flexible(24), |row| detail(row, &|a| TextCell::new(grades::why(a)).styled(DIM)));
     section("WHAT ANSWERED", &grid, report.answered.len(), "-f csv --by answer", page, out)?;
+    if page.full {
+        for leak in first(&report.answered, Some(page.top)).iter().filter_map(grades::members) {
+            write_wrapped(&leak, 2, page.width, (page.painter, DIM), out)?;
+        }
+    }
     // A command is to be copied, so it is not cut; one that is wider than the page is left out.
     match report.answered.first().and_then(grades::command).filter(|command| command.len() + 2 <= page.width) {
         Some(command) if page.full || page.width >= WIDE => writeln!(out, "  {}", page.painter.paint(DIM, command)),

@@ -16,8 +16,13 @@ pub(crate) const MAX_PATHS: usize = 1024;
 const MAX_SIZES: usize = 4;
 /// Most rules of a path; few paths match more.
 const MAX_RULES: usize = 6;
+/// Most clients of a path that are remembered: three that got one size show that it does not vary, see `grade`.
+pub(super) const MAX_PATH_CLIENTS: usize = 3;
 /// Most sizes of the home page: a page that changes daily has this many in most of a year.
 const MAX_HOME_SIZES: usize = 256;
+
+/// The [`extra`](Response::extra) of a request whose target is at least this much longer than its path.
+pub(super) const MAX_EXTRA: u8 = u8::MAX;
 
 /// A response to one request for a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +33,7 @@ pub struct Response {
     pub status: Option<u16>,
     /// Bytes sent, where the log has a number.
     pub bytes: Option<u64>,
-    /// Length of the request target after the path, at most 255: pages that print the URL grow by it.
+    /// Bytes of the request target as sent beyond its resolved path, at most [`MAX_EXTRA`]: pages that print the URL grow by them.
     pub extra: u8,
 }
 
@@ -140,6 +145,8 @@ pub struct PathEvidence {
     /// The shape of the path.
     pub shape: PathShape,
     rules: Vec<RuleId>,
+    /// Hashes of the clients to whose GET it gave content: the lowest ones, sorted.
+    clients: Vec<u16>,
     get: SizeSet<MAX_SIZES>,
     post: SizeSet<MAX_SIZES>,
     partial: SizeSet<MAX_SIZES>,
@@ -159,6 +166,8 @@ pub struct PathNumbers {
     pub post: Vec<SizeNumbers>,
     /// Sizes of parts that GET got, sorted.
     pub partial: Vec<SizeNumbers>,
+    /// Hashes of clients, sorted.
+    pub clients: Vec<u16>,
 }
 
 const GET_ANSWERED: u8 = 1;
@@ -175,8 +184,8 @@ impl PathEvidence {
         Self { shape, ..Self::default() }
     }
 
-    /// Records a response to a request that matched these rules.
-    pub fn record(&mut self, rules: &[RuleId], response: &Response) {
+    /// Records a response to a request that matched these rules. `client` is a hash of its client, if that is known.
+    pub fn record(&mut self, rules: &[RuleId], response: &Response, client: Option<u16>) {
         self.add_rules(rules);
         if Outcome::from_status(response.status) == Outcome::Answered {
             match response.method {
@@ -190,7 +199,10 @@ impl PathEvidence {
             }
             match (response.size(), response.method) {
                 (Some(size), MethodClass::Post) => self.post.insert(size),
-                (Some(size), _) => self.get.insert(size),
+                (Some(size), _) => {
+                    self.get.insert(size);
+                    client.into_iter().for_each(|client| self.add_client(client));
+                }
                 (None, _) => self.partial.extend(response.partial_size()),
             }
         } else if response.is_refusal() {
@@ -212,8 +224,16 @@ impl PathEvidence {
         self.rules.truncate(MAX_RULES);
     }
 
+    fn add_client(&mut self, client: u16) {
+        if let Err(at) = self.clients.binary_search(&client) {
+            self.clients.insert(at, client);
+        }
+        self.clients.truncate(MAX_PATH_CLIENTS);
+    }
+
     fn merge(&mut self, other: &Self) {
         self.add_rules(&other.rules);
+        other.clients.iter().for_each(|client| self.add_client(*client));
         self.get.extend(other.get.0.iter().copied());
         self.post.extend(other.post.0.iter().copied());
         self.partial.extend(other.partial.0.iter().copied());
@@ -249,6 +269,11 @@ impl PathEvidence {
         self.get.0.iter().chain(&self.post.0).copied()
     }
 
+    /// The clients to whose GET it gave content, at most [`MAX_PATH_CLIENTS`].
+    pub(super) fn client_count(&self) -> usize {
+        self.clients.len()
+    }
+
     /// Whether it was answered, with or without a size.
     #[must_use]
     pub fn is_answered(&self) -> bool {
@@ -280,18 +305,19 @@ impl PathEvidence {
     #[must_use]
     pub fn numbers(&self) -> PathNumbers {
         let (get, post, partial) = (self.get.numbers(), self.post.numbers(), self.partial.numbers());
-        PathNumbers { shape: self.shape.into(), flags: self.flags, get, post, partial }
+        PathNumbers { shape: self.shape.into(), flags: self.flags, get, post, partial, clients: self.clients.clone() }
     }
 
     /// The evidence from numbers of a file.
     #[must_use]
     pub fn from_numbers(numbers: PathNumbers, rules: &[RuleId]) -> Self {
-        let PathNumbers { shape, flags, get, post, partial } = numbers;
+        let PathNumbers { shape, flags, get, post, partial, clients } = numbers;
         let mut evidence = Self { shape: shape.into(), flags, ..Self::default() };
         evidence.add_rules(rules);
         evidence.get.extend(get.into_iter().map(ResponseSize::from));
         evidence.post.extend(post.into_iter().map(ResponseSize::from));
         evidence.partial.extend(partial.into_iter().map(ResponseSize::from));
+        clients.into_iter().for_each(|client| evidence.add_client(client));
         evidence
     }
 }
@@ -361,19 +387,19 @@ pub struct SiteEvidence {
 }
 
 impl SiteEvidence {
-    /// Records a response to a probe; `shape` is called if the path is kept.
-    pub fn record(&mut self, path: u64, shape: impl FnOnce() -> PathShape, rules: &[RuleId], response: &Response) {
+    /// Records a response to a probe, see [`PathEvidence::record`]; `shape` is called if the path is kept.
+    pub fn record(&mut self, path: u64, shape: impl FnOnce() -> PathShape, rules: &[RuleId], response: &Response, client: Option<u16>) {
         let is_answered = Outcome::from_status(response.status) == Outcome::Answered && response.method != MethodClass::Other;
         if let Some(known) = self.answered.get_mut(&path) {
-            Arc::make_mut(known).record(rules, response);
+            Arc::make_mut(known).record(rules, response, client);
         } else if is_answered {
             let mut evidence = self.refused.remove(&path).unwrap_or_else(|| Arc::new(PathEvidence::new(shape())));
-            Arc::make_mut(&mut evidence).record(rules, response);
+            Arc::make_mut(&mut evidence).record(rules, response, client);
             self.answered.insert(path, evidence);
         } else if response.is_refusal()
             && let Some(evidence) = self.refused_path(path, || Arc::new(PathEvidence::new(shape())))
         {
-            Arc::make_mut(evidence).record(rules, response);
+            Arc::make_mut(evidence).record(rules, response, client);
         }
     }
 

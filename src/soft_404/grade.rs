@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 
-use super::evidence::{PathEvidence, Response, ResponseSize, SiteEvidence};
+use super::evidence::{MAX_PATH_CLIENTS, PathEvidence, Response, ResponseSize, SiteEvidence};
 use super::region::{
     GradedPath, MIN_UNRELATED, REFUSED_SHARE, Region, RegionKind, RegionPath, SizePosition, UNCERTAIN_BELOW, has_unrelated, path_rules,
 };
@@ -18,6 +18,10 @@ use crate::finding::RuleId;
 const SOFT_404_BELOW: f64 = 1e-4;
 /// Hosts with fewer paths than this are pooled: scanners invent host names and send a few requests to each.
 const FEW_PATHS: usize = 8;
+/// Fewest clients whose equal sizes show that a path does not vary; [`MAX_PATH_CLIENTS`] are known.
+const SEVERAL_CLIENTS: usize = MAX_PATH_CLIENTS;
+/// Fewest paths of several sizes of a site whose answers to one path vary. Fewer may be files that were changed.
+const VARYING_PATHS: usize = 5;
 /// Fewest hosts that are compared as one server.
 pub(crate) const HOSTS: usize = 3;
 /// A site without logged sizes that answered this many paths, which cannot all exist, answers any path.
@@ -50,6 +54,8 @@ pub enum Reason {
     NoSoft404,
     /// Distinct: the site answers any path with sizes in this range, and this one is an outlier.
     StandsOut(u64, u64),
+    /// Distinct, or uncertain if other paths got it as well: several clients got exactly this size, where answers to one path vary.
+    Constant,
     /// Soft 404: it has the size of the home page.
     HomePage,
     /// Soft 404: unrelated paths got content of the same size.
@@ -148,6 +154,11 @@ struct GradedSite {
     has_soft_404: bool,
     /// The first segments of repositories of which most files stand out.
     repositories: Vec<u32>,
+    /// Paths that gave several clients several sizes, and paths that gave them one.
+    varying_paths: usize,
+    constant_paths: usize,
+    /// All that it answered to probes is empty.
+    is_empty: bool,
 }
 
 /// Grades answers of several sites.
@@ -158,6 +169,8 @@ pub(crate) struct Grader {
     server: Option<Region>,
     /// Hosts with few paths together.
     pool: Option<SiteRegions>,
+    /// Several hosts answer unrelated paths, each with nothing but empty responses.
+    has_empty_hosts: bool,
     subjects: Arc<[RuleSubject]>,
 }
 
@@ -165,7 +178,7 @@ impl Grader {
     /// A grader without sites. `subjects` are those of the rules, by number.
     #[must_use]
     pub(crate) fn empty(subjects: Arc<[RuleSubject]>) -> Self {
-        Self { sites: Vec::new(), server: None, pool: None, subjects }
+        Self { sites: Vec::new(), server: None, pool: None, has_empty_hosts: false, subjects }
     }
 
     /// A grader for these sites, numbered by position. The flag marks virtual hosts, which may share a server.
@@ -208,6 +221,10 @@ impl Grader {
         let pooled: Vec<_> = hosts().filter(|(_, site)| site.is_pooled).map(|(number, site)| (number, &site.evidence)).collect();
         let server = (all.len() >= HOSTS).then(|| server(&all, &self.subjects));
         let pool = (all.len() >= HOSTS && pooled.len() >= HOSTS).then(|| SiteRegions::new(&pooled, &self.subjects));
+        let empty: Vec<_> = hosts().filter(|(_, site)| site.is_empty).collect();
+        let answered = empty.iter().flat_map(|(number, site)| entries(*number, site.evidence.answered(), &self.subjects));
+        let answered: Vec<RegionPath> = answered.filter(|entry| !entry.path_rules.is_empty()).collect();
+        self.has_empty_hosts = empty.len() >= HOSTS && has_unrelated(answered.iter(), MIN_UNRELATED);
         (self.server, self.pool) = (server, pool);
     }
 
@@ -262,8 +279,15 @@ impl Grader {
         if graded_site.evidence.home.contains(size.bytes) {
             return Reason::HomePage.soft_404();
         }
+        let is_constant = !is_post && graded_site.is_constant(candidate.path, size);
+        if is_constant && graded_site.is_only_constant(candidate.path, size) {
+            return Reason::Constant.distinct();
+        }
         let grade = self.grade_by_regions(number, candidate, size, is_post);
         let shape = &candidate.shape;
+        if grade.answer == Answer::Soft404 && is_constant {
+            return Reason::Constant.uncertain();
+        }
         if grade.answer == Answer::Soft404 && graded_site.exposes_repository(shape) {
             return Reason::PartOfRepository.uncertain();
         }
@@ -334,9 +358,11 @@ impl Grader {
             return Reason::AnswersAnything.soft_404();
         }
         // A log with size 0 on every line has no sizes.
-        let logs_sizes = graded_site.has_sizes || !graded_site.evidence.home.is_empty();
+        let logs_sizes = |site: &GradedSite| site.has_sizes || !site.evidence.home.is_empty();
+        let logs_sizes = logs_sizes(graded_site) || (graded_site.is_host && self.sites.iter().any(logs_sizes));
         let is_empty = response.is_empty() || path.is_some_and(PathEvidence::is_empty);
-        if is_empty && logs_sizes && self.regions(site, &candidate.shape).any(|region| region.answers_empty) {
+        let answers_empty = self.regions(site, &candidate.shape).any(|region| region.answers_empty);
+        if is_empty && logs_sizes && (answers_empty || (graded_site.is_empty && self.has_empty_hosts)) {
             return Reason::AnswersAnything.soft_404();
         }
         let answers_any_head = response.method == MethodClass::Head && graded_site.answers_any_head;
@@ -403,13 +429,49 @@ impl GradedSite {
         let regions = SiteRegions::new(&[(number, &evidence)], subjects);
         let is_pooled = is_host && evidence.answered_len() + evidence.refused_len() < FEW_PATHS;
         let (has_soft_404, repositories) = (false, Vec::new());
-        Self { evidence, is_host, is_pooled, has_sizes, refuses_nothing, answers_any_head, regions, has_soft_404, repositories }
+        let (varying_paths, constant_paths) = varying_and_constant_paths(&evidence);
+        let is_empty = evidence.answered().next().is_some() && evidence.answered().all(|(_, path)| path.is_empty());
+        Self {
+            evidence,
+            is_host,
+            is_pooled,
+            has_sizes,
+            refuses_nothing,
+            answers_any_head,
+            regions,
+            has_soft_404,
+            repositories,
+            varying_paths,
+            constant_paths,
+            is_empty,
+        }
+    }
+
+    /// Whether several clients got exactly this size for a path, although answers to one path vary here: what varies gives one size
+    /// to each of them by chance only.
+    fn is_constant(&self, path: u64, size: ResponseSize) -> bool {
+        let is_one_size = |path: &PathEvidence| path.client_count() >= SEVERAL_CLIENTS && path.get_sizes() == [size];
+        self.varying_paths >= VARYING_PATHS && self.evidence.path(path).is_some_and(is_one_size)
+    }
+
+    /// Whether no other path got this size, and few paths are constant: then it is no page that varies with the client.
+    fn is_only_constant(&self, path: u64, size: ResponseSize) -> bool {
+        let mut others = self.evidence.answered().filter(|(other, _)| *other != path);
+        self.constant_paths as f64 <= REFUSED_SHARE * self.varying_paths as f64
+            && !others.any(|(_, other)| other.sizes().any(|other| other.bytes == size.bytes))
     }
 
     /// Whether a path is a file of a repository that the site gives away.
     fn exposes_repository(&self, shape: &PathShape) -> bool {
         shape.extension == Extension::Repository && self.repositories.contains(&shape.folder)
     }
+}
+
+/// Of the paths that several clients requested, the number of those that gave several sizes, and of those that gave one.
+fn varying_and_constant_paths(evidence: &SiteEvidence) -> (usize, usize) {
+    let paths = evidence.answered().filter(|(_, path)| path.client_count() >= SEVERAL_CLIENTS);
+    let (varying, constant): (Vec<_>, Vec<_>) = paths.partition(|(_, path)| path.get_sizes().len() > 1);
+    (varying.len(), constant.len())
 }
 
 impl SiteRegions {

@@ -16,7 +16,7 @@ pub(crate) use crate::log_entry::MethodClass;
 pub(crate) use evidence::{HomeSizes, MAX_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SiteEvidence, SizeNumbers};
 pub use grade::Reason;
 pub(crate) use grade::{Grade, GradeCandidate, Grader, HOSTS};
-pub(crate) use path::{Extension, PathShape, ShapeNumbers, path_hash};
+pub(crate) use path::{Extension, PathShape, ShapeNumbers, path_hash, repository_folder};
 
 /// The grade of an answer to a probe, compared with the answers of its site to any path. Ordered by relevance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -53,7 +53,7 @@ impl Extension {
     }
 
     fn new(path: &[u8], name: &[u8]) -> Self {
-        if path.split(|&b| b == b'/').any(is_repository) {
+        if repository_folder(path).is_some() {
             return Self::Repository;
         }
         if path.windows(2).any(|pair| pair[0] == b'/' && pair[1] == b'.') {
@@ -140,10 +140,22 @@ fn is_repository(segment: &[u8]) -> bool {
     [&b".git"[..], b".svn", b".hg", b".bzr"].iter().any(|name| segment.eq_ignore_ascii_case(name))
 }
 
+/// The folder of the repository that a path is in, or is: `/a/.git` for `/a/.git/HEAD`.
+#[must_use]
+pub(crate) fn repository_folder(path: &[u8]) -> Option<&[u8]> {
+    let mut end = 0;
+    path.split(|&b| b == b'/').find_map(|part| {
+        end += part.len();
+        let folder = is_repository(part).then(|| &path[..end]);
+        end += 1;
+        folder
+    })
+}
+
 /// Whether a path is deeper in a repository than its own files: `/.git/objects/00/47e92b`, not `/.git/HEAD`.
 fn is_below_a_folder_of_a_repository(path: &[u8]) -> bool {
-    let mut parts = path.split(|&b| b == b'/').filter(|part| !part.is_empty());
-    parts.any(is_repository) && parts.nth(1).is_some()
+    let within = repository_folder(path).map_or(&[][..], |folder| &path[folder.len()..]);
+    within.split(|&b| b == b'/').filter(|part| !part.is_empty()).nth(1).is_some()
 }
 
 /// A shape as numbers, for a file: length, segment, folder, name, extension, and whether the name is random.

@@ -12,7 +12,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::evidence::{PathEvidence, ResponseSize};
+use super::evidence::{MAX_EXTRA, PathEvidence, ResponseSize};
 use super::{PathShape, RuleSubject};
 use crate::finding::RuleId;
 
@@ -179,7 +179,7 @@ impl Region {
         region.answers_any_get = region.answers_any(
             |path| match kind {
                 RegionKind::PartialContent => !path.partial_sizes().is_empty(),
-                _ => !path.get_sizes().is_empty() || (path.is_answered() && !path.is_refused()),
+                _ => !path.get_sizes().is_empty() || (path.is_answered() && !path.is_refused() && path.post_sizes().is_empty()),
             },
             PathEvidence::is_refused,
             &refused,
@@ -417,6 +417,11 @@ impl Region {
             return self.answers_empty.then_some(SizePosition::Apart);
         }
         let value = model.value(size, path.shape);
+        // The page prints the target, of which only a part of the length is known.
+        let is_longer = model.length == LengthOf::Target && size.extra == MAX_EXTRA;
+        if is_longer && others.first().is_some_and(|point| point.0 <= value) {
+            return Some(SizePosition::Among);
+        }
         let distance = |point: &(i64, u16)| point.0.abs_diff(value) as f64;
         let to_exact = others.iter().filter(|point| exact[usize::from(point.1)]).map(|point| distance(point)).fold(f64::INFINITY, f64::min);
         // Scanner lists request one name in many folders, and no site has it in all of them.

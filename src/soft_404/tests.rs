@@ -28,8 +28,19 @@ fn site() -> MadeUpSite {
 impl MadeUpSite {
     fn response(mut self, path: &str, rule: u16, response: Response) -> Self {
         let bytes = path.as_bytes();
-        self.evidence.record(path_hash(bytes), || PathShape::new(bytes), &[RuleId(rule)], &response);
+        self.evidence.record(path_hash(bytes), || PathShape::new(bytes), &[RuleId(rule)], &response, None);
         self.responses.insert(path.into(), response);
+        self
+    }
+
+    /// GET of this path by one client after another got pages of these sizes.
+    fn get_by_clients(mut self, path: &str, rule: u16, sizes: &[u64]) -> Self {
+        for (client, bytes) in (0_u16..).zip(sizes) {
+            let response = Response { method: MethodClass::Get, status: Some(200), bytes: Some(*bytes), extra: 0 };
+            let shape = || PathShape::new(path.as_bytes());
+            self.evidence.record(path_hash(path.as_bytes()), shape, &[RuleId(rule)], &response, Some(client));
+            self.responses.insert(path.into(), response);
+        }
         self
     }
 
@@ -241,6 +252,16 @@ mod growing_pages {
     }
 
     #[test]
+    fn a_target_of_unknown_length_explains_any_larger_size() {
+        let page = |bytes, extra| Response { method: MethodClass::Get, status: Some(200), bytes: Some(bytes), extra };
+        let all = (0..6_u8)
+            .fold(site().answers_random(), |site, n| site.response(&format!("/{n}"), n.into(), page(2_000 + 30 * u64::from(n), 30 * n)));
+        let long = |extra| all.clone().response("/long", 90, page(9_000, extra)).reason("/long");
+        assert_eq!(long(255), LIKE_THE_REST);
+        assert_eq!(long(254), STANDS_OUT);
+    }
+
+    #[test]
     fn such_pages_are_a_third_of_all() {
         let paths = growing(4, [10, 40, 70, 100, 130]);
         let of = |all: i32| (5..all).fold(answering(&paths), |site, n| site.get(&format!("/{n}"), 10 + n as u16, 1_000 * unlike_size(n)));
@@ -259,6 +280,70 @@ mod growing_pages {
         };
         assert_eq!(with_copies(&[10, 40, 70, 100, 130, 160]), Reason::NoSoft404);
         assert_eq!(with_copies(&[10, 40, 70, 100, 130, 160, 190]), Reason::SameSize);
+    }
+}
+
+mod constant_answers {
+    use super::*;
+
+    /// A site that answers anything with a page that varies by 90 bytes; of its paths, this many got several clients.
+    fn jitter(varying: u16) -> MadeUpSite {
+        let one = |n: u16| 5_000 + u64::from(n * 37 % 90);
+        let all = (0..40).fold(site().answers_random(), |site, n| site.get(&format!("/{n}"), n + 1, one(n)));
+        (40..40 + varying).fold(all, |site, n| site.get_by_clients(&format!("/{n}"), n + 1, &[one(n), one(n + 1), one(n + 2)]))
+    }
+
+    #[test]
+    fn what_three_clients_got_alike_is_a_file_where_five_paths_vary() {
+        let with_file = |varying, clients: &[u64]| jitter(varying).get_by_clients("/file", 95, clients).reason("/file");
+        assert_eq!(with_file(5, &[5_091; 3]), Reason::Constant);
+        assert_eq!(with_file(4, &[5_091; 3]), Reason::SameSize, "four files may have changed");
+        assert_eq!(with_file(5, &[5_091; 2]), Reason::SameSize, "two clients may get one size by chance");
+        assert_eq!(with_file(5, &[5_091, 5_091, 5_092]), Reason::SameSize, "it varies");
+    }
+
+    #[test]
+    fn it_is_uncertain_if_another_path_got_the_same_or_a_fifth_is_constant() {
+        let grade = |site: &MadeUpSite| {
+            let subjects = (0..PRODUCT).map(|_| RuleSubject::Path).collect();
+            let grader = Grader::new(vec![(false, site.evidence.clone())], subjects);
+            let path = path_hash(b"/file");
+            let candidate = GradeCandidate { path, shape: PathShape::new(b"/file"), rules: &[RuleId(95)] };
+            grader.grade(0, &candidate, None, &site.responses["/file"]).answer
+        };
+        let file = |site: MadeUpSite| site.get_by_clients("/file", 95, &[5_091; 3]);
+        assert_eq!(grade(&file(jitter(5))), Answer::Distinct);
+        assert_eq!(grade(&file(jitter(5)).get("/other", 96, 5_091)), Answer::Uncertain);
+        assert_eq!(grade(&file(jitter(5)).get_by_clients("/second", 96, &[5_093; 3])), Answer::Uncertain, "two of seven");
+        assert_eq!(grade(&file(jitter(10)).get_by_clients("/second", 96, &[5_093; 3])), Answer::Distinct, "two of twelve");
+    }
+}
+
+mod posts {
+    use super::*;
+
+    #[test]
+    fn what_only_post_got_does_not_show_what_get_gets() {
+        let posts = |n: u16| {
+            (0..n).fold(site(), |site, n| site.probe(MethodClass::Post, &format!("/{n}/_bulk"), 1, 200, Some(unlike_size(n.into()))))
+        };
+        let site = posts(6).get("/_nodes", 2, 9_121).get("/_cat/indices", 3, 1_200);
+        assert_eq!(site.reason("/_cat/indices"), Reason::NoSoft404);
+    }
+}
+
+mod empty_hosts {
+    use super::*;
+
+    #[test]
+    fn hosts_that_give_nothing_but_empty_answers_are_one_server_that_answers_anything() {
+        let empty = |n: u16| site().probe(MethodClass::Get, &format!("/{n}"), n + 1, 200, Some(0));
+        let other = || site().get("/file", 90, 4_000);
+        let hosts = |n: u16| (0..n).map(empty).chain([other()]).collect::<Vec<_>>();
+        assert_eq!(reason(&hosts(3), true, "/0"), Reason::AnswersAnything);
+        assert_eq!(reason(&hosts(2), true, "/0"), Reason::NoSoft404);
+        let has_content = [vec![empty(0).get("/page", 91, 500)], hosts(4)[1..].to_vec()].concat();
+        assert_eq!(reason(&has_content, true, "/0"), Reason::NoSoft404, "it gives content elsewhere");
     }
 }
 
@@ -542,7 +627,7 @@ mod bounds {
 
     fn path(evidence: &mut SiteEvidence, path: &str, rule: u16, status: u16, bytes: u64) {
         let response = Response { method: MethodClass::Get, status: Some(status), bytes: Some(bytes), extra: 0 };
-        evidence.record(path_hash(path.as_bytes()), || PathShape::new(path.as_bytes()), &[RuleId(rule)], &response);
+        evidence.record(path_hash(path.as_bytes()), || PathShape::new(path.as_bytes()), &[RuleId(rule)], &response, None);
     }
 
     #[test]

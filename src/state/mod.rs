@@ -79,7 +79,7 @@ pub struct TailState {
 }
 
 impl PersistedState for TailState {
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
     const OLDEST_VERSION: u32 = 3;
     const RESET_FLAG: &'static str = "--reset-state";
 }

@@ -159,6 +159,7 @@ impl Tally {
         }
         let mut hashes: Vec<Option<u64>> = vec![None; self.names.paths.keys().len()];
         let mut hash = |path: u32| *hashes[path as usize].get_or_insert_with(|| path_hash(self.path(path)));
+        let client_hash = |client: u32| (client != SymbolTables::OTHER).then(|| self.client(client).stable_hash() as u16);
         // Answers first: of the refused paths only a sample is kept, except for those that were also answered.
         for is_answered in [true, false] {
             for cell in self.cells.keys().chain(self.by_path.keys()) {
@@ -170,7 +171,7 @@ impl Tally {
                 }
                 let shape = || PathShape::new(self.path(cell.path));
                 let site = sites.entry((cell.input, cell.host)).or_default();
-                site.record(hash(cell.path), shape, self.rule_list(cell.rules), &cell.response());
+                site.record(hash(cell.path), shape, self.rule_list(cell.rules), &cell.response(), client_hash(cell.client));
             }
         }
     }

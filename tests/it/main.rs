@@ -32,6 +32,7 @@ mod html;
 mod input_selection;
 mod invariants;
 mod layers;
+mod leaks;
 mod learn;
 mod library;
 mod live_view;

@@ -253,7 +253,16 @@ impl<'r> LiveAnalysis<'r> {
     /// Records a hit. Returns the held requests of its client, if this hit proves that it is a prober.
     pub(crate) fn observe(&mut self, matched: &[RuleId], context: &LiveHitContext<'_>, ids: &ResolvedIds) -> Vec<PendingHit> {
         if let Some(site) = ids.site {
-            self.answers.record(site, site_name(context.host, context.family), ids.path, ids.shape, matched, &context.response);
+            let client_hash = Some(context.client.stable_hash() as u16);
+            self.answers.record(
+                site,
+                site_name(context.host, context.family),
+                ids.path,
+                ids.shape,
+                matched,
+                &context.response,
+                client_hash,
+            );
         }
         if context.client.is_unknown() {
             return Vec::new();
@@ -445,10 +454,20 @@ impl LiveAnswers {
     }
 
     /// Records a response to a probe.
-    pub(crate) fn record(&mut self, site: SiteId, name: SiteName<'_>, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) {
+    #[expect(clippy::too_many_arguments, reason = "a request: its site, its path, its rules, its response and its client")]
+    pub(crate) fn record(
+        &mut self,
+        site: SiteId,
+        name: SiteName<'_>,
+        path: u64,
+        shape: PathShape,
+        rules: &[RuleId],
+        response: &Response,
+        client: Option<u16>,
+    ) {
         self.change(site, name, |evidence| {
             let before = evidence.shared(path);
-            evidence.record(path, || shape, rules, response);
+            evidence.record(path, || shape, rules, response, client);
             evidence.trim();
             evidence.shared(path) != before
         });
@@ -652,7 +671,7 @@ mod tests {
                 let name = format!("host{site}");
                 let rule = [RuleId(0)];
                 let shape = PathShape::new(format!("/{path}").as_bytes());
-                answers.record(site, SiteName::Host(name.as_bytes()), path, shape, &rule, &response);
+                answers.record(site, SiteName::Host(name.as_bytes()), path, shape, &rule, &response, None);
             }
         }
         let counted: usize = answers.sites.values().map(SiteAnswers::len).sum();

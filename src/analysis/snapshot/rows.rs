@@ -172,8 +172,8 @@ pub(crate) struct AppEvidenceRow(
 pub(crate) struct HomePageRow(pub(crate) Option<u32>, pub(crate) Option<u32>, pub(crate) Vec<u64>);
 
 /// The response of a site for a path whose cells may be pruned: the input or the host, the hash of the path in
-/// hexadecimal digits, its shape, the rules, flags, and the sizes of GET, POST and partial (206) responses with the bytes
-/// of the target beyond the path.
+/// hexadecimal digits, its shape, the rules, flags, the sizes of GET, POST and partial (206) responses with the bytes
+/// of the target beyond the path, and hashes of clients.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SitePathRow(
     pub(crate) Option<u32>,
@@ -185,6 +185,7 @@ pub(crate) struct SitePathRow(
     pub(crate) Vec<SizeNumbers>,
     pub(crate) Vec<SizeNumbers>,
     pub(crate) Vec<SizeNumbers>,
+    pub(crate) Vec<u16>,
 );
 
 /// An entry of an allow list and its requests: file, line, reason, requests.

@@ -479,7 +479,15 @@ mod tests {
     fn the_evidence_of_a_grade_is_printed() {
         let grade = Grade { answer: Answer::Soft404, reason: Reason::LikeTheRest(2_100, 4_800) };
         let statuses = vec![200];
-        let detail = AnswerDetail { statuses, bytes: Some(2_200), method: MethodClass::Post, grade, client: None, is_known_host: false };
+        let detail = AnswerDetail {
+            statuses,
+            bytes: Some(2_200),
+            method: MethodClass::Post,
+            grade,
+            client: None,
+            is_known_host: false,
+            members: Vec::new(),
+        };
         let answer = GradedAnswer {
             detail,
             site: b"shop.example".to_vec(),

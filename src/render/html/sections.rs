@@ -91,7 +91,7 @@ fn answers(report: &ReportModel<'_>, rows: &[Row<'_>], options: &PageOptions<'_>
         None => counted(row.clients, "client", "clients"),
     };
     TableBuilder::new(rows, options.rows())
-        .text("path", |row| TableCell::code(path(row)))
+        .text("path", |row| TableCell::code(grades::paths(row)))
         .text("severity", |row| TableCell::severity(row.severity))
         .text("site", |row| TableCell::code(site(row).map_or_else(Cow::default, log_text)))
         .text("status", |row| detail(row, &|answer| TableCell::text(answer.joined_statuses(" "))))

@@ -16,8 +16,9 @@ use crate::client::{Client, Network};
 use crate::finding::RuleId;
 use crate::number::counted;
 use crate::redact::mask::redacted;
+use crate::render::grades;
 
-/// A site's path with a distinct answer.
+/// A distinct answer: a site's path, or several that are one leak.
 #[derive(Debug)]
 pub(crate) struct AnsweredPath<'r> {
     pub(crate) row: &'r Row<'r>,
@@ -48,7 +49,7 @@ pub(crate) fn answers<'r>(summary: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
         let path = path(row);
         let is_new = !summary.is_first && news_of(summary, NoveltyKind::Answer).any(|news| is_key_of_path(&news.key, &path));
         let host = host(row).filter(|_| has_several_hosts).map(redacted).unwrap_or_default();
-        AnsweredPath { label: format!("{host}{path}"), row, is_new }
+        AnsweredPath { label: format!("{host}{}", grades::paths(row)), row, is_new }
     };
     let mut answers: Vec<_> = rows.iter().map(answer).collect();
     answers.sort_by_key(|answer| Reverse((answer.is_new, answer.row.severity, answer.row.hits)));

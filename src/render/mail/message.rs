@@ -51,7 +51,7 @@ fn opening(summary: &RunSummary<'_>, answers: usize, shown: usize) -> String {
         (0, _) if totals.sum.hits == 0 => format!("no probes in {}", counted(totals.sum.lines, "line", "lines")),
         (0, _) => format!("nothing answered; {probes} from {}", counted_more(totals.clients, totals.has_more_clients, "client", "clients")),
         (n, 0) => format!("{} of {probes} answered{known}", grouped(n)),
-        (n, _) => format!("{} of {probes} answered{known}; the worst of {} paths:", grouped(n), grouped(answers as u64)),
+        (n, _) => format!("{} of {probes} answered{known}; the worst of {} finds:", grouped(n), grouped(answers as u64)),
     };
     format!("{host}{news}")
 }
