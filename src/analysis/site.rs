@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::finding::{BoundedSet, RuleId};
-use crate::soft_404::{PathEvidence, PathNumbers, SiteEvidence, SizeNumbers};
+use crate::soft_404::{Hours, PathEvidence, PathNumbers, SiteEvidence, SizeNumbers};
 
 /// The apps of every site. A site runs an app if it answered requests that only this app answers, to several clients
 /// and with different answers.
@@ -129,10 +129,10 @@ struct SiteRecord {
     last: i64,
 }
 
-/// The responses for one path: its shape in numbers, flags, hashes of rule ids, the sizes of GET, POST and partial responses, and
-/// hashes of clients.
+/// The responses for one path: its shape in numbers, flags, hashes of rule ids, the sizes of GET, POST and partial responses,
+/// hashes of clients, and the hours in which it was answered and refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct PathRecord(u16, u32, u32, u32, u8, bool, u8, Vec<u64>, [Vec<SizeNumbers>; 3], Vec<u16>);
+struct PathRecord(u16, u32, u32, u32, u8, bool, u8, Vec<u64>, [Vec<SizeNumbers>; 3], Vec<u16>, [Option<Hours>; 2]);
 
 /// Hashes of the rule ids, which are the same in every run.
 #[derive(Debug, Default)]
@@ -152,17 +152,21 @@ impl RuleHashes {
 
 impl PathRecord {
     fn new(path: &PathEvidence, rules: &RuleHashes) -> Self {
-        let PathNumbers { shape: (len, segment, folder, name, extension, is_random), flags, get, post, partial, clients } = path.numbers();
+        let PathNumbers { shape: (len, segment, folder, name, extension, is_random), flags, get, post, partial, clients, hours } =
+            path.numbers();
         let ids = path.rules().iter().filter_map(|rule| rules.hashes.get(usize::from(rule.0)).copied()).collect();
-        Self(len, segment, folder, name, extension, is_random, flags, ids, [get, post, partial], clients)
+        Self(len, segment, folder, name, extension, is_random, flags, ids, [get, post, partial], clients, hours)
     }
 
     fn evidence(&self, rules: &RuleHashes) -> PathEvidence {
-        let Self(len, segment, folder, name, extension, is_random, flags, ids, sizes, clients) = self;
+        let Self(len, segment, folder, name, extension, is_random, flags, ids, sizes, clients, hours) = self;
         let shape = (*len, *segment, *folder, *name, *extension, *is_random);
         let rule_ids: Vec<RuleId> = ids.iter().filter_map(|id| rules.numbers.get(id).copied()).collect();
         let [get, post, partial] = sizes.clone();
-        PathEvidence::from_numbers(PathNumbers { shape, flags: *flags, get, post, partial, clients: clients.clone() }, &rule_ids)
+        PathEvidence::from_numbers(
+            PathNumbers { shape, flags: *flags, get, post, partial, clients: clients.clone(), hours: *hours },
+            &rule_ids,
+        )
     }
 }
 
@@ -288,7 +292,12 @@ mod tests {
     fn answered(path: &str, bytes: u64) -> SiteEvidence {
         let response = Response { method: MethodClass::Get, status: Some(200), bytes: Some(bytes), extra: 0 };
         let mut evidence = SiteEvidence::default();
-        evidence.record(path_hash(path.as_bytes()), || PathShape::new(path.as_bytes()), &[RuleId(1)], &response, None);
+        evidence.record(
+            path_hash(path.as_bytes()),
+            || PathShape::new(path.as_bytes()),
+            &[RuleId(1)],
+            &SentResponse { response, client: None, hours: None },
+        );
         evidence.home.insert(bytes);
         evidence
     }

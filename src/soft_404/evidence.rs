@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{MethodClass, PathShape, ShapeNumbers};
 use crate::finding::RuleId;
 use crate::log_entry::Outcome;
@@ -82,6 +84,38 @@ impl Response {
     }
 }
 
+/// A response, and to whom and when it was sent, as far as that is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SentResponse {
+    /// The response.
+    pub response: Response,
+    /// A hash of the client, which tells a few clients of a path apart and identifies none.
+    pub client: Option<u16>,
+    /// When it was sent first and last.
+    pub hours: Option<Hours>,
+}
+
+/// The first and the last hour of some responses, since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct Hours(pub u32, pub u32);
+
+impl Hours {
+    /// The hours of these seconds since 1970; times that do not fit are those of the first or the last hour.
+    pub(crate) fn new(first: i64, last: i64) -> Self {
+        let hour = |seconds: i64| u32::try_from(seconds.div_euclid(3_600).max(0)).unwrap_or(u32::MAX);
+        Self(hour(first), hour(last))
+    }
+
+    fn union(self, other: Self) -> Self {
+        Self(self.0.min(other.0), self.1.max(other.1))
+    }
+
+    /// Whether the other hours begin or end at most this many hours before or after these.
+    pub(super) fn is_near(self, other: Self, distance: u32) -> bool {
+        other.0 <= self.1.saturating_add(distance) && self.0 <= other.1.saturating_add(distance)
+    }
+}
+
 /// Bytes of content, and of the request target beyond its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResponseSize {
@@ -151,6 +185,8 @@ pub struct PathEvidence {
     post: SizeSet<MAX_SIZES>,
     partial: SizeSet<MAX_SIZES>,
     flags: u8,
+    answered_hours: Option<Hours>,
+    refused_hours: Option<Hours>,
 }
 
 /// The evidence of one path as numbers, for a file.
@@ -168,6 +204,8 @@ pub struct PathNumbers {
     pub partial: Vec<SizeNumbers>,
     /// Hashes of clients, sorted.
     pub clients: Vec<u16>,
+    /// When it was answered, and when it was refused.
+    pub hours: [Option<Hours>; 2],
 }
 
 const GET_ANSWERED: u8 = 1;
@@ -184,9 +222,10 @@ impl PathEvidence {
         Self { shape, ..Self::default() }
     }
 
-    /// Records a response to a request that matched these rules. `client` is a hash of its client, if that is known.
-    pub fn record(&mut self, rules: &[RuleId], response: &Response, client: Option<u16>) {
+    /// Records a response to a request that matched these rules.
+    pub fn record(&mut self, rules: &[RuleId], sent: &SentResponse) {
         self.add_rules(rules);
+        let SentResponse { response, client, hours } = sent;
         if Outcome::from_status(response.status) == Outcome::Answered {
             match response.method {
                 // It means nothing about the path.
@@ -197,15 +236,17 @@ impl PathEvidence {
             if response.is_empty() {
                 self.flags |= GET_EMPTY;
             }
+            self.answered_hours = union(self.answered_hours, *hours);
             match (response.size(), response.method) {
                 (Some(size), MethodClass::Post) => self.post.insert(size),
                 (Some(size), _) => {
                     self.get.insert(size);
-                    client.into_iter().for_each(|client| self.add_client(client));
+                    client.iter().for_each(|client| self.add_client(*client));
                 }
                 (None, _) => self.partial.extend(response.partial_size()),
             }
         } else if response.is_refusal() {
+            self.refused_hours = union(self.refused_hours, *hours);
             self.flags |= match response.method {
                 MethodClass::Get => GET_REFUSED,
                 MethodClass::Head => HEAD_REFUSED,
@@ -234,6 +275,8 @@ impl PathEvidence {
     fn merge(&mut self, other: &Self) {
         self.add_rules(&other.rules);
         other.clients.iter().for_each(|client| self.add_client(*client));
+        self.answered_hours = union(self.answered_hours, other.answered_hours);
+        self.refused_hours = union(self.refused_hours, other.refused_hours);
         self.get.extend(other.get.0.iter().copied());
         self.post.extend(other.post.0.iter().copied());
         self.partial.extend(other.partial.0.iter().copied());
@@ -267,6 +310,16 @@ impl PathEvidence {
     /// All sizes of content.
     pub fn sizes(&self) -> impl Iterator<Item = ResponseSize> {
         self.get.0.iter().chain(&self.post.0).copied()
+    }
+
+    /// When it was answered.
+    pub(super) fn answered_hours(&self) -> Option<Hours> {
+        self.answered_hours
+    }
+
+    /// When it was refused.
+    pub(super) fn refused_hours(&self) -> Option<Hours> {
+        self.refused_hours
     }
 
     /// The clients to whose GET it gave content, at most [`MAX_PATH_CLIENTS`].
@@ -305,20 +358,28 @@ impl PathEvidence {
     #[must_use]
     pub fn numbers(&self) -> PathNumbers {
         let (get, post, partial) = (self.get.numbers(), self.post.numbers(), self.partial.numbers());
-        PathNumbers { shape: self.shape.into(), flags: self.flags, get, post, partial, clients: self.clients.clone() }
+        let hours = [self.answered_hours, self.refused_hours];
+        PathNumbers { shape: self.shape.into(), flags: self.flags, get, post, partial, clients: self.clients.clone(), hours }
     }
 
     /// The evidence from numbers of a file.
     #[must_use]
     pub fn from_numbers(numbers: PathNumbers, rules: &[RuleId]) -> Self {
-        let PathNumbers { shape, flags, get, post, partial, clients } = numbers;
-        let mut evidence = Self { shape: shape.into(), flags, ..Self::default() };
+        let PathNumbers { shape, flags, get, post, partial, clients, hours: [answered_hours, refused_hours] } = numbers;
+        let mut evidence = Self { shape: shape.into(), flags, answered_hours, refused_hours, ..Self::default() };
         evidence.add_rules(rules);
         evidence.get.extend(get.into_iter().map(ResponseSize::from));
         evidence.post.extend(post.into_iter().map(ResponseSize::from));
         evidence.partial.extend(partial.into_iter().map(ResponseSize::from));
         clients.into_iter().for_each(|client| evidence.add_client(client));
         evidence
+    }
+}
+
+fn union(hours: Option<Hours>, other: Option<Hours>) -> Option<Hours> {
+    match (hours, other) {
+        (Some(hours), Some(other)) => Some(hours.union(other)),
+        _ => hours.or(other),
     }
 }
 
@@ -387,19 +448,20 @@ pub struct SiteEvidence {
 }
 
 impl SiteEvidence {
-    /// Records a response to a probe, see [`PathEvidence::record`]; `shape` is called if the path is kept.
-    pub fn record(&mut self, path: u64, shape: impl FnOnce() -> PathShape, rules: &[RuleId], response: &Response, client: Option<u16>) {
+    /// Records a response to a probe; `shape` is called if the path is kept.
+    pub fn record(&mut self, path: u64, shape: impl FnOnce() -> PathShape, rules: &[RuleId], sent: &SentResponse) {
+        let response = &sent.response;
         let is_answered = Outcome::from_status(response.status) == Outcome::Answered && response.method != MethodClass::Other;
         if let Some(known) = self.answered.get_mut(&path) {
-            Arc::make_mut(known).record(rules, response, client);
+            Arc::make_mut(known).record(rules, sent);
         } else if is_answered {
             let mut evidence = self.refused.remove(&path).unwrap_or_else(|| Arc::new(PathEvidence::new(shape())));
-            Arc::make_mut(&mut evidence).record(rules, response, client);
+            Arc::make_mut(&mut evidence).record(rules, sent);
             self.answered.insert(path, evidence);
         } else if response.is_refusal()
             && let Some(evidence) = self.refused_path(path, || Arc::new(PathEvidence::new(shape())))
         {
-            Arc::make_mut(evidence).record(rules, response, client);
+            Arc::make_mut(evidence).record(rules, sent);
         }
     }
 

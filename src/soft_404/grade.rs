@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 
-use super::evidence::{MAX_PATH_CLIENTS, PathEvidence, Response, ResponseSize, SiteEvidence};
+use super::evidence::{Hours, MAX_PATH_CLIENTS, PathEvidence, Response, ResponseSize, SiteEvidence};
 use super::region::{
     GradedPath, MIN_UNRELATED, REFUSED_SHARE, Region, RegionKind, RegionPath, SizePosition, UNCERTAIN_BELOW, has_unrelated, path_rules,
 };
@@ -131,8 +131,46 @@ struct SiteRegions {
     roots: HashMap<Extension, Region>,
     extensions: HashMap<Extension, Region>,
     partial: Region,
-    /// Folders (0 is the root) and kinds of paths that refuse.
-    refusing: HashSet<(u32, Extension)>,
+    /// Folders (0 is the root) and kinds of paths that refuse some paths.
+    refusing: HashMap<(u32, Extension), RefusingPart>,
+}
+
+/// What the paths of one kind in one folder got.
+#[derive(Debug, Default)]
+struct RefusingPart(Vec<PathOutcome>);
+
+/// Whether a path was answered and refused, and when.
+#[derive(Debug)]
+struct PathOutcome {
+    /// The number of paths that it stands for.
+    weight: f64,
+    is_answered: bool,
+    answered_hours: Option<Hours>,
+    refused_hours: Option<Hours>,
+}
+
+impl RefusingPart {
+    /// Fewest refused paths that show that a part refuses.
+    const FEWEST: f64 = 5.0;
+    /// A day: deploys and maintenance are further apart, and probers seldom finish a list within an hour.
+    const NEAR_HOURS: u32 = 24;
+
+    /// Whether far more paths were refused than answered, in the whole log or near these hours.
+    fn refuses(&self, hours: Option<Hours>) -> bool {
+        let ever = |path: &PathOutcome| Some(path.is_answered);
+        let then = |path: &PathOutcome| {
+            let is_near = |other: Option<Hours>| hours.zip(other).is_some_and(|(hours, other)| hours.is_near(other, Self::NEAR_HOURS));
+            if is_near(path.answered_hours) { Some(true) } else { is_near(path.refused_hours).then_some(false) }
+        };
+        self.mostly_refuses(ever) || self.mostly_refuses(then)
+    }
+
+    /// The same, where a path counts as answered, as refused, or not at all.
+    fn mostly_refuses(&self, is_answered: impl Fn(&PathOutcome) -> Option<bool>) -> bool {
+        let sum = |wanted: bool| self.0.iter().filter(|path| is_answered(path) == Some(wanted)).map(|path| path.weight).sum::<f64>();
+        let (answered, refused) = (sum(true), sum(false));
+        refused >= Self::FEWEST && answered <= REFUSED_SHARE * refused
+    }
 }
 
 /// The evidence of one site.
@@ -291,10 +329,9 @@ impl Grader {
         if grade.answer == Answer::Soft404 && graded_site.exposes_repository(shape) {
             return Reason::PartOfRepository.uncertain();
         }
-        let is_refused_beside = || graded_site.regions.refusing.contains(&(shape.folder, shape.extension));
-        // What a site answers in another folder, or to another kind of path, is no evidence where it refuses.
+        // What a site answers in another folder, to another kind of path, or at another time is no evidence where it refuses.
         let is_of_site = matches!(grade.reason, Reason::SameSize | Reason::LikeTheRest(..));
-        if is_of_site && is_refused_beside() { Reason::RefusedBeside.uncertain() } else { grade }
+        if is_of_site && graded_site.refuses_beside(candidate) { Reason::RefusedBeside.uncertain() } else { grade }
     }
 
     fn grade_by_regions(&self, number: usize, candidate: &GradeCandidate<'_>, size: ResponseSize, is_post: bool) -> Grade {
@@ -461,6 +498,13 @@ impl GradedSite {
             && !others.any(|(_, other)| other.sizes().any(|other| other.bytes == size.bytes))
     }
 
+    /// Whether the site refused the paths beside one: those of its kind in its folder, in the whole log or at that time.
+    fn refuses_beside(&self, candidate: &GradeCandidate<'_>) -> bool {
+        let part = self.regions.refusing.get(&(candidate.shape.folder, candidate.shape.extension));
+        let hours = self.evidence.path(candidate.path).and_then(PathEvidence::answered_hours);
+        part.is_some_and(|part| part.refuses(hours))
+    }
+
     /// Whether a path is a file of a repository that the site gives away.
     fn exposes_repository(&self, shape: &PathShape) -> bool {
         shape.extension == Extension::Repository && self.repositories.contains(&shape.folder)
@@ -537,20 +581,21 @@ fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
     }
 }
 
-/// The folders and kinds of paths in which far more paths are refused than answered.
-fn refusing(sites: &[(u32, &SiteEvidence)]) -> HashSet<(u32, Extension)> {
-    const FEWEST: f64 = 5.0;
-    let mut counts: HashMap<(u32, Extension), (f64, f64)> = HashMap::default();
+/// The folders and kinds of paths in which several paths were refused, now or at another time.
+fn refusing(sites: &[(u32, &SiteEvidence)]) -> HashMap<(u32, Extension), RefusingPart> {
+    let mut parts: HashMap<(u32, Extension), RefusingPart> = HashMap::default();
     for (_, site) in sites {
         let [weight_answered, weight_refused] = site.weights();
-        let answered = site.answered().map(|(_, path)| (path, weight_answered, 0.0));
-        for (path, answered, refused) in answered.chain(site.refused().map(|(_, path)| (path, 0.0, weight_refused))) {
-            let count = counts.entry((path.shape.folder, path.shape.extension)).or_default();
-            *count = (count.0 + answered, count.1 + refused);
+        let answered = site.answered().map(|(_, path)| (path, weight_answered, true));
+        for (path, weight, is_answered) in answered.chain(site.refused().map(|(_, path)| (path, weight_refused, false))) {
+            let (answered_hours, refused_hours) = (path.answered_hours(), path.refused_hours());
+            let outcome = PathOutcome { weight, is_answered, answered_hours, refused_hours };
+            parts.entry((path.shape.folder, path.shape.extension)).or_default().0.push(outcome);
         }
     }
-    let refuses = |(answered, refused): (f64, f64)| refused >= FEWEST && answered <= REFUSED_SHARE * refused;
-    counts.into_iter().filter(|(_, count)| refuses(*count)).map(|(part, _)| part).collect()
+    let is_refused = |path: &&PathOutcome| !path.is_answered || path.refused_hours.is_some();
+    parts.retain(|_, part| part.0.iter().filter(is_refused).map(|path| path.weight).sum::<f64>() >= RefusingPart::FEWEST);
+    parts
 }
 
 /// All hosts as one region.

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use crate::log_entry::MethodClass;
 
-pub(crate) use evidence::{HomeSizes, MAX_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SiteEvidence, SizeNumbers};
+pub(crate) use evidence::{
+    HomeSizes, Hours, MAX_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SentResponse, SiteEvidence, SizeNumbers,
+};
 pub use grade::Reason;
 pub(crate) use grade::{Grade, GradeCandidate, Grader, HOSTS};
 pub(crate) use path::{Extension, PathShape, ShapeNumbers, path_hash, repository_folder};

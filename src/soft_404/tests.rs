@@ -25,10 +25,14 @@ fn site() -> MadeUpSite {
     MadeUpSite::default()
 }
 
+fn sent(response: Response) -> SentResponse {
+    SentResponse { response, client: None, hours: None }
+}
+
 impl MadeUpSite {
     fn response(mut self, path: &str, rule: u16, response: Response) -> Self {
         let bytes = path.as_bytes();
-        self.evidence.record(path_hash(bytes), || PathShape::new(bytes), &[RuleId(rule)], &response, None);
+        self.evidence.record(path_hash(bytes), || PathShape::new(bytes), &[RuleId(rule)], &sent(response));
         self.responses.insert(path.into(), response);
         self
     }
@@ -38,7 +42,12 @@ impl MadeUpSite {
         for (client, bytes) in (0_u16..).zip(sizes) {
             let response = Response { method: MethodClass::Get, status: Some(200), bytes: Some(*bytes), extra: 0 };
             let shape = || PathShape::new(path.as_bytes());
-            self.evidence.record(path_hash(path.as_bytes()), shape, &[RuleId(rule)], &response, Some(client));
+            self.evidence.record(
+                path_hash(path.as_bytes()),
+                shape,
+                &[RuleId(rule)],
+                &SentResponse { client: Some(client), ..sent(response) },
+            );
             self.responses.insert(path.into(), response);
         }
         self
@@ -316,6 +325,37 @@ mod constant_answers {
         assert_eq!(grade(&file(jitter(5)).get("/other", 96, 5_091)), Answer::Uncertain);
         assert_eq!(grade(&file(jitter(5)).get_by_clients("/second", 96, &[5_093; 3])), Answer::Uncertain, "two of seven");
         assert_eq!(grade(&file(jitter(10)).get_by_clients("/second", 96, &[5_093; 3])), Answer::Distinct, "two of twelve");
+    }
+}
+
+mod times {
+    use super::*;
+
+    impl MadeUpSite {
+        /// A response to GET of this path in this hour.
+        fn at(mut self, hour: u32, path: &str, rule: u16, status: u16, bytes: u64) -> Self {
+            let response = Response { method: MethodClass::Get, status: Some(status), bytes: Some(bytes), extra: 0 };
+            let sent = SentResponse { hours: Some(Hours(hour, hour)), ..sent(response) };
+            self.evidence.record(path_hash(path.as_bytes()), || PathShape::new(path.as_bytes()), &[RuleId(rule)], &sent);
+            self.responses.insert(path.into(), response);
+            self
+        }
+    }
+
+    /// A file was given while this number of files beside it was refused; `later`, any file is answered with its size.
+    fn deployed(refused: u16, later: u32) -> MadeUpSite {
+        let name = |n: u16| format!("/file-{n}.zip");
+        let before =
+            (0..refused).fold(site().at(1_000, "/backup.zip", 90, 200, LARGE), |site, n| site.at(1_000, &name(n), n + 1, 404, 153));
+        (0..20).fold(before, |site, n| site.at(1_000 + later, &name(n), n + 1, 200, LARGE))
+    }
+
+    #[test]
+    fn what_was_given_while_all_beside_it_was_refused_is_not_hidden_by_a_later_time() {
+        assert_eq!(deployed(5, 25).reason("/backup.zip"), Reason::RefusedBeside);
+        assert_eq!(deployed(5, 24).reason("/backup.zip"), Reason::SameSize, "within a day, the order is not known");
+        assert_eq!(deployed(4, 25).reason("/backup.zip"), Reason::SameSize, "four are few");
+        assert_eq!(deployed(5, 25).reason("/file-1.zip"), Reason::SameSize, "it was answered later only");
     }
 }
 
@@ -627,7 +667,7 @@ mod bounds {
 
     fn path(evidence: &mut SiteEvidence, path: &str, rule: u16, status: u16, bytes: u64) {
         let response = Response { method: MethodClass::Get, status: Some(status), bytes: Some(bytes), extra: 0 };
-        evidence.record(path_hash(path.as_bytes()), || PathShape::new(path.as_bytes()), &[RuleId(rule)], &response, None);
+        evidence.record(path_hash(path.as_bytes()), || PathShape::new(path.as_bytes()), &[RuleId(rule)], &sent(response));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::{Site, Tally};
 use crate::finding::{BoundedSet, RuleId};
 use crate::intern::SymbolTables;
 use crate::log_entry::Outcome;
-use crate::soft_404::{HomeSizes, PathShape, SiteEvidence, path_hash};
+use crate::soft_404::{HomeSizes, Hours, PathShape, SentResponse, SiteEvidence, path_hash};
 
 /// An input and a virtual host, by their numbers.
 type SiteKey = (u32, u32);
@@ -162,7 +162,8 @@ impl Tally {
         let client_hash = |client: u32| (client != SymbolTables::OTHER).then(|| self.client(client).stable_hash() as u16);
         // Answers first: of the refused paths only a sample is kept, except for those that were also answered.
         for is_answered in [true, false] {
-            for cell in self.cells.keys().chain(self.by_path.keys()) {
+            for (counts, _) in self.cells.iter().chain(self.by_path.iter()) {
+                let cell = &counts.key;
                 if !cell.is_probe()
                     || cell.path == SymbolTables::OTHER
                     || (Outcome::from_status(cell.status()) == Outcome::Answered) != is_answered
@@ -171,7 +172,9 @@ impl Tally {
                 }
                 let shape = || PathShape::new(self.path(cell.path));
                 let site = sites.entry((cell.input, cell.host)).or_default();
-                site.record(hash(cell.path), shape, self.rule_list(cell.rules), &cell.response(), client_hash(cell.client));
+                let hours = counts.times().map(|(first, last)| Hours::new(first.utc, last.utc));
+                let sent = SentResponse { response: cell.response(), client: client_hash(cell.client), hours };
+                site.record(hash(cell.path), shape, self.rule_list(cell.rules), &sent);
             }
         }
     }

@@ -24,7 +24,7 @@ use crate::intern::{Interner, SymbolTables};
 use crate::log_entry::Outcome;
 use crate::lru::LruMap;
 use crate::rules::{Rule, RuleSet, WithClient};
-use crate::soft_404::{Answer, Grade, GradeCandidate, Grader, PathShape, Response, SiteEvidence, path_hash};
+use crate::soft_404::{Answer, Grade, GradeCandidate, Grader, PathShape, Response, SentResponse, SiteEvidence, path_hash};
 
 /// The most sites. A client may invent any number of host names; later sites share one entry without evidence.
 const MAX_SITES: usize = 4_096;
@@ -253,7 +253,8 @@ impl<'r> LiveAnalysis<'r> {
     /// Records a hit. Returns the held requests of its client, if this hit proves that it is a prober.
     pub(crate) fn observe(&mut self, matched: &[RuleId], context: &LiveHitContext<'_>, ids: &ResolvedIds) -> Vec<PendingHit> {
         if let Some(site) = ids.site {
-            let client_hash = Some(context.client.stable_hash() as u16);
+            let client = Some(context.client.stable_hash() as u16);
+            let sent = SentResponse { response: context.response, client, hours: None };
             self.answers.record(
                 site,
                 site_name(context.host, context.family),
@@ -454,20 +455,10 @@ impl LiveAnswers {
     }
 
     /// Records a response to a probe.
-    #[expect(clippy::too_many_arguments, reason = "a request: its site, its path, its rules, its response and its client")]
-    pub(crate) fn record(
-        &mut self,
-        site: SiteId,
-        name: SiteName<'_>,
-        path: u64,
-        shape: PathShape,
-        rules: &[RuleId],
-        response: &Response,
-        client: Option<u16>,
-    ) {
+    pub(crate) fn record(&mut self, site: SiteId, name: SiteName<'_>, path: u64, shape: PathShape, rules: &[RuleId], sent: &SentResponse) {
         self.change(site, name, |evidence| {
             let before = evidence.shared(path);
-            evidence.record(path, || shape, rules, response, client);
+            evidence.record(path, || shape, rules, sent);
             evidence.trim();
             evidence.shared(path) != before
         });
@@ -671,7 +662,14 @@ mod tests {
                 let name = format!("host{site}");
                 let rule = [RuleId(0)];
                 let shape = PathShape::new(format!("/{path}").as_bytes());
-                answers.record(site, SiteName::Host(name.as_bytes()), path, shape, &rule, &response, None);
+                answers.record(
+                    site,
+                    SiteName::Host(name.as_bytes()),
+                    path,
+                    shape,
+                    &rule,
+                    &SentResponse { response, client: None, hours: None },
+                );
             }
         }
         let counted: usize = answers.sites.values().map(SiteAnswers::len).sum();

@@ -390,12 +390,12 @@ impl<'r> SnapshotDecoder<'r> {
     }
 
     pub(crate) fn site_path(&mut self, row: SitePathRow) -> Result<(), String> {
-        let SitePathRow(input, host, path, shape, rules, flags, get, post, partial, clients) = row;
+        let SitePathRow(input, host, path, shape, rules, flags, get, post, partial, clients, hours) = row;
         let (input, host) = self.site(input, host)?;
         let path = u64::from_str_radix(&path, 16).map_err(|_| format!("'{}' is no hash of a path", escape(path.as_bytes())))?;
         let rules: Vec<Option<RuleId>> = rules.iter().map(|&index| at(&self.rules, index, "rule").copied()).collect::<Result<_, _>>()?;
         let rules: Vec<RuleId> = rules.into_iter().flatten().collect();
-        let known = PathEvidence::from_numbers(PathNumbers { shape, flags, get, post, partial, clients }, &rules);
+        let known = PathEvidence::from_numbers(PathNumbers { shape, flags, get, post, partial, clients, hours }, &rules);
         let mut evidence = SiteEvidence::default();
         evidence.insert(path, &Arc::new(known));
         self.evidence.tally.insert_evidence(input, host, &evidence);

@@ -326,9 +326,9 @@ impl<'a> SnapshotEncoder<'a> {
 }
 
 fn site_row((input, host): (Option<u32>, Option<u32>), hash: u64, path: &PathEvidence, rule: impl Fn(RuleId) -> u32) -> SitePathRow {
-    let PathNumbers { shape, flags, get, post, partial, clients } = path.numbers();
+    let PathNumbers { shape, flags, get, post, partial, clients, hours } = path.numbers();
     let rules = path.rules().iter().map(|&id| rule(id)).collect();
-    SitePathRow(input, host, format!("{hash:016x}"), shape, rules, flags, get, post, partial, clients)
+    SitePathRow(input, host, format!("{hash:016x}"), shape, rules, flags, get, post, partial, clients, hours)
 }
 
 /// The rules that occur in evidence outside the cells.

@@ -13,7 +13,7 @@ use crate::analysis::labels;
 use crate::analysis::model::SkipReason;
 use crate::finding::Severity;
 use crate::rules::By;
-use crate::soft_404::{RuleSubject, ShapeNumbers, SizeNumbers};
+use crate::soft_404::{Hours, RuleSubject, ShapeNumbers, SizeNumbers};
 use crate::source::LineSpan;
 use crate::time::LogTime;
 
@@ -173,7 +173,7 @@ pub(crate) struct HomePageRow(pub(crate) Option<u32>, pub(crate) Option<u32>, pu
 
 /// The response of a site for a path whose cells may be pruned: the input or the host, the hash of the path in
 /// hexadecimal digits, its shape, the rules, flags, the sizes of GET, POST and partial (206) responses with the bytes
-/// of the target beyond the path, and hashes of clients.
+/// of the target beyond the path, hashes of clients, and the hours in which it was answered and refused.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SitePathRow(
     pub(crate) Option<u32>,
@@ -186,6 +186,7 @@ pub(crate) struct SitePathRow(
     pub(crate) Vec<SizeNumbers>,
     pub(crate) Vec<SizeNumbers>,
     pub(crate) Vec<u16>,
+    pub(crate) [Option<Hours>; 2],
 );
 
 /// An entry of an allow list and its requests: file, line, reason, requests.
