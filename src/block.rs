@@ -1,5 +1,5 @@
-//! Addresses that must never be blocked: non-public ones, those of this machine, allowed clients, trusted proxies and the ranges of
-//! search engines that the user gave.
+//! Addresses that must never be blocked: non-public ones, those of this machine, allowed clients, trusted proxies, the edges of
+//! content delivery networks, and the ranges of search engines that the user gave.
 //!
 //! Decides by address alone, never by what a client calls itself, and does not depend on hits. Which clients are worth blocking
 //! is decided in `analysis::block_candidates`.
@@ -12,8 +12,10 @@
 //! Two kinds of entries are left out: documentation addresses, so that examples work like real logs, and anycast services that
 //! are globally reachable.
 
+mod proxies;
 mod ranges;
 
+pub(crate) use self::proxies::{NO_BUILTIN_RANGES, ProxyOperator, ProxyRanges};
 pub(crate) use self::ranges::{AddressRanges, RangesError};
 
 use std::io::ErrorKind;
@@ -42,6 +44,8 @@ pub enum NeverBlockReason {
     TrustedProxy,
     /// In a published range of a search engine.
     VerifiedBot,
+    /// A proxy of a content delivery network, which stands for all visitors of the site.
+    Edge(ProxyOperator),
 }
 
 /// Decides which clients are never blocked.
@@ -51,6 +55,7 @@ pub(crate) struct BlockPolicy<'a> {
     trusted: &'a [IpNet],
     allow: &'a AllowList,
     verified: Option<&'a AddressRanges>,
+    proxies: &'a ProxyRanges,
 }
 
 /// A value of `--trusted-proxy` that cannot be used.
@@ -83,13 +88,19 @@ impl<'a> BlockPolicy<'a> {
     pub(crate) fn new(interfaces: &[IpAddr], trusted: &'a [IpNet], allow: &'a AllowList) -> Self {
         let mut interfaces: Vec<_> = interfaces.iter().map(IpAddr::to_canonical).collect();
         interfaces.sort_unstable();
-        Self { interfaces, trusted, allow, verified: None }
+        Self { interfaces, trusted, allow, verified: None, proxies: ProxyRanges::NONE }
     }
 
     /// The same policy, which also shelters the ranges of search engines.
     #[must_use]
     pub(crate) fn with_verified(self, verified: &'a AddressRanges) -> Self {
         Self { verified: Some(verified), ..self }
+    }
+
+    /// The same policy, which also shelters the edges of content delivery networks.
+    #[must_use]
+    pub(crate) fn with_proxies(self, proxies: &'a ProxyRanges) -> Self {
+        Self { proxies, ..self }
     }
 
     /// Why a client is never blocked; `None` if it may be.
@@ -108,6 +119,8 @@ impl<'a> BlockPolicy<'a> {
             Some(NeverBlockReason::TrustedProxy)
         } else if self.verified.is_some_and(|ranges| ranges.contains(address)) {
             Some(NeverBlockReason::VerifiedBot)
+        } else if let Some(operator) = self.proxies.operator(&address.into()) {
+            Some(NeverBlockReason::Edge(operator))
         } else {
             is_reserved(address).then_some(NeverBlockReason::NotPublic)
         }
@@ -124,19 +137,28 @@ impl<'a> BlockPolicy<'a> {
             Some(NeverBlockReason::TrustedProxy)
         } else if self.verified.is_some_and(|ranges| ranges.overlaps(network)) {
             Some(NeverBlockReason::VerifiedBot)
+        } else if let Some(operator) = self.proxies.operator(network) {
+            Some(NeverBlockReason::Edge(operator))
         } else {
             let is_reserved = is_reserved(network.network()) || is_reserved(network.broadcast());
             is_reserved.then_some(NeverBlockReason::NotPublic)
         }
     }
 
-    /// Whether a network contains an address of this machine, an allowed client, a trusted proxy or a search engine.
+    /// The ranges of proxies.
+    #[must_use]
+    pub(crate) fn proxies(&self) -> &'a ProxyRanges {
+        self.proxies
+    }
+
+    /// Whether a network contains an address of this machine, an allowed client, a proxy or a search engine.
     #[must_use]
     pub(crate) fn overlaps(&self, network: &IpNet) -> bool {
         self.interfaces.iter().any(|address| network.contains(address))
             || self.trusted.iter().any(|trusted| trusted.contains(network) || network.contains(trusted))
             || self.allow.overlaps(network)
             || self.verified.is_some_and(|ranges| ranges.overlaps(network))
+            || self.proxies.operator(network).is_some()
     }
 }
 
@@ -151,6 +173,7 @@ pub(crate) fn prefix_network(client: Client<'_>) -> Option<IpNet> {
 impl fmt::Display for NeverBlockReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Edge(operator) => return write!(f, "one of {}", operator.its("edges")),
             Self::NotAnAddress => "not an address",
             Self::NotPublic => "not a public address",
             Self::OwnAddress => "an address of this machine",

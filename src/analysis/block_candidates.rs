@@ -4,7 +4,7 @@
 //! customer usually has the whole /64. In doubt a client is no candidate: a prober does little harm, but a blocked
 //! visitor is lost. So a client is none whose few probes a page of others may have made its browser send.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -13,7 +13,7 @@ use super::build::LogAnalysis;
 use super::model::{BlockDecision, BlockVerdict, OffenderStats, ReportModel, Row};
 use super::report_input::ReportInput;
 use super::third_party::{MANY_PROBES, MIN_GUESSES, third_party_bounds};
-use crate::block::{BlockPolicy, prefix_network};
+use crate::block::{BlockPolicy, NeverBlockReason, ProxyOperator, prefix_network};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
 use crate::log_entry::Outcome;
@@ -81,6 +81,17 @@ pub(crate) fn block_decisions<'a>(
 #[must_use]
 pub(crate) fn left_out(blocks: &[BlockDecision]) -> usize {
     blocks.iter().filter(|block| block.verdict == BlockVerdict::LeftOut).count()
+}
+
+/// How many edges of content delivery networks would be candidates, by operator: a sentence each.
+pub(crate) fn edges_left_out(blocks: &[BlockDecision]) -> impl Iterator<Item = String> {
+    let mut edges: BTreeMap<ProxyOperator, usize> = BTreeMap::new();
+    for block in blocks.iter().filter(|block| block.is_prober) {
+        if let BlockVerdict::NeverBlock(NeverBlockReason::Edge(operator)) = block.verdict {
+            *edges.entry(operator).or_default() += 1;
+        }
+    }
+    edges.into_iter().map(|(operator, edges)| operator.left_out(edges))
 }
 
 impl BlockDecision {

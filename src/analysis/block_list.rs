@@ -121,6 +121,8 @@ pub(crate) struct BlockList {
     pub possible_proxy: Option<IpNet>,
     /// Candidates beyond the most entries.
     pub left_out: usize,
+    /// Candidates of earlier runs that must not be blocked now.
+    pub never: BTreeMap<NeverBlockReason, usize>,
     /// The instant of the list, in seconds since 1970.
     pub now: i64,
     /// How long an entry stays after its last hit.
@@ -147,6 +149,8 @@ pub(crate) struct NotListed {
     pub forwarded: usize,
     /// Those whose hits a page of a third party may have caused.
     pub third_party: usize,
+    /// Those with more ordinary requests than hits.
+    pub ordinary: usize,
     /// Those that must never be blocked.
     pub never: BTreeMap<NeverBlockReason, usize>,
 }
@@ -158,6 +162,7 @@ impl NotListed {
         self.untimed += other.untimed;
         self.forwarded += other.forwarded;
         self.third_party += other.third_party;
+        self.ordinary += other.ordinary;
         other.never.into_iter().for_each(|(reason, clients)| *self.never.entry(reason).or_default() += clients);
     }
 }
@@ -280,6 +285,7 @@ impl BlockLedger {
             };
             match (place, row.first_time.zip(row.last_time)) {
                 _ if decision.verdict == BlockVerdict::ThirdParty => not_listed.third_party += 1,
+                _ if decision.verdict == BlockVerdict::Ordinary => not_listed.ordinary += 1,
                 _ if !decision.is_prober => continue,
                 _ if let Some(reason) = never => *not_listed.never.entry(reason).or_default() += 1,
                 _ if origin.is_forwarded => not_listed.forwarded += 1,
@@ -365,7 +371,14 @@ impl BlockLedger {
     /// The list for an instant. Entries that the policy shelters now are left out.
     #[must_use]
     pub(crate) fn list(&self, options: &BlockListOptions, policy: &BlockPolicy<'_>) -> BlockList {
-        let public = self.entries.iter().filter(|entry| policy.network_reason(&entry.network).is_none());
+        let mut never = BTreeMap::new();
+        let public = self.entries.iter().filter(|entry| match policy.network_reason(&entry.network) {
+            Some(reason) => {
+                *never.entry(reason).or_default() += 1;
+                false
+            }
+            None => true,
+        });
         let (mut fresh, expired): (Vec<_>, Vec<_>) = public.partition(|entry| is_fresh(entry, options.now, options.ttl));
         let possible_proxy = if options.proxies_are_known { None } else { self.traffic.possible_proxy() };
         let possible_proxy = possible_proxy.filter(|proxy| fresh.iter().any(|entry| entry.network == *proxy));
@@ -389,6 +402,7 @@ impl BlockLedger {
             expired: expired.len(),
             possible_proxy,
             left_out,
+            never,
             now: options.now,
             ttl: options.ttl,
         }

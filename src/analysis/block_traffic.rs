@@ -32,11 +32,16 @@ const PROXIED: u64 = 100;
 const PROXY_SHARE: (u64, u64) = (19, 20);
 
 /// This many other clients with ordinary requests are visitors; one or two may be checks of the server's health.
-const MIN_VISITORS: usize = 3;
+pub(super) const MIN_VISITORS: u64 = 3;
 
 /// Whether a client may be a proxy, by its share of the requests.
 pub(super) fn makes_nearly_all(most: u64, requests: u64) -> bool {
-    requests >= PROXIED && most.saturating_mul(PROXY_SHARE.1) >= requests.saturating_mul(PROXY_SHARE.0)
+    requests >= PROXIED && is_nearly_all(most, requests)
+}
+
+/// Whether a part is such a share of all as a proxy makes.
+pub(super) fn is_nearly_all(part: u64, all: u64) -> bool {
+    part.saturating_mul(PROXY_SHARE.1) >= all.saturating_mul(PROXY_SHARE.0)
 }
 
 /// Requests of one address, or of an IPv6 network.
@@ -128,14 +133,9 @@ impl RecentTraffic {
         }
         let visitors = clients.iter().filter(|(other, counts)| **other != network && counts.ordinary > 0);
         let (visitors, visits) = visitors.fold((0, 0), |(visitors, visits), (_, counts)| (visitors + 1, visits + counts.ordinary));
-        let is_passed = self.previous.requests > 0 && visitors >= MIN_VISITORS && makes_nearly_all_visits(visits, most.ordinary);
+        let is_passed = self.previous.requests > 0 && visitors >= MIN_VISITORS && is_nearly_all(visits, visits + most.ordinary);
         (!is_passed).then_some(network)
     }
-}
-
-/// Whether others make such a share of the ordinary requests as a proxy would.
-fn makes_nearly_all_visits(others: u64, own: u64) -> bool {
-    others.saturating_mul(PROXY_SHARE.1) >= (others + own).saturating_mul(PROXY_SHARE.0)
 }
 
 impl TrafficWindow {

@@ -1,15 +1,16 @@
 //! Ranges of addresses, and the files in which search engines publish those of their crawlers.
 //!
-//! A file is JSON with a list `prefixes` of `ipv4Prefix` and `ipv6Prefix`, as Google and Bing publish it, or text with one network a
-//! line. The user names it: none comes with the program and none is fetched. A file with a mistake is refused as a whole, because
-//! a range that is left out is a search engine that is blocked.
+//! A file of crawlers is JSON with a list `prefixes` of `ipv4Prefix` and `ipv6Prefix`, as Google and Bing publish it, or text with one
+//! network a line. The user names it: none comes with the program and none is fetched. A file with a mistake is refused as a whole,
+//! because a range that is left out is a search engine that is blocked.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use ipnet::IpNet;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 use crate::client::{Width, network_width, parse_network};
@@ -22,24 +23,35 @@ pub(crate) struct AddressRanges {
 
 /// Why a file of ranges cannot be used.
 #[derive(Debug, Error)]
-#[error("--verified-bots: {}: {what}", path.display())]
+#[error("{flag}: {}: {what}", path.display())]
 pub(crate) struct RangesError {
+    /// The flag that names the file.
+    pub(super) flag: &'static str,
     /// The file.
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// What is wrong with it.
-    what: String,
+    pub(super) what: String,
 }
 
 impl AddressRanges {
-    /// The ranges in all these files.
+    /// No range.
+    pub(super) const NONE: Self = Self { ranges: Vec::new() };
+
+    /// The ranges of search engines in all these files.
     ///
     /// # Errors
     ///
     /// A file cannot be read, is in another format, or has no range.
-    pub(crate) fn read(paths: &[PathBuf]) -> Result<Self, RangesError> {
+    pub(crate) fn of_search_engines(paths: &[PathBuf]) -> Result<Self, RangesError> {
         let mut networks = Vec::new();
         for path in paths {
-            networks.extend(read_file(path).map_err(|what| RangesError { path: path.clone(), what })?);
+            let wrong = |what| RangesError { flag: "--verified-bots", path: path.clone(), what };
+            let text = read_text(path).map_err(wrong)?;
+            let of_file = if is_json(&text) { parse_crawlers(&text) } else { parse_lines(&text) }.map_err(wrong)?;
+            if of_file.is_empty() {
+                return Err(wrong("has no range; give the JSON that a search engine publishes, or one network a line".to_owned()));
+            }
+            networks.extend(of_file);
         }
         Ok(Self::from_networks(&networks))
     }
@@ -83,37 +95,45 @@ fn bounds(network: &IpNet) -> (u128, u128) {
     (number(network.network()), number(network.broadcast()))
 }
 
-fn read_file(path: &Path) -> Result<Vec<IpNet>, String> {
-    let text = fs::read_to_string(path).map_err(|error: io::Error| format!("cannot be read: {error}; name a file that exists"))?;
-    let networks = if text.trim_start().starts_with('{') { parse_json(&text) } else { parse_lines(&text) }?;
-    if networks.is_empty() {
-        return Err("has no range; give the JSON that a search engine publishes, or one network a line".to_owned());
+/// The text of a file of ranges.
+pub(super) fn read_text(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error: io::Error| format!("cannot be read: {error}; name a file that exists"))
+}
+
+/// Whether a file of ranges is JSON; otherwise it has one network a line.
+pub(super) fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+}
+
+/// A range in JSON.
+pub(super) struct JsonRange(pub(super) IpNet);
+
+impl<'de> Deserialize<'de> for JsonRange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        parse_range(&String::deserialize(deserializer)?).map(Self).map_err(D::Error::custom)
     }
-    Ok(networks)
 }
 
 /// The JSON of Google and Bing. Other keys are ignored.
 #[derive(Deserialize)]
-struct PublishedRanges {
-    prefixes: Vec<PublishedRange>,
+struct Crawlers {
+    prefixes: Vec<CrawlerRange>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PublishedRange {
-    ipv4_prefix: Option<String>,
-    ipv6_prefix: Option<String>,
+struct CrawlerRange {
+    ipv4_prefix: Option<JsonRange>,
+    ipv6_prefix: Option<JsonRange>,
 }
 
-fn parse_json(text: &str) -> Result<Vec<IpNet>, String> {
-    let published: PublishedRanges =
+fn parse_crawlers(text: &str) -> Result<Vec<IpNet>, String> {
+    let crawlers: Crawlers =
         serde_json::from_str(text).map_err(|error| format!("is no list of ranges: {error}; it needs a list 'prefixes'"))?;
     let mut networks = Vec::new();
-    for (number, range) in (1..).zip(&published.prefixes) {
+    for (number, range) in (1..).zip(crawlers.prefixes) {
         let before = networks.len();
-        for text in [&range.ipv4_prefix, &range.ipv6_prefix].into_iter().flatten() {
-            networks.push(parse_range(text).map_err(|what| format!("prefix {number}: {what}"))?);
-        }
+        networks.extend([range.ipv4_prefix, range.ipv6_prefix].into_iter().flatten().map(|JsonRange(network)| network));
         if networks.len() == before {
             return Err(format!("prefix {number} has neither ipv4Prefix nor ipv6Prefix"));
         }
@@ -121,13 +141,14 @@ fn parse_json(text: &str) -> Result<Vec<IpNet>, String> {
     Ok(networks)
 }
 
-fn parse_lines(text: &str) -> Result<Vec<IpNet>, String> {
+/// One network a line; `#` starts a comment.
+pub(super) fn parse_lines(text: &str) -> Result<Vec<IpNet>, String> {
     let lines = (1..).zip(text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()));
     let ranges = lines.filter(|(_, line)| !line.is_empty());
     ranges.map(|(number, line)| parse_range(line).map_err(|what| format!("line {number}: {what}"))).collect()
 }
 
-fn parse_range(text: &str) -> Result<IpNet, String> {
+pub(super) fn parse_range(text: &str) -> Result<IpNet, String> {
     let network = parse_network(text).ok_or_else(|| format!("'{text}' is no network; write 192.0.2.0/24 or 2001:db8::/32"))?;
     match network_width(&network) {
         Width::Everything => Err(format!("'{text}' is every address there is")),
@@ -145,7 +166,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("bots");
         fs::write(&file, text).unwrap();
-        AddressRanges::read(&[file]).map_err(|error| error.to_string())
+        AddressRanges::of_search_engines(&[file]).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -168,14 +189,14 @@ mod tests {
             ("{\"prefixes\": []}", "has no range"),
             ("{}", "missing field `prefixes`"),
             ("{\"prefixes\": [{}]}", "prefix 1 has neither"),
-            ("{\"prefixes\": [{\"ipv4Prefix\": \"x\"}]}", "prefix 1: 'x' is no network"),
+            ("{\"prefixes\": [{\"ipv4Prefix\": \"x\"}]}", "'x' is no network; write 192.0.2.0/24 or 2001:db8::/32 at line 1"),
             ("192.0.2.0/24\ngooglebot.com", "line 2: 'googlebot.com'"),
             ("0.0.0.0/0", "every address"),
         ] {
             let message = read(text).unwrap_err();
             assert!(message.contains(part) && message.contains("--verified-bots"), "{message}");
         }
-        assert!(AddressRanges::read(&["/nowhere".into()]).is_err());
+        assert!(AddressRanges::of_search_engines(&["/nowhere".into()]).is_err());
     }
 
     proptest! {

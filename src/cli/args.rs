@@ -11,7 +11,7 @@ use clap::{Arg, Args, Subcommand, ValueHint};
 use super::flags::{
     AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, BlockCountArgs, BlockListArgs, BlockOutArgs, BlockPathArgs, ClientArgs, ColorArgs,
     ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, GeoIpArgs, LiveArgs, LogFormatArgs, LogPathArgs, LogSourceArgs, MetricsArgs,
-    MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, QuietArgs, RedactArgs, ReportFolderArgs, RowArgs,
+    MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, ProxyRangeArgs, QuietArgs, RedactArgs, ReportFolderArgs, RowArgs,
     RuleArgs, ScanPartArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs, ThreadArgs, TimeRangeArgs,
     WatchArgs,
 };
@@ -42,6 +42,7 @@ macro_rules! combine {
 
 combine! {
     /// The flags of `scan`.
+    #[command(mut_arg("proxy_ranges", |arg| arg.long_help(Resettable::Reset)))]
     ScanArgs {
         paths: ScanPathArgs,
         log_format: LogFormatArgs,
@@ -50,6 +51,7 @@ combine! {
         part: ScanPartArgs,
         rules: RuleArgs,
         client: ClientArgs,
+        proxy_ranges: ProxyRangeArgs,
         anonymize: AnonymizeArgs,
         geoip: GeoIpArgs,
         redact: RedactArgs,
@@ -103,7 +105,7 @@ combine! {
     #[command(mut_arg("threads", |arg| arg.hide_short_help(true).help_heading("Run")),
         mut_arg("geoip", |arg| arg.long_help(Resettable::Reset)),
         mut_arg("max_cost", of_block), mut_arg("ttl", of_block), mut_arg("aggregate", of_block), mut_arg("verified_bots", of_block),
-        mut_arg("max_block", of_block), mut_arg("metrics", |arg| arg.hide_short_help(true)))]
+        mut_arg("max_block", of_block), mut_arg("proxy_ranges", |arg| arg.long_help(Resettable::Reset)), mut_arg("metrics", |arg| arg.hide_short_help(true)))]
     ReportArgs {
         paths: LogPathArgs,
         state: StateArgs,
@@ -116,6 +118,7 @@ combine! {
         block_count: BlockCountArgs,
         rules: RuleArgs,
         client: ClientArgs,
+        proxy_ranges: ProxyRangeArgs,
         anonymize: AnonymizeArgs,
         geoip: GeoIpArgs,
         redact: RedactArgs,
@@ -208,6 +211,7 @@ combine! {
         file_age: FileAgeArgs,
         rules: RuleArgs,
         client: ClientArgs,
+        proxy_ranges: ProxyRangeArgs,
         geoip: GeoIpArgs,
         severity: SeverityArgs,
         app: AppArgs,

@@ -209,7 +209,7 @@ groups! {
 
         /// Addresses of your own proxies (repeatable, or a,b)
         ///
-        /// @FILE reads them from a file, one per line; # starts a comment. They are never block candidates.
+        /// @FILE has one a line, with # comments. Never block candidates.
         #[arg(long, value_name = "CIDR|@FILE", value_delimiter = ',')]
         trusted_proxy: Vec<ProxySource>,
 
@@ -570,6 +570,17 @@ groups! {
         /// The JSON that Google and Bing publish for their crawlers, or one network a line. You provide it; none is downloaded.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         verified_bots: Vec<PathBuf>,
+    }
+
+    /// Proxies that are not the user's own.
+    #[command(next_help_heading = "Clients")]
+    ProxyRangeArgs {
+        /// Ranges of CDN proxies, or none of the built-in (repeatable)
+        ///
+        /// Beside those of Cloudflare and Fastly: Cloudflare's ips-v4, Fastly's public-ip-list, AWS's ip-ranges.json (CloudFront),
+        /// or one network a line. They are never block candidates.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true)]
+        proxy_ranges: Vec<PathBuf>,
     }
 
     /// The block lists that `report` keeps.

@@ -247,11 +247,12 @@ Formats:
   csv         everything that is known of each entry
 
 Who is never listed:
-  Private and reserved addresses, those of this host, of --allow, --trusted-proxy and
-  --verified-bots; clients whose address is uncertain; an address that makes nearly all requests and
-  may be a proxy, unless --trusted-proxy names the proxies; clients with more than --max-cost ordinary
-  requests, or more of them than probes. Nor those whose fewer than ten probed paths a page of others
-  may have made their browser request. Of IPv6 the /64 is listed.
+  Private and reserved addresses, those of this host, of --allow, --trusted-proxy, --verified-bots
+  and --proxy-ranges (Cloudflare and Fastly are built in); clients whose address is uncertain; an
+  address that makes nearly all requests and may be a proxy, unless --trusted-proxy names the
+  proxies; clients with more than --max-cost ordinary requests, or more of them than probes. Nor
+  those whose fewer than ten probed paths a page of others may have made their browser request. Of
+  IPv6 the /64 is listed.
 
 A list replaces the one before it: an empty one clears the set. Why it is empty is printed on standard
 error. Without any readable line, none is written. Lists of the same logs are equal but for the

@@ -195,7 +195,7 @@ fn the_flag_beats_the_variable_beats_the_file_beats_the_default() {
 fn sample(name: &str) -> &'static str {
     match name {
         "paths" | "rules" | "output" | "config" | "app" | "allow" | "state" | "exec" | "alert-file" | "syslog" | "emit-rules" | "out"
-        | "geoip" | "group" | "log-host" | "block-out" | "verified-bots" => "x",
+        | "geoip" | "group" | "log-host" | "block-out" | "verified-bots" | "proxy-ranges" => "x",
         "block-format" => "plain",
         "from-nginx" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/nginx.conf"),
         "from-apache" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/apache2.conf"),

@@ -2,6 +2,7 @@
 //!
 //! It blocks nothing. A list that would be made from nothing readable is not written, because an empty list clears a set.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ use crate::analysis::block_list::{BlockLedger, BlockList, BlockListOptions, LogO
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::model::InputSummary;
 use crate::analysis::report_input::ReportInput;
-use crate::block::{AddressRanges, BlockPolicy};
+use crate::analysis::proxied::ProxiedClients;
+use crate::block::{AddressRanges, BlockPolicy, NeverBlockReason, ProxyRanges};
 use crate::geoip::{GeoDatabases, GeoInfo};
 use crate::input::find::FoundInputs;
 use crate::number::{counted, grouped};
@@ -45,7 +47,8 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     let mut rule_context = RuleContext::load_in(&pool, &scan)?;
     (rule_context.scope.since, rule_context.scope.until) = (scan.since, scan.until);
     let geoip = Privacy::new(None, true).open_geoip(&scan.client.geoip)?;
-    let verified = AddressRanges::read(&settings.list.verified)?;
+    let verified = AddressRanges::of_search_engines(&settings.list.verified)?;
+    let proxies = ProxyRanges::read(&scan.client.proxy_ranges)?;
     let found = if input_paths.has_logs(&scan) { Some(inputs(&scan)?) } else { None };
     let sink = open_sink(&scan, &input_paths, found.as_ref())?;
     if !scan.quiet {
@@ -53,7 +56,7 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     }
     warn_narrow_allow(&scan, &rule_context.scope.allow);
     let interfaces = own_addresses();
-    let policy = BlockPolicy::new(&interfaces, &scan.client.trusted, &rule_context.scope.allow).with_verified(&verified);
+    let policy = BlockPolicy::new(&interfaces, &scan.client.trusted, &rule_context.scope.allow).with_verified(&verified).with_proxies(&proxies);
     let scanned = match &found {
         Some(found) => Some(ScannedLogs::read(&scan, &rule_context, found, &pool)?),
         None => None,
@@ -64,12 +67,12 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     }
     let mut ledger = BlockLedger::default();
     let origin = log_origin(&scan, scanned.as_ref().is_some_and(|logs| logs.scan.has_forwarded));
-    let (not_listed, has_problems) =
+    let (unlisted, has_problems) =
         pool.install(|| add_inputs(&mut ledger, &input_paths.reports, scanned.as_ref(), &rule_context, &scan, &policy, origin))?;
     let has_problems = has_problems || scanned.is_some_and(|logs| logs.has_problems);
     let list = ledger.list(&list_options(&settings.list, &scan, settings.format, settings.now), &policy);
     let page = BlockPage { list: &list, sources: &source_names(&settings.scan), geo: &geo(&list, &geoip) };
-    print_unlisted(&scan, origin, &not_listed, &page, settings.format, has_problems);
+    print_unlisted(&scan, origin, &unlisted, &page, settings.format, has_problems);
     write(&page, settings.format, scan.output.as_deref(), sink)?;
     Ok(if has_problems { Exit::Damaged } else { Exit::Success })
 }
@@ -222,6 +225,13 @@ impl ScannedLogs {
 const ROWS: RowSelection =
     RowSelection { answered: false, paths: false, rules: false, campaigns: false, hosts: false, ..RowSelection::COMPLETE };
 
+/// Who is not listed, and what the addresses of the clients show.
+#[derive(Debug, Default)]
+struct Unlisted {
+    not_listed: NotListed,
+    proxied: Option<ProxiedClients>,
+}
+
 /// Adds the reports and the logs, as one report. Returns whether a report was made of an input with a problem.
 fn add_inputs(
     ledger: &mut BlockLedger,
@@ -231,12 +241,13 @@ fn add_inputs(
     settings: &ScanSettings,
     policy: &BlockPolicy<'_>,
     origin: LogOrigin,
-) -> Result<(NotListed, bool), CommandError> {
+) -> Result<(Unlisted, bool), CommandError> {
     let logs = scanned.map(|logs| logs.report_input(rule_context, settings));
     let mut add = |report_input: &ReportInput<'_>| {
         let analysis = LogAnalysis::new(report_input);
         let report = build(report_input, &analysis, ROWS);
-        ledger.add_report(&report, report_input, &analysis, policy, origin)
+        let not_listed = ledger.add_report(&report, report_input, &analysis, policy, origin);
+        Unlisted { not_listed, proxied: ProxiedClients::find(report_input.tally, policy.proxies()) }
     };
     if reports.is_empty() {
         return Ok((logs.as_ref().map(&mut add).unwrap_or_default(), false));
@@ -262,13 +273,16 @@ fn add_inputs(
 fn print_unlisted(
     settings: &ScanSettings,
     origin: LogOrigin,
-    not_listed: &NotListed,
+    Unlisted { not_listed, proxied }: &Unlisted,
     page: &BlockPage<'_>,
     format: BlockFormat,
     has_problems: bool,
 ) {
     if origin.is_forwarded && !settings.quiet {
         message::warning(FORWARDED);
+    }
+    if let Some(proxied) = proxied.filter(|_| !settings.quiet) {
+        message::warning(&proxied.sentence(false));
     }
     warn_of_proxy(settings, page.list.possible_proxy);
     if let Some(why) = empty_reason(not_listed, page, format) {
@@ -298,8 +312,14 @@ pub(super) fn print_empty(settings: &ScanSettings, why: &str, has_problems: bool
 
 /// Prints how many candidates are not in a list with entries.
 fn print_notices_of_candidates(not_listed: &NotListed, list: &BlockList) {
+    for (reason, edges) in never(not_listed, list) {
+        if let NeverBlockReason::Edge(operator) = reason {
+            message::notice(&operator.left_out(edges));
+        }
+    }
     for (candidates, why) in [
         (not_listed.third_party, "a page of others may have made their browser send the probes"),
+        (not_listed.ordinary, "they sent more ordinary requests than probes"),
         (not_listed.untimed, "their requests have no time"),
         (list.costly, "they sent ordinary requests too: see --max-cost"),
     ] {
@@ -307,6 +327,13 @@ fn print_notices_of_candidates(not_listed: &NotListed, list: &BlockList) {
             message::notice(&format!("{candidates} candidates are not listed, because {why}"));
         }
     }
+}
+
+/// Candidates that must never be blocked, of this run and of earlier ones.
+fn never(not_listed: &NotListed, list: &BlockList) -> BTreeMap<NeverBlockReason, usize> {
+    let mut sum = not_listed.never.clone();
+    list.never.iter().for_each(|(reason, candidates)| *sum.entry(*reason).or_default() += candidates);
+    sum
 }
 
 /// Why a list is empty.
@@ -323,12 +350,16 @@ pub(super) fn empty_reason(not_listed: &NotListed, page: &BlockPage<'_>, format:
     if list.entries.len() > unaccepted.old + unaccepted.networks {
         return None;
     }
-    let never = not_listed.never.iter().map(|(reason, &clients)| (clients, format!("must not be listed ({reason})")));
+    let never = never(not_listed, list).into_iter().map(|(reason, clients)| match reason {
+        NeverBlockReason::Edge(operator) => (clients, format!("of {} left out", operator.its("edges"))),
+        reason => (clients, format!("must not be listed ({reason})")),
+    });
     let reasons = [
         (list.expired + not_listed.expired, format!("last probed over {} ago (--ttl)", block::duration(list.ttl.as_secs()))),
         (unaccepted.old, format!("last probed over {ABUSE_DAYS} days ago (AbuseIPDB accepts no older)")),
         (unaccepted.networks, "are IPv6 networks (AbuseIPDB accepts addresses)".to_owned()),
         (list.costly, "sent ordinary requests (--max-cost)".to_owned()),
+        (not_listed.ordinary, "sent more ordinary requests than probes".to_owned()),
         (usize::from(list.possible_proxy.is_some()), "may be a proxy (--trusted-proxy)".to_owned()),
         (not_listed.third_party, "may be readers of a page of others".to_owned()),
         (not_listed.forwarded, "may be proxies (--client-from)".to_owned()),

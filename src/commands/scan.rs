@@ -19,7 +19,9 @@ use crate::analysis::hit::{HitBuffers, hit_from_line};
 use crate::analysis::model::{InputSummary, ReportModel, ReportedHit};
 use crate::analysis::networks::add_geo;
 use crate::analysis::notes;
+use crate::analysis::proxied::ProxiedClients;
 use crate::analysis::report_input::ReportInput;
+use crate::block::ProxyRanges;
 use crate::commands::error::CommandError;
 use crate::geoip::{DecodedRecords, GeoDatabases};
 use crate::render::sink::Sink;
@@ -39,6 +41,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     (rule_context.scope.since, rule_context.scope.until) = (settings.since, settings.until);
     let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
     let geoip = privacy.open_geoip(&settings.client.geoip)?;
+    let proxies = ProxyRanges::read(&settings.client.proxy_ranges)?;
     let mut found = inputs(settings)?;
     check_part(settings, &mut found)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
@@ -67,6 +70,9 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     message::warnings(&broad);
     if let Some(hint) = proxy_hint(settings, &scan, &report.totals.sum) {
         message::hint(&hint);
+    }
+    if let Some(proxied) = ProxiedClients::find(&scan.tally, &proxies).filter(|_| !settings.quiet) {
+        message::warning(&proxied.sentence(settings.client.anonymize.is_some()));
     }
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
         message::notice(&notes::accuracy_note(bound));

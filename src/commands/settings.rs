@@ -90,6 +90,8 @@ pub(crate) struct ClientSettings {
     pub origin: Option<ClientIpSource>,
     /// The networks of trusted proxies. Their addresses in that field are skipped, and they are never block candidates.
     pub trusted: Vec<IpNet>,
+    /// Files with ranges of proxies of content delivery networks, and the word for none.
+    pub proxy_ranges: Vec<PathBuf>,
     /// The length of the IPv6 prefix that counts as one client; `None` for single addresses.
     pub prefix: Option<Ipv6Prefix>,
     /// How clients are hidden.

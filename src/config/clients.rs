@@ -75,6 +75,7 @@ pub(super) fn settings(layer: &Layer) -> Result<ClientSettings, ClientError> {
     Ok(ClientSettings {
         origin,
         trusted,
+        proxy_ranges: layer.proxy_ranges.clone(),
         prefix: layer.ipv6_prefix.and_then(PrefixBits::prefix),
         anonymize: anonymize(layer.anonymize.as_ref()),
         redact: !layer.no_redact.unwrap_or(false),

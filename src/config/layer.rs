@@ -17,6 +17,7 @@ use super::value::{
     RangeSpec, SeverityOverride,
 };
 use super::{Error, SERVER_CONFIG_AUTO};
+use crate::block::NO_BUILTIN_RANGES;
 use crate::commands::message::{sanitized, sanitized_lines};
 use crate::finding::Severity;
 use crate::input::Mmap;
@@ -78,6 +79,7 @@ layer! {
         #[serde(deserialize_with = "de_enum_list")]
         outcome: Outcome,
         verified_bots: PathBuf,
+        proxy_ranges: PathBuf,
         block_out: PathBuf,
         #[serde(deserialize_with = "de_enum_list")]
         block_format: BlockFormat,
@@ -217,12 +219,13 @@ pub(crate) fn parse_file(text: &str) -> Result<Layer, toml::de::Error> {
 fn resolve_relative_paths(folder: &Path, mut layer: Layer) -> Layer {
     let lists = layer.paths.iter_mut().chain(&mut layer.rules).chain(&mut layer.allow).chain(&mut layer.geoip);
     let lists = lists.chain(&mut layer.verified_bots).chain(&mut layer.block_out);
+    let ranges = layer.proxy_ranges.iter_mut().filter(|file| file.as_os_str() != NO_BUILTIN_RANGES);
     let files = [&mut layer.output, &mut layer.emit_rules, &mut layer.state, &mut layer.alert_file, &mut layer.out, &mut layer.metrics];
     let servers =
         [&mut layer.from_nginx, &mut layer.from_apache].into_iter().flatten().filter(|conf| conf.as_os_str() != SERVER_CONFIG_AUTO);
     let proxies = layer.trusted_proxy.iter_mut().filter_map(|source| if let ProxySource::File(path) = source { Some(path) } else { None });
     let key = layer.anonymize.iter_mut().filter_map(|spec| if let AnonymizeSpec::Key(path) = spec { Some(path) } else { None });
-    let paths = lists.chain(files.into_iter().flatten()).chain(servers).chain(proxies).chain(key);
+    let paths = lists.chain(ranges).chain(files.into_iter().flatten()).chain(servers).chain(proxies).chain(key);
     for path in paths.filter(|path| path.as_os_str() != "-") {
         *path = folder.join(&*path);
     }

@@ -465,3 +465,78 @@ fn no_ordinary_client_is_named() {
         }
     }
 }
+
+/// What a list says about who is left out.
+fn said(harness: &Harness, log: &str, args: &[&str]) -> String {
+    harness.file("access.log", log);
+    block(harness, &[&LONG, args, &["access.log"]].concat()).stderr
+}
+
+#[test]
+fn edges_of_content_delivery_networks_are_left_out_and_counted() {
+    let harness = Harness::new();
+    let edges: Vec<_> = (1..=12).map(|n| prober(&format!("162.158.90.{n}"))).collect();
+    let log = edges.concat() + &prober("203.0.113.9") + &prober("151.101.1.2") + &others();
+    for format in FORMATS {
+        harness.file("access.log", &log);
+        let run = block(&harness, &[&LONG[..], &["--format", format, "--aggregate", "access.log"]].concat());
+        let text = run.text();
+        assert!(text.contains("203.0.113.9") && !text.contains("162.158.90") && !text.contains("151.101."), "{format}: {text}");
+    }
+    let text = said(&harness, &log, &[]);
+    assert!(text.contains("note: 12 of Cloudflare's edges left out\n") && text.contains("note: 1 of Fastly's edges left out\n"), "{text}");
+    assert!(text.contains("35 % of clients are Cloudflare's proxies: log the real client (nginx: real_ip_header CF-Connecting-IP"), "{text}");
+    assert_eq!(listed(&harness, &log, &["--proxy-ranges", "none"]).len(), 14);
+    // Files add ranges, and beside `none` they replace the built-in ones.
+    let aws = r#"{"prefixes": [{"ip_prefix": "203.0.113.0/24", "service": "CLOUDFRONT"}, {"ip_prefix": "0.0.0.0/1", "service": "EC2"}]}"#;
+    harness.file("ip-ranges.json", aws);
+    let args = ["--proxy-ranges", "ip-ranges.json"];
+    assert_eq!(listed(&harness, &log, &args), [""; 0]);
+    assert!(said(&harness, &log, &args).contains("14 candidates: 12 of Cloudflare's edges left out, 1 of Fastly's edges left out"));
+    assert_eq!(listed(&harness, &log, &["--proxy-ranges", "none", "--proxy-ranges", "ip-ranges.json"]).len(), 13);
+    harness.file("edges.txt", "# ours\n\nedge.example\n");
+    let run = block(&harness, &["--proxy-ranges", "edges.txt", "access.log", "-o", "list"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("--proxy-ranges: edges.txt: line 3: 'edge.example' is no network; write 192.0.2.0/24"), "{}", run.stderr);
+}
+
+#[test]
+fn a_log_of_proxies_alone_has_an_empty_list_and_a_sentence() {
+    let harness = Harness::new();
+    let of = |clients: &[String]| clients.iter().map(|client| prober(client) + &visitor(client, 2)).collect::<String>();
+    let edges: Vec<_> = (1..=20).map(|n| format!("172.71.8.{n}")).collect();
+    let intranet: Vec<_> = (1..=20).map(|n| format!("192.168.7.{n}")).collect();
+    for (clients, sentence) in [
+        (&edges[..], "100 % of clients are Cloudflare's proxies: log the real client"),
+        (&["172.17.0.1".to_owned()], "172.17.0.1, a private address, makes 100 % of requests, as a proxy or the gateway of a container"),
+        (&intranet, "all 20 clients have private addresses, which are never listed: right for an intranet"),
+    ] {
+        let log = of(clients);
+        assert_eq!(listed(&harness, &log, &["--max-cost", "9"]), [""; 0]);
+        let block = said(&harness, &log, &["--max-cost", "9"]);
+        let empty = format!("the list is empty: {} candidate", clients.len());
+        assert!(block.contains(sentence) && block.contains(&empty), "{block}");
+        assert_eq!(block.matches(sentence).count(), 1, "{block}");
+        let scan = harness.run(["scan", "access.log"]);
+        assert!(scan.stderr.contains(sentence), "{}", scan.stderr);
+        assert_eq!(harness.run(["scan", "-q", "access.log"]).stderr, "");
+        let report = harness.run(["report", "--state", "state", "--out", "out", "--from-start", "--html", "access.log"]);
+        assert_eq!(report.code, 0, "{}", report.stderr);
+        let page = fs::read_to_string(harness.path("out/latest/summary.txt")).unwrap();
+        let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains(sentence), "{page}");
+        assert!(!page.contains("Could block"), "{page}");
+        // The same from the report.
+        let from_report = block_of_report(&harness);
+        assert!(from_report.contains(sentence) && from_report.contains(&empty), "{from_report}");
+        for folder in ["state", "out"] {
+            fs::remove_dir_all(harness.path(folder)).unwrap();
+        }
+    }
+}
+
+fn block_of_report(harness: &Harness) -> String {
+    let run = block(harness, &[&LONG[..], &["--max-cost", "9", "out/latest"]].concat());
+    assert_eq!(entries(&run), [""; 0]);
+    run.stderr
+}

@@ -15,7 +15,7 @@ use rayon::ThreadPool;
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::model::ReportModel;
 use crate::analysis::networks::add_geo;
-use crate::block::{self, AddressRanges, BlockPolicy};
+use crate::block::{self, AddressRanges, BlockPolicy, ProxyRanges};
 use crate::commands::ReportSettings;
 use crate::commands::common::{RuleContext, own_addresses, pool, privacy, warn_narrow_allow};
 use crate::commands::error::CommandError;
@@ -48,6 +48,8 @@ pub(super) struct ReportRun<'a> {
     interface_addresses: Vec<IpAddr>,
     /// The ranges of search engines.
     verified: AddressRanges,
+    /// The ranges of proxies.
+    proxies: ProxyRanges,
     pub(super) pool: ThreadPool,
     /// The name of this host in the reports.
     pub(super) log_host: String,
@@ -93,10 +95,11 @@ impl<'a> ReportRun<'a> {
             ));
         }
         let interface_addresses = own_addresses();
-        let verified = AddressRanges::read(&settings.block.verified)?;
+        let verified = AddressRanges::of_search_engines(&settings.block.verified)?;
+        let proxies = ProxyRanges::read(&settings.scan.client.proxy_ranges)?;
         let log_host = settings.log_host.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, geoip, interface_addresses, verified, log_host, stop, now })
+        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, geoip, interface_addresses, verified, proxies, log_host, stop, now })
     }
 
     /// Adds the country and network of clients.
@@ -118,6 +121,7 @@ impl<'a> ReportRun<'a> {
     pub(super) fn policy(&self) -> BlockPolicy<'_> {
         BlockPolicy::new(&self.interface_addresses, &self.settings.scan.client.trusted, &self.rule_context.scope.allow)
             .with_verified(&self.verified)
+            .with_proxies(&self.proxies)
     }
 
     /// The state of the last run, or a new one.

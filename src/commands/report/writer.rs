@@ -14,6 +14,7 @@ use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::merge::{MergedReport, ReportMerger};
 use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::novelty::{NewItem, find_new};
+use crate::analysis::proxied::ProxiedClients;
 use crate::analysis::report_input::{ReportFilter, ReportInput};
 use crate::analysis::{notes, snapshot};
 use crate::commands::block::log_origin;
@@ -64,6 +65,8 @@ struct ReportFolder<'e> {
     label: String,
     path: PathBuf,
     notes: Vec<String>,
+    /// What the addresses of its clients show.
+    proxied: Option<ProxiedClients>,
 }
 
 impl<'r> ReportWriter<'r> {
@@ -161,8 +164,9 @@ impl<'r> ReportWriter<'r> {
         // In all reports on a period, the keys first seen in that period are new.
         let generation = part.period.map_or(number, |period| (period.start / 3_600).cast_unsigned()) as u32;
         let label = part.period.map_or_else(|| format!("Run {number}"), Period::label);
+        let proxied = ProxiedClients::find(&part.tally, self.run.policy().proxies());
         let path = self.run.settings.out.as_deref().unwrap_or(Path::new("")).join(name);
-        ReportFolder { name, part, generation, label, path, notes: self.folder_notes(part, state) }
+        ReportFolder { name, part, generation, label, path, notes: self.folder_notes(part, state), proxied }
     }
 
     /// What this run read, of one period.
@@ -349,7 +353,9 @@ impl<'r> ReportWriter<'r> {
     /// All notes for the reader of a report.
     fn notes(&self, folder: &ReportFolder<'_>, report: &ReportModel<'_>) -> Vec<String> {
         let of_report = report.approximate.as_ref().map(notes::accuracy_note).into_iter().chain(self.run.privacy.note());
-        folder.notes.iter().cloned().chain(of_report).collect()
+        let is_hidden = self.run.settings.scan.client.anonymize.is_some();
+        let proxied = folder.proxied.map(|proxied| proxied.sentence(is_hidden));
+        folder.notes.iter().cloned().chain(proxied).chain(of_report).collect()
     }
 
     /// Notes for the reader of a folder.

@@ -204,6 +204,7 @@ fn encoded(text: &[u8], max: usize, is_plain: fn(u8) -> bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::time::Duration;
 
     use insta::assert_snapshot;
@@ -246,6 +247,7 @@ mod tests {
             expired: 0,
             possible_proxy: None,
             left_out: 0,
+            never: BTreeMap::new(),
             now: TIME + 40_000,
             ttl: TTL,
         }

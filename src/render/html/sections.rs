@@ -16,7 +16,7 @@ use crate::analysis::model::{
 };
 use crate::analysis::notes::{accuracy_note, skipped_sentence};
 use crate::analysis::novelty::NewItem;
-use crate::analysis::{floods, labels};
+use crate::analysis::{block_candidates, floods, labels};
 use crate::finding::RuleId;
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
@@ -168,7 +168,9 @@ fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sectio
             "clients.csv (-f csv --by client)",
             |(row, _)| row.answered > 0,
         );
-    table("clients", "Clients", report.totals.clients, found)
+    let section = table("clients", "Clients", report.totals.clients, found)?;
+    let edges = block_candidates::edges_left_out(blocks).map(|edges| format!("{edges} of the block candidates."));
+    Some(Section { sentences: section.sentences.iter().cloned().chain(edges).collect(), ..section })
 }
 
 /// Whether a client could be blocked, in a word: `clients.csv` has the reason.

@@ -162,6 +162,8 @@ pub(crate) struct BlockCandidates {
     pub(crate) cost: u64,
     /// Candidates beyond `--max-block`.
     pub(crate) left_out: u64,
+    /// How many edges of content delivery networks are left out, a sentence each.
+    pub(crate) edges: Vec<String>,
 }
 
 impl BlockCandidates {
@@ -212,5 +214,6 @@ pub(crate) fn gather_candidates(report: &ReportModel<'_>) -> BlockCandidates {
     found.addresses = found.lines.iter().map(|line| line.addresses).sum();
     found.cost = found.lines.iter().map(|line| line.cost).sum();
     found.left_out = block_candidates::left_out(blocks) as u64;
+    found.edges = block_candidates::edges_left_out(blocks).collect();
     found
 }

@@ -159,11 +159,14 @@ fn top_clients<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()
 
 fn block<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let found = content::gather_candidates(summary.report);
-    if found.addresses == 0 {
+    if found.addresses == 0 && found.edges.is_empty() {
         return Ok(());
     }
     heading("BLOCK CANDIDATES", out)?;
-    wrapped(&format!("{}, {}.", counted(found.addresses, "address", "addresses"), found.cost()), 2, out)?;
+    if found.addresses > 0 {
+        wrapped(&format!("{}, {}.", counted(found.addresses, "address", "addresses"), found.cost()), 2, out)?;
+    }
+    found.edges.iter().try_for_each(|edges| wrapped(&format!("{edges}."), 2, out))?;
     if found.left_out > 0 {
         wrapped(&format!("--max-block left out {} more.", grouped(found.left_out)), 2, out)?;
     }
