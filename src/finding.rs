@@ -93,8 +93,8 @@ pub struct Findings {
     pub without_time: u64,
     /// The earliest and the latest time of a parsed line.
     pub times: Option<(LogTime, LogTime)>,
-    /// The client of each request within the time window.
-    pub request_clients: Vec<u32>,
+    /// The client of each request within the time window, and what it got if no rule matched.
+    pub requests: Vec<(u32, UnmatchedAnswer)>,
     /// Clients whose address is in an unparsed line that no rule matches: the line may be an ordinary request of theirs.
     pub mentioned: Vec<u32>,
     /// The lines that matched, in order.
@@ -108,6 +108,41 @@ pub struct Findings {
     /// Requests that matched no rule, if the options include them.
     pub unmatched: Vec<UnmatchedRequest>,
     text: Vec<u8>,
+}
+
+/// What a request got that no rule matched, in four bytes, because there is one for every line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UnmatchedAnswer(u32);
+
+impl UnmatchedAnswer {
+    /// Of a request that a rule matched, of the home page, and of any other status.
+    pub const NONE: Self = Self(0);
+    /// The server has no such name, or refuses it.
+    pub const REFUSED: Self = Self(1);
+    /// A redirect.
+    pub const REDIRECTED: Self = Self(2);
+    /// A page follows: its size is added.
+    const SERVED: u32 = 3;
+
+    /// The answer with this status and size. 401, 429 and 5xx say nothing about the name, nor does the 499 of a client that left.
+    #[must_use]
+    #[inline]
+    pub fn new(status: Option<u16>, bytes: Option<u64>) -> Self {
+        match status {
+            // Not modified: a page that the client has.
+            Some(304) => Self(u32::MAX),
+            Some(200..=299) => Self(bytes.unwrap_or(0).try_into().unwrap_or(u32::MAX).saturating_add(Self::SERVED)),
+            Some(300..=399) => Self::REDIRECTED,
+            Some(400 | 403 | 404 | 410 | 444) => Self::REFUSED,
+            _ => Self::NONE,
+        }
+    }
+
+    /// The size of a page. Larger ones have that of the largest number; a page that is not sent, too.
+    #[must_use]
+    pub fn size(self) -> u32 {
+        self.0.saturating_sub(Self::SERVED)
+    }
 }
 
 /// Line counts: `lines = parsed + unparsed + oversized + skipped`.
@@ -215,13 +250,13 @@ impl Findings {
     /// Requests within the time window.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.request_clients.len() as u64
+        self.requests.len() as u64
     }
 
     /// Clears it, but keeps its capacity.
     #[must_use]
     pub fn cleared(mut self) -> Self {
-        self.request_clients.clear();
+        self.requests.clear();
         self.mentioned.clear();
         self.hits.clear();
         self.allowed.clear();
@@ -229,8 +264,8 @@ impl Findings {
         self.home.clear();
         self.unmatched.clear();
         self.text.clear();
-        let Self { request_clients, mentioned, hits, allowed, app_evidence, home, unmatched, text, .. } = self;
-        Self { request_clients, mentioned, hits, allowed, app_evidence, home, unmatched, text, ..Self::default() }
+        let Self { requests, mentioned, hits, allowed, app_evidence, home, unmatched, text, .. } = self;
+        Self { requests, mentioned, hits, allowed, app_evidence, home, unmatched, text, ..Self::default() }
     }
 
     /// Adds a hit and its line.

@@ -11,8 +11,9 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::build::LogAnalysis;
 use super::model::{BlockDecision, BlockVerdict, OffenderStats, ReportModel, Row};
+use super::prober::{ClientRequests, MANY_PROBES, MIN_GUESSES, unknown_requests};
 use super::report_input::ReportInput;
-use super::third_party::{MANY_PROBES, MIN_GUESSES, third_party_bounds};
+use super::third_party::third_party_bounds;
 use crate::block::{BlockPolicy, NeverBlockReason, ProxyOperator, prefix_network};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
@@ -33,15 +34,17 @@ pub(crate) fn block_decisions<'a>(
     for client in report.clients.iter().filter_map(|row| row.key.client()) {
         *probers.entry(Network::from_client(client)).or_default() += 1;
     }
-    let network_stats = network_stats(report, report_input, guard);
+    let unknown = unknown_requests(report_input.tally, analysis);
+    let stats_of_row = |row: &Row<'a>| OffenderStats::from_row(report, row, unknown_of(report_input, &unknown, row));
+    let network_stats = network_stats(report, report_input, guard, &unknown, &stats_of_row);
     // The address that is judged: the first of an IPv6 network that is judged as one.
     let subject = |client| match client {
         Client::V6(bits) if network_stats.contains_key(&upper(bits)) => Client::V6(u128::from(upper(bits)) << 64),
         client => client,
     };
-    let stats_of = |row: &Row<'_>, client| {
+    let stats_of = |row: &Row<'a>, client| {
         let of_network = if let Client::V6(bits) = client { network_stats.get(&upper(bits)).copied() } else { None };
-        of_network.unwrap_or_else(|| OffenderStats::from_row(report, row))
+        of_network.unwrap_or_else(|| stats_of_row(row))
     };
     let client_of = |row: &Row<'a>| row.key.client().unwrap_or(Client::Text(b""));
     let of_few_paths = report.clients.iter().filter(|row| {
@@ -101,7 +104,7 @@ impl BlockDecision {
         is_prober: false,
         network: None,
         network_probers: 0,
-        stats: OffenderStats { clients: 0, hits: 0, paths: 0, ordinary: 0, unsuccessful: 0, without_exposure: 0, worst: None },
+        stats: OffenderStats { clients: 0, hits: 0, paths: 0, others: 0, unknown: 0, unsuccessful: 0, without_exposure: 0, worst: None },
     };
 
     /// Whether it could be blocked.
@@ -121,7 +124,7 @@ impl BlockDecision {
             BlockVerdict::Served => format!("received every page it requested, as a visitor may: {}", self.stats.activity()),
             BlockVerdict::ThirdParty => format!("a page of others may have made its browser send this: {}", self.stats.activity()),
             BlockVerdict::Hidden => "its address is hidden".to_owned(),
-            BlockVerdict::Ordinary => format!("mostly ordinary: {}, but {}", self.stats.activity(), ordinary(self.stats.ordinary)),
+            BlockVerdict::Ordinary => format!("mostly ordinary: {}, but {}", self.stats.activity(), ordinary(self.stats.ordinary())),
         }
     }
 
@@ -146,7 +149,8 @@ impl BlockDecision {
 }
 
 impl OffenderStats {
-    fn from_row(report: &ReportModel<'_>, row: &Row<'_>) -> Self {
+    /// `unknown` are its requests for names that do not exist and that are no hit.
+    fn from_row(report: &ReportModel<'_>, row: &Row<'_>, unknown: u64) -> Self {
         let rules = row.rules.iter().map(|&rule| report.rule_set.rule(rule));
         let worst = rules.filter(|rule| rule.is_certain()).map(|rule| rule.severity).max();
         let said_yes = row.outcomes[Outcome::Answered as usize];
@@ -154,7 +158,8 @@ impl OffenderStats {
             clients: 1,
             hits: row.hits,
             paths: row.paths,
-            ordinary: row.other_requests,
+            others: row.other_requests,
+            unknown,
             unsuccessful: (row.hits + row.soft_404).saturating_sub(said_yes),
             without_exposure: row.hits.saturating_sub(row.answered),
             worst,
@@ -165,25 +170,36 @@ impl OffenderStats {
         self.clients += other.clients;
         self.hits += other.hits;
         self.paths = self.paths.max(other.paths);
-        self.ordinary += other.ordinary;
+        self.others += other.others;
+        self.unknown += other.unknown;
         self.unsuccessful += other.unsuccessful;
         self.without_exposure += other.without_exposure;
         self.worst = self.worst.max(other.worst);
     }
 
     fn verdict(&self) -> BlockVerdict {
-        if !self.is_prober() {
+        if !self.is_harmful() {
             if self.unsuccessful == 0 { BlockVerdict::Served } else { BlockVerdict::Unclear }
-        } else if self.ordinary > self.hits {
+        } else if !self.requests().are_of_prober() {
             BlockVerdict::Ordinary
         } else {
             BlockVerdict::Candidate
         }
     }
 
-    /// Whether it clearly probes. Search engines follow links that attackers plant, and revisit pages that are gone. So
+    fn requests(&self) -> ClientRequests {
+        ClientRequests { hits: self.hits, others: self.others, unknown: self.unknown }
+    }
+
+    /// The requests that a block would have cost.
+    #[must_use]
+    pub fn ordinary(&self) -> u64 {
+        self.requests().ordinary()
+    }
+
+    /// Whether its hits are worth a block. Search engines follow links that attackers plant, and revisit pages that are gone. So
     /// one request for a page that a link may lead to is not enough; one attempt to take over the host is.
-    fn is_prober(&self) -> bool {
+    fn is_harmful(&self) -> bool {
         let at_least = |level| self.worst >= Some(level);
         let guesses = self.unsuccessful >= MIN_GUESSES && (self.paths >= MIN_GUESSES || at_least(Severity::High));
         let attacks = self.unsuccessful > 0 && at_least(Severity::Critical);
@@ -201,7 +217,7 @@ impl OffenderStats {
     }
 
     fn cost(&self) -> String {
-        match self.ordinary {
+        match self.ordinary() {
             0 => "no ordinary request".to_owned(),
             n => format!("would also have blocked {}", ordinary(n)),
         }
@@ -214,7 +230,13 @@ fn ordinary(n: u64) -> String {
 
 /// Statistics of the IPv6 networks with several clients in the report, by their upper 64 bits. A network with an
 /// address that must never be blocked is left out; its addresses are judged one by one.
-fn network_stats(report: &ReportModel<'_>, report_input: &ReportInput<'_>, guard: &BlockPolicy<'_>) -> HashMap<u64, OffenderStats> {
+fn network_stats<'a>(
+    report: &ReportModel<'a>,
+    report_input: &ReportInput<'a>,
+    guard: &BlockPolicy<'_>,
+    unknown: &[u64],
+    stats_of_row: impl Fn(&Row<'a>) -> OffenderStats,
+) -> HashMap<u64, OffenderStats> {
     let mut network_stats: HashMap<u64, OffenderStats> = HashMap::new();
     let six = |row: &Row<'_>| match row.key.client() {
         Some(Client::V6(bits)) => Some(upper(bits)),
@@ -222,7 +244,7 @@ fn network_stats(report: &ReportModel<'_>, report_input: &ReportInput<'_>, guard
     };
     for row in &report.clients {
         if let Some(upper) = six(row) {
-            network_stats.entry(upper).or_default().add(OffenderStats::from_row(report, row));
+            network_stats.entry(upper).or_default().add(stats_of_row(row));
         }
     }
     network_stats.retain(|&upper, stats| stats.clients > 1 && !guard.overlaps(&network_of(upper)));
@@ -238,22 +260,34 @@ fn network_stats(report: &ReportModel<'_>, report_input: &ReportInput<'_>, guard
     for (upper, paths) in paths {
         network_stats.entry(upper).and_modify(|stats| stats.paths = stats.paths.max(paths.len() as u64));
     }
-    add_neighbours(report, report_input, &mut network_stats);
+    add_neighbours(report, report_input, unknown, &mut network_stats);
     network_stats
 }
 
 /// Adds the requests of clients in these networks that have no hit, and so no row.
-fn add_neighbours(report: &ReportModel<'_>, report_input: &ReportInput<'_>, network_stats: &mut HashMap<u64, OffenderStats>) {
+fn add_neighbours(
+    report: &ReportModel<'_>,
+    report_input: &ReportInput<'_>,
+    unknown: &[u64],
+    network_stats: &mut HashMap<u64, OffenderStats>,
+) {
     let rows: HashSet<Client<'_>> = report.clients.iter().filter_map(|row| row.key.client()).collect();
-    for (number, count) in (0..).zip(report_input.tally.client_counts()) {
+    for ((number, count), unknown) in (0..).zip(report_input.tally.client_counts()).zip(unknown) {
         let client = report_input.tally.client(number);
         if let Client::V6(bits) = client
             && let Some(stats) = network_stats.get_mut(&upper(bits))
             && !rows.contains(&client)
         {
-            stats.ordinary += count.requests.saturating_sub(count.allowed);
+            stats.others += count.requests.saturating_sub(count.allowed);
+            stats.unknown += unknown;
         }
     }
+}
+
+/// The requests of the client of a row for names that do not exist.
+fn unknown_of(report_input: &ReportInput<'_>, unknown: &[u64], row: &Row<'_>) -> u64 {
+    let number = row.key.client().and_then(|client| report_input.tally.client_number(client));
+    number.and_then(|number| unknown.get(number as usize).copied()).unwrap_or(0)
 }
 
 /// The upper half of an IPv6 address.

@@ -17,6 +17,7 @@ use super::block_traffic::{RecentTraffic, RequestCounts, makes_nearly_all};
 use super::build::LogAnalysis;
 use super::labels;
 use super::model::{BlockVerdict, ReportModel, Row};
+use super::prober::{ClientRequests, unknown_requests};
 use super::report_input::ReportInput;
 use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
 use crate::client::Client;
@@ -444,13 +445,18 @@ impl BlockLedger {
 fn request_counts(report: &ReportModel<'_>, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) -> HashMap<IpNet, RequestCounts> {
     let tally = report_input.tally;
     let rows: HashMap<Client<'_>, &Row<'_>> = report.clients.iter().filter_map(|row| Some((row.key.client()?, row))).collect();
-    let mut counts: HashMap<IpNet, RequestCounts> = HashMap::new();
-    for (number, count) in (0..).zip(tally.client_counts()) {
+    let unknown = unknown_requests(tally, analysis);
+    let mut sums: HashMap<IpNet, (u64, ClientRequests)> = HashMap::new();
+    for ((number, count), unknown) in (0..).zip(tally.client_counts()).zip(unknown) {
         let client = tally.client(number);
         let Some(network) = listed_network(client) else { continue };
-        let ordinary = rows.get(&client).map_or_else(|| count.requests.saturating_sub(count.allowed), |row| row.other_requests);
-        let ordinary = ordinary + count.error + count.missed;
-        counts.entry(network).or_default().add(RequestCounts { requests: count.requests, ordinary });
+        let (hits, others) =
+            rows.get(&client).map_or_else(|| (0, count.requests.saturating_sub(count.allowed)), |row| (row.hits, row.other_requests));
+        let (requests, sum) = sums.entry(network).or_default();
+        *requests += count.requests;
+        sum.hits += hits;
+        sum.others += others + count.error + count.missed;
+        sum.unknown += unknown;
     }
     for (view, decision) in tally.cells().zip(analysis.decisions()) {
         if decision.suppressed_by.is_none() || view.is_other() {
@@ -459,10 +465,10 @@ fn request_counts(report: &ReportModel<'_>, report_input: &ReportInput<'_>, anal
         let client = tally.client(view.client);
         // All requests of clients without a row were counted.
         if let Some(network) = listed_network(client).filter(|_| rows.contains_key(&client)) {
-            counts.entry(network).or_default().ordinary += view.cell.hits;
+            sums.entry(network).or_default().1.others += view.cell.hits;
         }
     }
-    counts
+    sums.into_iter().map(|(network, (requests, sum))| (network, RequestCounts { requests, ordinary: sum.ordinary() })).collect()
 }
 
 /// Whether the last hit is less than this long ago.

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use super::build::LogAnalysis;
 use super::model::InputSummary;
+use super::prober::{ClientRequests, MIN_GUESSES, unknown_requests};
 use super::report_input::ReportInput;
 use crate::client::Network;
 use crate::finding::{RuleId, Severity};
@@ -186,11 +187,13 @@ impl<'a> KnownProbers<'a> {
                 of_client.paths.extend(classes.into_iter().map(|class| (view.path, class)));
             }
         }
+        let unknown = unknown_requests(tally, analysis);
         let each = findings.into_iter().filter_map(|(client, ClientFindings { hits, paths })| {
             let profile = ProbeProfile::new(paths);
-            profile
-                .is_prober(hits, tally.client_counts().get(client as usize).map_or(0, |count| count.requests))
-                .then_some((client, profile))
+            let number = client as usize;
+            let requests = tally.client_counts().get(number).map_or(0, |count| count.requests);
+            let unknown = unknown.get(number).copied().unwrap_or(0);
+            profile.is_prober(ClientRequests { hits, others: requests.saturating_sub(hits), unknown }).then_some((client, profile))
         });
         Self { each: each.collect() }
     }
@@ -223,9 +226,11 @@ impl<'a> ProbeProfile<'a> {
         Self { paths, classes }
     }
 
-    /// Three probed paths and a fourth of its requests; or two probed paths and half of its requests.
-    fn is_prober(&self, hits: u64, requests: u64) -> bool {
-        (self.paths >= 3 && hits * 4 >= requests) || (self.paths >= 2 && hits * 2 >= requests)
+    /// Whether a client with these requests is a known prober. One path may be an accident; and names that do not exist are those of a
+    /// search engine with old links, unless there are as many probed paths as no accident has.
+    fn is_prober(&self, requests: ClientRequests) -> bool {
+        let unknown = if self.paths >= MIN_GUESSES { requests.unknown } else { 0 };
+        self.paths >= 2 && ClientRequests { unknown, ..requests }.are_of_prober()
     }
 }
 
@@ -493,10 +498,13 @@ mod prober_tests {
 
     #[test]
     fn a_prober_probes_a_large_part_of_its_requests() {
-        let is_prober = |paths, hits, requests| ProbeProfile { paths, ..ProbeProfile::default() }.is_prober(hits, requests);
-        assert!(is_prober(3, 3, 12) && !is_prober(3, 3, 13));
-        assert!(is_prober(2, 2, 4) && !is_prober(2, 2, 5));
-        assert!(!is_prober(1, 100, 100));
+        let is_prober = |paths, hits, others, unknown| {
+            ProbeProfile { paths, ..ProbeProfile::default() }.is_prober(ClientRequests { hits, others, unknown })
+        };
+        assert!(is_prober(3, 3, 3, 0) && !is_prober(3, 3, 4, 0));
+        assert!(is_prober(3, 3, 15, 6) && !is_prober(3, 3, 16, 6));
+        assert!(is_prober(2, 2, 2, 0) && !is_prober(2, 2, 9, 9), "two paths and old links");
+        assert!(!is_prober(1, 100, 0, 0));
     }
 
     #[test]

@@ -558,8 +558,10 @@ pub struct OffenderStats {
     pub hits: u64,
     /// Their distinct paths; for a network a lower bound.
     pub paths: u64,
-    /// Requests that matched no rule: those that a block would have affected.
-    pub ordinary: u64,
+    /// Requests that matched no rule.
+    pub others: u64,
+    /// Of those, the requests for names that do not exist.
+    pub unknown: u64,
     /// Hits that did not receive the requested page. A client that receives every page may be a visitor who follows
     /// links; a guess usually fails.
     pub unsuccessful: u64,

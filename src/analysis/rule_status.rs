@@ -15,7 +15,8 @@ use foldhash::{HashMap, HashSet};
 
 use super::flood_index::FloodIndex;
 use super::report_input::ReportInput;
-use crate::analysis::site::{DetectedApps, ProberSet, RuleHashes, SiteHistory, SiteName};
+use crate::analysis::prober::ProberSet;
+use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
 use crate::finding::{AppEvidence, RuleId, Severity};
 use crate::intern::{Interner, SymbolTables};
 use crate::log_entry::Outcome;

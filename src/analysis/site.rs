@@ -1,4 +1,4 @@
-//! What only a whole log shows of a site: its apps, the probers, and its history. Each is a pure function of merged evidence, so
+//! What only a whole log shows of a site: its apps and its history. Each is a pure function of merged evidence, so
 //! it is the same for any split of a log.
 //!
 //! The history covers earlier runs, because one run may be too short to grade the answers of a site: an hour of a quiet site may
@@ -59,34 +59,6 @@ impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
         all.sort_unstable();
         all.dedup();
         all
-    }
-}
-
-/// The clients that are probers, by number.
-#[derive(Debug, Default)]
-pub(crate) struct ProberSet {
-    is_prober: Vec<bool>,
-}
-
-impl ProberSet {
-    /// The clients with at least `distinct_paths` distinct paths, from pairs of a client and a path in any order.
-    #[must_use]
-    pub(crate) fn from_requests(mut requested: Vec<(u32, u32)>, distinct_paths: u32) -> Self {
-        requested.sort_unstable();
-        requested.dedup();
-        let mut is_prober = Vec::new();
-        for paths in requested.chunk_by(|a, b| a.0 == b.0).filter(|paths| paths.len() >= distinct_paths as usize) {
-            let client = paths[0].0 as usize;
-            is_prober.resize(client + 1, false);
-            is_prober[client] = true;
-        }
-        Self { is_prober }
-    }
-
-    /// Whether a client is a prober.
-    #[must_use]
-    pub(crate) fn contains(&self, client: u32) -> bool {
-        self.is_prober.get(client as usize).copied().unwrap_or(false)
     }
 }
 
@@ -273,14 +245,6 @@ fn oldest_first<V>(map: &BTreeMap<u64, V>, last: impl Fn(&V) -> i64) -> Vec<u64>
 mod tests {
     use super::*;
     use crate::soft_404::{MethodClass, PathShape, Response, path_hash};
-
-    #[test]
-    fn counts_distinct_paths() {
-        let requested = vec![(7, 1), (2, 1), (7, 2), (2, 1), (2, 1), (7, 1), (9, 3), (9, 4)];
-        let probers = ProberSet::from_requests(requested, 2);
-        assert_eq!((0..12).filter(|&client| probers.contains(client)).collect::<Vec<_>>(), [7, 9]);
-        assert!(!ProberSet::from_requests(vec![(1, 1)], 2).contains(1));
-    }
 
     const WEEK: Duration = Duration::from_secs(7 * 86_400);
 

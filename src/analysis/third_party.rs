@@ -22,17 +22,13 @@ use std::collections::{HashMap, HashSet};
 use memchr::memmem;
 
 use super::build::LogAnalysis;
+use super::prober::{MANY_PROBES, MIN_GUESSES};
 use super::report_input::ReportInput;
 use super::rows;
 use crate::client::Client;
 use crate::formats::LogFormat;
 use crate::intern::SymbolTables;
 use crate::soft_404::{MethodClass, RuleSubject};
-
-/// Three failed guesses are no accident: a visitor or a search engine with an outdated link may cause one or two.
-pub(super) const MIN_GUESSES: u64 = 3;
-/// This many probes are never an accident, whatever the responses were.
-pub(super) const MANY_PROBES: u64 = 10;
 
 /// What the hits of a client show.
 #[derive(Debug)]

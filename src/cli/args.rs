@@ -11,8 +11,8 @@ use clap::{Arg, Args, Subcommand, ValueHint};
 use super::flags::{
     AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, BlockCountArgs, BlockListArgs, BlockOutArgs, BlockPathArgs, ClientArgs, ColorArgs,
     ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, GeoIpArgs, LiveArgs, LogFormatArgs, LogPathArgs, LogSourceArgs, MetricsArgs,
-    MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, ProxyRangeArgs, QuietArgs, RedactArgs, ReportFolderArgs, RowArgs,
-    RuleArgs, ScanPartArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs, ThreadArgs, TimeRangeArgs,
+    MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, ProxyRangeArgs, QuietArgs, RedactArgs, ReportFolderArgs,
+    RowArgs, RuleArgs, ScanPartArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs, ThreadArgs, TimeRangeArgs,
     WatchArgs,
 };
 use super::help;

@@ -24,8 +24,8 @@ use crate::analysis::anonymize::Privacy;
 use crate::analysis::block_list::{BlockLedger, BlockList, BlockListOptions, LogOrigin, NotListed};
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::model::InputSummary;
-use crate::analysis::report_input::ReportInput;
 use crate::analysis::proxied::ProxiedClients;
+use crate::analysis::report_input::ReportInput;
 use crate::block::{AddressRanges, BlockPolicy, NeverBlockReason, ProxyRanges};
 use crate::geoip::{GeoDatabases, GeoInfo};
 use crate::input::find::FoundInputs;
@@ -56,7 +56,8 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     }
     warn_narrow_allow(&scan, &rule_context.scope.allow);
     let interfaces = own_addresses();
-    let policy = BlockPolicy::new(&interfaces, &scan.client.trusted, &rule_context.scope.allow).with_verified(&verified).with_proxies(&proxies);
+    let policy =
+        BlockPolicy::new(&interfaces, &scan.client.trusted, &rule_context.scope.allow).with_verified(&verified).with_proxies(&proxies);
     let scanned = match &found {
         Some(found) => Some(ScannedLogs::read(&scan, &rule_context, found, &pool)?),
         None => None,

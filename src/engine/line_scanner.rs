@@ -12,7 +12,7 @@ use super::{Matcher, Verdict, WorkerState, path_interner};
 use crate::client::Client;
 use crate::engine::newline_index::{BLOCK, NewlineIndex, QuotePositions};
 use crate::engine::worker_state::RuleSummary;
-use crate::finding::{AppAsset, Findings, Hit, RuleId, Severity, UnmatchedRequest, Windows};
+use crate::finding::{AppAsset, Findings, Hit, RuleId, Severity, UnmatchedAnswer, UnmatchedRequest, Windows};
 use crate::fingerprint::Fingerprint;
 use crate::formats::bytes::{leading_nuls, nuls_within};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
@@ -260,25 +260,30 @@ impl LineScanner<'_> {
         for ((request, fingerprint), client) in batch.iter().zip(fingerprints).zip(&mut clients) {
             *client = worker.names.clients.intern_by(fingerprint, request.frame.client);
         }
-        findings.request_clients.extend_from_slice(&clients[..batch.len()]);
+        let mut answers = [UnmatchedAnswer::NONE; BATCH];
         let mut cached = CachedVerdicts::<BATCH>::default();
         worker.cache.get_each(&keys[..batch.len()], |n| batch[n].frame.status(), &mut cached);
         let mut selected = SelectedIndices::<BATCH>::default();
         for (n, request) in batch.iter().enumerate() {
-            selected.push_if(n, !cached.is_known_to_match_nothing(n) || self.options.unmatched || request.frame.is_home_page());
+            let is_selected = !cached.is_known_to_match_nothing(n) || self.options.unmatched || request.frame.is_home_page();
+            selected.push_if(n, is_selected);
+            answers[n] = UnmatchedAnswer::new(request.frame.status(), request.frame.bytes());
         }
         for n in selected.iter() {
             let (request, client) = (&batch[n], clients[n]);
             let verdict = cached.get(n).unwrap_or_else(|| self.verdict(request, worker));
             if request.frame.is_home_page() {
                 record_home_page(request, worker, findings);
+                answers[n] = UnmatchedAnswer::NONE;
             }
             if verdict.rules != SymbolTables::EMPTY_RULES {
+                answers[n] = UnmatchedAnswer::NONE;
                 self.record_request(request, client, verdict, worker, findings);
             } else if self.options.unmatched {
                 record_unmatched(request, client, worker, findings);
             }
         }
+        findings.requests.extend(clients.into_iter().zip(answers).take(batch.len()));
         batch.clear();
     }
 

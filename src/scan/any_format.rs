@@ -94,7 +94,8 @@ mod tests {
         let hits: Vec<_> = hits.collect();
         let unmatched = findings.unmatched.iter_mut().map(|seen| (path(&mut seen.path), client(std::mem::take(&mut seen.client))));
         let unmatched: Vec<_> = unmatched.collect();
-        let request_clients: Vec<_> = std::mem::take(&mut findings.request_clients).into_iter().map(client).collect();
+        let requests: Vec<_> =
+            std::mem::take(&mut findings.requests).into_iter().map(|(number, answer)| (client(number), answer)).collect();
         let mentioned: Vec<_> = std::mem::take(&mut findings.mentioned).into_iter().map(client).collect();
         let app_evidence = std::mem::take(&mut findings.app_evidence);
         let mut app_evidence: Vec<_> = app_evidence
@@ -105,7 +106,7 @@ mod tests {
         let homes = std::mem::take(&mut findings.home);
         let mut homes: Vec<_> = homes.iter().map(|(number, bytes)| (host(number), bytes)).collect();
         homes.sort();
-        format!("{request_clients:?}\n{mentioned:?}\n{hits:?}\n{unmatched:?}\n{app_evidence:?}\n{homes:?}\n{findings:?}")
+        format!("{requests:?}\n{mentioned:?}\n{hits:?}\n{unmatched:?}\n{app_evidence:?}\n{homes:?}\n{findings:?}")
     }
 
     proptest! {

@@ -163,7 +163,7 @@ pub(super) fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::finding::Findings;
+    use crate::finding::{Findings, UnmatchedAnswer};
     use crate::scan::worker::*;
     use crate::tally::LinePosition;
 
@@ -173,7 +173,8 @@ mod tests {
     fn find<'w>(workers: &'w WorkerPool, clients: &[&str]) -> (Findings, InFlightGuard<'w>) {
         let mut scratch = workers.scratch(0);
         let mut findings = Findings::default();
-        findings.request_clients = clients.iter().map(|client| scratch.names.clients.intern(client.as_bytes())).collect();
+        let requests = clients.iter().map(|client| (scratch.names.clients.intern(client.as_bytes()), UnmatchedAnswer::NONE));
+        findings.requests = requests.collect();
         let in_flight = workers.in_flight(0, &scratch);
         (findings, in_flight)
     }

@@ -3,7 +3,7 @@
 //! The caller has checked the input: every number was returned by this tally, and no sum overflows.
 
 use super::cell::CellKey;
-use super::{Cell, ClientCount, ErrorFloor, MinuteKey, Tally, TimeUnit};
+use super::{Cell, ClientCount, ErrorFloor, MinuteKey, Tally, TimeUnit, UnmatchedAnswers};
 use crate::client::Client;
 use crate::finding::{BoundedSet, RuleId};
 use crate::intern::SymbolTables;
@@ -55,6 +55,11 @@ impl Tally {
         sum.requests += count.requests;
         sum.allowed += count.allowed;
         number
+    }
+
+    /// Adds to what a client got for requests that no rule matched.
+    pub fn insert_unmatched_answers(&mut self, client: u32, unmatched: UnmatchedAnswers) {
+        self.count_mut(client).unmatched.merge(unmatched);
     }
 
     /// Adds a path. Returns its number.

@@ -65,7 +65,7 @@ impl Tally {
         let Self {
             names,
             clients,
-            uncounted_requests,
+            uncounted,
             cells,
             allowed,
             app_evidence,
@@ -79,7 +79,7 @@ impl Tally {
         } = self;
         names.is_empty()
             && clients.is_empty()
-            && uncounted_requests.is_empty()
+            && uncounted.is_empty()
             && cells.is_empty()
             && allowed.is_empty()
             && app_evidence.is_empty()
@@ -115,6 +115,7 @@ impl Tally {
             let sum = self.count_mut(*client);
             sum.requests += count.requests;
             sum.allowed += count.allowed;
+            sum.unmatched.merge(count.unmatched);
         }
         for (entry, requests) in (0..).zip(&other.allowed) {
             self.count_allowed(entry, *requests);
@@ -163,7 +164,8 @@ impl MergedErrors {
         let [floor, others_floor] = self.floors;
         mine.clients.resize(mine.names.clients.len(), ClientCount::default());
         let mut shared = vec![false; mine.clients.len()];
-        let counts = other.clients.iter().chain(std::iter::repeat(&ClientCount { requests: 0, allowed: 0, error: 0, missed: 0 }));
+        let none = ClientCount::default();
+        let counts = other.clients.iter().chain(std::iter::repeat(&none));
         for (&number, count) in new.clients.iter().zip(counts) {
             let is_new = number as usize >= self.known.0;
             let sum = &mut mine.clients[number as usize];

@@ -18,6 +18,7 @@ mod prune;
 mod table;
 mod time_counts;
 mod unmatched;
+mod unmatched_answers;
 
 pub use budget::Budget;
 pub(crate) use budget::{ErrorBound, ErrorFloor};
@@ -29,6 +30,7 @@ pub(crate) use import::{ImportRemap, ImportedKey};
 pub(crate) use minutes::{MinuteCounts, MinuteKey};
 pub(crate) use time_counts::{ListedTimes, TimeCounts, TimeUnit, WEEK_HOURS};
 pub(crate) use unmatched::{UnmatchedPath, UnmatchedRequests};
+pub(crate) use unmatched_answers::{SizeSpan, UnmatchedAnswers};
 
 use crate::client::Client;
 use crate::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId};
@@ -44,8 +46,8 @@ use time_counts::{MAX_TIME_ENTRIES, TimeScale};
 pub struct Tally {
     names: SymbolTables,
     clients: Vec<ClientCount>,
-    /// Requests not yet added to `clients`, by client. Every line adds one, so a dense list of numbers is faster.
-    uncounted_requests: Vec<u64>,
+    /// Requests not yet added to `clients`, by client. Every line adds one, so a dense list of counts is faster.
+    uncounted: Vec<LineCount>,
     cells: CellTable,
     /// How the cells count times.
     scale: TimeScale,
@@ -82,6 +84,15 @@ pub struct ClientCount {
     pub error: u64,
     /// The most requests that may be uncounted.
     pub missed: u64,
+    /// What it got for the requests that no rule matched.
+    pub unmatched: UnmatchedAnswers,
+}
+
+/// Counts of one client that every line changes.
+#[derive(Debug, Clone, Copy, Default)]
+struct LineCount {
+    requests: u64,
+    unmatched: UnmatchedAnswers,
 }
 
 /// A cell with its key.
@@ -150,11 +161,13 @@ impl<'t> CellView<'t> {
 impl Tally {
     /// Adds the findings of one run of lines. All runs of one tally come from the same worker.
     pub fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
-        if let Some(&most) = findings.request_clients.iter().max() {
-            self.uncounted_requests.resize(self.uncounted_requests.len().max(most as usize + 1), 0);
+        if let Some(most) = findings.requests.iter().map(|(client, _)| *client).max() {
+            self.uncounted.resize(self.uncounted.len().max(most as usize + 1), LineCount::default());
         }
-        for &client in &findings.request_clients {
-            self.uncounted_requests[client as usize] += 1;
+        for &(client, answer) in &findings.requests {
+            let count = &mut self.uncounted[client as usize];
+            count.requests += 1;
+            count.unmatched.add(answer);
         }
         for &client in &findings.mentioned {
             self.count_mut(client).requests += 1;
@@ -214,8 +227,10 @@ impl Tally {
     /// Adds the names of the clients, paths, hosts and rules to which its numbers refer.
     #[must_use]
     pub fn with_names(mut self, names: SymbolTables) -> Self {
-        for (client, requests) in (0..).zip(std::mem::take(&mut self.uncounted_requests)) {
-            self.count_mut(client).requests += requests;
+        for (client, LineCount { requests, unmatched }) in (0..).zip(std::mem::take(&mut self.uncounted)) {
+            let count = self.count_mut(client);
+            count.requests += requests;
+            count.unmatched.merge(unmatched);
         }
         Self { names, ..self }
     }
@@ -238,7 +253,7 @@ impl Tally {
         const CELL: usize = size_of::<CellCounts>() + size_of::<cell::CellSample>() + size_of::<crate::intern::InternSlot>();
         let tables = [&self.cells, &self.by_path, &self.overflow];
         let cells: usize = tables.iter().map(|table| table.len() * CELL + table.held_bytes()).sum();
-        let clients = self.clients.len() * size_of::<ClientCount>() + self.uncounted_requests.len() * size_of::<u64>();
+        let clients = self.clients.len() * size_of::<ClientCount>() + self.uncounted.len() * size_of::<LineCount>();
         cells + clients + self.minutes.len() * (size_of::<MinuteKey>() + size_of::<u64>()) + self.names.all_bytes()
     }
 

@@ -485,7 +485,10 @@ fn edges_of_content_delivery_networks_are_left_out_and_counted() {
     }
     let text = said(&harness, &log, &[]);
     assert!(text.contains("note: 12 of Cloudflare's edges left out\n") && text.contains("note: 1 of Fastly's edges left out\n"), "{text}");
-    assert!(text.contains("35 % of clients are Cloudflare's proxies: log the real client (nginx: real_ip_header CF-Connecting-IP"), "{text}");
+    assert!(
+        text.contains("35 % of clients are Cloudflare's proxies: log the real client (nginx: real_ip_header CF-Connecting-IP"),
+        "{text}"
+    );
     assert_eq!(listed(&harness, &log, &["--proxy-ranges", "none"]).len(), 14);
     // Files add ranges, and beside `none` they replace the built-in ones.
     let aws = r#"{"prefixes": [{"ip_prefix": "203.0.113.0/24", "service": "CLOUDFRONT"}, {"ip_prefix": "0.0.0.0/1", "service": "EC2"}]}"#;
@@ -539,4 +542,73 @@ fn block_of_report(harness: &Harness) -> String {
     let run = block(harness, &[&LONG[..], &["--max-cost", "9", "out/latest"]].concat());
     assert_eq!(entries(&run), [""; 0]);
     run.stderr
+}
+
+/// Names that shell scanners ask for; rules know some of them whatever the status is.
+const SHELLS: [&str; 20] = [
+    "alfa", "wso", "c99", "r57", "shell", "mini", "up", "cmd", "fox", "radio", "lock360", "bypass", "about", "ws", "xleet", "mar",
+    "alfanew", "simple", "b374k", "ini",
+];
+
+/// Requests of a client for all of them, each with this status and size.
+fn shells(client: &str, status: u16, bytes: impl Fn(usize) -> usize) -> String {
+    let line = |(n, name): (usize, &str)| {
+        let bytes = bytes(n);
+        format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"GET /{name}.php HTTP/1.1\" {status} {bytes} \"-\" \"curl/8.5.0\"\n")
+    };
+    SHELLS.into_iter().enumerate().map(line).collect()
+}
+
+#[test]
+fn names_that_do_not_exist_are_no_ordinary_requests_of_a_prober() {
+    let harness = Harness::new();
+    let found = |log: &str| {
+        let whole = listed(&harness, log, &[]);
+        // The same from reports of parts of the log.
+        let lines: Vec<_> = log.split_inclusive('\n').collect();
+        let (even, odd): (Vec<_>, Vec<_>) = lines.iter().enumerate().partition(|(n, _)| n % 2 == 0);
+        for (name, part) in [("even", even), ("odd", odd)] {
+            harness.file(&format!("{name}.log"), part.into_iter().map(|(_, line)| *line).collect::<String>());
+            assert_eq!(harness.run(["scan", "-f", "json", "-o", &format!("{name}.json"), &format!("{name}.log")]).code, 0);
+        }
+        let parts = entries(&block(&harness, &[&LONG[..], &["even.json", "odd.json"]].concat()));
+        assert_eq!(parts, whole);
+        whole
+    };
+    for status in [404, 403, 302, 301, 200] {
+        assert_eq!(found(&(shells("203.0.113.9", status, |_| 500) + &others())), ["203.0.113.9"], "{status}");
+    }
+    let page = |client: &str, path: &str| {
+        format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 200 9120 \"-\" \"curl/8.5.0\"\n")
+    };
+    // What it is given is ordinary, as are redirects of a site that does not redirect its probes.
+    for log in [
+        shells("203.0.113.9", 302, |_| 500) + &page("203.0.113.9", "/page/1"),
+        shells("203.0.113.9", 200, |_| 500) + &page("203.0.113.9", "/page/1"),
+        prober("203.0.113.9") + &line("203.0.113.9", "GET /old HTTP/1.1", 302),
+    ] {
+        assert_eq!(found(&(log + &others())), [""; 0]);
+    }
+    // A few probes among many requests for pages that are gone, as those of a search engine.
+    let gone: String = (0..40).map(|n| line("203.0.113.9", &format!("GET /gone/{n} HTTP/1.1"), 404)).collect();
+    assert_eq!(found(&(prober("203.0.113.9") + &gone + &visitor("203.0.113.9", 45) + &others())), [""; 0]);
+}
+
+#[test]
+fn an_empty_list_counts_candidates_by_reason() {
+    let harness = Harness::new();
+    let of = |clients: std::ops::Range<u32>, more: usize| {
+        clients.map(|n| prober(&format!("203.0.113.{n}")) + &visitor(&format!("203.0.113.{n}"), more)).collect::<String>()
+    };
+    let log = of(0..4, 2) + &of(4..6, 5) + &others();
+    let text = said(&harness, &log, &[]);
+    let reasons = "the list is empty: 6 candidates: 4 sent ordinary requests (--max-cost), 2 sent more ordinary requests than probes";
+    assert!(text.contains(reasons), "{text}");
+    harness.file("access.log", of(0..3, 0) + &others());
+    let run = harness.run(["block", "--ttl", "1h", "access.log"]);
+    assert!(run.stderr.contains("the list is empty: 3 candidates: 3 last probed over 1h ago (--ttl)"), "{}", run.stderr);
+    let run = block(&harness, &["--ttl", "1h", "--format", "abuseipdb", "access.log"]);
+    assert!(run.stderr.contains("the list is empty: 3 candidates: 3 last probed over 1h ago (--ttl)"), "{}", run.stderr);
+    let text = said(&harness, &others(), &["--format", "abuseipdb"]);
+    assert!(text.contains("the list is empty: no client is a block candidate"), "{text}");
 }

@@ -9,7 +9,7 @@ use foldhash::HashMap;
 
 use super::rows::{
     AllowedRow, AppEvidenceRow, BackRef, CellRow, CellTimesRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow,
-    PathErrorRow, RangeRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow, TimesRow, span,
+    PathErrorRow, RangeRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow, TimesRow, UnmatchedAnswersRow, span,
 };
 use super::{AllowOrigin, ReportSnapshot};
 use crate::analysis::model::InputSummary;
@@ -23,8 +23,8 @@ use crate::rules::{AnswerMeaning, By, MAX_RULES, Rule, RuleSet, Window, WithClie
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::{SourceInfo, unescaped};
 use crate::tally::{
-    Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, ListedTimes, MinuteKey, Sample, SampleContent, TimeCounts,
-    TimeUnit, WEEK_HOURS,
+    Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, ListedTimes, MinuteKey, Sample, SampleContent, SizeSpan,
+    TimeCounts, TimeUnit, UnmatchedAnswers, WEEK_HOURS,
 };
 use crate::time::LogTime;
 
@@ -176,6 +176,17 @@ impl<'r> SnapshotDecoder<'r> {
         self.add(*allowed)?;
         let count = ClientCount { requests: *requests, allowed: *allowed, ..ClientCount::default() };
         self.clients.push(self.evidence.tally.insert_client(Client::parse(&bytes(name)?), count));
+        Ok(())
+    }
+
+    pub(crate) fn unmatched_answers(&mut self, row: &UnmatchedAnswersRow) -> Result<(), String> {
+        let &UnmatchedAnswersRow(client, refused, redirected, served, least, most) = row;
+        if (served == 0) != (least > most) {
+            return Err(format!("{served} pages have the sizes {least} to {most}"));
+        }
+        let client = *at(&self.clients, client, "client")?;
+        let unmatched = UnmatchedAnswers { refused, redirected, served, sizes: SizeSpan { least, most } };
+        self.evidence.tally.insert_unmatched_answers(client, unmatched);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::decode::SnapshotDecoder;
 use super::inputs::InputTable;
 use super::rows::{
     AllowedRow, AppEvidenceRow, BackRef, CellRow, CellTimesRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow,
-    PathErrorRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow,
+    PathErrorRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow, UnmatchedAnswersRow,
 };
 use crate::analysis::labels;
 use crate::analysis::model::{AllowedCount, ReportModel, SnapshotSource};
@@ -22,7 +22,7 @@ use crate::redact::sanitize::{escape, escape_lossless};
 use crate::rules::{Rule, RuleSet};
 use crate::soft_404::{HomeSizes, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::SourceInfo;
-use crate::tally::{CellView, ClientCount, ErrorFloor, MinuteKey, SampleView, Site, Tally};
+use crate::tally::{CellView, ClientCount, ErrorFloor, MinuteKey, SampleView, Site, Tally, UnmatchedAnswers};
 
 /// The snapshot of a report, ready to be encoded.
 pub(crate) struct SnapshotEncoder<'a> {
@@ -154,6 +154,17 @@ impl<'a> SnapshotEncoder<'a> {
             let count = counts.get(client as usize).copied().unwrap_or_default();
             ClientRow(name.escape_lossless(), count.requests, count.allowed)
         })
+    }
+
+    /// Of clients with a request that no rule matched.
+    pub(crate) fn unmatched_answers(&self) -> impl Iterator<Item = UnmatchedAnswersRow> {
+        let counts = self.source.tally.client_counts();
+        let row = |(index, (client, _)): (u32, (u32, &ClientText<'_>))| {
+            let UnmatchedAnswers { refused, redirected, served, sizes } = counts.get(client as usize)?.unmatched;
+            let is_any = refused > 0 || redirected > 0 || served > 0;
+            is_any.then_some(UnmatchedAnswersRow(index, refused, redirected, served, sizes.least, sizes.most))
+        };
+        (0..).zip(self.clients.numbered()).filter_map(row)
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = Cow<'_, str>> {
@@ -363,6 +374,7 @@ pub(crate) fn transfer(encoder: &SnapshotEncoder<'_>, decoder: &mut SnapshotDeco
     encoder.inputs().iter().try_for_each(|row| decoder.input(row))?;
     encoder.hosts().try_for_each(|row| decoder.host(&row))?;
     encoder.clients().try_for_each(|row| decoder.client(&row))?;
+    encoder.unmatched_answers().try_for_each(|row| decoder.unmatched_answers(&row))?;
     encoder.paths().try_for_each(|row| decoder.path(&row))?;
     encoder.lists().try_for_each(|row| decoder.list(&row))?;
     decoder.time_unit(encoder.time_unit())?;

@@ -41,6 +41,9 @@ pub(super) const PACKED: &str = "packed";
 /// The times between the first and the last of a cell, before the cells. Reports of other versions may not have them.
 pub(crate) const TIMES: [&str; 2] = ["time_unit", "times"];
 
+/// What clients got for requests that no rule matched, after the clients. Reports of other versions may not have it.
+pub(crate) const UNMATCHED: &str = "unmatched_answers";
+
 /// The error bounds, which follow if the tally is not exact.
 pub(crate) const BOUNDS: [&str; 3] = ["floor", "client_errors", "path_errors"];
 
@@ -125,13 +128,16 @@ impl Serialize for Lists<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { encoder, names } = self;
         let bounds = if encoder.is_exact() { &[][..] } else { &BOUNDS };
-        let mut lists = serializer.serialize_map(Some(names.len() + TIMES.len() + bounds.len()))?;
+        let mut lists = serializer.serialize_map(Some(names.len() + TIMES.len() + 1 + bounds.len()))?;
         for &name in names.iter().chain(bounds) {
             match name {
                 "rules" => lists.serialize_entry(name, &LazyRows(|| encoder.rules()))?,
                 "inputs" => lists.serialize_entry(name, encoder.inputs())?,
                 "hosts" => lists.serialize_entry(name, &LazyRows(|| encoder.hosts()))?,
-                "clients" => lists.serialize_entry(name, &LazyRows(|| encoder.clients()))?,
+                "clients" => {
+                    lists.serialize_entry(name, &LazyRows(|| encoder.clients()))?;
+                    lists.serialize_entry(UNMATCHED, &LazyRows(|| encoder.unmatched_answers()))?;
+                }
                 "paths" => lists.serialize_entry(name, &LazyRows(|| encoder.paths()))?,
                 "lists" => lists.serialize_entry(name, &LazyRows(|| encoder.lists()))?,
                 "cells" => {

@@ -10,10 +10,10 @@ use serde::{Deserialize, Deserializer};
 use super::READS_SCHEMA;
 use super::decode::SnapshotDecoder;
 use super::frame::unpack;
-use super::json::{BOUNDS, LISTS, PACKED, PLAIN_LISTS, TIMES};
+use super::json::{BOUNDS, LISTS, PACKED, PLAIN_LISTS, TIMES, UNMATCHED};
 use super::rows::{
     AllowedRow, AppEvidenceRow, CellRow, CellTimesRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow,
-    SitePathRow,
+    SitePathRow, UnmatchedAnswersRow,
 };
 use super::{ReportSnapshot, SnapshotError};
 use crate::analysis::model::InputSummary;
@@ -245,7 +245,7 @@ impl<'de> Visitor<'de> for &mut ListReader<'_> {
             // Rows refer to rows of earlier lists.
             match LISTS.iter().chain(&BOUNDS).position(|name| *name == key) {
                 Some(number) if number == self.count => self.count += 1,
-                None if TIMES.contains(&key.as_str()) => {}
+                None if TIMES.contains(&key.as_str()) || key == UNMATCHED => {}
                 Some(_) => return Err(A::Error::custom(format!("the list '{key}' is in the wrong place"))),
                 None => {
                     map.next_value::<IgnoredAny>()?;
@@ -258,6 +258,7 @@ impl<'de> Visitor<'de> for &mut ListReader<'_> {
                 "inputs" => map.next_value_seed(RowsInto::new(|row: InputRow<'static>| decoder.input(&row)))?,
                 "hosts" => map.next_value_seed(RowsInto::new(|row: String| decoder.host(&row)))?,
                 "clients" => map.next_value_seed(RowsInto::new(|row: ClientRow<'de>| decoder.client(&row)))?,
+                UNMATCHED => map.next_value_seed(RowsInto::new(|row: UnmatchedAnswersRow| decoder.unmatched_answers(&row)))?,
                 "paths" => map.next_value_seed(RowsInto::new(|row: String| decoder.path(&row)))?,
                 "lists" => map.next_value_seed(RowsInto::new(|row: Vec<u32>| decoder.list(&row)))?,
                 "time_unit" => decoder.time_unit(map.next_value()?).map_err(A::Error::custom)?,

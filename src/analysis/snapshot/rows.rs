@@ -211,6 +211,11 @@ pub(crate) struct ErrorFloorRow {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ClientErrorRow(pub(crate) u32, pub(crate) u64, pub(crate) u64);
 
+/// The index of a client, and its requests that no rule matched: how many were refused, redirected and served, and the least and the
+/// greatest size of what was served.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct UnmatchedAnswersRow(pub(crate) u32, pub(crate) u32, pub(crate) u32, pub(crate) u32, pub(crate) u32, pub(crate) u32);
+
 /// The index of a path, and the most hits that it may lack.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PathErrorRow(pub(crate) u32, pub(crate) u64);

@@ -99,7 +99,19 @@ impl<'a> ReportRun<'a> {
         let proxies = ProxyRanges::read(&settings.scan.client.proxy_ranges)?;
         let log_host = settings.log_host.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, geoip, interface_addresses, verified, proxies, log_host, stop, now })
+        Ok(Self {
+            pool: pool(&settings.scan)?,
+            settings,
+            rule_context,
+            privacy,
+            geoip,
+            interface_addresses,
+            verified,
+            proxies,
+            log_host,
+            stop,
+            now,
+        })
     }
 
     /// Adds the country and network of clients.

@@ -209,7 +209,7 @@ pub(crate) fn gather_candidates(report: &ReportModel<'_>) -> BlockCandidates {
         line.hits += row.hits;
         line.paths = line.paths.max(block.stats.paths);
         // The cost of a network that was judged as one counts once.
-        line.cost = if block.stats.clients > 1 { block.stats.ordinary } else { line.cost + block.stats.ordinary };
+        line.cost = if block.stats.clients > 1 { block.stats.ordinary() } else { line.cost + block.stats.ordinary() };
     }
     found.addresses = found.lines.iter().map(|line| line.addresses).sum();
     found.cost = found.lines.iter().map(|line| line.cost).sum();

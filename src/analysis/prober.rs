@@ -1,0 +1,158 @@
+//! Who is a prober: a client most of whose requests are probes, whatever a single one of them is.
+//!
+//! Probes are hits, and requests for names that do not exist which no rule knows. The latter were refused; or they got what the probes
+//! of the same client got, where a site redirects what it does not have, or answers anything with one page.
+
+use super::rule_status::LogAnalysis;
+use crate::log_entry::Outcome;
+use crate::soft_404::Answer;
+use crate::tally::{SizeSpan, Tally, UnmatchedAnswers};
+
+/// Three failed guesses are no accident: a visitor or a search engine with an outdated link may cause one or two.
+pub(super) const MIN_GUESSES: u64 = 3;
+/// This many probes are never an accident, whatever the responses were.
+pub(super) const MANY_PROBES: u64 = 10;
+
+/// The requests of a client, or of several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ClientRequests {
+    /// Hits.
+    pub(crate) hits: u64,
+    /// Those that are no hit.
+    pub(crate) others: u64,
+    /// Of those, the requests for names that do not exist.
+    pub(crate) unknown: u64,
+}
+
+impl ClientRequests {
+    /// Whether at least half of them are probes.
+    #[must_use]
+    pub(crate) fn are_of_prober(&self) -> bool {
+        let unknown = self.unknown.min(self.others);
+        self.hits + unknown >= self.others - unknown
+    }
+
+    /// Those that an ordinary client may send: what a block would cost. The unknown ones of a prober are not among them.
+    #[must_use]
+    pub(crate) fn ordinary(&self) -> u64 {
+        if self.are_of_prober() { self.others.saturating_sub(self.unknown) } else { self.others }
+    }
+}
+
+/// How a site responds to the probes of one client.
+#[derive(Debug, Clone, Copy, Default)]
+struct ProbeResponses {
+    /// It redirects one of them.
+    is_redirected: bool,
+    /// The sizes of soft 404s.
+    soft_404: SizeSpan,
+    /// Requests that match only rules whose other conditions are not met.
+    unmatched: UnmatchedAnswers,
+}
+
+/// The requests of each client for names that do not exist and that are no hit, by the number of the client.
+#[must_use]
+pub(crate) fn unknown_requests(tally: &Tally, analysis: &LogAnalysis<'_>) -> Vec<u64> {
+    let counts = tally.client_counts();
+    let mut responses = vec![ProbeResponses::default(); counts.len()];
+    for (view, decision) in tally.cells().zip(analysis.decisions()) {
+        let Some(of_client) = responses.get_mut(view.client as usize) else { continue };
+        if !decision.matched {
+            of_client.unmatched.add_requests(view.status, view.bytes, view.cell.hits);
+            continue;
+        }
+        of_client.is_redirected |= Outcome::from_status(view.status) == Outcome::Redirected;
+        if let Some(bytes) = view.bytes.filter(|_| decision.grade.is_some_and(|grade| grade.answer == Answer::Soft404)) {
+            of_client.soft_404.add(bytes.try_into().unwrap_or(u32::MAX));
+        }
+    }
+    counts.iter().zip(responses).map(|(count, responses)| responses.unknown(count.unmatched)).collect()
+}
+
+impl ProbeResponses {
+    /// The requests for names that do not exist among those that no rule matched.
+    fn unknown(mut self, unmatched: UnmatchedAnswers) -> u64 {
+        self.unmatched.merge(unmatched);
+        let UnmatchedAnswers { refused, redirected, served, mut sizes } = self.unmatched;
+        let redirected = if self.is_redirected { redirected } else { 0 };
+        sizes.merge(self.soft_404);
+        let is_soft_404 = self.soft_404.most > 0 && sizes.is_one_page();
+        [refused, redirected, if is_soft_404 { served } else { 0 }].into_iter().map(u64::from).sum()
+    }
+}
+
+/// The clients that are probers, by number.
+#[derive(Debug, Default)]
+pub(crate) struct ProberSet {
+    is_prober: Vec<bool>,
+}
+
+impl ProberSet {
+    /// The clients with at least `distinct_paths` distinct paths, from pairs of a client and a path in any order.
+    #[must_use]
+    pub(crate) fn from_requests(mut requested: Vec<(u32, u32)>, distinct_paths: u32) -> Self {
+        requested.sort_unstable();
+        requested.dedup();
+        let mut is_prober = Vec::new();
+        for paths in requested.chunk_by(|a, b| a.0 == b.0).filter(|paths| paths.len() >= distinct_paths as usize) {
+            let client = paths[0].0 as usize;
+            is_prober.resize(client + 1, false);
+            is_prober[client] = true;
+        }
+        Self { is_prober }
+    }
+
+    /// Whether a client is a prober.
+    #[must_use]
+    pub(crate) fn contains(&self, client: u32) -> bool {
+        self.is_prober.get(client as usize).copied().unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_requests_of_a_prober_are_probes() {
+        let requests = |hits, others, unknown| ClientRequests { hits, others, unknown };
+        for (of, is_prober, ordinary) in [
+            (requests(5, 15, 15), true, 0),
+            (requests(5, 15, 5), true, 10),
+            (requests(5, 15, 4), false, 15),
+            (requests(5, 5, 0), true, 5),
+            (requests(5, 6, 0), false, 6),
+            (requests(0, 9, 9), true, 0),
+            (requests(0, 9, 4), false, 9),
+        ] {
+            assert_eq!((of.are_of_prober(), of.ordinary()), (is_prober, ordinary), "{of:?}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_or_one_page_is_an_unknown_name_if_probes_got_it_too() {
+        let (page, other) = (SizeSpan { least: 500, most: 510 }, SizeSpan { least: 90, most: 9_000 });
+        let unmatched = |served, sizes| UnmatchedAnswers { refused: 1, redirected: 10, served, sizes };
+        let probes = |is_redirected, soft_404| ProbeResponses { is_redirected, soft_404, ..ProbeResponses::default() };
+        let none = SizeSpan::default();
+        for (of_probes, of_others, expected) in [
+            (probes(false, none), unmatched(0, none), 1),
+            (probes(true, none), unmatched(0, none), 11),
+            (probes(false, none), unmatched(100, page), 1),
+            (probes(false, page), unmatched(100, page), 101),
+            (probes(false, page), unmatched(100, other), 1),
+            (probes(false, SizeSpan { least: 900, most: 900 }), unmatched(100, page), 1),
+            (probes(true, page), unmatched(100, page), 111),
+        ] {
+            assert_eq!(of_probes.unknown(of_others), expected, "{of_probes:?} {of_others:?}");
+        }
+    }
+
+    #[test]
+    fn counts_distinct_paths() {
+        let requested = vec![(7, 1), (2, 1), (7, 2), (2, 1), (2, 1), (7, 1), (9, 3), (9, 4)];
+        let probers = ProberSet::from_requests(requested, 2);
+        assert_eq!((0..12).filter(|&client| probers.contains(client)).collect::<Vec<_>>(), [7, 9]);
+        assert!(!ProberSet::from_requests(vec![(1, 1)], 2).contains(1));
+    }
+}

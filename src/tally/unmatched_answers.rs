@@ -1,0 +1,129 @@
+//! What a client got for the requests that no rule matched.
+
+use crate::finding::UnmatchedAnswer;
+
+/// The answers to the requests of one client that no rule matched, without those for the home page. Counts are of 4 bytes, because
+/// there is one of each for every client; above that they stay at the most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UnmatchedAnswers {
+    /// Requests for a name that the server refused.
+    pub refused: u32,
+    /// Requests that were redirected.
+    pub redirected: u32,
+    /// Requests that got a page.
+    pub served: u32,
+    /// The least and the greatest size of those pages; the least is above the greatest if there is none.
+    pub sizes: SizeSpan,
+}
+
+/// The least and the greatest of some sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SizeSpan {
+    /// The least.
+    pub least: u32,
+    /// The greatest, less than the least if there is none.
+    pub most: u32,
+}
+
+/// Sizes of one page differ by this many bytes or by one in this many: a name, a time or a token in it.
+const ONE_PAGE_BYTES: u32 = 16;
+const ONE_PAGE_DIVISOR: u32 = 20;
+
+impl Default for SizeSpan {
+    fn default() -> Self {
+        Self { least: u32::MAX, most: 0 }
+    }
+}
+
+impl SizeSpan {
+    /// Adds a size.
+    pub fn add(&mut self, size: u32) {
+        self.merge(Self { least: size, most: size });
+    }
+
+    /// Adds other sizes.
+    pub fn merge(&mut self, other: Self) {
+        self.least = self.least.min(other.least);
+        self.most = self.most.max(other.most);
+    }
+
+    /// Whether all may be sizes of one page. There must be one.
+    #[must_use]
+    pub fn is_one_page(self) -> bool {
+        self.most.checked_sub(self.least).is_some_and(|range| range <= ONE_PAGE_BYTES.max(self.least / ONE_PAGE_DIVISOR))
+    }
+}
+
+impl UnmatchedAnswers {
+    #[inline]
+    pub(super) fn add(&mut self, answer: UnmatchedAnswer) {
+        match answer {
+            UnmatchedAnswer::NONE => {}
+            UnmatchedAnswer::REFUSED => self.refused = self.refused.saturating_add(1),
+            UnmatchedAnswer::REDIRECTED => self.redirected = self.redirected.saturating_add(1),
+            served => {
+                self.served = self.served.saturating_add(1);
+                self.sizes.add(served.size());
+            }
+        }
+    }
+
+    /// Adds requests with this status and size.
+    pub fn add_requests(&mut self, status: Option<u16>, bytes: Option<u64>, requests: u64) {
+        let mut one = Self::default();
+        one.add(UnmatchedAnswer::new(status, bytes));
+        let times = |count: u32| count.saturating_mul(requests.try_into().unwrap_or(u32::MAX));
+        let (refused, redirected, served) = (times(one.refused), times(one.redirected), times(one.served));
+        self.merge(Self { refused, redirected, served, ..one });
+    }
+
+    /// Adds those of another tally.
+    pub fn merge(&mut self, other: Self) {
+        self.refused = self.refused.saturating_add(other.refused);
+        self.redirected = self.redirected.saturating_add(other.redirected);
+        self.served = self.served.saturating_add(other.served);
+        self.sizes.merge(other.sizes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_one_page_differ_by_16_bytes_or_a_twentieth() {
+        let span = |sizes: &[u32]| {
+            sizes.iter().fold(SizeSpan::default(), |mut span, &size| {
+                span.add(size);
+                span
+            })
+        };
+        for (sizes, expected) in [
+            (&[][..], false),
+            (&[0], true),
+            (&[500, 500, 500], true),
+            (&[100, 116], true),
+            (&[100, 117], false),
+            (&[1_000, 1_050], true),
+            (&[1_000, 1_051], false),
+        ] {
+            assert_eq!(span(sizes).is_one_page(), expected, "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn answers_are_counted_in_any_order() {
+        let answers = [(Some(404), Some(9)), (Some(302), None), (Some(200), Some(700)), (Some(200), Some(500)), (Some(206), Some(600))];
+        let codes: Vec<_> = answers.into_iter().map(|(status, bytes)| UnmatchedAnswer::new(status, bytes)).collect();
+        let count = |codes: &[UnmatchedAnswer]| {
+            codes.iter().fold(UnmatchedAnswers::default(), |mut sum, code| {
+                sum.add(*code);
+                sum
+            })
+        };
+        let (mut first, last) = (count(&codes[..2]), count(&codes[2..]));
+        first.merge(last);
+        assert_eq!(first, count(&codes));
+        assert_eq!(first, UnmatchedAnswers { refused: 1, redirected: 1, served: 3, sizes: SizeSpan { least: 500, most: 700 } });
+    }
+}
