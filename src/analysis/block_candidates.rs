@@ -36,7 +36,7 @@ pub(crate) fn block_decisions<'a>(
     }
     let unknown = unknown_requests(report_input.tally, analysis);
     let stats_of_row = |row: &Row<'a>| OffenderStats::from_row(report, row, unknown_of(report_input, &unknown, row));
-    let network_stats = network_stats(report, report_input, guard, &unknown, &stats_of_row);
+    let network_stats = network_stats(report, report_input, guard, &unknown, stats_of_row);
     // The address that is judged: the first of an IPv6 network that is judged as one.
     let subject = |client| match client {
         Client::V6(bits) if network_stats.contains_key(&upper(bits)) => Client::V6(u128::from(upper(bits)) << 64),

@@ -151,12 +151,9 @@ mod tests {
         many.map(|n| (format!("{prefix}{n}"), requests)).collect()
     }
 
-    fn edges(operator: ProxyOperator, clients: u64, of: u64) -> Option<ProxiedClients> {
-        Some(ProxiedClients::Edges { operator, clients, of })
-    }
-
     #[test]
     fn more_than_a_tenth_of_clients_in_the_ranges_of_one_operator() {
+        let edges = |operator, clients, of| Some(ProxiedClients::Edges { operator, clients, of });
         let of = |edges: u32, others: u32| [clients(0..edges, "162.158.90.", 9), clients(0..others, "203.0.113.", 1)].concat();
         assert_eq!(found(&of(17, 3)), edges(ProxyOperator::Cloudflare, 17, 20));
         assert_eq!(found(&of(11, 89)), edges(ProxyOperator::Cloudflare, 11, 100));

@@ -24,7 +24,7 @@ pub enum ProxyOperator {
     Cloudflare,
     /// Fastly.
     Fastly,
-    /// CloudFront of Amazon Web Services.
+    /// `CloudFront` of Amazon Web Services.
     CloudFront,
     /// That of a list without a name.
     Unnamed,

@@ -568,7 +568,7 @@ fn names_that_do_not_exist_are_no_ordinary_requests_of_a_prober() {
         let lines: Vec<_> = log.split_inclusive('\n').collect();
         let (even, odd): (Vec<_>, Vec<_>) = lines.iter().enumerate().partition(|(n, _)| n % 2 == 0);
         for (name, part) in [("even", even), ("odd", odd)] {
-            harness.file(&format!("{name}.log"), part.into_iter().map(|(_, line)| *line).collect::<String>());
+            harness.file(format!("{name}.log"), part.into_iter().map(|(_, line)| *line).collect::<String>());
             assert_eq!(harness.run(["scan", "-f", "json", "-o", &format!("{name}.json"), &format!("{name}.log")]).code, 0);
         }
         let parts = entries(&block(&harness, &[&LONG[..], &["even.json", "odd.json"]].concat()));
