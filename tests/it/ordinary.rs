@@ -1,7 +1,7 @@
 //! Requests of the owner and visitors of an app in normal use are not reported, and attacks among them are.
 //!
-//! The logs are in `tests/cases/ordinary`, one for each app; the README there says which were recorded and which were
-//! written.
+//! The logs are in `tests/cases/ordinary`, one for each app, and those of self-hosters' apps in its folder `apps`; the README
+//! there says which were recorded and which were written.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,11 +17,23 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/ordinary")
 }
 
-/// Each log with its name.
-fn logs() -> BTreeMap<String, String> {
-    let paths = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+/// Each log of a folder with its name.
+fn logs_in(folder: &Path) -> BTreeMap<String, String> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let logs = paths.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
     logs.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap())).collect()
+}
+
+/// Each log of a self-hosters' app with its name.
+fn apps() -> BTreeMap<String, String> {
+    logs_in(&folder().join("apps"))
+}
+
+/// Each log with its name.
+fn logs() -> BTreeMap<String, String> {
+    let mut logs = logs_in(&folder());
+    logs.extend(apps());
+    logs
 }
 
 /// Attacks by the name of the log they belong to.
@@ -53,11 +65,61 @@ fn answered(client: &str, request: &str, bytes: u64) -> String {
     sized(&line, bytes)
 }
 
+/// The parts of a line in combined format: client, time, method, target, status, bytes, referer and user agent.
+fn parts(line: &str) -> [&str; 8] {
+    let [head, request, answer, referer, _, agent, ""] = line.split('"').collect::<Vec<_>>()[..] else { panic!("quotes in {line}") };
+    let (client, time) = head.split_once(" - - [").unwrap();
+    let (method, rest) = request.split_once(' ').unwrap();
+    let (status, bytes) = answer.trim().split_once(' ').unwrap();
+    [client, time.trim_end_matches("] "), method, rest.trim_end_matches(" HTTP/1.1"), status, bytes, referer, agent]
+}
+
+/// The requests of all apps and the given attacks on each, every line rewritten. Whether each line is an attack, too.
+fn together(attacks: &BTreeMap<String, Vec<String>>, rewritten: impl Fn(&str, [&str; 8]) -> String) -> (String, Vec<bool>) {
+    let (mut text, mut is_attack) = (String::new(), Vec::new());
+    for (name, log) in apps() {
+        let requests = attacks.get(&name).map_or(&[][..], Vec::as_slice);
+        let planted: String = requests.iter().zip(1..).map(|(request, n)| answered("192.0.2.9", request, 2_000 + 37 * n)).collect();
+        for (line, planted) in log.lines().map(|line| (line, false)).chain(planted.lines().map(|line| (line, true))) {
+            text.push_str(&rewritten(&name, parts(line)));
+            text.push('\n');
+            is_attack.push(planted);
+        }
+    }
+    (text, is_attack)
+}
+
+/// Panics unless the findings are the attacks and nothing else.
+fn assert_only_attacks(log: &str, is_attack: &[bool]) {
+    let found = findings(log);
+    let lines = log.lines().zip(is_attack).zip(1..);
+    let wrong: Vec<_> = lines.filter(|((_, attack), n)| **attack != found.contains_key(n)).map(|((line, _), n)| (found.get(&n), line)).collect();
+    assert!(wrong.is_empty(), "missed or wrongly reported: {wrong:#?}");
+}
+
+#[test]
+fn apps_that_share_a_reverse_proxy_and_its_log_are_told_apart() {
+    let (log, is_attack) = together(&attacks(), |name, [client, time, method, target, status, bytes, referer, agent]| {
+        format!(
+            "[{time}] - {status} {status} - {method} https {name}.home.example \"{target}\" [Client {client}] [Length {bytes}] [Gzip -] [Sent-to 192.0.2.5] \"{agent}\" \"{referer}\""
+        )
+    });
+    assert_only_attacks(&log, &is_attack);
+}
+
+#[test]
+fn apps_in_folders_of_one_site_are_recognized() {
+    let (log, is_attack) = together(&BTreeMap::new(), |name, [client, time, method, target, status, bytes, referer, agent]| {
+        format!("{client} - - [{time}] \"{method} /{name}{target} HTTP/1.1\" {status} {bytes} \"{referer}\" \"{agent}\"")
+    });
+    assert_only_attacks(&log, &is_attack);
+}
+
 #[test]
 fn requests_of_owners_and_visitors_are_not_reported() {
     let mut wrong = String::new();
     let logs = logs();
-    assert!(logs.len() >= 25, "{} logs", logs.len());
+    assert!(logs.len() >= 80 && apps().len() >= 55, "{} logs", logs.len());
     for (name, log) in &logs {
         let lines: Vec<&str> = log.lines().collect();
         assert!(lines.len() >= 10, "{name} has {} lines", lines.len());
