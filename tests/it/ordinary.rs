@@ -3,7 +3,7 @@
 //! The logs are in `tests/cases/ordinary`, one for each app, and those of self-hosters' apps in its folder `apps`; the README
 //! there says which were recorded and which were written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,9 @@ use crate::harness::{Harness, sized};
 
 /// Attacks on any site.
 const EVERYWHERE: [&str; 2] = ["GET /.env", "GET /uploads/c99.php?cmd=id"];
+
+/// The second app of a log: Element's pages and the home server that they talk to have one host.
+const MATRIX: (&str, &str) = ("element.home.example", "synapse");
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/ordinary")
@@ -93,7 +96,8 @@ fn together(attacks: &BTreeMap<String, Vec<String>>, rewritten: impl Fn(&str, [&
 fn assert_only_attacks(log: &str, is_attack: &[bool]) {
     let found = findings(log);
     let lines = log.lines().zip(is_attack).zip(1..);
-    let wrong: Vec<_> = lines.filter(|((_, attack), n)| **attack != found.contains_key(n)).map(|((line, _), n)| (found.get(&n), line)).collect();
+    let wrong: Vec<_> =
+        lines.filter(|((_, attack), n)| **attack != found.contains_key(n)).map(|((line, _), n)| (found.get(&n), line)).collect();
     assert!(wrong.is_empty(), "missed or wrongly reported: {wrong:#?}");
 }
 
@@ -105,6 +109,16 @@ fn apps_that_share_a_reverse_proxy_and_its_log_are_told_apart() {
         )
     });
     assert_only_attacks(&log, &is_attack);
+
+    // Each site shows its app and no other, as the report says what runs where.
+    let harness = Harness::new();
+    harness.file("access.log", &log);
+    let report: serde_json::Value = serde_json::from_str(&harness.run(["scan", "-f", "json", "access.log"]).stdout).unwrap();
+    let text = |app: &serde_json::Value, key: &str| app[key].as_str().unwrap().to_owned();
+    let shown = report["apps"].as_array().unwrap().iter().map(|app| (text(app, "site"), text(app, "app")));
+    let shown: BTreeSet<(String, String)> = shown.filter(|(site, app)| (site.as_str(), app.as_str()) != MATRIX).collect();
+    let expected = |name: &String| (format!("{name}.home.example"), name.trim_end_matches("-clients").to_owned());
+    assert_eq!(shown, apps().keys().map(expected).collect());
 }
 
 #[test]
@@ -132,12 +146,14 @@ fn requests_of_owners_and_visitors_are_not_reported() {
 
 #[test]
 fn attacks_among_them_are_reported_for_every_client() {
-    let attacks = attacks();
+    let (attacks, apps) = (attacks(), apps());
     let mut missed = String::new();
     for (name, log) in logs() {
         let requests = attacks.get(&name).unwrap_or_else(|| panic!("no attack on {name}"));
         let owner = log.split(' ').next().unwrap();
-        for client in ["192.0.2.9", owner] {
+        // The unknown client's attacks on the apps are in the log of the reverse proxy.
+        let clients = if apps.contains_key(&name) { &[owner][..] } else { &["192.0.2.9", owner] };
+        for &client in clients {
             let requests: Vec<&str> = requests.iter().map(String::as_str).chain(EVERYWHERE).collect();
             let lines = requests.iter().zip(1..).map(|(request, n)| answered(client, request, 2_000 + 37 * n));
             let found = findings(&(log.clone() + &lines.collect::<String>()));
