@@ -152,8 +152,8 @@ fn attacks_among_them_are_reported_for_every_client() {
         let requests = attacks.get(&name).unwrap_or_else(|| panic!("no attack on {name}"));
         let owner = log.split(' ').next().unwrap();
         // The unknown client's attacks on the apps are in the log of the reverse proxy.
-        let clients = if apps.contains_key(&name) { &[owner][..] } else { &["192.0.2.9", owner] };
-        for &client in clients {
+        let unknown = (!apps.contains_key(&name)).then_some("192.0.2.9");
+        for client in unknown.into_iter().chain([owner]) {
             let requests: Vec<&str> = requests.iter().map(String::as_str).chain(EVERYWHERE).collect();
             let lines = requests.iter().zip(1..).map(|(request, n)| answered(client, request, 2_000 + 37 * n));
             let found = findings(&(log.clone() + &lines.collect::<String>()));
