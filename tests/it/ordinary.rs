@@ -113,7 +113,7 @@ fn apps_that_share_a_reverse_proxy_and_its_log_are_told_apart() {
     // Each site shows its app and no other, as the report says what runs where.
     let harness = Harness::new();
     harness.file("access.log", &log);
-    let report: serde_json::Value = serde_json::from_str(&harness.run(["scan", "-f", "json", "access.log"]).stdout).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&harness.run(["scan", "-f", "json", "access.log"]).stdout).unwrap();
     let text = |app: &serde_json::Value, key: &str| app[key].as_str().unwrap().to_owned();
     let shown = report["apps"].as_array().unwrap().iter().map(|app| (text(app, "site"), text(app, "app")));
     let shown: BTreeSet<(String, String)> = shown.filter(|(site, app)| (site.as_str(), app.as_str()) != MATRIX).collect();
