@@ -225,6 +225,8 @@ pub struct Hit {
     pub rules: u32,
     /// The windows that it counts for.
     pub windows: Windows,
+    /// Only rules with `with_client` matched it: whether it is a probe depends on its client.
+    pub needs_client: bool,
     text: Range<usize>,
 }
 
@@ -307,6 +309,7 @@ impl Hit {
             host: 0,
             rules: 0,
             windows: Windows::default(),
+            needs_client: false,
             text: 0..0,
         }
     }

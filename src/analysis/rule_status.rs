@@ -16,7 +16,7 @@ use foldhash::{HashMap, HashSet};
 use super::flood_index::FloodIndex;
 use super::report_input::ReportInput;
 use crate::analysis::prober::ProberSet;
-use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
+use crate::analysis::site::{CommonAnswer, DetectedApps, ProbeAnswers, RuleHashes, SiteHistory, SiteName};
 use crate::finding::{AppEvidence, RuleId, Severity};
 use crate::intern::{Interner, SymbolTables};
 use crate::log_entry::Outcome;
@@ -36,8 +36,8 @@ pub struct LogAnalysis<'a> {
     may_be_suppressed: Vec<bool>,
     /// By input: the first of its rotated siblings.
     families: Vec<u32>,
-    /// The client conditions of rules, and the clients that meet them.
-    probers: Vec<(&'a WithClient, ProberSet)>,
+    /// The client conditions of rules, the clients that meet them, and what these got.
+    probers: Vec<(&'a WithClient, ProberSet, ProbeAnswers<Site<'a>>)>,
     floods: FloodIndex<'a>,
     answers: SiteGrades<'a>,
     lists: Interner<Box<[RuleId]>>,
@@ -232,7 +232,10 @@ impl<'a> LogAnalysis<'a> {
     }
 
     fn rule_status(&self, rule: RuleId, context: &HitContext<'_>) -> RuleStatus {
-        let is_met = |with: &WithClient| self.probers.iter().any(|(known, probers)| *known == with && probers.contains(context.client));
+        let is_met = |with: &WithClient| {
+            let known = self.probers.iter().find(|(known, ..)| *known == with);
+            known.is_some_and(|(_, probers, answers)| probers.contains(context.client) && self.is_alike(with, answers, context))
+        };
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !is_met(with)) {
             return RuleStatus::Dropped;
         }
@@ -243,6 +246,16 @@ impl<'a> LogAnalysis<'a> {
         self.suppressing_app(rule, context.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 
+    /// Whether the client got the same answer for paths that rules name, if the rule requires it.
+    fn is_alike(&self, with: &WithClient, answers: &ProbeAnswers<Site<'a>>, context: &HitContext<'_>) -> bool {
+        !with.same_answer
+            || match CommonAnswer::new(&context.response) {
+                CommonAnswer::Refused => true,
+                CommonAnswer::Unlike => false,
+                CommonAnswer::Given(status, size) => answers.include(context.client, self.site_root(context.site), status, size),
+            }
+    }
+
     /// The app that suppresses a rule on a site.
     fn suppressing_app(&self, rule: RuleId, site: Site<'_>) -> Option<RuleId> {
         let apps = if self.may_be_suppressed[usize::from(rule.0)] { self.rules.suppressed_by_apps(rule) } else { &[] };
@@ -251,7 +264,7 @@ impl<'a> LogAnalysis<'a> {
 
     /// The clients that meet the conditions of rules. Only rules that need no more than the line count, and only where
     /// no app suppresses them. An unknown client never qualifies.
-    fn probers(&self, report_input: &ReportInput<'a>) -> Vec<(&'a WithClient, ProberSet)> {
+    fn probers(&self, report_input: &ReportInput<'a>) -> Vec<(&'a WithClient, ProberSet, ProbeAnswers<Site<'a>>)> {
         let mut conditions: Vec<&'a WithClient> = self.rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
         conditions.sort_unstable();
         conditions.dedup();
@@ -265,8 +278,14 @@ impl<'a> LogAnalysis<'a> {
                 let rules = report_input.tally.rule_list(view.rules).iter();
                 rules.filter(|&&rule| counts(self.rules.rule(rule))).any(|&rule| self.suppressing_app(rule, view.site).is_none())
             };
-            let requested = cells.filter(strong).map(|view| (view.client, view.path)).collect();
-            (with, ProberSet::from_requests(requested, with.distinct_paths))
+            let (mut requested, mut answers) = (Vec::new(), Vec::new());
+            for view in cells.filter(strong) {
+                requested.push((view.client, view.path));
+                if let (true, CommonAnswer::Given(status, size)) = (with.same_answer, CommonAnswer::new(&view.response())) {
+                    answers.push(((view.client, self.site_root(view.site), status), size, view.path));
+                }
+            }
+            (with, ProberSet::from_requests(requested, with.distinct_paths), ProbeAnswers::new(answers, with.distinct_paths))
         };
         conditions.into_iter().map(with).collect()
     }

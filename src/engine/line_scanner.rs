@@ -347,6 +347,7 @@ impl LineScanner<'_> {
             return;
         }
         (hit.rules, hit.path, hit.exposes, hit.windows) = (summary.rules, path, summary.exposes, summary.windows);
+        hit.needs_client = summary.needs_client;
         // A line without a client counts for no client.
         hit.windows.by_client &= !matches!(names.clients.resolve(hit.client), Client::Text(b"" | b"-"));
         hit.host = names.host(host);
@@ -375,8 +376,9 @@ impl LineScanner<'_> {
             by_path: counts_by(By::Path),
             only: rules.iter().all(|&rule| self.rules.rule(rule).window.is_some()),
         };
+        let needs_client = rules.iter().all(|&rule| self.rules.rule(rule).with_client.is_some());
         let [app_evidence, rules] = [app_evidence, rules].map(|rules| names.rules.intern(&*rules, Box::from));
-        let new = RuleSummary { app_evidence, rules, exposes, is_certain, windows };
+        let new = RuleSummary { app_evidence, rules, exposes, is_certain, needs_client, windows };
         summaries.resize(summaries.len().max(at + 1), None);
         summaries[at] = Some(new);
         new

@@ -82,6 +82,8 @@ pub(super) struct RuleSummary {
     pub(super) exposes: bool,
     /// Whether one of the rules depends on the line alone.
     pub(super) is_certain: bool,
+    /// Whether all of the rules depend on the client.
+    pub(super) needs_client: bool,
     /// What rules with a window count.
     pub(super) windows: Windows,
 }

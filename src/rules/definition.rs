@@ -269,6 +269,9 @@ pub(crate) struct WithClient {
     /// Classes of the rules that name these paths; any class where empty.
     #[serde(default)]
     pub classes: Vec<String>,
+    /// A request that was answered or redirected counts only if that many of these paths got the same answer.
+    #[serde(default)]
+    pub same_answer: bool,
 }
 
 impl Definition {

@@ -340,9 +340,12 @@ impl<'a> LiveScan<'a> {
         }
         for line in late {
             let hit_report = live_hit(&mut self.analysis, &line.line(), ReportReason::Promoted, &mut self.buffers);
+            let (client, may_come_later) = (hit_report.hit.client, hit_report.may_be_promoted);
             if hit_report.is_reported() {
                 self.hits += 1;
                 emit(&hit_report)?;
+            } else if may_come_later {
+                self.analysis.hold(client, line.clone());
             }
         }
         Ok(())

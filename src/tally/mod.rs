@@ -392,12 +392,14 @@ impl Tally {
 /// The cell that a hit belongs to.
 fn cell_key(hit: &Hit, input: u32) -> CellKey {
     let Hit { client, path, rules, status, host, method, extra, .. } = *hit;
-    let is_answered = Outcome::from_status(status) == Outcome::Answered;
-    // A normal request that only counts toward a `window` is no probe.
-    let is_probe = (hit.exposes || !hit.has_query) && !hit.windows.only;
+    let outcome = Outcome::from_status(status);
+    let is_answered = outcome == Outcome::Answered;
+    // A normal request that only counts toward a `window` is no probe, and neither is a page of the site that a prober could request.
+    let may_be_normal = hit.windows.only || (hit.needs_client && matches!(outcome, Outcome::Answered | Outcome::Redirected));
+    let is_probe = (hit.exposes || !hit.has_query) && !may_be_normal;
     let answered = hit.exposes && is_answered;
-    // The size of other responses is kept where it shows how the site answers unknown paths.
-    let bytes = hit.bytes.filter(|&bytes| answered || (is_answered && is_probe && bytes > 0));
+    // The size of other responses is kept where it shows how the site answers unknown paths, or is compared with such a size.
+    let bytes = hit.bytes.filter(|&bytes| answered || (is_answered && (is_probe || hit.needs_client) && bytes > 0));
     ImportedKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra }.into()
 }
 

@@ -304,3 +304,102 @@ fn findings_of_a_single_line_do_not_depend_on_its_client() {
         assert!(rules.iter().all(|rule| !rule.as_str().unwrap().starts_with("prober/")), "{hit}");
     }
 }
+
+/// Names of web shells that scanners try one after another.
+const SHELLS: [&str; 20] = [
+    "/wso.php",
+    "/alfa.php",
+    "/c99.php",
+    "/r57.php",
+    "/shell.php",
+    "/b374k.php",
+    "/up.php",
+    "/mini.php",
+    "/mailer.php",
+    "/upload1.php",
+    "/1.php",
+    "/123.php",
+    "/aaa.php",
+    "/xx7.php",
+    "/leafmailer.php",
+    "/gank.php",
+    "/bypass.php",
+    "/cmd.php",
+    "/root.php",
+    "/x.php",
+];
+
+/// The findings of a log, by the built-in rules: path and context.
+fn findings(harness: &Harness, log: &str) -> Vec<(String, Value)> {
+    harness.file("access.log", log);
+    let run = harness.run(["scan", "-f", "ndjson", "access.log"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    run.objects().iter().map(|hit| (hit["path"].as_str().unwrap().to_owned(), hit["context"].clone())).collect()
+}
+
+#[test]
+fn a_referer_excuses_no_probe() {
+    let harness = Harness::new();
+    // Each was excused by any referer, where it was not answered.
+    let probes = [
+        "GET /x7.php",
+        "POST /mazi2.php",
+        "GET /hub/login",
+        "GET /backups/",
+        "GET /env.json",
+        "GET /login.action",
+        "GET /.users",
+        "GET /x.php5",
+        "GET /get/foo.old",
+        "GET /info.php",
+        "POST /api/v2/login",
+        "GET /images/vuln.php",
+        "GET /actuator/health",
+    ];
+    let sent = |referer: &dyn Fn(&str) -> String| {
+        let lines = probes.iter().zip(1..).map(|(request, client)| {
+            let path = request.split_once(' ').unwrap().1;
+            line(&format!("192.0.2.{client}"), &format!("{request} HTTP/1.1"), 404).replacen("\"-\"", &format!("\"{}\"", referer(path)), 1)
+        });
+        findings(&harness, &lines.collect::<String>()).len()
+    };
+    assert_eq!(sent(&|_| "-".into()), probes.len());
+    assert_eq!(sent(&|path| format!("https://www.example.org{path}")), probes.len(), "the requested URL itself");
+    assert_eq!(sent(&|_| "https://www.example.org/".into()), probes.len(), "the home page of the site");
+    assert_eq!(sent(&|_| "https://www.google.com/".into()), probes.len(), "a search engine");
+}
+
+#[test]
+fn names_of_shells_are_found_if_a_site_redirects_or_answers_all() {
+    let harness = Harness::new();
+    let found = |status: u16, bytes: u64| {
+        let log: String = SHELLS.iter().map(|path| sized(&get("192.0.2.7", path, status), bytes)).collect();
+        findings(&harness, &log).len()
+    };
+    assert_eq!(found(404, 153), SHELLS.len());
+    for (status, bytes, site) in
+        [(301, 162, "https"), (302, 0, "a login page"), (303, 0, "a form"), (307, 0, "https"), (200, 5_120, "one page")]
+    {
+        assert_eq!(found(status, bytes), SHELLS.len(), "{status}: {site} for any name");
+    }
+}
+
+#[test]
+fn a_page_of_the_site_is_no_probe_though_a_prober_requests_it() {
+    let harness = Harness::new();
+    let probes: String = SHELLS[..8].iter().map(|path| get("192.0.2.7", path, 404)).collect();
+    let own = |path: &str, request: &str, status: u16, bytes: u64| {
+        let log = probes.clone() + &sized(&line("192.0.2.7", &format!("{request} {path} HTTP/1.1"), status), bytes);
+        findings(&harness, &log).iter().any(|(found, _)| found == path)
+    };
+    for (path, request, status, bytes) in [
+        ("/contact.php", "POST", 302, 0),
+        ("/contact.php", "POST", 200, 4_210),
+        ("/r2.php", "GET", 200, 4_210),
+        ("/admin/", "GET", 302, 0),
+        ("/db.php", "GET", 304, 0),
+    ] {
+        assert!(!own(path, request, status, bytes), "{request} {path} {status}: its probes got 404");
+    }
+    assert!(own("/contact.php", "POST", 404, 153));
+}

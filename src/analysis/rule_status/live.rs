@@ -17,7 +17,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::{Decision, RuleStatus, decide, required_context};
 use crate::analysis::report_input::ReportFilter;
-use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
+use crate::analysis::site::{CommonAnswer, DetectedApps, RuleHashes, SiteHistory, SiteName};
 use crate::client::{Client, ClientKey};
 use crate::finding::{AppEvidence, Homes, RuleId, Severity};
 use crate::intern::{Interner, SymbolTables};
@@ -146,10 +146,52 @@ pub(crate) struct LiveAnalysis<'r> {
     state: RandomState,
 }
 
-/// Hashes of the first distinct paths that a client requested, as many as the condition needs.
+/// The most answers of a client that are stored for each condition: what a site answers to names that it does not have shows in a few.
+const MAX_ANSWERS: usize = 16;
+
+/// What a client requested and got.
 #[derive(Debug, Default)]
 struct DistinctPaths {
+    /// Hashes of the first distinct paths, as many as the condition needs.
     paths: Vec<u64>,
+    /// The latest answers for distinct paths, if the condition compares them: the site, the status and the size, and the path.
+    answers: VecDeque<(Option<SiteId>, (u16, u64), u64)>,
+}
+
+impl DistinctPaths {
+    /// Adds an answer; returns whether it is the one that makes them enough.
+    fn add_answer(&mut self, site: Option<SiteId>, answer: (u16, u64), path: u64, enough: usize) -> bool {
+        if self.answers.contains(&(site, answer, path)) {
+            return false;
+        }
+        let before = self.same_answers(site, answer);
+        if self.answers.len() == MAX_ANSWERS {
+            self.answers.pop_front();
+        }
+        self.answers.push_back((site, answer, path));
+        before < enough && self.same_answers(site, answer) >= enough
+    }
+
+    /// The distinct paths with this answer.
+    fn same_answers(&self, site: Option<SiteId>, (status, bytes): (u16, u64)) -> usize {
+        let sizes = CommonAnswer::same_sizes(bytes);
+        let is_same = |&&(other, (other_status, other_size), _): &&(Option<SiteId>, (u16, u64), u64)| {
+            other == site && other_status == status && sizes.contains(&other_size)
+        };
+        self.answers.iter().filter(is_same).map(|(.., path)| path).collect::<HashSet<_>>().len()
+    }
+
+    /// Whether the client meets a condition with a request that got this response.
+    fn meets(&self, condition: &WithClient, site: Option<SiteId>, response: &Response) -> bool {
+        let enough = condition.distinct_paths as usize;
+        self.paths.len() >= enough
+            && (!condition.same_answer
+                || match CommonAnswer::new(response) {
+                    CommonAnswer::Refused => true,
+                    CommonAnswer::Unlike => false,
+                    CommonAnswer::Given(status, bytes) => self.same_answers(site, (status, bytes)) >= enough,
+                })
+    }
 }
 
 impl<'r> LiveAnalysis<'r> {
@@ -252,18 +294,13 @@ impl<'r> LiveAnalysis<'r> {
 
     /// Records a hit. Returns the held requests of its client, if this hit proves that it is a prober.
     pub(crate) fn observe(&mut self, matched: &[RuleId], context: &LiveHitContext<'_>, ids: &ResolvedIds) -> Vec<PendingHit> {
-        if let Some(site) = ids.site {
+        let answer = CommonAnswer::new(&context.response);
+        // A page of the site that a prober could request shows nothing of unknown paths.
+        let is_probe = answer == CommonAnswer::Refused || matched.iter().any(|&rule| self.rules.rule(rule).with_client.is_none());
+        if let Some(site) = ids.site.filter(|_| is_probe) {
             let client = Some(context.client.stable_hash() as u16);
             let sent = SentResponse { response: context.response, client, hours: None };
-            self.answers.record(
-                site,
-                site_name(context.host, context.family),
-                ids.path,
-                ids.shape,
-                matched,
-                &context.response,
-                client_hash,
-            );
+            self.answers.record(site, site_name(context.host, context.family), ids.path, ids.shape, matched, &sent);
         }
         if context.client.is_unknown() {
             return Vec::new();
@@ -283,13 +320,16 @@ impl<'r> LiveAnalysis<'r> {
                 distinct.paths.push(path);
                 is_proven |= distinct.paths.len() == enough;
             }
+            if let (true, CommonAnswer::Given(status, size)) = (condition.same_answer, answer) {
+                is_proven |= distinct.add_answer(ids.site, (status, size), path, enough);
+            }
         }
         if is_proven { self.pending.remove(&ids.client).unwrap_or_default() } else { Vec::new() }
     }
 
     /// The decision for a hit at this time. The reported rules go to `kept`.
     pub(crate) fn decide(&self, matched: &[RuleId], context: &LiveHitContext<'_>, ids: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
-        let rule_status = |rule| self.rule_status(rule, ids);
+        let rule_status = |rule| self.rule_status(rule, ids, &context.response);
         let status = context.response.status;
         let grade = || ids.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, ids.path, ids.shape, matched, &context.response));
         let decision = decide(self.rules, self.level, matched, status, rule_status, grade, kept);
@@ -320,12 +360,10 @@ impl<'r> LiveAnalysis<'r> {
         required_context(self.rules, rules)
     }
 
-    fn rule_status(&self, rule: RuleId, ids: &ResolvedIds) -> RuleStatus {
+    fn rule_status(&self, rule: RuleId, ids: &ResolvedIds, response: &Response) -> RuleStatus {
         let is_met = |condition: &WithClient| {
             let known = self.conditions.iter().find(|(known, _)| *known == condition);
-            known
-                .and_then(|(_, clients)| clients.peek(&ids.client))
-                .is_some_and(|distinct| distinct.paths.len() >= condition.distinct_paths as usize)
+            known.and_then(|(_, clients)| clients.peek(&ids.client)).is_some_and(|distinct| distinct.meets(condition, ids.site, response))
         };
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|condition| !is_met(condition)) {
             return RuleStatus::Dropped;

@@ -518,7 +518,21 @@ pub(crate) fn check_rule_id(id: &str) -> Result<(), String> {
 
 /// A rule that is known only from a report; it matches nothing.
 fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
-    let RuleRow { id, title, class, severity, exposes, with_client, window: _, counts, unless_app, is_app_evidence, subject, cve } = row;
+    let RuleRow {
+        id,
+        title,
+        class,
+        severity,
+        exposes,
+        with_client,
+        same_answer,
+        window: _,
+        counts,
+        unless_app,
+        is_app_evidence,
+        subject,
+        cve,
+    } = row;
     check(is_word(&class), "class", &class)?;
     let words = |words: Vec<_>| -> Result<Vec<String>, String> {
         check(words.len() <= WORDS, "list", "of too many words")?;
@@ -526,7 +540,7 @@ fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
         Ok(words.into_iter().map(Cow::into_owned).collect())
     };
     let with_client = with_client
-        .map(|(distinct_paths, classes)| Ok::<_, String>(WithClient { distinct_paths, classes: words(classes)? }))
+        .map(|(distinct_paths, classes)| Ok::<_, String>(WithClient { distinct_paths, classes: words(classes)?, same_answer }))
         .transpose()?;
     Ok(Rule {
         id: id.into_owned(),

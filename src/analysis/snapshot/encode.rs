@@ -425,6 +425,7 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
         severity: rule.severity,
         exposes: rule.exposes(),
         with_client: rule.with_client.as_ref().map(|with| (with.distinct_paths, all(&with.classes))),
+        same_answer: rule.with_client.as_ref().is_some_and(|with| with.same_answer),
         window: rule.window.is_some(),
         counts: rule.window.map(|window| (window.by, window.count, window.within)),
         unless_app: all(&rule.unless_app),

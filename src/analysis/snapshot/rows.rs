@@ -34,6 +34,9 @@ pub(crate) struct RuleRow<'a> {
     pub(crate) exposes: bool,
     /// The number of distinct paths, and their classes.
     pub(crate) with_client: Option<(u32, Vec<Cow<'a, str>>)>,
+    /// Whether these paths must have got the same answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) same_answer: bool,
     pub(crate) window: bool,
     /// The window: by client or path, requests, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

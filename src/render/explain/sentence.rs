@@ -101,7 +101,11 @@ pub(crate) fn suppressed(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) ->
         SuppressedBy::Client => match &rules.rule(rule).with_client {
             Some(with) => {
                 let classes = if with.classes.is_empty() { "any class".into() } else { with.classes.join(", ") };
-                format!("counts only if its client also requested {} distinct paths that rules of {classes} match", with.distinct_paths)
+                let same = if with.same_answer { "; if this was answered or redirected, they got the same answer" } else { "" };
+                format!(
+                    "counts only if its client also requested {} distinct paths that rules of {classes} match{same}",
+                    with.distinct_paths
+                )
             }
             None => String::new(),
         },

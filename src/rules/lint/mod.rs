@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use regex_syntax::hir::Look;
+use regex_syntax::hir::literal::{Extractor, Literal};
 
 use self::redundancy::LiteralList;
 use super::compile::compile;
@@ -238,6 +239,12 @@ fn check_exceptions(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     let has_payload = PAYLOADS.contains(&d.class.as_str());
     if has_payload {
         check_header_exceptions(rule, unless, found);
+    } else if let Some(referer) = unless.referer.as_ref().filter(|regex| !is_of_one_site(regex)) {
+        let what = format!(
+            "unless.referer: found '{referer}', which referers of other sites match too, and any scanner sends one; expected a regex that begins with '^', a scheme and the host of one site"
+        );
+        let advice = r"remove `referer`, or type the host of the site: referer = '^https?://www\.example\.org/'";
+        report(rule, LintLevel::Error, what, advice, found);
     }
     // A rule with a regex removes only the excepted text; and if nothing was answered, only a payload can be lost.
     let is_whole = d.regex.is_none() && !(unless.words.is_empty() && unless.regex.is_none());
@@ -281,6 +288,20 @@ fn may_be_answered(d: &Definition) -> bool {
 /// Whether a regex can match only from the start of a text: each of its alternatives begins with `^`.
 fn is_anchored(regex: &str) -> bool {
     regex_syntax::parse(regex).is_ok_and(|hir| hir.properties().look_set_prefix().contains(Look::Start))
+}
+
+/// Whether a regex matches only URLs of one host: it is anchored, and each text that it can begin with has a scheme and all of that
+/// host.
+fn is_of_one_site(regex: &str) -> bool {
+    let Ok(hir) = regex_syntax::parse(regex) else { return false };
+    let starts = Extractor::new().extract(&hir);
+    let host_of = |start: &Literal| {
+        let url = std::str::from_utf8(start.as_bytes()).ok()?;
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
+        rest.split_once('/').map(|(host, _)| host.to_owned()).filter(|host| !host.is_empty())
+    };
+    let hosts: Option<BTreeSet<String>> = starts.literals().and_then(|starts| starts.iter().map(host_of).collect());
+    is_anchored(regex) && hosts.is_some_and(|hosts| hosts.len() == 1)
 }
 
 /// Ordinary request lines, in lower case.
@@ -490,6 +511,16 @@ mod tests {
             ("xss", "words = ['zzz']\nunless = { words = ['yyy'] }", "in 'path', 'query', to which any client can add"),
             ("rce", "words = ['zzz']\nfields = ['path']\nunless = { regex = '^/yyy' }", "in 'path', to which any client can add"),
             ("panel", "paths = ['/zz']\nunless = { words = ['yyy'] }", "in 'query', to which any client can add"),
+            (
+                "panel",
+                "paths = ['/zz']\nunless = { referer = '://' }",
+                "x/a: unless.referer: found '://', which referers of other sites match too",
+            ),
+            ("panel", "paths = ['/zz']\nunless = { referer = '/admin/' }", "expected a regex that begins with '^', a scheme and the host"),
+            ("panel", "paths = ['/zz']\nunless = { referer = '^https?://[^/]+/admin/' }", "the host of one site"),
+            ("panel", "paths = ['/zz']\nunless = { referer = '^https?://www\\.example\\.org' }", "the host of one site"),
+            ("panel", "paths = ['/zz']\nunless = { referer = 'https?://www\\.example\\.org/' }", "the host of one site"),
+            ("panel", "paths = ['/zz']\nunless = { referer = '^https://(?:a\\.example|b\\.example)/' }", "the host of one site"),
             ("panel", "paths = ['/zz']\nfields = ['referer']\nunless = { words = ['://'] }", "in 'referer', to which any client can add"),
             ("panel", "paths = ['/zz']\nfields = ['path']\nunless = { regex = '/yyy$' }", "a text anywhere in it"),
             ("panel", "paths = ['/zz']\nfields = ['path']\nunless = { words = ['/yyy'] }", "a text anywhere in it"),
@@ -498,7 +529,8 @@ mod tests {
             assert!(messages.contains(what), "{class} {keys}: {messages}");
         }
         for (class, keys) in [
-            ("panel", "paths = ['/zz']\nunless = { referer = '://', agents = ['bot9'] }"),
+            ("panel", "paths = ['/zz']\nunless = { referer = '^https?://www\\.example\\.org/', agents = ['bot9'] }"),
+            ("panel", "paths = ['/zz']\nunless = { referer = '^https?://www\\.example\\.org:8443/admin/' }"),
             ("panel", "paths = ['/zz']\nstatuses = [404]\nunless = { words = ['yyy'] }"),
             ("panel", "paths = ['/zz']\nfields = ['path']\nunless = { regex = '^/yyy/zz$' }"),
             ("panel", "paths = ['/zz']\nanswer = 'inconclusive'\nfields = ['query']\nunless = { words = ['yyy'] }"),

@@ -189,6 +189,23 @@ fn a_hit_is_reported_once_its_client_is_a_prober() {
 }
 
 #[test]
+fn a_redirected_name_is_reported_once_probes_are_redirected_too() {
+    const NONE: [u64; 0] = [];
+    let scope = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
+    let odd = line(1, "GET /abcd.php HTTP/1.1", 302);
+    let late = |reported: ReportedHits| reported.into_iter().filter(|hit| hit.4 == Some("client")).map(|hit| hit.1).collect::<Vec<_>>();
+    assert_eq!(late(pieces(&mut stream, &(odd.clone() + &hunter().concat()), 1)), NONE, "its probes got 404");
+    let redirected = hunter().concat().replace("\" 404 ", "\" 302 ");
+    let two: String = redirected.split_inclusive('\n').take(2).collect();
+    assert_eq!(late(pieces(&mut stream, &(odd.clone() + &two), 1)), NONE, "two are too few");
+    assert_eq!(late(pieces(&mut stream, &redirected, 1)), [1, 1], "both requests for the name, each the first line of its text");
+    assert_eq!(late(pieces(&mut stream, &odd, 1)), [1], "from then on at once");
+    assert_eq!(late(pieces(&mut stream, &odd.replace("\" 302 ", "\" 301 "), 1)), [1], "a permanent redirect needs no comparison");
+    assert_eq!(late(pieces(&mut stream, &line(1, "POST /abcd.php HTTP/1.1", 200), 1)), NONE, "another answer");
+}
+
+#[test]
 fn only_the_newest_lines_are_pending() {
     let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
