@@ -237,7 +237,7 @@ pub struct Windows {
     pub by_client: bool,
     /// A rule counts the requests for its path.
     pub by_path: bool,
-    /// All its rules have a window: alone it is no finding, and no evidence for soft 404 detection.
+    /// All its rules count requests: alone it is no finding, and no evidence for soft 404 detection.
     pub only: bool,
 }
 

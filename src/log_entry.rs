@@ -25,6 +25,8 @@ pub struct LogEntry<'a> {
     pub referer: Option<&'a [u8]>,
     /// The `User-Agent` header, `None` if the log has `-` or no such field.
     pub user_agent: Option<&'a [u8]>,
+    /// The user, `None` if the log has `-` or no such field. A client can send any name.
+    pub user: Option<&'a [u8]>,
 }
 
 /// A parsed request line.

@@ -59,6 +59,16 @@ impl<K: Eq + Hash, V> LruMap<K, V> {
         self.young.remove(key).or_else(|| self.old.remove(key))
     }
 
+    /// The number of keys.
+    pub(crate) fn len(&self) -> usize {
+        self.young.len() + self.old.len()
+    }
+
+    /// All keys and values, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.young.iter().chain(&self.old)
+    }
+
     /// All values, in no order.
     #[cfg(test)]
     pub(crate) fn values(&self) -> impl Iterator<Item = &V> {

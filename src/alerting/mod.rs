@@ -6,6 +6,8 @@
 //! | probing | one client that requests many different probe paths within minutes |
 //! | answered | a probe with a distinct answer, from a minimum severity on |
 //! | campaign | unusual paths that many networks request within minutes; see `campaign.rs` |
+//! | threshold | N attempts of one client that match a rule with a `guess`, and little else; see `guesses.rs` |
+//! | campaign | such attempts from several networks |
 //!
 //! Floods are counted by fixed minutes as in reports; see `floods.rs`.
 //!
@@ -14,12 +16,13 @@
 //! `answered`, and a request without a client counts for no client. After a line from the future, as from a wrong clock, probing
 //! and campaigns are not detected until the log reaches that time.
 //!
-//! The same alert, by kind and client or path, is raised again only after a cooldown in the log's time. There is one campaign at
-//! a time. Memory is bounded: clients and paths are stored as hashes, and the least recently seen are evicted. 4,096 keys take 8
+//! The same alert, by kind and client or path, is raised again only after a cooldown in the log's time, and after a day where guesses
+//! go on. There is one campaign at a time, and one for each rule with a `guess`, whose clients alone are then no alerts. Memory is bounded: clients and paths are stored as hashes, and the least recently seen are evicted. 4,096 keys take 8
 //! MB.
 
 mod campaign;
 mod floods;
+mod guesses;
 mod sliding_window;
 
 pub(crate) use floods::{Flood, floods};
@@ -29,6 +32,7 @@ use std::hash::BuildHasher;
 use campaign::CampaignDetector;
 use floods::{FloodCount, RecentMinutes};
 use foldhash::fast::RandomState;
+use guesses::{AttemptKeys, GuessDetector};
 use sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
 
 use crate::client::{Client, ClientKey, Network};
@@ -43,6 +47,9 @@ const PROBING: WindowLimit = WindowLimit { count: 20, within: 300 };
 
 /// The minimum severity of alerts about many requests, even if each of them is noise.
 const MIN_SEVERITY: Severity = Severity::Medium;
+
+/// Seconds until guesses that go on are an alert again.
+const DAY_SECONDS: u64 = 86_400;
 
 /// Requests or minutes stored for the thresholds of rules, per key of [`AlertOptions::keys`] and shared by all rules.
 const ENTRIES_PER_KEY: usize = 16;
@@ -77,6 +84,8 @@ pub(crate) struct ObservedHit<'a> {
     pub answered: bool,
     /// It was observed before; only the grade of its answer changed.
     pub is_update: bool,
+    /// The requests of its client so far, it included; 0 where they are not counted. The number may start anew.
+    pub requests: u64,
     /// All rules it matched, including rules that are not reported by themselves.
     pub matched: &'a [RuleId],
     /// The rules of `matched` that are reported.
@@ -120,7 +129,10 @@ pub(crate) struct AlertDetector {
     thresholds: Vec<RuleThreshold>,
     probers: LruMap<u64, SlidingWindow>,
     campaigns: CampaignDetector,
+    guesses: GuessDetector,
     cooldown: Cooldown,
+    /// That of guesses.
+    day: Cooldown,
     /// The latest time seen.
     latest: Option<i64>,
 }
@@ -170,7 +182,9 @@ impl AlertDetector {
             thresholds: Vec::new(),
             probers: LruMap::new(options.keys),
             campaigns: CampaignDetector::new(options.keys),
+            guesses: GuessDetector::new(options.keys),
             cooldown: Cooldown::new(options.cooldown, options.keys),
+            day: Cooldown::new(options.cooldown.max(DAY_SECONDS), options.keys),
             latest: None,
         };
         detector.set_rules(rules);
@@ -179,6 +193,7 @@ impl AlertDetector {
 
     /// Replaces the rules, as after a reload. Counts of a rule are kept if its window is the same.
     pub(crate) fn set_rules(&mut self, rules: &RuleSet) {
+        self.guesses.set_rules(rules, |id| self.state.hash_one(id));
         let mut old_thresholds = std::mem::take(&mut self.thresholds);
         let numbered = rules.rules().iter().zip(0..).map(|(rule, number)| (rule, RuleId(number)));
         let windows: Vec<_> = numbered.filter_map(|(rule, number)| Some((rule, number, rule.window?))).collect();
@@ -201,8 +216,16 @@ impl AlertDetector {
         if hit.is_update {
             return raise_for(self.answered(hit));
         }
+        let client = self.hash_of_client(hit.client);
+        if let Some(client) = client {
+            let (network, path) = (self.state.hash_one(Network::from_client(hit.client)), self.state.hash_one(hit.path));
+            self.guesses.count(hit, AttemptKeys { client, network, path });
+        }
         for &rule in hit.matched {
-            raise_for(self.flood(rule, hit));
+            let flood = self.flood(rule, hit);
+            // A flood is a finding at once; what is slower takes as many attempts.
+            let guesses = if flood.is_none() { client.and_then(|client| self.guesses(rule, client, hit)) } else { None };
+            raise_for(flood.or(guesses));
         }
         if !hit.reported.is_empty() {
             raise_for(self.answered(hit));
@@ -224,6 +247,9 @@ impl AlertDetector {
         let entry = window_entry(hit, distinct_key)?;
         let minutes = keys.get_or_insert_with(key, RecentMinutes::default);
         let FloodCount { requests, times, distinct } = minutes.record(entry, window)?;
+        if window.others.is_some_and(|percent| !self.guesses.sends_little_else(rule, key, percent)) {
+            return None;
+        }
         if !self.cooldown.should_raise(self.state.hash_one((id, key)), minutes.latest()) {
             return None;
         }
@@ -232,6 +258,20 @@ impl AlertDetector {
             By::Path => (distinct, 1),
         };
         Some(Detection { kind: AlertKind::Threshold(rule), severity, times: Some(times), hits: requests, clients, paths })
+    }
+
+    /// The client of an attempt, or the campaign that it belongs to, if they guess passwords.
+    fn guesses(&mut self, rule: RuleId, client: u64, hit: &ObservedHit<'_>) -> Option<Detection> {
+        let now = hit.time.map(|time| time.utc);
+        let id = self.guesses.id(rule)?;
+        let (of_campaign, of_client) = (self.state.hash_one((AlertKind::Campaign, id)), self.state.hash_one((id, client)));
+        if self.day.was_raised(of_campaign, now) {
+            return None;
+        }
+        let alone = if self.day.was_raised(of_client, now) { None } else { self.guesses.client(rule, client) };
+        let campaign = if alone.is_some() || self.guesses.is_check_due(rule) { self.guesses.campaign(rule) } else { None };
+        let key = if campaign.is_some() { of_campaign } else { of_client };
+        campaign.or(alone).filter(|_| self.day.should_raise(key, now))
     }
 
     fn answered(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
@@ -322,6 +362,12 @@ impl Cooldown {
         should_raise
     }
 
+    /// Whether an alert was raised and would not be raised again now.
+    fn was_raised(&self, alert: u64, now: Option<i64>) -> bool {
+        let now = now.unwrap_or(i64::MIN);
+        self.last_raised.peek(&alert).copied().flatten().is_some_and(|then| now < then.saturating_add(self.seconds))
+    }
+
     /// The number of alerts remembered.
     #[cfg(test)]
     fn len(&self) -> usize {
@@ -343,6 +389,8 @@ pub(crate) enum AlertKind {
     Answered,
     /// Many networks requested the same unusual paths.
     Campaign,
+    /// Several networks guess passwords, as a rule with a `guess` defines.
+    Guesses(RuleId),
 }
 
 impl AlertKind {
@@ -353,7 +401,7 @@ impl AlertKind {
             Self::Threshold(_) => "threshold",
             Self::Probing => "probing",
             Self::Answered => "answered",
-            Self::Campaign => "campaign",
+            Self::Campaign | Self::Guesses(_) => "campaign",
         }
     }
 }

@@ -86,6 +86,7 @@ impl TestHit {
             severity: self.severity,
             answered: self.answered,
             is_update: false,
+            requests: 0,
             matched: &self.matched,
             reported: &self.reported,
             request,
@@ -474,7 +475,7 @@ proptest! {
     fn floods_cover_the_minutes_of_all_full_windows(
         counts in prop::collection::btree_map(0_i64..40, 1_u64..6, 0..25), count in 2_u32..12, within in 1_u32..400
     ) {
-        let window = Window { by: By::Client, count, within };
+        let window = Window { by: By::Client, count, within, others: None };
         let minutes: Vec<(i64, u64)> = counts.iter().map(|(minute, count)| (*minute, *count)).collect();
         let span = i64::from(within.div_ceil(60)) + 1;
         let mut full: Vec<i64> = Vec::new();
@@ -612,6 +613,7 @@ fn requests_without_a_client_count_for_no_client() {
                 severity: Severity::High,
                 answered: false,
                 is_update: false,
+                requests: 0,
                 matched: &[BY_CLIENT, PLAIN],
                 reported: &[PLAIN],
                 request: AlertSampleRef::default(),
@@ -705,7 +707,7 @@ fn a_flood_is_detected_among_many_other_clients() {
 
 #[test]
 fn a_key_remembers_eight_minutes_and_32_distinct_values() {
-    let window = Window { by: By::Client, count: 3, within: 60 };
+    let window = Window { by: By::Client, count: 3, within: 60, others: None };
     let entry = |minute: i64, other| WindowEntry { utc: START + minute * 600, distinct_key: other, offset: 0, severity: Severity::Low };
     // Logs with this number of times, read in parallel.
     let third = |times: i64| {

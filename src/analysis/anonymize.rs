@@ -39,7 +39,12 @@ impl Default for Privacy {
 enum TextKind {
     Text,
     Agent,
+    /// A user, who is a person.
+    User,
 }
+
+/// Stands for a user where clients are hidden.
+const HIDDEN_USER: &[u8] = b"***";
 
 impl Privacy {
     /// Hides clients with this anonymizer, if there is one, and masks secrets if `redact` is true.
@@ -137,9 +142,11 @@ impl Privacy {
         // Nothing is changed here: the visitor only collects.
         let (mut texts, mut clients) = (Vec::new(), Vec::new());
         visit(&mut report, &mut |text, kind| texts.push((*text, kind)), &mut |client| clients.push(*client));
-        let of_news = new_items
-            .iter()
-            .flat_map(|item| [(item.sample.target, TextKind::Text), (item.sample.user_agent.unwrap_or_default(), TextKind::Agent)]);
+        let of_news = new_items.iter().flat_map(|item| {
+            let SampleRequest { target, user_agent, user, .. } = item.sample;
+            let named = [(user_agent, TextKind::Agent), (user, TextKind::User)].map(|(text, kind)| (text.unwrap_or_default(), kind));
+            std::iter::once((target, TextKind::Text)).chain(named)
+        });
         for (text, kind) in texts.into_iter().chain(of_news) {
             map.insert_text(text, kind, || self.text(text, kind));
         }
@@ -184,6 +191,7 @@ impl Privacy {
             return Vec::new();
         }
         let hidden = match &self.anonymizer {
+            Some(_) if kind == TextKind::User => HIDDEN_USER.to_vec(),
             Some(anonymizer) => anonymizer.anonymize_text(text, kind == TextKind::Agent).into_owned(),
             None => text.to_vec(),
         };
@@ -231,6 +239,7 @@ pub(crate) struct RedactionBuffers {
     protocol: Vec<u8>,
     referer: Vec<u8>,
     agent: Vec<u8>,
+    user: Vec<u8>,
 }
 
 impl Privacy {
@@ -248,6 +257,7 @@ impl Privacy {
         buffers.protocol = self.text(hit.protocol, TextKind::Text);
         buffers.referer = hit.referer.map(|referer| self.text(referer, TextKind::Text)).unwrap_or_default();
         buffers.agent = hit.user_agent.map(|agent| self.text(agent, TextKind::Agent)).unwrap_or_default();
+        buffers.user = hit.user.map(|user| self.text(user, TextKind::User)).unwrap_or_default();
         let buffers = &*buffers;
         ReportedHit {
             client: buffers.client.as_ref().map_or(hit.client, ClientKey::client),
@@ -258,6 +268,7 @@ impl Privacy {
             protocol: &buffers.protocol,
             referer: hit.referer.map(|_| buffers.referer.as_slice()),
             user_agent: hit.user_agent.map(|_| buffers.agent.as_slice()),
+            user: hit.user.map(|_| buffers.user.as_slice()),
             ..*hit
         }
     }
@@ -290,6 +301,7 @@ impl Privacy {
 struct RedactionMap {
     texts: HashMap<Vec<u8>, Vec<u8>>,
     agents: HashMap<Vec<u8>, Vec<u8>>,
+    users: HashMap<Vec<u8>, Vec<u8>>,
     clients: HashMap<ClientKey, ClientKey>,
 }
 
@@ -298,6 +310,7 @@ impl RedactionMap {
         let texts = match kind {
             TextKind::Text => &mut self.texts,
             TextKind::Agent => &mut self.agents,
+            TextKind::User => &mut self.users,
         };
         if !texts.contains_key(text) {
             texts.insert(text.to_vec(), redacted());
@@ -312,6 +325,7 @@ impl RedactionMap {
         let texts = match kind {
             TextKind::Text => &self.texts,
             TextKind::Agent => &self.agents,
+            TextKind::User => &self.users,
         };
         texts.get(text).map_or(text, Vec::as_slice)
     }
@@ -369,6 +383,9 @@ fn visit_sample<'r>(sample: &mut SampleRequest<'r>, text: &mut impl FnMut(&mut &
     text(&mut sample.target, TextKind::Text);
     if let Some(agent) = &mut sample.user_agent {
         text(agent, TextKind::Agent);
+    }
+    if let Some(user) = &mut sample.user {
+        text(user, TextKind::User);
     }
 }
 

@@ -566,11 +566,11 @@ paths = ["/a", "/b", "/c", "/d"]
             assert!(
                 rows.next()
                     .unwrap()
-                    .ends_with(",source,line,block_candidate,block_reason,network,network_probers,floods,country,city,asn,as_name")
+                    .ends_with(",source,line,block_candidate,block_reason,network,network_probers,floods,country,city,asn,as_name,user")
             );
-            assert!(rows.next().unwrap().ends_with(",true,3 probes of 3 paths; no ordinary request,203.0.113.0/24,1,,,,,"), "{clients}");
-            assert!(rows.next().unwrap().ends_with(",false,not an address,,1,,,,,"), "{clients}");
-            assert!(text(OutputFormat::Csv, GroupBy::Path).lines().next().unwrap().ends_with(",source,line"));
+            assert!(rows.next().unwrap().ends_with(",true,3 probes of 3 paths; no ordinary request,203.0.113.0/24,1,,,,,,"), "{clients}");
+            assert!(rows.next().unwrap().ends_with(",false,not an address,,1,,,,,,"), "{clients}");
+            assert!(text(OutputFormat::Csv, GroupBy::Path).lines().next().unwrap().ends_with(",source,line,user"));
             let document: serde_json::Value = serde_json::from_str(&text(OutputFormat::Json, GroupBy::Client)).unwrap();
             let [first, second] = [0, 1].map(|n| &document["clients"][n]);
             assert_eq!((&first["block_candidate"], &first["network"]), (&true.into(), &"203.0.113.0/24".into()));

@@ -33,7 +33,7 @@ pub struct RowSelection {
     pub paths: bool,
     /// Rule rows.
     pub rules: bool,
-    /// Campaigns, always all.
+    /// Campaigns that request a list of paths, always all. Those that guess passwords are few and always present.
     pub campaigns: bool,
     /// Virtual hosts, always all.
     pub hosts: bool,
@@ -105,7 +105,10 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
     // A path that is lighter than the floor has no cells at all; the evicted pairs of others are in `of_paths`.
     let has_evicted_paths = report_input.tally.path_errors().iter().any(|error| *error > 0) || report_input.tally.error_floor().paths > 0;
     let totals = || totals(&items, &of_paths, has_evicted_paths, &inputs, report_input.without_time);
-    let campaigns = || if selection.campaigns { campaigns::campaign_rows(report_input, &items) } else { Vec::new() };
+    let campaigns = || {
+        let lists = if selection.campaigns { campaigns::campaign_rows(report_input, &items) } else { Vec::new() };
+        [campaigns::guess_rows(report_input, analysis, &items), lists].concat()
+    };
     let graded = |answer| if selection.answered { answers::by_answer(report_input, analysis, &of_answers, answer) } else { Vec::new() };
     let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
     let by_rule = || if selection.rules { rows::by_rule(report_input, analysis, &items, most) } else { Vec::new() };

@@ -160,6 +160,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
             status,
             host: Some(b"shop.example"),
             user_agent: (agent != "-").then_some(agent.as_bytes()),
+            user: None,
         },
     }
 }
@@ -280,6 +281,7 @@ fn campaign(paths: &[Row<'static>]) -> Campaign<'static> {
     let Row { severity, hits, first_time, last_time, sample, .. } = *row;
     Campaign {
         key: "0123456789ab".into(),
+        guesses: None,
         severity,
         clients: 6,
         networks: 3,
@@ -493,6 +495,7 @@ pub(crate) fn hit() -> ReportedHit<'static> {
         host: Some(b"shop.example"),
         referer: Some(b"http://bob:hunter2@example.com/"),
         user_agent: Some(b"curl/8.5.0"),
+        user: Some(b"jane"),
         context: None,
         geo: None,
     }

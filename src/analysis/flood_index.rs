@@ -4,6 +4,7 @@
 
 use foldhash::HashMap;
 
+use super::guesses::{LoginClients, is_excused};
 use crate::alerting;
 use crate::client::Client;
 use crate::finding::RuleId;
@@ -23,7 +24,7 @@ pub(crate) struct FloodIndex<'a> {
 
 impl<'a> FloodIndex<'a> {
     /// Finds the floods in a tally.
-    pub(crate) fn new(rules: &RuleSet, tally: &'a Tally) -> Self {
+    pub(super) fn new(rules: &RuleSet, tally: &'a Tally, logins: &LoginClients) -> Self {
         let windows: Vec<Vec<(RuleId, Window)>> = tally.rule_lists().iter().map(|list| windows(rules, list)).collect();
         let mut counts: Vec<(FloodKey, (i64, u64))> = Vec::new();
         for (MinuteKey { client, path, rules, minute }, requests) in tally.minutes().iter() {
@@ -36,6 +37,9 @@ impl<'a> FloodIndex<'a> {
         let mut index = Self::default();
         for owner in counts.chunk_by(|a, b| a.0 == b.0) {
             let ((rule, client, path), _) = owner[0];
+            if is_excused(rules, logins, rule, client) {
+                continue;
+            }
             let sum = |same: &[(_, (i64, u64))]| (same[0].1.0, same.iter().map(|(_, (_, requests))| requests).sum());
             let minutes: Vec<(i64, u64)> = owner.chunk_by(|a, b| a.1.0 == b.1.0).map(sum).collect();
             let floods = rules.rule(rule).window.map(|window| alerting::floods(window, &minutes)).unwrap_or_default();
@@ -72,6 +76,6 @@ pub(super) enum FloodOwner<'a> {
     Path(&'a [u8]),
 }
 
-pub(super) fn windows(rules: &RuleSet, list: &[RuleId]) -> Vec<(RuleId, Window)> {
+fn windows(rules: &RuleSet, list: &[RuleId]) -> Vec<(RuleId, Window)> {
     list.iter().filter_map(|&rule| Some((rule, rules.rule(rule).window?))).collect()
 }

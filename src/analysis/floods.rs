@@ -7,19 +7,20 @@ use std::cmp::Reverse;
 
 use foldhash::HashMap;
 
-use super::flood_index::{FloodOwner, windows};
+use super::flood_index::FloodOwner;
 use super::labels;
 use super::model::FloodRow;
 use super::report_input::ReportInput;
 use super::rows::{self, RowItem, count_distinct};
 use super::rule_status::LogAnalysis;
+use crate::alerting::Flood;
 use crate::finding::RuleId;
 use crate::intern::SymbolTables;
 use crate::number::{counted, counted_more, grouped};
 use crate::redact::mask::redacted;
-use crate::rules::{By, RuleSet};
+use crate::rules::{By, Rule, RuleSet, Window};
 use crate::soft_404::MethodClass;
-use crate::tally::MinuteCounts;
+use crate::tally::{MinuteCounts, union_span};
 use crate::time::LogTime;
 
 /// The rows of floods with a reported hit: the most severe first, then those with most requests.
@@ -28,12 +29,16 @@ pub(crate) fn flood_rows<'a>(report_input: &ReportInput<'a>, analysis: &LogAnaly
     let mut members: Vec<((RuleId, FloodOwner<'a>), &RowItem<'a>)> = Vec::new();
     for item in items {
         let path = if item.view.path == SymbolTables::OTHER { b"" } else { tally.path(item.view.path) };
-        for (rule, window) in windows(report_input.rules, item.rules) {
-            let owner = match window.by {
-                By::Client => FloodOwner::Client(item.view.client),
-                By::Path => FloodOwner::Path(path),
+        for &rule in item.rules {
+            let owner = match report_input.rules.rule(rule) {
+                Rule { window: Some(Window { by: By::Path, .. }), .. } => FloodOwner::Path(path),
+                rule if rule.counts_requests() => FloodOwner::Client(item.view.client),
+                _ => continue,
             };
-            members.push(((rule, owner), item));
+            // A campaign is one row, however many its clients are.
+            if !analysis.guesses().is_in_campaign(rule, item.view.client) {
+                members.push(((rule, owner), item));
+            }
         }
     }
     members.sort_by_key(|(key, _)| *key);
@@ -53,10 +58,14 @@ fn row<'a>(
     group: &[((RuleId, FloodOwner<'a>), &RowItem<'a>)],
 ) -> Option<FloodRow<'a>> {
     let (rule, owner) = group[0].0;
-    let floods = analysis.floods().floods(rule, owner);
+    let items: Vec<&RowItem<'a>> = group.iter().map(|(_, item)| *item).collect();
+    let mut floods = analysis.floods().floods(rule, owner);
+    let slow = guesses(&items);
+    if floods.is_empty() {
+        floods = slow.as_slice();
+    }
     // The first of several.
     let largest = floods.iter().copied().reduce(|a, b| if b.requests > a.requests { b } else { a })?;
-    let items: Vec<&RowItem<'a>> = group.iter().map(|(_, item)| *item).collect();
     let (method, path) = commonest(report_input, &items);
     let proof = rows::best_sample(&items);
     let offset = proof.time.map_or(0, |time| time.offset);
@@ -79,8 +88,16 @@ fn row<'a>(
     })
 }
 
+/// All requests of a client as one flood: it guesses, however slowly. `None` where no request has a time.
+fn guesses(items: &[&RowItem<'_>]) -> Option<Flood> {
+    let (first, last) = items.iter().fold(None, |times, item| union_span(times, item.view.cell.times()))?;
+    let minute = |time: LogTime| time.utc.div_euclid(MinuteCounts::SECONDS);
+    let requests = items.iter().map(|item| item.view.cell.hits).sum();
+    Some(Flood { first_minute: minute(first), last_minute: minute(last), requests })
+}
+
 /// The most frequent method and path, the first by text of several.
-fn commonest<'a>(report_input: &ReportInput<'a>, items: &[&RowItem<'a>]) -> (MethodClass, &'a [u8]) {
+pub(super) fn commonest<'a>(report_input: &ReportInput<'a>, items: &[&RowItem<'a>]) -> (MethodClass, &'a [u8]) {
     let mut sums: HashMap<(&'a [u8], u8), u64> = HashMap::default();
     for view in items.iter().map(|item| &item.view).filter(|view| view.path != SymbolTables::OTHER) {
         *sums.entry((report_input.tally.path(view.path), view.method as u8)).or_default() += view.cell.hits;
@@ -92,6 +109,12 @@ fn commonest<'a>(report_input: &ReportInput<'a>, items: &[&RowItem<'a>]) -> (Met
 /// The number of clients of a flood.
 pub(crate) fn senders(flood: &FloodRow<'_>) -> String {
     counted_more(flood.clients, flood.has_more_clients, "client", "clients")
+}
+
+/// Minutes, or days if they are more than two.
+fn span(minutes: u64) -> String {
+    const DAY: u64 = 24 * 60;
+    if minutes > 2 * DAY { counted(minutes.div_ceil(DAY), "day", "days") } else { counted(minutes, "minute", "minutes") }
 }
 
 /// A flood in one line: `flood/login: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes`.
@@ -114,5 +137,5 @@ pub(crate) fn describe(rules: &RuleSet, flood: &FloodRow<'_>) -> String {
         0 | 1 => String::new(),
         floods => format!(", the most of {} floods", grouped(floods)),
     };
-    format!("{}: {subject} within {}{more_floods}", rules.rule(flood.rule).id, counted(flood.minutes, "minute", "minutes"))
+    format!("{}: {subject} within {}{more_floods}", rules.rule(flood.rule).id, span(flood.minutes))
 }

@@ -154,6 +154,7 @@ fn assemble<'a>(
         host: record.host,
         referer: record.referer,
         user_agent: record.user_agent,
+        user: record.user,
         geo: None,
     }
 }
@@ -170,6 +171,8 @@ pub(crate) struct LiveHit<'a> {
     pub alerts: bool,
     /// It was reported before, with another grade.
     pub is_update: bool,
+    /// The requests of its client so far; 0 where they are not counted. The number may start anew.
+    pub requests: u64,
     /// All rules it matched, sorted.
     pub matched: &'a [RuleId],
     /// It becomes a finding if its client proves to be a prober.
@@ -243,6 +246,7 @@ pub(crate) fn live_hit<'a>(
         answered: decision.answered,
         alerts,
         is_update,
+        requests: 0,
         matched: line.rules,
         may_be_promoted: !decision.matched && analysis.may_be_promoted(line.rules),
     }

@@ -61,7 +61,7 @@ pub(crate) fn rule_ids<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
 
 /// The ids of the rules that need many requests.
 pub(crate) fn flood_ids<'a>(set: &'a RuleSet, rules: &[RuleId]) -> Vec<&'a str> {
-    rules.iter().map(|&rule| set.rule(rule)).filter(|rule| rule.window.is_some()).map(|rule| rule.id.as_str()).collect()
+    rules.iter().map(|&rule| set.rule(rule)).filter(|rule| rule.counts_requests()).map(|rule| rule.id.as_str()).collect()
 }
 
 /// The most severe rule; the first of several, because rules are sorted.

@@ -556,6 +556,7 @@ fn weight(rule: &Rule) -> impl Ord + '_ {
         &rule.with_client,
         rule.is_app_evidence,
         rule.window,
+        rule.guess,
     )
 }
 

@@ -10,13 +10,14 @@ pub(crate) mod block_candidates;
 pub(crate) mod block_list;
 mod block_traffic;
 pub(crate) mod build;
-mod campaigns;
+pub(crate) mod campaigns;
 pub(crate) mod class_hits;
 pub(crate) mod diff;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod flood_index;
 pub(crate) mod floods;
+pub(crate) mod guesses;
 pub(crate) mod hit;
 pub(crate) mod labels;
 pub(crate) mod learn;

@@ -271,6 +271,8 @@ pub struct SampleRequest<'a> {
     pub host: Option<&'a [u8]>,
     /// The `User-Agent` header as logged.
     pub user_agent: Option<&'a [u8]>,
+    /// The user of the log. A client can send any name.
+    pub user: Option<&'a [u8]>,
 }
 
 /// The details of an answer, and the reason for its grade.
@@ -337,12 +339,16 @@ impl Soft404<'_> {
     pub const MAX_RANGES: usize = 5;
 }
 
-/// A list of probed paths that clients of several networks requested, with small differences.
+/// A list of probed paths that clients of several networks requested, with small differences; or the logins that such clients
+/// tried out.
 #[derive(Debug, Clone)]
 pub struct Campaign<'a> {
-    /// The identity of the list, in hexadecimal digits: the same paths have the same key in every report.
+    /// The identity of the list, in hexadecimal digits: the same paths, or the same rule of guesses, have the same key in every report.
     pub key: String,
-    /// The highest severity of its hits, raised if one was answered.
+    /// For logins: what they have in common.
+    pub guesses: Option<Guesses>,
+    /// The highest severity of its hits, raised if one was answered; for logins one level above that of the rule, as several networks
+    /// take part.
     pub severity: Severity,
     /// Clients that requested the list.
     pub clients: u64,
@@ -362,6 +368,19 @@ pub struct Campaign<'a> {
     pub sample_paths: Vec<&'a [u8]>,
     /// The earliest of the most severe hits.
     pub sample: SampleRequest<'a>,
+}
+
+/// What the clients of a campaign that guesses passwords have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guesses {
+    /// The rule whose `guess` they meet.
+    pub rule: RuleId,
+    /// The class of the method of most attempts.
+    pub method: MethodClass,
+    /// Clients that sent nothing but attempts.
+    pub nothing_else: u64,
+    /// Days from the first attempt to the last, both included, in the time zone of the first; `None` where no attempt has a time.
+    pub days: Option<u64>,
 }
 
 /// A flood: more requests by one client, or for one path, than a rule with a `window` allows.
@@ -481,6 +500,8 @@ pub(crate) struct ReportedHit<'a> {
     pub referer: Option<&'a [u8]>,
     /// The `User-Agent` header as logged.
     pub user_agent: Option<&'a [u8]>,
+    /// The user of the log. A client can send any name.
+    pub user: Option<&'a [u8]>,
     /// What makes it a finding, if not the line alone: `client` or `flood`.
     pub context: Option<&'static str>,
     /// The country and network of the client, if a GeoIP database has them.

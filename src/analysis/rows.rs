@@ -328,6 +328,7 @@ pub(crate) fn sample_request<'a>(log: &'a SourceInfo, sample: tally::SampleView<
                 status: record.status,
                 host: record.host,
                 user_agent: record.user_agent,
+                user: record.user,
             }
         }
         SampleContentView::Imported(imported) => SampleRequest {
@@ -340,6 +341,7 @@ pub(crate) fn sample_request<'a>(log: &'a SourceInfo, sample: tally::SampleView<
             status: imported.status,
             host: imported.host.as_deref(),
             user_agent: imported.user_agent.as_deref(),
+            user: imported.user.as_deref(),
         },
     }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashSet};
 
 use super::flood_index::FloodIndex;
+use super::guesses::{GuessIndex, LoginClients};
 use super::report_input::ReportInput;
 use crate::analysis::prober::ProberSet;
 use crate::analysis::site::{CommonAnswer, DetectedApps, ProbeAnswers, RuleHashes, SiteHistory, SiteName};
@@ -39,6 +40,7 @@ pub struct LogAnalysis<'a> {
     /// The client conditions of rules, the clients that meet them, and what these got.
     probers: Vec<(&'a WithClient, ProberSet, ProbeAnswers<Site<'a>>)>,
     floods: FloodIndex<'a>,
+    guesses: GuessIndex,
     answers: SiteGrades<'a>,
     lists: Interner<Box<[RuleId]>>,
     /// By cell, in the order of the tally.
@@ -118,7 +120,8 @@ impl<'a> LogAnalysis<'a> {
             may_be_suppressed: Vec::new(),
             families,
             probers: Vec::new(),
-            floods: FloodIndex::new(report_input.rules, tally),
+            floods: FloodIndex::default(),
+            guesses: GuessIndex::default(),
             answers: SiteGrades::default(),
             lists: Interner::default(),
             decisions: Vec::new(),
@@ -129,6 +132,9 @@ impl<'a> LogAnalysis<'a> {
         let is_somewhere = |rule| report_input.rules.suppressed_by_apps(RuleId(rule)).iter().any(|&app| analysis.apps.runs_anywhere(app));
         analysis.may_be_suppressed = (0..).zip(report_input.rules.rules()).map(|(rule, _)| is_somewhere(rule)).collect();
         analysis.probers = analysis.probers(report_input);
+        let logins = LoginClients::new(report_input.rules, tally, |view| analysis.is_attack(tally.rule_list(view.rules), view.site));
+        analysis.floods = FloodIndex::new(report_input.rules, tally, &logins);
+        analysis.guesses = GuessIndex::new(report_input.rules, tally, &logins);
         analysis.answers = analysis.answers(report_input, history);
         analysis.decide_all(report_input);
         analysis
@@ -226,6 +232,17 @@ impl<'a> LogAnalysis<'a> {
         required_context(self.rules, rules)
     }
 
+    /// Whether a hit is a finding by its line alone, and no ordinary request of an app that runs on its site.
+    fn is_attack(&self, rules: &[RuleId], site: Site<'_>) -> bool {
+        let counts = |rule: RuleId| self.rules.rule(rule).is_certain() && self.rules.rule(rule).severity > Severity::Info;
+        rules.iter().any(|&rule| counts(rule) && self.suppressing_app(rule, site).is_none())
+    }
+
+    /// The clients that guess passwords.
+    pub(crate) fn guesses(&self) -> &GuessIndex {
+        &self.guesses
+    }
+
     /// The floods in the log.
     pub(crate) fn floods(&self) -> &FloodIndex<'a> {
         &self.floods
@@ -240,7 +257,8 @@ impl<'a> LogAnalysis<'a> {
             return RuleStatus::Dropped;
         }
         let is_flood = |window: Window| self.floods.has(rule, window.by, context.client, context.path);
-        if self.rules.rule(rule).window.is_some_and(|window| !is_flood(window)) {
+        let is_counted = self.rules.rule(rule).counts_requests();
+        if is_counted && !self.rules.rule(rule).window.is_some_and(is_flood) && !self.guesses.has(rule, context.client) {
             return RuleStatus::Dropped;
         }
         self.suppressing_app(rule, context.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)

@@ -193,6 +193,8 @@ pub struct ReportedSample {
     pub host: Option<String>,
     /// The `User-Agent` header, if it is logged.
     pub user_agent: Option<String>,
+    /// The user, if it is logged, secrets masked. A client can send any name.
+    pub user: Option<String>,
 }
 
 impl Report {
@@ -398,6 +400,7 @@ impl ReportedSample {
             status: sample.status,
             host: sample.host.map(redacted).map(Cow::into_owned),
             user_agent: sample.user_agent.map(redacted).map(Cow::into_owned),
+            user: sample.user.map(redacted).map(Cow::into_owned),
         }
     }
 }

@@ -145,8 +145,8 @@ Guarantees:
 Alerts:
   probing    a client requested many different probe paths within minutes
   answered   a probe got a distinct answer
-  campaign   many clients requested the same unusual paths within minutes
-  threshold  the 'window' of a rule was filled, as by a flood of logins; scan and report find the same
+  campaign   many clients requested the same unusual paths within minutes, or guess passwords
+  threshold  the 'window' or 'guess' of a rule was filled, as by many logins; scan and report find the same
   An alert stands out among the lines, and is sent to --exec, --alert-file and --syslog. As JSON it has
   kind, severity, first_time, last_time, client, path (null if there are many), hits, clients, paths,
   rules, classes, cve, sample {id, source, line, method, target, status, outcome}, rule (whose

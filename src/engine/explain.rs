@@ -148,7 +148,7 @@ impl<'r> Explainer<'r> {
         if self.rules.rule(rule).with_client.is_some() {
             return Some(SuppressedBy::Client);
         }
-        if self.rules.rule(rule).window.is_some() {
+        if self.rules.rule(rule).counts_requests() {
             return Some(SuppressedBy::Window);
         }
         let severity = self.rules.rule(rule).effective_severity(Outcome::from_status(status) == Outcome::Answered);

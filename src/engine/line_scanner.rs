@@ -39,8 +39,8 @@ pub struct ScanOptions {
     pub max_line: usize,
     /// Whether to record requests that match no rule, for `learn`.
     pub unmatched: bool,
-    /// Whether to record requests for rules with a `window`. A single such request is no finding, so only callers that count
-    /// requests need them.
+    /// Whether to record requests for rules with a `window` or `guess`. A single such request is no finding, so only callers that
+    /// count requests need them.
     pub windows: bool,
 }
 
@@ -361,7 +361,7 @@ impl LineScanner<'_> {
         if let Some(Some(cached)) = summaries.get(at) {
             return *cached;
         }
-        let counts = |&&rule: &&RuleId| self.options.windows || self.rules.rule(rule).window.is_none();
+        let counts = |&&rule: &&RuleId| self.options.windows || !self.rules.rule(rule).counts_requests();
         let counted = names.rules.resolve(list).iter().filter(counts);
         let (app_evidence, mut rules): (Vec<RuleId>, Vec<RuleId>) = counted.partition(|&&rule| self.rules.rule(rule).is_app_evidence);
         let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).is_certain());
@@ -374,7 +374,7 @@ impl LineScanner<'_> {
         let windows = Windows {
             by_client: counts_by(By::Client),
             by_path: counts_by(By::Path),
-            only: rules.iter().all(|&rule| self.rules.rule(rule).window.is_some()),
+            only: rules.iter().all(|&rule| self.rules.rule(rule).counts_requests()),
         };
         let needs_client = rules.iter().all(|&rule| self.rules.rule(rule).with_client.is_some());
         let [app_evidence, rules] = [app_evidence, rules].map(|rules| names.rules.intern(&*rules, Box::from));

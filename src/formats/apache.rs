@@ -133,7 +133,8 @@ impl<'a> Directive<'a> {
             'D' | 'T' | 'I' | 'S' | 'k' => number(FieldKind::Other),
             // Directives of `mod_ssl` always have braces; `%{c}a` is unrelated.
             'c' | 'x' if self.argument.is_empty() => return Err(FormatError::Unknown { found: self.written.clone() }),
-            'A' | 'C' | 'c' | 'e' | 'f' | 'L' | 'l' | 'n' | 'o' | 'P' | 'R' | 'u' | 'X' | 'x' => field(FieldKind::Other),
+            'A' | 'C' | 'c' | 'e' | 'f' | 'L' | 'l' | 'n' | 'o' | 'P' | 'R' | 'X' | 'x' => field(FieldKind::Other),
+            'u' => field(FieldKind::User),
             _ => return Err(FormatError::Unknown { found: self.written.clone() }),
         })])
     }

@@ -35,6 +35,8 @@ pub struct Frame<'a> {
     /// The text after the size: the quoted headers; empty if there are none. Trailing numbers are left out, because a
     /// request time differs in each line and would defeat caching.
     pub headers: &'a [u8],
+    /// The user; empty if there is none.
+    pub user: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
@@ -50,7 +52,7 @@ impl<'a> Frame<'a> {
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     pub fn locate_by(line: &'a [u8], only: Option<LogFormat>, first_quote: impl Fn(usize) -> Option<usize>) -> Option<Self> {
-        let (host, client, bracket, open) = usual_start(line).or_else(|| rare_start(line))?;
+        let (host, client, bracket, open, user) = usual_start(line).or_else(|| rare_start(line))?;
         let first = first_quote(open)?;
         let close = if is_end(line, open, first) { first } else { open + request_end_after_quotes(&line[open..])? };
         let rest = &line[close + 2..];
@@ -59,7 +61,7 @@ impl<'a> Frame<'a> {
             return None;
         }
         let (time, request) = (&line[bracket + 1..open - 3], &line[open..close]);
-        Some(Self { client, host, time, request, answer: rest, headers: headers(rest) })
+        Some(Self { client, host, time, request, answer: rest, headers: headers(rest), user })
     }
 
     /// Status, bytes, and optional fields.
@@ -69,8 +71,8 @@ impl<'a> Frame<'a> {
 
     /// Builds a frame from parts that were parsed otherwise.
     #[inline]
-    pub(super) fn from_parts(host: Option<&'a [u8]>, [client, time, request, answer, headers]: [&'a [u8]; 5]) -> Self {
-        Self { client, host, time, request, answer, headers }
+    pub(super) fn from_parts(host: Option<&'a [u8]>, [client, user, time, request, answer, headers]: [&'a [u8]; 6]) -> Self {
+        Self { client, host, time, request, answer, headers, user }
     }
 
     /// Whether it is a GET of `/`, with at most a short query. A long query would let the client choose the response
@@ -124,6 +126,7 @@ impl<'a> Frame<'a> {
             bytes: self.bytes(),
             referer: referer.filter(|r| *r != b"-"),
             user_agent: user_agent.filter(|a| *a != b"-"),
+            user: Some(self.user).filter(|user| !matches!(user, [] | [b'-'])),
         }
     }
 
@@ -150,8 +153,8 @@ fn is_in(format: LogFormat, has_host: bool, rest: &[u8]) -> bool {
     }
 }
 
-/// The virtual host and the client, the position of `[` before the time, and the start of the request.
-type Start<'a> = (Option<&'a [u8]>, &'a [u8], usize, usize);
+/// The virtual host and the client, the position of `[` before the time, the start of the request, and the user.
+type Start<'a> = (Option<&'a [u8]>, &'a [u8], usize, usize, &'a [u8]);
 
 /// The start of most lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Only the first space is searched for.
 #[inline]
@@ -159,7 +162,7 @@ fn usual_start(line: &[u8]) -> Option<Start<'_>> {
     let space = space_in(line.first_chunk()?)?;
     let (bracket, open) = (space + DASHES.len() - 1, space + DASHES.len() + CLF_TIME_LEN + AFTER_TIME.len());
     let (between, after) = (line.get(space..=bracket)?, line.get(open - AFTER_TIME.len()..open)?);
-    (space > 0 && *between == DASHES && *after == AFTER_TIME).then(|| (None, &line[..space], bracket, open))
+    (space > 0 && *between == DASHES && *after == AFTER_TIME).then(|| (None, &line[..space], bracket, open, &line[..0]))
 }
 
 /// The text between client and time if ident and user are unknown.
@@ -184,7 +187,15 @@ fn rare_start(line: &[u8]) -> Option<Start<'_>> {
     }
     let (bracket, open) = request_start(line)?;
     let (host, client) = split_client(&line[..bracket])?;
-    Some((host, client, bracket, open))
+    // The client is a part of the line.
+    let after_client = client.as_ptr().addr() - line.as_ptr().addr() + client.len();
+    Some((host, client, bracket, open, user(&line[after_client..bracket])))
+}
+
+/// The user in the text between client and time, after the ident; empty if there are fewer fields.
+fn user(between: &[u8]) -> &[u8] {
+    let fields = between.trim_ascii();
+    memchr(b' ', fields).map_or(&[], |ident| fields[ident..].trim_ascii())
 }
 
 /// Whether a line is a JSON object. A brace alone may start a forged host or client, but those cannot contain a quote or
@@ -421,6 +432,22 @@ mod tests {
         let frame = frame(&common).unwrap();
         assert_eq!(frame.format(), LogFormat::Common);
         assert_eq!((frame.status(), frame.record(None).bytes), (Some(304), None));
+    }
+
+    #[test]
+    fn the_user_follows_the_ident() {
+        for (prefix, user) in [
+            ("192.0.2.7 - -", ""),
+            ("192.0.2.7 - jo", "jo"),
+            ("192.0.2.7 - Jo Doe", "Jo Doe"),
+            ("192.0.2.7 ident jo@example.org", "jo@example.org"),
+            ("www.example.org:80 192.0.2.7 - jo", "jo"),
+            ("192.0.2.7 jo", ""),
+            (r"192.0.2.7 - EXAMPLE\jo", r"EXAMPLE\jo"),
+        ] {
+            let line = format!(r#"{prefix} {TIME} "GET / HTTP/1.1" 200 1"#);
+            assert_eq!(text(frame(&line).unwrap().record(None).user), user, "{line}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Writes the fields of a line of any format as a line that [`Frame`](super::Frame) parses.
 //!
 //! ```text
-//! [host:80 ]client - - [time] "request" status bytes "referer" "agent"
+//! [host:80 ]client - user [time] "request" status bytes "referer" "agent"
 //! ```
 //!
 //! Clients control most of the text, so no field may end early: bare quotes, newlines, a trailing backslash and spaces in an
@@ -13,6 +13,7 @@
 
 use super::bytes::marks_of_8;
 use super::{Escapes, Fields, Frame, RequestField, TimeField};
+use crate::client::Client;
 use crate::time::{CLF_TIME_LEN, LogTime};
 
 /// Stands for an unknown time.
@@ -37,7 +38,8 @@ const HOST_BYTES: [bool; 256] = {
 
 /// The literal texts after a host, between client and time, after the time, and after the request.
 pub(super) const AFTER_HOST: &[u8] = b":80 ";
-const BEFORE_TIME: &[u8] = b" - - [";
+const BEFORE_USER: &[u8] = b" - ";
+const BEFORE_TIME: &[u8] = b" [";
 const AFTER_TIME: &[u8] = b"] \"";
 const AFTER_REQUEST: &[u8] = b"\" ";
 /// The text between status and bytes, and the text between the headers.
@@ -46,6 +48,9 @@ pub(super) const BETWEEN_HEADERS: &[u8] = b"\" \"";
 /// The number of quotes from the request on, without the opening one, and that of the headers.
 const QUOTES: usize = 1 + HEADER_QUOTES;
 pub(super) const HEADER_QUOTES: usize = 4;
+
+/// The longest user; a longer one is cut.
+const MAX_USER: usize = 256;
 
 /// The most digits of a number of bytes.
 const MAX_DIGITS: usize = 20;
@@ -60,6 +65,7 @@ pub(crate) fn write(fields: &Fields<'_>, line: &mut Vec<u8>) {
         line.truncate(start);
         write_rare_client(fields.client, line);
     }
+    write_user(fields.user, line);
     write_time(fields.time, line);
     let start = line.len();
     let mut ends_badly = false;
@@ -77,14 +83,26 @@ pub(crate) fn write(fields: &Fields<'_>, line: &mut Vec<u8>) {
 pub fn write_frame(frame: &Frame<'_>, line: &mut Vec<u8>) {
     write_host(frame.host.unwrap_or_default(), line);
     let time = if is_time(frame.time) { frame.time } else { UNKNOWN_TIME };
-    for text in [frame.client, BEFORE_TIME, time, AFTER_TIME, frame.request, AFTER_REQUEST, frame.answer(), b" ", frame.headers] {
+    line.extend_from_slice(frame.client);
+    write_user(frame.user, line);
+    for text in [BEFORE_TIME, time, AFTER_TIME, frame.request, AFTER_REQUEST, frame.answer(), b" ", frame.headers] {
         line.extend_from_slice(text);
     }
 }
 
 /// The length of such a line, without its host.
-pub(super) const fn length(client: usize, request: usize, answer: usize, headers: usize) -> usize {
-    client + BEFORE_TIME.len() + CLF_TIME_LEN + AFTER_TIME.len() + request + AFTER_REQUEST.len() + answer + 1 + headers
+pub(super) const fn length(client: usize, user: usize, request: usize, answer: usize, headers: usize) -> usize {
+    client
+        + BEFORE_USER.len()
+        + user
+        + BEFORE_TIME.len()
+        + CLF_TIME_LEN
+        + AFTER_TIME.len()
+        + request
+        + AFTER_REQUEST.len()
+        + answer
+        + 1
+        + headers
 }
 
 /// Writes everything after the time; `write` writes the text between two quotes.
@@ -262,6 +280,39 @@ fn write_rare_client(client: &[u8], line: &mut Vec<u8>) {
     }
     if line.len() == start {
         line.push(b'-');
+    }
+}
+
+/// Writes the user and the text before it. One that could be taken for a client or end the field is escaped.
+fn write_user(user: &[u8], line: &mut Vec<u8>) {
+    line.extend_from_slice(BEFORE_USER);
+    let start = line.len();
+    line.extend_from_slice(user);
+    if !is_plain_user(&line[start..]) {
+        write_rare_user(start, line);
+    }
+}
+
+/// Whether a text can be written as a user unchanged.
+pub(super) fn is_plain_user(user: &[u8]) -> bool {
+    (1..=MAX_USER).contains(&user.len()) && !user.iter().copied().any(ends_client) && Client::parse_address(user).is_none()
+}
+
+/// Escapes the user at the end of a line, from `start` on: blanks, quotes, control characters, and what makes it an address.
+#[cold]
+pub(super) fn write_rare_user(start: usize, line: &mut Vec<u8>) {
+    let mut user = line.split_off(start);
+    user.truncate(MAX_USER);
+    let is_address = Client::parse_address(&user).is_some();
+    if user.is_empty() {
+        line.push(b'-');
+    }
+    for byte in user {
+        if ends_client(byte) || is_address && matches!(byte, b'.' | b':') {
+            line.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
+        } else {
+            line.push(byte);
+        }
     }
 }
 
@@ -568,6 +619,32 @@ mod tests {
             1 => prop::collection::vec(any::<u8>(), 0..4),
         ];
         prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn no_user_changes_another_field(
+            user in prop_oneof![any::<Vec<u8>>(), "[0-9a-f.:]{1,20}".prop_map(String::into_bytes), "([- \\[\\]\"]|192\\.0\\.2\\.9){0,9}".prop_map(String::into_bytes)],
+            has_host: bool, client in "192\\.0\\.2\\.7|2001:db8::7|host\\.example|-",
+        ) {
+            let fields = Fields {
+                client: client.as_bytes(), host: if has_host { b"www.example.org" } else { b"" }, user: &user, status: b"404",
+                time: TimeField::Clf(b"02/Nov/2026:08:01:00 +0000"), request: RequestField::Line(b"GET /.env HTTP/1.1"), ..Fields::default()
+            };
+            let mut line = Vec::new();
+            write(&fields, &mut line);
+            let text = String::from_utf8_lossy(&line).into_owned();
+            let frame = Frame::locate(&line, None).unwrap_or_else(|| panic!("{text}"));
+            let record = frame.record(LogTime::parse_clf(frame.time));
+            prop_assert_eq!((record.client, record.host), (client.as_bytes(), Some(&b"www.example.org"[..]).filter(|_| has_host)), "{}", text);
+            prop_assert_eq!((record.request, record.status, record.time.is_some()), (&b"GET /.env HTTP/1.1"[..], Some(404), true), "{}", text);
+            let plain = user.iter().all(u8::is_ascii_alphanumeric) && !user.is_empty() && user.len() <= 256 && Client::parse_address(&user).is_none();
+            prop_assert!(!plain || record.user == Some(&user), "{}", text);
+            let mut again = Vec::new();
+            write_frame(&frame, &mut again);
+            let before_time = memchr::memmem::find(&line, b" [02/Nov").unwrap();
+            prop_assert!(again.starts_with(&line[..before_time]), "written twice: {}", text);
+        }
     }
 
     proptest! {

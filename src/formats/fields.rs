@@ -41,6 +41,8 @@ pub enum FieldKind {
     Referer,
     /// The `User-Agent` header.
     UserAgent,
+    /// The user that the server logs, from `Authorization` or a certificate.
+    User,
     /// Another header of the request, its name in lower case: `x-forwarded-for`.
     Header(String),
     /// Not used.
@@ -48,7 +50,7 @@ pub enum FieldKind {
 }
 
 impl FieldKind {
-    /// Every kind with a fixed name, in the order of messages.
+    /// Every kind that an option may name, in the order of messages.
     pub const NAMED: [Self; 15] = [
         Self::Client,
         Self::Host,
@@ -86,6 +88,7 @@ impl FieldKind {
             Self::Bytes => "bytes",
             Self::Referer => "referer",
             Self::UserAgent => "user_agent",
+            Self::User => "user",
             Self::Header(name) => name,
             Self::Other => "other",
         }
@@ -171,6 +174,8 @@ pub struct Fields<'a> {
     pub referer: &'a [u8],
     /// The `User-Agent` header.
     pub user_agent: &'a [u8],
+    /// The user.
+    pub user: &'a [u8],
     /// The escaping of request, referer and agent.
     pub escapes: Escapes,
 }
@@ -189,6 +194,7 @@ impl Default for Fields<'_> {
             bytes: b"",
             referer: b"",
             user_agent: b"",
+            user: b"",
             escapes: Escapes::Written,
         }
     }

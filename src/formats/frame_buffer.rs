@@ -40,6 +40,8 @@ enum FrameSource {
 #[derive(Debug, Clone, Copy)]
 struct FrameParts {
     client: ByteSpan,
+    /// As it is written; `-` if there is none.
+    user: ByteSpan,
     host: Option<ByteSpan>,
     time: ByteSpan,
     request: ByteSpan,
@@ -101,11 +103,11 @@ impl FrameBuffer {
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     pub fn frame<'a>(&'a self, number: usize, line: &'a [u8]) -> Option<Frame<'a>> {
-        let FrameSource::Parts(FrameParts { client, host, time, request, answer, headers }) = self.sources.get(number)? else {
+        let FrameSource::Parts(FrameParts { client, user, host, time, request, answer, headers }) = self.sources.get(number)? else {
             return None;
         };
         let text = |span: &ByteSpan| span.bytes(line, &self.text);
-        Some(Frame::from_parts(host.as_ref().map(text), [text(client), text(time), text(request), text(answer), text(headers)]))
+        Some(Frame::from_parts(host.as_ref().map(text), [text(client), text(user), text(time), text(request), text(answer), text(headers)]))
     }
 
     /// The rewritten line, if it was rewritten.
@@ -122,6 +124,7 @@ impl FrameBuffer {
         u32::try_from(self.line.len()).ok()?;
         let host = clf_writer::host(fields.host).map(|host| self.span(host));
         let client = clf_writer::is_plain_client(fields.client).then(|| self.span(fields.client))?;
+        let user = self.user(fields.user);
         let time = match fields.time {
             TimeField::Clf(text) if text.len() == CLF_TIME_LEN => self.span(text),
             time => self.write(|text| clf_writer::write_time_field(time, text)),
@@ -143,7 +146,7 @@ impl FrameBuffer {
         let is_clean =
             |span: ByteSpan, quotes| !span.in_buffer || clf_writer::is_clean(span.bytes(b"", &self.text), quotes, fields.escapes);
         let is_clean = ends_well && is_clean(request, 0) && is_clean(headers, HEADER_QUOTES);
-        is_clean.then_some(FrameParts { client, host, time, request, answer, headers })
+        is_clean.then_some(FrameParts { client, user, host, time, request, answer, headers })
     }
 
     /// Stores the fields of a line whose texts need no escaping.
@@ -157,6 +160,7 @@ impl FrameBuffer {
             return self.push(fields);
         }
         let client = self.span(fields.client);
+        let user = self.user(fields.user);
         let host = clf_writer::host(fields.host).map(|host| self.span(host));
         let (time, request) = (self.span(time), self.span(request));
         let answer = match side_by_side(line, status, clf_writer::IN_ANSWER, bytes) {
@@ -167,15 +171,31 @@ impl FrameBuffer {
             side_by_side(line, referer, clf_writer::BETWEEN_HEADERS, user_agent).and_then(|(start, end)| quoted(line, start, end));
         let headers = headers
             .unwrap_or_else(|| self.write(|text| clf_writer::write_headers(fields, text, |header, text| text.extend_from_slice(header))));
-        self.push_parts(FrameParts { client, host, time, request, answer, headers });
+        self.push_parts(FrameParts { client, user, host, time, request, answer, headers });
     }
 
     #[inline]
     fn push_parts(&mut self, parts: FrameParts) {
-        let FrameParts { client, host, request, answer, headers, .. } = parts;
+        let FrameParts { client, user, host, request, answer, headers, .. } = parts;
         let before = host.map_or(0, |host| host.len() + clf_writer::AFTER_HOST.len());
-        self.length += before + clf_writer::length(client.len(), request.len(), answer.len(), headers.len());
+        self.length += before + clf_writer::length(client.len(), user.len(), request.len(), answer.len(), headers.len());
         self.sources.push(FrameSource::Parts(parts));
+    }
+
+    /// The span of the user as it is written.
+    #[inline]
+    fn user(&mut self, user: &[u8]) -> ByteSpan {
+        if user.is_empty() {
+            return self.write(|text| text.push(b'-'));
+        }
+        if clf_writer::is_plain_user(user) {
+            return self.span(user);
+        }
+        self.write(|text| {
+            let start = text.len();
+            text.extend_from_slice(user);
+            clf_writer::write_rare_user(start, text);
+        })
     }
 
     /// The span of a text, which is copied if it is not in the line.
@@ -258,6 +278,7 @@ pub(super) enum ValueSlot {
     Bytes,
     Referer,
     UserAgent,
+    User,
     None,
 }
 

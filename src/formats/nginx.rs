@@ -67,6 +67,7 @@ fn variable(name: &str) -> FieldItem {
         "server_name" => field(FieldKind::Host).ranked(2),
         "http_referer" => field(FieldKind::Referer),
         "http_user_agent" => field(FieldKind::UserAgent),
+        "remote_user" => field(FieldKind::User),
         "connection" | "connection_requests" | "request_length" | "request_time" | "pid" => {
             field(FieldKind::Other).shaped(FieldShape::Number)
         }

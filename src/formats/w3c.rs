@@ -69,6 +69,7 @@ fn kind(column: &str) -> FieldKind {
         "cs-host" | "x-host-header" | "cs(host)" => FieldKind::Host,
         "cs(referer)" => FieldKind::Referer,
         "cs(user-agent)" => FieldKind::UserAgent,
+        "cs-username" => FieldKind::User,
         "x-forwarded-for" => FieldKind::Header(name),
         _ => match name.strip_prefix("cs(").and_then(|rest| rest.strip_suffix(')')) {
             Some(header) => FieldKind::Header(header.to_owned()),

@@ -58,6 +58,11 @@ impl From<String> for CsvCell<'_> {
     }
 }
 
+/// The user of the sample.
+fn user<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> CsvCell<'r> {
+    CsvCell::from_option(row.sample.user.map(redacted))
+}
+
 impl From<u64> for CsvCell<'_> {
     fn from(count: u64) -> Self {
         Self::Count(count)
@@ -91,6 +96,7 @@ const PAIR: &[CsvColumn] = &[
     ("sample_target", |_, row| redacted(row.sample.target).into()),
     ("source", |_, row| escape(row.sample.source).into()),
     ("line", |_, row| CsvCell::Count(row.sample.line)),
+    ("user", user),
 ];
 
 const CLIENT: &[CsvColumn] = &[
@@ -122,6 +128,7 @@ const PATH: &[CsvColumn] = &[
     ("sample_target", |_, row| redacted(row.sample.target).into()),
     ("source", |_, row| escape(row.sample.source).into()),
     ("line", |_, row| CsvCell::Count(row.sample.line)),
+    ("user", user),
 ];
 
 const RULE: &[CsvColumn] = &[
@@ -156,6 +163,7 @@ const ANSWER: &[CsvColumn] = &[
     ("sample_target", |_, row| redacted(row.sample.target).into()),
     ("source", |_, row| escape(row.sample.source).into()),
     ("line", |_, row| CsvCell::Count(row.sample.line)),
+    ("user", user),
 ];
 
 /// Further columns of a client, if block candidates were requested.
@@ -166,13 +174,14 @@ const BLOCK: &[BlockColumn] = &[
     ("network_probers", |block| CsvCell::Count(block.network_probers)),
 ];
 
-/// The last columns of a client: the rules of its floods, and what GeoIP databases have.
+/// The last columns of a client: the rules of its floods, what GeoIP databases have, and the user.
 const CLIENT_END: &[CsvColumn] = &[
     ("floods", |set, row| joined(&labels::flood_ids(set, &row.rules))),
     ("country", |_, row| geo_cell(row, |geo| labels::geo_name(geo.country.as_ref()))),
     ("city", |_, row| geo_cell(row, |geo| labels::geo_name(geo.city.as_ref()))),
     ("asn", |_, row| geo_cell(row, |geo| geo.asn.map(u64::from))),
     ("as_name", |_, row| geo_cell(row, |geo| labels::geo_name(geo.as_name.as_ref()))),
+    ("user", user),
 ];
 
 const DIFF: [&str; 7] = ["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"];
@@ -502,6 +511,7 @@ const MEANINGS: &[(&str, &str, &str)] = &[
     ("status", TEXT, "Most frequent status code, the lowest of equals; of an answer all of them, joined by `;`."),
     ("status_after", COUNT, "Most frequent status code that the path gets now; empty where it is not requested."),
     ("statuses", LIST, "Status codes of the requests, sorted; `-` where none is logged."),
+    ("user", TEXT, "User of the sample, secrets masked; empty where none is logged. A client can send any name."),
     ("user_agent", TEXT, "User agent of the sample; empty where none is logged."),
     ("why", TEXT, "Why the answer is distinct or uncertain."),
 ];
@@ -550,15 +560,15 @@ mod tests {
         let header = |by| csv(&report, by, Some(0));
         assert_eq!(
             header(GroupBy::Pair),
-            "client,path,rules,classes,severity,outcome,hits,first_time,last_time,status,sample_target,source,line\n"
+            "client,path,rules,classes,severity,outcome,hits,first_time,last_time,status,sample_target,source,line,user\n"
         );
         assert_eq!(
             header(GroupBy::Client),
-            "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line,floods,country,city,asn,as_name\n"
+            "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line,floods,country,city,asn,as_name,user\n"
         );
         assert_eq!(
             header(GroupBy::Path),
-            "path,rules,classes,severity,hits,clients,answered,first_time,last_time,sample_target,source,line\n"
+            "path,rules,classes,severity,hits,clients,answered,first_time,last_time,sample_target,source,line,user\n"
         );
         assert_eq!(header(GroupBy::Rule), "rule,class,severity,cve,hits,clients,paths,answered,first_time,last_time\n");
     }
@@ -576,8 +586,8 @@ mod tests {
     #[test]
     fn names_of_databases_are_escaped_and_guarded() {
         let text = csv(&fixture::report_with_networks(fixture::rules()), GroupBy::Client, Some(2));
-        assert!(text.lines().nth(1).unwrap().ends_with(",DE,Springfield,64500,Example Hosting and Colocation GmbH"), "{text}");
-        assert!(text.lines().nth(2).unwrap().ends_with(",US,Springfield,64501,'=Other\\x1b[31m"), "{text}");
+        assert!(text.lines().nth(1).unwrap().ends_with(",DE,Springfield,64500,Example Hosting and Colocation GmbH,"), "{text}");
+        assert!(text.lines().nth(2).unwrap().ends_with(",US,Springfield,64501,'=Other\\x1b[31m,"), "{text}");
     }
 
     #[test]

@@ -43,6 +43,8 @@ struct EcsEvent<'a> {
     http: HttpFields<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     user_agent: Option<Original<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<UserFields<'a>>,
     log: LogFields<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     related: Option<RelatedFields>,
@@ -66,6 +68,11 @@ struct EventFields {
     sequence: u64,
     module: &'static str,
     dataset: &'static str,
+}
+
+#[derive(Serialize)]
+struct UserFields<'a> {
+    name: Text<'a>,
 }
 
 #[derive(Serialize)]
@@ -239,6 +246,7 @@ fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> EcsEvent<'a> {
         url: url(hit),
         http: http(hit),
         user_agent: hit.user_agent.map(|agent| Original { original: redacted(agent) }),
+        user: hit.user.map(|name| UserFields { name: redacted(name) }),
         log: LogFields { file: LogFile { path: escape(hit.source) } },
         related: ip.map(|ip| RelatedFields { ip: [ip] }),
         tags: labels::rule_ids(rules, hit.rules).into_iter().chain(cves).collect(),

@@ -22,7 +22,7 @@ use super::row_lines::{RenderedRows, RowLineFormatter};
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{
-    AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, InputSummary, LeakMember, NetworkRow, ReportModel, Row, RowKey,
+    AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, Guesses, InputSummary, LeakMember, NetworkRow, ReportModel, Row, RowKey,
     SampleRequest, SkipReason, Soft404, Timeline, TimelineBucket, Totals,
 };
 use crate::analysis::snapshot::PackedSnapshot;
@@ -63,7 +63,7 @@ fn write_with<W: Write>(report: &ReportModel<'_>, top: Option<usize>, evidence: 
         paths: list(&report.paths),
         rules: list(&report.rules),
         pairs: list(&report.pairs),
-        campaigns: first(&report.campaigns, top).iter().map(|one| campaign(one, agents)).collect(),
+        campaigns: first(&report.campaigns, top).iter().map(|one| campaign(report.rule_set, one, agents)).collect(),
         floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one, agents)).collect(),
         timeline: report.timeline.buckets.iter().map(bucket).collect(),
         hours: has_hours(&report.timeline).then_some(report.timeline.hours),
@@ -763,6 +763,9 @@ struct SampleObject<'a> {
     /// User agent; absent where none is logged.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_agent: Option<Cow<'a, str>>,
+    /// User of the log, secrets masked; absent where none is logged. A client can send any name, also one that does not exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<Cow<'a, str>>,
 }
 
 fn sample<'a>(sample: &SampleRequest<'a>, agents: &mut ShownAgents<'a>) -> SampleObject<'a> {
@@ -775,6 +778,7 @@ fn sample<'a>(sample: &SampleRequest<'a>, agents: &mut ShownAgents<'a>) -> Sampl
         status: sample.status,
         host: sample.host.map(redacted),
         user_agent: sample.user_agent.map(|agent| agents.get(agent)),
+        user: sample.user.map(redacted),
     }
 }
 
@@ -800,10 +804,11 @@ fn soft_404<'a>(site: &'a Soft404<'_>) -> Soft404Object<'a> {
     Soft404Object { site: redacted(site.site), hosts, reason: grades::reason(site.grade.reason), sizes: &site.sizes, paths, requests }
 }
 
-/// A list of paths that several networks requested.
+/// A list of paths that several networks requested, or logins that they tried out.
 #[derive(JsonSchema, Serialize)]
 struct CampaignObject<'a> {
-    /// Name of the list of paths, in hexadecimal digits: the same paths have the same key in every report.
+    /// Name of the campaign, in hexadecimal digits: the same list of paths, or the same rule of `guesses`, has the same key in every
+    /// report.
     key: &'a str,
     /// Distinct clients.
     clients: u64,
@@ -819,16 +824,37 @@ struct CampaignObject<'a> {
     last_time: Option<String>,
     /// Hits with a distinct answer.
     answered: u64,
-    /// Highest severity of the hits.
+    /// Highest severity of the hits; for `guesses` one level more, as several networks take part.
     severity: Severity,
     /// Up to three of the paths.
     sample_paths: Vec<Cow<'a, str>>,
     /// The most severe hit, of several the earliest.
     sample: SampleObject<'a>,
+    /// What clients that guess passwords have in common; null for a list of paths.
+    guesses: Option<GuessesObject<'a>>,
 }
 
-fn campaign<'a>(campaign: &'a Campaign<'_>, agents: &mut ShownAgents<'a>) -> CampaignObject<'a> {
+/// Attempts to log in by clients that request little else.
+#[derive(JsonSchema, Serialize)]
+struct GuessesObject<'a> {
+    /// ID of the rule whose `guess` they meet.
+    rule: &'a str,
+    /// Method of most attempts: `GET`, `POST`, `HEAD` or `OTHER`, each for the methods like it.
+    method: &'static str,
+    /// Clients that sent nothing but attempts.
+    nothing_else: u64,
+    /// Days from the first attempt to the last, both included; null where no attempt has a time.
+    days: Option<u64>,
+}
+
+fn campaign<'a>(rules: &'a RuleSet, campaign: &'a Campaign<'_>, agents: &mut ShownAgents<'a>) -> CampaignObject<'a> {
     let Campaign { ref key, severity, clients, networks, paths, hits, answered, .. } = *campaign;
+    let guesses = campaign.guesses.map(|Guesses { rule, method, nothing_else, days }| GuessesObject {
+        rule: &rules.rule(rule).id,
+        method: method.as_str(),
+        nothing_else,
+        days,
+    });
     CampaignObject {
         key,
         clients,
@@ -841,6 +867,7 @@ fn campaign<'a>(campaign: &'a Campaign<'_>, agents: &mut ShownAgents<'a>) -> Cam
         severity,
         sample_paths: campaign.sample_paths.iter().map(|path| redacted(path)).collect(),
         sample: sample(&campaign.sample, agents),
+        guesses,
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) struct HitObject<'a> {
     asn: Option<u32>,
     /// Name of that autonomous system; null without a GeoIP database that has it.
     as_name: Option<Cow<'a, str>>,
+    /// User of the log, secrets masked; null where none is logged. A client can send any name, also one that does not exist.
+    user: Option<Cow<'a, str>>,
 }
 
 /// Bytes of most lines: a buffer with as much room is not moved within one.
@@ -106,6 +108,8 @@ pub(crate) fn write(hit: &ReportedHit<'_>, rules: &RuleSet, texts: &mut HitTexts
     json.extend_from_slice(br#","context":"#);
     push_or_null(hit.context, json, push_string);
     push_geo(hit.geo, json);
+    json.extend_from_slice(br#","user":"#);
+    push_or_null(hit.user, json, |user, json| push_string(&redacted(user), json));
     json.extend_from_slice(b"}\n");
 }
 
@@ -442,6 +446,7 @@ mod tests {
             country: hit.geo.and_then(|geo| labels::geo_name(geo.country.as_ref())),
             asn: hit.geo.and_then(|geo| geo.asn),
             as_name: hit.geo.and_then(|geo| labels::geo_name(geo.as_name.as_ref())),
+            user: hit.user.map(redacted),
         }
     }
 
@@ -515,6 +520,7 @@ mod tests {
                 host: present[8].then_some(&texts[6]),
                 referer: present[9].then_some(&texts[7]),
                 user_agent: present[0].then_some(&texts[8]),
+                user: present[1].then_some(&texts[5]),
                 source: &texts[0],
                 context: present[2].then_some("client"),
                 geo: present[4].then_some(&geo),

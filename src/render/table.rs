@@ -12,11 +12,11 @@ use std::io::{self, Write};
 use super::layout::{self, ALARM, BOLD, Column, DIM, Grid, PLAIN, Painter, TextCell, WARNING, minute, write_wrapped};
 use super::{GroupBy, RenderOptions, TABLE_ROWS, grades};
 use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
-use crate::analysis::floods;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, NetworkRow, ReportModel, Row, RowKey};
 use crate::analysis::notes::{self, accuracy_note};
 use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
+use crate::analysis::{campaigns, floods};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
 use crate::number::{counted, counted_more, grouped, seconds, size};
@@ -371,11 +371,15 @@ fn write_grades<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W
     }
 }
 
-/// Writes a line for each flood.
+/// Writes a line for each campaign that guesses passwords, and for each flood.
 fn write_floods<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let shown = first(&report.floods, Some(page.top));
-    if !shown.is_empty() {
+    let guesses: Vec<String> = campaigns::guess_sentences(report).collect();
+    if !shown.is_empty() || !guesses.is_empty() {
         writeln!(out)?;
+    }
+    for sentence in guesses {
+        write_wrapped(&sentence, 2, page.width, (page.painter, PLAIN), out)?;
     }
     for flood in shown {
         write_wrapped(&floods::describe(report.rule_set, flood), 2, page.width, (page.painter, PLAIN), out)?;

@@ -7,10 +7,12 @@ use super::definition::{APP_FAMILY, AnswerMeaning, CLASSES, Definition, LocatedR
 use super::error::{RuleError, nearest};
 use super::exceptions::Exceptions;
 use super::glob::{self, Globs};
+use super::guess::Guess;
 use super::literal_table::{LiteralCollector, RuleLiterals};
 use super::literals::{Literals, bit};
 use super::pattern::RulePattern;
 use super::set::{Rule, RuleSet, evidence_rule};
+use super::window::Window;
 use crate::soft_404::RuleSubject;
 
 /// The most rules of a set: ids have 16 bits, and one value is reserved.
@@ -159,7 +161,7 @@ fn empty_match_warning(located: &LocatedRule, condition: &Condition) -> Option<S
 
 impl From<Definition> for Rule {
     fn from(d: Definition) -> Self {
-        let answer = d.answer();
+        let (answer, counts_requests) = (d.answer(), d.counts_requests());
         Self {
             id: d.id,
             title: d.title,
@@ -168,10 +170,11 @@ impl From<Definition> for Rule {
             answer,
             with_client: d.with_client,
             window: d.window,
+            guess: d.guess,
             unless_app: d.unless_app.0,
             is_app_evidence: d.is_app_evidence,
             // That there are many requests does not show what a path contains.
-            subject: if d.window.is_some() { RuleSubject::Client } else { d.subject },
+            subject: if counts_requests { RuleSubject::Client } else { d.subject },
             cve: d.cve,
             attack: d.attack,
             cwe: d.cwe,
@@ -210,30 +213,34 @@ fn check(d: &Definition) -> Result<(), String> {
         }
         with.classes.iter().try_for_each(|class| check_class(class))?;
     }
-    check_window(d)?;
+    check_counts(d)?;
     if d.fields.as_ref().is_some_and(Vec::is_empty) {
         return Err("fields: the list is empty; leave it out for path and query".into());
     }
     Ok(())
 }
 
-/// Checks a window, and that the rule has no key that only a single finding can have.
-fn check_window(d: &Definition) -> Result<(), String> {
-    let Some(window) = d.window else { return Ok(()) };
-    window.check()?;
+/// Checks `window` and `guess`, and that the rule has no key that only a single finding can have.
+fn check_counts(d: &Definition) -> Result<(), String> {
+    d.window.map_or(Ok(()), Window::check)?;
+    d.guess.map_or(Ok(()), Guess::check)?;
+    let key = match (d.window, d.guess) {
+        (None, None) => return Ok(()),
+        (Some(_), _) => "window",
+        (None, Some(_)) => "guess",
+    };
     if d.with_client.is_some() {
-        return Err("window and with_client: a rule can have only one of them; remove one".into());
+        return Err(format!("{key} and with_client: a rule can have only one of them; remove one"));
     }
     if !d.unless_app.0.is_empty() {
-        return Err(
-            "window and unless_app: no request of this rule is a finding by itself, so there is nothing for an app to suppress; remove `unless_app`"
-                .into(),
-        );
+        return Err(format!(
+            "{key} and unless_app: no request of this rule is a finding by itself, so there is nothing for an app to suppress; remove `unless_app`"
+        ));
     }
     if d.answer == Some(AnswerMeaning::Exposes) {
-        return Err(
-            "window and answer: no request of this rule is a finding by itself, so its answer exposes nothing; remove `answer`".into()
-        );
+        return Err(format!(
+            "{key} and answer: no request of this rule is a finding by itself, so its answer exposes nothing; remove `answer`"
+        ));
     }
     Ok(())
 }

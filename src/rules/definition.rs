@@ -13,6 +13,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::error::RuleError;
+use super::guess::Guess;
 use super::lines::RuleLines;
 use super::literal_table::{FIELD_NAMES, LiteralKeys};
 use super::literals::bit;
@@ -165,6 +166,8 @@ pub(super) struct Definition {
     pub(super) with_client: Option<WithClient>,
     /// Requests within a span of time that make a flood.
     pub(super) window: Option<Window>,
+    /// Each request is an attempt to log in; many by clients that send little else are guesses.
+    pub(super) guess: Option<Guess>,
     /// Requests that the rule must match.
     #[serde(default)]
     pub(super) must_match: Vec<Case>,
@@ -252,6 +255,7 @@ impl From<AppDefinition> for Definition {
             unless_app: OneOrMany::default(),
             with_client: None,
             window: None,
+            guess: None,
             must_match: app.must_match,
             must_not_match: app.must_not_match,
             is_app_evidence: true,
@@ -300,11 +304,16 @@ impl Definition {
         }
     }
 
+    /// Whether no single request is a finding.
+    pub(super) fn counts_requests(&self) -> bool {
+        self.window.is_some() || self.guess.is_some()
+    }
+
     /// What a 2xx means; derived if the rule does not set it.
     pub(super) fn answer(&self) -> AnswerMeaning {
         let on_path = !(self.paths.is_empty() && self.suffixes.is_empty() && self.path_glob.0.is_empty());
         let no_text = self.words.is_empty() && self.regex.is_none();
-        let exposes = self.window.is_none() && on_path && (no_text || self.fields() == [Field::Path]);
+        let exposes = !self.counts_requests() && on_path && (no_text || self.fields() == [Field::Path]);
         let default = if exposes { AnswerMeaning::Exposes } else { AnswerMeaning::Inconclusive };
         self.answer.unwrap_or(default)
     }

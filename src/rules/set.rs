@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::condition::Condition;
 use super::definition::{APP_FAMILY, AnswerMeaning, Case, WithClient};
 use super::error::nearest;
+use super::guess::Guess;
 use super::literals::Literals;
 use super::window::Window;
 use crate::finding::{RuleId, Severity};
@@ -27,6 +28,8 @@ pub struct Rule {
     pub(crate) with_client: Option<WithClient>,
     /// A single request is no finding; many within a window are.
     pub(crate) window: Option<Window>,
+    /// A single request is an attempt to log in; many by clients that send little else are findings.
+    pub(crate) guess: Option<Guess>,
     /// Apps on whose sites such requests are ordinary.
     pub(crate) unless_app: Vec<String>,
     /// It is app evidence: an ordinary request that is never reported.
@@ -95,7 +98,26 @@ impl Rule {
     /// Whether a matching request is a finding by its line alone, whatever its client and its frequency.
     #[must_use]
     pub(crate) fn is_certain(&self) -> bool {
-        self.with_client.is_none() && self.window.is_none()
+        self.with_client.is_none() && !self.counts_requests()
+    }
+
+    /// Whether no single request is a finding, but many are.
+    #[must_use]
+    pub(crate) fn counts_requests(&self) -> bool {
+        self.window.is_some() || self.guess.is_some()
+    }
+
+    /// Whether it judges a client by what else it requests.
+    #[must_use]
+    pub(crate) fn judges_clients(&self) -> bool {
+        self.guess.is_some() || self.window.is_some_and(|window| window.others.is_some())
+    }
+
+    /// The numbers of requests that are findings: `20 requests by one client within 60s`; empty for other rules.
+    #[must_use]
+    pub(crate) fn counts_text(&self) -> String {
+        let counts = [self.window.map(|window| window.to_string()), self.guess.map(|guess| guess.to_string())];
+        counts.into_iter().flatten().collect::<Vec<_>>().join(", or at ")
     }
 
     /// The app that this is evidence of.

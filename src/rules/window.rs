@@ -30,6 +30,10 @@ pub(crate) struct Window {
     #[serde(deserialize_with = "span")]
     #[schemars(with = "String")]
     pub within: u32,
+    /// The most other requests of the client, in percent of those that match: a client with more is a user of the site. Only with
+    /// `by = "client"`; any number where absent.
+    #[serde(default)]
+    pub others: Option<u32>,
 }
 
 /// Whose requests are counted together.
@@ -62,6 +66,9 @@ impl Window {
                 "window: count is {}, and one request is no flood; use at least 2, or remove the window to report each request",
                 self.count
             )),
+            2..=MAX_COUNT if self.by == By::Path && self.others.is_some() => {
+                Err("window: others are the other requests of a client; use `by = \"client\"`, or remove `others`".into())
+            }
             2..=MAX_COUNT => Ok(()),
             count => Err(format!("window: count is {count}; {MAX_COUNT} is the most; use a shorter `within`")),
         }
@@ -162,11 +169,14 @@ mod tests {
     #[test]
     fn a_window_displays_what_it_counts() {
         let window: Window = toml::from_str("by = 'path'\ncount = 50\nwithin = '10m'").unwrap();
-        assert_eq!(window, Window { by: By::Path, count: 50, within: 600 });
+        assert_eq!(window, Window { by: By::Path, count: 50, within: 600, others: None });
         assert_eq!(window.to_string(), "50 requests for one path within 10m");
         let error = |count| Window { count, ..window }.check().unwrap_err();
         assert!(error(1).contains("at least 2") && error(1_001).contains("1000 is the most"));
         assert!(toml::from_str::<Window>("by = 'path'\ncount = 50\nwithin = 60").unwrap_err().to_string().contains("such as \"60s\""));
         assert!([2, 1_000].into_iter().all(|count| Window { count, ..window }.check().is_ok()));
+        let by_path = Window { others: Some(25), ..window };
+        assert!(by_path.check().unwrap_err().contains("by = \"client\""));
+        assert!(Window { by: By::Client, ..by_path }.is_valid());
     }
 }

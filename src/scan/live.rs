@@ -331,7 +331,8 @@ impl<'a> LiveScan<'a> {
             rules: self.scratch.names.rules.resolve(hit.rules),
         };
         let mut late = Vec::new();
-        let hit_report = live_hit(&mut self.analysis, &line, ReportReason::New(&mut late), &mut self.buffers);
+        let new = live_hit(&mut self.analysis, &line, ReportReason::New(&mut late), &mut self.buffers);
+        let hit_report = LiveHit { requests: self.tally.requests_so_far(hit.client), ..new };
         self.hits += u64::from(hit_report.is_reported());
         emit(&hit_report)?;
         let (client, may_come_late) = (hit_report.hit.client, hit_report.may_be_promoted);

@@ -247,13 +247,15 @@ pub struct ImportedSample {
     pub host: Option<Arc<[u8]>>,
     /// The `User-Agent` header. It is shared, as many requests have the same.
     pub user_agent: Option<Arc<[u8]>>,
+    /// The user, where one was logged.
+    pub user: Option<Box<[u8]>>,
 }
 
 impl ImportedSample {
     /// The bytes of its texts; those that many samples share count for each.
     pub(super) fn text_len(&self) -> usize {
         let shared = [&self.host, &self.user_agent].into_iter().flatten();
-        self.target.len() + shared.map(|text| text.len()).sum::<usize>()
+        self.target.len() + shared.map(|text| text.len()).sum::<usize>() + self.user.as_ref().map_or(0, |user| user.len())
     }
 }
 

@@ -154,7 +154,7 @@ fn alert_sentence(alert: &Alert, rules: &RuleSet, client: Option<&str>, path: Op
     let client_text = client.map_or_else(|| compact_counted(alert.clients, "client", "clients"), str::to_owned);
     let span = alert_span(alert);
     match alert.kind {
-        AlertKind::Threshold(rule) => {
+        AlertKind::Threshold(rule) | AlertKind::Guesses(rule) => {
             let on = path.map(|path| format!(" on {path}")).unwrap_or_default();
             format!("{client_text}: {} of {}{on}{span}", compact_counted(alert.hits, "hit", "hits"), rules.rule(rule).id)
         }

@@ -452,6 +452,7 @@ pub(super) fn hit(n: u64, probe: &ProbeFixture) -> ReportedHit<'static> {
         host: Some(b"Shop.example"),
         referer: None,
         user_agent: Some(b"curl/8.5.0\x1b[31m"),
+        user: None,
         context: None,
         geo: None,
     }

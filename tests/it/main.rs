@@ -52,3 +52,4 @@ mod schema;
 mod secrets;
 mod servers;
 mod spark;
+mod users;

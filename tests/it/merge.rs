@@ -130,7 +130,7 @@ fn files_that_are_no_reports_are_refused() {
     };
     harness.file("totals.json", changed("\"totals\"", "\"parsed\":"));
     harness.file("lines.json", changed("\"evidence\"", "\"lines\":"));
-    harness.file("later.json", whole.replacen("\"schema_version\": 7", "\"schema_version\": 8", 1));
+    harness.file("later.json", whole.replacen("\"schema_version\": 8", "\"schema_version\": 9", 1));
     harness.file("other.json", "{\"general\": {}}");
     let ndjson = harness.run(["scan", "-f", "ndjson", "a.log"]).stdout;
     harness.file("hits.ndjson", ndjson);
@@ -145,7 +145,7 @@ fn files_that_are_no_reports_are_refused() {
         ("half.json", "is damaged"),
         ("totals.json", "its totals have"),
         ("lines.json", "an input has"),
-        ("later.json", "schema_version 8"),
+        ("later.json", "schema_version 9"),
     ] {
         for args in [&["merge", name, file][..], &["diff", file, name], &["diff", name, file]] {
             let run = harness.run(args);

@@ -368,7 +368,7 @@ impl<'r> LiveAnalysis<'r> {
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|condition| !is_met(condition)) {
             return RuleStatus::Dropped;
         }
-        if self.rules.rule(rule).window.is_some() {
+        if self.rules.rule(rule).counts_requests() {
             return RuleStatus::Dropped;
         }
         self.suppressing_app(rule, ids.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)

@@ -19,7 +19,7 @@ use crate::formats::LogFormat;
 use crate::intern::SymbolTables;
 use crate::redact::mask::pre_redacted;
 use crate::redact::sanitize::escape;
-use crate::rules::{AnswerMeaning, By, MAX_RULES, Rule, RuleSet, Window, WithClient};
+use crate::rules::{AnswerMeaning, By, Guess, MAX_RULES, Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::{SourceInfo, unescaped};
 use crate::tally::{
@@ -98,7 +98,7 @@ impl<'r> SnapshotDecoder<'r> {
         let number = match self.known.number_of(&row.id) {
             Some(number) => Some(number),
             // Without its counts, the floods of this rule are unknown.
-            None if row.window && row.counts.is_none() => None,
+            None if row.window && row.counts.is_none() && row.guess.is_none() => None,
             None => {
                 let unknown = &mut self.evidence.unknown_rules;
                 let number = self.known.rules().len() + unknown.len();
@@ -299,6 +299,7 @@ impl<'r> SnapshotDecoder<'r> {
             status,
             host: row.host.map_or_else(usual, |host| Ok(Some(imported_text(&host))))?,
             user_agent,
+            user: row.user.map(|user| imported_text(&user).as_ref().into()),
         };
         let position = LinePosition { input, chunk: row.offset, offset: 0, line: row.line };
         Ok(Sample {
@@ -518,21 +519,8 @@ pub(crate) fn check_rule_id(id: &str) -> Result<(), String> {
 
 /// A rule that is known only from a report; it matches nothing.
 fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
-    let RuleRow {
-        id,
-        title,
-        class,
-        severity,
-        exposes,
-        with_client,
-        same_answer,
-        window: _,
-        counts,
-        unless_app,
-        is_app_evidence,
-        subject,
-        cve,
-    } = row;
+    let RuleRow { id, title, class, severity, exposes, with_client, same_answer, window: _, counts, others, guess, unless_app, .. } = row;
+    let RuleRow { is_app_evidence, subject, cve, .. } = row;
     check(is_word(&class), "class", &class)?;
     let words = |words: Vec<_>| -> Result<Vec<String>, String> {
         check(words.len() <= WORDS, "list", "of too many words")?;
@@ -549,7 +537,8 @@ fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
         severity,
         answer: if exposes { AnswerMeaning::Exposes } else { AnswerMeaning::Inconclusive },
         with_client,
-        window: counts.map(window).transpose()?,
+        window: counts.map(|counts| window(counts, others)).transpose()?,
+        guess: checked_guess(guess)?,
         unless_app: words(unless_app)?,
         is_app_evidence,
         subject,
@@ -563,9 +552,16 @@ fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
     })
 }
 
-fn window((by, count, within): (By, u32, u32)) -> Result<Window, String> {
-    let window = Window { by, count, within };
+fn window((by, count, within): (By, u32, u32), others: Option<u32>) -> Result<Window, String> {
+    let window = Window { by, count, within, others };
     if window.is_valid() { Ok(window) } else { Err(format!("{count} requests within {within} seconds is no window of a rule")) }
+}
+
+fn checked_guess(guess: Option<Guess>) -> Result<Option<Guess>, String> {
+    match guess {
+        Some(guess) if !guess.is_valid() => Err(format!("{} requests are no guesses of a rule", guess.count)),
+        guess => Ok(guess),
+    }
 }
 
 fn is_word(word: &str) -> bool {

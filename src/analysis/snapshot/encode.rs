@@ -426,8 +426,10 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
         exposes: rule.exposes(),
         with_client: rule.with_client.as_ref().map(|with| (with.distinct_paths, all(&with.classes))),
         same_answer: rule.with_client.as_ref().is_some_and(|with| with.same_answer),
-        window: rule.window.is_some(),
+        window: rule.counts_requests(),
         counts: rule.window.map(|window| (window.by, window.count, window.within)),
+        others: rule.window.and_then(|window| window.others),
+        guess: rule.guess,
         unless_app: all(&rule.unless_app),
         is_app_evidence: rule.is_app_evidence,
         subject: rule.subject,
@@ -463,6 +465,7 @@ impl<'a> SampleEncoder<'a> {
             target: Some(target).filter(|target| Some(&**target) != path),
             host: host.filter(|_| !is_usual),
             user_agent: request.user_agent.map(|agent| self.agent(agent)),
+            user: request.user.map(redacted),
         }
     }
 

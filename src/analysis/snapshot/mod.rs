@@ -82,7 +82,7 @@ pub(crate) fn roundtrip(report: &ReportModel<'_>) -> Result<ReportSnapshot, Snap
 }
 
 /// The `schema_version` that this version reads.
-pub(crate) const READS_SCHEMA: u32 = 7;
+pub(crate) const READS_SCHEMA: u32 = 8;
 
 /// Why a report cannot be read. The caller prefixes the name of the file.
 #[derive(Debug, Error)]

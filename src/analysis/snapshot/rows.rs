@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::analysis::labels;
 use crate::analysis::model::SkipReason;
 use crate::finding::Severity;
-use crate::rules::By;
+use crate::rules::{By, Guess};
 use crate::soft_404::{Hours, RuleSubject, ShapeNumbers, SizeNumbers};
 use crate::source::LineSpan;
 use crate::time::LogTime;
@@ -37,10 +37,16 @@ pub(crate) struct RuleRow<'a> {
     /// Whether these paths must have got the same answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) same_answer: bool,
+    /// A single request is no finding.
     pub(crate) window: bool,
     /// The window: by client or path, requests, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) counts: Option<(By, u32, u32)>,
+    /// The most other requests of a client of the window, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) others: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) guess: Option<Guess>,
     pub(crate) unless_app: Vec<Cow<'a, str>>,
     pub(crate) is_app_evidence: bool,
     pub(crate) subject: RuleSubject,
@@ -149,6 +155,9 @@ pub(crate) struct SampleRow<'a> {
     /// Redacted; `None` if it is the host of the cell.
     pub(crate) host: Option<Cow<'a, str>>,
     pub(crate) user_agent: Option<BackRef<'a>>,
+    /// Redacted.
+    #[serde(default)]
+    pub(crate) user: Option<Cow<'a, str>>,
 }
 
 /// A text in full the first time, and its number from then on.
@@ -281,7 +290,7 @@ impl Serialize for CellRow<'_> {
 
 impl Serialize for SampleRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut row = serializer.serialize_tuple(7)?;
+        let mut row = serializer.serialize_tuple(8)?;
         row.serialize_element(&self.time)?;
         row.serialize_element(&self.generation)?;
         row.serialize_element(&self.offset)?;
@@ -289,6 +298,7 @@ impl Serialize for SampleRow<'_> {
         row.serialize_element(&self.target)?;
         row.serialize_element(&self.host)?;
         row.serialize_element(&self.user_agent)?;
+        row.serialize_element(&self.user)?;
         row.end()
     }
 }

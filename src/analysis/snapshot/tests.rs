@@ -13,7 +13,7 @@ use crate::tally::Budget;
 
 /// A document with this snapshot.
 fn document(evidence: &str) -> String {
-    format!("{{\"schema_version\": 7, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
+    format!("{{\"schema_version\": 8, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
 }
 
 const RULES: &str = r#"[
@@ -213,13 +213,13 @@ fn foreign_and_damaged_files_have_different_errors() {
         ("not json".into(), "is no report"),
         ("{}".into(), "is no report"),
         ("[1,2]".into(), "is no report"),
-        ("{\"schema_version\":7,\"generated_by\":\"goaccess 1.7\"}".into(), "is no report"),
+        ("{\"schema_version\":8,\"generated_by\":\"goaccess 1.7\"}".into(), "is no report"),
         ("{\"evidence\":{}}".into(), "is no report"),
         (
             "{\"schema_version\":1,\"generated_by\":\"probewatch 0.1\"}".into(),
-            "schema_version 1, and this probewatch reads 7; scan the logs again",
+            "schema_version 1, and this probewatch reads 8; scan the logs again",
         ),
-        ("{\"schema_version\":8,\"generated_by\":\"probewatch 9\"}".into(), "schema_version 8"),
+        ("{\"schema_version\":9,\"generated_by\":\"probewatch 9\"}".into(), "schema_version 9"),
         (document("null"), "--top"),
         (document("{}"), "the list 'rules' is missing"),
         (document("[]"), "is damaged"),

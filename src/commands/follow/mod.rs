@@ -452,6 +452,7 @@ fn emit_hit(
         severity: hit.severity,
         answered: live.alerts,
         is_update: live.is_update,
+        requests: live.requests,
         matched: live.matched,
         reported: hit.rules,
         request: AlertSampleRef {

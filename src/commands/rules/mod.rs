@@ -33,7 +33,7 @@ pub(crate) fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
         let class = rules.rules().iter().map(|r| r.class.len()).max().unwrap_or(0);
         let mut out = String::new();
         for rule in rules.rules().iter().filter(options) {
-            let window = rule.window.map(|window| format!(" (at {window})")).unwrap_or_default();
+            let window = if rule.counts_requests() { format!(" (at {})", rule.counts_text()) } else { String::new() };
             let title = escape(rule.title.as_bytes());
             let _ = writeln!(out, "{:id$}  {:class$}  {:8}  {title}{window}", rule.id, rule.class, rule.severity);
         }
@@ -62,7 +62,7 @@ fn page(rule: &Rule, source_text: Option<&str>) -> String {
         ("class", rule.class.clone()),
         ("severity", rule.severity.to_string()),
         ("answer", answer.to_owned()),
-        ("window", rule.window.map(|window| format!("not reported by itself, only at {window}")).unwrap_or_default()),
+        ("window", if rule.counts_requests() { format!("not reported by itself, only at {}", rule.counts_text()) } else { String::new() }),
         ("cve", rule.cve.join(", ")),
         ("cwe", cwe.join(", ")),
         ("att&ck", rule.attack.join(", ")),

@@ -273,7 +273,7 @@ impl JsonField {
             FieldKind::Bytes => Self::Bytes,
             FieldKind::Referer => Self::Referer,
             FieldKind::UserAgent => Self::UserAgent,
-            FieldKind::Header(_) | FieldKind::Other => Self::None,
+            FieldKind::User | FieldKind::Header(_) | FieldKind::Other => Self::None,
         }
     }
 

@@ -7,12 +7,12 @@ use super::field::{CaptureSlot, TrimMode};
 use super::{ClientField, TimeFormat};
 use crate::formats::{Escapes, LogFormat};
 
-/// The slots of a format and the text after each. Fields between client and time have no slot.
+/// The slots of a format and the text after each.
 type Pattern = [(Option<CaptureSlot>, &'static str)];
 
 const VHOST: (Option<CaptureSlot>, &str) = (Some(CaptureSlot::Host), " ");
 const CLIENT: (Option<CaptureSlot>, &str) = (Some(CaptureSlot::Client), " - ");
-const USER: (Option<CaptureSlot>, &str) = (None, " [");
+const USER: (Option<CaptureSlot>, &str) = (Some(CaptureSlot::User), " [");
 const TIME: (Option<CaptureSlot>, &str) = (Some(CaptureSlot::Time), "] \"");
 const REQUEST: (Option<CaptureSlot>, &str) = (Some(CaptureSlot::Request), "\" ");
 const STATUS: (Option<CaptureSlot>, &str) = (Some(CaptureSlot::Status), " ");

@@ -35,6 +35,7 @@ pub(super) enum CaptureSlot {
     Bytes,
     Referer,
     UserAgent,
+    User,
     Url,
 }
 
@@ -59,6 +60,7 @@ impl CaptureSlot {
             FieldKind::Bytes => Self::Bytes,
             FieldKind::Referer => Self::Referer,
             FieldKind::UserAgent => Self::UserAgent,
+            FieldKind::User => Self::User,
             FieldKind::Header(_) | FieldKind::Other => return None,
         })
     }
@@ -376,6 +378,7 @@ impl<'a> CapturedFields<'a> {
             bytes: self.get(CaptureSlot::Bytes),
             referer: encoding.decode_header(self.get(CaptureSlot::Referer), referer),
             user_agent: encoding.decode_header(self.get(CaptureSlot::UserAgent), user_agent),
+            user: self.get(CaptureSlot::User),
             escapes: parser.escapes,
         }
     }

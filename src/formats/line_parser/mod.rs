@@ -343,6 +343,7 @@ impl FastPath {
             bytes: values.get(ValueSlot::Bytes),
             referer: values.get(ValueSlot::Referer),
             user_agent: values.get(ValueSlot::UserAgent),
+            user: values.get(ValueSlot::User),
             escapes: Escapes::Written,
             ..Fields::default()
         }
@@ -368,6 +369,7 @@ fn value_slot(field: &FieldMatcher) -> Option<ValueSlot> {
         Some(CaptureSlot::Bytes) => ValueSlot::Bytes,
         Some(CaptureSlot::Referer) => ValueSlot::Referer,
         Some(CaptureSlot::UserAgent) => ValueSlot::UserAgent,
+        Some(CaptureSlot::User) => ValueSlot::User,
         Some(_) => return None,
     })
 }

@@ -33,7 +33,7 @@ fn nginx_formats() {
         (
             &*format!("log_format  main  '{COMBINED} '\n  '\"$http_x_forwarded_for\"';"),
             r#"192.0.2.7 - jo [02/Nov/2026:08:01:00 +0000] "GET /a HTTP/1.1" 200 612 "-" "curl/8" "203.0.113.9, 10.0.0.1""#,
-            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a HTTP/1.1" 200 612 "-" "curl/8""#,
+            r#"192.0.2.7 - jo [02/Nov/2026:08:01:00 +0000] "GET /a HTTP/1.1" 200 612 "-" "curl/8""#,
         ),
         (
             &format!("{COMBINED} $request_time $upstream_response_time $pipe"),
@@ -119,7 +119,7 @@ fn apache_formats() {
         (
             r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" %I %O"#,
             r#"192.0.2.7 - Jo [x] Doe [02/Nov/2026:08:01:00 +0000] "-" 408 - "-" "-" 0 0"#,
-            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "-" 408 - "-" "-""#,
+            r#"192.0.2.7 - Jo\x20[x]\x20Doe [02/Nov/2026:08:01:00 +0000] "-" 408 - "-" "-""#,
         ),
         (
             r#"%{X-Forwarded-For}i %l %u %{%Y-%m-%d %H:%M:%S}t.%{msec_frac}t %{%z}t "%m %U%q %H" %s %D"#,

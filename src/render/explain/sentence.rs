@@ -109,10 +109,7 @@ pub(crate) fn suppressed(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) ->
             }
             None => String::new(),
         },
-        SuppressedBy::Window => match rules.rule(rule).window {
-            Some(window) => format!("not reported by itself, only at {window}"),
-            None => String::new(),
-        },
+        SuppressedBy::Window => format!("not reported by itself, only at {}", rules.rule(rule).counts_text()),
         SuppressedBy::BelowMinSeverity { severity, least } => {
             format!("matches, but a scan would not report it: {severity} is below --min-severity {least}")
         }

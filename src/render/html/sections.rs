@@ -10,6 +10,7 @@ use foldhash::HashMap;
 use super::plots::{HeatMap, Plot};
 use super::tables::{TableBuilder, TableCell, TableView, log_text};
 use super::{PageOptions, Section};
+use crate::analysis::campaigns::describe_guesses;
 use crate::analysis::model::{
     AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, Row, RowKey,
     Soft404,
@@ -296,7 +297,10 @@ fn rules(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
 }
 
 fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
-    let paths = |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| log_text(path)).collect::<Vec<_>>().join(" ");
+    let paths = |campaign: &Campaign<'_>| match &campaign.guesses {
+        Some(guesses) => describe_guesses(report.rule_set, campaign, guesses),
+        None => campaign.sample_paths.iter().map(|path| log_text(path)).collect::<Vec<_>>().join(" "),
+    };
     let all = report.campaigns.len() as u64;
     let found = TableBuilder::new(&report.campaigns, options.rows())
         .text("such as", |campaign| TableCell::code(paths(campaign)))
@@ -308,7 +312,7 @@ fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
         .count("answered", |campaign| campaign.answered)
         .text("first seen", |campaign| TableCell::time(campaign.first_time))
         .text("last seen", |campaign| TableCell::time(campaign.last_time))
-        .finish("The same list of paths, requested from several networks", all, JSON, |campaign| campaign.answered > 0);
+        .finish("The same list of paths, or logins, tried out from several networks", all, JSON, |campaign| campaign.answered > 0);
     table("campaigns", "Campaigns", all, found)
 }
 

@@ -51,7 +51,7 @@ struct AlertObject<'a> {
     classes: Vec<&'a str>,
     cve: Vec<&'a str>,
     sample: AlertSampleObject<'a>,
-    /// The rule of the threshold; null for other kinds.
+    /// The rule of the threshold, or of the guesses of a campaign; null for others.
     rule: Option<&'a str>,
     /// The sentence for people.
     text: String,
@@ -132,6 +132,12 @@ fn sentence(alert: &Alert, rules: &RuleSet) -> String {
             };
             format!("{} requested {what}{within}", who(alert))
         }
+        AlertKind::Guesses(rule) => {
+            let rule = rules.rule(rule);
+            let attempts = counted(alert.hits, "login", "logins");
+            let clients = format!("a campaign of {}", who(alert));
+            format!("{attempts} by {clients}{}{within}, and little else: {}, {}", for_path(alert), rule.id, escape(rule.title.as_bytes()))
+        }
     }
 }
 
@@ -196,7 +202,7 @@ fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> AlertObject<'a> {
         cve: labels::cves(rules, &alert.rules),
         sample: sample(&alert.sample),
         rule: match alert.kind {
-            AlertKind::Threshold(rule) => Some(&rules.rule(rule).id),
+            AlertKind::Threshold(rule) | AlertKind::Guesses(rule) => Some(&rules.rule(rule).id),
             AlertKind::Probing | AlertKind::Answered | AlertKind::Campaign => None,
         },
         text: sentence(alert, rules),

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use super::RunSummary;
 use super::content::{self, AnsweredPath, BlockCandidates};
+use crate::analysis::campaigns;
 use crate::analysis::floods::describe;
 use crate::analysis::model::{Campaign, InputSummary};
 use crate::analysis::novelty::NoveltyKind;
@@ -74,7 +75,7 @@ fn news(summary: &RunSummary<'_>) -> Vec<String> {
         .report
         .campaigns
         .iter()
-        .filter(|campaign| new(NoveltyKind::Campaign).any(|news| news.key == campaign.key))
+        .filter(|campaign| campaign.guesses.is_none() && new(NoveltyKind::Campaign).any(|news| news.key == campaign.key))
         .map(campaign)
         .collect();
     let rules: Vec<_> = new(NoveltyKind::Rule).map(|news| content::rule_title(summary.report, &news.key).to_owned()).collect();
@@ -99,14 +100,14 @@ fn list_line(before: &str, words: &[String]) -> Option<String> {
     fitting.or_else(|| (!words.is_empty()).then(|| line_of(1)))
 }
 
-/// The worst flood, and the number of others.
+/// The worst campaign that guesses passwords, or the worst flood, and the number of others.
 fn floods(summary: &RunSummary<'_>) -> Option<String> {
-    let flood = summary.report.floods.first()?;
-    let more = match summary.report.floods.len() {
-        1 => String::new(),
+    let guesses: Vec<String> = campaigns::guess_sentences(summary.report).collect();
+    let more = match guesses.len() + summary.report.floods.len() {
+        0 | 1 => String::new(),
         many => format!(" and {} more", grouped(many as u64 - 1)),
     };
-    let line = describe(summary.report.rule_set, flood);
+    let line = guesses.into_iter().next().or_else(|| Some(describe(summary.report.rule_set, summary.report.floods.first()?)))?;
     Some(format!("{}{more}", truncate(&line, WIDTH - more.len())))
 }
 

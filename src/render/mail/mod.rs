@@ -39,7 +39,8 @@ pub(crate) struct RunSummary<'a> {
 }
 
 /// Whether a mail is due: for an answer or a flood, or a new answer, rule or campaign, at or above the level. New paths and
-/// clients are too frequent for a mail, and in the first run everything is new.
+/// clients are too frequent for a mail, and in the first run everything is new. A campaign that guesses passwords is worth a mail even then, but not in every run, as it may last
+/// for months.
 #[must_use]
 pub(crate) fn is_notable(summary: &RunSummary<'_>) -> bool {
     let is_rare_news = |news: &NewItem<'_>| {
@@ -47,6 +48,8 @@ pub(crate) fn is_notable(summary: &RunSummary<'_>) -> bool {
     };
     summary.report.answered.iter().any(|row| row.severity >= summary.level)
         || summary.report.floods.iter().any(|flood| flood.severity >= summary.level)
+        || (summary.is_first
+            && summary.report.campaigns.iter().any(|campaign| campaign.guesses.is_some() && campaign.severity >= summary.level))
         || (!summary.is_first && summary.news.iter().any(is_rare_news))
 }
 
@@ -104,6 +107,7 @@ mod tests {
         Campaign {
             answered: 0,
             key: "c0ffee01".into(),
+            guesses: None,
             clients: 6,
             networks: 5,
             paths: 12,

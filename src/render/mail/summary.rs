@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use super::RunSummary;
 use super::content::{self, AnsweredPath, TopClient};
+use crate::analysis::campaigns::guess_sentences;
 use crate::analysis::floods::describe;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{BlockDecision, Campaign, ReportModel};
@@ -115,13 +116,15 @@ fn news<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     more(rules.len(), "new.csv", out)
 }
 
-/// A line for each flood.
+/// A line for each campaign that guesses passwords, and for each flood.
 fn floods<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let ReportModel { floods, rule_set, .. } = summary.report;
-    if floods.is_empty() {
+    let guesses: Vec<String> = guess_sentences(summary.report).collect();
+    if floods.is_empty() && guesses.is_empty() {
         return Ok(());
     }
     heading("FLOODS", out)?;
+    guesses.iter().try_for_each(|sentence| wrapped(sentence, 2, out))?;
     first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&describe(rule_set, flood), 2, out))?;
     more(floods.len(), "report.json", out)
 }

@@ -57,7 +57,7 @@ fn a_login_flood_is_on_the_first_page() {
     let rows = harness.run(["scan", "-f", "csv", "--by", "rule", "access.log"]).text();
     assert!(rows.lines().any(|row| row.starts_with("flood/login,default-login,medium,,84,2,")), "{rows}");
     let rows = harness.run(["scan", "-f", "csv", "--by", "client", "access.log"]).text();
-    assert!(rows.lines().any(|row| row.starts_with("203.0.113.7,64,") && row.ends_with(",flood/login,,,,")), "{rows}");
+    assert!(rows.lines().any(|row| row.starts_with("203.0.113.7,64,") && row.ends_with(",flood/login,,,,,")), "{rows}");
     let hits = harness.run(["scan", "-f", "ndjson", "access.log"]).objects();
     assert_eq!(hits.len(), 84);
     // Requests that another rule reports are reported without a flood too.

@@ -9,6 +9,7 @@ mod descriptors;
 mod floods;
 pub(crate) mod follower;
 mod geoip;
+mod guesses;
 mod identity;
 mod lines;
 pub(crate) mod logrotate;

@@ -138,11 +138,11 @@ fn a_limit_on_rows_does_not_change_the_networks() {
 fn columns_of_csv_and_keys_of_hits_come_last() {
     let harness = stage();
     let csv = harness.run([&["scan", "-f", "csv", "--by", "client"][..], &BOTH, &["access.log"]].concat()).text();
-    assert!(csv.lines().next().unwrap().ends_with(",floods,country,city,asn,as_name"), "{csv}");
+    assert!(csv.lines().next().unwrap().ends_with(",floods,country,city,asn,as_name,user"), "{csv}");
     let row = |client: &str| csv.lines().find(|row| row.starts_with(client)).unwrap().to_owned();
-    assert!(row("192.0.2.1,").ends_with(",DE,Berlin,64500,Example Hosting GmbH"), "{csv}");
+    assert!(row("192.0.2.1,").ends_with(",DE,Berlin,64500,Example Hosting GmbH,"), "{csv}");
     // A spreadsheet must not run a name as a formula.
-    assert!(row("203.0.113.200,").ends_with(",,,64501,'=Other & Sons"), "{csv}");
+    assert!(row("203.0.113.200,").ends_with(",,,64501,'=Other & Sons,"), "{csv}");
     assert!(row("198.51.100.1,").ends_with(",,,,"), "{csv}");
     let run = harness.run([&["scan", "-f", "ndjson"][..], &BOTH, &["access.log"]].concat());
     assert!(run.text().lines().all(|hit| hit.contains(r#","context":null,"country":"#)), "{}", run.text());
@@ -321,7 +321,7 @@ fn reports_have_it_in_every_file_and_in_each_period() {
     let report: Json = serde_json::from_str(&read("report.json")).unwrap();
     assert_eq!((of(&report, "192.0.2.1")[0].as_str(), of(&report, "203.0.113.7")[0].as_str()), (Some("DE"), Some("US")));
     assert_eq!(report["networks"].as_array().unwrap().len(), 2);
-    assert!(read("clients.csv").contains(",DE,Berlin,64500,Example Hosting GmbH\n"), "{}", read("clients.csv"));
+    assert!(read("clients.csv").contains(",DE,Berlin,64500,Example Hosting GmbH,\n"), "{}", read("clients.csv"));
     let summary = read("summary.txt");
     let candidates = summary.split("BLOCK CANDIDATES").nth(1).unwrap_or_default();
     assert!(candidates.contains("Example Hosting GmbH, DE"), "{summary}");
