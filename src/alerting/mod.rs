@@ -4,7 +4,9 @@
 //! | --- | --- |
 //! | threshold | N requests that match a rule with a `window`, by one client or for one path, within its minutes |
 //! | probing | one client that requests many different probe paths within minutes |
-//! | answered | a probe with a distinct answer, from a minimum severity on |
+//! | answered | a find: an answer that is distinct, which is settled; see `finds.rs` |
+//! | answered again | a later client that got a find |
+//! | withdrawn | a find that proved to be a soft 404 |
 //! | campaign | unusual paths that many networks request within minutes; see `campaign.rs` |
 //! | threshold | N attempts of one client that match a rule with a `guess`, and little else; see `guesses.rs` |
 //! | campaign | such attempts from several networks |
@@ -13,14 +15,16 @@
 //!
 //! This module reads no clock and no log: time is the log's time. Lines may be out of order. A window ends with the latest
 //! request of its key, and a request counts if it is within the window at that moment. A request without a time can only raise
-//! `answered`, and a request without a client counts for no client. After a line from the future, as from a wrong clock, probing
+//! alerts of finds, and a request without a client counts for no client. After a line from the future, as from a wrong clock, probing
 //! and campaigns are not detected until the log reaches that time.
 //!
 //! The same alert, by kind and client or path, is raised again only after a cooldown in the log's time, and after a day where guesses
-//! go on. There is one campaign at a time, and one for each rule with a `guess`, whose clients alone are then no alerts. Memory is bounded: clients and paths are stored as hashes, and the least recently seen are evicted. 4,096 keys take 8
+//! go on; a find once. There is one campaign at a time, and one for each rule with a `guess`, whose clients alone are then no alerts.
+//! Memory is bounded: clients and paths are stored as hashes, and the least recently seen are evicted. 4,096 keys take 8
 //! MB.
 
 mod campaign;
+mod finds;
 mod floods;
 mod guesses;
 mod sliding_window;
@@ -30,6 +34,7 @@ pub(crate) use floods::{Flood, floods};
 use std::hash::BuildHasher;
 
 use campaign::CampaignDetector;
+use finds::RaisedFinds;
 use floods::{FloodCount, RecentMinutes};
 use foldhash::fast::RandomState;
 use guesses::{AttemptKeys, GuessDetector};
@@ -50,6 +55,8 @@ const MIN_SEVERITY: Severity = Severity::Medium;
 
 /// Seconds until guesses that go on are an alert again.
 const DAY_SECONDS: u64 = 86_400;
+/// The generation of a log, and an offset.
+type HitId = (u64, u64);
 
 /// Requests or minutes stored for the thresholds of rules, per key of [`AlertOptions::keys`] and shared by all rules.
 const ENTRIES_PER_KEY: usize = 16;
@@ -61,11 +68,13 @@ pub(crate) struct AlertOptions {
     pub cooldown: u64,
     /// How many clients, paths and alerts are remembered, each; at least two.
     pub keys: usize,
+    /// The minimum severity of finds that raise an alert.
+    pub find_severity: Severity,
 }
 
 impl Default for AlertOptions {
     fn default() -> Self {
-        Self { cooldown: 600, keys: 4_096 }
+        Self { cooldown: 600, keys: 4_096, find_severity: FIND_SEVERITY }
     }
 }
 
@@ -80,10 +89,10 @@ pub(crate) struct ObservedHit<'a> {
     pub path: &'a [u8],
     /// The severity. It has no meaning if no rule is reported.
     pub severity: Severity,
-    /// Whether it was answered and the answer raises an alert.
-    pub answered: bool,
-    /// It was observed before; only the grade of its answer changed.
-    pub is_update: bool,
+    /// Why it is observed.
+    pub event: HitEvent,
+    /// The virtual host, or the log where none is logged.
+    pub site: &'a [u8],
     /// The requests of its client so far, it included; 0 where they are not counted. The number may start anew.
     pub requests: u64,
     /// All rules it matched, including rules that are not reported by themselves.
@@ -92,6 +101,17 @@ pub(crate) struct ObservedHit<'a> {
     pub reported: &'a [RuleId],
     /// The request as the alert shows it.
     pub request: AlertSampleRef<'a>,
+}
+
+/// Why a hit is observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HitEvent {
+    /// It is a new request.
+    Request,
+    /// It was observed before, and is a find.
+    Find,
+    /// It was a find, and is none any more.
+    Withdrawal,
 }
 
 /// A borrowed [`AlertSample`].
@@ -113,6 +133,12 @@ pub(crate) struct AlertSampleRef<'a> {
     pub status: Option<u16>,
 }
 
+impl AlertSampleRef<'_> {
+    fn id(&self) -> HitId {
+        (self.generation, self.offset)
+    }
+}
+
 impl From<&AlertSampleRef<'_>> for AlertSample {
     fn from(request: &AlertSampleRef<'_>) -> Self {
         let AlertSampleRef { generation, offset, source, line, method, target, status } = *request;
@@ -130,6 +156,7 @@ pub(crate) struct AlertDetector {
     probers: LruMap<u64, SlidingWindow>,
     campaigns: CampaignDetector,
     guesses: GuessDetector,
+    finds: RaisedFinds,
     cooldown: Cooldown,
     /// That of guesses.
     day: Cooldown,
@@ -159,6 +186,10 @@ struct Detection {
 }
 
 impl Detection {
+    fn of_find(kind: AlertKind, severity: Severity, hit: &ObservedHit<'_>) -> Self {
+        Self { kind, severity, times: hit.time.map(|time| (time, time)), hits: 1, clients: 1, paths: 1 }
+    }
+
     fn into_alert(self, hit: &ObservedHit<'_>) -> Alert {
         let Self { kind, severity, times, hits, clients, paths } = self;
         let (first_time, last_time) = times.unzip();
@@ -183,6 +214,7 @@ impl AlertDetector {
             probers: LruMap::new(options.keys),
             campaigns: CampaignDetector::new(options.keys),
             guesses: GuessDetector::new(options.keys),
+            finds: RaisedFinds::new(options.keys),
             cooldown: Cooldown::new(options.cooldown, options.keys),
             day: Cooldown::new(options.cooldown.max(DAY_SECONDS), options.keys),
             latest: None,
@@ -213,8 +245,10 @@ impl AlertDetector {
     pub(crate) fn observe(&mut self, hit: &ObservedHit<'_>, raise: &mut impl FnMut(Alert)) {
         self.latest = self.latest.max(hit.time.map(|time| time.utc));
         let mut raise_for = |detection: Option<Detection>| detection.into_iter().for_each(|detection| raise(detection.into_alert(hit)));
-        if hit.is_update {
-            return raise_for(self.answered(hit));
+        match hit.event {
+            HitEvent::Request => {}
+            HitEvent::Find => return raise_for(self.find(hit)),
+            HitEvent::Withdrawal => return raise_for(self.withdrawal(hit)),
         }
         let client = self.hash_of_client(hit.client);
         if let Some(client) = client {
@@ -228,7 +262,6 @@ impl AlertDetector {
             raise_for(flood.or(guesses));
         }
         if !hit.reported.is_empty() {
-            raise_for(self.answered(hit));
             raise_for(self.probing(hit));
             raise_for(self.campaign(hit));
         }
@@ -274,16 +307,24 @@ impl AlertDetector {
         campaign.or(alone).filter(|_| self.day.should_raise(key, now))
     }
 
-    fn answered(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
-        if !hit.answered || hit.severity < MIN_ANSWERED_SEVERITY {
+    fn find(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
+        if hit.severity < self.options.find_severity {
             return None;
         }
-        let key = self.state.hash_one((AlertKind::Answered, self.hash_of_client(hit.client), hit.path));
-        if !self.cooldown.should_raise(key, hit.time.map(|time| time.utc).or(self.latest)) {
-            return None;
-        }
-        let times = hit.time.map(|time| (time, time));
-        Some(Detection { kind: AlertKind::Answered, severity: hit.severity, times, hits: 1, clients: 1, paths: 1 })
+        // Without any time in the log, a find has one day.
+        let day = hit.time.map_or(0, |time| time.local_seconds().div_euclid(24 * 60 * 60));
+        let client = self.hash_of_client(hit.client);
+        let kind = self.finds.raise(self.find_key(hit), client, hit.request.id(), hit.severity, day)?;
+        Some(Detection::of_find(kind, hit.severity, hit))
+    }
+
+    fn withdrawal(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
+        let severity = self.finds.withdraw(self.find_key(hit), hit.request.id())?;
+        Some(Detection::of_find(AlertKind::Withdrawn, severity, hit))
+    }
+
+    fn find_key(&self, hit: &ObservedHit<'_>) -> u64 {
+        self.state.hash_one((hit.site.to_ascii_lowercase(), hit.path))
     }
 
     fn probing(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
@@ -375,8 +416,8 @@ impl Cooldown {
     }
 }
 
-/// A distinct answer raises an alert from this severity on: such a path helps an attacker considerably, or lets them in.
-pub(crate) const MIN_ANSWERED_SEVERITY: Severity = Severity::High;
+/// A find raises an alert from this severity on, by default: such a path helps an attacker considerably, or lets them in.
+pub(crate) const FIND_SEVERITY: Severity = Severity::High;
 
 /// What an alert is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -387,6 +428,10 @@ pub(crate) enum AlertKind {
     Probing,
     /// A probe got a distinct answer.
     Answered,
+    /// A later client got a distinct answer at a path that raised an alert.
+    AnsweredAgain,
+    /// An answer that raised an alert proved to be a soft 404. The withdrawal has the ID of that alert.
+    Withdrawn,
     /// Many networks requested the same unusual paths.
     Campaign,
     /// Several networks guess passwords, as a rule with a `guess` defines.
@@ -401,6 +446,8 @@ impl AlertKind {
             Self::Threshold(_) => "threshold",
             Self::Probing => "probing",
             Self::Answered => "answered",
+            Self::AnsweredAgain => "answered_again",
+            Self::Withdrawn => "withdrawn",
             Self::Campaign | Self::Guesses(_) => "campaign",
         }
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::hit::LiveHit;
 use super::model::{BlockDecision, FloodRow, ReportModel, ReportedHit, Row, RowKey, SampleRequest};
 use super::novelty::{NewItem, NoveltyKind, display_key};
+use super::withdrawn::WithdrawnAnswer;
 use crate::alerting::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};
 use crate::geoip::{DecodedRecords, GeoDatabases, GeoInfo, GeoIpError};
@@ -279,6 +280,13 @@ impl Privacy {
         LiveHit { hit: self.hit(&live.hit, buffers), ..*live }
     }
 
+    /// The redacted answers.
+    #[must_use]
+    pub(crate) fn withdrawn(&self, answers: Vec<WithdrawnAnswer>) -> Vec<WithdrawnAnswer> {
+        let text = |key: String| String::from_utf8_lossy(&self.text(key.as_bytes(), TextKind::Text)).into_owned();
+        answers.into_iter().map(|answer| WithdrawnAnswer { key: text(answer.key), ..answer }).collect()
+    }
+
     /// The redacted alert.
     #[must_use]
     pub(crate) fn alert(&self, alert: Alert) -> Alert {
@@ -418,6 +426,7 @@ mod tests {
             }
             crate::render::csv::write_novelty(found, &mut out).unwrap();
             let page = RunSummary {
+                withdrawn: &[],
                 report,
                 news: found,
                 label: "Run 1",

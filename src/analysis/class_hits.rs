@@ -94,7 +94,7 @@ impl MetricCounters {
     /// never takes back what it counted.
     pub(crate) fn add_live(&mut self, live: &LiveHit<'_>, rules: &RuleSet) {
         let counter = self.class(class_of(rules, live.hit.rules));
-        if !live.is_update {
+        if live.change.is_none() {
             counter.add(live.hit.outcome, 1);
         }
         counter.answered += u64::from(live.answered);

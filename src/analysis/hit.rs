@@ -3,8 +3,7 @@
 use super::model::ReportedHit;
 use super::report_input::ReportInput;
 use super::rows::parse_stored_line;
-use super::rule_status::{HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis, PendingHit};
-use crate::alerting::MIN_ANSWERED_SEVERITY;
+use super::rule_status::{AnswerEvent, GradedResponse, HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis, PendingHit};
 use crate::client::{Client, Ipv6Prefix};
 use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
@@ -161,18 +160,17 @@ fn assemble<'a>(
 
 /// A live hit.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(crate) struct LiveHit<'a> {
     /// The request; it has no rules if it is no finding or was not requested.
     pub hit: ReportedHit<'a>,
     /// Its answer is distinct.
     pub answered: bool,
-    /// Its answer raises an alert.
-    pub alerts: bool,
-    /// It was reported before, with another grade.
-    pub is_update: bool,
     /// The requests of its client so far; 0 where they are not counted. The number may start anew.
     pub requests: u64,
+    /// What changed, if it was reported before.
+    pub change: Option<AnswerEvent>,
+    /// The common part of the names of its log and of the rotated siblings.
+    pub family: &'a [u8],
     /// All rules it matched, sorted.
     pub matched: &'a [RuleId],
     /// It becomes a finding if its client proves to be a prober.
@@ -194,11 +192,8 @@ pub(crate) enum ReportReason<'o> {
     New(&'o mut Vec<PendingHit>),
     /// Its client has proved to be a prober.
     Promoted,
-    /// The grade of its answer changed.
-    Regraded {
-        /// It raised no alert yet.
-        may_alert: bool,
-    },
+    /// It was reported before, and its answer changed.
+    Changed(AnswerEvent),
 }
 
 /// The live hit of a line, by the present analysis.
@@ -220,33 +215,31 @@ pub(crate) fn live_hit<'a>(
         response: response(&record, &probe, views.resolved),
     };
     let ids = analysis.resolve(&context);
-    let (is_update, may_alert) = match occasion {
+    let change = match occasion {
         ReportReason::New(late) => {
             late.extend(analysis.observe(line.rules, &context, &ids));
-            (false, true)
+            None
         }
-        ReportReason::Promoted => (false, true),
-        ReportReason::Regraded { may_alert } => (true, may_alert),
+        ReportReason::Promoted => None,
+        ReportReason::Changed(event) => Some(event),
     };
     let decision = analysis.decide(line.rules, &context, &ids, rules);
-    let answer = decision.grade.map(|grade| grade.answer);
-    let alerts =
-        decision.reported && decision.answered && decision.severity >= MIN_ANSWERED_SEVERITY && may_alert && analysis.may_alert(&ids);
-    if let Some(answer) = answer.filter(|_| decision.reported && !is_update) {
-        analysis.track_answer(&ids, context.response, answer, alerts, line);
+    if let Some(grade) = decision.grade.filter(|_| decision.reported && change.is_none()) {
+        analysis.track_answer(&ids, &GradedResponse { response: context.response, grade, time: record.time, line });
     }
     if !decision.reported {
         rules.clear();
     }
+    let answer = decision.grade.map(|grade| grade.answer);
     let verdict =
         HitVerdict { severity: decision.severity, rules, answer, context: analysis.required_context(rules).filter(|_| !rules.is_empty()) };
     let location = HitLocation { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
     LiveHit {
         hit: assemble(&record, client, &probe, views, &location, &verdict),
         answered: decision.answered,
-        alerts,
-        is_update,
         requests: 0,
+        change,
+        family: line.family,
         matched: line.rules,
         may_be_promoted: !decision.matched && analysis.may_be_promoted(line.rules),
     }

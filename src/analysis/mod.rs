@@ -38,3 +38,4 @@ mod soft_404;
 pub(crate) mod status;
 mod third_party;
 pub(crate) mod timeline;
+pub(crate) mod withdrawn;

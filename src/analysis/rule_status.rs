@@ -6,8 +6,9 @@
 //! and both decide alike.
 
 mod live;
+mod settle;
 
-pub(crate) use self::live::{LiveAnalysis, LiveHitContext, LiveLine, PendingHit};
+pub(crate) use self::live::{AnswerChange, AnswerEvent, GradedResponse, LiveAnalysis, LiveHitContext, LiveLine, PendingHit};
 
 use std::sync::Arc;
 
@@ -151,6 +152,21 @@ impl<'a> LogAnalysis<'a> {
         for (site, evidence) in report_input.tally.evidence() {
             history.record_answers(history_name(report_input, self.site_root(site)), &evidence, &rules, now);
         }
+    }
+
+    /// The hash of a site, by its lasting name.
+    pub(crate) fn site_hash(&self, report_input: &ReportInput<'a>, site: Site<'a>) -> u64 {
+        history_name(report_input, self.site_root(site)).hash(b"")
+    }
+
+    /// The sites with evidence, by the hash of their lasting names.
+    pub(crate) fn sites_by_hash(&self, report_input: &ReportInput<'a>) -> HashMap<u64, Site<'a>> {
+        self.answers.sites.keys().map(|&site| (self.site_hash(report_input, site), site)).collect()
+    }
+
+    /// The grade of a response to this path, as if it were in the log.
+    pub(crate) fn grade_candidate(&self, site: Site<'a>, candidate: &GradeCandidate<'_>, response: &Response) -> Grade {
+        self.answers.grade_candidate(site, candidate, response)
     }
 
     /// Adds the apps that earlier runs detected.
@@ -436,9 +452,12 @@ impl<'a> SiteGrades<'a> {
 
     /// The grade of an answer that could expose something.
     fn grade(&self, site: Site<'_>, path: &[u8], rules: &[RuleId], response: &Response) -> Grade {
+        self.grade_candidate(site, &GradeCandidate { path: path_hash(path), shape: PathShape::new(path), rules }, response)
+    }
+
+    fn grade_candidate(&self, site: Site<'_>, candidate: &GradeCandidate<'_>, response: &Response) -> Grade {
         let Some(&site) = self.sites.get(&site) else { return Grade::DISTINCT };
-        let candidate = GradeCandidate { path: path_hash(path), shape: PathShape::new(path), rules };
-        self.grader.grade(site, &candidate, None::<&PathEvidence>, response)
+        self.grader.grade(site, candidate, None::<&PathEvidence>, response)
     }
 }
 

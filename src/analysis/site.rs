@@ -154,7 +154,8 @@ pub enum SiteName<'a> {
 }
 
 impl SiteName<'_> {
-    fn hash(self, of: &[u8]) -> u64 {
+    /// A hash of the site and of something on it.
+    pub(crate) fn hash(self, of: &[u8]) -> u64 {
         let (kind, name) = match self {
             Self::Host(name) => (b"host\0", name),
             Self::Log(name) => (b"log\0\0", name),
@@ -195,20 +196,30 @@ impl RuleHashes {
         let numbers = hashes.iter().zip(0..).map(|(hash, number)| (*hash, RuleId(number))).collect();
         Self { hashes, numbers }
     }
+
+    /// The hash of a rule.
+    pub(crate) fn hash(&self, rule: RuleId) -> Option<u64> {
+        self.hashes.get(usize::from(rule.0)).copied()
+    }
+
+    /// The rule with a hash, if there is one.
+    pub(crate) fn number(&self, hash: u64) -> Option<RuleId> {
+        self.numbers.get(&hash).copied()
+    }
 }
 
 impl PathRecord {
     fn new(path: &PathEvidence, rules: &RuleHashes) -> Self {
         let PathNumbers { shape: (len, segment, folder, name, extension, is_random), flags, get, post, partial, clients, hours } =
             path.numbers();
-        let ids = path.rules().iter().filter_map(|rule| rules.hashes.get(usize::from(rule.0)).copied()).collect();
+        let ids = path.rules().iter().filter_map(|rule| rules.hash(*rule)).collect();
         Self(len, segment, folder, name, extension, is_random, flags, ids, [get, post, partial], clients, hours)
     }
 
     fn evidence(&self, rules: &RuleHashes) -> PathEvidence {
         let Self(len, segment, folder, name, extension, is_random, flags, ids, sizes, clients, hours) = self;
         let shape = (*len, *segment, *folder, *name, *extension, *is_random);
-        let rule_ids: Vec<RuleId> = ids.iter().filter_map(|id| rules.numbers.get(id).copied()).collect();
+        let rule_ids: Vec<RuleId> = ids.iter().filter_map(|id| rules.number(*id)).collect();
         let [get, post, partial] = sizes.clone();
         PathEvidence::from_numbers(
             PathNumbers { shape, flags: *flags, get, post, partial, clients: clients.clone(), hours: *hours },

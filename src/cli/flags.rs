@@ -438,12 +438,14 @@ groups! {
         tui: Option<bool>,
     }
 
-    /// Where `follow` sends alerts.
+    /// What `follow` raises alerts for, and where it sends them.
     #[command(next_help_heading = "Alerts")]
     AlertArgs {
-        /// Time before the same alert is raised again [default: 10m]
-        ///
-        /// By the log's time.
+        /// Raise alerts for answered probes from this severity on [default: high]
+        #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
+        alert_severity: Option<Severity>,
+
+        /// Log time before the same alert is raised again [default: 10m]
         #[arg(long, value_name = "DURATION")]
         cooldown: Option<DurationArg>,
 

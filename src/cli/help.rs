@@ -133,8 +133,6 @@ Examples:
     probewatch follow -f ndjson --state /var/lib/probewatch /var/log/nginx/
   For Prometheus, by the textfile collector of node_exporter:
     probewatch follow --metrics /var/lib/prometheus/node-exporter/probewatch.prom access.log
-  Alerts for your own program:
-    probewatch follow --exec /usr/local/bin/notify /var/log/nginx/
 
 Guarantees:
   Every line that still exists on disk is read once, through every rotation: create, copytruncate,
@@ -142,18 +140,19 @@ Guarantees:
   With --state, every hit is printed exactly once after a clean stop, and at least once after a
   crash; a repeated hit has the same id.
 
-Alerts:
-  probing    a client requested many different probe paths within minutes
-  answered   a probe got a distinct answer
-  campaign   many clients requested the same unusual paths within minutes, or guess passwords
+Alerts, which stand out among the lines and are sent to --exec, --alert-file and --syslog:
+  answered   a probe got a distinct answer of --alert-severity or above: once, within a minute; if a
+             similar one was answered before, when the site refuses one, after a day or at the end
+  answered_again, withdrawn  another client got it, once a day; it proved to be a soft 404, same id
+  probing    a client requested 20 different probe paths within 5 minutes
+  campaign   5 networks requested 5 unusual paths within 10 minutes, after the first hour of the log,
+             or guess passwords
   threshold  the 'window' or 'guess' of a rule was filled, as by many logins; scan and report find the same
-  An alert stands out among the lines, and is sent to --exec, --alert-file and --syslog. As JSON it has
-  kind, severity, first_time, last_time, client, path (null if there are many), hits, clients, paths,
-  rules, classes, cve, sample {id, source, line, method, target, status, outcome}, rule (whose
-  threshold it was) and text.
+  JSON: kind, severity, first_time, last_time, client, path (null if there are many), hits, clients, paths,
+  rules, classes, cve, sample {id, source, line, method, target, status, outcome}, rule, text, id.
 
 Signals:
-  INT, TERM  finish the line, save the state, print the summary; a second one exits at once
+  INT, TERM  raise the alerts that wait, save the state, print the summary; a second one exits at once
   HUP        reload the rules; if the new ones are invalid, the old ones stay
   USR1       print the summary and continue
 

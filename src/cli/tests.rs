@@ -207,7 +207,7 @@ fn sample(name: &str) -> &'static str {
         "source" => "web1.log",
         "disable" | "only" => "a/b",
         "severity" => "a/b=high",
-        "min-severity" | "fail-on" => "critical",
+        "min-severity" | "fail-on" | "alert-severity" => "critical",
         "outcome" => "answered",
         "since" => "24h",
         "until" => "2026-11-01",

@@ -141,6 +141,8 @@ pub(crate) struct FollowSettings {
     pub quiet_for: Duration,
     /// Shows the live view.
     pub tui: bool,
+    /// The minimum severity of answered probes that raise an alert.
+    pub alert_severity: Severity,
     /// The time in the log until the same alert is raised again.
     pub cooldown: Duration,
     /// A program that gets each alert on its standard input.

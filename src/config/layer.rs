@@ -121,6 +121,8 @@ layer! {
         #[serde(deserialize_with = "de_enum")]
         fold: OnOff,
         quiet_for: DurationArg,
+        #[serde(deserialize_with = "de_enum")]
+        alert_severity: Severity,
         cooldown: DurationArg,
         exec: PathBuf,
         alert_file: PathBuf,

@@ -30,6 +30,7 @@ use rustix::fs::{FileType, fstat};
 use self::choice::{LevelOrNever, NamedChoice, OnOff};
 use self::time_spec::TimeSpec;
 use self::value::{ByteSize, Cost, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits, RangeSpec};
+use crate::alerting::FIND_SEVERITY;
 use crate::commands::explain::ExplainSettings;
 use crate::commands::formats::FormatsSettings;
 use crate::commands::message::sanitized;
@@ -258,10 +259,25 @@ pub(crate) fn follow_settings(mut layer: Layer, environment: &Environment) -> Re
     let fold = layer.fold != Some(OnOff::Off);
     let quiet_for = duration(layer.quiet_for, DEFAULT_QUIET_FOR);
     let tui = layer.tui.unwrap_or(false);
+    let alert_severity = layer.alert_severity.unwrap_or(FIND_SEVERITY);
     let cooldown = duration(layer.cooldown, COOLDOWN);
     let metrics = metrics_file(&mut layer)?;
     let scan = scan_settings(layer, environment)?;
-    Ok(FollowSettings { scan, state, poll, poll_interval, fold, quiet_for, tui, cooldown, exec, alert_file, syslog, metrics })
+    Ok(FollowSettings {
+        scan,
+        state,
+        poll,
+        poll_interval,
+        fold,
+        quiet_for,
+        tui,
+        alert_severity,
+        cooldown,
+        exec,
+        alert_file,
+        syslog,
+        metrics,
+    })
 }
 
 /// The settings of a `report`.

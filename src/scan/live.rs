@@ -14,7 +14,7 @@ use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::hit::{HitBuffers, LiveHit, ReportReason, live_hit};
 use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::report_input::{ReportFilter, ReportInput};
-use crate::analysis::rule_status::{LiveAnalysis, LiveLine, PendingHit};
+use crate::analysis::rule_status::{AnswerChange, AnswerEvent, LiveAnalysis, LiveLine, PendingHit};
 use crate::analysis::site::SiteHistory;
 use crate::client::Ipv6Prefix;
 use crate::engine::{LineScanner, WorkerState};
@@ -33,6 +33,7 @@ use std::ffi::OsStr;
 use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The number of distinct clients or paths at which the tally is rolled over.
 const MAX_TALLY_NAMES: usize = 200_000;
@@ -180,7 +181,8 @@ impl<'a> LiveScan<'a> {
         }
     }
 
-    /// Scans the lines of a piece and emits each hit.
+    /// Scans the lines of a piece and emits each hit, and the hits whose answer changed. `clock` is the time since the start of the
+    /// run.
     ///
     /// # Errors
     ///
@@ -188,10 +190,15 @@ impl<'a> LiveScan<'a> {
     pub(crate) fn process<E>(
         &mut self,
         piece: &LineChunk<'_>,
+        clock: Duration,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<PieceStats, E> {
+        self.analysis.set_clock(clock);
         let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| LiveLog::new(piece, self.source_info(piece), self.job.scope.max_line));
-        let done = self.process_lines(&mut log, piece, emit).and_then(|stats| self.regrade(emit).map(|()| stats));
+        let done = self.process_lines(&mut log, piece, emit).and_then(|stats| {
+            let changes = self.analysis.regrade();
+            self.emit_changes(changes, emit).map(|()| stats)
+        });
         self.logs.insert(piece.log, log);
         self.evict_if_full();
         done
@@ -235,14 +242,26 @@ impl<'a> LiveScan<'a> {
         Ok(stats)
     }
 
-    /// Recomputes the grades from all responses so far, and emits hits whose grade changed.
+    /// Recomputes the grades from all responses so far, and emits the hits whose answer changed. `clock` is the time since the start
+    /// of the run.
     ///
     /// # Errors
     ///
     /// An error of `emit`.
-    pub(crate) fn regrade_all<E>(&mut self, emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
-        self.analysis.update_grader();
-        self.regrade(emit)
+    pub(crate) fn regrade_all<E>(&mut self, clock: Duration, emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
+        self.analysis.set_clock(clock);
+        let changes = self.analysis.regrade_all();
+        self.emit_changes(changes, emit)
+    }
+
+    /// The same, and settles every grade, as no more lines are to be awaited.
+    ///
+    /// # Errors
+    ///
+    /// An error of `emit`.
+    pub(crate) fn settle_all<E>(&mut self, emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
+        let changes = self.analysis.settle_all();
+        self.emit_changes(changes, emit)
     }
 
     /// The response history of the sites, for the next run. `now` is in seconds since 1970.
@@ -250,15 +269,11 @@ impl<'a> LiveScan<'a> {
         self.analysis.history(now)
     }
 
-    /// Emits hits again whose grade changed.
-    fn regrade<E>(&mut self, emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
-        if !self.analysis.has_ungraded() {
-            return Ok(());
-        }
-        for regraded in self.analysis.regrade() {
-            let reason = ReportReason::Regraded { may_alert: regraded.may_alert };
-            let hit_report = live_hit(&mut self.analysis, &regraded.line.line(), reason, &mut self.buffers);
-            if hit_report.is_reported() {
+    /// Emits hits whose answer changed. One that is no finding any more is emitted only if it was a find.
+    fn emit_changes<E>(&mut self, changes: Vec<AnswerChange>, emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
+        for AnswerChange { line, event } in changes {
+            let hit_report = live_hit(&mut self.analysis, &line.line(), ReportReason::Changed(event), &mut self.buffers);
+            if hit_report.is_reported() || event == AnswerEvent::Withdrawn {
                 emit(&hit_report)?;
             }
         }
@@ -297,6 +312,9 @@ impl<'a> LiveScan<'a> {
         self.tally.add_findings(&findings, position);
         self.analysis.record_app_evidence(&findings.app_evidence, &self.scratch.names, &log.family);
         self.analysis.record_home_pages(&findings.home, &self.scratch.names, &log.family);
+        if let Some((_, latest)) = findings.times {
+            self.analysis.record_time(&log.family, latest);
+        }
         for hit in &findings.hits {
             self.emit_hit(log, &findings, hit, position, emit)?;
         }
@@ -489,5 +507,7 @@ impl RollingTally {
     }
 }
 
+#[cfg(test)]
+mod find_tests;
 #[cfg(test)]
 mod tests;

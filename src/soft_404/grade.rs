@@ -302,16 +302,6 @@ impl Grader {
         !self.sites[site].evidence.home.is_empty()
     }
 
-    /// Whether a site refused at least as many paths as it answered: in a folder, or in total if the folder is 0.
-    #[must_use]
-    pub(crate) fn refuses(&self, site: usize, folder: u32) -> bool {
-        let evidence = &self.sites[site].evidence;
-        let within = |path: &PathEvidence| folder == 0 || path.shape.folder == folder;
-        let answered = evidence.answered().filter(|(_, path)| within(path)).count();
-        let refused = evidence.refused().filter(|(_, path)| within(path)).count();
-        refused >= answered.max(1)
-    }
-
     fn grade_size(&self, number: usize, candidate: &GradeCandidate<'_>, size: ResponseSize, is_post: bool) -> Grade {
         let graded_site = &self.sites[number];
         if graded_site.evidence.home.contains(size.bytes) {

@@ -129,8 +129,15 @@ impl PathShape {
         self.extension == Extension::Repository && self.name == 0
     }
 
+    /// Whether one handler may answer both, by their kinds.
+    #[must_use]
+    pub(crate) fn is_handled_like(&self, other: &Self) -> bool {
+        self.extension.handled_as().iter().any(|kind| other.extension.handled_as().contains(kind))
+    }
+
     /// Whether both are files of one repository, so that neither is evidence against the other.
-    pub(super) fn is_of_same_repository(&self, other: &Self) -> bool {
+    #[must_use]
+    pub(crate) fn is_of_same_repository(&self, other: &Self) -> bool {
         self.extension == Extension::Repository && other.extension == Extension::Repository && self.folder == other.folder
     }
 }

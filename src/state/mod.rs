@@ -30,6 +30,7 @@ use crate::analysis::block_list::{BlockLedger, NotListed};
 use crate::analysis::class_hits::MetricCounters;
 use crate::analysis::novelty::SeenHistory;
 use crate::analysis::site::SiteHistory;
+use crate::analysis::withdrawn::ListedAnswers;
 use crate::report_store::{RetentionClock, Run};
 use crate::source::Checkpoint;
 use crate::system::errno_message;
@@ -123,6 +124,9 @@ pub struct ReportState {
     /// The response history of the sites.
     #[serde(default)]
     pub sites: SiteHistory,
+    /// The answers that reports listed, to take back those that later runs show to be soft 404s.
+    #[serde(default, skip_serializing_if = "ListedAnswers::is_empty")]
+    pub listed: ListedAnswers,
     /// The candidates of block lists, if a run kept lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) block: Option<BlockState>,
@@ -154,6 +158,7 @@ impl ReportState {
             newest_period: None,
             seen: SeenHistory::new(seed),
             sites: SiteHistory::default(),
+            listed: ListedAnswers::default(),
             block: None,
             clock: None,
         }

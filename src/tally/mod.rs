@@ -227,7 +227,7 @@ impl Tally {
     /// The requests of a client before it has names.
     pub(crate) fn requests_so_far(&self, client: u32) -> u64 {
         let at = client as usize;
-        self.uncounted_requests.get(at).copied().unwrap_or(0) + self.clients.get(at).map_or(0, |count| count.requests)
+        self.uncounted.get(at).map_or(0, |count| count.requests) + self.clients.get(at).map_or(0, |count| count.requests)
     }
 
     /// Adds the names of the clients, paths, hosts and rules to which its numbers refer.

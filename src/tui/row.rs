@@ -159,10 +159,12 @@ fn alert_sentence(alert: &Alert, rules: &RuleSet, client: Option<&str>, path: Op
             format!("{client_text}: {} of {}{on}{span}", compact_counted(alert.hits, "hit", "hits"), rules.rule(rule).id)
         }
         AlertKind::Probing => format!("{client_text} requested {}{span}", compact_counted(alert.paths, "probe path", "probe paths")),
-        AlertKind::Answered => {
+        AlertKind::Answered | AlertKind::AnsweredAgain => {
             let status = alert.sample.status.map(|status| format!(" {status}")).unwrap_or_default();
-            format!("{client_text} was answered{status}: {}", text::redact_and_truncate(&alert.sample.target))
+            let again = if alert.kind == AlertKind::AnsweredAgain { " as well" } else { "" };
+            format!("{client_text} was answered{status}{again}: {}", text::redact_and_truncate(&alert.sample.target))
         }
+        AlertKind::Withdrawn => format!("withdrawn, a soft 404: {}", text::redact_and_truncate(&alert.sample.target)),
         AlertKind::Campaign => {
             let of = path.map(|path| format!(", {path}")).unwrap_or_default();
             format!(

@@ -4,7 +4,8 @@
 //! paths, and the probers. The oldest entries are dropped first. A request that is an attack only because of its client is held
 //! until the client proves to be a prober; it is reported late or never.
 //!
-//! An answer is graded when it arrives, and reported again when its grade changes. The sites that were idle longest are emptied
+//! An answer is graded when it arrives, and reported again when its grade changes. It is a find once the grade `distinct` is settled
+//! (see `settle`), and is withdrawn if it proves to be a soft 404 after that. The sites that were idle longest are emptied
 //! first, and of each site only the latest answers are kept for another grade. The grader takes new evidence of a site once it
 //! has grown by an eighth, so that a flood of answers costs little.
 
@@ -12,9 +13,10 @@ use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
+use foldhash::fast::RandomState;
 
+use super::settle::{Arrival, RecentProbes};
 use super::{Decision, RuleStatus, decide, required_context};
 use crate::analysis::report_input::ReportFilter;
 use crate::analysis::site::{CommonAnswer, DetectedApps, RuleHashes, SiteHistory, SiteName};
@@ -24,7 +26,10 @@ use crate::intern::{Interner, SymbolTables};
 use crate::log_entry::Outcome;
 use crate::lru::LruMap;
 use crate::rules::{Rule, RuleSet, WithClient};
-use crate::soft_404::{Answer, Grade, GradeCandidate, Grader, PathShape, Response, SentResponse, SiteEvidence, path_hash};
+use crate::soft_404::{
+    Answer, Grade, GradeCandidate, Grader, MethodClass, PathShape, Reason, Response, SentResponse, SiteEvidence, path_hash,
+};
+use crate::time::LogTime;
 
 /// The most sites. A client may invent any number of host names; later sites share one entry without evidence.
 const MAX_SITES: usize = 4_096;
@@ -239,33 +244,36 @@ impl<'r> LiveAnalysis<'r> {
         }
     }
 
-    /// Updates the grades, and returns the hits whose grade changed.
-    pub(crate) fn regrade(&mut self) -> Vec<Regraded> {
-        self.answers.regrade()
+    /// Sets the time since the start of the run.
+    pub(crate) fn set_clock(&mut self, clock: Duration) {
+        self.answers.clock = clock;
     }
 
-    /// Updates the grader with all evidence, however little is new.
-    pub(crate) fn update_grader(&mut self) {
+    /// Records the latest time of a run of lines.
+    pub(crate) fn record_time(&mut self, family: &[u8], time: LogTime) {
+        self.answers.record_time(family, time);
+    }
+
+    /// Updates the grades, and returns the hits whose grade changed or is settled.
+    pub(crate) fn regrade(&mut self) -> Vec<AnswerChange> {
+        self.answers.regrade(false)
+    }
+
+    /// The same by all evidence, however little is new.
+    pub(crate) fn regrade_all(&mut self) -> Vec<AnswerChange> {
         self.answers.update_grader_for_all();
+        self.answers.regrade(false)
     }
 
-    /// Whether there is evidence that no grade uses yet.
-    #[must_use]
-    pub(crate) fn has_ungraded(&self) -> bool {
-        self.answers.has_ungraded()
+    /// The same, and settles every grade.
+    pub(crate) fn settle_all(&mut self) -> Vec<AnswerChange> {
+        self.answers.update_grader_for_all();
+        self.answers.regrade(true)
     }
 
     /// Stores a hit whose grade may change.
-    pub(crate) fn track_answer(&mut self, ids: &ResolvedIds, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
-        if let Some(site) = ids.site.filter(|_| line.text.len() <= MAX_PENDING_BYTES) {
-            self.answers.track(site, ids.path, ids.shape, line.rules, response, answer, has_alerted, || PendingHit::new(line));
-        }
-    }
-
-    /// Whether a distinct answer raises an alert. A site that refuses nothing may answer any path; it gets one alert
-    /// until it refuses something.
-    pub(crate) fn may_alert(&mut self, ids: &ResolvedIds) -> bool {
-        ids.site.is_none_or(|site| self.answers.may_alert(site, &ids.shape))
+    pub(crate) fn track_answer(&mut self, ids: &ResolvedIds, graded: &GradedResponse<'_>) {
+        self.answers.track(ids, graded);
     }
 
     /// Records evidence of apps from a run of lines.
@@ -411,25 +419,56 @@ const EAGER_CHANGES: usize = 16;
 /// Sites without a response for this long are dropped from the history.
 const MAX_AGE: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
+/// An answer with its grade, and the line it is from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GradedResponse<'a> {
+    /// The response of the site.
+    pub response: Response,
+    /// Its grade.
+    pub grade: Grade,
+    /// The time of the request.
+    pub time: Option<LogTime>,
+    /// The line.
+    pub line: &'a LiveLine<'a>,
+}
+
 /// An answer that was graded and may be graded again.
 #[derive(Debug)]
 struct TrackedAnswer {
     path: u64,
     shape: PathShape,
-    rules: Box<[RuleId]>,
     response: Response,
-    answer: Answer,
-    has_alerted: bool,
+    grade: Grade,
+    arrival: Arrival,
+    /// It is a find.
+    is_settled: bool,
     line: PendingHit,
 }
 
-/// A line whose grade changed.
+impl TrackedAnswer {
+    fn is_waiting(&self) -> bool {
+        self.grade.answer == Answer::Distinct && !self.is_settled
+    }
+}
+
+/// What changed for a hit after it was reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerEvent {
+    /// Its answer has another grade.
+    Regraded,
+    /// Its answer is distinct, and that is settled: it is a find.
+    Settled,
+    /// It was a find, and its answer proved to be a soft 404.
+    Withdrawn,
+}
+
+/// A change of a hit.
 #[derive(Debug)]
-pub(crate) struct Regraded {
+pub(crate) struct AnswerChange {
     /// The line.
     pub line: PendingHit,
-    /// It raised no alert yet.
-    pub may_alert: bool,
+    /// What changed.
+    pub event: AnswerEvent,
 }
 
 /// The responses of one site.
@@ -444,9 +483,7 @@ struct SiteAnswers {
     changes_in_grader: usize,
     changes_in_grades: usize,
     tracked: VecDeque<TrackedAnswer>,
-    /// Whether it raised an alert, and in which of its folders.
-    has_alerted: bool,
-    folders: HashSet<u32>,
+    recent: RecentProbes,
     /// The time of its last change, counted in changes of all sites.
     last_changed: u64,
 }
@@ -458,7 +495,14 @@ pub(crate) struct LiveAnswers {
     grader: Grader,
     history: SiteHistory,
     rules: RuleHashes,
-    clock: u64,
+    /// The number of changes.
+    change_count: u64,
+    /// The time since the start of the run.
+    clock: Duration,
+    /// The latest times of the logs, by the common part of the names of rotated siblings.
+    log_times: HashMap<Box<[u8]>, i64>,
+    /// Finds that are tracked no more, or were never.
+    untracked_finds: Vec<PendingHit>,
     /// Paths of all sites.
     paths: usize,
     /// Answers of all sites that are kept for another grade.
@@ -476,6 +520,31 @@ impl SiteAnswers {
     fn is_ungraded(&self) -> bool {
         self.changes_in_grader > self.changes_in_grades && !self.tracked.is_empty()
     }
+
+    /// Grades the kept answers again.
+    fn regrade(&mut self, grader: &Grader, changes: &mut Vec<AnswerChange>) {
+        self.changes_in_grades = self.changes_in_grader;
+        let mut withdrawn = Vec::new();
+        for tracked in &mut self.tracked {
+            let candidate = GradeCandidate { path: tracked.path, shape: tracked.shape, rules: &tracked.line.rules };
+            let before = tracked.grade.answer;
+            tracked.grade = grader.grade(self.grader_index, &candidate, self.evidence.path(tracked.path), &tracked.response);
+            if tracked.grade.answer == before {
+                continue;
+            }
+            changes.push(AnswerChange { line: tracked.line.clone(), event: AnswerEvent::Regraded });
+            // An uncertain one may still be a find.
+            if tracked.grade.answer == Answer::Soft404 && std::mem::take(&mut tracked.is_settled) {
+                withdrawn.push(tracked.path);
+                self.recent.record_withdrawal();
+                changes.push(AnswerChange { line: tracked.line.clone(), event: AnswerEvent::Withdrawn });
+            }
+        }
+        // Another answer to the same path may be a find of its own.
+        for tracked in self.tracked.iter_mut().filter(|tracked| withdrawn.contains(&tracked.path)) {
+            tracked.is_settled = false;
+        }
+    }
 }
 
 impl LiveAnswers {
@@ -485,7 +554,10 @@ impl LiveAnswers {
             grader: Grader::empty(rules.subjects()),
             history,
             rules: super::rule_hashes(rules),
-            clock: 0,
+            change_count: 0,
+            clock: Duration::ZERO,
+            log_times: HashMap::default(),
+            untracked_finds: Vec::new(),
             paths: 0,
             graded: 0,
             has_ungraded: false,
@@ -500,6 +572,20 @@ impl LiveAnswers {
             evidence.trim();
             evidence.shared(path) != before
         });
+        let response = &sent.response;
+        let is_answered = Outcome::from_status(response.status) == Outcome::Answered && response.method != MethodClass::Other;
+        if let Some(site_answers) = self.sites.get_mut(&site).filter(|_| is_answered || response.is_refusal()) {
+            site_answers.recent.record(path, shape, is_answered);
+        }
+    }
+
+    /// Records the latest time of a run of lines.
+    fn record_time(&mut self, family: &[u8], time: LogTime) {
+        if let Some(known) = self.log_times.get_mut(family) {
+            *known = time.utc;
+        } else if self.log_times.len() < MAX_SITES {
+            self.log_times.insert(family.into(), time.utc);
+        }
     }
 
     /// Records a size of the home page.
@@ -512,12 +598,12 @@ impl LiveAnswers {
     }
 
     fn change(&mut self, site: SiteId, name: SiteName<'_>, change: impl FnOnce(&mut SiteEvidence) -> bool) {
-        self.clock += 1;
+        self.change_count += 1;
         if !self.sites.contains_key(&site) {
             self.add(site, name);
         }
         let Some(site_answers) = self.sites.get_mut(&site) else { return };
-        site_answers.last_changed = self.clock;
+        site_answers.last_changed = self.change_count;
         let before = site_answers.len();
         if change(&mut site_answers.evidence) {
             site_answers.changes += 1;
@@ -550,9 +636,8 @@ impl LiveAnswers {
             changes_in_grader: 0,
             changes_in_grades: 0,
             tracked: VecDeque::new(),
-            has_alerted: false,
-            folders: HashSet::default(),
-            last_changed: self.clock,
+            recent: RecentProbes::default(),
+            last_changed: self.change_count,
         };
         Self::update_grader(&mut self.grader, &mut site_answers);
         self.paths += site_answers.len();
@@ -576,7 +661,8 @@ impl LiveAnswers {
             self.paths -= site_answers.len();
             self.graded -= site_answers.tracked.len();
             site_answers.evidence = SiteEvidence::default();
-            site_answers.tracked.clear();
+            let waiting = site_answers.tracked.drain(..).filter(TrackedAnswer::is_waiting);
+            self.untracked_finds.extend(waiting.map(|tracked| tracked.line));
             Self::update_grader(&mut self.grader, site_answers);
         }
     }
@@ -592,49 +678,29 @@ impl LiveAnswers {
         self.grader.grade(site_answers.grader_index, &GradeCandidate { path, shape, rules }, site_answers.evidence.path(path), response)
     }
 
-    /// Whether a distinct answer raises an alert; records that it did.
-    pub(crate) fn may_alert(&mut self, site: SiteId, shape: &PathShape) -> bool {
-        let Some(site_answers) = self.sites.get_mut(&site) else { return true };
-        let is_first_in_folder = shape.folder == 0 || !site_answers.folders.contains(&shape.folder);
-        let refuses = |folder| self.grader.refuses(site_answers.grader_index, folder);
-        let may = (!site_answers.has_alerted || refuses(0)) && (is_first_in_folder || refuses(shape.folder));
-        if may {
-            site_answers.has_alerted = true;
-            site_answers.folders.insert(shape.folder);
-        }
-        may
-    }
-
-    /// Keeps an answer for another grade.
-    #[expect(clippy::too_many_arguments, reason = "an answer, its grade, and the line it came from")]
-    pub(crate) fn track(
-        &mut self,
-        site: SiteId,
-        path: u64,
-        shape: PathShape,
-        rules: &[RuleId],
-        response: Response,
-        answer: Answer,
-        has_alerted: bool,
-        line: impl FnOnce() -> PendingHit,
-    ) {
-        let Some(site_answers) = self.sites.get_mut(&site) else { return };
+    /// Keeps an answer for another grade. A distinct answer that cannot be kept is a find at once.
+    fn track(&mut self, ids: &ResolvedIds, graded: &GradedResponse<'_>) {
+        let GradedResponse { response, grade, time, line } = *graded;
+        let site = ids.site.filter(|_| line.text.len() <= MAX_PENDING_BYTES);
+        let Some(site_answers) = site.and_then(|site| self.sites.get_mut(&site)) else {
+            return self.untracked_finds.extend((grade.answer == Answer::Distinct).then(|| PendingHit::new(line)));
+        };
         if site_answers.tracked.len() >= MAX_TRACKED_OF_SITE || self.graded >= MAX_TRACKED {
-            // A soft 404 rarely changes its grade, so it is dropped first.
-            let soft = site_answers.tracked.iter().position(|graded| graded.answer == Answer::Soft404);
-            if site_answers.tracked.remove(soft.unwrap_or(0)).is_none() {
-                return;
-            }
+            // A soft 404 rarely changes its grade, so it is dropped first, and what waits for an alert last.
+            let position = |is_dropped: fn(&TrackedAnswer) -> bool| site_answers.tracked.iter().position(is_dropped);
+            let dropped = position(|tracked| tracked.grade.answer == Answer::Soft404).or_else(|| position(|tracked| !tracked.is_waiting()));
+            let Some(dropped) = site_answers.tracked.remove(dropped.unwrap_or(0)) else {
+                return self.untracked_finds.extend((grade.answer == Answer::Distinct).then(|| PendingHit::new(line)));
+            };
+            self.untracked_finds.extend(dropped.is_waiting().then_some(dropped.line));
             self.graded -= 1;
         }
-        site_answers.tracked.push_back(TrackedAnswer { path, shape, rules: rules.into(), response, answer, has_alerted, line: line() });
+        let arrival = Arrival { logged: time.map(|time| time.utc), clock: self.clock, position: site_answers.recent.position() };
+        let tracked =
+            TrackedAnswer { path: ids.path, shape: ids.shape, response, grade, arrival, is_settled: false, line: PendingHit::new(line) };
+        site_answers.tracked.push_back(tracked);
         self.graded += 1;
         self.has_ungraded |= site_answers.is_ungraded();
-    }
-
-    /// Whether the grader has evidence that the grades do not use yet.
-    pub(crate) fn has_ungraded(&self) -> bool {
-        self.has_ungraded
     }
 
     /// Updates the grader for every site with new evidence.
@@ -645,29 +711,46 @@ impl LiveAnswers {
         }
     }
 
-    /// Grades the kept answers again, and returns the lines whose grade changed.
-    pub(crate) fn regrade(&mut self) -> Vec<Regraded> {
-        self.has_ungraded = false;
-        let mut changed = Vec::new();
-        let is_of_server =
-            self.sites.values().any(|site_answers| site_answers.name.0 && site_answers.changes_in_grader > site_answers.changes_in_grades);
-        for site_answers in self.sites.values_mut() {
-            // Hosts are compared with each other.
-            if site_answers.changes_in_grader == site_answers.changes_in_grades && !(site_answers.name.0 && is_of_server) {
-                continue;
+    /// Grades the kept answers again if there is new evidence, and returns what changed: grades first, then new finds. If
+    /// `settles_all`, every distinct answer is one.
+    fn regrade(&mut self, settles_all: bool) -> Vec<AnswerChange> {
+        let (clock, log_times) = (self.clock, &self.log_times);
+        let is_due = |site: &SiteAnswers, tracked: &TrackedAnswer| {
+            let logged = log_times.get(&tracked.line.family).copied();
+            let stands_out = || matches!(tracked.grade.reason, Reason::StandsOut(..));
+            tracked.is_waiting()
+                && (settles_all || stands_out() || site.recent.is_due(tracked.path, &tracked.shape, &tracked.arrival, logged, clock))
+        };
+        // A find is graded by all evidence, however little is new.
+        for site_answers in self.sites.values_mut().filter(|site| site.changes_in_grader < site.changes) {
+            if site_answers.tracked.iter().any(|tracked| is_due(site_answers, tracked)) {
+                Self::update_grader(&mut self.grader, site_answers);
+                self.has_ungraded = true;
             }
-            site_answers.changes_in_grades = site_answers.changes_in_grader;
-            for graded in &mut site_answers.tracked {
-                let candidate = GradeCandidate { path: graded.path, shape: graded.shape, rules: &graded.rules };
-                let grade =
-                    self.grader.grade(site_answers.grader_index, &candidate, site_answers.evidence.path(graded.path), &graded.response);
-                if grade.answer != graded.answer {
-                    graded.answer = grade.answer;
-                    changed.push(Regraded { line: graded.line.clone(), may_alert: !graded.has_alerted });
+        }
+        let mut changes = Vec::new();
+        if std::mem::take(&mut self.has_ungraded) {
+            let is_of_server = self.sites.values().any(|site| site.name.0 && site.changes_in_grader > site.changes_in_grades);
+            for site_answers in self.sites.values_mut() {
+                // Hosts are compared with each other.
+                if site_answers.changes_in_grader > site_answers.changes_in_grades || (site_answers.name.0 && is_of_server) {
+                    site_answers.regrade(&self.grader, &mut changes);
                 }
             }
         }
-        changed
+        let mut finds = std::mem::take(&mut self.untracked_finds);
+        for site_answers in self.sites.values_mut() {
+            let due: Vec<usize> =
+                (0..).zip(&site_answers.tracked).filter(|(_, tracked)| is_due(site_answers, tracked)).map(|(at, _)| at).collect();
+            for at in due {
+                site_answers.tracked[at].is_settled = true;
+                finds.push(site_answers.tracked[at].line.clone());
+            }
+        }
+        // In the order of the log, not of the sites.
+        finds.sort_by_key(|line| (line.generation, line.offset));
+        changes.extend(finds.into_iter().map(|line| AnswerChange { line, event: AnswerEvent::Settled }));
+        changes
     }
 
     /// The site history for the next run.

@@ -24,11 +24,12 @@ use super::metrics::FollowMetrics;
 use super::signals::FollowSignals;
 use super::{Exit, FollowSettings, message, server_logs};
 use crate::alert_sinks::{AlertSinkSettings, AlertSinks, SystemdNotifier};
-use crate::alerting::{self, AlertDetector, AlertSampleRef, ObservedHit};
+use crate::alerting::{self, AlertDetector, AlertSampleRef, HitEvent, ObservedHit};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
 use crate::analysis::build::RowSelection;
 use crate::analysis::hit::LiveHit;
 use crate::analysis::networks::add_geo;
+use crate::analysis::rule_status::AnswerEvent;
 use crate::geoip::GeoDatabases;
 use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
@@ -62,7 +63,11 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     let start = if settings.state.from_start { StartPosition::Start } else { StartPosition::End };
     let open_file_limit = OpenFileLimit::raise();
     let options = TailOptions { start, max_line: settings.scan.max_line, block: BLOCK, max_open: open_file_limit.open_logs() };
-    let window = alerting::AlertOptions { cooldown: settings.cooldown.as_secs().max(1), ..alerting::AlertOptions::default() };
+    let alert_options = alerting::AlertOptions {
+        cooldown: settings.cooldown.as_secs().max(1),
+        find_severity: settings.alert_severity,
+        ..alerting::AlertOptions::default()
+    };
     let sink_settings = AlertSinkSettings {
         exec: settings.exec.clone(),
         exec_silent: settings.tui,
@@ -80,7 +85,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         signals,
         checkpointer,
         tail: Tail::new(server_logs::logs(&settings.scan), options, saved_state.as_ref().map(|state| state.checkpoints.clone())),
-        detector: AlertDetector::new(&rule_context.rules, window),
+        detector: AlertDetector::new(&rule_context.rules, alert_options),
         sinks: AlertSinks::new(sink_settings)?,
         systemd: SystemdNotifier::from_environment(),
         // Last, because it may switch the terminal to the live view: earlier errors are printed normally.
@@ -168,7 +173,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             }
             let has_more = self.read(now)?;
             if now >= self.next_slow_poll {
-                self.emit_updates(now)?;
+                self.emit_updates(now, false)?;
             }
             self.runtime.output.tick(now, &self.rule_context.rules)?;
             if self.runtime.checkpointer.is_due(now) {
@@ -180,6 +185,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
                 return Ok((SessionEnd::Stopped(exit), self.stream.into_state(unix_now())));
             }
             if self.runtime.signals.take_summary() {
+                self.emit_updates(now, true)?;
                 self.summary()?;
             }
             if self.runtime.signals.take_reload()
@@ -239,18 +245,16 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             self.save()?;
         }
         let Self { runtime, stream, rule_context, .. } = self;
-        let FollowRuntime { tail, output, detector, sinks, checkpointer, privacy, geoip, metrics, .. } = &mut **runtime;
+        let FollowRuntime { tail, output, detector, sinks, checkpointer, privacy, geoip, metrics, started, .. } = &mut **runtime;
         let mut failed = None;
         let has_more = tail.read(now, &mut |piece| {
             if failed.is_some() {
                 return;
             }
             checkpointer.mark_dirty();
-            let mut each = |live: &LiveHit<'_>| {
-                count_hit(live, &rule_context.rules, metrics);
-                emit_hit(now, live, (&rule_context.rules, privacy, geoip), output, detector, sinks)
-            };
-            match stream.process(&piece, &mut each) {
+            let mut each =
+                |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy, geoip, metrics), output, detector, sinks);
+            match stream.process(&piece, now.saturating_duration_since(*started), &mut each) {
                 Ok(piece_stats) => {
                     metrics.lines(&piece_stats);
                     output.requests(now, piece_stats.requests);
@@ -265,15 +269,15 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         }
     }
 
-    /// Prints hits again whose grade was changed by later lines.
-    fn emit_updates(&mut self, now: Instant) -> Result<(), CommandError> {
+    /// Prints hits again whose grade was changed by later lines, and raises the alerts that are due: all, if no more lines are
+    /// awaited.
+    fn emit_updates(&mut self, now: Instant, settles_all: bool) -> Result<(), CommandError> {
         let Self { runtime, stream, rule_context, .. } = self;
-        let FollowRuntime { output, detector, sinks, privacy, geoip, metrics, .. } = &mut **runtime;
-        let mut each = |live: &LiveHit<'_>| {
-            count_hit(live, &rule_context.rules, metrics);
-            emit_hit(now, live, (&rule_context.rules, privacy, geoip), output, detector, sinks)
-        };
-        stream.regrade_all(&mut each).map_err(|error| self.runtime.output.explain(error))
+        let FollowRuntime { output, detector, sinks, privacy, geoip, metrics, started, .. } = &mut **runtime;
+        let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy, geoip, metrics), output, detector, sinks);
+        let emitted =
+            if settles_all { stream.settle_all(&mut each) } else { stream.regrade_all(now.saturating_duration_since(*started), &mut each) };
+        emitted.map_err(|error| self.runtime.output.explain(error))
     }
 
     /// Saves how far the logs were read. All output for these lines must have been flushed.
@@ -328,7 +332,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     /// Prints what is pending, saves the state, and prints the summary.
     fn stop(&mut self) -> Result<(), CommandError> {
         self.runtime.systemd.stopping();
-        self.emit_updates(Instant::now())?;
+        self.emit_updates(Instant::now(), true)?;
         if self.runtime.checkpointer.is_on() {
             self.runtime.checkpointer.take_sites(Instant::now(), self.stream.sites(unix_now()));
         }
@@ -386,6 +390,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         self.runtime.systemd.ready();
         match read {
             Ok(rule_context) => {
+                self.emit_updates(Instant::now(), true)?;
                 self.runtime.output.end_rules(&self.rule_context.rules)?;
                 self.runtime.checkpointer.set_rules(rule_context.fingerprint());
                 self.runtime.output.notice(&format!("reloaded the rules: {} of them", rule_context.rules.rules().len()));
@@ -421,37 +426,39 @@ impl FollowRuntime<'_> {
     }
 }
 
-/// Counts a hit for the metrics.
-fn count_hit(live: &LiveHit<'_>, rules: &RuleSet, metrics: &mut FollowMetrics) {
-    if live.is_reported() {
-        metrics.hit(live, rules);
-    }
-}
-
 /// Prints a hit, and sends the alerts it causes.
 fn emit_hit(
     now: Instant,
     live: &LiveHit<'_>,
-    (rules, privacy, geoip): (&RuleSet, &Privacy, &mut GeoDatabases),
+    (rules, privacy, geoip, metrics): (&RuleSet, &Privacy, &mut GeoDatabases, &mut FollowMetrics),
     output: &mut LiveOutput,
     detector: &mut AlertDetector,
     sinks: &mut AlertSinks,
 ) -> io::Result<()> {
     let hit = &live.hit;
-    if live.is_reported() {
+    let event = match live.change {
+        None => Some(HitEvent::Request),
+        Some(AnswerEvent::Regraded) => None,
+        Some(AnswerEvent::Settled) => Some(HitEvent::Find),
+        Some(AnswerEvent::Withdrawn) => Some(HitEvent::Withdrawal),
+    };
+    if live.is_reported() && matches!(event, None | Some(HitEvent::Request)) {
+        metrics.hit(live, rules);
         let geo = privacy.geo(hit.client, geoip);
         let mut buffers = RedactionBuffers::default();
         let mut redacted = privacy.live(live, &mut buffers);
         redacted.hit.geo = geo.as_deref();
         output.hit(now, &redacted, rules)?;
     }
+    // An app that was detected since may suppress the rules of a find.
+    let Some(event) = event.filter(|event| *event != HitEvent::Find || live.answered) else { return Ok(()) };
     let event = ObservedHit {
         time: hit.time,
         client: hit.client,
         path: hit.path,
         severity: hit.severity,
-        answered: live.alerts,
-        is_update: live.is_update,
+        event,
+        site: hit.host.unwrap_or(live.family),
         requests: live.requests,
         matched: live.matched,
         reported: hit.rules,

@@ -268,7 +268,7 @@ impl LiveOutput {
 
 impl TuiOutput {
     fn hit(&mut self, now: Instant, live: &LiveHit<'_>, rules: &RuleSet) {
-        if live.is_update {
+        if live.change.is_some() {
             self.dashboard.regrade(&live.hit, rules);
         } else {
             self.dashboard.hit(now, &live.hit, rules);
@@ -279,7 +279,7 @@ impl TuiOutput {
 impl LineOutput {
     fn hit(&mut self, now: Instant, live: &LiveHit<'_>, rules: &RuleSet) -> io::Result<()> {
         let Self { out, lines, fold, .. } = self;
-        if live.is_update {
+        if live.change.is_some() {
             return lines.write_hit(&live.hit, live.answered, rules, out);
         }
         if let Some(fold) = fold {

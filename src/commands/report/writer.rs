@@ -16,6 +16,7 @@ use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::novelty::{NewItem, find_new};
 use crate::analysis::proxied::ProxiedClients;
 use crate::analysis::report_input::{ReportFilter, ReportInput};
+use crate::analysis::withdrawn::WithdrawnAnswer;
 use crate::analysis::{notes, snapshot};
 use crate::commands::block::log_origin;
 use crate::commands::common::{RuleContext, apps};
@@ -112,14 +113,18 @@ impl<'r> ReportWriter<'r> {
                 self.has_set_aside = true;
                 folder.notes.push(set_aside_note(&folder, &remains));
             }
-            if let Some(merged_report) = self.write_part(&folder, staging, store, state)? {
+            if let Some((merged_report, withdrawn)) = self.write_part(&folder, staging, store, state)? {
                 let rules = merged_report.rules.as_ref().unwrap_or(&self.run.rule_context.rules);
                 let settings = &self.run.settings.scan;
                 let apps = apps(&settings.apps, rules)?;
                 let filter = ReportFilter { apps: &apps, ..self.run.rule_context.filter(settings) };
-                self.with_report(&folder, &merged_report.report_input(rules, filter), RowSelection::COMPLETE, state, |report, state| {
-                    self.write_folder(&folder, staging, report, state).map(drop)
-                })?;
+                self.with_report(
+                    &folder,
+                    &merged_report.report_input(rules, filter),
+                    RowSelection::COMPLETE,
+                    state,
+                    |report, _, state| self.write_folder(&folder, staging, report, &withdrawn, state).map(drop),
+                )?;
             }
             update_newest_period(part, state);
         }
@@ -131,13 +136,13 @@ impl<'r> ReportWriter<'r> {
         let mut pages = Vec::new();
         for &part in &self.parts {
             let folder = self.folder(part, "(nowhere: this changes nothing)", 0, state);
-            let page = self.with_report(&folder, &self.report_input(part), RowSelection::COMPLETE, state, |report, state| {
+            let page = self.with_report(&folder, &self.report_input(part), RowSelection::COMPLETE, state, |report, withdrawn, state| {
                 let news = find_new(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
                 let mut page = Vec::new();
                 self.run
                     .privacy
                     .with_redacted(report, &news, |report, news| {
-                        mail::write_summary(&self.page(&folder, report, news, &self.notes(&folder, report)), &mut page)
+                        mail::write_summary(&self.page(&folder, report, news, withdrawn, &self.notes(&folder, report)), &mut page)
                     })
                     .map_err(CommandError::WriteReport)?;
                 Ok(page)
@@ -178,37 +183,38 @@ impl<'r> ReportWriter<'r> {
     }
 
     /// Reports on what this run read, and keeps the mail if the folder is notable. If an earlier run reported on the same
-    /// period, nothing is written yet, and the merged report is returned.
+    /// period, nothing is written yet, and the merged report is returned with the answers that this run withdraws.
     fn write_part(
         &mut self,
         folder: &ReportFolder<'_>,
         staging: &mut Staging<'_>,
         store: &ReportStore,
         state: &mut ReportState,
-    ) -> Result<Option<MergedReport>, CommandError> {
+    ) -> Result<Option<(MergedReport, Vec<WithdrawnAnswer>)>, CommandError> {
         let earlier = Self::earlier(folder, store)?;
         let (this, report_input) = (&*self, self.report_input(folder.part));
-        let mail = this.with_report(folder, &report_input, RowSelection::COMPLETE, state, |report, state| {
+        let (mail, withdrawn) = this.with_report(folder, &report_input, RowSelection::COMPLETE, state, |report, withdrawn, state| {
             count_part(report, folder.part, state);
             if earlier.is_none() {
-                return this.write_folder(folder, staging, report, state);
+                return Ok((this.write_folder(folder, staging, report, withdrawn, state)?, Vec::new()));
             }
             // Keys that an earlier run found in this period were in its mail. The history is a copy, because the merged
             // report updates it.
             let news = find_new(report, &mut state.seen.clone(), u32::MAX, this.run.now().cast_signed());
-            this.run
-                .privacy
-                .with_redacted(report, &news, |report, news| this.mail_of(&this.page(folder, report, news, &this.notes(folder, report))))
+            let mail = this.run.privacy.with_redacted(report, &news, |report, news| {
+                this.mail_of(&this.page(folder, report, news, withdrawn, &this.notes(folder, report)))
+            })?;
+            Ok((mail, withdrawn.to_vec()))
         })?;
         // Merged only now, when the rows of this run are freed, to limit memory.
         let sum = |earlier| {
             let merged = this.read(folder, earlier)?;
-            this.with_report(folder, &report_input, RowSelection::default(), state, |report, _| Self::merge(merged, report, folder))
+            this.with_report(folder, &report_input, RowSelection::default(), state, |report, _, _| Self::merge(merged, report, folder))
         };
         let merged_report = earlier.map(sum).transpose()?;
         self.notable += usize::from(mail.is_some());
         self.mail = mail.or_else(|| self.mail.take());
-        Ok(merged_report)
+        Ok(merged_report.map(|merged_report| (merged_report, withdrawn)))
     }
 
     /// The report of earlier runs on the same period.
@@ -238,10 +244,11 @@ impl<'r> ReportWriter<'r> {
         folder: &ReportFolder<'_>,
         staging: &mut Staging<'_>,
         report: &ReportModel<'_>,
+        withdrawn: &[WithdrawnAnswer],
         state: &mut ReportState,
     ) -> Result<Option<Vec<u8>>, CommandError> {
         let news = find_new(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
-        self.run.privacy.with_redacted(report, &news, |report, news| self.write_files(folder, staging, report, news))
+        self.run.privacy.with_redacted(report, &news, |report, news| self.write_files(folder, staging, report, news, withdrawn))
     }
 
     /// Writes the files, after redaction.
@@ -251,6 +258,7 @@ impl<'r> ReportWriter<'r> {
         staging: &mut Staging<'_>,
         report: &ReportModel<'_>,
         news: &[NewItem<'_>],
+        withdrawn: &[WithdrawnAnswer],
     ) -> Result<Option<Vec<u8>>, CommandError> {
         for (name, by) in TABLES {
             let view = RenderOptions { format: OutputFormat::Csv, by: Some(by), ..RenderOptions::default() };
@@ -259,7 +267,7 @@ impl<'r> ReportWriter<'r> {
         write_file(staging, "answered.csv", |out| write_answered(report, out))?;
         write_file(staging, "new.csv", |out| crate::render::csv::write_novelty(news, out))?;
         let notes = self.notes(folder, report);
-        let page = self.page(folder, report, news, &notes);
+        let page = self.page(folder, report, news, withdrawn, &notes);
         write_file(staging, "summary.txt", |out| mail::write_summary(&page, out))?;
         let view = RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() };
         write_file(staging, REPORT_FILE, |out| render(report, &view, out))?;
@@ -279,14 +287,15 @@ impl<'r> ReportWriter<'r> {
         Ok(Some(mail))
     }
 
-    /// Builds a report with these rows and passes it to `consume`. Updates the history of sites in the state.
+    /// Builds a report with these rows and passes it to `consume`, with the answers of earlier reports that it withdraws. Updates the
+    /// history of sites and the listed answers in the state.
     fn with_report<R: Send>(
         &self,
         folder: &ReportFolder<'_>,
         report_input: &ReportInput<'_>,
         wanted: RowSelection,
         state: &mut ReportState,
-        consume: impl FnOnce(&ReportModel<'_>, &mut ReportState) -> Result<R, CommandError> + Send,
+        consume: impl FnOnce(&ReportModel<'_>, &[WithdrawnAnswer], &mut ReportState) -> Result<R, CommandError> + Send,
     ) -> Result<R, CommandError> {
         let ReportRun { settings, log_host, pool, .. } = self.run;
         pool.install(|| {
@@ -299,13 +308,19 @@ impl<'r> ReportWriter<'r> {
             self.attach_problems(&mut report.inputs);
             let policy = self.run.policy();
             // The lines of this run are in a report of all rows once; other reports of the folder have those of earlier runs too.
-            if !settings.block_lists.is_empty() && wanted.pairs && std::ptr::eq(report_input.tally, &raw const folder.part.tally) {
+            let is_of_run = wanted.pairs && std::ptr::eq(report_input.tally, &raw const folder.part.tally);
+            let mut withdrawn = Vec::new();
+            if is_of_run {
+                withdrawn = self.run.privacy.withdrawn(state.listed.withdraw(report_input, &analysis));
+                state.listed.record(report_input, &analysis);
+            }
+            if !settings.block_lists.is_empty() && is_of_run {
                 let BlockState { ledger, not_listed, .. } = state.block.get_or_insert_with(BlockState::default);
                 not_listed.add(ledger.add_report(&report, report_input, &analysis, &policy, self.origin));
             }
             report.blocks = Some(block_decisions(&report, report_input, &analysis, &policy, settings.max_block));
             self.run.add_geo(&mut report);
-            consume(&report, state)
+            consume(&report, &withdrawn, state)
         })
     }
 
@@ -326,11 +341,13 @@ impl<'r> ReportWriter<'r> {
         folder: &'p ReportFolder<'_>,
         report: &'p ReportModel<'p>,
         news: &'p [NewItem<'p>],
+        withdrawn: &'p [WithdrawnAnswer],
         notes: &'p [String],
     ) -> RunSummary<'p> {
         RunSummary {
             report,
             news,
+            withdrawn,
             label: &folder.label,
             host: Some(&self.run.log_host),
             is_first: self.is_first,

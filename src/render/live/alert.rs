@@ -33,7 +33,7 @@ const MIN_REQUEST: usize = 12;
 /// An alert for programs. All keys are always present.
 #[derive(Serialize)]
 struct AlertObject<'a> {
-    /// `threshold`, `probing`, `answered` or `campaign`.
+    /// `threshold`, `probing`, `answered`, `answered_again`, `withdrawn` or `campaign`.
     kind: &'static str,
     severity: Severity,
     /// RFC 3339 or null, as are all times.
@@ -55,6 +55,8 @@ struct AlertObject<'a> {
     rule: Option<&'a str>,
     /// The sentence for people.
     text: String,
+    /// That of the hit; a withdrawal has that of the alert.
+    id: String,
 }
 
 /// The request that raised the alert.
@@ -83,7 +85,7 @@ pub(crate) fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) 
 /// An alert as one line of escaped text without colour or newline, at most about 500 columns.
 #[must_use]
 pub(crate) fn text_line(alert: &Alert, rules: &RuleSet) -> String {
-    let mut text = format!("ALERT {}: {}; {}", alert.severity, sentence(alert, rules), request(&alert.sample));
+    let mut text = format!("{} {}: {}; {}", label(alert), alert.severity, sentence(alert, rules), request(&alert.sample));
     let from = escape(&alert.sample.source);
     // Writing to a `String` does not fail.
     let _ = write!(text, ", {}:{}", truncate(&from, MAX_TEXT), alert.sample.line);
@@ -100,13 +102,23 @@ impl LiveLines {
     pub(crate) fn write_alert<W: Write>(&mut self, alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(alert.last_time, alert.severity);
         let Self { layout, stops, .. } = self;
-        layout.push_uncut(stops.outcome, ALARM, "ALERT");
+        layout.push_uncut(stops.outcome, if alert.kind == AlertKind::Withdrawn { BOLD } else { ALARM }, label(alert));
         layout.push_uncut(stops.client, BOLD, &sentence(alert, rules));
-        if alert.kind != AlertKind::Answered && layout.remaining(0) >= MIN_REQUEST {
+        if !is_of_find(alert.kind) && layout.remaining(0) >= MIN_REQUEST {
             layout.push_cell(0, DIM, &request(&alert.sample), usize::MAX);
         }
         out.write_all(layout.finish().as_bytes())
     }
+}
+
+/// The word that stands out.
+fn label(alert: &Alert) -> &'static str {
+    if alert.kind == AlertKind::Withdrawn { "WITHDRAWN" } else { "ALERT" }
+}
+
+/// Whether the sentence names the only request.
+fn is_of_find(kind: AlertKind) -> bool {
+    matches!(kind, AlertKind::Answered | AlertKind::AnsweredAgain | AlertKind::Withdrawn)
 }
 
 /// What happened, as a sentence without a full stop.
@@ -119,10 +131,15 @@ fn sentence(alert: &Alert, rules: &RuleSet) -> String {
             format!("{requests} by {}{}{within}: {}, {}", who(alert), for_path(alert), rule.id, escape(rule.title.as_bytes()))
         }
         AlertKind::Probing => format!("{} requested {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
-        AlertKind::Answered => {
+        AlertKind::Answered | AlertKind::AnsweredAgain | AlertKind::Withdrawn => {
             let status = alert.sample.status.map_or_else(String::new, |status| format!(" with {status}"));
-            let path = alert.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(&alert.sample.target);
-            format!("{} was answered{status}: {} ({})", who(alert), short_text(path), labels::worst_rule(rules, &alert.rules))
+            let path = short_text(alert.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(&alert.sample.target));
+            let rule = labels::worst_rule(rules, &alert.rules);
+            match alert.kind {
+                AlertKind::Withdrawn => format!("the answer to {path} is what the site gives to any path ({rule})"),
+                AlertKind::AnsweredAgain => format!("{} was answered{status} as well: {path} ({rule})", who(alert)),
+                _ => format!("{} was answered{status}: {path} ({rule})", who(alert)),
+            }
         }
         AlertKind::Campaign => {
             let what = match (&alert.path, alert.paths) {
@@ -203,9 +220,10 @@ fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> AlertObject<'a> {
         sample: sample(&alert.sample),
         rule: match alert.kind {
             AlertKind::Threshold(rule) | AlertKind::Guesses(rule) => Some(&rules.rule(rule).id),
-            AlertKind::Probing | AlertKind::Answered | AlertKind::Campaign => None,
+            _ => None,
         },
         text: sentence(alert, rules),
+        id: labels::id(alert.sample.generation, alert.sample.offset),
     }
 }
 
@@ -312,6 +330,8 @@ mod tests {
         let path = Some(b"/.git/config".to_vec());
         vec![
             answered(),
+            Alert { kind: AlertKind::AnsweredAgain, ..answered() },
+            Alert { kind: AlertKind::Withdrawn, ..answered() },
             threshold(),
             Alert { client: None, path: path.clone(), clients: 7, first_time: None, ..threshold() },
             probing(),
@@ -358,7 +378,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_alert_is_one_line(client in any::<Vec<u8>>(), path in any::<Option<Vec<u8>>>(), source in any::<Vec<u8>>(), method in any::<Vec<u8>>(),
-            target in any::<Vec<u8>>(), which in 0_usize..6, times in any::<[Option<i64>; 2]>(), width: u16) {
+            target in any::<Vec<u8>>(), which in 0_usize..8, times in any::<[Option<i64>; 2]>(), width: u16) {
             let time = |utc: Option<i64>| utc.map(|utc| LogTime { utc: utc / 2, offset: 0 });
             let alert = each_kind().swap_remove(which);
             let sample = AlertSample { source, method, target: target.clone(), ..alert.sample };

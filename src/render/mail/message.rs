@@ -31,7 +31,7 @@ pub(crate) fn write<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Resu
     let mut last = block(summary);
     last.extend(note(summary));
     last.push(files(summary));
-    let mut rest = news(summary);
+    let mut rest: Vec<String> = withdrawn(summary).into_iter().chain(news(summary)).collect();
     // With a flood, the top client is left out if there is no room for the answers.
     let top_client = top_clients(summary).filter(|_| flood.is_none() || 3 + rest.len() + last.len() + answers.len().min(ANSWERS) <= LINES);
     rest.extend(flood.into_iter().chain(top_client).chain(last));
@@ -63,6 +63,12 @@ fn answered(summary: &RunSummary<'_>, answer: &AnsweredPath<'_>) -> String {
     let line = format!("{before}{}{after}", truncate(&answer.label, WIDTH.saturating_sub(width(&before) + width(&after))));
     let title = format!(" ({})", content::worst_rule_title(summary.report, &answer.row.rules));
     if width(&line) + width(&title) <= WIDTH { line + &title } else { line }
+}
+
+/// The answers of earlier reports that proved to be soft 404s.
+fn withdrawn(summary: &RunSummary<'_>) -> Option<String> {
+    let keys: Vec<_> = content::withdrawn(summary).map(|answer| answer.key.clone()).collect();
+    list_line("Withdrawn, soft 404: ", &keys)
 }
 
 /// New rules and campaigns; new answers are marked among the answers.

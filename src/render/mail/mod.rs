@@ -12,6 +12,7 @@ use std::path::Path;
 
 use crate::analysis::model::ReportModel;
 use crate::analysis::novelty::{NewItem, NoveltyKind};
+use crate::analysis::withdrawn::WithdrawnAnswer;
 use crate::finding::Severity;
 
 /// The most lines of a mail.
@@ -24,6 +25,8 @@ pub(crate) struct RunSummary<'a> {
     pub report: &'a ReportModel<'a>,
     /// What no run before has seen.
     pub news: &'a [NewItem<'a>],
+    /// Answers of earlier reports that are withdrawn.
+    pub withdrawn: &'a [WithdrawnAnswer],
     /// What the report covers, for people: `Run 12`, or the period, `2026-11-20`.
     pub label: &'a str,
     /// The host the logs are from, if known.
@@ -38,15 +41,16 @@ pub(crate) struct RunSummary<'a> {
     pub level: Severity,
 }
 
-/// Whether a mail is due: for an answer or a flood, or a new answer, rule or campaign, at or above the level. New paths and
-/// clients are too frequent for a mail, and in the first run everything is new. A campaign that guesses passwords is worth a mail even then, but not in every run, as it may last
-/// for months.
+/// Whether a mail is due: for an answer or a flood, a new answer, rule or campaign, or a withdrawn answer, at or above the level. New
+/// paths and clients are too frequent for a mail, and in the first run everything is new. A campaign that guesses passwords is worth a
+/// mail even then, but not in every run, as it may last for months.
 #[must_use]
 pub(crate) fn is_notable(summary: &RunSummary<'_>) -> bool {
     let is_rare_news = |news: &NewItem<'_>| {
         matches!(news.kind, NoveltyKind::Answer | NoveltyKind::Rule | NoveltyKind::Campaign) && news.severity >= summary.level
     };
     summary.report.answered.iter().any(|row| row.severity >= summary.level)
+        || summary.withdrawn.iter().any(|answer| answer.severity >= summary.level)
         || summary.report.floods.iter().any(|flood| flood.severity >= summary.level)
         || (summary.is_first
             && summary.report.campaigns.iter().any(|campaign| campaign.guesses.is_some() && campaign.severity >= summary.level))
@@ -144,7 +148,17 @@ mod tests {
 
     fn run_summary<'a>(report: &'a ReportModel<'a>, news: &'a [NewItem<'a>]) -> RunSummary<'a> {
         let folder = Path::new("/srv/reports/000012-20261103T000500Z");
-        RunSummary { report, news, label: "Run 12", host: Some("web1"), is_first: false, folder, notes: &[], level: Severity::High }
+        RunSummary {
+            report,
+            news,
+            withdrawn: &[],
+            label: "Run 12",
+            host: Some("web1"),
+            is_first: false,
+            folder,
+            notes: &[],
+            level: Severity::High,
+        }
     }
 
     fn written(write: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> String {

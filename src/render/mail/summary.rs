@@ -30,6 +30,7 @@ const PLAIN_PAINTER: Painter = Painter { color: false };
 pub(crate) fn write<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     opening(summary, out)?;
     answered(summary, out)?;
+    withdrawn(summary, out)?;
     news(summary, out)?;
     floods(summary, out)?;
     campaigns(summary, out)?;
@@ -64,6 +65,24 @@ fn answered<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         .column(Column::text("client").rank(2), |answer| TextCell::new(clients(answer)));
     section("WHAT ANSWERED", &grid, answers.len(), "answered.csv", out)?;
     grades(summary, out)
+}
+
+/// The answers of earlier reports that proved to be soft 404s.
+fn withdrawn<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    let withdrawn: Vec<_> = content::withdrawn(summary).collect();
+    if withdrawn.is_empty() {
+        return Ok(());
+    }
+    heading("WITHDRAWN", out)?;
+    wrapped("Earlier reports listed these answers. They are what the site gives to any path.", 2, out)?;
+    Grid::new(first(&withdrawn, Some(ROWS)))
+        .column(Column::text("severity"), |answer| TextCell::new(answer.severity.as_str()))
+        .column(Column::text("path").flexible(24), |answer| TextCell::new(&answer.key))
+        .write(WIDTH, PLAIN_PAINTER, out)?;
+    match withdrawn.len().saturating_sub(ROWS) {
+        0 => Ok(()),
+        more => wrapped(&format!("… and {} more", grouped(more as u64)), 2, out),
+    }
 }
 
 /// Sites that answer anything, and the number of uncertain answers.

@@ -49,13 +49,13 @@ fn feed(stream: &mut LiveScan<'_>, path: &str, named: bool, (offset, lines_befor
     let mut reported = Vec::new();
     let each = &mut |live: &LiveHit<'_>| {
         let model::ReportedHit { offset, line, answer, context, .. } = live.hit;
-        if live.is_reported() {
+        if live.is_reported() && live.change.is_none_or(|change| change == AnswerEvent::Regraded) {
             let ids = live.hit.rules.iter().map(|&rule| RULES.rule(rule).id.clone()).collect();
             reported.push((offset, line, ids, answer, context));
         }
         Ok::<(), Infallible>(())
     };
-    let Ok(_) = stream.process(&piece, each);
+    let Ok(_) = stream.process(&piece, Duration::ZERO, each);
     reported
 }
 
@@ -82,7 +82,7 @@ fn first_reports(reported: &ReportedHits) -> ReportedHits {
 /// The final grade of each line.
 fn final_answers(reported: &ReportedHits, stream: &mut LiveScan<'_>) -> Vec<(u64, Option<Answer>)> {
     let mut last: BTreeMap<u64, Option<Answer>> = reported.iter().map(|reported| (reported.1, reported.3)).collect();
-    let Ok(()) = stream.regrade_all(&mut |live: &LiveHit<'_>| {
+    let Ok(()) = stream.regrade_all(Duration::ZERO, &mut |live: &LiveHit<'_>| {
         last.insert(live.hit.line, live.hit.answer);
         Ok::<(), Infallible>(())
     });

@@ -279,8 +279,9 @@ fn an_answered_probe_is_an_alert() {
     }
     harness.file("access.log", log);
     let follower = Follower::start(&mut command(&harness, &["--alert-file", "alerts", "access.log"]));
-    follower.until_process("the alert", |_| objects(&harness.path("alerts")).iter().any(|alert| alert.to_string().contains("answered")));
+    follower.until_process("the hit", |follower| follower.hits() == 1);
     follower.end();
+    assert!(objects(&harness.path("alerts")).iter().any(|alert| alert["kind"] == "answered"));
 }
 
 /// Ready when it follows logs, watchdog notifications at the configured interval, and stopping at the end.

@@ -45,7 +45,7 @@ fn answered_probes(size: impl Fn(usize, &str) -> u64) -> Vec<String> {
 
 /// The first answer may be real content; the later ones show that it is not.
 #[test]
-fn a_soft_404_site_raises_one_alert_at_most() {
+fn a_soft_404_site_raises_one_alert_at_most_and_withdraws_it() {
     let sites = [
         ("one size", answered_probes(|_, _| 612)),
         ("an echo", answered_probes(|_, path| 1_300 + path.len() as u64)),
@@ -64,23 +64,29 @@ fn a_soft_404_site_raises_one_alert_at_most() {
         follower.until("all probes", |result| answers_of(result).len() == hits);
         follower.end();
         let alerts = objects(&harness.path("alerts"));
-        assert!(alerts.len() <= 1, "{name}: {alerts:#?}");
+        let of_kind = |kind: &str| alerts.iter().filter(|alert| alert["kind"] == kind).count();
+        assert!(of_kind("answered") <= 1 && of_kind("withdrawn") == of_kind("answered"), "{name}: {alerts:#?}");
     }
 }
 
-/// The alert needs only one line.
+/// The alert needs only one line: it is raised within a minute, or at the end.
 #[test]
-fn a_single_answer_raises_an_alert_at_once() {
-    let harness = Harness::new();
-    harness.file("access.log", "");
-    let mut follower = follow(&harness);
-    append(&harness, &line("192.0.2.1", "GET /.env HTTP/1.1", 200));
-    follower.until_process("an alert", |_| !objects(&harness.path("alerts")).is_empty());
-    follower.until("the hit", |result| result.hits.len() == 1);
-    let result = follower.end();
-    assert_eq!(answers_of(&result), BTreeMap::from([(1, "distinct".into())]));
-    let alerts = objects(&harness.path("alerts"));
-    assert_eq!((alerts.len(), &alerts[0]["kind"]), (1, &"answered".into()), "{alerts:#?}");
+fn a_single_answer_raises_an_alert() {
+    for is_at_end in [true, false] {
+        let harness = Harness::new();
+        harness.file("access.log", "");
+        let mut follower = follow(&harness);
+        append(&harness, &line("192.0.2.1", "GET /.env HTTP/1.1", 200));
+        follower.until("the hit", |result| result.hits.len() == 1);
+        if !is_at_end {
+            append(&harness, &line("192.0.2.2", "GET /about HTTP/1.1", 200).replace(":08:01:00 ", ":08:01:30 "));
+            follower.until_process("an alert", |_| !objects(&harness.path("alerts")).is_empty());
+        }
+        let result = follower.end();
+        assert_eq!(answers_of(&result), BTreeMap::from([(1, "distinct".into())]));
+        let alerts = objects(&harness.path("alerts"));
+        assert_eq!((alerts.len(), &alerts[0]["kind"]), (1, &"answered".into()), "{alerts:#?}");
+    }
 }
 
 proptest! {

@@ -4,6 +4,7 @@
 //! missing program are skipped with a message. Lines that a rotation destroyed do not count.
 
 mod actions;
+mod alerts;
 mod answers;
 mod descriptors;
 mod floods;

@@ -134,3 +134,24 @@ fn the_mail_agrees_with_the_report() {
     assert!(mail.contains("13 of 40 probes answered"), "{mail}");
     Out::read(&harness).sums().assert_same(&Sums::scanned(&harness, &[&["access.log"][..], &QUICK].concat()), "a mail");
 }
+
+/// A row of an earlier mail proves to be what the site gives to any path.
+#[test]
+fn a_mail_withdraws_an_answer_of_an_earlier_one() {
+    for args in [&[][..], &["--daily"]] {
+        let harness = Harness::new();
+        let soft = |client: &str, path: &str| sized(&get(client, path, 200), 948);
+        let first = mail(&harness, &(soft("192.0.2.1", "/.env") + &get("192.0.2.1", "/.git/HEAD", 200)), args);
+        assert!(first.contains("/.env") && first.contains("/.git/HEAD") && !first.contains("Withdrawn"), "{first}");
+        let paths = ["/c99.php", "/phpinfo.php", "/.aws/credentials", "/backup.sql", "/actuator/env", "/solr/admin/info/system"];
+        let second = mail(&harness, &paths.map(|path| soft("198.51.100.7", path)).concat(), args);
+        assert_short(&second);
+        assert!(second.lines().any(|line| line.starts_with("Withdrawn, soft 404: /.env")), "{second}");
+        assert!(!second.contains("/.git/HEAD"), "its answer stands: {second}");
+        let out = Out::read(&harness);
+        let summary = std::fs::read_to_string(harness.path("out").join(&out.last().name).join("summary.txt")).unwrap();
+        assert!(summary.contains("WITHDRAWN") && summary.contains("/.env"), "{summary}");
+        let third = mail(&harness, &soft("198.51.100.7", "/dump.sql"), args);
+        assert!(!third.contains("Withdrawn"), "once: {third}");
+    }
+}
