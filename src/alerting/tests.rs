@@ -592,6 +592,7 @@ fn a_withdrawal_has_the_id_of_the_alert() {
             severity,
             event,
             site: b"a.example",
+            requests: 0,
             matched: &[PLAIN],
             reported: &[],
             request: AlertSampleRef { offset, ..AlertSampleRef::default() },

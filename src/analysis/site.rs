@@ -330,7 +330,7 @@ fn oldest_first<V>(map: &BTreeMap<u64, V>, last: impl Fn(&V) -> i64) -> Vec<u64>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::soft_404::{MethodClass, PathShape, Response, path_hash};
+    use crate::soft_404::{MethodClass, PathShape, Response, SentResponse, path_hash};
 
     #[test]
     fn answers_are_compared_with_those_of_distinct_probes() {

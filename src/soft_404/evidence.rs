@@ -86,7 +86,7 @@ impl Response {
 
 /// A response, and to whom and when it was sent, as far as that is known.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SentResponse {
+pub struct SentResponse {
     /// The response.
     pub response: Response,
     /// A hash of the client, which tells a few clients of a path apart and identifies none.
@@ -97,7 +97,7 @@ pub(crate) struct SentResponse {
 
 /// The first and the last hour of some responses, since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) struct Hours(pub u32, pub u32);
+pub struct Hours(pub u32, pub u32);
 
 impl Hours {
     /// The hours of these seconds since 1970; times that do not fit are those of the first or the last hour.

@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-use foldhash::{HashMap, HashSet};
 use foldhash::fast::RandomState;
+use foldhash::{HashMap, HashSet};
 
 use super::settle::{Arrival, RecentProbes};
 use super::{Decision, RuleStatus, decide, required_context};
