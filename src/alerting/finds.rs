@@ -71,3 +71,19 @@ impl RaisedFinds {
         (size_of::<RaisedFind>(), self.0.values().map(|find| find.alerts.capacity() * alert).sum())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_eight_alerts_of_a_find_can_be_withdrawn() {
+        let mut finds = RaisedFinds::new(8);
+        for day in 0..10 {
+            assert!(finds.raise(1, Some(day), (7, day), Severity::High, day.cast_signed()).is_some());
+        }
+        let withdrawn = (0..10).filter(|offset| finds.withdraw(1, (7, *offset)).is_some());
+        assert_eq!(withdrawn.collect::<Vec<_>>(), (2..10).collect::<Vec<_>>());
+        assert_eq!(finds.len(), 0, "nothing of it is remembered");
+    }
+}

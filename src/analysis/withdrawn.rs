@@ -122,3 +122,30 @@ fn rule_hashes(report_input: &ReportInput<'_>) -> RuleHashes {
 fn response_of((method, status, bytes, extra): ResponseNumbers) -> Response {
     Response { method: MethodClass::from_u8(method), status, bytes, extra }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_answers_and_responses_are_kept() {
+        let listed = |path, bytes| ListedAnswer {
+            site: 1,
+            path,
+            shape: PathShape::default().into(),
+            rules: Vec::new(),
+            responses: vec![(0, Some(200), Some(bytes), 0)],
+            key: String::new(),
+            severity: Severity::High,
+        };
+        let mut answers = ListedAnswers::default();
+        (0..600).for_each(|path| answers.add(listed(path, 0)));
+        assert_eq!((answers.0.len(), answers.0[0].path), (512, 88));
+        (0..9).for_each(|bytes| answers.add(listed(88, bytes)));
+        let latest = answers.0.last().expect("512 answers");
+        let sizes: Vec<_> = latest.responses.iter().filter_map(|response| response.2).collect();
+        assert_eq!((answers.0.len(), latest.path, sizes), (512, 88, vec![8, 7, 6, 5]));
+        let text = serde_json::to_string(&answers).expect("numbers and texts");
+        assert_eq!(serde_json::from_str::<ListedAnswers>(&text).expect("what was written"), answers);
+    }
+}

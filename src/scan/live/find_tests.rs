@@ -18,7 +18,7 @@ static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("
 const MINUTE: i64 = 60;
 
 /// A log that is followed, its clock, and the paths of the finds so far.
-struct Site<'a> {
+struct FollowedSite<'a> {
     stream: LiveScan<'a>,
     clock: Duration,
     read: (u64, u64),
@@ -26,7 +26,7 @@ struct Site<'a> {
     withdrawn: Vec<String>,
 }
 
-impl<'a> Site<'a> {
+impl<'a> FollowedSite<'a> {
     fn new(scope: &'a ScanOptions) -> Self {
         let job = ScanJob { rules: &RULES, scope, formats: &FORMATS, prefix: None };
         let filter = ReportFilter { min_severity: Severity::Low, outcomes: &[], apps: &[] };
@@ -110,14 +110,14 @@ fn note(live: &LiveHit<'_>, finds: &mut Vec<String>, withdrawn: &mut Vec<String>
 #[test]
 fn a_single_answer_is_a_find_within_a_minute_of_the_log_or_of_the_clock() {
     let scope = ScanOptions::default();
-    let mut site = Site::new(&scope);
+    let mut site = FollowedSite::new(&scope);
     site.get(0, "/.env", 200, 412);
     assert_eq!(site.finds, [""; 0], "the next requests may show that it is none");
     site.wait(29);
     assert_eq!(site.finds, [""; 0]);
     site.wait(30);
     assert_eq!(site.finds, ["/.env"]);
-    let mut site = Site::new(&scope);
+    let mut site = FollowedSite::new(&scope);
     site.get(0, "/.env", 200, 412);
     site.get(MINUTE, "/about", 200, 5_000);
     assert_eq!(site.finds, ["/.env"]);
@@ -129,7 +129,7 @@ fn a_single_answer_is_a_find_within_a_minute_of_the_log_or_of_the_clock() {
 #[test]
 fn what_waits_is_settled_at_the_end() {
     let scope = ScanOptions::default();
-    let mut site = Site::new(&scope);
+    let mut site = FollowedSite::new(&scope);
     site.get(0, "/.env", 200, 412);
     site.get(0, "/backup.zip", 200, 40_000);
     site.end();
@@ -141,7 +141,7 @@ fn what_waits_is_settled_at_the_end() {
 fn three_answers_of_a_fresh_log_are_finds_once_it_refuses() {
     let scope = ScanOptions::default();
     for pause in [0, 5, 5 * MINUTE] {
-        let mut site = Site::new(&scope);
+        let mut site = FollowedSite::new(&scope);
         let paths = [("/.git/config", 263), ("/.env", 412), ("/backup.zip", 302_122)];
         for (n, (path, bytes)) in (0..).zip(paths) {
             site.get(n * pause, path, 200, bytes);
@@ -161,7 +161,7 @@ fn three_answers_of_a_fresh_log_are_finds_once_it_refuses() {
 fn a_leak_of_a_soft_404_site_is_a_find_at_once_however_late() {
     let scope = ScanOptions::default();
     for size in [|_: usize| 948, |n: usize| 2_100 + (n * 7 % 13) as u64] {
-        let mut site = Site::new(&scope);
+        let mut site = FollowedSite::new(&scope);
         // The first answer is a false find.
         site.get(0, "/.env.bak", 200, size(3));
         site.wait(30);
@@ -180,7 +180,7 @@ fn a_leak_of_a_soft_404_site_is_a_find_at_once_however_late() {
 #[test]
 fn a_site_that_answered_before_waits_for_a_refusal() {
     let scope = ScanOptions::default();
-    let mut site = Site::new(&scope);
+    let mut site = FollowedSite::new(&scope);
     for (n, (path, bytes)) in (0..).zip([("/.env", 1_000), ("/.git/config", 1_700), ("/.htpasswd", 2_400)]) {
         site.get(n * 10 * MINUTE, path, 200, bytes);
         site.wait(60);
@@ -195,7 +195,7 @@ fn a_site_that_answered_before_waits_for_a_refusal() {
 #[test]
 fn a_later_answer_is_a_find_after_a_false_one() {
     let scope = ScanOptions::default();
-    let mut site = Site::new(&scope);
+    let mut site = FollowedSite::new(&scope);
     // A single-page application is replaced by a site that refuses.
     site.get(0, "/.env.bak", 200, 948);
     site.wait(30);
@@ -213,7 +213,7 @@ fn a_later_answer_is_a_find_after_a_false_one() {
 #[test]
 fn a_deploy_of_a_site_that_answers_anything_raises_one_find() {
     let scope = ScanOptions::default();
-    let mut site = Site::new(&scope);
+    let mut site = FollowedSite::new(&scope);
     for hour in 0..3 {
         site.scan(hour * 60 * MINUTE, 404, |_| 153);
     }
@@ -227,7 +227,7 @@ fn a_deploy_of_a_site_that_answers_anything_raises_one_find() {
 #[test]
 fn maintenance_is_no_evidence_against_a_leak() {
     let scope = ScanOptions::default();
-    let mut site = Site::new(&scope);
+    let mut site = FollowedSite::new(&scope);
     site.scan(0, 503, |_| 1_200);
     site.scan(60 * MINUTE, 404, |_| 153);
     site.get(90 * MINUTE, "/.env", 200, 412);
@@ -238,7 +238,7 @@ fn maintenance_is_no_evidence_against_a_leak() {
 #[test]
 fn sites_of_one_log_do_not_affect_each_other() {
     let scope = ScanOptions::default();
-    let mut site = Site::new(&scope);
+    let mut site = FollowedSite::new(&scope);
     for n in 0..12 {
         site.get_on("app.example", n, &format!("/.env.{n}"), 200, 948);
         site.get_on("shop.example", n, &format!("/.env.{n}"), 404, 153);
@@ -254,7 +254,7 @@ fn sites_of_one_log_do_not_affect_each_other() {
 #[test]
 fn an_answer_that_cannot_be_held_is_a_find_at_once() {
     let scope = ScanOptions::default();
-    let mut site = Site::new(&scope);
+    let mut site = FollowedSite::new(&scope);
     site.get(0, &format!("/.env?{}", "x".repeat(3_000)), 200, 412);
     assert_eq!(site.finds, ["/.env"]);
 }
