@@ -15,6 +15,7 @@ use super::rule_status::LogAnalysis;
 use crate::client::Client;
 use crate::finding::Severity;
 use crate::intern::SymbolTables;
+use crate::redact::mask::redacted;
 use crate::soft_404::{Answer, Grade, repository_folder};
 use crate::tally::Site;
 
@@ -22,6 +23,8 @@ use crate::tally::Site;
 struct AnsweredPath<'a> {
     site: Site<'a>,
     path: &'a [u8],
+    /// The path as printed. Reports have no other, and a merged report has the rows of a report on all logs.
+    shown: String,
     items: Vec<RowItem<'a>>,
     row: Row<'a>,
 }
@@ -33,15 +36,22 @@ struct Leak<'a> {
     paths: Vec<AnsweredPath<'a>>,
 }
 
-/// The leaks with an answer of this grade; paths that also have a better grade are left out.
+/// The status that asks for a log-in.
+const UNAUTHORIZED: u16 = 401;
+
+/// The leaks with an answer of this grade, from `items` with a grade; paths that also have a better grade are left out. `all` shows where
+/// others were asked for a log-in.
 pub(crate) fn by_answer<'a>(
     report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
     items: &[RowItem<'a>],
+    all: &[RowItem<'a>],
     answer: Answer,
 ) -> Vec<Row<'a>> {
     let leaks = leaks(report_input, answered_paths(report_input, analysis, items, answer));
-    let mut rows: Vec<Row<'a>> = leaks.into_iter().map(|leak| leak.row(report_input, analysis)).collect();
+    let is_locked = |i: &&RowItem<'a>| i.view.status == Some(UNAUTHORIZED);
+    let locked: HashSet<_> = all.iter().filter(is_locked).map(|i| (analysis.site_root(i.view.site), i.view.path)).collect();
+    let mut rows: Vec<Row<'a>> = leaks.into_iter().map(|leak| leak.row(report_input, analysis, &locked)).collect();
     // Logs of two hosts may have the same name.
     let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.offset);
     rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b))));
@@ -68,7 +78,8 @@ fn answered_paths<'a>(
     let of_path = |group: &[((Site<'a>, u32), u32)]| {
         let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
         let (site, path) = (group[0].0.0, report_input.tally.path(group[0].0.1));
-        AnsweredPath { site, path, row: row_of(report_input, analysis, &items, path), items }
+        let shown = redacted(path).into_owned();
+        AnsweredPath { site, path, shown, row: row_of(report_input, analysis, &items, path), items }
     };
     members.chunk_by(|a, b| a.0 == b.0).map(of_path).collect()
 }
@@ -86,7 +97,7 @@ fn row_of<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items:
 }
 
 /// What the paths of a leak have in common: the site, a folder, and a class of rules.
-type LeakKey<'a, 'r> = (Site<'a>, &'a [u8], &'r str);
+type LeakKey<'a, 'p> = (Site<'a>, &'p str, &'p str);
 
 /// The one class of all paths in a tree of one tool.
 const TREE: &str = "";
@@ -94,57 +105,72 @@ const TREE: &str = "";
 /// The leaks that paths belong to, in no order.
 fn leaks<'a>(report_input: &ReportInput<'a>, mut paths: Vec<AnsweredPath<'a>>) -> Vec<Leak<'a>> {
     // A folder comes before what is below it.
-    paths.sort_by_key(|answered| (answered.site, folders(answered.path).count(), answered.path));
-    let mut leaks: Vec<Leak<'a>> = Vec::new();
+    let order = |answered: &AnsweredPath<'a>| (answered.site, folders(&answered.shown).count());
+    paths.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| tie(a).cmp(&tie(b))));
     let mut numbers: HashMap<LeakKey<'a, '_>, usize> = HashMap::default();
-    for answered in paths {
-        let (site, path) = (answered.site, answered.path);
-        let tree = tree_folder(path);
-        let classes = match tree {
-            Some(_) => vec![TREE],
-            None => labels::classes(report_input.rules, &answered.row.rules),
+    let (mut places, mut count) = (Vec::with_capacity(paths.len()), 0);
+    for answered in &paths {
+        let (classes, above) = match tree_folder(&answered.shown) {
+            Some(folder) => (vec![TREE], vec![folder]),
+            None => (labels::classes(report_input.rules, &answered.row.rules), folders(&answered.shown).collect()),
         };
-        let above: Vec<&'a [u8]> = tree.map_or_else(|| folders(path).collect(), |folder| vec![folder]);
-        let keys = |folder: &&'a [u8]| classes.iter().map(|&class| (site, *folder, class)).collect::<Vec<LeakKey<'a, '_>>>();
-        let known = above.iter().flat_map(keys).find_map(|key| Some((key.1, *numbers.get(&key)?)));
-        let (folder, number) = known.unwrap_or((path, leaks.len()));
+        let keys = |folder: &&'_ str| classes.iter().map(|&class| (answered.site, *folder, class)).collect::<Vec<_>>();
+        let known = above.iter().flat_map(keys).find_map(|key| Some((*numbers.get(&key)?, Some(depth(key.1)))));
+        let place = known.unwrap_or((count, None));
+        count = count.max(place.0 + 1);
         // Its own folder, and the one that it is in.
         for key in above.iter().take(2).flat_map(keys) {
-            numbers.entry(key).or_insert(number);
+            numbers.entry(key).or_insert(place.0);
         }
+        places.push(place);
+    }
+    let mut leaks: Vec<Leak<'a>> = Vec::new();
+    for (answered, (number, depth)) in paths.into_iter().zip(places) {
         if number == leaks.len() {
-            leaks.push(Leak { folder, paths: Vec::new() });
+            leaks.push(Leak { folder: answered.path, paths: Vec::new() });
         }
-        leaks[number].add(folder, answered);
+        leaks[number].add(answered, depth);
     }
     leaks
 }
 
+/// What decides between paths that are equal otherwise.
+fn tie<'r>(answered: &'r AnsweredPath<'_>) -> (&'r str, Option<&'r str>, u64) {
+    (&answered.shown, answered.row.sample.log_host, answered.row.sample.offset)
+}
+
 /// The folder in which one tool lays down what a path is a part of: a repository, or the packages that a development server gives.
-fn tree_folder(path: &[u8]) -> Option<&[u8]> {
-    let packages = || folders(path).find(|folder| folder.ends_with(b"/node_modules"));
-    repository_folder(path).or_else(packages)
+fn tree_folder(path: &str) -> Option<&str> {
+    let repository = repository_folder(path.as_bytes()).map(|folder| &path[..folder.len()]);
+    repository.or_else(|| folders(path).find(|folder| folder.ends_with("/node_modules")))
 }
 
 /// The path as a folder, and the folders it is in, the nearest first, without the root.
-fn folders(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let path = path.strip_suffix(b"/").unwrap_or(path);
-    let parent = |folder: &&[u8]| folder.iter().rposition(|&b| b == b'/').map(|slash| &path[..slash]);
-    std::iter::successors(Some(path), parent).filter(|folder| !folder.is_empty())
+fn folders(path: &str) -> impl Iterator<Item = &str> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    std::iter::successors(Some(path), |folder| folder.rfind('/').map(|slash| &path[..slash])).filter(|folder| !folder.is_empty())
+}
+
+/// The number of slashes.
+fn depth(folder: &str) -> usize {
+    folder.bytes().filter(|&b| b == b'/').count()
 }
 
 impl<'a> Leak<'a> {
-    fn add(&mut self, folder: &'a [u8], answered: AnsweredPath<'a>) {
-        if folder.len() < self.folder.len() {
-            // With the slash after it.
-            self.folder = answered.path.get(..=folder.len()).unwrap_or(folder);
+    /// Adds a path that is in a folder of this depth with others.
+    fn add(&mut self, answered: AnsweredPath<'a>, depth: Option<usize>) {
+        let slashes = || memchr::memchr_iter(b'/', answered.path);
+        if let Some(end) = depth.and_then(|depth| slashes().nth(depth))
+            && end < self.folder.len()
+        {
+            self.folder = &answered.path[..=end];
         }
         self.paths.push(answered);
     }
 
     /// The row: that of the only path, or one of the folder with the details of the most important path.
-    fn row(mut self, report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>) -> Row<'a> {
-        self.paths.sort_by(|a, b| rank(&a.row).cmp(&rank(&b.row)).then_with(|| a.path.cmp(b.path)));
+    fn row(mut self, report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, locked: &HashSet<(Site<'a>, u32)>) -> Row<'a> {
+        self.paths.sort_by(|a, b| rank(&a.row).cmp(&rank(&b.row)).then_with(|| tie(a).cmp(&tie(b))));
         let details = self.paths.iter().map(|answered| detail(report_input, analysis, &answered.items));
         let mut details: Vec<AnswerDetail<'a>> = details.collect();
         let member = |(answered, detail): (&AnsweredPath<'a>, &AnswerDetail<'a>)| LeakMember {
@@ -155,7 +181,9 @@ impl<'a> Leak<'a> {
             hits: answered.row.hits,
         };
         let members: Vec<LeakMember<'a>> = self.paths.iter().zip(&details).map(member).collect();
-        let (first_detail, first) = (details.swap_remove(0), self.paths.swap_remove(0));
+        let (mut first_detail, first) = (details.swap_remove(0), self.paths.swap_remove(0));
+        let is_locked = |item: &RowItem<'a>| locked.contains(&(first.site, item.view.path));
+        first_detail.needs_login = first.row.sample.user.is_some() && first.items.iter().any(is_locked);
         if members.len() == 1 {
             return Row { answer: Some(Box::new(first_detail)), ..first.row };
         }
@@ -186,6 +214,7 @@ fn detail<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items:
         grade: best.grade.unwrap_or(Grade::DISTINCT),
         client: only_client(report_input, items),
         is_known_host: analysis.is_known_host(best.view.site),
+        needs_login: false,
         members: Vec::new(),
     }
 }

@@ -290,6 +290,8 @@ pub struct AnswerDetail<'a> {
     pub client: Option<Client<'a>>,
     /// Normal requests use the host too, so it is safe to print it in a URL.
     pub is_known_host: bool,
+    /// The request of the sample has a user, and others got 401 for the path.
+    pub needs_login: bool,
     /// If several paths are one leak: these, the most important first. The other details are those of the first one.
     pub members: Vec<LeakMember<'a>>,
 }

@@ -209,7 +209,16 @@ impl<'a> GradedLog<'a> {
 
 fn detail(response: &Response, grade: Grade) -> AnswerDetail<'static> {
     let &Response { method, status, bytes, .. } = response;
-    AnswerDetail { statuses: status.into_iter().collect(), bytes, method, grade, client: None, is_known_host: false, members: Vec::new() }
+    AnswerDetail {
+        statuses: status.into_iter().collect(),
+        bytes,
+        method,
+        grade,
+        client: None,
+        is_known_host: false,
+        needs_login: false,
+        members: Vec::new(),
+    }
 }
 
 fn in_ranges(mut sizes: Vec<u64>) -> Vec<(u64, u64)> {

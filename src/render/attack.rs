@@ -68,6 +68,7 @@ const TECHNIQUES: [(&str, &str, Tactic); 59] = [
     ("T1110.001", "Password Guessing", CREDENTIAL_ACCESS),
     ("T1110.003", "Password Spraying", CREDENTIAL_ACCESS),
     ("T1110.004", "Credential Stuffing", CREDENTIAL_ACCESS),
+    ("T1133", "External Remote Services", INITIAL_ACCESS),
     ("T1136", "Create Account", PERSISTENCE),
     ("T1140", "Deobfuscate/Decode Files or Information", DEFENSE_EVASION),
     ("T1187", "Forced Authentication", CREDENTIAL_ACCESS),

@@ -13,8 +13,13 @@ use crate::soft_404::{MethodClass, Reason};
 /// Replaces a host that is not known to be one of the server's.
 const YOUR_SITE: &str = "YOUR-SITE";
 
-/// Why an answer has its grade, in a few words.
+/// Why an answer has its grade, in a few words, and whether it needs a log-in.
 pub(crate) fn why(detail: &AnswerDetail<'_>) -> String {
+    let login = if detail.needs_login { "; with a user, others got 401" } else { "" };
+    format!("{}{login}", why_graded(detail))
+}
+
+fn why_graded(detail: &AnswerDetail<'_>) -> String {
     let size = match detail.bytes {
         Some(bytes) if bytes > 0 && has_content(detail) => counted(bytes, "byte", "bytes"),
         _ => without_size(detail),
@@ -154,6 +159,7 @@ mod tests {
             grade,
             client: None,
             is_known_host: true,
+            needs_login: false,
             members: Vec::new(),
         }
     }

@@ -81,7 +81,7 @@ pub struct TailState {
 
 impl PersistedState for TailState {
     const VERSION: u32 = 4;
-    const OLDEST_VERSION: u32 = 3;
+    const OLDEST_VERSION: u32 = 4;
     const RESET_FLAG: &'static str = "--reset-state";
 }
 
@@ -166,8 +166,8 @@ impl ReportState {
 }
 
 impl PersistedState for ReportState {
-    const VERSION: u32 = 3;
-    const OLDEST_VERSION: u32 = 3;
+    const VERSION: u32 = 4;
+    const OLDEST_VERSION: u32 = 4;
     const RESET_FLAG: &'static str = "--reset";
 }
 

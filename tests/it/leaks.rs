@@ -96,3 +96,20 @@ fn a_further_file_of_a_leak_is_not_new() {
     assert_eq!(new_answers(&format!("{first}{second}")), [""; 0], "the same repository");
     assert_eq!(new_answers(&format!("{first}{second}{third}")).len(), 1, "another leak");
 }
+
+#[test]
+fn an_answer_that_needs_a_log_in_says_so_and_is_excused_by_no_user() {
+    let harness = Harness::new();
+    let line = |user: &str, status: u16, bytes: u32| {
+        format!("203.0.113.9 - {user} [02/Nov/2026:08:00:00 +0000] \"GET /backup.sql HTTP/1.1\" {status} {bytes} \"-\" \"{CHROME}\"\n")
+    };
+    for (first, why) in [
+        ("", "8,112 bytes; no sign of a soft 404"),
+        (&*line("-", 401, 381), "8,112 bytes; no sign of a soft 404; with a user, others got 401"),
+    ] {
+        harness.file("access.log", format!("{first}{}", line("admin", 200, 8_112)));
+        let (_, json) = harness.json(["access.log"]);
+        let row = &json["answered"][0];
+        assert_eq!((row["path"].as_str(), row["answer"]["why"].as_str()), (Some("/backup.sql"), Some(why)));
+    }
+}

@@ -486,6 +486,7 @@ mod tests {
             grade,
             client: None,
             is_known_host: false,
+            needs_login: false,
             members: Vec::new(),
         };
         let answer = GradedAnswer {
