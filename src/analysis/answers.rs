@@ -20,7 +20,7 @@ use crate::soft_404::{Answer, Grade, repository_folder};
 use crate::tally::Site;
 
 /// One path of a site, and its hits with the wanted grade.
-struct AnsweredPath<'a> {
+struct GradedItems<'a> {
     site: Site<'a>,
     path: &'a [u8],
     /// The path as printed. Reports have no other, and a merged report has the rows of a report on all logs.
@@ -33,7 +33,7 @@ struct AnsweredPath<'a> {
 struct Leak<'a> {
     /// The folder that holds them, if there are several.
     folder: &'a [u8],
-    paths: Vec<AnsweredPath<'a>>,
+    paths: Vec<GradedItems<'a>>,
 }
 
 /// The status that asks for a log-in.
@@ -68,7 +68,7 @@ fn answered_paths<'a>(
     analysis: &LogAnalysis<'a>,
     items: &[RowItem<'a>],
     answer: Answer,
-) -> Vec<AnsweredPath<'a>> {
+) -> Vec<GradedItems<'a>> {
     let site_and_path = |i: &RowItem<'a>| (analysis.site_root(i.view.site), i.view.path);
     let is_better = |i: &&RowItem<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
     let better: HashSet<_> = items.iter().filter(is_better).map(site_and_path).collect();
@@ -79,7 +79,7 @@ fn answered_paths<'a>(
         let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
         let (site, path) = (group[0].0.0, report_input.tally.path(group[0].0.1));
         let shown = redacted(path).into_owned();
-        AnsweredPath { site, path, shown, row: row_of(report_input, analysis, &items, path), items }
+        GradedItems { site, path, shown, row: row_of(report_input, analysis, &items, path), items }
     };
     members.chunk_by(|a, b| a.0 == b.0).map(of_path).collect()
 }
@@ -103,9 +103,9 @@ type LeakKey<'a, 'p> = (Site<'a>, &'p str, &'p str);
 const TREE: &str = "";
 
 /// The leaks that paths belong to, in no order.
-fn leaks<'a>(report_input: &ReportInput<'a>, mut paths: Vec<AnsweredPath<'a>>) -> Vec<Leak<'a>> {
+fn leaks<'a>(report_input: &ReportInput<'a>, mut paths: Vec<GradedItems<'a>>) -> Vec<Leak<'a>> {
     // A folder comes before what is below it.
-    let order = |answered: &AnsweredPath<'a>| (answered.site, folders(&answered.shown).count());
+    let order = |answered: &GradedItems<'a>| (answered.site, folders(&answered.shown).count());
     paths.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| tie(a).cmp(&tie(b))));
     let mut numbers: HashMap<LeakKey<'a, '_>, usize> = HashMap::default();
     let (mut places, mut count) = (Vec::with_capacity(paths.len()), 0);
@@ -114,12 +114,12 @@ fn leaks<'a>(report_input: &ReportInput<'a>, mut paths: Vec<AnsweredPath<'a>>) -
             Some(folder) => (vec![TREE], vec![folder]),
             None => (labels::classes(report_input.rules, &answered.row.rules), folders(&answered.shown).collect()),
         };
-        let keys = |folder: &&'_ str| classes.iter().map(|&class| (answered.site, *folder, class)).collect::<Vec<_>>();
-        let known = above.iter().flat_map(keys).find_map(|key| Some((*numbers.get(&key)?, Some(depth(key.1)))));
+        let keys = || above.iter().map(|&folder| keys(answered.site, folder, &classes));
+        let known = keys().flatten().find_map(|key| Some((*numbers.get(&key)?, Some(depth(key.1)))));
         let place = known.unwrap_or((count, None));
         count = count.max(place.0 + 1);
         // Its own folder, and the one that it is in.
-        for key in above.iter().take(2).flat_map(keys) {
+        for key in keys().take(2).flatten() {
             numbers.entry(key).or_insert(place.0);
         }
         places.push(place);
@@ -134,8 +134,12 @@ fn leaks<'a>(report_input: &ReportInput<'a>, mut paths: Vec<AnsweredPath<'a>>) -
     leaks
 }
 
+fn keys<'a, 'p>(site: Site<'a>, folder: &'p str, classes: &[&'p str]) -> Vec<LeakKey<'a, 'p>> {
+    classes.iter().map(|&class| (site, folder, class)).collect()
+}
+
 /// What decides between paths that are equal otherwise.
-fn tie<'r>(answered: &'r AnsweredPath<'_>) -> (&'r str, Option<&'r str>, u64) {
+fn tie<'r>(answered: &'r GradedItems<'_>) -> (&'r str, Option<&'r str>, u64) {
     (&answered.shown, answered.row.sample.log_host, answered.row.sample.offset)
 }
 
@@ -158,7 +162,7 @@ fn depth(folder: &str) -> usize {
 
 impl<'a> Leak<'a> {
     /// Adds a path that is in a folder of this depth with others.
-    fn add(&mut self, answered: AnsweredPath<'a>, depth: Option<usize>) {
+    fn add(&mut self, answered: GradedItems<'a>, depth: Option<usize>) {
         let slashes = || memchr::memchr_iter(b'/', answered.path);
         if let Some(end) = depth.and_then(|depth| slashes().nth(depth))
             && end < self.folder.len()
@@ -173,7 +177,7 @@ impl<'a> Leak<'a> {
         self.paths.sort_by(|a, b| rank(&a.row).cmp(&rank(&b.row)).then_with(|| tie(a).cmp(&tie(b))));
         let details = self.paths.iter().map(|answered| detail(report_input, analysis, &answered.items));
         let mut details: Vec<AnswerDetail<'a>> = details.collect();
-        let member = |(answered, detail): (&AnsweredPath<'a>, &AnswerDetail<'a>)| LeakMember {
+        let member = |(answered, detail): (&GradedItems<'a>, &AnswerDetail<'a>)| LeakMember {
             path: answered.path,
             severity: answered.row.severity,
             statuses: detail.statuses.clone(),

@@ -155,7 +155,6 @@ const ANSWER: &[CsvColumn] = &[
     ("method", |_, row| answer_cell(row, |answer| answer.method.as_str())),
     ("hits", |_, row| CsvCell::Count(row.hits)),
     ("clients", |_, row| CsvCell::Count(row.clients)),
-    ("paths", |_, row| CsvCell::Count(row.paths)),
     ("first_time", |_, row| CsvCell::from(row.first_time)),
     ("last_time", |_, row| CsvCell::from(row.last_time)),
     ("why", |_, row| answer_cell(row, grades::why)),
@@ -164,6 +163,7 @@ const ANSWER: &[CsvColumn] = &[
     ("source", |_, row| escape(row.sample.source).into()),
     ("line", |_, row| CsvCell::Count(row.sample.line)),
     ("user", user),
+    ("paths", |_, row| CsvCell::Count(row.paths)),
 ];
 
 /// Further columns of a client, if block candidates were requested.

@@ -137,11 +137,11 @@ struct SiteRegions {
 
 /// What the paths of one kind in one folder got.
 #[derive(Debug, Default)]
-struct RefusingPart(Vec<PathOutcome>);
+struct RefusingPart(Vec<PathHistory>);
 
 /// Whether a path was answered and refused, and when.
 #[derive(Debug)]
-struct PathOutcome {
+struct PathHistory {
     /// The number of paths that it stands for.
     weight: f64,
     is_answered: bool,
@@ -157,8 +157,8 @@ impl RefusingPart {
 
     /// Whether far more paths were refused than answered, in the whole log or near these hours.
     fn refuses(&self, hours: Option<Hours>) -> bool {
-        let ever = |path: &PathOutcome| Some(path.is_answered);
-        let then = |path: &PathOutcome| {
+        let ever = |path: &PathHistory| Some(path.is_answered);
+        let then = |path: &PathHistory| {
             let is_near = |other: Option<Hours>| hours.zip(other).is_some_and(|(hours, other)| hours.is_near(other, Self::NEAR_HOURS));
             if is_near(path.answered_hours) { Some(true) } else { is_near(path.refused_hours).then_some(false) }
         };
@@ -166,7 +166,7 @@ impl RefusingPart {
     }
 
     /// The same, where a path counts as answered, as refused, or not at all.
-    fn mostly_refuses(&self, is_answered: impl Fn(&PathOutcome) -> Option<bool>) -> bool {
+    fn mostly_refuses(&self, is_answered: impl Fn(&PathHistory) -> Option<bool>) -> bool {
         let sum = |wanted: bool| self.0.iter().filter(|path| is_answered(path) == Some(wanted)).map(|path| path.weight).sum::<f64>();
         let (answered, refused) = (sum(true), sum(false));
         refused >= Self::FEWEST && answered <= REFUSED_SHARE * refused
@@ -579,11 +579,11 @@ fn refusing(sites: &[(u32, &SiteEvidence)]) -> HashMap<(u32, Extension), Refusin
         let answered = site.answered().map(|(_, path)| (path, weight_answered, true));
         for (path, weight, is_answered) in answered.chain(site.refused().map(|(_, path)| (path, weight_refused, false))) {
             let (answered_hours, refused_hours) = (path.answered_hours(), path.refused_hours());
-            let outcome = PathOutcome { weight, is_answered, answered_hours, refused_hours };
+            let outcome = PathHistory { weight, is_answered, answered_hours, refused_hours };
             parts.entry((path.shape.folder, path.shape.extension)).or_default().0.push(outcome);
         }
     }
-    let is_refused = |path: &&PathOutcome| !path.is_answered || path.refused_hours.is_some();
+    let is_refused = |path: &&PathHistory| !path.is_answered || path.refused_hours.is_some();
     parts.retain(|_, part| part.0.iter().filter(is_refused).map(|path| path.weight).sum::<f64>() >= RefusingPart::FEWEST);
     parts
 }
