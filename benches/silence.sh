@@ -71,7 +71,7 @@ for mode in '- -' '404 -' '301 -' '302 -' '200 -' '- https://www.google.com/' '-
     read -r status referer <<< "$mode"
     with "$status" "$referer" > mode.log
     found mode.log > numbers
-    awk -v mode="$mode" 'NR == FNR { hit[$1]; next } !(FNR in hit) { print mode "\t" $0 }' numbers mode.log > lost
+    awk -v mode="$mode" 'FILENAME == ARGV[1] { hit[$1]; next } !(FNR in hit) { print mode "\t" $0 }' numbers mode.log > lost
     cat lost >> "$missed"
     awk -v status="$status" -v referer="$referer" -v lost="$(wc -l < lost)" \
         'END { printf "%-10s %-28s %8.2f %8d\n", status, referer, 100 * (NR - lost) / NR, lost }' mode.log
@@ -95,10 +95,10 @@ for log in "$corpora"/answered/*.log.gz; do
     zcat -- "${log%.log.gz}.truth.tsv.gz" > truth.tsv
     found plain.log > numbers
     # The client is the last field before the identity and the user.
-    awk 'NR == FNR { hit[$1]; next }
+    awk 'FILENAME == ARGV[1] { hit[$1]; next }
         FNR in hit && match($0, / - [^ ]+ \[/) { client = substr($0, 1, RSTART - 1); sub(/.* /, "", client); print client }' numbers plain.log |
         sort -u > attackers
-    awk 'NR == FNR { attacks[$1]; next }
+    awk 'FILENAME == ARGV[1] { attacks[$1]; next }
         match($0, / - - \[/) { client = substr($0, 1, RSTART - 1); sub(/.* /, "", client); if (client in attacks) $0 = substr($0, 1, RSTART - 1) " - admin [" substr($0, RSTART + RLENGTH) }
         { print }' attackers plain.log > named.log
     grades plain.log truth.tsv > before
