@@ -74,16 +74,16 @@ fn requests_of_a_prefix_belong_to_one_client() {
     // Four probes from four addresses: only together do they make a prober.
     let harness = Harness::new();
     let spread: String =
-        PROBES.iter().zip(1..).map(|(path, n)| line(&format!("2606:4700:0:1::{n}"), &format!("GET {path} HTTP/1.1"), 404)).collect();
+        PROBES.iter().zip(1..).map(|(path, n)| line(&format!("2620:fe:0:1::{n}"), &format!("GET {path} HTTP/1.1"), 404)).collect();
     harness.file("access.log", spread);
     let run = harness.run(["report", "--state", "state", "--out", "out", "--ipv6-prefix", "64", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let clients = std::fs::read_to_string(harness.path("out/latest/clients.csv")).unwrap();
     assert_eq!(clients.lines().count(), 2, "{clients}");
-    assert!(clients.contains("2606:4700:0:1::/64,4,4,"), "{clients}");
+    assert!(clients.contains("2620:fe:0:1::/64,4,4,"), "{clients}");
     assert!(clients.contains(",true,") || clients.contains(",yes,"), "a candidate: {clients}");
     // A reason not to block one address holds for its whole prefix.
-    let args = ["--trusted-proxy", "2606:4700:0:1::9", "--ipv6-prefix", "64", "access.log"];
+    let args = ["--trusted-proxy", "2620:fe:0:1::9", "--ipv6-prefix", "64", "access.log"];
     let run = harness.run([&["report", "--state", "state2", "--out", "out2"][..], &args].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     let clients = std::fs::read_to_string(harness.path("out2/latest/clients.csv")).unwrap();

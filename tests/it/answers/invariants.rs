@@ -47,8 +47,8 @@ fn is_distinct(harness: &Harness, log: &str, path: &str) -> bool {
 fn many_soft_404s_do_not_hide_an_exposed_file() {
     let harness = Harness::new();
     let mut rng = Rng::new();
-    let mut lines = flood(&mut rng, 100_000);
-    for (at, secret) in [(0, "/.env"), (50_000, "/.git/config"), (100_002, "/config/id_rsa")] {
+    let mut lines = flood(&mut rng, 80_000);
+    for (at, secret) in [(0, "/.env"), (40_000, "/.git/config"), (80_002, "/config/id_rsa")] {
         lines.insert(at, get(secret, 300 + at as u64 / 100));
     }
     harness.file("access.log", lines.concat());
@@ -56,7 +56,8 @@ fn many_soft_404s_do_not_hide_an_exposed_file() {
         assert!(is_distinct(&harness, "access.log", secret), "{secret}");
     }
     let totals = &harness.json(["access.log"]).1["totals"];
-    assert_eq!(totals["soft_404"].as_u64().unwrap() + 3, totals["hits"].as_u64().unwrap(), "{totals}");
+    // Of the eight names, six expose something wherever they are.
+    assert_eq!((totals["soft_404"].as_u64(), totals["answered"].as_u64()), (Some(60_000), Some(3)), "{totals}");
 }
 
 /// The answer to a HEAD request shows nothing about the content of a GET.

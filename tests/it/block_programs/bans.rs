@@ -215,10 +215,10 @@ fn crowdsec_imports_the_list() {
     }
     let named: BTreeSet<_> = decisions.iter().map(|decision| decision["value"].as_str().unwrap().to_owned()).collect();
     assert_eq!(named, LISTED_AS.map(str::to_owned).into());
-    for address in LISTED.into_iter().chain(["2606:4700:4700:0:1::7"]) {
+    for address in LISTED.into_iter().chain(["2620:fe:4700:0:1::7"]) {
         assert!(crowdsec.bans(address), "{address}");
     }
-    for address in SPARED.into_iter().chain(["2606:4700:4700:1::7"]) {
+    for address in SPARED.into_iter().chain(["2620:fe:4700:1::7"]) {
         assert!(!crowdsec.bans(address), "{address}");
     }
 }

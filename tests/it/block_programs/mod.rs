@@ -24,10 +24,10 @@ use jiff::{SignedDuration, Timestamp};
 use crate::harness::{Harness, Run, skip};
 
 /// Clients that only probe.
-const LISTED: [&str; 3] = ["8.8.8.8", "8.8.4.4", "2606:4700:4700::1111"];
+const LISTED: [&str; 3] = ["8.8.8.8", "8.8.4.4", "2620:fe:4700::1111"];
 
 /// The same clients, as lists name them.
-const LISTED_AS: [&str; 3] = ["8.8.8.8", "8.8.4.4", "2606:4700:4700::/64"];
+const LISTED_AS: [&str; 3] = ["8.8.8.8", "8.8.4.4", "2620:fe:4700::/64"];
 
 /// Clients that must not be in a list: a visitor, one of the allow list, one that also reads pages, and private addresses. All
 /// but the first probe.

@@ -8,7 +8,7 @@ use super::harness::{Folder, Out, number, report_ok};
 use crate::follow::works;
 use crate::harness::{Harness, Run, finish, line, skip};
 
-const PUBLIC: [&str; 4] = ["8.8.8.8", "9.9.9.9", "1.1.1.1", "2606:4700:4700::1111"];
+const PUBLIC: [&str; 4] = ["8.8.8.8", "9.9.9.9", "1.1.1.1", "2620:fe:4700::1111"];
 
 const PROBES: [&str; 6] = ["/.git/config", "/.env", "/phpinfo.php", "/id_rsa", "/db.sql", "/actuator/env"];
 
@@ -87,7 +87,7 @@ fn private_addresses_mapped_into_ipv6() {
 /// I2. The addresses of this machine, which may be public.
 #[test]
 fn own_addresses() {
-    const SETUP: &str = "ip link set lo up && ip addr add 9.9.9.9/32 dev lo && ip -6 addr add 2606:4700:4700::1111/128 dev lo";
+    const SETUP: &str = "ip link set lo up && ip addr add 9.9.9.9/32 dev lo && ip -6 addr add 2620:fe:4700::1111/128 dev lo";
     let harness = Harness::new();
     if !works(Command::new("unshare").args(["--net", "sh", "-c", SETUP])) {
         return skip("I2, own addresses", "needs root and ip");
@@ -98,7 +98,7 @@ fn own_addresses() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let out = Out::read(&harness);
     for client in PUBLIC {
-        let own = ["9.9.9.9", "2606:4700:4700::1111"].contains(&client);
+        let own = ["9.9.9.9", "2620:fe:4700::1111"].contains(&client);
         assert_eq!(candidate(out.last(), client), Some(!own), "{client}: {:?}", out.last().client(client));
     }
 }
@@ -120,7 +120,7 @@ fn allowed_clients_and_trusted_proxies() {
     harness.file("paths.toml", "[[allow]]\nreason = 'ours'\nclients = ['1.1.1.1']\npaths = ['/status-page']\n");
     let args = ["--allow", "allow.toml", "--allow", "paths.toml", "--trusted-proxy", "9.9.9.0/24"];
     let (_, out) = run(&harness, &PUBLIC.map(prober).concat(), &args);
-    assert_eq!(candidates(out.last()), ["2606:4700:4700::1111"]);
+    assert_eq!(candidates(out.last()), ["2620:fe:4700::1111"]);
     assert!(!out.last().summary.contains("8.8.8.8"), "{}", out.last().summary);
 }
 
@@ -194,17 +194,17 @@ fn the_cost_of_blocking() {
 fn addresses_of_one_network() {
     const MANY: u32 = 2_000;
     let harness = Harness::new();
-    let log: String = (0..MANY).map(|n| prober(&format!("2606:4700:1:2:{:x}:{:x}:0:{:x}", n % 7, n / 7, n))).collect();
+    let log: String = (0..MANY).map(|n| prober(&format!("2620:fe:1:2:{:x}:{:x}:0:{:x}", n % 7, n / 7, n))).collect();
     let (_, out) = run(&harness, &(log + &prober("9.9.9.9") + &prober("9.9.9.10")), &[]);
     let rows = out.last().rows("clients.csv");
     let of = |network: &str| rows.iter().filter(|row| row["network"] == network).collect::<Vec<_>>();
-    for (network, probers) in [("2606:4700:1:2::/64", MANY), ("9.9.9.0/24", 2)] {
+    for (network, probers) in [("2620:fe:1:2::/64", MANY), ("9.9.9.0/24", 2)] {
         assert_eq!(of(network).len(), probers as usize, "{network}");
         assert!(of(network).iter().all(|row| number(row, "network_probers") == u64::from(probers)), "{network}");
     }
     let summary = &out.last().summary;
-    assert!(summary.contains("2606:4700:1:2::/64") && summary.contains("2000") || summary.contains("2,000"), "{summary}");
-    assert!(summary.lines().filter(|line| line.contains("2606:4700:1:2:")).count() < 10, "a network is one line: {summary}");
+    assert!(summary.contains("2620:fe:1:2::/64") && summary.contains("2000") || summary.contains("2,000"), "{summary}");
+    assert!(summary.lines().filter(|line| line.contains("2620:fe:1:2:")).count() < 10, "a network is one line: {summary}");
 }
 
 /// I11.
