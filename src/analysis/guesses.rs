@@ -15,14 +15,14 @@ use crate::tally::{CellView, Tally};
 pub(crate) struct LoginClients {
     /// The hits of each rule that judges its clients.
     matched: HashMap<(RuleId, u32), u64>,
-    clients: HashMap<u32, ClientRequests>,
+    clients: HashMap<u32, LoginRequests>,
     /// All hits of each rule, those of evicted and unknown clients included.
     totals: HashMap<RuleId, u64>,
 }
 
 /// The requests of one client.
 #[derive(Debug, Clone, Copy, Default)]
-struct ClientRequests {
+struct LoginRequests {
     /// Attempts of all rules with a `guess`.
     attempts: u64,
     /// Attacks, which are no pages.

@@ -195,9 +195,12 @@ impl Tally {
         self.insert_rule_list(&list)
     }
 
-    /// A cell whose rules were all dropped is no hit any more.
+    /// A cell whose rules were all dropped is no hit any more, but requests that no rule matches.
     fn insert_imported(&mut self, key: CellKey, cell: Cell) {
         if key.rules == SymbolTables::EMPTY_RULES {
+            if let Some(count) = self.clients.get_mut(key.client as usize).filter(|_| !key.is_overflow()) {
+                count.unmatched.add_requests(key.status(), key.bytes(), cell.hits);
+            }
             return;
         }
         if key.is_overflow() {
