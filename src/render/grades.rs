@@ -91,11 +91,18 @@ pub(crate) fn sentence(site: &Soft404<'_>) -> String {
     }
 }
 
-/// The path of an answer; of several paths that are one leak the most important one, and the number of the others.
+/// The path of an answer; the most important one of several paths that are one leak.
+pub(crate) fn first_path<'r>(row: &'r Row<'_>) -> Cow<'r, str> {
+    let first = row.answer.as_deref().and_then(|answer| answer.members.first()).map(|member| redacted(member.path));
+    first.or_else(|| row.shown_path()).filter(|path| !path.is_empty()).unwrap_or_else(|| redacted(row.sample.target))
+}
+
+/// The same, with the number of the other paths of the leak.
 pub(crate) fn paths<'r>(row: &'r Row<'_>) -> Cow<'r, str> {
-    match row.answer.as_deref().map_or(&[][..], |answer| &answer.members) {
-        [] => row.shown_path().filter(|path| !path.is_empty()).unwrap_or_else(|| redacted(row.sample.target)),
-        [first, others @ ..] => Cow::Owned(format!("{} and {} more", redacted(first.path), grouped(others.len() as u64))),
+    let others = row.answer.as_deref().map_or(0, |answer| answer.members.len()).saturating_sub(1);
+    match others {
+        0 => first_path(row),
+        others => Cow::Owned(format!("{} and {} more", first_path(row), grouped(others as u64))),
     }
 }
 
