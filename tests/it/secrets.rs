@@ -244,7 +244,10 @@ fn no_live_line_and_no_alert_shows_a_secret() {
     let mut leaks = Vec::new();
     for format in ["table", "ndjson"] {
         let harness = Harness::new();
-        harness.file("access.log", log.clone() + &crate::harness::line("198.51.100.1", "GET /last/.env HTTP/1.1", 404));
+        let line = crate::harness::line;
+        // The other answers have one size, so they are no finds.
+        let find = crate::harness::sized(&line("203.0.113.77", "GET /backup.sql?password=correct-horse-9 HTTP/1.1", 200), 48_211);
+        harness.file("access.log", log.clone() + &find + &line("198.51.100.1", "GET /last/.env HTTP/1.1", 404));
         let args = ["follow", "--from-start", "--alert-file", "alerts.json", "-f", format, "access.log"];
         let mut child = spawn(&mut harness.command(args));
         let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -266,7 +269,8 @@ fn no_live_line_and_no_alert_shows_a_secret() {
         let run = wait(child);
         assert_eq!(run.code, 130, "{}", run.stderr);
         let alerts = fs::read(harness.path("alerts.json")).unwrap();
-        assert!(!alerts.is_empty(), "an answered probe raises an alert");
+        let text = String::from_utf8_lossy(&alerts);
+        assert!(text.contains("/backup.sql?password=***") && !text.contains("correct-horse-9"), "a find raises an alert: {text}");
         secrets.add(&alerts, "alerts", &mut leaks);
     }
     assert_none(&leaks);
