@@ -194,6 +194,7 @@ impl LineCounts {
 
 /// One line that matched. Ranges point into the text of its [`Findings`].
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Hit {
     /// The line's number within the run, from 0.
     pub line: u32,

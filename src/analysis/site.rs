@@ -94,18 +94,22 @@ impl CommonAnswer {
     }
 }
 
+/// A client, a site and a status.
+type AnswerKey<S> = (u32, S, u16);
+
 /// The answers that clients got for several distinct paths that rules name.
 #[derive(Debug)]
 pub(crate) struct ProbeAnswers<S> {
     /// A client, a site and a status; a size; and the least size from which on this and the sizes between belong to enough distinct
     /// paths. Sorted.
-    answers: Vec<((u32, S, u16), u64, Option<u64>)>,
+    answers: Vec<(AnswerKey<S>, u64, Option<u64>)>,
 }
 
 impl<S: Copy + Ord> ProbeAnswers<S> {
     /// From answers with their paths, in any order.
     #[must_use]
-    pub(crate) fn new(mut answers: Vec<((u32, S, u16), u64, u32)>, distinct_paths: u32) -> Self {
+    #[expect(clippy::expect_used, reason = "the window begins with the answer whose path it counts")]
+    pub(crate) fn new(mut answers: Vec<(AnswerKey<S>, u64, u32)>, distinct_paths: u32) -> Self {
         answers.sort_unstable();
         answers.dedup();
         let mut all = Vec::with_capacity(answers.len());

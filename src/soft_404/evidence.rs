@@ -241,7 +241,9 @@ impl PathEvidence {
                 (Some(size), MethodClass::Post) => self.post.insert(size),
                 (Some(size), _) => {
                     self.get.insert(size);
-                    client.iter().for_each(|client| self.add_client(*client));
+                    if let Some(client) = client {
+                        self.add_client(*client);
+                    }
                 }
                 (None, _) => self.partial.extend(response.partial_size()),
             }
@@ -371,7 +373,9 @@ impl PathEvidence {
         evidence.get.extend(get.into_iter().map(ResponseSize::from));
         evidence.post.extend(post.into_iter().map(ResponseSize::from));
         evidence.partial.extend(partial.into_iter().map(ResponseSize::from));
-        clients.into_iter().for_each(|client| evidence.add_client(client));
+        for client in clients {
+            evidence.add_client(client);
+        }
         evidence
     }
 }

@@ -22,6 +22,8 @@ const FEW_PATHS: usize = 8;
 const SEVERAL_CLIENTS: usize = MAX_PATH_CLIENTS;
 /// Fewest paths of several sizes of a site whose answers to one path vary. Fewer may be files that were changed.
 const VARYING_PATHS: usize = 5;
+/// Where more than one path for so many varying ones is constant, a page may be the same for a group of clients.
+const CONSTANT_DIVISOR: usize = 5;
 /// Fewest hosts that are compared as one server.
 pub(crate) const HOSTS: usize = 3;
 /// A site without logged sizes that answered this many paths, which cannot all exist, answers any path.
@@ -484,7 +486,7 @@ impl GradedSite {
     /// Whether no other path got this size, and few paths are constant: then it is no page that varies with the client.
     fn is_only_constant(&self, path: u64, size: ResponseSize) -> bool {
         let mut others = self.evidence.answered().filter(|(other, _)| *other != path);
-        self.constant_paths as f64 <= REFUSED_SHARE * self.varying_paths as f64
+        self.constant_paths * CONSTANT_DIVISOR <= self.varying_paths
             && !others.any(|(_, other)| other.sizes().any(|other| other.bytes == size.bytes))
     }
 

@@ -26,6 +26,7 @@ pub(crate) type TimesRow = (TimeRow, TimeRow);
 
 /// A rule, for readers that do not have it.
 #[derive(Debug, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of a rule")]
 pub(crate) struct RuleRow<'a> {
     pub(crate) id: Cow<'a, str>,
     pub(crate) title: Cow<'a, str>,
