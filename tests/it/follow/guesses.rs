@@ -1,6 +1,8 @@
 //! Guessing of passwords, however slow: clients that log in again and again and request little else are a finding, and from several
 //! networks one campaign. Users and owners at work are none of it.
 
+#![expect(clippy::cast_possible_wrap, reason = "numbers of made-up lines, far below 2^63")]
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
