@@ -229,7 +229,7 @@ fn write_answered<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut
         .column(Column::text("severity"), severity)
         .column(Column::text("site").rank(1).flexible(12).max_width(SITE).keep_end(), |row| site_cell(row, several))
         .column(Column::text("path").flexible(16), |row| TextCell::new(grades::first_path(row)).styled(BOLD))
-        .column(Column::number("paths"), |row| TextCell::new(if row.paths > 1 { grouped(row.paths) } else { String::new() }))
+        .column(Column::number("paths"), |row| detail(row, &|a| TextCell::new(members(a.members.len()))))
         .column(Column::text("status"), |row| detail(row, &|a| TextCell::new(a.joined_statuses(" "))))
         .column(Column::number("bytes"), |row| detail(row, &|a| TextCell::new(a.bytes.map_or_else(|| "-".to_owned(), grouped))))
         .column(Column::text("method").rank(6), |row| detail(row, &|a| TextCell::new(a.method.as_str())))
@@ -249,6 +249,11 @@ fn write_answered<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut
         Some(command) if page.full || page.width >= WIDE => writeln!(out, "  {}", page.painter.paint(DIM, command)),
         _ => Ok(()),
     }
+}
+
+/// The number of paths of a leak that has several.
+fn members(count: usize) -> String {
+    if count > 1 { grouped(count as u64) } else { String::new() }
 }
 
 /// The least width of a page with a command.
