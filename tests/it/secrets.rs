@@ -245,10 +245,11 @@ fn no_live_line_and_no_alert_shows_a_secret() {
     for format in ["table", "ndjson"] {
         let harness = Harness::new();
         let line = crate::harness::line;
-        // The other answers have one size, so they are no finds.
+        // The answers of the log have one size, so they are no finds; this one is of another site.
         let find = crate::harness::sized(&line("203.0.113.77", "GET /backup.sql?password=correct-horse-9 HTTP/1.1", 200), 48_211);
-        harness.file("access.log", log.clone() + &find + &line("198.51.100.1", "GET /last/.env HTTP/1.1", 404));
-        let args = ["follow", "--from-start", "--alert-file", "alerts.json", "-f", format, "access.log"];
+        harness.file("access.log", log.clone() + &line("198.51.100.1", "GET /last/.env HTTP/1.1", 404));
+        harness.file("other.log", &find);
+        let args = ["follow", "--from-start", "--alert-file", "alerts.json", "-f", format, "other.log", "access.log"];
         let mut child = spawn(&mut harness.command(args));
         let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut count = 0;
