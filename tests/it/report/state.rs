@@ -532,12 +532,12 @@ fn a_compressed_log_given_by_itself() {
     }
 }
 
-/// K4. Lines of logs are in reports, never in notices or in the state.
+/// K4. Lines of logs are in reports, never in notices or in the state, which has the paths of listed answers alone.
 #[test]
 fn the_state_holds_no_line() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
-    site.put(&line("192.0.2.1", "GET /s3cr3t-in-a-line/.git/config?token=s3cr3t HTTP/1.1", 200));
+    site.put(&line("192.0.2.1", "GET /shop/.git/config?q=s3cr3t-in-a-line&token=s3cr3t HTTP/1.1", 200));
     site.put("s3cr3t is no line of any log\n");
     let run = site.run(&[]);
     assert!(!run.stderr.contains("s3cr3t"), "{}", run.stderr);
