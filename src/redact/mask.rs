@@ -567,6 +567,11 @@ mod tests {
         ], 0..8)) {
             let target = pieces.concat();
             let decoded = decoded(&target);
+            if split_marker(&target).is_some() {
+                // It was redacted before. No line has such a target, as it has no newline.
+                prop_assert_eq!(&*redacted_decoded(&target, &decoded), &*sanitize::escape(&decoded));
+                return Ok(());
+            }
             let masked = mask_decoded(&target, &decoded);
             prop_assert_eq!(&*redacted_decoded(&target, &decoded), &*sanitize::escape(&masked));
             if let Cow::Borrowed(unmasked) = masked {
