@@ -54,7 +54,7 @@ const PROBING: WindowLimit = WindowLimit { count: 20, within: 300 };
 const MIN_SEVERITY: Severity = Severity::Medium;
 
 /// Seconds until guesses that go on are an alert again.
-const DAY_SECONDS: u64 = 86_400;
+const DAY_SECONDS: u32 = 86_400;
 /// The generation of a log, and an offset.
 type HitId = (u64, u64);
 
@@ -216,7 +216,7 @@ impl AlertDetector {
             guesses: GuessDetector::new(options.keys),
             finds: RaisedFinds::new(options.keys),
             cooldown: Cooldown::new(options.cooldown, options.keys),
-            day: Cooldown::new(options.cooldown.max(DAY_SECONDS), options.keys),
+            day: Cooldown::new(options.cooldown.max(DAY_SECONDS.into()), options.keys),
             latest: None,
         };
         detector.set_rules(rules);
@@ -312,7 +312,7 @@ impl AlertDetector {
             return None;
         }
         // Without any time in the log, a find has one day.
-        let day = hit.time.map_or(0, |time| time.local_seconds().div_euclid(24 * 60 * 60));
+        let day = hit.time.map_or(0, |time| time.local_seconds().div_euclid(DAY_SECONDS.into()));
         let client = self.hash_of_client(hit.client);
         let kind = self.finds.raise(self.find_key(hit), client, hit.request.id(), hit.severity, day)?;
         Some(Detection::of_find(kind, hit.severity, hit))

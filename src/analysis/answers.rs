@@ -39,23 +39,25 @@ struct Leak<'a> {
 /// The status that asks for a log-in.
 const UNAUTHORIZED: u16 = 401;
 
-/// The leaks with an answer of this grade, from `items` with a grade; paths that also have a better grade are left out. `all` shows where
-/// others were asked for a log-in.
+/// The leaks with a distinct answer, and those with an uncertain one, from `items` with a grade; a path is in the rows of its best
+/// grade. `all` shows where others were asked for a log-in.
 pub(crate) fn by_answer<'a>(
     report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
     items: &[RowItem<'a>],
     all: &[RowItem<'a>],
-    answer: Answer,
-) -> Vec<Row<'a>> {
-    let leaks = leaks(report_input, answered_paths(report_input, analysis, items, answer));
+) -> (Vec<Row<'a>>, Vec<Row<'a>>) {
     let is_locked = |i: &&RowItem<'a>| i.view.status == Some(UNAUTHORIZED);
     let locked: HashSet<_> = all.iter().filter(is_locked).map(|i| (analysis.site_root(i.view.site), i.view.path)).collect();
-    let mut rows: Vec<Row<'a>> = leaks.into_iter().map(|leak| leak.row(report_input, analysis, &locked)).collect();
-    // Logs of two hosts may have the same name.
-    let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.offset);
-    rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b))));
-    rows
+    let of_grade = |answer| {
+        let leaks = leaks(report_input, answered_paths(report_input, analysis, items, answer));
+        let mut rows: Vec<Row<'a>> = leaks.into_iter().map(|leak| leak.row(report_input, analysis, &locked)).collect();
+        // Logs of two hosts may have the same name.
+        let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.offset);
+        rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b))));
+        rows
+    };
+    (of_grade(Answer::Distinct), of_grade(Answer::Uncertain))
 }
 
 /// The order of rows, the most important first.
@@ -88,8 +90,7 @@ fn answered_paths<'a>(
 /// nothing about the file.
 fn row_of<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>], path: &'a [u8]) -> Row<'a> {
     let site = analysis.site_root(items[0].view.site);
-    let host = if let Site::Host(host) = site { Some(host) } else { None };
-    let mut row = row(report_input, items, RowKey::Answer(host, path, report_input.site_name(site)));
+    let mut row = row(report_input, items, RowKey::Answer(site.host(), path, report_input.site_name(site)));
     row.rules.to_mut().retain(|&rule| report_input.rules.rule(rule).exposes());
     let severities = row.rules.iter().map(|&rule| analysis.severity_of(rule, items[0].view.site, row.answered > 0));
     row.severity = severities.max().unwrap_or(row.severity);

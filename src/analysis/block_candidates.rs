@@ -11,7 +11,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::build::LogAnalysis;
 use super::model::{BlockDecision, BlockVerdict, OffenderStats, ReportModel, Row};
-use super::prober::{ClientRequests, MANY_PROBES, MIN_GUESSES, unknown_requests};
+use super::prober::{ClientRequests, MANY_PROBES, MIN_PROBES, unknown_requests};
 use super::report_input::ReportInput;
 use super::third_party::third_party_bounds;
 use crate::block::{BlockPolicy, NeverBlockReason, ProxyOperator, prefix_network};
@@ -201,7 +201,7 @@ impl OffenderStats {
     /// one request for a page that a link may lead to is not enough; one attempt to take over the host is.
     fn is_harmful(&self) -> bool {
         let at_least = |level| self.worst >= Some(level);
-        let guesses = self.unsuccessful >= MIN_GUESSES && (self.paths >= MIN_GUESSES || at_least(Severity::High));
+        let guesses = self.unsuccessful >= MIN_PROBES && (self.paths >= MIN_PROBES || at_least(Severity::High));
         let attacks = self.unsuccessful > 0 && at_least(Severity::Critical);
         let insists =
             self.without_exposure >= MANY_PROBES && at_least(Severity::Medium) || self.paths >= MANY_PROBES && at_least(Severity::High);

@@ -109,9 +109,9 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         let lists = if selection.campaigns { campaigns::campaign_rows(report_input, &items) } else { Vec::new() };
         [campaigns::guess_rows(report_input, analysis, &items), lists].concat()
     };
-    let graded =
-        |answer| if selection.answered { answers::by_answer(report_input, analysis, &of_answers, &items, answer) } else { Vec::new() };
-    let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
+    let answers = || {
+        if selection.answered { answers::by_answer(report_input, analysis, &of_answers, &items) } else { (Vec::new(), Vec::new()) }
+    };
     let by_rule = || if selection.rules { rows::by_rule(report_input, analysis, &items, most) } else { Vec::new() };
     // Rows of all clients have their hits.
     let client_hits = if selection.networks && (selection.most.is_some() || !selection.clients) {

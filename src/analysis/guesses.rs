@@ -32,7 +32,7 @@ struct LoginRequests {
 }
 
 impl LoginClients {
-    /// Sums up the cells. `is_attack` tells whether a hit is a finding by its line alone.
+    /// Sums up the cells. `is_attack` is whether a hit is a finding by its line alone.
     pub(super) fn new(rules: &RuleSet, tally: &Tally, is_attack: impl Fn(&CellView<'_>) -> bool) -> Self {
         let judges = |rule: RuleId| rules.rule(rule).judges_clients();
         let judging: Vec<Vec<RuleId>> =

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::build::LogAnalysis;
 use super::model::InputSummary;
-use super::prober::{ClientRequests, MIN_GUESSES, unknown_requests};
+use super::prober::{ClientRequests, MIN_PROBES, unknown_requests};
 use super::report_input::ReportInput;
 use crate::client::Network;
 use crate::finding::{RuleId, Severity};
@@ -229,7 +229,7 @@ impl<'a> ProbeProfile<'a> {
     /// Whether a client with these requests is a known prober. One path may be an accident; and names that do not exist are those of a
     /// search engine with old links, unless there are as many probed paths as no accident has.
     fn is_prober(&self, requests: ClientRequests) -> bool {
-        let unknown = if self.paths >= MIN_GUESSES { requests.unknown } else { 0 };
+        let unknown = if self.paths >= MIN_PROBES { requests.unknown } else { 0 };
         self.paths >= 2 && ClientRequests { unknown, ..requests }.are_of_prober()
     }
 }

@@ -27,6 +27,7 @@ pub(crate) mod networks;
 pub(crate) mod notes;
 pub(crate) mod novelty;
 pub(crate) mod path_answer;
+mod probe_answers;
 mod prober;
 pub(crate) mod proxied;
 pub(crate) mod report_input;

@@ -90,7 +90,8 @@ fn candidates<'r, 'a>(report: &'r ReportModel<'a>) -> impl Iterator<Item = (NewI
 fn keys_of_leak(rules: &RuleSet, row: &Row<'_>) -> Vec<String> {
     let (RowKey::Answer(host, path, site), Some(answer)) = (row.key, &row.answer) else { return Vec::new() };
     let members = answer.members.iter().map(|member| member.path);
-    let folder = path.get(..=repository_folder(path).map_or(path.len(), <[u8]>::len));
+    // With the slash after it.
+    let folder = repository_folder(path).and_then(|folder| path.get(..=folder.len()));
     members.chain(folder).map(|path| display_key(rules, RowKey::Answer(host, path, site))).collect()
 }
 

@@ -8,8 +8,8 @@ use crate::log_entry::Outcome;
 use crate::soft_404::Answer;
 use crate::tally::{SizeSpan, Tally, UnmatchedAnswers};
 
-/// Three failed guesses are no accident: a visitor or a search engine with an outdated link may cause one or two.
-pub(super) const MIN_GUESSES: u64 = 3;
+/// Three failed probes are no accident: a visitor or a search engine with an outdated link may cause one or two.
+pub(super) const MIN_PROBES: u64 = 3;
 /// This many probes are never an accident, whatever the responses were.
 pub(super) const MANY_PROBES: u64 = 10;
 

@@ -17,8 +17,9 @@ use foldhash::{HashMap, HashSet};
 use super::flood_index::FloodIndex;
 use super::guesses::{GuessIndex, LoginClients};
 use super::report_input::ReportInput;
+use crate::analysis::probe_answers::{CommonAnswer, ProbeAnswers};
 use crate::analysis::prober::ProberSet;
-use crate::analysis::site::{CommonAnswer, DetectedApps, ProbeAnswers, RuleHashes, SiteHistory, SiteName};
+use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
 use crate::finding::{AppEvidence, RuleId, Severity};
 use crate::intern::{Interner, SymbolTables};
 use crate::log_entry::Outcome;
@@ -282,12 +283,8 @@ impl<'a> LogAnalysis<'a> {
 
     /// Whether the client got the same answer for paths that rules name, if the rule requires it.
     fn is_alike(&self, with: &WithClient, answers: &ProbeAnswers<Site<'a>>, context: &HitContext<'_>) -> bool {
-        !with.same_answer
-            || match CommonAnswer::new(&context.response) {
-                CommonAnswer::Refused => true,
-                CommonAnswer::Unlike => false,
-                CommonAnswer::Given(status, size) => answers.include(context.client, self.site_root(context.site), status, size),
-            }
+        let is_common = |status, size| answers.include(context.client, self.site_root(context.site), status, size);
+        !with.same_answer || CommonAnswer::new(&context.response).agrees(is_common)
     }
 
     /// The app that suppresses a rule on a site.

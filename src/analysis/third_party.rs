@@ -7,7 +7,7 @@
 //!
 //! - a user agent that is neither a browser's nor a link follower's, as a page cannot set it; also none, where the log has others;
 //! - a rule about the client or the method, as for the name of a scanner in a user agent;
-//! - [`MANY_PROBES`] distinct paths, more than a post with images has; of a link follower [`MIN_GUESSES`];
+//! - [`MANY_PROBES`] distinct paths, more than a post with images has; of a link follower [`MIN_PROBES`];
 //! - [`MANY_PROBES`] POSTs, because only a click or a script sends one.
 //!
 //! The referer is no sign. A page can suppress it or be on the site itself, and scanners send any. Nor are the times, the number
@@ -22,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 use memchr::memmem;
 
 use super::build::LogAnalysis;
-use super::prober::{MANY_PROBES, MIN_GUESSES};
+use super::prober::{MANY_PROBES, MIN_PROBES};
 use super::report_input::ReportInput;
 use super::rows;
 use crate::client::Client;
@@ -90,7 +90,7 @@ fn agent_bound(agent: &[u8]) -> u64 {
     if agent.iter().any(|byte| PAYLOAD.contains(byte)) {
         0
     } else if has(b"+http") {
-        MIN_GUESSES
+        MIN_PROBES
     } else if agent.starts_with(b"Mozilla/5.0 (") && (has(b"AppleWebKit/") || has(b"Gecko")) || agent.starts_with(b"Opera/9.80 (") {
         // All browsers of today have one of these engines in their name; Opera Mini does not.
         MANY_PROBES

@@ -12,14 +12,13 @@ use super::rule_status::LogAnalysis;
 use super::site::RuleHashes;
 use crate::finding::Severity;
 use crate::soft_404::{Answer, GradeCandidate, MethodClass, PathShape, Response, ShapeNumbers, path_hash};
-use crate::tally::Site;
 
 /// The most answers; those listed first are dropped first.
 const MAX_ANSWERS: usize = 512;
 /// The most responses of an answer: variants of language and compression are two to four.
 const MAX_RESPONSES: usize = 4;
 
-/// A response as numbers: method, status, size, and the length of the target after the path.
+/// A response as numbers: method, status, size, and the bytes of the target beyond the path.
 type ResponseNumbers = (u8, Option<u16>, Option<u64>, u8);
 
 /// An answer that a report listed.
@@ -87,14 +86,13 @@ impl ListedAnswers {
                 continue;
             }
             let (path, response) = (report_input.tally.path(view.path), view.response());
-            let host = if let Site::Host(host) = view.site { Some(host) } else { None };
             let listed = ListedAnswer {
                 site: analysis.site_hash(report_input, view.site),
                 path: path_hash(path),
                 shape: PathShape::new(path).into(),
                 rules: report_input.tally.rule_list(view.rules).iter().filter_map(|rule| hashes.hash(*rule)).collect(),
                 responses: vec![(response.method as u8, response.status, response.bytes, response.extra)],
-                key: display_key(report_input.rules, RowKey::Answer(host, path, b"")),
+                key: display_key(report_input.rules, RowKey::Answer(view.site.host(), path, b"")),
                 severity: decision.severity,
             };
             self.add(listed);

@@ -1,7 +1,6 @@
 //! How many attempts to log in are guesses, however slow they are: `guess = { count = 20, others = 150 }`.
 //!
-//! A user's login is followed by pages, so what a client requests besides its attempts tells the two apart, not the rate of its
-//! attempts. A client with `count` attempts and little else is a guesser by itself. Clients with fewer are guessers only together: a
+//! A user's login is followed by pages, so what a client requests besides its attempts shows whether it is a user, not their rate. A client with `count` attempts and little else is a guesser by itself. Clients with fewer are guessers only together: a
 //! botnet spreads its attempts over hundreds of addresses. Reports and `follow` judge by this alike.
 
 use std::fmt;
@@ -98,8 +97,7 @@ impl GuessStats {
         Self { networks: networks.len(), attempts, excess }
     }
 
-    /// Whether all of them are guessers. `total` are the attempts of all clients. Once there are so many, those with one or two
-    /// attempts are some of them.
+    /// Whether all of them are guessers, those with one or two attempts too. `total` are the attempts of all clients.
     pub(crate) fn are_together(&self, total: u64) -> bool {
         let is_notable = self.attempts.saturating_mul(MAX_SHARE) >= total.saturating_sub(self.excess);
         self.networks >= MIN_NETWORKS && self.attempts >= MIN_TOTAL && is_notable

@@ -23,6 +23,18 @@ pub(super) const MAX_PATH_CLIENTS: usize = 3;
 /// Most sizes of the home page: a page that changes daily has this many in most of a year.
 const MAX_HOME_SIZES: usize = 256;
 
+/// Bytes by which pages with a token, a time or an address differ.
+pub(super) const TOKEN_BYTES: u64 = 16;
+/// A twentieth: the same for long pages.
+const PAGE_DIVISOR: u64 = 20;
+
+/// The most bytes by which a page of this size differs from the same page for another request: it prints a name, a time or a token.
+/// Grades compare sizes within these bounds too.
+#[must_use]
+pub(crate) fn page_tolerance(bytes: u64) -> u64 {
+    TOKEN_BYTES.max(bytes / PAGE_DIVISOR)
+}
+
 /// The [`extra`](Response::extra) of a request whose target is at least this much longer than its path.
 pub(super) const MAX_EXTRA: u8 = u8::MAX;
 
@@ -84,12 +96,12 @@ impl Response {
     }
 }
 
-/// A response, and to whom and when it was sent, as far as that is known.
+/// A response, its client and its time, as far as these are known.
 #[derive(Debug, Clone, Copy)]
 pub struct SentResponse {
     /// The response.
     pub response: Response,
-    /// A hash of the client, which tells a few clients of a path apart and identifies none.
+    /// A hash of the client. It distinguishes a few clients of a path and identifies none.
     pub client: Option<u16>,
     /// When it was sent first and last.
     pub hours: Option<Hours>,

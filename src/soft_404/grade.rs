@@ -22,7 +22,7 @@ const FEW_PATHS: usize = 8;
 const SEVERAL_CLIENTS: usize = MAX_PATH_CLIENTS;
 /// Fewest paths of several sizes of a site whose answers to one path vary. Fewer may be files that were changed.
 const VARYING_PATHS: usize = 5;
-/// Where more than one path for so many varying ones is constant, a page may be the same for a group of clients.
+/// If more than one path is constant for so many that vary, a page may be the same for a group of clients.
 const CONSTANT_DIVISOR: usize = 5;
 /// Fewest hosts that are compared as one server.
 pub(crate) const HOSTS: usize = 3;

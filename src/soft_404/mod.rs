@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use crate::log_entry::MethodClass;
 
 pub(crate) use evidence::{
-    HomeSizes, Hours, MAX_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SentResponse, SiteEvidence, SizeNumbers,
+    HomeSizes, Hours, MAX_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SentResponse, SiteEvidence, SizeNumbers, page_tolerance,
 };
 pub use grade::Reason;
 pub(crate) use grade::{Grade, GradeCandidate, Grader, HOSTS};

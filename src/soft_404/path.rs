@@ -137,7 +137,7 @@ impl PathShape {
 
     /// Whether both are files of one repository, so that neither is evidence against the other.
     #[must_use]
-    pub(crate) fn is_of_same_repository(&self, other: &Self) -> bool {
+    pub(super) fn is_of_same_repository(&self, other: &Self) -> bool {
         self.extension == Extension::Repository && other.extension == Extension::Repository && self.folder == other.folder
     }
 }

@@ -12,7 +12,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::evidence::{MAX_EXTRA, PathEvidence, ResponseSize};
+use super::evidence::{MAX_EXTRA, PathEvidence, ResponseSize, TOKEN_BYTES};
 use super::{PathShape, RuleSubject};
 use crate::finding::RuleId;
 
@@ -40,7 +40,7 @@ const SPREAD_NATS: f64 = 5.0;
 /// Shortest content whose exact size identifies it, whatever the rules: Git references have 41 or 65 bytes.
 const MIN_IDENTIFYING_SIZE: u64 = 128;
 /// Bytes by which pages with a token, a time or an address differ.
-const NARROW_WINDOWS: [u64; 3] = [0, 4, 16];
+const NARROW_WINDOWS: [u64; 3] = [0, 4, TOKEN_BYTES];
 /// Relative differences of pages with varying content.
 const WIDE_WINDOWS: [f64; 2] = [0.05, 0.1];
 /// The ratio of sizes that one page does not span.

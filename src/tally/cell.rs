@@ -153,6 +153,17 @@ pub enum Site<'a> {
     Input(u32),
 }
 
+impl<'a> Site<'a> {
+    /// The virtual host, if it is one.
+    #[must_use]
+    pub fn host(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Host(host) => Some(host),
+            Self::Input(_) => None,
+        }
+    }
+}
+
 /// The position of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinePosition {

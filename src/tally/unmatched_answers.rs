@@ -1,6 +1,7 @@
 //! What a client got for the requests that no rule matched.
 
 use crate::finding::UnmatchedAnswer;
+use crate::soft_404::page_tolerance;
 
 /// The answers to the requests of one client that no rule matched, without those for the home page. Counts are of 4 bytes, because
 /// there is one of each for every client; above that they stay at the most.
@@ -25,10 +26,6 @@ pub struct SizeSpan {
     pub most: u32,
 }
 
-/// Sizes of one page differ by this many bytes or by one in this many: a name, a time or a token in it.
-const ONE_PAGE_BYTES: u32 = 16;
-const ONE_PAGE_DIVISOR: u32 = 20;
-
 impl Default for SizeSpan {
     fn default() -> Self {
         Self { least: u32::MAX, most: 0 }
@@ -50,7 +47,7 @@ impl SizeSpan {
     /// Whether all may be sizes of one page. There must be one.
     #[must_use]
     pub fn is_one_page(self) -> bool {
-        self.most.checked_sub(self.least).is_some_and(|range| range <= ONE_PAGE_BYTES.max(self.least / ONE_PAGE_DIVISOR))
+        self.most.checked_sub(self.least).is_some_and(|range| u64::from(range) <= page_tolerance(self.least.into()))
     }
 }
 

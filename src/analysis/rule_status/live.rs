@@ -18,8 +18,9 @@ use foldhash::{HashMap, HashSet};
 
 use super::settle::{Arrival, RecentProbes};
 use super::{Decision, RuleStatus, decide, required_context};
+use crate::analysis::probe_answers::CommonAnswer;
 use crate::analysis::report_input::ReportFilter;
-use crate::analysis::site::{CommonAnswer, DetectedApps, RuleHashes, SiteHistory, SiteName};
+use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
 use crate::client::{Client, ClientKey};
 use crate::finding::{AppEvidence, Homes, RuleId, Severity};
 use crate::intern::{Interner, SymbolTables};
@@ -189,13 +190,8 @@ impl DistinctPaths {
     /// Whether the client meets a condition with a request that got this response.
     fn meets(&self, condition: &WithClient, site: Option<SiteId>, response: &Response) -> bool {
         let enough = condition.distinct_paths as usize;
-        self.paths.len() >= enough
-            && (!condition.same_answer
-                || match CommonAnswer::new(response) {
-                    CommonAnswer::Refused => true,
-                    CommonAnswer::Unlike => false,
-                    CommonAnswer::Given(status, bytes) => self.same_answers(site, (status, bytes)) >= enough,
-                })
+        let is_common = |status, size| self.same_answers(site, (status, size)) >= enough;
+        self.paths.len() >= enough && (!condition.same_answer || CommonAnswer::new(response).agrees(is_common))
     }
 }
 

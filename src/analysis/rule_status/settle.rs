@@ -82,12 +82,16 @@ impl RecentProbes {
         let others = || self.probes.iter().filter(|probe| probe.path != path);
         let is_alike = |probe: &&RecentProbe| probe.shape.is_handled_like(shape);
         let is_beside = |probe: &&RecentProbe| probe.shape.folder == shape.folder && is_alike(probe);
-        let nearest: Vec<&RecentProbe> = match () {
-            () if others().any(|probe| is_beside(&probe)) => others().filter(is_beside).collect(),
-            () if self.has_withdrawn => return true,
-            () if others().any(|probe| is_alike(&probe)) => others().filter(is_alike).collect(),
-            () => others().collect(),
-        };
+        let mut nearest: Vec<&RecentProbe> = others().filter(is_beside).collect();
+        if nearest.is_empty() {
+            if self.has_withdrawn {
+                return true;
+            }
+            nearest = others().filter(is_alike).collect();
+        }
+        if nearest.is_empty() {
+            nearest = others().collect();
+        }
         let (before, since): (Vec<&RecentProbe>, Vec<&RecentProbe>) = nearest.into_iter().partition(|probe| probe.position < position);
         let is_refused_since = since.iter().any(|probe| !probe.is_answered);
         let is_answered_before = before.last().is_some_and(|probe| probe.is_answered);

@@ -102,7 +102,7 @@ fn kills_while_the_log_is_rotated() {
 /// If memory was the reason, a run that reads as much at once would be killed again.
 #[test]
 fn a_killed_run_is_followed_by_one_that_reads_less_at_once() {
-    // So many that it is killed while it reads, on a slow machine too.
+    // With so many lines, the run still reads when it is killed, on a slow machine too.
     let (harness, count) = (Harness::new(), 150_000);
     let args = [&QUICK[..], &["access.log"]].concat();
     let text: String = (0..count).map(|n| line("192.0.2.1", &format!("GET /{n}/.git/config HTTP/1.1"), 404)).collect();
