@@ -1,7 +1,7 @@
 //! Properties of grades that only the library can show, because the command has fixed chunk sizes and space for 85,000
 //! groups: a log may be cut into any chunks, and a tally that evicted groups gives the same grades as an exact one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use probewatch::internals::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
@@ -19,7 +19,7 @@ static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).
 
 /// A quarter of the requests of a log here.
 const SMALL: Budget = Budget { cells: 100, clients: 200, text: usize::MAX };
-/// How many groups of answered requests it holds.
+/// How many groups of pairs with an answered request it holds.
 const ANSWERED: usize = 10;
 
 /// The grade of each host and path whose answer is not a soft 404, with its reason.
@@ -73,9 +73,10 @@ fn assert_agree(bounded: &Grades, exact: &Grades) {
     }
 }
 
-/// Groups of requests that were answered.
+/// The groups of the pairs of a client and a path of which one or more was answered: a tally keeps a pair as a whole.
 fn answered(tally: &Tally) -> usize {
-    tally.cells().filter(|view| view.answered).count()
+    let pairs: BTreeSet<(u32, u32)> = tally.cells().filter(|view| view.answered).map(|view| (view.client, view.path)).collect();
+    tally.cells().filter(|view| pairs.contains(&(view.client, view.path))).count()
 }
 
 proptest! {
