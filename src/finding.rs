@@ -13,6 +13,7 @@ use foldhash::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::log_entry::LogEntry;
 use crate::log_entry::MethodClass;
 use crate::short_bytes::append;
 use crate::time::LogTime;
@@ -110,38 +111,67 @@ pub struct Findings {
     text: Vec<u8>,
 }
 
-/// What a request got that no rule matched, in four bytes, because there is one for every line.
+/// What a request got that no rule matched, in four bytes, because there is one for every line: its class in the lowest two bits, and
+/// the size of a page in the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UnmatchedAnswer(u32);
 
-impl UnmatchedAnswer {
-    /// Of a request that a rule matched, of the home page, and of any other status.
-    pub const NONE: Self = Self(0);
-    /// The server has no such name, or refuses it.
-    pub const REFUSED: Self = Self(1);
-    /// A redirect.
-    pub const REDIRECTED: Self = Self(2);
-    /// A page follows: its size is added.
-    const SERVED: u32 = 3;
+/// The class of each status. 401, 429 and 5xx say nothing about a name, nor does the 499 of a client that left.
+static CLASS_OF_STATUS: [u8; 1_000] = {
+    let mut classes = [UnmatchedAnswer::NONE; 1_000];
+    let mut status = 200;
+    while status < 500 {
+        classes[status] = match status {
+            200..=299 | NOT_MODIFIED => UnmatchedAnswer::SERVED,
+            300..=399 => UnmatchedAnswer::REDIRECTED,
+            400 | 403 | 404 | 410 | 444 => UnmatchedAnswer::REFUSED,
+            _ => UnmatchedAnswer::NONE,
+        };
+        status += 1;
+    }
+    classes
+};
 
-    /// The answer with this status and size. 401, 429 and 5xx say nothing about the name, nor does the 499 of a client that left.
+/// A page that the client has. Its size is not sent.
+const NOT_MODIFIED: usize = 304;
+
+impl UnmatchedAnswer {
+    /// The class of a request that a rule matched, of the home page, and of any other status.
+    pub const NONE: u8 = 0;
+    /// The server has no such name, or refuses it.
+    pub const REFUSED: u8 = 1;
+    /// A redirect.
+    pub const REDIRECTED: u8 = 2;
+    /// A page.
+    pub const SERVED: u8 = 3;
+    /// The number of classes.
+    pub const CLASSES: usize = 4;
+    /// The size of larger pages and of one that is not sent.
+    const MAX_SIZE: u32 = u32::MAX >> 2;
+
+    /// The answer with this status and size.
     #[must_use]
     #[inline]
     pub fn new(status: Option<u16>, bytes: Option<u64>) -> Self {
-        match status {
-            // Not modified: a page that the client has.
-            Some(304) => Self(u32::MAX),
-            Some(200..=299) => Self(bytes.unwrap_or(0).try_into().unwrap_or(u32::MAX).saturating_add(Self::SERVED)),
-            Some(300..=399) => Self::REDIRECTED,
-            Some(400 | 403 | 404 | 410 | 444) => Self::REFUSED,
-            _ => Self::NONE,
-        }
+        let status = usize::from(status.unwrap_or(0));
+        let class = CLASS_OF_STATUS.get(status).copied().unwrap_or(Self::NONE);
+        let size = u32::try_from(bytes.unwrap_or(0)).unwrap_or(u32::MAX).min(Self::MAX_SIZE);
+        let size = if status == NOT_MODIFIED { Self::MAX_SIZE } else { size };
+        Self(size << 2 | u32::from(class))
     }
 
-    /// The size of a page. Larger ones have that of the largest number; a page that is not sent, too.
+    /// The class.
     #[must_use]
-    pub fn size(self) -> u32 {
-        self.0.saturating_sub(Self::SERVED)
+    #[inline]
+    pub fn class(self) -> u8 {
+        self.0 as u8 & Self::SERVED
+    }
+
+    /// The size of the page, if it is one.
+    #[must_use]
+    #[inline]
+    pub fn page(self) -> Option<u32> {
+        (self.class() == Self::SERVED).then_some(self.0 >> 2)
     }
 }
 
@@ -271,9 +301,17 @@ impl Findings {
         Self { requests, mentioned, hits, allowed, app_evidence, home, unmatched, text, ..Self::default() }
     }
 
-    /// Adds a hit and its line.
+    /// Adds a hit in a line that no format reads.
     pub fn push(&mut self, mut hit: Hit, text: &[u8]) {
         hit.text = self.keep(text);
+        self.hits.push(hit);
+    }
+
+    /// Adds a hit with its fields.
+    pub fn push_entry(&mut self, mut hit: Hit, entry: &LogEntry<'_>) {
+        let start = self.text.len();
+        entry.store(&mut self.text);
+        hit.text = start..self.text.len();
         self.hits.push(hit);
     }
 
@@ -283,7 +321,7 @@ impl Findings {
         start..self.text.len()
     }
 
-    /// The line of a hit.
+    /// The [stored entry](LogEntry::store) of a hit, or its line if it was not parsed.
     #[must_use]
     pub fn text(&self, hit: &Hit) -> &[u8] {
         &self.text[hit.text.clone()]

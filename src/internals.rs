@@ -30,7 +30,7 @@ pub mod finding {
 
 pub mod formats {
     pub use crate::formats::{
-        ClientPosition, FieldBuffers, FormatChoice, FormatId, FormatLineParser, Formats, Frame, FrameBuffer, JsonLineParser, W3cHeader,
+        ClientPosition, EntryBuffer, FieldBuffers, FormatChoice, FormatId, FormatLineParser, Formats, Frame, JsonLineParser, W3cHeader,
     };
     pub mod builtin {
         pub use crate::formats::builtin::JSON;
@@ -38,11 +38,8 @@ pub mod formats {
     pub mod bytes {
         pub use crate::formats::bytes::leading_nuls;
     }
-    pub mod clf_writer {
-        pub use crate::formats::clf_writer::write_frame;
-    }
     pub mod reader {
-        pub use crate::formats::reader::{LineContext, LineKind, LogReader, RewrittenLines};
+        pub use crate::formats::reader::{LineContext, LineKind, LogReader};
     }
 }
 

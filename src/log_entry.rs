@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::short_bytes::append;
 use crate::time::LogTime;
 
 /// The fields of one line, borrowed from it. Text is as logged, with the log writer's escapes still in it.
@@ -27,6 +28,78 @@ pub struct LogEntry<'a> {
     pub user_agent: Option<&'a [u8]>,
     /// The user, `None` if the log has `-` or no such field. A client can send any name.
     pub user: Option<&'a [u8]>,
+}
+
+/// The fields that a stored entry may lack, as bits of its first byte.
+mod present {
+    pub(super) const HOST: u8 = 1;
+    pub(super) const TIME: u8 = 1 << 1;
+    pub(super) const STATUS: u8 = 1 << 2;
+    pub(super) const BYTES: u8 = 1 << 3;
+    pub(super) const REFERER: u8 = 1 << 4;
+    pub(super) const USER_AGENT: u8 = 1 << 5;
+    pub(super) const USER: u8 = 1 << 6;
+}
+
+impl<'a> LogEntry<'a> {
+    /// Appends the entry to `out` in a form that [`restore`](Self::restore) reads without parsing: which fields are present, the
+    /// numbers, the lengths of the texts, and the texts.
+    pub fn store(&self, out: &mut Vec<u8>) {
+        use present::{BYTES, HOST, REFERER, STATUS, TIME, USER, USER_AGENT};
+        let optional = [(HOST, self.host), (REFERER, self.referer), (USER_AGENT, self.user_agent), (USER, self.user)];
+        let bit = |bit, is_present| if is_present { bit } else { 0 };
+        let numbers = bit(TIME, self.time.is_some()) | bit(STATUS, self.status.is_some()) | bit(BYTES, self.bytes.is_some());
+        out.push(optional.iter().fold(numbers, |bits, (field, text)| bits | bit(*field, text.is_some())));
+        if let Some(LogTime { utc, offset }) = self.time {
+            out.extend_from_slice(&utc.to_le_bytes());
+            out.extend_from_slice(&offset.to_le_bytes());
+        }
+        out.extend(self.status.into_iter().flat_map(u16::to_le_bytes));
+        out.extend(self.bytes.into_iter().flat_map(u64::to_le_bytes));
+        let texts = || [Some(self.client), Some(self.request)].into_iter().chain(optional.map(|(_, text)| text)).flatten();
+        texts().for_each(|text| out.extend_from_slice(&(text.len() as u32).to_le_bytes()));
+        // The bytes of a memory map may change, their number does not.
+        texts().for_each(|text| append(out, text));
+    }
+
+    /// Reads an entry that [`store`](Self::store) wrote. `None` if it was not.
+    #[must_use]
+    pub fn restore(stored: &'a [u8]) -> Option<Self> {
+        use present::{BYTES, HOST, REFERER, STATUS, TIME, USER, USER_AGENT};
+        let (&[bits], mut rest) = stored.split_first_chunk()?;
+        let mut entry = Self::default();
+        if bits & TIME != 0 {
+            let utc = i64::from_le_bytes(take(&mut rest)?);
+            entry.time = Some(LogTime { utc, offset: i16::from_le_bytes(take(&mut rest)?) });
+        }
+        if bits & STATUS != 0 {
+            entry.status = Some(u16::from_le_bytes(take(&mut rest)?));
+        }
+        if bits & BYTES != 0 {
+            entry.bytes = Some(u64::from_le_bytes(take(&mut rest)?));
+        }
+        let mut lengths = [None; 6];
+        let is_present = [true, true].into_iter().chain([HOST, REFERER, USER_AGENT, USER].map(|field| bits & field != 0));
+        for (length, _) in lengths.iter_mut().zip(is_present).filter(|(_, is_present)| *is_present) {
+            *length = Some(u32::from_le_bytes(take(&mut rest)?) as usize);
+        }
+        let mut texts = [None; 6];
+        for (text, length) in texts.iter_mut().zip(lengths) {
+            if let Some(length) = length {
+                let (first, after) = rest.split_at_checked(length)?;
+                (*text, rest) = (Some(first), after);
+            }
+        }
+        let [client, request, host, referer, user_agent, user] = texts;
+        Some(Self { client: client?, request: request?, host, referer, user_agent, user, ..entry })
+    }
+}
+
+/// Takes bytes from the start of a text.
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, after) = rest.split_first_chunk()?;
+    *rest = after;
+    Some(*first)
 }
 
 /// A parsed request line.
@@ -259,6 +332,24 @@ mod tests {
         fn the_protocol_begins_at_the_last_one(pieces in prop::collection::vec(prop::sample::select(vec![" HTTP/", "1.1", " ", "HTTP/2.0", "2", "."]), 0..6)) {
             let text = pieces.concat();
             prop_assert_eq!(protocol_at(text.as_bytes()), text.rfind(" HTTP/"));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_stored_entry_is_restored(
+            texts in prop::array::uniform6(prop::option::of(prop::collection::vec(any::<u8>(), 0..40))),
+            time in prop::option::of((any::<i64>(), any::<i16>())), status: Option<u16>, bytes: Option<u64>, cut in any::<prop::sample::Index>(),
+        ) {
+            let [client, request, host, referer, user_agent, user] = texts.each_ref().map(Option::as_deref);
+            let entry = LogEntry {
+                client: client.unwrap_or_default(), host, time: time.map(|(utc, offset)| LogTime { utc, offset }),
+                request: request.unwrap_or_default(), status, bytes, referer, user_agent, user,
+            };
+            let mut stored = Vec::new();
+            entry.store(&mut stored);
+            prop_assert_eq!(LogEntry::restore(&stored), Some(entry));
+            prop_assert_eq!(LogEntry::restore(&stored[..cut.index(stored.len())]), None);
         }
     }
 

@@ -7,9 +7,8 @@ use std::sync::LazyLock;
 use memchr::{memchr, memchr_iter};
 use probewatch::internals::engine::{LineScanner, ScanOptions, WorkerState};
 use probewatch::internals::finding::{Findings, LineCounts};
-use probewatch::internals::formats::bytes::leading_nuls;
-use probewatch::internals::formats::reader::{LineContext, LineKind, LogReader, RewrittenLines};
-use probewatch::internals::formats::{ClientPosition, FormatId, Formats, Frame, FrameBuffer, W3cHeader, clf_writer};
+use probewatch::internals::formats::reader::{LineContext, LineKind, LogReader};
+use probewatch::internals::formats::{ClientPosition, EntryBuffer, FormatId, Formats, Frame, W3cHeader};
 use probewatch::internals::rules::{RuleChoice, RuleSet, load};
 
 /// The built-in rules.
@@ -25,10 +24,9 @@ const MAX_LINE: usize = 1000;
 pub fn check_lines(text: &[u8], formats: &Formats, first: &[FormatId]) {
     let header = W3cHeader::from_log_start(text, MAX_LINE);
     let context = LineContext { formats, preferred: first, header, clients: ClientPosition::Unknown, max_line: MAX_LINE };
-    let written = written_again(text, &context);
-    assert_eq!(newlines(&written), newlines(text), "lines were added or lost");
-    assert_eq!(shown(&seen(text, &context)), shown(&written), "what is seen of a line is not what is written");
-    check_cut(text, &context, &written);
+    let expected = read(text, &context);
+    check_block(text, &context);
+    check_cut(text, &context, &expected);
     check_counts(text, &context);
     lines(text).for_each(|line| check_frame(line.strip_suffix(b"\r").unwrap_or(line)));
 }
@@ -47,48 +45,36 @@ fn shown(text: &[u8]) -> String {
     text.escape_ascii().to_string()
 }
 
-/// The lines written down again.
-fn written_again(text: &[u8], context: &LineContext<'_>) -> Vec<u8> {
-    let mut out = RewrittenLines::default();
-    if LogReader::default().rewrite(text, context, &mut out) { out.text } else { text.to_vec() }
+/// How each line is read, and its fields.
+fn read(text: &[u8], context: &LineContext<'_>) -> Vec<String> {
+    let (mut log_reader, mut context) = (LogReader::default(), context.clone());
+    lines(text).map(|line| format!("{:?}", log_reader.line(line, &mut context))).collect()
 }
 
-/// The same, of lines seen one by one.
-fn seen(text: &[u8], context: &LineContext<'_>) -> Vec<u8> {
-    let (mut log_reader, mut buffer, mut header) = (LogReader::default(), FrameBuffer::default(), context.header.clone());
+/// Both parts of a text that is cut in two give the lines of the whole text.
+fn check_cut(text: &[u8], context: &LineContext<'_>, expected: &[String]) {
+    let Some(cut) = memchr_iter(b'\n', text).nth(newlines(text) / 2) else { return };
+    let (before, after) = text.split_at(cut + 1);
+    let header = context.header.clone().after(before, MAX_LINE);
+    let both = [read(before, context), read(after, &LineContext { header, ..context.clone() })].concat();
+    assert_eq!(both, expected, "a text that is cut is read otherwise");
+}
+
+/// Lines that are read in a block have the fields of single lines.
+fn check_block(text: &[u8], context: &LineContext<'_>) {
+    let (mut log_reader, mut buffer, mut header) = (LogReader::default(), EntryBuffer::default(), context.header.clone());
     for line in lines(text) {
         let first_quote = |from: usize| Some(from + memchr(b'"', line.get(from..)?)?);
         log_reader.read_into(line, context, &mut header, first_quote, &mut buffer);
     }
-    let mut out = Vec::new();
-    for (number, (line, read)) in lines(text).zip(buffer.read()).enumerate() {
-        let nuls = leading_nuls(line);
-        match read {
-            LineKind::AsIs => out.extend_from_slice(line),
-            LineKind::Directive => out.extend([&line[..nuls], b"#"].concat()),
-            LineKind::As(_) | LineKind::WithoutClient => {
-                out.extend_from_slice(&line[..nuls]);
-                match buffer.frame(number, line) {
-                    Some(frame) => clf_writer::write_frame(&frame, &mut out),
-                    None => out.extend_from_slice(buffer.rewritten_line(number).expect("a line that was read is written or has a frame")),
-                }
-            }
+    let mut context = context.clone();
+    for (number, (line, kind)) in lines(text).zip(buffer.kinds()).enumerate() {
+        let (alone, entry) = log_reader.line(line, &mut context);
+        assert_eq!(alone, *kind, "{}", shown(line));
+        if !matches!(kind, LineKind::AsIs | LineKind::Directive) {
+            assert_eq!(entry, Some(buffer.entry(number, line)), "{}", shown(line));
         }
-        out.push(b'\n');
     }
-    if !text.ends_with(b"\n") {
-        out.pop();
-    }
-    out
-}
-
-/// Both parts of a text that is cut in two give the lines of the whole text.
-fn check_cut(text: &[u8], context: &LineContext<'_>, expected: &[u8]) {
-    let Some(cut) = memchr_iter(b'\n', text).nth(newlines(text) / 2) else { return };
-    let (before, after) = text.split_at(cut + 1);
-    let header = context.header.clone().after(before, MAX_LINE);
-    let both = [written_again(before, context), written_again(after, &LineContext { header, ..context.clone() })].concat();
-    assert_eq!(shown(&both), shown(expected), "a text that is cut is read otherwise");
 }
 
 /// Every line is counted once, and every hit lies at the beginning of a line.
@@ -126,7 +112,7 @@ fn places(findings: &Findings) -> Vec<(u32, u64, Option<u16>)> {
 fn check_frame(line: &[u8]) {
     let Some(frame) = Frame::locate(line, None) else { return };
     let record = frame.record(None);
-    let fields = [Some(frame.client), frame.host, Some(frame.time), Some(frame.request), Some(frame.headers)];
+    let fields = [Some(frame.client), frame.host, Some(frame.time), Some(frame.request)];
     let texts = [Some(record.client), record.host, Some(record.request), record.referer, record.user_agent];
     for field in fields.into_iter().chain(texts).flatten() {
         assert!(field.is_empty() || lies_in(field, line), "a field that is not in its line: {}", shown(field));

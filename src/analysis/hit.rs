@@ -2,7 +2,7 @@
 
 use super::model::ReportedHit;
 use super::report_input::ReportInput;
-use super::rows::parse_stored_line;
+use super::rows::restore;
 use super::rule_status::{AnswerEvent, GradedResponse, HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis, PendingHit};
 use crate::client::{Client, Ipv6Prefix};
 use crate::engine::ParsedRequest;
@@ -51,7 +51,7 @@ pub(crate) fn hit_from_line<'a>(
     line: &StoredLine<'a>,
     buffers: &'a mut HitBuffers,
 ) -> Option<ReportedHit<'a>> {
-    let (record, probe) = parse_stored_line(line.text, line.parsed);
+    let (record, probe) = restore(line.text, line.parsed);
     let HitBuffers { normalizer, rules, host, client, prefix } = buffers;
     let views = normalizer.views(probe.line.target);
     let client_key = counted_client(record.client, *prefix, client);
@@ -203,7 +203,7 @@ pub(crate) fn live_hit<'a>(
     occasion: ReportReason<'_>,
     buffers: &'a mut HitBuffers,
 ) -> LiveHit<'a> {
-    let (record, probe) = parse_stored_line(line.text, line.parsed);
+    let (record, probe) = restore(line.text, line.parsed);
     let HitBuffers { normalizer, rules, host, client, prefix } = buffers;
     let client = counted_client(record.client, *prefix, client);
     let views = normalizer.views(probe.line.target);

@@ -19,13 +19,11 @@ use super::report_input::ReportInput;
 use super::rule_status::{Decision, LogAnalysis, OverflowDecision};
 use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
-use crate::formats::Frame;
 use crate::intern::{InternKey, Interner, SymbolTables};
 use crate::log_entry::{LogEntry, Outcome};
 use crate::soft_404::{Answer, Grade};
 use crate::source::SourceInfo;
 use crate::tally::{self, CellView, SampleContentView, Site, union_span};
-use crate::time::LogTime;
 
 /// A cell and the decision for it.
 #[derive(Debug, Clone, Copy)]
@@ -317,7 +315,7 @@ pub(crate) fn sample_request<'a>(log: &'a SourceInfo, sample: tally::SampleView<
     let offset = position.chunk + position.offset;
     match sample.content {
         SampleContentView::Line { text: line, parsed } => {
-            let (record, probe) = parse_stored_line(line, parsed);
+            let (record, probe) = restore(line, parsed);
             SampleRequest {
                 generation: log.generation,
                 offset,
@@ -346,11 +344,14 @@ pub(crate) fn sample_request<'a>(log: &'a SourceInfo, sample: tally::SampleView<
     }
 }
 
-/// Parses a stored line again: its record, and the request as rules saw it.
-pub(crate) fn parse_stored_line(text: &[u8], parsed: bool) -> (LogEntry<'_>, ParsedRequest<'_>) {
-    let record = if parsed { Frame::locate(text, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))) } else { None };
-    let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);
-    (record.unwrap_or_default(), probe)
+/// The entry of a stored hit, and the request as rules saw it. Of a line that was not parsed, only the request is known.
+#[expect(clippy::expect_used, reason = "hits are stored by the line loop, and sample texts are not changed")]
+pub(crate) fn restore(stored: &[u8], parsed: bool) -> (LogEntry<'_>, ParsedRequest<'_>) {
+    if !parsed {
+        return (LogEntry::default(), ParsedRequest::from_raw(stored));
+    }
+    let entry = LogEntry::restore(stored).expect("a parsed hit is stored as an entry");
+    (entry, ParsedRequest::new(&entry))
 }
 
 /// The reported cells of the overflow, by the kind of row they belong to.

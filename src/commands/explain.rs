@@ -123,7 +123,7 @@ pub(crate) fn run(settings: &ExplainSettings) -> Exit {
     let view = RenderOptions { format: settings.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
     let explainer = Explainer::new(&rules, settings.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
-    let reader = LogLineReader { context, log_reader: LogReader::default(), line: Vec::new() };
+    let reader = LogLineReader { context, log_reader: LogReader::default() };
     let mut line_explainer = LineExplainer { settings, rules: &rules, explainer, only, view, reader, log, out, explained: 0, error: None };
     let exit = match source {
         LineSource::InputRequest(text) => line_explainer.explain_text(&text),
@@ -185,8 +185,6 @@ fn file_and_number(text: &[u8]) -> Option<(&Path, &str)> {
 struct LogLineReader<'a> {
     context: LineContext<'a>,
     log_reader: LogReader,
-    /// The last line in the format of the engine.
-    line: Vec<u8>,
 }
 
 impl LogLineReader<'_> {
@@ -205,13 +203,21 @@ impl LogLineReader<'_> {
         self.context.header.is_w3c() && text.first() == Some(&b'#')
     }
 
-    /// The name of the line's format, and the line in the format of the engine. There is no name if the line is unchanged.
-    fn read<'l>(&'l mut self, text: &'l [u8]) -> (Option<Arc<str>>, &'l [u8]) {
-        self.line.clear();
-        match self.log_reader.line(text, &mut self.context, &mut self.line) {
-            LineKind::As(format) | LineKind::AsDoubtful(format) => (Some(Arc::clone(self.context.formats.name(format))), &self.line),
-            LineKind::WithoutClient => (Some(LogFormat::Combined.as_str().into()), &self.line),
-            LineKind::AsIs | LineKind::Directive => (None, text),
+    /// The name of the line's format, and its fields. With `only`, lines of other formats are not read.
+    fn read<'l>(&'l mut self, text: &'l [u8], only: Option<LogFormat>) -> Option<(Arc<str>, LogEntry<'l>)> {
+        let (kind, entry) = match only {
+            Some(_) => (LineKind::AsIs, None),
+            None => self.log_reader.line(text, &mut self.context),
+        };
+        match kind {
+            LineKind::As(format) | LineKind::AsDoubtful(format) | LineKind::WithoutClient(format) => {
+                Some((Arc::clone(self.context.formats.name(format)), entry?))
+            }
+            LineKind::AsIs => {
+                let frame = Frame::locate(text, only)?;
+                Some((frame.format().as_str().into(), frame.record(LogTime::parse_clf(frame.time))))
+            }
+            LineKind::Directive => None,
         }
     }
 }
@@ -297,14 +303,11 @@ impl<W: Write> LineExplainer<'_, W> {
 
     fn explain(&mut self, text: &[u8], location: Option<(&[u8], u64)>, may_be_request: bool) -> io::Result<()> {
         let only = self.settings.formats.as_clf();
-        let (name, line) = if only.is_some() { (None, text) } else { self.reader.read(text) };
-        let frame = Frame::locate(line, only);
-        let explain_text = if frame.is_none() && may_be_request { InputRequest::read(text) } else { None };
-        let (read_as, record) = match (&frame, &explain_text) {
-            (Some(frame), _) => {
-                (ReadAs::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
-            }
-            (None, Some(explain_text)) => (ReadAs::Request, Some(explain_text.record())),
+        let entry = self.reader.read(text, only);
+        let input_request = if entry.is_none() && may_be_request { InputRequest::read(text) } else { None };
+        let (read_as, record) = match (entry, &input_request) {
+            (Some((name, entry)), _) => (ReadAs::Line(name), Some(entry)),
+            (None, Some(request)) => (ReadAs::Request, Some(request.record())),
             (None, None) => (ReadAs::Unparsed(recognize(text)), None),
         };
         let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);

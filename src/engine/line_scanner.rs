@@ -16,7 +16,7 @@ use crate::finding::{AppAsset, Findings, Hit, RuleId, Severity, UnmatchedAnswer,
 use crate::fingerprint::Fingerprint;
 use crate::formats::bytes::{leading_nuls, nuls_within};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
-use crate::formats::{Formats, Frame, FrameBuffer, LogFormat, W3cHeader, clf_writer};
+use crate::formats::{EntryBuffer, FormatId, Formats, Frame, LogFormat, W3cHeader};
 use crate::intern::SymbolTables;
 use crate::log_entry::{Outcome, RequestLine};
 use crate::prefetch::prefetch;
@@ -58,8 +58,6 @@ const BATCH: usize = 64;
 
 /// A parsed request that waits for its batch.
 struct BatchedRequest<'t> {
-    /// The line in Combined Log Format; `None` if it has not been written yet.
-    line: Option<&'t [u8]>,
     position: ChunkPosition,
     frame: Frame<'t>,
     time: Option<PackedTime>,
@@ -157,7 +155,7 @@ impl<'a> LineScanner<'a> {
         findings.lines.parsed[frame.format() as usize] += 1;
         findings.lines.nul_bytes += nuls_within(text) as u64;
         let time = worker.clock.parse(frame.time);
-        self.push_request(BatchedRequest { line: Some(text), position, frame, time }, batch, worker, findings);
+        self.push_request(BatchedRequest { position, frame, time }, batch, worker, findings);
     }
 
     /// Appends a request to the batch, and matches the batch when it is full.
@@ -200,7 +198,10 @@ impl<'a> LineScanner<'a> {
         let mut hit = position.hit();
         hit.client = worker.names.clients.intern(b"");
         let summary = self.summary(verdict.rules, worker);
-        self.record_hit(hit, summary, verdict.path, (text, None), || None, worker, findings);
+        if let Some(mut hit) = self.reported_hit(hit, summary, verdict.path, None, worker, findings) {
+            hit.host = worker.names.host(None);
+            findings.push(hit, text);
+        }
     }
 
     /// Whether a line is between `--since` and `--until`. A line without a time is, and is counted.
@@ -260,24 +261,24 @@ impl LineScanner<'_> {
         for ((request, fingerprint), client) in batch.iter().zip(fingerprints).zip(&mut clients) {
             *client = worker.names.clients.intern_by(fingerprint, request.frame.client);
         }
-        let mut answers = [UnmatchedAnswer::NONE; BATCH];
+        let mut answers = [UnmatchedAnswer::default(); BATCH];
         let mut cached = CachedVerdicts::<BATCH>::default();
-        worker.cache.get_each(&keys[..batch.len()], |n| batch[n].frame.status(), &mut cached);
+        worker.cache.get_each(&keys[..batch.len()], |n| batch[n].frame.status, &mut cached);
         let mut selected = SelectedIndices::<BATCH>::default();
         for (n, request) in batch.iter().enumerate() {
             let is_selected = !cached.is_known_to_match_nothing(n) || self.options.unmatched || request.frame.is_home_page();
             selected.push_if(n, is_selected);
-            answers[n] = UnmatchedAnswer::new(request.frame.status(), request.frame.bytes());
+            answers[n] = UnmatchedAnswer::new(request.frame.status, request.frame.bytes);
         }
         for n in selected.iter() {
             let (request, client) = (&batch[n], clients[n]);
             let verdict = cached.get(n).unwrap_or_else(|| self.verdict(request, worker));
             if request.frame.is_home_page() {
                 record_home_page(request, worker, findings);
-                answers[n] = UnmatchedAnswer::NONE;
+                answers[n] = UnmatchedAnswer::default();
             }
             if verdict.rules != SymbolTables::EMPTY_RULES {
-                answers[n] = UnmatchedAnswer::NONE;
+                answers[n] = UnmatchedAnswer::default();
                 self.record_request(request, client, verdict, worker, findings);
             } else if self.options.unmatched {
                 record_unmatched(request, client, worker, findings);
@@ -290,7 +291,7 @@ impl LineScanner<'_> {
     #[cold]
     fn verdict(&self, request: &BatchedRequest<'_>, worker: &mut WorkerState) -> Verdict {
         // The same request may have occurred earlier in the batch.
-        let cached = worker.cached_verdict(request.frame.request, request.frame.headers, request.frame.status());
+        let cached = worker.cached_verdict(request.frame.request, request.frame.headers, request.frame.status);
         cached.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time()), request.frame.headers, worker))
     }
 
@@ -302,10 +303,11 @@ impl LineScanner<'_> {
         worker: &mut WorkerState,
         findings: &mut Findings,
     ) {
-        let BatchedRequest { line, position, frame, .. } = request;
+        let BatchedRequest { position, frame, .. } = request;
+        let entry = frame.record(request.time());
         let mut hit = position.hit();
-        (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, request.time(), frame.status(), frame.bytes());
-        set_request(&mut hit, frame.request, worker.names.paths.resolve(verdict.path));
+        (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, entry.time, entry.status, entry.bytes);
+        set_request(&mut hit, entry.request, worker.names.paths.resolve(verdict.path));
         let summary = self.summary(verdict.rules, worker);
         if summary.app_evidence != SymbolTables::EMPTY_RULES {
             record_app_evidence(&hit, summary.app_evidence, frame, worker, findings);
@@ -313,45 +315,37 @@ impl LineScanner<'_> {
         if self.options.unmatched && !summary.is_certain {
             record_unmatched(request, client, worker, findings);
         }
-        let agent = || frame.record(None).user_agent;
-        let mut written = std::mem::take(&mut worker.line);
-        let text = line.unwrap_or_else(|| {
-            written.clear();
-            clf_writer::write_frame(frame, &mut written);
-            &written
-        });
-        self.record_hit(hit, summary, verdict.path, (text, frame.host), agent, worker, findings);
-        worker.line = written;
+        if let Some(mut hit) = self.reported_hit(hit, summary, verdict.path, entry.user_agent, worker, findings) {
+            hit.host = worker.names.host(entry.host);
+            findings.push_entry(hit, &entry);
+        }
     }
 
-    /// Records a line that matched a rule, or counts it if an allow list entry applies.
-    #[expect(clippy::too_many_arguments, reason = "a line, its verdict, and where it is recorded")]
-    fn record_hit<'t>(
+    /// The hit of a request that matches a rule. A request that an allow list entry excuses is counted.
+    fn reported_hit(
         &self,
         mut hit: Hit,
         summary: RuleSummary,
         path: u32,
-        (text, host): (&[u8], Option<&[u8]>),
-        agent: impl FnOnce() -> Option<&'t [u8]>,
-        worker: &mut WorkerState,
+        user_agent: Option<&[u8]>,
+        worker: &WorkerState,
         findings: &mut Findings,
-    ) {
+    ) -> Option<Hit> {
         if summary.rules == SymbolTables::EMPTY_RULES {
-            return;
+            return None;
         }
-        let names = &mut worker.names;
+        let names = &worker.names;
         if !self.options.allow.entries().is_empty()
-            && let Some(entry) = self.options.allow.entry_for(names.clients.resolve(hit.client), names.paths.resolve(path), agent())
+            && let Some(entry) = self.options.allow.entry_for(names.clients.resolve(hit.client), names.paths.resolve(path), user_agent)
         {
             findings.allowed.push((entry, hit.client));
-            return;
+            return None;
         }
         (hit.rules, hit.path, hit.exposes, hit.windows) = (summary.rules, path, summary.exposes, summary.windows);
         hit.needs_client = summary.needs_client;
         // A line without a client counts for no client.
         hit.windows.by_client &= !matches!(names.clients.resolve(hit.client), Client::Text(b"" | b"-"));
-        hit.host = names.host(host);
-        findings.push(hit, text);
+        Some(hit)
     }
 
     /// The summary of a list of rules.
@@ -395,7 +389,7 @@ fn set_request(hit: &mut Hit, request: &[u8], path: &[u8]) {
 
 /// Records the size of the home page.
 fn record_home_page(request: &BatchedRequest<'_>, worker: &mut WorkerState, findings: &mut Findings) {
-    if let (Some(200), Some(bytes @ 1..)) = (request.frame.status(), request.frame.bytes()) {
+    if let (Some(200), Some(bytes @ 1..)) = (request.frame.status, request.frame.bytes) {
         findings.home.record(worker.names.host(request.frame.host), bytes);
     }
 }
@@ -415,7 +409,7 @@ fn record_app_evidence(hit: &Hit, apps: u32, frame: &Frame<'_>, worker: &mut Wor
 /// Records a request that no rule matches, if `learn` can propose its path.
 fn record_unmatched(request: &BatchedRequest<'_>, client: u32, worker: &mut WorkerState, findings: &mut Findings) {
     let BatchedRequest { position, frame, .. } = request;
-    let (time, status) = (request.time(), frame.status());
+    let (time, status) = (request.time(), frame.status);
     let Some(path) = worker.path_ids.intern(frame.request, &mut worker.names) else { return };
     let mut unmatched = UnmatchedRequest::new(position.line, position.offset, client, path);
     (unmatched.time, unmatched.status) = (time, status);
@@ -489,12 +483,12 @@ impl ChunkPosition {
 }
 
 /// The reader of other formats, and its state between blocks.
-struct RewritingReader<'r, 'f> {
+struct AnyFormatReader<'r, 'f> {
     log_reader: &'r mut LogReader,
     context: &'r LineContext<'f>,
     /// The current W3C header.
     header: W3cHeader,
-    buffer: FrameBuffer,
+    buffer: EntryBuffer,
     /// Lines by format.
     read: FormatCounts,
 }
@@ -506,8 +500,8 @@ impl LineScanner<'_> {
     /// Scans a chunk of whole lines in any format; the last one may lack its newline.
     #[must_use]
     pub fn scan_any(&self, lines: &[u8], context: &LineContext<'_>, log_reader: &mut LogReader, worker: &mut WorkerState) -> Findings {
-        let buffer = std::mem::take(&mut worker.sheet);
-        let mut reader = RewritingReader { log_reader, context, header: context.header.clone(), buffer, read: FormatCounts([0; 256]) };
+        let buffer = std::mem::take(&mut worker.entries);
+        let mut reader = AnyFormatReader { log_reader, context, header: context.header.clone(), buffer, read: FormatCounts([0; 256]) };
         let mut findings = worker.findings();
         let mut index = std::mem::take(&mut worker.index);
         let mut start = 0;
@@ -528,86 +522,65 @@ impl LineScanner<'_> {
         findings.times = std::mem::take(&mut worker.span).ends();
         reader.read.add_to(context.formats, &mut findings);
         worker.index = index;
-        worker.sheet = reader.buffer;
+        worker.entries = reader.buffer;
         findings
     }
 
-    /// Converts all lines first, then matches them: matching borrows from the buffer that conversion fills.
+    /// Reads all lines first, then matches them: matching borrows from the buffer that reading fills.
     fn scan_read<'t, 'i>(
         &self,
         lines: impl Iterator<Item = ScannedLine<'t, 'i>> + Clone,
         before_each: impl Fn(ScannedLine<'_, '_>),
-        reader: &mut RewritingReader<'_, '_>,
+        reader: &mut AnyFormatReader<'_, '_>,
         worker: &mut WorkerState,
         findings: &mut Findings,
     ) {
-        let RewritingReader { log_reader, context, header, buffer, read } = reader;
+        let AnyFormatReader { log_reader, context, header, buffer, read } = reader;
         buffer.clear();
         for line in lines.clone() {
             before_each(line);
             log_reader.read_into(line.text, context, header, |from| line.quotes.first(line.text, from), buffer);
         }
         let mut batch = Vec::with_capacity(BATCH);
-        for (number, (line, seen)) in lines.zip(buffer.read()).enumerate() {
-            match seen {
-                LineKind::AsIs => self.scan_line(line, &mut batch, worker, findings),
-                LineKind::Directive => skip_line(line, findings),
-                LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::WithoutClient => {
-                    let format = if let Some(frame) = buffer.frame(number, line.text) {
-                        self.scan_frame(line, frame, None, &mut batch, worker, findings)
-                    } else {
-                        self.scan_rewritten(line, buffer.rewritten_line(number).unwrap_or_default(), &mut batch, worker, findings)
-                    };
-                    // A line of the Common Log Format family after a prefix counts as that format.
-                    match seen {
-                        LineKind::As(id) | LineKind::AsDoubtful(id) if usize::from(id.0) >= LogFormat::ALL.len() => {
-                            read.0[usize::from(id.0)] += 1;
-                        }
-                        _ => findings.lines.parsed[format as usize] += 1,
-                    }
-                    findings.lines.without_client += u64::from(*seen == LineKind::WithoutClient);
-                    findings.lines.doubtful_clients += u64::from(matches!(seen, LineKind::AsDoubtful(_)));
+        for (number, (line, kind)) in lines.zip(buffer.kinds()).enumerate() {
+            let format = match *kind {
+                LineKind::AsIs => {
+                    self.scan_line(line, &mut batch, worker, findings);
+                    continue;
                 }
-            }
+                LineKind::Directive => {
+                    skip_line(line, findings);
+                    continue;
+                }
+                LineKind::As(format) => format,
+                LineKind::AsDoubtful(format) => {
+                    findings.lines.doubtful_clients += 1;
+                    format
+                }
+                LineKind::WithoutClient(format) => {
+                    findings.lines.without_client += 1;
+                    format
+                }
+            };
+            read.count(format, findings);
+            let (frame, time) = buffer.frame(number, line.text);
+            let (position, text, _) = line.count(findings);
+            findings.lines.nul_bytes += nuls_within(text) as u64;
+            self.push_request(BatchedRequest { position, frame, time }, &mut batch, worker, findings);
         }
         self.match_batch(&mut batch, worker, findings);
-    }
-
-    /// Scans a line that was rewritten to Combined Log Format.
-    #[cold]
-    fn scan_rewritten<'t>(
-        &self,
-        line: ScannedLine<'t, '_>,
-        written: &'t [u8],
-        batch: &mut Vec<BatchedRequest<'t>>,
-        worker: &mut WorkerState,
-        findings: &mut Findings,
-    ) -> LogFormat {
-        let frame = Frame::locate(written, None).unwrap_or_default();
-        self.scan_frame(line, frame, Some(written), batch, worker, findings)
-    }
-
-    /// Scans a line by its frame, and by its rewritten form if there is one; returns its format.
-    #[expect(clippy::inline_always, reason = "in the line loop; so large an argument would go through memory")]
-    #[inline(always)]
-    fn scan_frame<'t>(
-        &self,
-        line: ScannedLine<'t, '_>,
-        frame: Frame<'t>,
-        written: Option<&'t [u8]>,
-        batch: &mut Vec<BatchedRequest<'t>>,
-        worker: &mut WorkerState,
-        findings: &mut Findings,
-    ) -> LogFormat {
-        let (position, text, _) = line.count(findings);
-        findings.lines.nul_bytes += nuls_within(text) as u64;
-        let time = worker.clock.parse(frame.time);
-        self.push_request(BatchedRequest { line: written, position, frame, time }, batch, worker, findings);
-        frame.format()
     }
 }
 
 impl FormatCounts {
+    /// Counts a line. One of the Common Log Format family, after a prefix, counts as that format.
+    fn count(&mut self, format: FormatId, findings: &mut Findings) {
+        match findings.lines.parsed.get_mut(usize::from(format.0)) {
+            Some(lines) => *lines += 1,
+            None => self.0[usize::from(format.0)] += 1,
+        }
+    }
+
     /// Adds the counts to `findings`.
     fn add_to(&self, formats: &Formats, findings: &mut Findings) {
         for (id, lines) in formats.ids().zip(self.0) {

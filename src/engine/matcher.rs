@@ -9,6 +9,7 @@ use super::ParsedRequest;
 use super::verdict_cache::{Dependencies, HeaderClass, Verdict};
 use super::worker_state::{MatchBuffers, ReDecodeBuffers, WorkerState};
 use crate::finding::{RuleId, Severity};
+use crate::formats::Headers;
 use crate::log_entry::LogEntry;
 use crate::normalize::{AltDecoding, DecodedViews, DecodingSource, Normalizer, unescape};
 use crate::rules::{Field, LiteralHits, Literals, Regions, RequestFacts, RuleSet};
@@ -33,11 +34,12 @@ impl<'r> Matcher<'r> {
         Self { rules, unanchored_ordinary: rules.unanchored().iter().any(ordinary) }
     }
 
-    /// The verdict of a log entry; `headers` is the text between the size and the end of the line.
-    pub fn verdict(&self, record: &LogEntry<'_>, headers: &[u8], worker: &mut WorkerState) -> Verdict {
+    /// The verdict of a log entry with these headers, as the line has them.
+    pub fn verdict(&self, record: &LogEntry<'_>, headers: Headers<'_>, worker: &mut WorkerState) -> Verdict {
         let mut copy = std::mem::take(&mut worker.buffers.copy);
         copy.clear();
-        let parts = [Some(record.request), record.referer, record.user_agent, Some(headers)];
+        let (first, second) = headers.key();
+        let parts = [Some(record.request), record.referer, record.user_agent, Some(first), second];
         let ends = parts.map(|part| {
             append(&mut copy, part.unwrap_or_default());
             copy.len()
@@ -48,12 +50,14 @@ impl<'r> Matcher<'r> {
             user_agent: record.user_agent.map(|_| &copy[ends[1]..ends[2]]),
             ..*record
         };
-        let verdict = self.match_and_cache(&entry, &copy[ends[2]..], worker);
+        let first = &copy[ends[2]..ends[3]];
+        let headers = second.map_or(Headers::quoted(first), |_| Headers::parsed(first, &copy[ends[3]..]));
+        let verdict = self.match_and_cache(&entry, headers, worker);
         worker.buffers.copy = copy;
         verdict
     }
 
-    fn match_and_cache(&self, entry: &LogEntry<'_>, headers: &[u8], worker: &mut WorkerState) -> Verdict {
+    fn match_and_cache(&self, entry: &LogEntry<'_>, headers: Headers<'_>, worker: &mut WorkerState) -> Verdict {
         let key = worker.cache.key(entry.request, headers);
         if let Some(verdict) = worker.cache.fetch_shared(key, entry.status, &mut worker.names) {
             return verdict;

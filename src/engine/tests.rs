@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::explain::Explainer;
 use super::*;
 use crate::finding::{Findings, Severity};
+use crate::formats::Headers;
 use crate::log_entry::LogEntry;
 use crate::rules::{Case, PAYLOADS, RequestShape, Rule, RuleChoice, RuleSet, load};
 
@@ -195,7 +196,7 @@ proptest! {
             ..Default::default()
         };
         let mut worker = WorkerState::default();
-        let verdict = Matcher::new(rules).verdict(&record, b"x", &mut worker);
+        let verdict = Matcher::new(rules).verdict(&record, Headers::quoted(b"x"), &mut worker);
         let probe = ParsedRequest::new(&record);
         let explanation = Explainer::new(rules, Severity::Info, &[]).explain(&probe, None);
         prop_assert_eq!(explanation.matches.iter().map(|account| account.rule).collect::<Vec<_>>(), worker.rules(verdict));
@@ -216,7 +217,7 @@ proptest! {
         let record = LogEntry { request: request.as_bytes(), referer, user_agent, status, ..Default::default() };
         let [with, without] = [builtin(), &WITHOUT].map(|rules| {
             let mut worker = WorkerState::default();
-            let verdict = Matcher::new(rules).verdict(&record, b"x", &mut worker);
+            let verdict = Matcher::new(rules).verdict(&record, Headers::quoted(b"x"), &mut worker);
             worker.rules(verdict).to_vec()
         });
         prop_assert_eq!(with, without);
@@ -235,6 +236,7 @@ proptest! {
             let of = |number: usize| &probes[number % probes.len()];
             let (_, referer, agent, _) = of(headers);
             let text = format!("{referer:?} {agent:?}");
+            let headers = Headers::quoted(text.as_bytes());
             let record = LogEntry {
                 request: of(request).0.as_bytes(),
                 referer: referer.as_deref().map(str::as_bytes),
@@ -243,8 +245,8 @@ proptest! {
                 ..Default::default()
             };
             let worker = &mut workers[worker];
-            let known = worker.cached_verdict(record.request, text.as_bytes(), record.status);
-            let verdict = known.unwrap_or_else(|| matcher.verdict(&record, text.as_bytes(), worker));
+            let known = worker.cached_verdict(record.request, headers, record.status);
+            let verdict = known.unwrap_or_else(|| matcher.verdict(&record, headers, worker));
             let expected = matcher.match_uncached(&record, &mut alone);
             prop_assert_eq!(worker.rules(verdict), alone.rules(expected), "{:?}", record);
             prop_assert_eq!(worker.names.paths.resolve(verdict.path), alone.names.paths.resolve(expected.path));
@@ -461,7 +463,7 @@ fn a_verdict_by_exception_is_cached_by_status_and_header() {
                     let request = format!("{method} {target} HTTP/1.1");
                     let headers = [referer.unwrap_or(b"-"), agent].join(&b"\" \""[..]);
                     let record = LogEntry { request: request.as_bytes(), status, referer, user_agent: Some(agent), ..LogEntry::default() };
-                    let remembered = matcher.verdict(&record, &headers, &mut worker);
+                    let remembered = matcher.verdict(&record, Headers::quoted(&headers), &mut worker);
                     let afresh = matcher.match_uncached(&record, &mut worker);
                     assert_eq!(remembered, afresh, "{request} {status:?} {headers:?}");
                 }

@@ -13,6 +13,7 @@ use foldhash::HashMap;
 
 use crate::finding::RuleId;
 use crate::fingerprint::{Fingerprint, Fingerprinter, SetAssocCache};
+use crate::formats::Headers;
 use crate::intern::SymbolTables;
 use crate::rules::{LiteralHits, bit};
 
@@ -76,14 +77,14 @@ impl VerdictCache {
     #[inline]
     pub(super) fn keys<'t, const MOST: usize>(
         &self,
-        texts: impl ExactSizeIterator<Item = (&'t [u8], &'t [u8])> + Clone,
+        texts: impl ExactSizeIterator<Item = (&'t [u8], Headers<'t>)> + Clone,
     ) -> [CacheKey; MOST] {
-        let count = texts.len();
         let (mut requests, mut headers) = ([Fingerprint::default(); MOST], [Fingerprint::default(); MOST]);
         self.keys.of_each(texts.clone().map(|(request, _)| request), &mut requests);
-        self.keys.of_each(texts.map(|(_, headers)| headers), &mut headers);
+        self.keys.of_each(texts.clone().map(|(_, headers)| headers.key().0), &mut headers);
         let mut keys = [CacheKey::default(); MOST];
-        for ((key, request), headers) in keys[..count].iter_mut().zip(requests).zip(headers) {
+        for (((key, request), headers), (_, text)) in keys.iter_mut().zip(requests).zip(headers).zip(texts) {
+            let headers = self.keys.of_headers(headers, text);
             self.headers.prefetch(headers);
             self.requests.prefetch(request);
             *key = CacheKey { request, headers };
@@ -92,7 +93,7 @@ impl VerdictCache {
     }
 
     /// The key of a request.
-    pub(super) fn key(&self, request: &[u8], headers: &[u8]) -> CacheKey {
+    pub(super) fn key(&self, request: &[u8], headers: Headers<'_>) -> CacheKey {
         self.keys.key(request, headers)
     }
 
@@ -532,8 +533,14 @@ impl CacheDependencies {
 pub(super) struct CacheKeys(Fingerprinter);
 
 impl CacheKeys {
-    pub(super) fn key(&self, request: &[u8], headers: &[u8]) -> CacheKey {
-        CacheKey { request: self.fingerprint(request), headers: self.fingerprint(headers) }
+    pub(super) fn key(&self, request: &[u8], headers: Headers<'_>) -> CacheKey {
+        CacheKey { request: self.fingerprint(request), headers: self.of_headers(self.fingerprint(headers.key().0), headers) }
+    }
+
+    /// The fingerprint of headers, whose first text has the fingerprint `first`.
+    #[inline]
+    fn of_headers(&self, first: Fingerprint, headers: Headers<'_>) -> Fingerprint {
+        headers.key().1.map_or(first, |second| self.0.of_pair(first, self.fingerprint(second).word()))
     }
 
     #[inline]
@@ -593,7 +600,7 @@ mod tests {
     #[test]
     fn a_verdict_is_found_only_by_all_its_dependencies() {
         let keys = CacheKeys::default();
-        let key = keys.key(b"GET /index.php HTTP/1.1", b"");
+        let key = keys.key(b"GET /index.php HTTP/1.1", Headers::default());
         let all = [(true, false), (false, true), (true, true)].map(|(status, class)| CacheDependencies::new(status, class));
         for (status, class) in [(Some(404), HeaderClass::EMPTY), (None, HeaderClass::EMPTY), (Some(0), HeaderClass(HeaderClass::REFERER))] {
             let mut found = all.map(|dependencies| keys.next(key.request, dependencies, key, class, status).word());

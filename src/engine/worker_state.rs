@@ -8,7 +8,7 @@ use super::newline_index::NewlineIndex;
 use super::path_interner::PathInterner;
 use super::verdict_cache::{Verdict, VerdictCache};
 use crate::finding::{Findings, RuleId, Windows};
-use crate::formats::FrameBuffer;
+use crate::formats::{EntryBuffer, Headers};
 use crate::intern::SymbolTables;
 use crate::normalize::{AltDecoder, Normalizer};
 use crate::rules::LiteralHits;
@@ -23,9 +23,7 @@ pub struct WorkerState {
     pub(super) cache: VerdictCache,
     pub(super) index: NewlineIndex,
     /// The fields of lines in other formats.
-    pub(super) sheet: FrameBuffer,
-    /// The line of a hit that was not logged in Combined Log Format.
-    pub(super) line: Vec<u8>,
+    pub(super) entries: EntryBuffer,
     pub(super) clock: ClfTimeParser,
     /// Times of the lines of a chunk.
     pub(super) span: TimeSpan,
@@ -111,9 +109,9 @@ impl WorkerState {
         self.names.rules.resolve(verdict.rules)
     }
 
-    /// The cached verdict of a request. `headers` is the text between the size and the end of the line.
+    /// The cached verdict of a request.
     #[must_use]
-    pub fn cached_verdict(&self, request: &[u8], headers: &[u8], status: Option<u16>) -> Option<Verdict> {
+    pub fn cached_verdict(&self, request: &[u8], headers: Headers<'_>, status: Option<u16>) -> Option<Verdict> {
         self.cache.get(self.cache.key(request, headers), status)
     }
 

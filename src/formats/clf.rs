@@ -30,11 +30,12 @@ pub struct Frame<'a> {
     pub time: &'a [u8],
     /// The text between the first quotes.
     pub request: &'a [u8],
-    /// The text after the request: status, bytes, and optional fields.
-    answer: &'a [u8],
-    /// The text after the size: the quoted headers; empty if there are none. Trailing numbers are left out, because a
-    /// request time differs in each line and would defeat caching.
-    pub headers: &'a [u8],
+    /// The status code, if it has three digits.
+    pub status: Option<u16>,
+    /// Bytes sent, if the log has a number.
+    pub bytes: Option<u64>,
+    /// The quoted headers.
+    pub headers: Headers<'a>,
     /// The user; empty if there is none.
     pub user: &'a [u8],
 }
@@ -52,7 +53,23 @@ impl<'a> Frame<'a> {
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     pub fn locate_by(line: &'a [u8], only: Option<LogFormat>, first_quote: impl Fn(usize) -> Option<usize>) -> Option<Self> {
-        let (host, client, bracket, open, user) = usual_start(line).or_else(|| rare_start(line))?;
+        Self::after_start(line, usual_start(line).or_else(|| rare_start(line))?, only, first_quote)
+    }
+
+    /// Locates the fields of a line whose client and virtual host are known. The user is not read.
+    pub(super) fn with_client(line: &'a [u8], host: Option<&'a [u8]>, client: &'a [u8]) -> Option<Self> {
+        let (bracket, open) = request_start(line)?;
+        Self::after_start(line, (host, client, bracket, open, b""), None, |from| Some(from + memchr(b'"', line.get(from..)?)?))
+    }
+
+    #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+    #[inline(always)]
+    fn after_start(
+        line: &'a [u8],
+        (host, client, bracket, open, user): Start<'a>,
+        only: Option<LogFormat>,
+        first_quote: impl Fn(usize) -> Option<usize>,
+    ) -> Option<Self> {
         let first = first_quote(open)?;
         let close = if is_end(line, open, first) { first } else { open + request_end_after_quotes(&line[open..])? };
         let rest = &line[close + 2..];
@@ -61,18 +78,9 @@ impl<'a> Frame<'a> {
             return None;
         }
         let (time, request) = (&line[bracket + 1..open - 3], &line[open..close]);
-        Some(Self { client, host, time, request, answer: rest, headers: headers(rest), user })
-    }
-
-    /// Status, bytes, and optional fields.
-    pub(super) fn answer(&self) -> &'a [u8] {
-        self.answer
-    }
-
-    /// Builds a frame from parts that were parsed otherwise.
-    #[inline]
-    pub(super) fn from_parts(host: Option<&'a [u8]>, [client, user, time, request, answer, headers]: [&'a [u8]; 6]) -> Self {
-        Self { client, host, time, request, answer, headers, user }
+        let (bytes, after_size) = size(rest);
+        let headers = Headers::quoted(headers(after_size));
+        Some(Self { client, host, time, request, status: status(rest), bytes, headers, user })
     }
 
     /// Whether it is a GET of `/`, with at most a short query. A long query would let the client choose the response
@@ -89,43 +97,19 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The status code, if it has three digits.
-    #[must_use]
-    #[inline]
-    pub fn status(&self) -> Option<u16> {
-        match self.answer {
-            [a, b, c, b' ', ..] | [a, b, c] => status_code(*a, *b, *c),
-            _ => None,
-        }
-    }
-
-    /// Bytes sent.
-    #[must_use]
-    #[inline]
-    pub fn bytes(&self) -> Option<u64> {
-        let short = after_status(self.answer).and_then(|size| short_number(*size.first_chunk()?));
-        short.or_else(|| number(word(word(self.answer).1).0))
-    }
-
     /// The whole record, for a line whose time was parsed already.
     #[must_use]
     pub fn record(&self, time: Option<LogTime>) -> LogEntry<'a> {
-        let headers = self.headers.strip_prefix(b"\"").and_then(|r| {
-            let end = quoted_end(r)?;
-            let agent = r.get(end + 2..)?.strip_prefix(b"\"")?;
-            Some((&r[..end], &agent[..quoted_end(agent).unwrap_or(agent.len())]))
-        });
-        // A dash is an empty value.
-        let (referer, user_agent) = headers.unzip();
+        let (referer, user_agent) = self.headers.split();
         LogEntry {
             client: self.client,
             host: self.host,
             time,
             request: self.request,
-            status: self.status(),
-            bytes: self.bytes(),
-            referer: referer.filter(|r| *r != b"-"),
-            user_agent: user_agent.filter(|a| *a != b"-"),
+            status: self.status,
+            bytes: self.bytes,
+            referer,
+            user_agent,
             user: Some(self.user).filter(|user| !matches!(user, [] | [b'-'])),
         }
     }
@@ -142,13 +126,67 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// The `Referer` and `User-Agent` headers. Most lines match no rule, so those of the Common Log Format are split only when they are
+/// needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Headers<'a> {
+    /// `"referer" "user agent"` as the line ends, without trailing numbers: a request time differs in each line and would defeat
+    /// caching. The referer alone if `user_agent` is known.
+    text: &'a [u8],
+    user_agent: Option<&'a [u8]>,
+}
+
+impl<'a> Headers<'a> {
+    /// The end of a line in the Common Log Format; empty if the line has no headers.
+    #[must_use]
+    #[inline]
+    pub const fn quoted(text: &'a [u8]) -> Self {
+        Self { text, user_agent: None }
+    }
+
+    /// Headers that a parser has split; a dash if the log has none.
+    #[must_use]
+    #[inline]
+    pub const fn parsed(referer: &'a [u8], user_agent: &'a [u8]) -> Self {
+        Self { text: referer, user_agent: Some(user_agent) }
+    }
+
+    /// Whether the line has no place for them.
+    #[must_use]
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.text.is_empty() && self.user_agent.is_none()
+    }
+
+    /// The texts of a cache key.
+    #[must_use]
+    #[inline]
+    pub const fn key(self) -> (&'a [u8], Option<&'a [u8]>) {
+        (self.text, self.user_agent)
+    }
+
+    /// The referer and the user agent. A dash stands for an empty value.
+    fn split(self) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
+        let headers = match self.user_agent {
+            Some(user_agent) => Some((self.text, user_agent)),
+            None => self.text.strip_prefix(b"\"").and_then(|rest| {
+                let end = quoted_end(rest)?;
+                let agent = rest.get(end + 2..)?.strip_prefix(b"\"")?;
+                Some((&rest[..end], &agent[..quoted_end(agent).unwrap_or(agent.len())]))
+            }),
+        };
+        let (referer, user_agent) = headers.unzip();
+        (referer.filter(|text| *text != b"-"), user_agent.filter(|text| *text != b"-"))
+    }
+}
+
 /// Whether a line may be read as `format`; a combined line is also a common line with more fields.
 #[cold]
 #[inline(never)]
 fn is_in(format: LogFormat, has_host: bool, rest: &[u8]) -> bool {
     match format {
         LogFormat::VhostCombined => has_host,
-        LogFormat::Combined => !has_host && !headers(rest).is_empty(),
+        LogFormat::Combined => !has_host && !headers(size(rest).1).is_empty(),
         LogFormat::Common => !has_host,
     }
 }
@@ -298,11 +336,10 @@ fn split_host<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8]
     (!client.is_empty()).then_some((&first[..colon], client))
 }
 
-/// The headers in the text after a request.
+/// The headers in the text after the size.
 #[expect(clippy::inline_always, reason = "in the line loop")]
 #[inline(always)]
-fn headers(rest: &[u8]) -> &[u8] {
-    let headers = after_size(rest);
+fn headers(headers: &[u8]) -> &[u8] {
     match headers {
         [b'"', .., b'"'] => headers,
         [b'"', ..] => without_numbers(headers),
@@ -319,16 +356,25 @@ fn after_status(rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The text after status and size.
-#[inline]
-fn after_size(rest: &[u8]) -> &[u8] {
+/// Bytes sent, in the text after a request, and the text after them.
+#[expect(clippy::inline_always, reason = "in the line loop")]
+#[inline(always)]
+fn size(rest: &[u8]) -> (Option<u64>, &[u8]) {
     if let Some(size) = after_status(rest)
         && let Some(start) = size.first_chunk()
         && let Some(space) = space_in(start)
     {
-        return &size[space + 1..];
+        let bytes = short_number(*first_8(start), space).or_else(|| number(&size[..space]));
+        return (bytes, &size[space + 1..]);
     }
-    word(word(rest).1).1
+    let (size, rest) = word(word(rest).1);
+    (number(size), rest)
+}
+
+/// The first eight bytes.
+#[inline]
+fn first_8(bytes: &[u8; 16]) -> &[u8; 8] {
+    &bytes.as_chunks().0[0]
 }
 
 /// Headers without trailing numbers such as ` 0.004`.
@@ -347,23 +393,31 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
     text.iter().position(|&b| b == b' ').map_or((text, &[]), |space| (&text[..space], &text[space + 1..]))
 }
 
+/// The status in the text after a request.
+#[inline]
+fn status(rest: &[u8]) -> Option<u16> {
+    match rest {
+        [a, b, c, b' ', ..] | [a, b, c] => status_code(*a, *b, *c),
+        _ => None,
+    }
+}
+
 /// A number of three digits without a leading zero.
 #[inline]
-fn status_code(a: u8, b: u8, c: u8) -> Option<u16> {
+pub(super) fn status_code(a: u8, b: u8, c: u8) -> Option<u16> {
     let [a, b, c] = [a, b, c].map(|digit| u16::from(digit.wrapping_sub(b'0')));
     ((1..=9).contains(&a) && b <= 9 && c <= 9).then_some(a * 100 + b * 10 + c)
 }
 
-/// The number at the start of eight bytes that a space ends, as most sizes are. All digits are converted at once, because
+/// The number of one to seven digits at the start of eight bytes, as most sizes are. All digits are converted at once, because
 /// branches on their count would be unpredictable.
 #[inline]
-fn short_number(text: [u8; 8]) -> Option<u64> {
+fn short_number(text: [u8; 8], digits: usize) -> Option<u64> {
     const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
     const SIXES: u64 = u64::from_le_bytes([6; 8]);
     const HIGH: u64 = u64::from_le_bytes([0xf0; 8]);
-    let digits = marks_of_8(text, b' ').trailing_zeros() / 8;
-    // Padded with leading zeros; there must be one to seven digits.
-    let missing = u64::BITS.checked_sub(digits * 8).filter(|&bits| bits > 0 && bits < u64::BITS)?;
+    // Padded with leading zeros.
+    let missing = u64::BITS.checked_sub(digits as u32 * 8).filter(|&bits| bits > 0 && bits < u64::BITS)?;
     let values = (u64::from_le_bytes(text) << missing | ZEROS >> (u64::BITS - missing)) ^ ZEROS;
     // A digit above nine carries into the upper half of its byte; a further carry leaves a bit there too.
     if (values | values.wrapping_add(SIXES)) & HIGH != 0 {
@@ -374,7 +428,7 @@ fn short_number(text: [u8; 8]) -> Option<u64> {
     Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
 }
 
-fn number(text: &[u8]) -> Option<u64> {
+pub(super) fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
     }
@@ -431,7 +485,7 @@ mod tests {
         let common = format!(r#"host.example - jo {TIME} "GET / HTTP/1.1" 304 -"#);
         let frame = frame(&common).unwrap();
         assert_eq!(frame.format(), LogFormat::Common);
-        assert_eq!((frame.status(), frame.record(None).bytes), (Some(304), None));
+        assert_eq!((frame.status, frame.bytes), (Some(304), None));
     }
 
     #[test]
@@ -558,7 +612,7 @@ mod tests {
             }
             let expected = word(&text).0;
             let is_short = (1..8).contains(&expected.len());
-            prop_assert_eq!(short_number(text), number(expected).filter(|_| is_short));
+            prop_assert_eq!(short_number(text, expected.len()), number(expected).filter(|_| is_short));
         }
 
         #[test]

@@ -8,9 +8,10 @@ use std::collections::HashMap;
 
 use memchr::{memchr, memchr2};
 
+use super::Frame;
 use super::bytes::leading_nuls;
 use super::clf::{request_start, starts_like_clf};
-use super::clf_writer::host;
+use super::host::host;
 use super::line_prefix;
 use crate::client::Client;
 
@@ -137,24 +138,15 @@ pub(super) fn is_moved(before_time: &[u8]) -> bool {
     LeadingFields::new(before_time).is_some_and(|leading| leading.has_later_address)
 }
 
-/// Appends a line with a doubtful client to `out` as a combined line; `None` if it is not such a line, and `out` is then
-/// undefined. An unknown client is written as `-`.
-pub(super) fn rewrite(line: &[u8], log_position: ClientPosition, out: &mut Vec<u8>) -> Option<ClientPosition> {
+/// The fields of a line with a doubtful client; `None` if it is not such a line. An unknown client is a dash.
+pub(super) fn locate(line: &[u8], log_position: ClientPosition) -> Option<(ClientPosition, Frame<'_>)> {
     let (bracket, _) = request_start(line)?;
     let leading = LeadingFields::new(&line[..bracket]).filter(|leading| leading.is_doubtful() || leading.has_client_and_ident())?;
     let (position, client) = leading.client(log_position).unwrap_or((ClientPosition::Unknown, b"-"));
     // The host is known only if it has no blank.
-    if position == ClientPosition::Second
-        && client.as_ptr() == leading.second.as_ptr()
-        && let Some(host) = host(leading.first)
-    {
-        out.extend_from_slice(host);
-        out.extend_from_slice(b":80 ");
-    }
-    out.extend_from_slice(client);
-    out.extend_from_slice(b" - - ");
-    out.extend_from_slice(&line[bracket..]);
-    Some(position)
+    let is_after_host = position == ClientPosition::Second && client.as_ptr() == leading.second.as_ptr();
+    let host = if is_after_host { host(leading.first) } else { None };
+    Some((position, Frame::with_client(line, host, client)?))
 }
 
 /// Detects the position of the client from the first lines of a log.
@@ -307,12 +299,12 @@ mod tests {
         format!("{before_time} {TAIL}\n")
     }
 
+    /// Host, port, client, and ident and user, which are not read.
     fn rewritten(before_time: &str, log_position: ClientPosition) -> Option<String> {
-        let mut out = Vec::new();
         let line = line(before_time);
-        let _ = rewrite(line.trim_end().as_bytes(), log_position, &mut out)?;
-        let text = String::from_utf8(out).unwrap();
-        Some(text.strip_suffix(TAIL).unwrap().trim_end().to_owned())
+        let (_, frame) = locate(line.trim_end().as_bytes(), log_position)?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Some(format!("{}{} - -", frame.host.map_or_else(String::new, |host| text(host) + ":80 "), text(frame.client)))
     }
 
     #[test]
@@ -463,16 +455,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_rewritten_line_is_a_combined_line(before_time in "([0-9a-z.:\\[\\]-]{1,18} ){1,6}", log_position in prop::sample::select(vec![ClientPosition::First, ClientPosition::Second, ClientPosition::Unknown])) {
+        fn the_fields_of_a_line_with_two_addresses_are_known(before_time in "([0-9a-z.:\\[\\]-]{1,18} ){1,6}", log_position in prop::sample::select(vec![ClientPosition::First, ClientPosition::Second, ClientPosition::Unknown])) {
             let text = format!("{before_time}{TAIL}");
-            let mut out = Vec::new();
-            let position = rewrite(text.as_bytes(), log_position, &mut out);
+            let located = locate(text.as_bytes(), log_position);
             let direct = Frame::locate(text.as_bytes(), None);
-            prop_assert!(position.is_none() || direct.is_none() || direct.is_some_and(|frame| frame.host.is_some()), "{}", text);
-            if let Some(position) = position {
-                let frame = Frame::locate(&out, None).unwrap();
+            prop_assert!(located.is_none() || direct.is_none() || direct.is_some_and(|frame| frame.host.is_some()), "{}", text);
+            if let Some((position, frame)) = located {
                 prop_assert_eq!(frame.client == b"-", position == ClientPosition::Unknown);
-                prop_assert_eq!(frame.request, b"GET /.env HTTP/1.1");
+                prop_assert_eq!((frame.request, frame.status, frame.bytes), (&b"GET /.env HTTP/1.1"[..], Some(404), Some(10)));
             }
         }
     }

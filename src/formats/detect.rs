@@ -9,7 +9,7 @@ use memchr::memmem::find;
 use super::builtin::{FormatDefinition, FormatId, FormatReader, Formats};
 use super::line_prefix::LinePrefix;
 use super::reader::{LineContext, LineKind, LogReader};
-use super::{ClientPosition, FieldKind, Frame, LogFormat, W3cHeader, line_prefix};
+use super::{ClientPosition, FieldKind, Frame, W3cHeader, line_prefix};
 use crate::client::Client;
 
 /// The formats of the first lines of a log.
@@ -60,7 +60,6 @@ pub(crate) struct SplitField {
 pub(crate) struct Detector<'f> {
     context: LineContext<'f>,
     log_reader: LogReader,
-    line: Vec<u8>,
     detected: Detected,
 }
 
@@ -69,7 +68,7 @@ impl<'f> Detector<'f> {
     #[must_use]
     pub(crate) fn new(formats: &'f Formats, first: &'f [FormatId], max_line: usize) -> Self {
         let context = LineContext { formats, preferred: first, header: W3cHeader::None, clients: ClientPosition::Unknown, max_line };
-        Self { context, log_reader: LogReader::default(), line: Vec::new(), detected: Detected::default() }
+        Self { context, log_reader: LogReader::default(), detected: Detected::default() }
     }
 
     /// Examines the next line, without its newline.
@@ -78,13 +77,11 @@ impl<'f> Detector<'f> {
             self.context.header = W3cHeader::from_log_start(text, self.context.max_line);
         }
         self.detected.lines += 1;
-        self.line.clear();
-        let read = self.log_reader.line(text, &mut self.context, &mut self.line);
+        let (read, _) = self.log_reader.line(text, &mut self.context);
         let clf = Frame::locate(text, None).map(|frame| FormatId(frame.format() as u8));
         match (read, clf) {
             (LineKind::Directive, _) => self.detected.own += 1,
-            (LineKind::WithoutClient, _) => self.count(FormatId(LogFormat::Combined as u8), text, false),
-            (LineKind::As(format) | LineKind::AsDoubtful(format), _) | (LineKind::AsIs, Some(format)) => {
+            (LineKind::As(format) | LineKind::AsDoubtful(format) | LineKind::WithoutClient(format), _) | (LineKind::AsIs, Some(format)) => {
                 self.count(format, text, read == LineKind::AsIs);
             }
             (LineKind::AsIs, None) => {

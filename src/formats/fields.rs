@@ -1,6 +1,6 @@
 //! The parsed fields of a line of any format, and the kinds of fields.
 //!
-//! The parsers produce these, and `clf_writer` writes them. Texts are not decoded, and clients control most of them.
+//! The parsers produce these. Texts are not decoded, and clients control most of them.
 
 use super::json::{KeyCache, LayoutCache};
 use super::line_parser::ReadingBuffers;
@@ -219,8 +219,6 @@ pub struct FieldBuffers {
     pub referer: Vec<u8>,
     /// The `User-Agent` header.
     pub user_agent: Vec<u8>,
-    /// A rewritten line.
-    pub(super) line: Vec<u8>,
     /// The readings of a line that a client may have made ambiguous.
     pub(super) readings: ReadingBuffers,
     /// The keys of the last JSON line.

@@ -1,19 +1,21 @@
 //! Log formats: parsing lines into fields.
 //!
-//! A line is parsed in two steps, because most lines match no rule: [`Frame::locate`] finds the client and the request,
-//! [`Frame::record`] parses the rest. Lines in other formats than the Common Log Format and its extensions get a frame
-//! through a [`FrameBuffer`], or are rewritten by a [`reader`]; both follow `clf_writer`. Parsing never fails or
-//! allocates: a line in no known format has no frame, and a malformed field is `None`.
+//! Every format yields the same fields. A line of the Common Log Format and its extensions is parsed in two steps, because most lines
+//! match no rule: [`Frame::locate`] finds the fields that all lines need, [`Frame::record`] splits the headers. A [`reader`] parses
+//! lines of other formats to [`Fields`], which an [`EntryBuffer`] holds. Parsing never fails: a line in no known format has no fields,
+//! and a malformed field is `None`.
 
 mod apache;
 pub(crate) mod builtin;
 pub(crate) mod bytes;
 mod clf;
-pub(crate) mod clf_writer;
 mod client_position;
 pub(crate) mod detect;
+mod entry_buffer;
+mod fast_values;
 mod fields;
-mod frame_buffer;
+mod host;
+mod iso_time;
 mod items;
 mod json;
 mod line_parser;
@@ -31,11 +33,12 @@ pub(crate) use self::detect::{ForwardedLines, is_binary, is_error_log, recognize
 use crate::finding::OtherFormatCounts;
 pub use builtin::{FormatChoice, FormatId, Formats};
 pub use clf::Frame;
+pub(crate) use clf::Headers;
 pub use client_position::ClientPosition;
 pub(crate) use client_position::client_position;
+pub use entry_buffer::EntryBuffer;
 pub use fields::FieldBuffers;
 pub(crate) use fields::{Escapes, FieldKind, Fields, RequestField, TimeField};
-pub use frame_buffer::FrameBuffer;
 pub(crate) use items::FormatError;
 pub use json::JsonLineParser;
 pub use line_parser::FormatLineParser;

@@ -13,8 +13,7 @@ pub(super) struct AnyFormatScanner {
 }
 
 impl AnyFormatScanner {
-    /// Scans whole lines; the last one may lack its newline. Findings refer to offsets in `lines`, even where the
-    /// lines were rewritten.
+    /// Scans whole lines; the last one may lack its newline.
     pub(super) fn scan(
         &mut self,
         line_scanner: LineScanner<'_>,
@@ -35,7 +34,7 @@ impl AnyFormatScanner {
             }
             direct = Some(findings);
         }
-        if !self.log_reader.needs_rewrite(lines, context) {
+        if !self.log_reader.is_needed(lines, context) {
             return direct.unwrap_or_else(|| line_scanner.scan(lines, scratch));
         }
         if let Some(findings) = direct {
@@ -45,16 +44,10 @@ impl AnyFormatScanner {
     }
 }
 
-/// Whether lines without a time are counted, which a time range requires.
-pub(super) fn has_time_range(scope: &ScanOptions) -> bool {
-    scope.since.is_some() || scope.until.is_some()
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::LazyLock;
 
-    use crate::formats::reader::RewrittenLines;
     use crate::formats::{ClientPosition, Formats, W3cHeader};
     use crate::rules::{RuleChoice, RuleSet, load};
     use crate::scan::any_format::*;
@@ -113,7 +106,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1_500))]
 
         #[test]
-        fn findings_equal_those_in_rewritten_lines(
+        fn findings_equal_those_of_the_reader(
             lines in prop::collection::vec(line(), 0..40), is_w3c: bool, ended: bool, since in prop::option::of(Just(TimeBound::Instant(1_793_606_460))),
         ) {
             let mut text = if is_w3c { b"#Fields: date time c-ip cs-uri-stem sc-status\n".to_vec() } else { Vec::new() };
@@ -124,14 +117,8 @@ mod tests {
             let line_scanner = LineScanner::new(&RULES, &scope);
             let mut scratch = WorkerState::default();
             let found = with_names(AnyFormatScanner::default().scan(line_scanner, &scope, &text, &context, &mut scratch), &scratch);
-            let (mut written, mut scratch) = (RewrittenLines::default(), WorkerState::default());
-            let expected = if LogReader::default().rewrite(&text, &context, &mut written) {
-                let mut findings = line_scanner.scan(&written.text, &mut scratch);
-                written.map_offsets(0, &mut findings, &FORMATS, has_time_range(&scope));
-                findings
-            } else {
-                line_scanner.scan(&text, &mut scratch)
-            };
+            let mut scratch = WorkerState::default();
+            let expected = line_scanner.scan_any(&text, &context, &mut LogReader::default(), &mut scratch);
             prop_assert_eq!(found, with_names(expected, &scratch));
         }
     }

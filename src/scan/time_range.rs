@@ -18,7 +18,7 @@ use std::path::Path;
 use super::w3c_headers;
 use crate::analysis::model::SkipReason;
 use crate::engine::ScanOptions;
-use crate::formats::reader::{LineContext, LogReader, RewrittenLines};
+use crate::formats::reader::{LineContext, LogReader, each};
 use crate::formats::{ClientPosition, Formats, Frame};
 use crate::input::find::{InputSource, SourceKind};
 use crate::input::lines::{HeadTail, read_head_tail};
@@ -85,13 +85,16 @@ impl<'a> TimeRangeFilter<'a> {
             clients: ClientPosition::Unknown,
             max_line,
         };
-        let (mut log_reader, mut written) = (LogReader::default(), RewrittenLines::default());
+        let mut log_reader = LogReader::default();
         let mut times = Vec::new();
         for lines in [&read_head_tail.first, &read_head_tail.last] {
-            let changed = format.is_none() && log_reader.rewrite(lines, &context, &mut written);
-            let text = if changed { &written.text } else { lines };
-            let of_line = |line| LogTime::parse_clf(Frame::locate(line, format)?.time);
-            times.extend(text.split(|&byte| byte == b'\n').filter_map(of_line));
+            let mut context = context.clone();
+            for line in each(lines) {
+                times.extend(match format {
+                    Some(_) => Frame::locate(line, format).and_then(|frame| LogTime::parse_clf(frame.time)),
+                    None => log_reader.line(line, &mut context).1.and_then(|entry| entry.time),
+                });
+            }
         }
         times
     }

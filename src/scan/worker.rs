@@ -173,7 +173,7 @@ mod tests {
     fn find<'w>(workers: &'w WorkerPool, clients: &[&str]) -> (Findings, InFlightGuard<'w>) {
         let mut scratch = workers.scratch(0);
         let mut findings = Findings::default();
-        let requests = clients.iter().map(|client| (scratch.names.clients.intern(client.as_bytes()), UnmatchedAnswer::NONE));
+        let requests = clients.iter().map(|client| (scratch.names.clients.intern(client.as_bytes()), UnmatchedAnswer::default()));
         findings.requests = requests.collect();
         let in_flight = workers.in_flight(0, &scratch);
         (findings, in_flight)

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::ImportedKey;
 use super::time_counts::{TimeCounts, TimeScale, span_of};
 use crate::intern::SymbolTables;
+use crate::log_entry::LogEntry;
 use crate::short_bytes::append;
 use crate::soft_404::{MethodClass, Response};
 use crate::time::{LogTime, PackedTime, TimeSpan};
@@ -493,19 +494,27 @@ impl CellSample {
         }
     }
 
-    /// Cuts its line if it has more than [`MAX_CUT_SAMPLE`] bytes. What is left is no line of a log format.
+    /// Cuts its text if it has more than [`MAX_CUT_SAMPLE`] bytes. Of an entry, the start of its request stays, its time, its status
+    /// and its size.
     pub(super) fn cut(&mut self, texts: &mut ByteArena) {
         const END: &[u8] = b"...";
-        if let StoredSample::Line { text, parsed } = &mut self.content
-            && text.len as usize > MAX_CUT_SAMPLE
-        {
-            let line = texts.get(*text);
-            // From the request on, if it is a request in quotes.
-            let start = memchr::memchr(b'"', line).map_or(0, |quote| quote + 1).min(line.len() - MAX_CUT_SAMPLE);
-            let kept = [&line[start..start + MAX_CUT_SAMPLE - END.len()], END].concat();
-            texts.free(*text);
-            (*text, *parsed) = (texts.insert(&kept), false);
+        /// More bytes than an entry has besides its request, if it has no other text.
+        const NUMBERS: usize = 64;
+        const MAX_REQUEST: usize = MAX_CUT_SAMPLE - NUMBERS - END.len();
+        let StoredSample::Line { text, parsed } = &mut self.content else { return };
+        if text.len as usize <= MAX_CUT_SAMPLE {
+            return;
         }
+        let stored = texts.get(*text);
+        let entry = if *parsed { LogEntry::restore(stored) } else { None };
+        let request = entry.map_or(stored, |entry| entry.request);
+        let mut kept = [&request[..request.len().min(MAX_REQUEST)], if request.len() > MAX_REQUEST { END } else { b"" }].concat();
+        if let Some(LogEntry { time, status, bytes, .. }) = entry {
+            let request = std::mem::take(&mut kept);
+            LogEntry { time, status, bytes, request: &request, ..LogEntry::default() }.store(&mut kept);
+        }
+        texts.free(*text);
+        *text = texts.insert(&kept);
     }
 
     /// The location of its text in the arena, if it is there.

@@ -184,7 +184,7 @@ mod tests {
             let client = names.clients.intern(format!("192.0.{}.{}", who >> 8, who & 255).as_bytes());
             let path = names.paths.intern(format!("/{what}").as_bytes(), Box::from);
             let time = Some(LogTime { utc: (i64::from(who) * 7 + i64::from(what)) % 50, offset: 0 });
-            findings.requests.push((client, UnmatchedAnswer::NONE));
+            findings.requests.push((client, UnmatchedAnswer::default()));
             if is_hit {
                 let mut hit = Hit::at(line, 0);
                 (hit.client, hit.rules, hit.status, hit.path, hit.time) = (client, rules, Some(status), path, time);

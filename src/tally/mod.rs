@@ -33,7 +33,7 @@ pub(crate) use unmatched::{UnmatchedPath, UnmatchedRequests};
 pub(crate) use unmatched_answers::{SizeSpan, UnmatchedAnswers};
 
 use crate::client::Client;
-use crate::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId};
+use crate::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId, UnmatchedAnswer};
 use crate::intern::SymbolTables;
 use crate::log_entry::Outcome;
 use crate::soft_404::{MethodClass, Response};
@@ -88,11 +88,12 @@ pub struct ClientCount {
     pub unmatched: UnmatchedAnswers,
 }
 
-/// Counts of one client that every line changes.
+/// Counts of one client that every line changes, without branches on the answer: the requests by the class
+/// of their answer, and the sizes of pages.
 #[derive(Debug, Clone, Copy, Default)]
 struct LineCount {
-    requests: u64,
-    unmatched: UnmatchedAnswers,
+    requests: [u64; UnmatchedAnswer::CLASSES],
+    sizes: SizeSpan,
 }
 
 /// A cell with its key.
@@ -166,8 +167,8 @@ impl Tally {
         }
         for &(client, answer) in &findings.requests {
             let count = &mut self.uncounted[client as usize];
-            count.requests += 1;
-            count.unmatched.add(answer);
+            count.requests[usize::from(answer.class())] += 1;
+            count.sizes.merge(SizeSpan::of(answer));
         }
         for &client in &findings.mentioned {
             self.count_mut(client).requests += 1;
@@ -227,16 +228,16 @@ impl Tally {
     /// The requests of a client before it has names.
     pub(crate) fn requests_so_far(&self, client: u32) -> u64 {
         let at = client as usize;
-        self.uncounted.get(at).map_or(0, |count| count.requests) + self.clients.get(at).map_or(0, |count| count.requests)
+        self.uncounted.get(at).map_or(0, |count| count.requests.iter().sum()) + self.clients.get(at).map_or(0, |count| count.requests)
     }
 
     /// Adds the names of the clients, paths, hosts and rules to which its numbers refer.
     #[must_use]
     pub fn with_names(mut self, names: SymbolTables) -> Self {
-        for (client, LineCount { requests, unmatched }) in (0..).zip(std::mem::take(&mut self.uncounted)) {
+        for (client, LineCount { requests, sizes }) in (0..).zip(std::mem::take(&mut self.uncounted)) {
             let count = self.count_mut(client);
-            count.requests += requests;
-            count.unmatched.merge(unmatched);
+            count.requests += requests.iter().sum::<u64>();
+            count.unmatched.merge(UnmatchedAnswers::from_classes(requests, sizes));
         }
         Self { names, ..self }
     }

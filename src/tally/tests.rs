@@ -32,7 +32,7 @@ fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
     let rules = names.rules.intern(&[RuleId(0)][..], Box::from);
     for (line, &(who, what, status, is_hit)) in (0..).zip(requests) {
         let client = names.clients.intern(client(who).as_bytes());
-        findings.requests.push((client, UnmatchedAnswer::NONE));
+        findings.requests.push((client, UnmatchedAnswer::default()));
         if is_hit {
             let mut hit = Hit::at(line, u64::from(line) * 100);
             (hit.client, hit.rules, hit.status, hit.exposes) = (client, rules, Some(status), true);
@@ -322,7 +322,7 @@ fn survives(flood: impl Fn(u32) -> Answered) -> bool {
         hit.path = names.paths.intern(path.as_bytes(), Box::from);
         hit.host = names.host(Some(host.as_bytes()));
         (hit.rules, hit.status, hit.bytes, hit.exposes) = (rules, Some(200), bytes, true);
-        findings.requests.push((hit.client, UnmatchedAnswer::NONE));
+        findings.requests.push((hit.client, UnmatchedAnswer::default()));
         findings.push(hit, b"a line");
     };
     let count = SMALL.cells as u32 * 2;
@@ -390,7 +390,7 @@ fn of_long_texts(numbers: std::ops::Range<u32>, bytes: usize) -> Tally {
             hit.client = names.clients.intern(format!("10.0.{}.{}", number >> 8, number & 255).as_bytes());
             hit.path = names.paths.intern(path.as_bytes(), Box::from);
             (hit.rules, hit.status, hit.exposes) = (rules, Some(if number == LAST { 200 } else { 404 }), true);
-            findings.requests.push((hit.client, UnmatchedAnswer::NONE));
+            findings.requests.push((hit.client, UnmatchedAnswer::default()));
             findings.push(hit, path.as_bytes());
         }
     }
@@ -424,7 +424,7 @@ fn texts_have_a_budget_in_bytes() {
         assert!(tally.error_floor().pairs * keys as u64 <= 2_099);
         for view in tally.cells().filter(|view| view.client == SymbolTables::OTHER) {
             let SampleContentView::Line { text, parsed } = view.sample().content else { panic!("{view:?}") };
-            assert!(text.len() == super::cell::MAX_CUT_SAMPLE && text.ends_with(b"...") && !parsed);
+            assert!(text.len() <= super::cell::MAX_CUT_SAMPLE && text.ends_with(b"...") && !parsed);
         }
     }
 }

@@ -33,6 +33,12 @@ impl Default for SizeSpan {
 }
 
 impl SizeSpan {
+    /// The size of a page; none of another answer.
+    #[inline]
+    pub(super) fn of(answer: UnmatchedAnswer) -> Self {
+        answer.page().map_or(Self::default(), |size| Self { least: size, most: size })
+    }
+
     /// Adds a size.
     pub fn add(&mut self, size: u32) {
         self.merge(Self { least: size, most: size });
@@ -52,26 +58,18 @@ impl SizeSpan {
 }
 
 impl UnmatchedAnswers {
-    #[inline]
-    pub(super) fn add(&mut self, answer: UnmatchedAnswer) {
-        match answer {
-            UnmatchedAnswer::NONE => {}
-            UnmatchedAnswer::REFUSED => self.refused = self.refused.saturating_add(1),
-            UnmatchedAnswer::REDIRECTED => self.redirected = self.redirected.saturating_add(1),
-            served => {
-                self.served = self.served.saturating_add(1);
-                self.sizes.add(served.size());
-            }
-        }
+    /// Those of requests by the class of their answer.
+    pub(super) fn from_classes([_, refused, redirected, served]: [u64; UnmatchedAnswer::CLASSES], sizes: SizeSpan) -> Self {
+        let [refused, redirected, served] = [refused, redirected, served].map(|count| count.try_into().unwrap_or(u32::MAX));
+        Self { refused, redirected, served, sizes }
     }
 
     /// Adds requests with this status and size.
     pub fn add_requests(&mut self, status: Option<u16>, bytes: Option<u64>, requests: u64) {
-        let mut one = Self::default();
-        one.add(UnmatchedAnswer::new(status, bytes));
-        let times = |count: u32| count.saturating_mul(requests.try_into().unwrap_or(u32::MAX));
-        let (refused, redirected, served) = (times(one.refused), times(one.redirected), times(one.served));
-        self.merge(Self { refused, redirected, served, ..one });
+        let answer = UnmatchedAnswer::new(status, bytes);
+        let mut classes = [0; UnmatchedAnswer::CLASSES];
+        classes[usize::from(answer.class())] = requests;
+        self.merge(Self::from_classes(classes, SizeSpan::of(answer)));
     }
 
     /// Adds those of another tally.
@@ -111,16 +109,15 @@ mod tests {
     #[test]
     fn answers_are_counted_in_any_order() {
         let answers = [(Some(404), Some(9)), (Some(302), None), (Some(200), Some(700)), (Some(200), Some(500)), (Some(206), Some(600))];
-        let codes: Vec<_> = answers.into_iter().map(|(status, bytes)| UnmatchedAnswer::new(status, bytes)).collect();
-        let count = |codes: &[UnmatchedAnswer]| {
-            codes.iter().fold(UnmatchedAnswers::default(), |mut sum, code| {
-                sum.add(*code);
+        let count = |answers: &[(Option<u16>, Option<u64>)]| {
+            answers.iter().fold(UnmatchedAnswers::default(), |mut sum, (status, bytes)| {
+                sum.add_requests(*status, *bytes, 1);
                 sum
             })
         };
-        let (mut first, last) = (count(&codes[..2]), count(&codes[2..]));
+        let (mut first, last) = (count(&answers[..2]), count(&answers[2..]));
         first.merge(last);
-        assert_eq!(first, count(&codes));
+        assert_eq!(first, count(&answers));
         assert_eq!(first, UnmatchedAnswers { refused: 1, redirected: 1, served: 3, sizes: SizeSpan { least: 500, most: 700 } });
     }
 }

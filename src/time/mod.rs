@@ -174,6 +174,12 @@ impl PackedTime {
         Self((time.utc << 16) + i64::from(time.offset))
     }
 
+    /// The same for any time; `None` unless its year has four digits.
+    #[must_use]
+    pub(crate) fn in_four_digit_years(time: LogTime) -> Option<Self> {
+        time.clf().map(|_| Self::new(time))
+    }
+
     /// The time.
     #[must_use]
     #[inline]

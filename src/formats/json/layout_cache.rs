@@ -12,7 +12,7 @@ use super::keys::{IN_ENVELOPE, JsonField, KeyCache, KeyRole, KeyRoles, SLOTS};
 use super::tokenizer::{Tokenizer, bare, string_end};
 use super::values::{FieldCollector, KeyPath, ValueVisitor, integer, is_target, parse_time, status, time_shaped, visit};
 use crate::formats::bytes::begins;
-use crate::formats::frame_buffer::{FastValues, ValueSlot};
+use crate::formats::fast_values::{FastValues, ValueSlot};
 use crate::formats::{Escapes, Fields, RequestField};
 
 /// The maximum length of a cached line, and the maximum number of its values.

@@ -18,7 +18,7 @@ use memchr::memchr;
 use self::keys::{KeyRole, KeyRoles};
 use self::tokenizer::Tokenizer;
 use self::values::{FieldCollector, KeyPath, ValueVisitor};
-use super::frame_buffer::FastValues;
+use super::fast_values::FastValues;
 use super::{FieldKind, Fields};
 use crate::client::Client;
 use crate::formats::fields::FieldBuffers;

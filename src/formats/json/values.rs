@@ -10,7 +10,7 @@ use super::keys::{IN_ENVELOPE, JsonField, KeyCache, KeyRole, KeyRoles, KeyScope,
 use super::tokenizer::{JsonToken, MemberName, Tokenizer};
 use crate::client::Client;
 use crate::formats::fields::FieldBuffers;
-use crate::formats::{Escapes, Fields, RequestField, TimeField, clf_writer};
+use crate::formats::{Escapes, Fields, RequestField, TimeField, iso_time};
 use crate::time::{CLF_TIME_LEN, LogTime};
 
 /// The maximum depth at which members are visited.
@@ -335,7 +335,7 @@ pub(super) fn parse_time<'a>(text: &'a [u8], buffers: &'a mut Vec<u8>) -> TimeFi
     if let Some(time) = clf(text) {
         return TimeField::Clf(time);
     }
-    if clf_writer::iso_time_to_clf(text, buffers) {
+    if iso_time::iso_time_to_clf(text, buffers) {
         return TimeField::Clf(buffers);
     }
     TimeField::Parsed(unescaped_value(text, buffers))

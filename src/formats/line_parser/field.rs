@@ -12,7 +12,7 @@ use memchr::memchr;
 use super::{ClientField, FormatLineParser, Unknown};
 use crate::formats::bytes::{begins, marks_of_16};
 use crate::formats::clf::is_escaped;
-use crate::formats::{FieldBuffers, FieldKind, Fields, RequestField, TimeField, clf_writer};
+use crate::formats::{FieldBuffers, FieldKind, Fields, RequestField, TimeField, iso_time};
 use crate::log_entry::RequestLine;
 use crate::time::LogTime;
 
@@ -424,9 +424,9 @@ impl<'a> CapturedFields<'a> {
         let rewritten = match form {
             TimeFormat::Clf => return TimeField::Clf(time),
             TimeFormat::DateAndTime => {
-                clf_writer::iso_date_and_time_to_clf(self.get(CaptureSlot::Date), self.get(CaptureSlot::TimeOfDay), buffers)
+                iso_time::iso_date_and_time_to_clf(self.get(CaptureSlot::Date), self.get(CaptureSlot::TimeOfDay), buffers)
             }
-            TimeFormat::Written | TimeFormat::Strftime(_) => clf_writer::iso_time_to_clf(time, buffers),
+            TimeFormat::Written | TimeFormat::Strftime(_) => iso_time::iso_time_to_clf(time, buffers),
         };
         if rewritten {
             return TimeField::Clf(buffers);

@@ -17,9 +17,9 @@ pub(super) use readings::ReadingBuffers;
 
 use self::field::{CaptureSlot, CapturedFields, Delimiter, FieldMatcher, RequestForm, TimeFormat, TrimMode};
 use self::readings::{FormatSection, Language, Unknown, sections};
-use super::frame_buffer::{FastValues, ValueSlot};
+use super::fast_values::{FastValues, ValueSlot};
 use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
-use super::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, clf_writer, nginx};
+use super::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, iso_time, nginx};
 use crate::formats::bytes::begins;
 use crate::time::LogTime;
 
@@ -333,7 +333,7 @@ impl FastPath {
             host: values.get(ValueSlot::Host),
             time: if self.is_clf {
                 TimeField::Clf(time)
-            } else if clf_writer::iso_time_to_clf(time, buffers) {
+            } else if iso_time::iso_time_to_clf(time, buffers) {
                 TimeField::Clf(buffers)
             } else {
                 TimeField::Parsed(LogTime::parse_any_format(time))
@@ -398,9 +398,6 @@ fn end(field: &FieldMatcher, line: &[u8], at: usize, first_quote: impl Fn(usize)
         _ => Some(at + field.take(line.get(at..)?)?.0.len()),
     }
 }
-
-#[cfg(test)]
-mod clf_compatible;
 
 #[cfg(test)]
 mod tests;

@@ -19,12 +19,11 @@ use super::{IncrementalOptions, IncrementalResult};
 use crate::engine::LineScanner;
 use crate::finding::Findings;
 use crate::formats::W3cHeader;
-use crate::formats::reader::{LogReader, RewrittenLines};
+use crate::formats::reader::LineContext;
 use crate::input::find::InputOrigin;
 use crate::input::read::Body;
 use crate::input::tail::{LogView, Notice, Tail};
 use crate::scan::ScanJob;
-use crate::scan::any_format::has_time_range;
 use crate::scan::input_stats::InputStats;
 use crate::scan::log_detection::{
     BINARY_PROBLEM, any_line_parses, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notices, unparsed_problem,
@@ -44,8 +43,6 @@ const MAX_WAITING_BYTES: usize = 1 << 20;
 struct PreparedBatch {
     runs: Vec<PeriodRun>,
     parses: bool,
-    /// The lines in another format, rewritten to read their times.
-    rewritten: Option<RewrittenLines>,
 }
 
 /// Gathers and scans lines.
@@ -125,10 +122,7 @@ impl<'a> BatchScanner<'a> {
             None => batch.iter().map(prepare).collect(),
         };
         let mut ready = Vec::new();
-        for (mut batch, mut prepared) in batch.into_iter().zip(prepared) {
-            if let Some(rewritten) = prepared.rewritten.take() {
-                batch.lines = BatchLines::Written { rewritten, bytes: batch.lines.bytes() };
-            }
+        for (batch, prepared) in batch.into_iter().zip(prepared) {
             self.assign_periods(batch, prepared, &mut ready);
         }
         self.count(&ready);
@@ -140,26 +134,15 @@ impl<'a> BatchScanner<'a> {
 
     /// Prepares a line batch; runs in parallel.
     fn prepare(&self, batch: &LineBatch) -> PreparedBatch {
-        let BatchLines::Text(text) = &batch.lines else { return PreparedBatch { runs: Vec::new(), parses: false, rewritten: None } };
+        let BatchLines::Text(text) = &batch.lines else { return PreparedBatch { runs: Vec::new(), parses: false } };
         let log = self.logs.get(&batch.log);
-        let mut context = self.job.context(batch, log);
-        // The times must be known before the scan, so lines of other formats are rewritten here.
-        let mut written = RewrittenLines::default();
-        let may_write = self.options.cut.is_some() && self.job.scope.format.is_none();
-        let mut is_written = may_write && LogReader::default().rewrite(text, &context, &mut written);
-        let without_client = written.without_client();
-        if let Some(position) = log.and_then(|log| log.clients.detect(without_client, &log.path, false)) {
-            context.clients = position;
-            is_written = LogReader::default().rewrite(text, &context, &mut written);
-        }
-        let rewritten = is_written.then_some(written);
-        let lines = rewritten.as_ref().map_or(text, |written| &written.text);
+        let context = self.job.context(batch, log);
         let runs = match self.options.cut {
-            Some(cut) => PeriodSplitter::new(cut, self.job.scope).runs(lines),
+            Some(cut) => PeriodSplitter::new(cut, self.job.scope, context.clone()).runs(text),
             None => vec![PeriodRun { period: None, start: 0, end: text.len(), lines_before: 0 }],
         };
         let is_known = log.is_none_or(|log| log.is_known);
-        PreparedBatch { runs, parses: is_known || any_line_parses(text, &context, self.job.scope.format), rewritten }
+        PreparedBatch { runs, parses: is_known || any_line_parses(text, &context, self.job.scope.format) }
     }
 
     /// Decides whether a line batch counts and in which period. If that is not known yet, it waits; otherwise the
@@ -235,8 +218,7 @@ impl<'a> BatchScanner<'a> {
         let workers = parts.open(periods, rayon::current_num_threads(), job.prefix);
         let done: Vec<InputStats> = group.par_iter().with_max_len(1).map(|run| scan_run(*scanner, job, logs, run, &workers)).collect();
         for (run, stats) in group.iter().zip(done) {
-            let bytes = run.bytes(stats.lines.lines);
-            parts.count(run.period, run.input, bytes, &stats);
+            parts.count(run.period, run.input, run.bytes(), &stats);
             if let Some(log) = self.logs.get_mut(&run.log) {
                 log.counts.add(&stats.lines);
             }
@@ -352,7 +334,9 @@ fn scan_run(
     let (findings, mut scratch, workers) = match (&run.batch.lines, workers.get(&run.period)) {
         (BatchLines::Text(text), Some(workers)) => {
             let log = logs.get(&run.log);
-            let mut context = job.context(run.batch, log);
+            let batch_context = job.context(run.batch, log);
+            let header = batch_context.header.clone().after(&text[..range.start], job.scope.max_line);
+            let mut context = LineContext { header, ..batch_context };
             let mut any_format = workers.scanner(worker);
             let mut scratch = workers.scratch(worker);
             let mut findings = any_format.scan(scanner, job.scope, &text[range.clone()], &context, &mut scratch);
@@ -363,18 +347,12 @@ fn scan_run(
             }
             (findings, scratch, workers)
         }
-        (BatchLines::Written { rewritten, .. }, Some(workers)) => {
-            let mut scratch = workers.scratch(worker);
-            let mut findings = scanner.scan(&rewritten.text[range], &mut scratch);
-            rewritten.map_offsets(run.run.lines_before as usize, &mut findings, job.formats, has_time_range(job.scope));
-            (findings, scratch, workers)
-        }
         _ => {
             stats.add(&Findings::of_oversized_line());
             return stats;
         }
     };
-    let chunk = run.batch.offset + run.start();
+    let chunk = run.batch.offset + run.run.start as u64;
     let position = LinePosition { input: run.input, chunk, offset: 0, line: run.batch.lines_before + run.run.lines_before };
     workers.tally(worker).add_findings(&findings, position);
     stats.add(&findings);

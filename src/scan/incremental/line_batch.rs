@@ -9,7 +9,6 @@ use std::sync::mpsc::Receiver;
 use super::accumulator::PeriodKey;
 use super::period_splitter::PeriodRun;
 use crate::formats::W3cHeader;
-use crate::formats::reader::RewrittenLines;
 use crate::input::read::{Body, Chunk};
 use crate::input::tail::LineChunk;
 
@@ -27,11 +26,6 @@ pub(super) struct LineBatch {
 #[derive(Debug)]
 pub(super) enum BatchLines {
     Text(Vec<u8>),
-    /// Rewritten lines of another format, and their size in the log.
-    Written {
-        rewritten: RewrittenLines,
-        bytes: u64,
-    },
     Oversized(u64),
 }
 
@@ -78,7 +72,7 @@ impl OwnedPiece {
         let Self { log, generation, ref path, named, from_pattern, fresh, lines_before, offset, ref lines } = *self;
         let body = match lines {
             BatchLines::Text(text) => Body::Lines(text),
-            BatchLines::Written { bytes, .. } | BatchLines::Oversized(bytes) => Body::Oversized { bytes: *bytes },
+            BatchLines::Oversized(bytes) => Body::Oversized { bytes: *bytes },
         };
         LineChunk { log, generation, path, named, from_pattern, fresh, lines_before, chunk: Chunk { offset, body } }
     }
@@ -93,7 +87,7 @@ impl BatchLines {
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
-            Self::Written { bytes, .. } | Self::Oversized(bytes) => *bytes,
+            Self::Oversized(bytes) => *bytes,
         }
     }
 
@@ -101,7 +95,7 @@ impl BatchLines {
     pub(super) fn into_buffer(self) -> Option<Vec<u8>> {
         match self {
             Self::Text(text) if is_reusable(text.capacity()) => Some(text),
-            Self::Text(_) | Self::Written { .. } | Self::Oversized(_) => None,
+            Self::Text(_) | Self::Oversized(_) => None,
         }
     }
 
@@ -109,7 +103,6 @@ impl BatchLines {
     pub(super) fn held(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
-            Self::Written { rewritten, .. } => rewritten.text.len(),
             Self::Oversized(_) => 0,
         }
     }
@@ -125,20 +118,11 @@ pub(super) struct CountedRun<'i> {
 }
 
 impl CountedRun<'_> {
-    /// The offset in the log, from the start of the batch.
-    pub(super) fn start(&self) -> u64 {
-        match &self.batch.lines {
-            BatchLines::Written { rewritten, bytes } => rewritten.start_of(self.run.lines_before as usize, *bytes),
-            BatchLines::Text(_) | BatchLines::Oversized(_) => self.run.start as u64,
-        }
-    }
-
-    /// The size in the log of this many lines, in bytes.
-    pub(super) fn bytes(&self, lines: u64) -> u64 {
+    /// The size in the log, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
         match &self.batch.lines {
             BatchLines::Oversized(bytes) => *bytes,
             BatchLines::Text(_) => (self.run.end - self.run.start) as u64,
-            BatchLines::Written { rewritten, bytes } => rewritten.start_of((self.run.lines_before + lines) as usize, *bytes) - self.start(),
         }
     }
 }

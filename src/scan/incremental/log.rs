@@ -108,7 +108,6 @@ impl IncrementalLog {
         for batch in self.release() {
             let lines = match &batch.lines {
                 BatchLines::Text(text) => memchr::memchr_iter(b'\n', text).count() as u64 + u64::from(text.last() != Some(&b'\n')),
-                BatchLines::Written { rewritten, .. } => rewritten.len() as u64,
                 BatchLines::Oversized(_) => 1,
             };
             self.skipped.0 += lines;

@@ -7,6 +7,8 @@ use memchr::memchr;
 
 use crate::engine::ScanOptions;
 use crate::formats::Frame;
+use crate::formats::bytes::leading_nuls;
+use crate::formats::reader::{LineContext, LogReader};
 use crate::time::{ClfTimeParser, LogTime, Period, PeriodRule};
 
 /// Consecutive lines of one period, or of an unknown one.
@@ -25,13 +27,16 @@ pub(super) struct PeriodRun {
 pub(super) struct PeriodSplitter<'a> {
     cut: &'a PeriodRule,
     scope: &'a ScanOptions,
+    context: LineContext<'a>,
+    log_reader: LogReader,
     clock: ClfTimeParser,
     last: Option<(LogTime, Period)>,
 }
 
 impl<'a> PeriodSplitter<'a> {
-    pub(super) fn new(cut: &'a PeriodRule, scope: &'a ScanOptions) -> Self {
-        Self { cut, scope, clock: ClfTimeParser::default(), last: None }
+    /// `context` is that of the first line.
+    pub(super) fn new(cut: &'a PeriodRule, scope: &'a ScanOptions, context: LineContext<'a>) -> Self {
+        Self { cut, scope, context, log_reader: LogReader::default(), clock: ClfTimeParser::default(), last: None }
     }
 
     /// Splits whole lines, at least one.
@@ -56,14 +61,7 @@ impl<'a> PeriodSplitter<'a> {
 
     /// The period of the time in a line.
     fn period_of(&mut self, line: &[u8]) -> Option<Period> {
-        // Agrees with the engine.
-        let nuls = if line.first() == Some(&0) { line.iter().take_while(|&&b| b == 0).count() } else { 0 };
-        let text = &line[nuls..];
-        if text.len() > self.scope.max_line {
-            return None;
-        }
-        let frame = Frame::locate(text.strip_suffix(b"\r").unwrap_or(text), self.scope.format)?;
-        let time = self.clock.parse(frame.time)?.time();
+        let time = self.time_of(line)?;
         if let Some((last, period)) = self.last
             && last == time
         {
@@ -72,5 +70,20 @@ impl<'a> PeriodSplitter<'a> {
         let period = self.cut.period_of(time);
         self.last = Some((time, period));
         Some(period)
+    }
+
+    /// The time of a line, as the line loop reads it.
+    fn time_of(&mut self, line: &[u8]) -> Option<LogTime> {
+        let text = &line[leading_nuls(line)..];
+        if text.len() > self.scope.max_line {
+            return None;
+        }
+        let is_clf = self.scope.format.is_some() || self.context.is_clf_first();
+        let frame = if is_clf { Frame::locate(text.strip_suffix(b"\r").unwrap_or(text), self.scope.format) } else { None };
+        match frame {
+            Some(frame) => Some(self.clock.parse(frame.time)?.time()),
+            None if self.scope.format.is_some() => None,
+            None => self.log_reader.line(line, &mut self.context).1?.time,
+        }
     }
 }

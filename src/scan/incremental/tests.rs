@@ -10,8 +10,11 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
+use crate::formats::ClientPosition;
 use crate::formats::Formats;
+use crate::formats::reader::{LineContext, LineKind, LogReader, each};
 use crate::input::tail::{StartPosition, TailOptions};
+use crate::log_entry::LogEntry;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::scan::incremental::*;
 use crate::source::Checkpoint;
@@ -217,19 +220,30 @@ fn any_other_line() -> impl Strategy<Value = String> {
     prop_oneof![4 => any_line(), 3 => json, 3 => w3c, 1 => names.prop_map(str::to_owned), 1 => syslog]
 }
 
-/// The same lines in the format that the engine reads.
+/// The same lines in the Common Log Format.
 fn written_down(text: &str) -> Vec<u8> {
     let header = crate::formats::W3cHeader::from_log_start(text.as_bytes(), 1000);
-    let context = crate::formats::reader::LineContext {
-        formats: &FORMATS,
-        preferred: &[],
-        header,
-        clients: crate::formats::ClientPosition::Unknown,
-        max_line: 1000,
-    };
-    let mut out = crate::formats::reader::RewrittenLines::default();
-    let is_changed = crate::formats::reader::LogReader::default().rewrite(text.as_bytes(), &context, &mut out);
-    if is_changed { out.text } else { text.as_bytes().to_vec() }
+    let mut context = LineContext { formats: &FORMATS, preferred: &[], header, clients: ClientPosition::Unknown, max_line: 1000 };
+    let mut log_reader = LogReader::default();
+    let mut written = Vec::new();
+    for line in each(text.as_bytes()) {
+        match log_reader.line(line, &mut context) {
+            (LineKind::AsIs, _) => written.extend_from_slice(line),
+            (LineKind::Directive, _) => written.push(b'#'),
+            (_, entry) => written.extend(combined_line(&entry.unwrap())),
+        }
+        written.push(b'\n');
+    }
+    written
+}
+
+fn combined_line(entry: &LogEntry<'_>) -> Vec<u8> {
+    let host = entry.host.map_or(Vec::new(), |host| [host, b":80 "].concat());
+    let time = entry.time.and_then(LogTime::clf).unwrap_or(*b"--/---/----:--:--:-- -----");
+    let (status, bytes) = (entry.status.map_or("---".to_owned(), |n| n.to_string()), entry.bytes.map_or("-".to_owned(), |n| n.to_string()));
+    let [referer, agent] = [entry.referer, entry.user_agent].map(|header| header.unwrap_or(b"-"));
+    let answer = format!("\" {status} {bytes} \"");
+    [&host, entry.client, b" - - [", &time, b"] \"", entry.request, answer.as_bytes(), referer, b"\" \"", agent, b"\""].concat()
 }
 
 /// The sums of each period, without offsets and directive lines: all lines, parsed and unparsed lines, and for each pair
