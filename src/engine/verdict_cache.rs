@@ -129,7 +129,8 @@ impl VerdictCache {
     }
 
     /// The entry of the request alone.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "in the line loop")]
+    #[inline(always)]
     fn peek(&self, key: CacheKey) -> CachedVerdict {
         let class = self.headers.get(key.headers);
         let verdict = self.requests.get(self.keys.first(key, class.unwrap_or(HeaderClass::EMPTY)));
