@@ -4,8 +4,8 @@
 //! | --- | --- |
 //! | threshold | N requests that match a rule with a `window`, by one client or for one path, within its minutes |
 //! | probing | one client that requests many different probe paths within minutes |
-//! | answered | a find: an answer that is distinct, which is settled; see `finds.rs` |
-//! | answered again | a later client that got a find |
+//! | answered | a leak: an answer that is distinct, which is settled, and others of its folder; see `finds.rs` |
+//! | answered again | a later client that got a part of a leak |
 //! | withdrawn | a find that proved to be a soft 404 |
 //! | campaign | unusual paths that many networks request within minutes; see `campaign.rs` |
 //! | threshold | N attempts of one client that match a rule with a `guess`, and little else; see `guesses.rs` |
@@ -19,7 +19,7 @@
 //! and campaigns are not detected until the log reaches that time.
 //!
 //! The same alert, by kind and client or path, is raised again only after a cooldown in the log's time, and after a day where guesses
-//! go on; a find once. There is one campaign at a time, and one for each rule with a `guess`, whose clients alone are then no alerts.
+//! go on; a leak once. There is one campaign at a time, and one for each rule with a `guess`, whose clients alone are then no alerts.
 //! Memory is bounded: clients and paths are stored as hashes, and the least recently seen are evicted. 4,096 keys take 8
 //! MB.
 
@@ -29,6 +29,7 @@ mod floods;
 mod guesses;
 mod sliding_window;
 
+pub(crate) use finds::LeakPlace;
 pub(crate) use floods::{Flood, floods};
 
 use std::hash::BuildHasher;
@@ -90,9 +91,7 @@ pub(crate) struct ObservedHit<'a> {
     /// The severity. It has no meaning if no rule is reported.
     pub severity: Severity,
     /// Why it is observed.
-    pub event: HitEvent,
-    /// The virtual host, or the log where none is logged.
-    pub site: &'a [u8],
+    pub event: HitEvent<'a>,
     /// The requests of its client so far, it included; 0 where they are not counted. The number may start anew.
     pub requests: u64,
     /// All rules it matched, including rules that are not reported by themselves.
@@ -105,11 +104,11 @@ pub(crate) struct ObservedHit<'a> {
 
 /// Why a hit is observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HitEvent {
+pub(crate) enum HitEvent<'a> {
     /// It is a new request.
     Request,
     /// It was observed before, and is a find.
-    Find,
+    Find(&'a LeakPlace),
     /// It was a find, and is none any more.
     Withdrawal,
 }
@@ -247,7 +246,7 @@ impl AlertDetector {
         let mut raise_for = |detection: Option<Detection>| detection.into_iter().for_each(|detection| raise(detection.into_alert(hit)));
         match hit.event {
             HitEvent::Request => {}
-            HitEvent::Find => return raise_for(self.find(hit)),
+            HitEvent::Find(place) => return raise_for(self.find(place, hit)),
             HitEvent::Withdrawal => return raise_for(self.withdrawal(hit)),
         }
         let client = self.hash_of_client(hit.client);
@@ -307,24 +306,21 @@ impl AlertDetector {
         campaign.or(alone).filter(|_| self.day.should_raise(key, now))
     }
 
-    fn find(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
+    fn find(&mut self, place: &LeakPlace, hit: &ObservedHit<'_>) -> Option<Detection> {
         if hit.severity < self.options.find_severity {
             return None;
         }
         // Without any time in the log, a find has one day.
         let day = hit.time.map_or(0, |time| time.local_seconds().div_euclid(DAY_SECONDS.into()));
-        let client = self.hash_of_client(hit.client);
-        let kind = self.finds.raise(self.find_key(hit), client, hit.request.id(), hit.severity, day)?;
+        // As the history of sites, the state has a part of the hash, which identifies no address.
+        let client = (!hit.client.is_unknown()).then(|| hit.client.stable_hash() as u16);
+        let kind = self.finds.raise(place, client, hit.request.id(), hit.severity, day)?;
         Some(Detection::of_find(kind, hit.severity, hit))
     }
 
     fn withdrawal(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
-        let severity = self.finds.withdraw(self.find_key(hit), hit.request.id())?;
+        let severity = self.finds.withdraw(hit.request.id())?;
         Some(Detection::of_find(AlertKind::Withdrawn, severity, hit))
-    }
-
-    fn find_key(&self, hit: &ObservedHit<'_>) -> u64 {
-        self.state.hash_one((hit.site.to_ascii_lowercase(), hit.path))
     }
 
     fn probing(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {

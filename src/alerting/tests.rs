@@ -85,7 +85,6 @@ impl TestHit {
             path: &path,
             severity: self.severity,
             event: HitEvent::Request,
-            site: b"a.example",
             requests: 0,
             matched: &self.matched,
             reported: &self.reported,
@@ -93,9 +92,14 @@ impl TestHit {
         };
         detector.observe(&event, raise);
         if self.answered && !self.reported.is_empty() {
-            detector.observe(&ObservedHit { event: HitEvent::Find, ..event }, raise);
+            detector.observe(&ObservedHit { event: HitEvent::Find(&place(self.path)), ..event }, raise);
         }
     }
+}
+
+/// The place of a find that is a leak of its own.
+fn place(path: u32) -> LeakPlace {
+    LeakPlace { path: path.into(), near: vec![u64::from(path) << 32], above: vec![u64::from(path) << 32] }
 }
 
 /// All alerts, in order.
@@ -241,7 +245,7 @@ impl ReferenceDetector {
         let of_path: Vec<_> = self.finds.iter().filter(|find| find.0 == hits.path).collect();
         let kind = match of_path.first() {
             None => AlertKind::Answered,
-            Some(first) if first.1 == hits.client || of_path[1..].last().is_some_and(|again| again.2 == day) => return,
+            Some(first) if first.1 == hits.client || of_path[1..].last().is_some_and(|again| again.2 >= day) => return,
             Some(_) => AlertKind::AnsweredAgain,
         };
         self.finds.push((hits.path, hits.client, day));
@@ -583,6 +587,7 @@ fn a_find_alerts_once_and_once_a_day_for_other_clients() {
 /// The alert of a find is withdrawn with its ID and severity, once; a later find at the path raises a new one.
 #[test]
 fn a_withdrawal_has_the_id_of_the_alert() {
+    let place = place(1);
     let mut detector = AlertDetector::new(&rules(RULES), AlertOptions::default());
     let mut observe = |offset: u64, client: u32, severity, event| {
         let event = ObservedHit {
@@ -591,7 +596,6 @@ fn a_withdrawal_has_the_id_of_the_alert() {
             path: b"/1",
             severity,
             event,
-            site: b"a.example",
             requests: 0,
             matched: &[PLAIN],
             reported: &[],
@@ -603,13 +607,13 @@ fn a_withdrawal_has_the_id_of_the_alert() {
     };
     let (high, critical) = (Severity::High, Severity::Critical);
     assert_eq!(observe(7, 1, high, HitEvent::Withdrawal), [], "it raised no alert");
-    assert_eq!(observe(7, 1, critical, HitEvent::Find), [(AlertKind::Answered, critical, 7)]);
-    assert_eq!(observe(8, 2, critical, HitEvent::Find), [(AlertKind::AnsweredAgain, critical, 8)]);
+    assert_eq!(observe(7, 1, critical, HitEvent::Find(&place)), [(AlertKind::Answered, critical, 7)]);
+    assert_eq!(observe(8, 2, critical, HitEvent::Find(&place)), [(AlertKind::AnsweredAgain, critical, 8)]);
     assert_eq!(observe(7, 1, high, HitEvent::Withdrawal), [(AlertKind::Withdrawn, critical, 7)]);
     assert_eq!(observe(7, 1, high, HitEvent::Withdrawal), []);
-    assert_eq!(observe(8, 2, high, HitEvent::Find), [], "its alert stands");
+    assert_eq!(observe(8, 2, high, HitEvent::Find(&place)), [], "its alert stands");
     assert_eq!(observe(8, 2, high, HitEvent::Withdrawal), [(AlertKind::Withdrawn, critical, 8)]);
-    assert_eq!(observe(8, 2, high, HitEvent::Find), [(AlertKind::Answered, high, 8)]);
+    assert_eq!(observe(8, 2, high, HitEvent::Find(&place)), [(AlertKind::Answered, high, 8)]);
 }
 
 #[test]
@@ -672,7 +676,6 @@ fn requests_without_a_client_count_for_no_client() {
                 path: path.as_bytes(),
                 severity: Severity::High,
                 event: HitEvent::Request,
-                site: b"a.example",
                 requests: 0,
                 matched: &[BY_CLIENT, PLAIN],
                 reported: &[PLAIN],
@@ -720,8 +723,9 @@ fn memory_use(detector: &AlertDetector) -> (usize, usize) {
         most = most.max(keys);
     }
     let (raised, finds) = (detector.cooldown.len(), detector.finds.len());
-    let (find, allocated_bytes) = detector.finds.memory_use();
-    (bytes + table(raised, size_of::<Option<i64>>()) + table(finds, find) + allocated_bytes, most.max(raised).max(finds))
+    let (find, places, allocated_bytes) = detector.finds.memory_use();
+    bytes += table(finds, find) + table(places, size_of::<u64>()) + allocated_bytes;
+    (bytes + table(raised, size_of::<Option<i64>>()), most.max(raised).max(finds))
 }
 
 #[test]

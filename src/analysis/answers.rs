@@ -12,10 +12,13 @@ use super::model::{AnswerDetail, LeakMember, Row, RowKey};
 use super::report_input::ReportInput;
 use super::rows::{RowItem, RowItems, distinct, members, row};
 use super::rule_status::LogAnalysis;
+use super::site::SiteName;
+use crate::alerting::LeakPlace;
 use crate::client::Client;
-use crate::finding::Severity;
+use crate::finding::{RuleId, Severity};
 use crate::intern::SymbolTables;
 use crate::redact::mask::redacted;
+use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, repository_folder};
 use crate::tally::Site;
 
@@ -103,6 +106,9 @@ type LeakKey<'a, 'p> = (Site<'a>, &'p str, &'p str);
 /// The one class of all paths in a tree of one tool.
 const TREE: &str = "";
 
+/// The folders of a path in which others are members of its leak: its own, and the one that it is in.
+const NEAR_FOLDERS: usize = 2;
+
 /// The leaks that paths belong to, in no order.
 fn leaks<'a>(report_input: &ReportInput<'a>, mut paths: Vec<GradedItems<'a>>) -> Vec<Leak<'a>> {
     // A folder comes before what is below it.
@@ -111,16 +117,12 @@ fn leaks<'a>(report_input: &ReportInput<'a>, mut paths: Vec<GradedItems<'a>>) ->
     let mut numbers: HashMap<LeakKey<'a, '_>, usize> = HashMap::default();
     let (mut places, mut count) = (Vec::with_capacity(paths.len()), 0);
     for answered in &paths {
-        let (classes, above) = match tree_folder(&answered.shown) {
-            Some(folder) => (vec![TREE], vec![folder]),
-            None => (labels::classes(report_input.rules, &answered.row.rules), folders(&answered.shown).collect()),
-        };
+        let (classes, above) = place_of(report_input.rules, &answered.shown, &answered.row.rules);
         let keys = || above.iter().map(|&folder| keys(answered.site, folder, &classes));
         let known = keys().flatten().find_map(|key| Some((*numbers.get(&key)?, Some(depth(key.1)))));
         let place = known.unwrap_or((count, None));
         count = count.max(place.0 + 1);
-        // Its own folder, and the one that it is in.
-        for key in keys().take(2).flatten() {
+        for key in keys().take(NEAR_FOLDERS).flatten() {
             numbers.entry(key).or_insert(place.0);
         }
         places.push(place);
@@ -133,6 +135,29 @@ fn leaks<'a>(report_input: &ReportInput<'a>, mut paths: Vec<GradedItems<'a>>) ->
         leaks[number].add(answered, depth);
     }
     leaks
+}
+
+/// The classes of a path, and the folders in which another path of one of them is a member of the same leak, the nearest first.
+fn place_of<'p>(rules: &'p RuleSet, shown: &'p str, of_path: &[RuleId]) -> (Vec<&'p str>, Vec<&'p str>) {
+    match tree_folder(shown) {
+        Some(folder) => (vec![TREE], vec![folder]),
+        None => (labels::classes(rules, of_path), folders(shown).collect()),
+    }
+}
+
+/// The most folders of a path, the nearest, by which a live log recognizes the leak.
+const MAX_FOLDERS: usize = 16;
+
+/// The place of a path among the leaks of its site, where paths are seen one at a time: two of them are one leak if their rows would be.
+pub(crate) fn leak_place(rules: &RuleSet, site: SiteName<'_>, path: &[u8], matched: &[RuleId]) -> LeakPlace {
+    let shown = redacted(path);
+    let of_path: Vec<RuleId> = matched.iter().copied().filter(|&rule| rules.rule(rule).exposes()).collect();
+    let (classes, above) = place_of(rules, &shown, &of_path);
+    let hashes = |folders: usize| {
+        let folders = above.iter().take(folders.min(MAX_FOLDERS));
+        folders.flat_map(|folder| classes.iter().map(move |class| site.hash(format!("{folder}\0{class}").as_bytes()))).collect()
+    };
+    LeakPlace { path: site.hash(shown.as_bytes()), near: hashes(NEAR_FOLDERS), above: hashes(MAX_FOLDERS) }
 }
 
 fn keys<'a, 'p>(site: Site<'a>, folder: &'p str, classes: &[&'p str]) -> Vec<LeakKey<'a, 'p>> {

@@ -4,6 +4,7 @@ use super::model::ReportedHit;
 use super::report_input::ReportInput;
 use super::rows::restore;
 use super::rule_status::{AnswerEvent, GradedResponse, HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis, PendingHit};
+use super::site::SiteName;
 use crate::client::{Client, Ipv6Prefix};
 use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
@@ -169,8 +170,8 @@ pub(crate) struct LiveHit<'a> {
     pub requests: u64,
     /// What changed, if it was reported before.
     pub change: Option<AnswerEvent>,
-    /// The common part of the names of its log and of the rotated siblings.
-    pub family: &'a [u8],
+    /// Its site.
+    pub site: SiteName<'a>,
     /// All rules it matched, sorted.
     pub matched: &'a [RuleId],
     /// It becomes a finding if its client proves to be a prober.
@@ -213,6 +214,7 @@ pub(crate) fn live_hit<'a>(
         host: lowercase_host(record.host, host),
         family: line.family,
         response: response(&record, &probe, views.resolved),
+        time: record.time,
     };
     let ids = analysis.resolve(&context);
     let change = match occasion {
@@ -225,7 +227,8 @@ pub(crate) fn live_hit<'a>(
     };
     let decision = analysis.decide(line.rules, &context, &ids, rules);
     if let Some(grade) = decision.grade.filter(|_| decision.reported && change.is_none()) {
-        analysis.track_answer(&ids, &GradedResponse { response: context.response, grade, time: record.time, line });
+        let severity = analysis.answered_severity(line.rules);
+        analysis.track_answer(&ids, &GradedResponse { response: context.response, grade, severity, time: record.time, line });
     }
     if !decision.reported {
         rules.clear();
@@ -239,7 +242,7 @@ pub(crate) fn live_hit<'a>(
         answered: decision.answered,
         requests: 0,
         change,
-        family: line.family,
+        site: context.host.map_or(SiteName::Log(line.family), SiteName::Host),
         matched: line.rules,
         may_be_promoted: !decision.matched && analysis.may_be_promoted(line.rules),
     }

@@ -5,7 +5,7 @@
 //! [`model::ReportModel`].
 
 pub(crate) mod anonymize;
-mod answers;
+pub(crate) mod answers;
 pub(crate) mod block_candidates;
 pub(crate) mod block_list;
 mod block_traffic;

@@ -16,8 +16,9 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 
-use super::settle::{Arrival, RecentProbes};
+use super::settle::{Arrival, Probe, RecentProbes, Waiting};
 use super::{Decision, RuleStatus, decide, required_context};
+use crate::alerting::FIND_SEVERITY;
 use crate::analysis::probe_answers::CommonAnswer;
 use crate::analysis::report_input::ReportFilter;
 use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
@@ -27,9 +28,7 @@ use crate::intern::{Interner, SymbolTables};
 use crate::log_entry::Outcome;
 use crate::lru::LruMap;
 use crate::rules::{Rule, RuleSet, WithClient};
-use crate::soft_404::{
-    Answer, Grade, GradeCandidate, Grader, MethodClass, PathShape, Reason, Response, SentResponse, SiteEvidence, path_hash,
-};
+use crate::soft_404::{Answer, Grade, GradeCandidate, Grader, Hours, MethodClass, Reason, Response, SentResponse, SiteEvidence};
 use crate::time::LogTime;
 
 /// The most sites. A client may invent any number of host names; later sites share one entry without evidence.
@@ -59,6 +58,8 @@ pub(crate) struct LiveHitContext<'a> {
     pub family: &'a [u8],
     /// The response of the site.
     pub response: Response,
+    /// The time of the request.
+    pub time: Option<LogTime>,
 }
 
 /// The site, the client and the path of a hit, as identifiers.
@@ -66,8 +67,7 @@ pub(crate) struct LiveHitContext<'a> {
 pub(crate) struct ResolvedIds {
     site: Option<SiteId>,
     client: ClientKey,
-    path: u64,
-    shape: PathShape,
+    probe: Probe,
 }
 
 /// A line that matched, and its log.
@@ -293,7 +293,7 @@ impl<'r> LiveAnalysis<'r> {
     /// Resolves the site and the client of a hit.
     pub(crate) fn resolve(&mut self, context: &LiveHitContext<'_>) -> ResolvedIds {
         let site = site(&mut self.sites, context.host, context.family);
-        ResolvedIds { site, client: ClientKey::from(&context.client), path: path_hash(context.path), shape: PathShape::new(context.path) }
+        ResolvedIds { site, client: ClientKey::from(&context.client), probe: Probe::new(context.path) }
     }
 
     /// Records a hit. Returns the held requests of its client, if this hit proves that it is a prober.
@@ -303,8 +303,9 @@ impl<'r> LiveAnalysis<'r> {
         let is_probe = answer == CommonAnswer::Refused || matched.iter().any(|&rule| self.rules.rule(rule).with_client.is_none());
         if let Some(site) = ids.site.filter(|_| is_probe) {
             let client = Some(context.client.stable_hash() as u16);
-            let sent = SentResponse { response: context.response, client, hours: None };
-            self.answers.record(site, site_name(context.host, context.family), ids.path, ids.shape, matched, &sent);
+            let hours = context.time.map(|time| Hours::new(time.utc, time.utc));
+            let sent = SentResponse { response: context.response, client, hours };
+            self.answers.record(site, site_name(context.host, context.family), ids.probe, matched, &sent);
         }
         if context.client.is_unknown() {
             return Vec::new();
@@ -335,9 +336,15 @@ impl<'r> LiveAnalysis<'r> {
     pub(crate) fn decide(&self, matched: &[RuleId], context: &LiveHitContext<'_>, ids: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
         let rule_status = |rule| self.rule_status(rule, ids, &context.response);
         let status = context.response.status;
-        let grade = || ids.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, ids.path, ids.shape, matched, &context.response));
+        let grade = || ids.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, &ids.probe, matched, &context.response));
         let decision = decide(self.rules, self.level, matched, status, rule_status, grade, kept);
         decision.filter_outcome(self.outcomes, Outcome::from_status(status))
+    }
+
+    /// The severity of an answer that matched these rules, if it is distinct.
+    pub(crate) fn answered_severity(&self, matched: &[RuleId]) -> Severity {
+        let severities = matched.iter().map(|&rule| self.rules.rule(rule).effective_severity(true));
+        severities.max().unwrap_or(Severity::Info)
     }
 
     /// Whether a request that is no finding becomes one if its client proves to be a prober.
@@ -422,6 +429,8 @@ pub(crate) struct GradedResponse<'a> {
     pub response: Response,
     /// Its grade.
     pub grade: Grade,
+    /// The severity if it is distinct.
+    pub severity: Severity,
     /// The time of the request.
     pub time: Option<LogTime>,
     /// The line.
@@ -431,19 +440,32 @@ pub(crate) struct GradedResponse<'a> {
 /// An answer that was graded and may be graded again.
 #[derive(Debug)]
 struct TrackedAnswer {
-    path: u64,
-    shape: PathShape,
+    probe: Probe,
     response: Response,
     grade: Grade,
     arrival: Arrival,
     /// It is a find.
     is_settled: bool,
+    /// The site refused a path beside it, or it stands out against later answers too.
+    is_supported: bool,
+    /// As severe as a find that raises an alert, by default.
+    may_alert: bool,
     line: PendingHit,
 }
 
 impl TrackedAnswer {
     fn is_waiting(&self) -> bool {
         self.grade.answer == Answer::Distinct && !self.is_settled
+    }
+
+    /// Whether it raised an alert that may be false.
+    fn is_unproven(&self) -> bool {
+        let may_be_false = match self.grade.answer {
+            Answer::Distinct => !self.is_supported,
+            Answer::Uncertain => true,
+            Answer::Soft404 => false,
+        };
+        self.is_settled && self.may_alert && may_be_false
     }
 }
 
@@ -480,6 +502,8 @@ struct SiteAnswers {
     changes_in_grades: usize,
     tracked: VecDeque<TrackedAnswer>,
     recent: RecentProbes,
+    /// The position of the latest probe that support was updated by.
+    supported_to: u64,
     /// The time of its last change, counted in changes of all sites.
     last_changed: u64,
 }
@@ -522,24 +546,50 @@ impl SiteAnswers {
         self.changes_in_grades = self.changes_in_grader;
         let mut withdrawn = Vec::new();
         for tracked in &mut self.tracked {
-            let candidate = GradeCandidate { path: tracked.path, shape: tracked.shape, rules: &tracked.line.rules };
+            let candidate = GradeCandidate { path: tracked.probe.path, shape: tracked.probe.shape, rules: &tracked.line.rules };
             let before = tracked.grade.answer;
-            tracked.grade = grader.grade(self.grader_index, &candidate, self.evidence.path(tracked.path), &tracked.response);
+            tracked.grade = grader.grade(self.grader_index, &candidate, self.evidence.path(tracked.probe.path), &tracked.response);
             if tracked.grade.answer == before {
                 continue;
             }
             changes.push(AnswerChange { line: tracked.line.clone(), event: AnswerEvent::Regraded });
             // An uncertain one may still be a find.
             if tracked.grade.answer == Answer::Soft404 && std::mem::take(&mut tracked.is_settled) {
-                withdrawn.push(tracked.path);
+                withdrawn.push(tracked.probe);
                 self.recent.record_withdrawal();
                 changes.push(AnswerChange { line: tracked.line.clone(), event: AnswerEvent::Withdrawn });
             }
         }
-        // Another answer to the same path may be a find of its own.
-        for tracked in self.tracked.iter_mut().filter(|tracked| withdrawn.contains(&tracked.path)) {
+        // Another answer to the same path, or of the same leak, may be a find of its own.
+        let is_near = |probe: &Probe| withdrawn.iter().any(|other| other.is_of_one_leak(probe));
+        for tracked in self.tracked.iter_mut().filter(|tracked| is_near(&tracked.probe)) {
             tracked.is_settled = false;
         }
+    }
+
+    /// Takes new refusals into account.
+    fn update_support(&mut self) {
+        if std::mem::replace(&mut self.supported_to, self.recent.position()) < self.recent.position() {
+            for tracked in self.tracked.iter_mut().filter(|tracked| !tracked.is_supported) {
+                let is_outlier = matches!(tracked.grade.reason, Reason::StandsOut(..)) && self.recent.is_proven_by_later(&tracked.arrival);
+                tracked.is_supported = is_outlier || self.recent.support(&tracked.probe);
+            }
+        }
+    }
+
+    /// Whether an answer is to be settled; `logged` and `clock` are the times now.
+    fn is_due(&self, tracked: &TrackedAnswer, logged: Option<i64>, clock: Duration) -> bool {
+        let TrackedAnswer { ref probe, ref arrival, grade, is_supported, .. } = *tracked;
+        let unproven = || self.tracked.iter().filter(|other| other.is_unproven() && other.probe.path != probe.path);
+        let waiting = Waiting {
+            probe,
+            arrival,
+            stands_out: matches!(grade.reason, Reason::StandsOut(..)),
+            is_supported,
+            is_second: unproven().next().is_some(),
+            is_other_doubtful: unproven().any(|other| other.grade.answer == Answer::Uncertain),
+        };
+        self.recent.is_due(&waiting, logged, clock)
     }
 }
 
@@ -561,7 +611,8 @@ impl LiveAnswers {
     }
 
     /// Records a response to a probe.
-    pub(crate) fn record(&mut self, site: SiteId, name: SiteName<'_>, path: u64, shape: PathShape, rules: &[RuleId], sent: &SentResponse) {
+    fn record(&mut self, site: SiteId, name: SiteName<'_>, probe: Probe, rules: &[RuleId], sent: &SentResponse) {
+        let Probe { path, shape, .. } = probe;
         self.change(site, name, |evidence| {
             let before = evidence.shared(path);
             evidence.record(path, || shape, rules, sent);
@@ -571,7 +622,7 @@ impl LiveAnswers {
         let response = &sent.response;
         let is_answered = Outcome::from_status(response.status) == Outcome::Answered && response.method != MethodClass::Other;
         if let Some(site_answers) = self.sites.get_mut(&site).filter(|_| is_answered || response.is_refusal()) {
-            site_answers.recent.record(path, shape, is_answered);
+            site_answers.recent.record(probe, is_answered);
         }
     }
 
@@ -633,6 +684,7 @@ impl LiveAnswers {
             changes_in_grades: 0,
             tracked: VecDeque::new(),
             recent: RecentProbes::default(),
+            supported_to: 0,
             last_changed: self.change_count,
         };
         Self::update_grader(&mut self.grader, &mut site_answers);
@@ -669,14 +721,16 @@ impl LiveAnswers {
     }
 
     /// The grade of an answer, by the present evidence.
-    pub(crate) fn grade(&self, site: SiteId, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) -> Grade {
+    fn grade(&self, site: SiteId, probe: &Probe, rules: &[RuleId], response: &Response) -> Grade {
+        let Probe { path, shape, .. } = *probe;
         let Some(site_answers) = self.sites.get(&site) else { return Grade::DISTINCT };
         self.grader.grade(site_answers.grader_index, &GradeCandidate { path, shape, rules }, site_answers.evidence.path(path), response)
     }
 
     /// Keeps an answer for another grade. A distinct answer that cannot be kept is a find at once.
     fn track(&mut self, ids: &ResolvedIds, graded: &GradedResponse<'_>) {
-        let GradedResponse { response, grade, time, line } = *graded;
+        let GradedResponse { response, grade, time, severity, line } = *graded;
+        let may_alert = severity >= FIND_SEVERITY;
         let site = ids.site.filter(|_| line.text.len() <= MAX_PENDING_BYTES);
         let Some(site_answers) = site.and_then(|site| self.sites.get_mut(&site)) else {
             return self.untracked_finds.extend((grade.answer == Answer::Distinct).then(|| PendingHit::new(line)));
@@ -692,8 +746,9 @@ impl LiveAnswers {
             self.graded -= 1;
         }
         let arrival = Arrival { logged: time.map(|time| time.utc), clock: self.clock, position: site_answers.recent.position() };
-        let tracked =
-            TrackedAnswer { path: ids.path, shape: ids.shape, response, grade, arrival, is_settled: false, line: PendingHit::new(line) };
+        let (probe, line) = (ids.probe, PendingHit::new(line));
+        let is_supported = site_answers.recent.support(&probe);
+        let tracked = TrackedAnswer { probe, response, grade, arrival, is_settled: false, is_supported, may_alert, line };
         site_answers.tracked.push_back(tracked);
         self.graded += 1;
         self.has_ungraded |= site_answers.is_ungraded();
@@ -713,13 +768,14 @@ impl LiveAnswers {
         let (clock, log_times) = (self.clock, &self.log_times);
         let is_due = |site: &SiteAnswers, tracked: &TrackedAnswer| {
             let logged = log_times.get(&tracked.line.family).copied();
-            let stands_out = || matches!(tracked.grade.reason, Reason::StandsOut(..));
-            tracked.is_waiting()
-                && (settles_all || stands_out() || site.recent.is_due(tracked.path, &tracked.shape, &tracked.arrival, logged, clock))
+            tracked.is_waiting() && (settles_all || site.is_due(tracked, logged, clock))
         };
         // A find is graded by all evidence, however little is new.
-        for site_answers in self.sites.values_mut().filter(|site| site.changes_in_grader < site.changes) {
-            if site_answers.tracked.iter().any(|tracked| is_due(site_answers, tracked)) {
+        for site_answers in self.sites.values_mut() {
+            site_answers.update_support();
+            if site_answers.changes_in_grader < site_answers.changes
+                && site_answers.tracked.iter().any(|tracked| is_due(site_answers, tracked))
+            {
                 Self::update_grader(&mut self.grader, site_answers);
                 self.has_ungraded = true;
             }
@@ -736,11 +792,12 @@ impl LiveAnswers {
         }
         let mut finds = std::mem::take(&mut self.untracked_finds);
         for site_answers in self.sites.values_mut() {
-            let due: Vec<usize> =
-                (0..).zip(&site_answers.tracked).filter(|(_, tracked)| is_due(site_answers, tracked)).map(|(at, _)| at).collect();
-            for at in due {
-                site_answers.tracked[at].is_settled = true;
-                finds.push(site_answers.tracked[at].line.clone());
+            // One at a time, as each may make the next one wait.
+            for at in 0..site_answers.tracked.len() {
+                if is_due(site_answers, &site_answers.tracked[at]) {
+                    site_answers.tracked[at].is_settled = true;
+                    finds.push(site_answers.tracked[at].line.clone());
+                }
             }
         }
         // In the order of the log, not of the sites.
@@ -778,15 +835,9 @@ mod tests {
             for site in 0..80 {
                 let name = format!("host{site}");
                 let rule = [RuleId(0)];
-                let shape = PathShape::new(format!("/{path}").as_bytes());
-                answers.record(
-                    site,
-                    SiteName::Host(name.as_bytes()),
-                    path,
-                    shape,
-                    &rule,
-                    &SentResponse { response, client: None, hours: None },
-                );
+                let probe = Probe::new(format!("/{path}").as_bytes());
+                let sent = SentResponse { response, client: None, hours: None };
+                answers.record(site, SiteName::Host(name.as_bytes()), probe, &rule, &sent);
             }
         }
         let counted: usize = answers.sites.values().map(SiteAnswers::len).sum();

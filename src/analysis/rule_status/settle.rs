@@ -3,11 +3,15 @@
 //! A first answer is `distinct` as long as nothing is known of its site, and the next requests of the same prober often show that
 //! the site answers anything. So an answer waits a moment. After that, what the site did with the nearest other probes decides:
 //! if it refused one since, or answered no other before, the grade stands. If it answered all of them, the answer waits longer.
+//!
+//! A refusal beside an answer supports it: the site does not answer anything there. One find of a site may alert without; the next ones
+//! wait until it is supported, so that a site that answers anything in some part raises one alert. Once a find was withdrawn, only
+//! those with support alert.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::soft_404::PathShape;
+use crate::soft_404::{Extension, PathShape, path_hash};
 
 /// How long an answer waits, by the log or by the clock, if nothing speaks against it. A scanner sends several requests per second,
 /// and an alert is due within a minute.
@@ -15,6 +19,8 @@ const WAIT: Duration = Duration::from_secs(30);
 /// How long it waits if the site only answered since: on a quiet site it takes hours until the grader has the twenty probes that it
 /// needs at most to recognize a site that answers anything.
 const WAIT_IN_DOUBT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long it waits if another find of the site may be false, or was. In a week most sites are probed by all usual scanners.
+const WAIT_AFTER_ANOTHER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The most recent probes of a site: more than the nearest ones, whatever a scanner requests in between.
 const MAX_RECENT: usize = 64;
 
@@ -27,6 +33,74 @@ pub(super) struct Arrival {
     pub(super) clock: Duration,
     /// Its position among the probes of the site.
     pub(super) position: u64,
+}
+
+impl Arrival {
+    /// How long an answer has waited, by the times now.
+    fn waited(&self, logged: Option<i64>, clock: Duration) -> Duration {
+        let by_log = logged.zip(self.logged).and_then(|(now, then)| u64::try_from(now.saturating_sub(then)).ok());
+        Duration::from_secs(by_log.unwrap_or(0)).max(clock.saturating_sub(self.clock))
+    }
+}
+
+/// A service is mounted at a folder of this depth at most: `/api/v1`.
+const FOLDER_DEPTH: usize = 2;
+/// The number of further probes that prove a find which stands out: twenty answers show whether the sizes of a site vary.
+const PROVEN_AFTER: u64 = 20;
+
+/// A path among the probes of its site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Probe {
+    /// The hash of the path.
+    pub(super) path: u64,
+    pub(super) shape: PathShape,
+    /// A hash of the folder that may be handled by itself, such as `/api/v1`; 0 for the root. A hidden one, such as a repository, is
+    /// handled as the files beside it are.
+    folder: u64,
+}
+
+impl Probe {
+    pub(super) fn new(path: &[u8]) -> Self {
+        let end = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at).take(1 + FOLDER_DEPTH).last().unwrap_or(0);
+        let end = memchr::memmem::find(&path[..end], b"/.").unwrap_or(end);
+        let folder = if end == 0 { 0 } else { path_hash(&path[..end]) };
+        Self { path: path_hash(path), shape: PathShape::new(path), folder }
+    }
+
+    /// Whether both are parts of what may be one leak: the same path, or of one folder.
+    pub(super) fn is_of_one_leak(&self, other: &Self) -> bool {
+        self.path == other.path || (self.shape.folder != 0 && self.shape.folder == other.shape.folder)
+    }
+
+    fn is_alike(&self, other: &Self) -> bool {
+        self.shape.is_handled_like(&other.shape)
+    }
+
+    fn is_beside(&self, other: &Self) -> bool {
+        self.folder == other.folder && self.is_alike(other)
+    }
+
+    /// Whether a refusal of another path shows that the site does not answer anything in place of this one. A route for any name at the
+    /// root seldom takes names with a dot, so for these any folder shows it.
+    fn is_supported_by(&self, other: &Self) -> bool {
+        let is_file_at_root = self.folder == 0 && !matches!(self.shape.extension, Extension::Bare);
+        if is_file_at_root { self.is_alike(other) } else { self.is_beside(other) }
+    }
+}
+
+/// What is known of an answer that waits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting<'a> {
+    pub(super) probe: &'a Probe,
+    pub(super) arrival: &'a Arrival,
+    /// It stands out against what the site gives to any path.
+    pub(super) stands_out: bool,
+    /// The site refused a path beside it.
+    pub(super) is_supported: bool,
+    /// Another find of the site is not supported, and may be false.
+    pub(super) is_second: bool,
+    /// That one became uncertain.
+    pub(super) is_other_doubtful: bool,
 }
 
 /// What a site did with its latest probes.
@@ -43,8 +117,7 @@ pub(super) struct RecentProbes {
 #[derive(Debug)]
 struct RecentProbe {
     position: u64,
-    path: u64,
-    shape: PathShape,
+    probe: Probe,
     is_answered: bool,
 }
 
@@ -60,41 +133,63 @@ impl RecentProbes {
     }
 
     /// Records that a path was answered or refused.
-    pub(super) fn record(&mut self, path: u64, shape: PathShape, is_answered: bool) {
-        self.probes.retain(|probe| probe.path != path);
+    pub(super) fn record(&mut self, probe: Probe, is_answered: bool) {
+        self.probes.retain(|recent| recent.probe.path != probe.path);
         if self.probes.len() == MAX_RECENT {
             self.probes.pop_front();
         }
         self.position += 1;
-        self.probes.push_back(RecentProbe { position: self.position, path, shape, is_answered });
+        self.probes.push_back(RecentProbe { position: self.position, probe, is_answered });
+    }
+
+    /// Whether a path was refused that supports an answer.
+    pub(super) fn support(&self, answer: &Probe) -> bool {
+        self.others(answer).any(|recent| !recent.is_answered && answer.is_supported_by(&recent.probe))
     }
 
     /// Whether an answer has waited long enough; `logged` and `clock` are the times now.
-    pub(super) fn is_due(&self, path: u64, shape: &PathShape, arrival: &Arrival, logged: Option<i64>, clock: Duration) -> bool {
-        let by_log = logged.zip(arrival.logged).and_then(|(now, then)| u64::try_from(now.saturating_sub(then)).ok());
-        let waited = Duration::from_secs(by_log.unwrap_or(0)).max(clock.saturating_sub(arrival.clock));
-        waited >= WAIT && (waited >= WAIT_IN_DOUBT || !self.is_in_doubt(path, shape, arrival.position))
+    pub(super) fn is_due(&self, waiting: &Waiting<'_>, logged: Option<i64>, clock: Duration) -> bool {
+        let waited = waiting.arrival.waited(logged, clock);
+        let may_be_false = self.has_withdrawn || waiting.is_second;
+        if waiting.stands_out {
+            let is_proven = !self.has_withdrawn && !waiting.is_other_doubtful && self.is_proven_by_later(waiting.arrival);
+            return !may_be_false || is_proven || waited >= WAIT_IN_DOUBT;
+        }
+        let wait = if may_be_false && !waiting.is_supported {
+            WAIT_AFTER_ANOTHER
+        } else if self.is_in_doubt(waiting.probe, waiting.arrival.position) {
+            WAIT_IN_DOUBT
+        } else {
+            WAIT
+        };
+        waited >= wait
+    }
+
+    /// Whether an answer that still stands out has been compared with enough later ones.
+    pub(super) fn is_proven_by_later(&self, arrival: &Arrival) -> bool {
+        self.position >= arrival.position + PROVEN_AFTER
+    }
+
+    fn others(&self, answer: &Probe) -> impl Iterator<Item = &RecentProbe> {
+        self.probes.iter().filter(|recent| recent.probe.path != answer.path)
     }
 
     /// Whether the site answered the nearest other probes and refused none since. The nearest are those of the same folder and
-    /// kind, else of the same kind, else all. Where a find was withdrawn, those of other folders show nothing.
-    fn is_in_doubt(&self, path: u64, shape: &PathShape, position: u64) -> bool {
-        let others = || self.probes.iter().filter(|probe| probe.path != path);
-        let is_alike = |probe: &&RecentProbe| probe.shape.is_handled_like(shape);
-        let is_beside = |probe: &&RecentProbe| probe.shape.folder == shape.folder && is_alike(probe);
-        let mut nearest: Vec<&RecentProbe> = others().filter(is_beside).collect();
+    /// kind, else of the same kind, else all.
+    fn is_in_doubt(&self, answer: &Probe, position: u64) -> bool {
+        let nearest_by = |is_near: &dyn Fn(&Probe) -> bool| -> Vec<&RecentProbe> {
+            self.others(answer).filter(|recent| is_near(&recent.probe)).collect()
+        };
+        let mut nearest = nearest_by(&|other| answer.is_beside(other));
         if nearest.is_empty() {
-            if self.has_withdrawn {
-                return true;
-            }
-            nearest = others().filter(is_alike).collect();
+            nearest = nearest_by(&|other| answer.is_alike(other));
         }
         if nearest.is_empty() {
-            nearest = others().collect();
+            nearest = nearest_by(&|_| true);
         }
-        let (before, since): (Vec<&RecentProbe>, Vec<&RecentProbe>) = nearest.into_iter().partition(|probe| probe.position < position);
-        let is_refused_since = since.iter().any(|probe| !probe.is_answered);
-        let is_answered_before = before.last().is_some_and(|probe| probe.is_answered);
+        let (before, since): (Vec<&RecentProbe>, Vec<&RecentProbe>) = nearest.into_iter().partition(|recent| recent.position < position);
+        let is_refused_since = since.iter().any(|recent| !recent.is_answered);
+        let is_answered_before = before.last().is_some_and(|recent| recent.is_answered);
         !is_refused_since && (is_answered_before || !since.is_empty())
     }
 }
@@ -102,34 +197,39 @@ impl RecentProbes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::soft_404::path_hash;
 
     const SECOND: Duration = Duration::from_secs(1);
+    const START: Arrival = Arrival { logged: None, clock: Duration::ZERO, position: 1 };
+
+    fn probe(path: &str) -> Probe {
+        Probe::new(path.as_bytes())
+    }
+
+    /// An answer that nothing is known of.
+    fn waiting<'a>(probe: &'a Probe, arrival: &'a Arrival) -> Waiting<'a> {
+        Waiting { probe, arrival, stands_out: false, is_supported: false, is_second: false, is_other_doubtful: false }
+    }
+
+    /// A site that did this with these probes.
+    fn site(probes: &[(&str, bool)]) -> RecentProbes {
+        let mut recent = RecentProbes::default();
+        probes.iter().for_each(|(path, is_answered)| recent.record(probe(path), *is_answered));
+        recent
+    }
 
     /// The last probe is the find; before it and since, the site did this with other probes. Whether the find is due after a while,
     /// by the clock.
     fn is_due(before: &[(&str, bool)], find: &str, since: &[(&str, bool)], waited: Duration) -> bool {
-        let mut recent = RecentProbes::default();
-        let shape = |path: &str| PathShape::new(path.as_bytes());
-        let record =
-            |recent: &mut RecentProbes, path: &str, is_answered| recent.record(path_hash(path.as_bytes()), shape(path), is_answered);
-        for (path, is_answered) in before {
-            record(&mut recent, path, *is_answered);
-        }
-        record(&mut recent, find, true);
-        let arrival = Arrival { logged: None, clock: Duration::ZERO, position: recent.position() };
-        for (path, is_answered) in since {
-            record(&mut recent, path, *is_answered);
-        }
-        recent.is_due(path_hash(find.as_bytes()), &shape(find), &arrival, None, waited)
+        let recent = site(&[before, &[(find, true)], since].concat());
+        let arrival = Arrival { position: before.len() as u64 + 1, ..START };
+        recent.is_due(&waiting(&probe(find), &arrival), None, waited)
     }
 
     #[test]
     fn a_lone_answer_waits_half_a_minute_by_the_log_or_the_clock() {
         assert!(!is_due(&[], "/.env", &[], WAIT.saturating_sub(SECOND)) && is_due(&[], "/.env", &[], WAIT));
-        let recent = RecentProbes::default();
         let arrival = Arrival { logged: Some(1_000), clock: 5 * SECOND, position: 1 };
-        let is_due = |logged, clock| recent.is_due(1, &PathShape::default(), &arrival, logged, clock);
+        let is_due = |logged, clock| RecentProbes::default().is_due(&waiting(&probe("/.env"), &arrival), logged, clock);
         assert!(is_due(Some(1_030), 5 * SECOND) && !is_due(Some(1_029), 34 * SECOND) && is_due(Some(1_000), 35 * SECOND));
         assert!(!is_due(Some(0), Duration::ZERO) && !is_due(None, 34 * SECOND), "a time that is earlier, and none");
     }
@@ -154,23 +254,65 @@ mod tests {
         assert!(is_due(&elsewhere, "/api/b.php", &[], WAIT), "others, if there are none");
     }
 
+    /// A service may be mounted at `/api/v1`, and refuses for itself.
     #[test]
-    fn after_a_withdrawal_only_the_probes_beside_count() {
-        let mut recent = RecentProbes::default();
-        let shape = |path: &str| PathShape::new(path.as_bytes());
-        let arrival = Arrival { logged: None, clock: Duration::ZERO, position: 0 };
-        recent.record(1, shape("/a.php"), false);
-        assert!(recent.is_due(2, &shape("/api/b.php"), &arrival, None, WAIT));
+    fn refusals_beside_a_find_support_it() {
+        for (find, refused, supports) in [
+            ("/api/v1/a.php", "/api/v1/b.php", true),
+            ("/api/v1/x/a.php", "/api/v1/b.php", true),
+            ("/a/b/c/d.php", "/a/b/e/f.php", true),
+            ("/api/v1/a.php", "/api/b.php", false),
+            ("/api/v1/a.php", "/b.php", false),
+            ("/api/v1/a.php", "/api/v1/b.zip", false),
+            ("/.git/config", "/.env", true),
+            ("/api/.git/config", "/api/.env", true),
+            ("/api/.git/config", "/.env", false),
+            ("/.env", "/x/.env", true),
+            ("/phpmyadmin", "/x/pma", false),
+            ("/phpmyadmin", "/pma", true),
+            ("/.env", "/.env", false),
+        ] {
+            assert_eq!(site(&[(refused, false)]).support(&probe(find)), supports, "{find} after {refused}");
+            assert!(!site(&[(refused, true)]).support(&probe(find)), "{find} after an answer");
+        }
+    }
+
+    #[test]
+    fn a_second_find_waits_for_a_refusal_beside_it_or_a_week() {
+        let (find, recent) = (probe("/api/b.php"), site(&[("/api/b.php", true)]));
+        let mut withdrawn = site(&[("/api/b.php", true)]);
+        withdrawn.record_withdrawal();
+        let alone = waiting(&find, &START);
+        for (recent, waiting) in [(&recent, Waiting { is_second: true, ..alone }), (&withdrawn, alone)] {
+            assert!(!recent.is_due(&waiting, None, WAIT_AFTER_ANOTHER.saturating_sub(SECOND)));
+            assert!(recent.is_due(&waiting, None, WAIT_AFTER_ANOTHER));
+            assert!(recent.is_due(&Waiting { is_supported: true, ..waiting }, None, WAIT));
+        }
+    }
+
+    #[test]
+    fn what_stands_out_is_due_at_once_unless_another_find_may_be_false() {
+        let (find, mut recent) = (probe("/b.php"), site(&[("/b.php", true)]));
+        let first = Waiting { stands_out: true, ..waiting(&find, &START) };
+        let second = Waiting { is_second: true, ..first };
+        let doubtful = Waiting { is_other_doubtful: true, ..second };
+        let is_due = |recent: &RecentProbes, waited| [first, second, doubtful].map(|waiting| recent.is_due(&waiting, None, waited));
+        assert_eq!(is_due(&recent, Duration::ZERO), [true, false, false]);
+        assert_eq!(is_due(&recent, WAIT_IN_DOUBT.saturating_sub(SECOND)), [true, false, false]);
+        assert_eq!(is_due(&recent, WAIT_IN_DOUBT), [true; 3]);
+        (1..PROVEN_AFTER).for_each(|n| recent.record(probe(&format!("/{n}.php")), true));
+        assert_eq!(is_due(&recent, WAIT), [true, false, false], "nineteen later probes");
+        recent.record(probe("/20.php"), true);
+        assert_eq!(is_due(&recent, WAIT), [true, true, false], "twenty");
         recent.record_withdrawal();
-        assert!(!recent.is_due(2, &shape("/api/b.php"), &arrival, None, WAIT));
-        recent.record(3, shape("/api/c.php"), false);
-        assert!(recent.is_due(2, &shape("/api/b.php"), &arrival, None, WAIT));
+        assert_eq!(is_due(&recent, WAIT), [false; 3]);
+        assert_eq!(is_due(&recent, WAIT_IN_DOUBT), [true; 3]);
     }
 
     #[test]
     fn the_latest_probes_are_remembered() {
         let mut recent = RecentProbes::default();
-        (0..1_000).for_each(|path| recent.record(path % 100, PathShape::default(), false));
-        assert_eq!((recent.probes.len(), recent.probes[0].path, recent.position()), (MAX_RECENT, 36, 1_000));
+        (0..1_000).for_each(|path| recent.record(Probe { path: path % 100, ..probe("/") }, false));
+        assert_eq!((recent.probes.len(), recent.probes[0].probe.path, recent.position()), (MAX_RECENT, 36, 1_000));
     }
 }

@@ -26,6 +26,7 @@ use super::{Exit, FollowSettings, message, server_logs};
 use crate::alert_sinks::{AlertSinkSettings, AlertSinks, SystemdNotifier};
 use crate::alerting::{self, AlertDetector, AlertSampleRef, HitEvent, ObservedHit};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
+use crate::analysis::answers::leak_place;
 use crate::analysis::build::RowSelection;
 use crate::analysis::hit::LiveHit;
 use crate::analysis::networks::add_geo;
@@ -436,10 +437,15 @@ fn emit_hit(
     sinks: &mut AlertSinks,
 ) -> io::Result<()> {
     let hit = &live.hit;
+    let place;
     let event = match live.change {
         None => Some(HitEvent::Request),
         Some(AnswerEvent::Regraded) => None,
-        Some(AnswerEvent::Settled) => Some(HitEvent::Find),
+        Some(AnswerEvent::Settled) => {
+            place = leak_place(rules, live.site, hit.path, live.matched);
+            // An app that was detected since may suppress the rules of a find.
+            live.answered.then_some(HitEvent::Find(&place))
+        }
         Some(AnswerEvent::Withdrawn) => Some(HitEvent::Withdrawal),
     };
     if live.is_reported() && matches!(event, None | Some(HitEvent::Request)) {
@@ -450,15 +456,13 @@ fn emit_hit(
         redacted.hit.geo = geo.as_deref();
         output.hit(now, &redacted, rules)?;
     }
-    // An app that was detected since may suppress the rules of a find.
-    let Some(event) = event.filter(|event| *event != HitEvent::Find || live.answered) else { return Ok(()) };
+    let Some(event) = event else { return Ok(()) };
     let event = ObservedHit {
         time: hit.time,
         client: hit.client,
         path: hit.path,
         severity: hit.severity,
         event,
-        site: hit.host.unwrap_or(live.family),
         requests: live.requests,
         matched: live.matched,
         reported: hit.rules,

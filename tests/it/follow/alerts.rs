@@ -110,6 +110,48 @@ fn a_withdrawal_is_a_line() {
     assert!(raised.is_some() && raised < withdrawn, "{:#?}", output.other);
 }
 
+/// A dumped repository and the routes of one service are two leaks, however many of their files were sent; a second client that takes
+/// more of one is an alert once a day.
+#[test]
+fn a_leak_raises_one_alert() {
+    let harness = Harness::new();
+    let follower = follow(&harness, &[]);
+    let files = ["HEAD", "config", "index", "objects/00/47e92b7d0b1c5a1d5f8e0f4b6c7a8d9e0f1a2b", "logs/HEAD"];
+    let dump = |minute, client: &str| -> String {
+        files.iter().zip(10..).map(|(file, bytes)| sized(&get(minute, client, &format!("/.git/{file}"), 200), bytes * 17)).collect()
+    };
+    append(&harness, &dump(0, "192.0.2.1"));
+    append(&harness, &(0..9).map(|n| get(1, "192.0.2.1", &format!("/{n}/.env"), 404)).collect::<String>());
+    append(&harness, &["env", "heapdump", "mappings"].map(|name| get(2, "192.0.2.1", &format!("/actuator/{name}"), 200)).concat());
+    append(&harness, &dump(3, "198.51.100.1"));
+    append(&harness, &dump(4, "203.0.113.1"));
+    follower.until_process("all hits", |follower| follower.hits() >= 27);
+    follower.end();
+    let mut raised = kinds(&harness);
+    raised.retain(|(kind, _)| kind != "probing");
+    let of_kind = |wanted: &str| raised.iter().filter(|(kind, _)| kind == wanted).count();
+    assert_eq!((of_kind("answered"), of_kind("answered_again"), raised.len()), (2, 1, 3), "{raised:?}");
+}
+
+/// A service below a folder answers anything there, and the rest of the site refuses. Until one of its finds is proven or withdrawn,
+/// others that no refusal supports raise no alert, and none after that.
+#[test]
+fn a_site_raises_one_false_alert_at_most() {
+    let harness = Harness::new();
+    let follower = follow(&harness, &[]);
+    let paths = ["/v2/.env", "/api/v1/phpinfo.php", "/gw/backup.zip", "/x/y/wp-config.php.bak", "/portal/id_rsa"];
+    for (minute, path) in (0..).zip(paths) {
+        append(&harness, &(sized(&get(10 * minute, "192.0.2.1", path, 200), 39 + u64::from(minute) * 71)));
+        append(&harness, &get(10 * minute + 5, "192.0.2.1", &format!("/{minute}.php"), 404));
+        follower.until_process("the hits", |follower| follower.hits() >= 2 * minute as usize + 2);
+    }
+    append(&harness, &get(55, "192.0.2.9", "/about", 200));
+    follower.until_process("an alert", |_| !kinds(&harness).is_empty());
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(kinds(&harness), [answered("/v2/.env")]);
+    follower.end();
+}
+
 #[test]
 fn a_later_client_alerts_once_a_day() {
     let harness = Harness::new();
