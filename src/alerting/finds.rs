@@ -4,6 +4,9 @@
 //! client other than the first one raises another, once a day: someone else takes the leak. If the answer that raised an alert proves
 //! to be a soft 404, the alert is withdrawn, and the leak may raise a new one.
 
+use foldhash::HashSet;
+use serde::{Deserialize, Serialize};
+
 use super::{AlertKind, HitId};
 use crate::finding::Severity;
 use crate::lru::LruMap;
@@ -50,7 +53,27 @@ pub(super) struct RaisedFinds {
     places: LruMap<u64, u64>,
 }
 
-#[derive(Debug)]
+/// The most leaks that are kept for the next run, each with its keys: at most 200 KB.
+const MAX_SAVED: usize = 512;
+
+/// The leaks that raised an alert, for the next run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SavedFinds {
+    leaks: Vec<(u64, RaisedLeak)>,
+    places: Vec<(u64, u64)>,
+}
+
+impl SavedFinds {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.leaks.is_empty()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RaisedLeak {
     /// The hash of the client of the first alert.
     client: Option<u16>,
@@ -63,6 +86,26 @@ impl RaisedFinds {
     /// Remembers at most `keys` leaks.
     pub(super) fn new(keys: usize) -> Self {
         Self { leaks: LruMap::new(keys), places: LruMap::new(KEYS_PER_LEAK * keys) }
+    }
+
+    /// The same with the leaks of an earlier run.
+    pub(super) fn with_saved(mut self, saved: SavedFinds) -> Self {
+        // Those used last come first.
+        for (number, leak) in saved.leaks.into_iter().rev() {
+            self.leaks.get_or_insert_with(number, || leak);
+        }
+        for (key, number) in saved.places {
+            self.places.get_or_insert_with(key, || number);
+        }
+        self
+    }
+
+    /// The leaks for the next run.
+    pub(super) fn saved(&self) -> SavedFinds {
+        let leaks: Vec<_> = self.leaks.iter().take(MAX_SAVED).map(|(number, leak)| (*number, leak.clone())).collect();
+        let numbers: HashSet<u64> = leaks.iter().map(|(number, _)| *number).collect();
+        let kept = self.places.iter().filter(|(_, number)| numbers.contains(number)).map(|(key, number)| (*key, *number));
+        SavedFinds { places: kept.take(KEYS_PER_LEAK * MAX_SAVED).collect(), leaks }
     }
 
     /// The alert that a hit of a find raises on a day, if any; it is recorded.

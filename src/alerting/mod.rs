@@ -30,6 +30,7 @@ mod guesses;
 mod sliding_window;
 
 pub(crate) use finds::LeakPlace;
+pub use finds::SavedFinds;
 pub(crate) use floods::{Flood, floods};
 
 use std::hash::BuildHasher;
@@ -220,6 +221,18 @@ impl AlertDetector {
         };
         detector.set_rules(rules);
         detector
+    }
+
+    /// The same with the finds that raised an alert in an earlier run.
+    #[must_use]
+    pub(crate) fn with_finds(self, saved: SavedFinds) -> Self {
+        Self { finds: self.finds.with_saved(saved), ..self }
+    }
+
+    /// The finds that raised an alert, for the next run.
+    #[must_use]
+    pub(crate) fn saved_finds(&self) -> SavedFinds {
+        self.finds.saved()
     }
 
     /// Replaces the rules, as after a reload. Counts of a rule are kept if its window is the same.

@@ -17,7 +17,7 @@ use super::withdrawn::WithdrawnAnswer;
 use crate::alerting::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};
 use crate::geoip::{DecodedRecords, GeoDatabases, GeoInfo, GeoIpError};
-use crate::redact::mask::{RedactedKey, mask, mask_decoded, unredacted};
+use crate::redact::mask::{RedactedKey, mask, mask_decoded, redacted, unredacted};
 
 /// What an output hides.
 #[derive(Debug, Clone)]
@@ -285,6 +285,18 @@ impl Privacy {
     pub(crate) fn withdrawn(&self, answers: Vec<WithdrawnAnswer>) -> Vec<WithdrawnAnswer> {
         let text = |key: String| String::from_utf8_lossy(&self.text(key.as_bytes(), TextKind::Text)).into_owned();
         answers.into_iter().map(|answer| WithdrawnAnswer { key: text(answer.key), ..answer }).collect()
+    }
+
+    /// The client as outputs show it.
+    #[must_use]
+    pub(crate) fn client(&self, client: Client<'_>) -> ClientKey {
+        self.anonymizer.as_ref().map_or_else(|| ClientKey::from(&client), |anonymizer| anonymizer.anonymize(client))
+    }
+
+    /// A text of a request as alerts show it, with its secrets masked in any case.
+    #[must_use]
+    pub(crate) fn alert_text(&self, text: &[u8]) -> String {
+        redacted(&self.text(text, TextKind::Text)).into_owned()
     }
 
     /// The redacted alert.

@@ -1,5 +1,7 @@
 //! Assembles single hits for NDJSON and `follow` from stored lines, once they are analysed.
 
+use super::anonymize::Privacy;
+use super::labels;
 use super::model::ReportedHit;
 use super::report_input::ReportInput;
 use super::rows::restore;
@@ -8,6 +10,7 @@ use super::site::SiteName;
 use crate::client::{Client, Ipv6Prefix};
 use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
+use crate::formats::{Fields, RequestField, TimeField, clf_writer};
 use crate::intern::{SymbolTables, bound_name};
 use crate::log_entry::{LogEntry, Outcome};
 use crate::normalize::{DecodedViews, Normalizer};
@@ -176,6 +179,8 @@ pub(crate) struct LiveHit<'a> {
     pub matched: &'a [RuleId],
     /// It becomes a finding if its client proves to be a prober.
     pub may_be_promoted: bool,
+    /// An earlier run read it: it has what alerts print, redacted.
+    pub is_saved: bool,
 }
 
 impl LiveHit<'_> {
@@ -245,5 +250,31 @@ pub(crate) fn live_hit<'a>(
         site: context.host.map_or(SiteName::Log(line.family), SiteName::Host),
         matched: line.rules,
         may_be_promoted: !decision.matched && analysis.may_be_promoted(line.rules),
+        is_saved: line.is_saved,
     }
+}
+
+/// The request of a line as alerts print it, as a line that can be read again; `None` if no log format matched the line.
+pub(crate) fn alert_line(privacy: &Privacy, line: &LiveLine<'_>, prefix: Option<Ipv6Prefix>) -> Option<Vec<u8>> {
+    if line.is_saved {
+        return Some(line.text.to_vec());
+    }
+    let (record, probe) = line.parsed.then(|| parse_stored_line(line.text, true))?;
+    let mut buffers = Vec::new();
+    let client = privacy.client(counted_client(record.client, prefix, &mut buffers));
+    let [method, target, protocol] = [probe.line.method, probe.line.target, probe.line.protocol].map(|text| privacy.alert_text(text));
+    let number = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
+    let (client, status, bytes) = (labels::client(client.client()), number(record.status.map(u64::from)), number(record.bytes));
+    let fields = Fields {
+        client: client.as_bytes(),
+        host: record.host.unwrap_or_default(),
+        time: TimeField::Parsed(record.time),
+        request: RequestField::Parts { method: method.as_bytes(), target: target.as_bytes(), query: b"", protocol: protocol.as_bytes() },
+        status: status.as_bytes(),
+        bytes: bytes.as_bytes(),
+        ..Fields::default()
+    };
+    let mut text = Vec::new();
+    clf_writer::write(&fields, &mut text);
+    Some(text)
 }

@@ -6,9 +6,11 @@
 //! and both decide alike.
 
 mod live;
+mod saved;
 mod settle;
 
 pub(crate) use self::live::{AnswerChange, AnswerEvent, GradedResponse, LiveAnalysis, LiveHitContext, LiveLine, PendingHit};
+pub use self::saved::SavedAnswers;
 
 use std::sync::Arc;
 

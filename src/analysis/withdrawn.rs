@@ -19,7 +19,7 @@ const MAX_ANSWERS: usize = 512;
 const MAX_RESPONSES: usize = 4;
 
 /// A response as numbers: method, status, size, and the bytes of the target beyond the path.
-type ResponseNumbers = (u8, Option<u16>, Option<u64>, u8);
+pub(super) type ResponseNumbers = (u8, Option<u16>, Option<u64>, u8);
 
 /// An answer that a report listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ impl ListedAnswers {
             let Some(&site) = sites.get(&listed.site) else { return true };
             let rules: Vec<_> = listed.rules.iter().filter_map(|hash| hashes.number(*hash)).collect();
             let candidate = GradeCandidate { path: listed.path, shape: PathShape::from(listed.shape), rules: &rules };
-            let is_soft = |response| analysis.grade_candidate(site, &candidate, &response_of(response)).answer == Answer::Soft404;
+            let is_soft = |response| analysis.grade_candidate(site, &candidate, &response_from_numbers(response)).answer == Answer::Soft404;
             let is_withdrawn = listed.responses.iter().copied().all(is_soft);
             if is_withdrawn {
                 withdrawn.push(WithdrawnAnswer { key: listed.key.clone(), severity: listed.severity });
@@ -91,7 +91,7 @@ impl ListedAnswers {
                 path: path_hash(path),
                 shape: PathShape::new(path).into(),
                 rules: report_input.tally.rule_list(view.rules).iter().filter_map(|rule| hashes.hash(*rule)).collect(),
-                responses: vec![(response.method as u8, response.status, response.bytes, response.extra)],
+                responses: vec![response_numbers(&response)],
                 key: display_key(report_input.rules, RowKey::Answer(view.site.host(), path, b"")),
                 severity: decision.severity,
             };
@@ -117,7 +117,11 @@ fn rule_hashes(report_input: &ReportInput<'_>) -> RuleHashes {
     RuleHashes::new(report_input.rules.rules().iter().map(|rule| rule.id.as_str()))
 }
 
-fn response_of((method, status, bytes, extra): ResponseNumbers) -> Response {
+pub(super) fn response_numbers(response: &Response) -> ResponseNumbers {
+    (response.method as u8, response.status, response.bytes, response.extra)
+}
+
+pub(super) fn response_from_numbers((method, status, bytes, extra): ResponseNumbers) -> Response {
     Response { method: MethodClass::from_u8(method), status, bytes, extra }
 }
 

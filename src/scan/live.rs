@@ -11,10 +11,11 @@ use super::any_format::AnyFormatScanner;
 use super::input_stats::PathStats;
 use super::log_detection::{classify_unparsed, origin, unknown_client_notices};
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
-use crate::analysis::hit::{HitBuffers, LiveHit, ReportReason, live_hit};
+use crate::analysis::anonymize::Privacy;
+use crate::analysis::hit::{HitBuffers, LiveHit, ReportReason, alert_line, live_hit};
 use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::report_input::{ReportFilter, ReportInput};
-use crate::analysis::rule_status::{AnswerChange, AnswerEvent, LiveAnalysis, LiveLine, PendingHit};
+use crate::analysis::rule_status::{AnswerChange, AnswerEvent, LiveAnalysis, LiveLine, PendingHit, SavedAnswers};
 use crate::analysis::site::SiteHistory;
 use crate::client::Ipv6Prefix;
 use crate::engine::{LineScanner, WorkerState};
@@ -81,6 +82,8 @@ pub(crate) struct LiveState {
     noted: HashSet<PathBuf>,
     /// The response history of the sites, to grade hits of the new rules.
     sites: SiteHistory,
+    /// The answers that wait or may be withdrawn.
+    answers: SavedAnswers,
 }
 
 /// The position of some lines in their log.
@@ -103,10 +106,10 @@ pub(crate) struct PieceStats {
 }
 
 impl LiveState {
-    /// The state before the first line, with the response history of earlier runs.
+    /// The state before the first line, with the response history and the answers of earlier runs.
     #[must_use]
-    pub(crate) fn with_sites(sites: SiteHistory) -> Self {
-        Self { sites, ..Self::default() }
+    pub(crate) fn of_earlier_runs(sites: SiteHistory, answers: SavedAnswers) -> Self {
+        Self { sites, answers, ..Self::default() }
     }
 }
 
@@ -114,12 +117,12 @@ impl<'a> LiveScan<'a> {
     /// Continues from the state of an earlier live scan.
     #[must_use]
     pub(crate) fn new(job: ScanJob<'a>, filter: ReportFilter<'a>, state: LiveState) -> Self {
-        let LiveState { rolling_tally, sources, logs, path_stats, hits, noted, sites } = state;
+        let LiveState { rolling_tally, sources, logs, path_stats, hits, noted, sites, answers } = state;
         Self {
             job,
             filter,
             line_scanner: LineScanner::new(job.rules, job.scope),
-            analysis: LiveAnalysis::new(job.rules, filter).with_history(sites),
+            analysis: LiveAnalysis::new(job.rules, filter).with_history(sites).with_answers(answers),
             scratch: scratch(job.prefix),
             any_format: AnyFormatScanner::default(),
             tally: Tally::default(),
@@ -136,10 +139,10 @@ impl<'a> LiveScan<'a> {
 
     /// The state to continue from with other rules. Hits are dropped, because they refer to the old rules.
     #[must_use]
-    pub(crate) fn into_state(mut self, now: i64) -> LiveState {
-        let sites = self.sites(now).clone();
+    pub(crate) fn into_state(mut self, now: i64, privacy: &Privacy) -> LiveState {
+        let (sites, answers) = (self.sites(now).clone(), self.answers(privacy));
         let Self { sources, logs, path_stats, hits, noted, .. } = self;
-        LiveState { rolling_tally: RollingTally::with_earlier_hits_dropped(), sources, logs, path_stats, hits, noted, sites }
+        LiveState { rolling_tally: RollingTally::with_earlier_hits_dropped(), sources, logs, path_stats, hits, noted, sites, answers }
     }
 
     /// The number of reported hits, including those before the last reload.
@@ -269,11 +272,17 @@ impl<'a> LiveScan<'a> {
         self.analysis.history(now)
     }
 
+    /// The answers for the next run, as alerts print them.
+    pub(crate) fn answers(&self, privacy: &Privacy) -> SavedAnswers {
+        self.analysis.saved_answers(&mut |line| alert_line(privacy, &line.line(), self.job.prefix))
+    }
+
     /// Emits hits whose answer changed. One that is no finding any more is emitted only if it was a find.
     fn emit_changes<E>(&mut self, changes: Vec<AnswerChange>, emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
         for AnswerChange { line, event } in changes {
             let hit_report = live_hit(&mut self.analysis, &line.line(), ReportReason::Changed(event), &mut self.buffers);
-            if hit_report.is_reported() || event == AnswerEvent::Withdrawn {
+            let is_printed = hit_report.is_reported() && !(hit_report.is_saved && event == AnswerEvent::Regraded);
+            if is_printed || event == AnswerEvent::Withdrawn {
                 emit(&hit_report)?;
             }
         }
@@ -347,6 +356,7 @@ impl<'a> LiveScan<'a> {
             text: findings.text(hit),
             parsed: hit.parsed,
             rules: self.scratch.names.rules.resolve(hit.rules),
+            is_saved: false,
         };
         let mut late = Vec::new();
         let new = live_hit(&mut self.analysis, &line, ReportReason::New(&mut late), &mut self.buffers);

@@ -26,9 +26,11 @@ use serde_json::Serializer;
 use serde_json::ser::Formatter;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::alerting::SavedFinds;
 use crate::analysis::block_list::{BlockLedger, NotListed};
 use crate::analysis::class_hits::MetricCounters;
 use crate::analysis::novelty::SeenHistory;
+use crate::analysis::rule_status::SavedAnswers;
 use crate::analysis::site::SiteHistory;
 use crate::analysis::withdrawn::ListedAnswers;
 use crate::report_store::{RetentionClock, Run};
@@ -77,10 +79,17 @@ pub struct TailState {
     /// What all runs counted, for metrics.
     #[serde(default, skip_serializing_if = "MetricCounters::is_empty")]
     pub counters: MetricCounters,
+    /// The leaks that raised an alert of `follow`.
+    #[serde(default, skip_serializing_if = "SavedFinds::is_empty")]
+    pub finds: SavedFinds,
+    /// The answers of `follow` that wait for an alert or may be withdrawn.
+    #[serde(default, skip_serializing_if = "SavedAnswers::is_empty")]
+    pub answers: SavedAnswers,
 }
 
 impl PersistedState for TailState {
-    const VERSION: u32 = 4;
+    // Version 4 has no finds and no answers.
+    const VERSION: u32 = 5;
     const OLDEST_VERSION: u32 = 4;
     const RESET_FLAG: &'static str = "--reset-state";
 }

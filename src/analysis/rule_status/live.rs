@@ -16,6 +16,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 
+use super::saved::{AnswerParts, SavedAnswer, SavedAnswers};
 use super::settle::{Arrival, Probe, RecentProbes, Waiting};
 use super::{Decision, RuleStatus, decide, required_context};
 use crate::alerting::FIND_SEVERITY;
@@ -89,19 +90,22 @@ pub(crate) struct LiveLine<'a> {
     pub parsed: bool,
     /// All rules it matched, sorted.
     pub rules: &'a [RuleId],
+    /// An earlier run read it: the text is the request as alerts print it.
+    pub is_saved: bool,
 }
 
 /// A request held until its client proves to be a prober: an owned [`LiveLine`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingHit {
-    generation: u64,
-    source: Box<[u8]>,
-    family: Box<[u8]>,
-    offset: u64,
-    line: u64,
-    text: Box<[u8]>,
-    parsed: bool,
-    rules: Box<[RuleId]>,
+    pub(super) generation: u64,
+    pub(super) source: Box<[u8]>,
+    pub(super) family: Box<[u8]>,
+    pub(super) offset: u64,
+    pub(super) line: u64,
+    pub(super) text: Box<[u8]>,
+    pub(super) parsed: bool,
+    pub(super) rules: Box<[RuleId]>,
+    pub(super) is_saved: bool,
 }
 
 impl PendingHit {
@@ -117,7 +121,13 @@ impl PendingHit {
             text: line.text.into(),
             parsed: line.parsed,
             rules: line.rules.into(),
+            is_saved: line.is_saved,
         }
+    }
+
+    /// What identifies it.
+    pub(super) fn id(&self) -> (u64, u64) {
+        (self.generation, self.offset)
     }
 
     /// The held line.
@@ -132,6 +142,7 @@ impl PendingHit {
             text: &self.text,
             parsed: self.parsed,
             rules: &self.rules,
+            is_saved: self.is_saved,
         }
     }
 }
@@ -224,10 +235,29 @@ impl<'r> LiveAnalysis<'r> {
         Self { answers: LiveAnswers::new(self.rules, history), ..self }
     }
 
+    /// The same with answers of an earlier run.
+    #[must_use]
+    pub(crate) fn with_answers(mut self, saved: SavedAnswers) -> Self {
+        let (answers, withdrawn) = saved.into_parts();
+        self.answers.withdrawn.extend(withdrawn);
+        for answer in answers {
+            let host = if let SiteName::Host(name) = answer.site() { Some(name) } else { None };
+            if let Some(site) = site(&mut self.sites, host, answer.family()) {
+                self.answers.restore(site, &answer, self.rules);
+            }
+        }
+        self
+    }
+
     /// The site history for the next run. `now` is in seconds since 1970.
     #[must_use]
     pub(crate) fn history(&mut self, now: i64) -> &SiteHistory {
         self.answers.history(now)
+    }
+
+    /// The answers for the next run. `request_of` writes the request of a line.
+    pub(crate) fn saved_answers(&self, request_of: &mut impl FnMut(&PendingHit) -> Option<Vec<u8>>) -> SavedAnswers {
+        self.answers.saved(request_of)
     }
 
     /// Records sizes of home pages from a run of lines.
@@ -343,8 +373,7 @@ impl<'r> LiveAnalysis<'r> {
 
     /// The severity of an answer that matched these rules, if it is distinct.
     pub(crate) fn answered_severity(&self, matched: &[RuleId]) -> Severity {
-        let severities = matched.iter().map(|&rule| self.rules.rule(rule).effective_severity(true));
-        severities.max().unwrap_or(Severity::Info)
+        answered_severity(self.rules, matched)
     }
 
     /// Whether a request that is no finding becomes one if its client proves to be a prober.
@@ -395,6 +424,10 @@ impl<'r> LiveAnalysis<'r> {
 /// A site as the site history identifies it.
 fn site_name<'n>(host: Option<&'n [u8]>, family: &'n [u8]) -> SiteName<'n> {
     host.map_or(SiteName::Log(family), SiteName::Host)
+}
+
+fn answered_severity(rules: &RuleSet, matched: &[RuleId]) -> Severity {
+    matched.iter().map(|&rule| rules.rule(rule).effective_severity(true)).max().unwrap_or(Severity::Info)
 }
 
 /// The number of a site; `None` if there are too many.
@@ -514,6 +547,8 @@ pub(crate) struct LiveAnswers {
     sites: HashMap<SiteId, SiteAnswers>,
     grader: Grader,
     history: SiteHistory,
+    /// Hashes of the sites on which an earlier run withdrew a find.
+    withdrawn: HashSet<u64>,
     rules: RuleHashes,
     /// The number of changes.
     change_count: u64,
@@ -532,6 +567,11 @@ pub(crate) struct LiveAnswers {
 }
 
 impl SiteAnswers {
+    fn site_name(&self) -> SiteName<'_> {
+        let (is_host, name) = &self.name;
+        if *is_host { SiteName::Host(name) } else { SiteName::Log(name) }
+    }
+
     /// Paths in the evidence.
     fn len(&self) -> usize {
         self.evidence.answered_len() + self.evidence.refused_len()
@@ -599,6 +639,7 @@ impl LiveAnswers {
             sites: HashMap::default(),
             grader: Grader::empty(rules.subjects()),
             history,
+            withdrawn: HashSet::default(),
             rules: super::rule_hashes(rules),
             change_count: 0,
             clock: Duration::ZERO,
@@ -671,6 +712,10 @@ impl LiveAnswers {
     fn add(&mut self, site: SiteId, name: SiteName<'_>) {
         let evidence = self.history.answers(name, &self.rules).unwrap_or_default();
         let grader_index = self.sites.len();
+        let mut recent = RecentProbes::default();
+        if self.withdrawn.contains(&name.hash(b"")) {
+            recent.record_withdrawal();
+        }
         let name = match name {
             SiteName::Host(host) => (true, host.into()),
             SiteName::Log(log) => (false, log.into()),
@@ -683,7 +728,7 @@ impl LiveAnswers {
             changes_in_grader: 0,
             changes_in_grades: 0,
             tracked: VecDeque::new(),
-            recent: RecentProbes::default(),
+            recent,
             supported_to: 0,
             last_changed: self.change_count,
         };
@@ -754,6 +799,50 @@ impl LiveAnswers {
         self.has_ungraded |= site_answers.is_ungraded();
     }
 
+    /// Keeps an answer of an earlier run for another grade.
+    fn restore(&mut self, site: SiteId, answer: &SavedAnswer, rules: &RuleSet) {
+        let line = answer.line(&self.rules);
+        if line.rules.is_empty() || self.graded >= MAX_TRACKED {
+            return;
+        }
+        if !self.sites.contains_key(&site) {
+            self.add(site, answer.site());
+        }
+        let Some(site_answers) = self.sites.get_mut(&site) else { return };
+        site_answers.tracked.push_back(TrackedAnswer {
+            probe: answer.probe(),
+            response: answer.response(),
+            grade: Grade { answer: answer.answer, ..Grade::DISTINCT },
+            arrival: Arrival { logged: answer.logged(), clock: self.clock, position: 0 },
+            is_settled: answer.is_settled,
+            is_supported: answer.is_supported,
+            may_alert: answered_severity(rules, &line.rules) >= FIND_SEVERITY,
+            line,
+        });
+        self.graded += 1;
+    }
+
+    /// The answers for the next run: those that wait for an alert or may have raised one.
+    fn saved(&self, request_of: &mut impl FnMut(&PendingHit) -> Option<Vec<u8>>) -> SavedAnswers {
+        let answers = self.sites.values().flat_map(|site| {
+            let of_interest = |tracked: &&TrackedAnswer| tracked.is_waiting() || tracked.is_settled;
+            site.tracked.iter().filter(of_interest).map(|tracked| AnswerParts {
+                site: site.site_name(),
+                line: &tracked.line,
+                probe: &tracked.probe,
+                response: &tracked.response,
+                logged: tracked.arrival.logged,
+                answer: tracked.grade.answer,
+                is_settled: tracked.is_settled,
+                is_supported: tracked.is_supported,
+            })
+        });
+        let withdrawn = self.sites.values().filter(|site| site.recent.has_withdrawn()).map(|site| site.site_name().hash(b""));
+        let earlier = self.withdrawn.iter().copied();
+        let withdrawn: HashSet<u64> = withdrawn.chain(earlier).collect();
+        SavedAnswers::new(answers, withdrawn.into_iter(), &self.rules, request_of)
+    }
+
     /// Updates the grader for every site with new evidence.
     pub(crate) fn update_grader_for_all(&mut self) {
         for site_answers in self.sites.values_mut().filter(|site_answers| site_answers.changes_in_grader < site_answers.changes) {
@@ -809,9 +898,7 @@ impl LiveAnswers {
     /// The site history for the next run.
     pub(crate) fn history(&mut self, now: i64) -> &SiteHistory {
         for site_answers in self.sites.values().filter(|site_answers| !site_answers.evidence.is_empty()) {
-            let (is_host, name) = &site_answers.name;
-            let name = if *is_host { SiteName::Host(name) } else { SiteName::Log(name) };
-            self.history.record_answers(name, &site_answers.evidence, &self.rules, now);
+            self.history.record_answers(site_answers.site_name(), &site_answers.evidence, &self.rules, now);
         }
         self.history.prune(now, MAX_AGE);
         &self.history

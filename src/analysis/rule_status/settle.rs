@@ -56,7 +56,7 @@ pub(super) struct Probe {
     pub(super) shape: PathShape,
     /// A hash of the folder that may be handled by itself, such as `/api/v1`; 0 for the root. A hidden one, such as a repository, is
     /// handled as the files beside it are.
-    folder: u64,
+    pub(super) folder: u64,
 }
 
 impl Probe {
@@ -125,6 +125,11 @@ impl RecentProbes {
     /// The position of the latest probe.
     pub(super) fn position(&self) -> u64 {
         self.position
+    }
+
+    /// Whether a find was withdrawn.
+    pub(super) fn has_withdrawn(&self) -> bool {
+        self.has_withdrawn
     }
 
     /// Records that a find was withdrawn.

@@ -1,4 +1,5 @@
-//! Saves the state: before the first hit of a log is printed, at most once a second while lines are read, and at the end.
+//! Saves the state: before the first hit of a log is printed, at most once a second while lines are read or alerts raised, and at the
+//! end.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -7,7 +8,9 @@ use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::alerting::SavedFinds;
 use crate::analysis::class_hits::MetricCounters;
+use crate::analysis::rule_status::SavedAnswers;
 use crate::analysis::site::SiteHistory;
 use crate::commands::FollowSettings;
 use crate::commands::error::CommandError;
@@ -34,7 +37,7 @@ pub(super) struct Checkpointer {
     /// Logs that were not found, and since when.
     absent: BTreeMap<u64, u64>,
     saved: Instant,
-    /// Lines were read since the last save.
+    /// Lines were read or alerts raised since the last save.
     is_dirty: bool,
 }
 
@@ -73,7 +76,7 @@ impl Checkpointer {
         self.folder.is_some()
     }
 
-    /// Records that lines were read after the last save.
+    /// Records that lines were read, or alerts raised, after the last save.
     pub(super) fn mark_dirty(&mut self) {
         self.is_dirty = true;
     }
@@ -95,11 +98,16 @@ impl Checkpointer {
     }
 
     /// Saves how far the logs were read. All output for these lines must have been flushed.
-    pub(super) fn save(&mut self, checkpoints: Vec<Checkpoint>, counters: &MetricCounters) -> Result<(), CommandError> {
+    pub(super) fn save(
+        &mut self,
+        checkpoints: Vec<Checkpoint>,
+        counters: &MetricCounters,
+        (finds, answers): (SavedFinds, SavedAnswers),
+    ) -> Result<(), CommandError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         // Moved into the state and back: they are too large to copy every second.
         let (absent, sites) = (mem::take(&mut self.absent), mem::take(&mut self.sites));
-        let state = TailState { rules: self.rules, absent, checkpoints, sites, counters: counters.clone() };
+        let state = TailState { rules: self.rules, absent, checkpoints, sites, counters: counters.clone(), finds, answers };
         let saved = folder.save(&state);
         (self.absent, self.sites) = (state.absent, state.sites);
         saved?;

@@ -78,6 +78,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     };
     let events = EventQueue::new(settings.poll);
     let counters = saved_state.as_ref().map(|state| state.counters.clone()).unwrap_or_default();
+    let finds = saved_state.as_ref().map(|state| state.finds.clone()).unwrap_or_default();
     let mut runtime = FollowRuntime {
         settings,
         metrics: FollowMetrics::new(settings, counters)?,
@@ -86,7 +87,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         signals,
         checkpointer,
         tail: Tail::new(server_logs::logs(&settings.scan), options, saved_state.as_ref().map(|state| state.checkpoints.clone())),
-        detector: AlertDetector::new(&rule_context.rules, alert_options),
+        detector: AlertDetector::new(&rule_context.rules, alert_options).with_finds(finds),
         sinks: AlertSinks::new(sink_settings)?,
         systemd: SystemdNotifier::from_environment(),
         // Last, because it may switch the terminal to the live view: earlier errors are printed normally.
@@ -94,7 +95,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         events,
         started: Instant::now(),
     };
-    let mut live_state = LiveState::with_sites(saved_state.map(|state| state.sites).unwrap_or_default());
+    let mut live_state = saved_state.map_or_else(LiveState::default, |state| LiveState::of_earlier_runs(state.sites, state.answers));
     loop {
         let end;
         (end, live_state) = FollowSession::new(&mut runtime, &rule_context, live_state).run()?;
@@ -183,7 +184,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             self.housekeeping(now)?;
             if let Some(exit) = self.exit_requested(now, &batch)? {
                 self.stop()?;
-                return Ok((SessionEnd::Stopped(exit), self.stream.into_state(unix_now())));
+                return Ok((SessionEnd::Stopped(exit), self.stream.into_state(unix_now(), &self.runtime.privacy)));
             }
             if self.runtime.signals.take_summary() {
                 self.emit_updates(now, true)?;
@@ -192,7 +193,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             if self.runtime.signals.take_reload()
                 && let Some(rule_context) = self.reload()?
             {
-                return Ok((SessionEnd::Reloaded(rule_context), self.stream.into_state(unix_now())));
+                return Ok((SessionEnd::Reloaded(rule_context), self.stream.into_state(unix_now(), &self.runtime.privacy)));
             }
             batch = self.runtime.events.wait(if has_more { Duration::ZERO } else { self.next_timeout() });
         }
@@ -274,8 +275,12 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     /// awaited.
     fn emit_updates(&mut self, now: Instant, settles_all: bool) -> Result<(), CommandError> {
         let Self { runtime, stream, rule_context, .. } = self;
-        let FollowRuntime { output, detector, sinks, privacy, geoip, metrics, started, .. } = &mut **runtime;
-        let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy, geoip, metrics), output, detector, sinks);
+        let FollowRuntime { output, detector, sinks, checkpointer, privacy, geoip, metrics, started, .. } = &mut **runtime;
+        let mut each = |live: &LiveHit<'_>| {
+            // An alert is part of the state.
+            checkpointer.mark_dirty();
+            emit_hit(now, live, (&rule_context.rules, privacy, geoip, metrics), output, detector, sinks)
+        };
         let emitted =
             if settles_all { stream.settle_all(&mut each) } else { stream.regrade_all(now.saturating_duration_since(*started), &mut each) };
         emitted.map_err(|error| self.runtime.output.explain(error))
@@ -287,8 +292,9 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         if self.runtime.checkpointer.wants_sites(now) {
             self.runtime.checkpointer.take_sites(now, self.stream.sites(unix_now()));
         }
-        let checkpoints = self.runtime.tail.checkpoints();
-        self.runtime.checkpointer.save(checkpoints, self.runtime.metrics.counters())
+        let FollowRuntime { checkpointer, tail, metrics, detector, privacy, .. } = &mut *self.runtime;
+        let kept = (detector.saved_finds(), self.stream.answers(privacy));
+        checkpointer.save(tail.checkpoints(), metrics.counters(), kept)
     }
 
     /// Polls the alert sinks and systemd, and checks from time to time what changes slowly.
@@ -478,7 +484,7 @@ fn emit_hit(
     };
     let mut result = Ok(());
     detector.observe(&event, &mut |raised| {
-        let raised = privacy.alert(raised);
+        let raised = if live.is_saved { raised } else { privacy.alert(raised) };
         let mut json = Vec::new();
         let written = output.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
         sinks.send_alert(raised.severity, &json, &alert::text_line(&raised, rules));

@@ -248,7 +248,7 @@ fn the_response_history_survives_a_restart() {
     let log: String = ["/.env", "/.git/config", "/c99.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
     pieces(&mut stream, &log, 1);
     let sites = stream.sites(1_000).clone();
-    let mut next = LiveScan::new(job(&scope), LOW, LiveState::with_sites(sites));
+    let mut next = LiveScan::new(job(&scope), LOW, LiveState::of_earlier_runs(sites, SavedAnswers::default()));
     let reported = feed(&mut next, "a.log", true, (log.len() as u64, 3), &line(1, "GET /backup.sql HTTP/1.1", 200));
     assert_eq!(reported.iter().map(|reported| reported.3).collect::<Vec<_>>(), [Some(Answer::Soft404)]);
 }

@@ -1,0 +1,166 @@
+//! Answers of a live log that are kept for the next run: those that wait to be settled, and those that may be withdrawn.
+//!
+//! An answer is stored with the numbers that the grader needs, and with its request as alerts print it: redacted, and without referer,
+//! agent and user. One whose request or site is no UTF-8 is not stored.
+
+use std::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+
+use super::live::PendingHit;
+use super::settle::Probe;
+use crate::analysis::site::{RuleHashes, SiteName};
+use crate::analysis::withdrawn::{ResponseNumbers, response_from_numbers, response_numbers};
+use crate::finding::RuleId;
+use crate::soft_404::{Answer, PathShape, Response, ShapeNumbers};
+
+/// The most answers; the earliest are dropped first.
+const MAX_ANSWERS: usize = 512;
+/// The most sites with a withdrawn find.
+const MAX_SITES: usize = 512;
+
+/// The answers that a run of `follow` keeps for the next one: at most 512.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SavedAnswers {
+    answers: Vec<SavedAnswer>,
+    /// Hashes of the sites on which a find was withdrawn.
+    withdrawn: Vec<u64>,
+}
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SavedAnswer {
+    is_host: bool,
+    site: String,
+    family: String,
+    source: String,
+    generation: u64,
+    offset: u64,
+    line: u64,
+    /// The request as a line.
+    request: String,
+    /// Hashes of rule IDs.
+    rules: Vec<u64>,
+    path: u64,
+    folder: u64,
+    shape: ShapeNumbers,
+    response: ResponseNumbers,
+    logged: Option<i64>,
+    pub(super) answer: Answer,
+    pub(super) is_settled: bool,
+    pub(super) is_supported: bool,
+}
+
+/// What an answer is stored from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AnswerParts<'a> {
+    pub(super) site: SiteName<'a>,
+    pub(super) line: &'a PendingHit,
+    pub(super) probe: &'a Probe,
+    pub(super) response: &'a Response,
+    pub(super) logged: Option<i64>,
+    pub(super) answer: Answer,
+    pub(super) is_settled: bool,
+    pub(super) is_supported: bool,
+}
+
+impl SavedAnswers {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.answers.is_empty() && self.withdrawn.is_empty()
+    }
+
+    /// The latest of these answers, and the sites on which a find was withdrawn. `request_of` writes the request of a line.
+    pub(super) fn new<'a>(
+        answers: impl Iterator<Item = AnswerParts<'a>>,
+        withdrawn: impl Iterator<Item = u64>,
+        rules: &RuleHashes,
+        request_of: &mut impl FnMut(&PendingHit) -> Option<Vec<u8>>,
+    ) -> Self {
+        let mut latest: Vec<AnswerParts<'a>> = answers.collect();
+        latest.sort_by_key(|parts| (Reverse(parts.logged), parts.line.id()));
+        latest.truncate(MAX_ANSWERS);
+        latest.sort_by_key(|parts| parts.line.id());
+        let answers = latest.iter().filter_map(|parts| SavedAnswer::new(parts, rules, request_of)).collect();
+        let mut withdrawn: Vec<u64> = withdrawn.take(MAX_SITES).collect();
+        withdrawn.sort_unstable();
+        Self { answers, withdrawn }
+    }
+
+    /// The answers, and the hashes of sites.
+    pub(super) fn into_parts(self) -> (Vec<SavedAnswer>, Vec<u64>) {
+        (self.answers, self.withdrawn)
+    }
+}
+
+impl SavedAnswer {
+    fn new(parts: &AnswerParts<'_>, rules: &RuleHashes, request_of: &mut impl FnMut(&PendingHit) -> Option<Vec<u8>>) -> Option<Self> {
+        let AnswerParts { site, line, probe, response, logged, answer, is_settled, is_supported } = *parts;
+        let (is_host, site) = match site {
+            SiteName::Host(name) => (true, name),
+            SiteName::Log(name) => (false, name),
+        };
+        let place = line.line();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.into()).ok();
+        Some(Self {
+            is_host,
+            site: text(site)?,
+            family: text(place.family)?,
+            source: text(place.source)?,
+            generation: place.generation,
+            offset: place.offset,
+            line: place.line,
+            request: text(&request_of(line)?)?,
+            rules: place.rules.iter().filter_map(|&rule| rules.hash(rule)).collect(),
+            path: probe.path,
+            folder: probe.folder,
+            shape: probe.shape.into(),
+            response: response_numbers(response),
+            logged,
+            answer,
+            is_settled,
+            is_supported,
+        })
+    }
+
+    pub(super) fn site(&self) -> SiteName<'_> {
+        if self.is_host { SiteName::Host(self.site.as_bytes()) } else { SiteName::Log(self.site.as_bytes()) }
+    }
+
+    pub(super) fn family(&self) -> &[u8] {
+        self.family.as_bytes()
+    }
+
+    pub(super) fn logged(&self) -> Option<i64> {
+        self.logged
+    }
+
+    pub(super) fn probe(&self) -> Probe {
+        Probe { path: self.path, shape: PathShape::from(self.shape), folder: self.folder }
+    }
+
+    pub(super) fn response(&self) -> Response {
+        response_from_numbers(self.response)
+    }
+
+    /// The line, with the rules that still exist.
+    pub(super) fn line(&self, rules: &RuleHashes) -> PendingHit {
+        let mut matched: Vec<RuleId> = self.rules.iter().filter_map(|hash| rules.number(*hash)).collect();
+        matched.sort_unstable();
+        let Self { generation, offset, line, .. } = *self;
+        PendingHit {
+            generation,
+            source: self.source.as_bytes().into(),
+            family: self.family.as_bytes().into(),
+            offset,
+            line,
+            text: self.request.as_bytes().into(),
+            parsed: true,
+            rules: matched.into(),
+            is_saved: true,
+        }
+    }
+}
