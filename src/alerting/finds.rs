@@ -59,7 +59,7 @@ const MAX_SAVED: usize = 512;
 /// The leaks that raised an alert, for the next run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SavedFinds {
+pub(crate) struct SavedFinds {
     leaks: Vec<(u64, RaisedLeak)>,
     places: Vec<(u64, u64)>,
 }
@@ -67,7 +67,7 @@ pub struct SavedFinds {
 impl SavedFinds {
     /// Whether there are none.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.leaks.is_empty()
     }
 }
@@ -175,6 +175,23 @@ mod tests {
         let withdrawn = (0..10).filter(|offset| finds.withdraw((7, *offset)).is_some());
         assert_eq!(withdrawn.collect::<Vec<_>>(), (2..10).collect::<Vec<_>>());
         assert_eq!(finds.len(), 0, "nothing of it is remembered");
+    }
+
+    #[test]
+    fn the_leaks_of_512_alerts_are_saved() {
+        let place = |path: u64| LeakPlace { path, near: vec![path << 32], above: vec![path << 32] };
+        let mut finds = RaisedFinds::new(4_096);
+        for path in 1..=600 {
+            assert_eq!(finds.raise(&place(path), Some(1), (7, path), Severity::High, 0), Some(AlertKind::Answered));
+        }
+        let saved = finds.saved();
+        assert_eq!((saved.leaks.len(), saved.places.len()), (512, 512 * 3));
+        let text = serde_json::to_string(&saved).expect("numbers");
+        let mut next = RaisedFinds::new(4_096).with_saved(serde_json::from_str(&text).expect("what was written"));
+        let path = saved.leaks[0].0;
+        assert_eq!(next.raise(&place(path), Some(1), (8, 0), Severity::High, 0), None, "the same client");
+        assert_eq!(next.raise(&place(path), Some(2), (8, 1), Severity::High, 0), Some(AlertKind::AnsweredAgain));
+        assert_eq!(next.withdraw((7, path)), Some(Severity::High));
     }
 
     /// `/a/b` is near `/a`, and `/a/b/c/d` is deeper; `/x` is elsewhere.

@@ -29,8 +29,7 @@ mod floods;
 mod guesses;
 mod sliding_window;
 
-pub(crate) use finds::LeakPlace;
-pub use finds::SavedFinds;
+pub(crate) use finds::{LeakPlace, SavedFinds};
 pub(crate) use floods::{Flood, floods};
 
 use std::hash::BuildHasher;

@@ -81,10 +81,10 @@ pub struct TailState {
     pub counters: MetricCounters,
     /// The leaks that raised an alert of `follow`.
     #[serde(default, skip_serializing_if = "SavedFinds::is_empty")]
-    pub finds: SavedFinds,
+    pub(crate) finds: SavedFinds,
     /// The answers of `follow` that wait for an alert or may be withdrawn.
     #[serde(default, skip_serializing_if = "SavedAnswers::is_empty")]
-    pub answers: SavedAnswers,
+    pub(crate) answers: SavedAnswers,
 }
 
 impl PersistedState for TailState {

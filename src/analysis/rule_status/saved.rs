@@ -22,7 +22,7 @@ const MAX_SITES: usize = 512;
 /// The answers that a run of `follow` keeps for the next one: at most 512.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SavedAnswers {
+pub(crate) struct SavedAnswers {
     answers: Vec<SavedAnswer>,
     /// Hashes of the sites on which a find was withdrawn.
     withdrawn: Vec<u64>,
@@ -69,7 +69,7 @@ pub(super) struct AnswerParts<'a> {
 impl SavedAnswers {
     /// Whether there are none.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.answers.is_empty() && self.withdrawn.is_empty()
     }
 

@@ -168,6 +168,68 @@ fn a_later_client_alerts_once_a_day() {
     assert_eq!(clients, ["192.0.2.1", "198.51.100.1", "203.0.113.1"]);
 }
 
+/// Starts a run that continues from the state of the last one.
+fn resume(harness: &Harness, args: &[&str]) -> Follower {
+    let all = ["follow", "-f", "ndjson", "--from-start", "--alert-file", "alerts", "--state", "state", "access.log"];
+    Follower::start(&mut harness.command(all.iter().chain(args)))
+}
+
+/// The saved state.
+fn state(harness: &Harness) -> String {
+    std::fs::read_to_string(harness.path("state/follow.json")).unwrap_or_default()
+}
+
+/// The run that raised an alert is not the one that withdraws it.
+#[test]
+fn a_restart_repeats_no_alert_and_withdraws_earlier_ones() {
+    for is_killed in [false, true] {
+        let harness = Harness::new();
+        harness.file("access.log", sized(&get(0, "192.0.2.1", "/.env", 200), 948) + &get(2, "192.0.2.2", "/about", 200));
+        let first = resume(&harness, &[]);
+        first.until_process("the alert", |_| kinds(&harness) == [answered("/.env")]);
+        first.until_process("its state", |_| state(&harness).contains("\"finds\""));
+        if is_killed {
+            first.kill()
+        } else {
+            first.end()
+        };
+        let second = resume(&harness, &[]);
+        append(&harness, &(sized(&get(3, "192.0.2.1", "/.env", 200), 948) + &get(5, "192.0.2.2", "/about", 200)));
+        second.until_process("the hit", |follower| follower.hits() == 1);
+        second.signal(Signal::USR1);
+        append(&harness, &soft_404s(6));
+        second.until_process("the withdrawal", |_| kinds(&harness).len() == 2);
+        second.end();
+        let alerts = objects(&harness.path("alerts"));
+        let fields = ["kind", "path", "client", "severity", "id", "sample"];
+        let of_alert = |number: usize| fields.map(|field| alerts[number][field].clone());
+        let [kind, rest @ ..] = of_alert(1);
+        assert_eq!((kind, &rest[..], alerts.len()), ("withdrawn".into(), &of_alert(0)[1..], 2), "{alerts:#?}");
+    }
+}
+
+/// The state has the request as the alert shows it: no secret, no agent, and with hidden clients no address.
+#[test]
+fn a_find_that_waits_alerts_after_a_restart() {
+    for (args, client) in [(&[][..], "192.0.2.1"), (&["--anonymize"], "192.0.2.0/24")] {
+        let harness = Harness::new();
+        harness.file("access.log", get(0, "192.0.2.1", "/.env?api_key=s3cr3t-k3y-0f-this-t3st", 200));
+        let first = resume(&harness, args);
+        first.until_process("its state", |_| state(&harness).contains("/.env"));
+        let text = state(&harness);
+        assert!(!text.contains("s3cr3t") && !text.contains("Mozilla"), "{text}");
+        assert_eq!(text.contains("192.0.2.1 "), args.is_empty(), "{text}");
+        let hits = first.kill().hits;
+        assert!(!harness.path("alerts").exists() || kinds(&harness).is_empty());
+        let second = resume(&harness, args);
+        append(&harness, &get(2, "192.0.2.2", "/about", 200));
+        second.until_process("the alert", |_| kinds(&harness) == [answered("/.env")]);
+        second.end();
+        let alerts = objects(&harness.path("alerts"));
+        assert_eq!((alerts.len(), &alerts[0]["id"], &alerts[0]["client"]), (1, &hits[0].0["id"], &client.into()), "{alerts:#?}");
+    }
+}
+
 #[test]
 fn medium_answers_alert_if_requested() {
     for (args, expected) in [(&[][..], &["/.env"][..]), (&["--alert-severity", "medium"], &["/server-status", "/.env"])] {
