@@ -596,17 +596,14 @@ impl SiteAnswers {
             // An uncertain one may still be a find.
             if tracked.grade.answer == Answer::Soft404 && std::mem::take(&mut tracked.is_settled) {
                 withdrawn.push(tracked.probe);
-                self.recent.record_withdrawal(tracked.probe);
+                self.recent.record_withdrawal();
                 changes.push(AnswerChange { line: tracked.line.clone(), event: AnswerEvent::Withdrawn });
             }
         }
-        if withdrawn.is_empty() {
-            return;
-        }
-        for tracked in &mut self.tracked {
-            // Another answer to the same path, or of the same leak, may be a find of its own.
-            tracked.is_settled &= !withdrawn.iter().any(|find| find.is_of_one_leak(&tracked.probe));
-            tracked.is_supported &= !withdrawn.iter().any(|find| find.is_beside(&tracked.probe));
+        // Another answer to the same path, or of the same leak, may be a find of its own.
+        let is_near = |probe: &Probe| withdrawn.iter().any(|other| other.is_of_one_leak(probe));
+        for tracked in self.tracked.iter_mut().filter(|tracked| is_near(&tracked.probe)) {
+            tracked.is_settled = false;
         }
     }
 
@@ -717,7 +714,7 @@ impl LiveAnswers {
         let grader_index = self.sites.len();
         let mut recent = RecentProbes::default();
         if self.withdrawn.contains(&name.hash(b"")) {
-            recent.record_earlier_withdrawal();
+            recent.record_withdrawal();
         }
         let name = match name {
             SiteName::Host(host) => (true, host.into()),

@@ -164,3 +164,45 @@ impl SavedAnswer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::soft_404::MethodClass;
+
+    #[test]
+    fn the_latest_512_answers_are_saved() {
+        let rules = RuleHashes::new(["a/b"].into_iter());
+        let response = Response { method: MethodClass::Get, status: Some(200), bytes: Some(7), extra: 0 };
+        let (probe, site) = (Probe::new(b"/api/v1/x"), SiteName::Host(b"a.example"));
+        let line = |offset| PendingHit {
+            generation: 1,
+            source: (*b"a.log").into(),
+            family: (*b"a").into(),
+            offset,
+            line: offset,
+            text: (*b"/api/v1/x").into(),
+            parsed: true,
+            rules: [RuleId(0)].into(),
+            is_saved: false,
+        };
+        let lines: Vec<PendingHit> = (0..600).map(line).collect();
+        let parts = lines.iter().map(|line| AnswerParts {
+            site,
+            line,
+            probe: &probe,
+            response: &response,
+            logged: Some(line.id().1.cast_signed()),
+            answer: Answer::Distinct,
+            is_settled: true,
+            is_supported: false,
+        });
+        let saved = SavedAnswers::new(parts, 0..600, &rules, &mut |line| Some(line.line().text.to_vec()));
+        let text = serde_json::to_string(&saved).expect("numbers and texts");
+        let (answers, withdrawn) = serde_json::from_str::<SavedAnswers>(&text).expect("what was written").into_parts();
+        assert_eq!((answers.len(), answers[0].line(&rules).id(), withdrawn.len()), (512, (1, 88), 512));
+        let first = &answers[0];
+        assert_eq!((first.site(), first.probe(), first.response(), first.logged()), (site, probe, response, Some(88)));
+        assert_eq!(first.line(&rules), PendingHit { is_saved: true, ..line(88) });
+    }
+}

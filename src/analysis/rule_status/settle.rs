@@ -23,8 +23,6 @@ const WAIT_IN_DOUBT: Duration = Duration::from_secs(24 * 60 * 60);
 const WAIT_AFTER_ANOTHER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The most recent probes of a site: more than the nearest ones, whatever a scanner requests in between.
 const MAX_RECENT: usize = 64;
-/// The most withdrawn finds of a site that are remembered: one of each kind of path in two folders.
-const MAX_WITHDRAWN: usize = 16;
 
 /// When an answer arrived.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +77,7 @@ impl Probe {
     }
 
     /// Whether one handler may answer both.
-    pub(super) fn is_beside(&self, other: &Self) -> bool {
+    fn is_beside(&self, other: &Self) -> bool {
         self.folder == other.folder && self.is_alike(other)
     }
 
@@ -115,8 +113,6 @@ pub(super) struct RecentProbes {
     position: u64,
     /// A find was withdrawn, in this run or an earlier one, so a part of the site answers anything.
     has_withdrawn: bool,
-    /// The latest withdrawn finds of this run. What the site refused beside them was no support.
-    withdrawn: VecDeque<Probe>,
 }
 
 #[derive(Debug)]
@@ -137,18 +133,9 @@ impl RecentProbes {
         self.has_withdrawn
     }
 
-    /// Records that an earlier run withdrew a find.
-    pub(super) fn record_earlier_withdrawal(&mut self) {
-        self.has_withdrawn = true;
-    }
-
     /// Records that a find was withdrawn.
-    pub(super) fn record_withdrawal(&mut self, find: Probe) {
+    pub(super) fn record_withdrawal(&mut self) {
         self.has_withdrawn = true;
-        if self.withdrawn.len() == MAX_WITHDRAWN {
-            self.withdrawn.pop_front();
-        }
-        self.withdrawn.push_back(find);
     }
 
     /// Records that a path was answered or refused.
@@ -163,8 +150,7 @@ impl RecentProbes {
 
     /// Whether a path was refused that supports an answer.
     pub(super) fn support(&self, answer: &Probe) -> bool {
-        let is_withdrawn_beside = self.withdrawn.iter().any(|find| answer.is_beside(find));
-        !is_withdrawn_beside && self.others(answer).any(|recent| !recent.is_answered && answer.is_supported_by(&recent.probe))
+        self.others(answer).any(|recent| !recent.is_answered && answer.is_supported_by(&recent.probe))
     }
 
     /// Whether an answer has waited long enough; `logged` and `clock` are the times now.
@@ -297,23 +283,11 @@ mod tests {
         }
     }
 
-    /// A route for names at the root that refuses some names, such as short ones.
-    #[test]
-    fn what_supported_a_withdrawn_find_supports_none_beside_it() {
-        let mut recent = site(&[("/pma", false), ("/x/pma", false), ("/a.php", false)]);
-        let supported = |recent: &RecentProbes| ["/id_rsa", "/x/id_rsa", "/b.php"].map(|path| recent.support(&probe(path)));
-        assert_eq!(supported(&recent), [true; 3]);
-        recent.record_withdrawal(probe("/phpmyadmin"));
-        assert_eq!(supported(&recent), [false, true, true]);
-        (0..16).for_each(|n| recent.record_withdrawal(probe(&format!("/{n}/x.zip"))));
-        assert_eq!(supported(&recent), [true; 3], "sixteen others");
-    }
-
     #[test]
     fn a_second_find_waits_for_a_refusal_beside_it_or_a_week() {
         let (find, recent) = (probe("/api/b.php"), site(&[("/api/b.php", true)]));
         let mut withdrawn = site(&[("/api/b.php", true)]);
-        withdrawn.record_earlier_withdrawal();
+        withdrawn.record_withdrawal();
         let alone = waiting(&find, &START);
         for (recent, waiting) in [(&recent, Waiting { is_second: true, ..alone }), (&withdrawn, alone)] {
             assert!(!recent.is_due(&waiting, None, WAIT_AFTER_ANOTHER.saturating_sub(SECOND)));
@@ -336,7 +310,7 @@ mod tests {
         assert_eq!(is_due(&recent, WAIT), [true, false, false], "nineteen later probes");
         recent.record(probe("/20.php"), true);
         assert_eq!(is_due(&recent, WAIT), [true, true, false], "twenty");
-        recent.record_withdrawal(find);
+        recent.record_withdrawal();
         assert_eq!(is_due(&recent, WAIT), [false; 3]);
         assert_eq!(is_due(&recent, WAIT_IN_DOUBT), [true; 3]);
     }

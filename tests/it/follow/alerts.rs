@@ -139,7 +139,7 @@ fn a_leak_raises_one_alert() {
 fn a_site_raises_one_false_alert_at_most() {
     let harness = Harness::new();
     let follower = follow(&harness, &[]);
-    let paths = ["/v2/.env", "/api/v1/phpinfo.php", "/gw/backup.zip", "/x/y/wp-config.php.bak", "/portal/id_rsa"];
+    let paths = ["/v2/.env", "/api/v1/phpinfo.php", "/gw/.aws/credentials", "/x/y/wp-config.php.bak", "/portal/id_rsa"];
     for (minute, path) in (0..).zip(paths) {
         append(&harness, &(sized(&get(10 * minute, "192.0.2.1", path, 200), 39 + u64::from(minute) * 71)));
         append(&harness, &get(10 * minute + 5, "192.0.2.1", "/c99.php", 404));
