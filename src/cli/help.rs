@@ -141,9 +141,8 @@ Guarantees:
   crash; a repeated hit has the same id.
 
 Alerts, which stand out among the lines and are sent to --exec, --alert-file and --syslog:
-  answered   a probe got a distinct answer of --alert-severity or above: once for all files of a leak,
-             within a minute; if a similar one was answered before, when the site refuses one, after a
-             day or at the end; if another alert of the site may be false, after a week at most
+  answered   a distinct answer of --alert-severity or above, once a leak, within a minute; if a
+             similar one was given, or another alert may be false, after a refusal or at the end
   answered_again, withdrawn  another client got it, once a day; it proved to be a soft 404, same id
   probing    a client requested 20 different probe paths within 5 minutes
   campaign   5 networks requested 5 unusual paths within 10 minutes, after the first hour of the log,

@@ -297,7 +297,7 @@ fn a_damaged_state_is_copied_and_never_ignored() {
     let whole = fs::read(folder.path()).unwrap();
     let mut flipped = whole.clone();
     flipped[100] ^= 1;
-    let newer = String::from_utf8(whole.clone()).unwrap().replace("state\":4,", "state\":5,").into_bytes();
+    let newer = String::from_utf8(whole.clone()).unwrap().replace("state\":5,", "state\":6,").into_bytes();
     let cases = [
         (vec![], "is empty"),
         (whole[..whole.len() / 2].to_vec(), "its end is missing"),
@@ -631,14 +631,16 @@ fn of_version(version: u32, body: &str) -> Vec<u8> {
 #[test]
 fn other_versions_and_structures_are_rejected() {
     let body = r#"{"rules":1,"checkpoints":[]}"#;
-    assert_eq!(decode::<TailState>(&of_version(4, body)).unwrap(), TailState { rules: 1, ..TailState::default() });
+    for version in [4, 5] {
+        assert_eq!(decode::<TailState>(&of_version(version, body)).unwrap(), TailState { rules: 1, ..TailState::default() });
+    }
     let cases = [
         (Vec::new(), "the state is damaged: the file is empty"),
         (vec![0; 4096], "the file is not a state, or it is damaged: its start is wrong"),
         (b"{}\n".to_vec(), "the file is not a state, or it is damaged: its start is wrong"),
-        (of_version(5, body), "a newer probewatch wrote this state (its version is 5, this one supports 4): use the newer one"),
-        (of_version(5, "anything"), "a newer probewatch wrote this state (its version is 5, this one supports 4): use the newer one"),
-        (of_version(1, body), "the state is too old (its version is 1, this probewatch supports 4 to 4)"),
+        (of_version(6, body), "a newer probewatch wrote this state (its version is 6, this one supports 5): use the newer one"),
+        (of_version(6, "anything"), "a newer probewatch wrote this state (its version is 6, this one supports 5): use the newer one"),
+        (of_version(1, body), "the state is too old (its version is 1, this probewatch supports 4 to 5)"),
         (of_version(4, body)[..60].to_vec(), "the state is damaged: its end is missing"),
         (of_version(4, r#"{"rules":1}"#), "the state is damaged: missing field `checkpoints` at line 1 column 11"),
         (of_version(4, r#"{"rules":1,"checkpoints":[],"more":1}"#), "the state is damaged: unknown field `more`"),
