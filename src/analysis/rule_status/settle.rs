@@ -91,6 +91,7 @@ impl Probe {
 
 /// What is known of an answer that waits.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and nearly all combinations occur")]
 pub(super) struct Waiting<'a> {
     pub(super) probe: &'a Probe,
     pub(super) arrival: &'a Arrival,
