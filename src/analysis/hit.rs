@@ -5,12 +5,13 @@ use super::labels;
 use super::model::ReportedHit;
 use super::report_input::ReportInput;
 use super::rows::restore;
-use super::rule_status::{AnswerEvent, GradedResponse, HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis, PendingHit};
+use super::rule_status::{
+    AnswerEvent, GradedResponse, HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis, PendingHit, SavedRequest,
+};
 use super::site::SiteName;
 use crate::client::{Client, Ipv6Prefix};
 use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
-use crate::formats::{Fields, RequestField, TimeField, clf_writer};
 use crate::intern::{SymbolTables, bound_name};
 use crate::log_entry::{LogEntry, Outcome};
 use crate::normalize::{DecodedViews, Normalizer};
@@ -254,27 +255,16 @@ pub(crate) fn live_hit<'a>(
     }
 }
 
-/// The request of a line as alerts print it, as a line that can be read again; `None` if no log format matched the line.
-pub(crate) fn alert_line(privacy: &Privacy, line: &LiveLine<'_>, prefix: Option<Ipv6Prefix>) -> Option<Vec<u8>> {
+/// The request of a line as alerts print it; `None` if no log format matched the line, or a text of it is no UTF-8.
+pub(crate) fn alert_request(privacy: &Privacy, line: &LiveLine<'_>, prefix: Option<Ipv6Prefix>) -> Option<SavedRequest> {
+    let (entry, probe) = line.parsed.then(|| restore(line.text, true))?;
     if line.is_saved {
-        return Some(line.text.to_vec());
+        return SavedRequest::new(&entry);
     }
-    let (record, probe) = line.parsed.then(|| parse_stored_line(line.text, true))?;
     let mut buffers = Vec::new();
-    let client = privacy.client(counted_client(record.client, prefix, &mut buffers));
+    let client = privacy.client(counted_client(entry.client, prefix, &mut buffers));
     let [method, target, protocol] = [probe.line.method, probe.line.target, probe.line.protocol].map(|text| privacy.alert_text(text));
-    let number = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
-    let (client, status, bytes) = (labels::client(client.client()), number(record.status.map(u64::from)), number(record.bytes));
-    let fields = Fields {
-        client: client.as_bytes(),
-        host: record.host.unwrap_or_default(),
-        time: TimeField::Parsed(record.time),
-        request: RequestField::Parts { method: method.as_bytes(), target: target.as_bytes(), query: b"", protocol: protocol.as_bytes() },
-        status: status.as_bytes(),
-        bytes: bytes.as_bytes(),
-        ..Fields::default()
-    };
-    let mut text = Vec::new();
-    clf_writer::write(&fields, &mut text);
-    Some(text)
+    let client = labels::client(client.client());
+    let request = [&*method, &*target, &*protocol].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    SavedRequest::new(&LogEntry { client: client.as_bytes(), request: request.as_bytes(), ..entry })
 }

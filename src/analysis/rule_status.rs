@@ -10,7 +10,7 @@ mod saved;
 mod settle;
 
 pub(crate) use self::live::{AnswerChange, AnswerEvent, GradedResponse, LiveAnalysis, LiveHitContext, LiveLine, PendingHit};
-pub(crate) use self::saved::SavedAnswers;
+pub(crate) use self::saved::{SavedAnswers, SavedRequest};
 
 use std::sync::Arc;
 

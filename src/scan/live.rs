@@ -12,7 +12,7 @@ use super::input_stats::PathStats;
 use super::log_detection::{classify_unparsed, origin, unknown_client_notices};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
-use crate::analysis::hit::{HitBuffers, LiveHit, ReportReason, alert_line, live_hit};
+use crate::analysis::hit::{HitBuffers, LiveHit, ReportReason, alert_request, live_hit};
 use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::report_input::{ReportFilter, ReportInput};
 use crate::analysis::rule_status::{AnswerChange, AnswerEvent, LiveAnalysis, LiveLine, PendingHit, SavedAnswers};
@@ -274,7 +274,7 @@ impl<'a> LiveScan<'a> {
 
     /// The answers for the next run, as alerts print them.
     pub(crate) fn answers(&self, privacy: &Privacy) -> SavedAnswers {
-        self.analysis.saved_answers(&mut |line| alert_line(privacy, &line.line(), self.job.prefix))
+        self.analysis.saved_answers(&mut |line| alert_request(privacy, &line.line(), self.job.prefix))
     }
 
     /// Emits hits whose answer changed. One that is no finding any more is emitted only if it was a find.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 
-use super::saved::{AnswerParts, SavedAnswer, SavedAnswers};
+use super::saved::{AnswerParts, SavedAnswer, SavedAnswers, SavedRequest};
 use super::settle::{Arrival, Probe, RecentProbes, Waiting};
 use super::{Decision, RuleStatus, decide, required_context};
 use crate::alerting::FIND_SEVERITY;
@@ -256,7 +256,7 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// The answers for the next run. `request_of` writes the request of a line.
-    pub(crate) fn saved_answers(&self, request_of: &mut impl FnMut(&PendingHit) -> Option<Vec<u8>>) -> SavedAnswers {
+    pub(crate) fn saved_answers(&self, request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>) -> SavedAnswers {
         self.answers.saved(request_of)
     }
 
@@ -823,7 +823,7 @@ impl LiveAnswers {
     }
 
     /// The answers for the next run: those that wait for an alert or may have raised one.
-    fn saved(&self, request_of: &mut impl FnMut(&PendingHit) -> Option<Vec<u8>>) -> SavedAnswers {
+    fn saved(&self, request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>) -> SavedAnswers {
         let answers = self.sites.values().flat_map(|site| {
             let of_interest = |tracked: &&TrackedAnswer| tracked.is_waiting() || tracked.is_settled;
             site.tracked.iter().filter(of_interest).map(|tracked| AnswerParts {

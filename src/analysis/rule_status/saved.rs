@@ -12,7 +12,9 @@ use super::settle::Probe;
 use crate::analysis::site::{RuleHashes, SiteName};
 use crate::analysis::withdrawn::{ResponseNumbers, response_from_numbers, response_numbers};
 use crate::finding::RuleId;
+use crate::log_entry::LogEntry;
 use crate::soft_404::{Answer, PathShape, Response, ShapeNumbers};
+use crate::time::LogTime;
 
 /// The most answers; the earliest are dropped first.
 const MAX_ANSWERS: usize = 512;
@@ -39,8 +41,7 @@ pub(super) struct SavedAnswer {
     generation: u64,
     offset: u64,
     line: u64,
-    /// The request as a line.
-    request: String,
+    request: SavedRequest,
     /// Hashes of rule IDs.
     rules: Vec<u64>,
     path: u64,
@@ -51,6 +52,45 @@ pub(super) struct SavedAnswer {
     pub(super) answer: Answer,
     pub(super) is_settled: bool,
     pub(super) is_supported: bool,
+}
+
+/// A request as alerts print it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SavedRequest {
+    client: String,
+    host: Option<String>,
+    /// Seconds since 1970, and minutes east of UTC.
+    time: Option<(i64, i16)>,
+    request: String,
+    status: Option<u16>,
+    bytes: Option<u64>,
+}
+
+impl SavedRequest {
+    /// The request of an entry without referer, agent and user; `None` if a text is no UTF-8.
+    pub(crate) fn new(entry: &LogEntry<'_>) -> Option<Self> {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.into()).ok();
+        let host = match entry.host {
+            Some(host) => Some(text(host)?),
+            None => None,
+        };
+        let LogEntry { time, status, bytes, .. } = *entry;
+        let (client, request) = (text(entry.client)?, text(entry.request)?);
+        Some(Self { client, host, time: time.map(|time| (time.utc, time.offset)), request, status, bytes })
+    }
+
+    fn entry(&self) -> LogEntry<'_> {
+        LogEntry {
+            client: self.client.as_bytes(),
+            host: self.host.as_deref().map(str::as_bytes),
+            time: self.time.map(|(utc, offset)| LogTime { utc, offset }),
+            request: self.request.as_bytes(),
+            status: self.status,
+            bytes: self.bytes,
+            ..LogEntry::default()
+        }
+    }
 }
 
 /// What an answer is stored from.
@@ -73,12 +113,12 @@ impl SavedAnswers {
         self.answers.is_empty() && self.withdrawn.is_empty()
     }
 
-    /// The latest of these answers, and the sites on which a find was withdrawn. `request_of` writes the request of a line.
+    /// The latest of these answers, and the sites on which a find was withdrawn. `request_of` is the request of a line.
     pub(super) fn new<'a>(
         answers: impl Iterator<Item = AnswerParts<'a>>,
         withdrawn: impl Iterator<Item = u64>,
         rules: &RuleHashes,
-        request_of: &mut impl FnMut(&PendingHit) -> Option<Vec<u8>>,
+        request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>,
     ) -> Self {
         let mut latest: Vec<AnswerParts<'a>> = answers.collect();
         latest.sort_by_key(|parts| (Reverse(parts.logged), parts.line.id()));
@@ -97,7 +137,7 @@ impl SavedAnswers {
 }
 
 impl SavedAnswer {
-    fn new(parts: &AnswerParts<'_>, rules: &RuleHashes, request_of: &mut impl FnMut(&PendingHit) -> Option<Vec<u8>>) -> Option<Self> {
+    fn new(parts: &AnswerParts<'_>, rules: &RuleHashes, request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>) -> Option<Self> {
         let AnswerParts { site, line, probe, response, logged, answer, is_settled, is_supported } = *parts;
         let (is_host, site) = match site {
             SiteName::Host(name) => (true, name),
@@ -113,7 +153,7 @@ impl SavedAnswer {
             generation: place.generation,
             offset: place.offset,
             line: place.line,
-            request: text(&request_of(line)?)?,
+            request: request_of(line)?,
             rules: place.rules.iter().filter_map(|&rule| rules.hash(rule)).collect(),
             path: probe.path,
             folder: probe.folder,
@@ -151,13 +191,15 @@ impl SavedAnswer {
         let mut matched: Vec<RuleId> = self.rules.iter().filter_map(|hash| rules.number(*hash)).collect();
         matched.sort_unstable();
         let Self { generation, offset, line, .. } = *self;
+        let mut text = Vec::new();
+        self.request.entry().store(&mut text);
         PendingHit {
             generation,
             source: self.source.as_bytes().into(),
             family: self.family.as_bytes().into(),
             offset,
             line,
-            text: self.request.as_bytes().into(),
+            text: text.into(),
             parsed: true,
             rules: matched.into(),
             is_saved: true,
@@ -175,13 +217,16 @@ mod tests {
         let rules = RuleHashes::new(["a/b"].into_iter());
         let response = Response { method: MethodClass::Get, status: Some(200), bytes: Some(7), extra: 0 };
         let (probe, site) = (Probe::new(b"/api/v1/x"), SiteName::Host(b"a.example"));
+        let entry = LogEntry { client: b"192.0.2.7", request: b"GET /api/v1/x HTTP/1.1", status: Some(200), ..LogEntry::default() };
+        let mut stored = Vec::new();
+        entry.store(&mut stored);
         let line = |offset| PendingHit {
             generation: 1,
             source: (*b"a.log").into(),
             family: (*b"a").into(),
             offset,
             line: offset,
-            text: (*b"/api/v1/x").into(),
+            text: stored.clone().into(),
             parsed: true,
             rules: [RuleId(0)].into(),
             is_saved: false,
@@ -197,7 +242,7 @@ mod tests {
             is_settled: true,
             is_supported: false,
         });
-        let saved = SavedAnswers::new(parts, 0..600, &rules, &mut |line| Some(line.line().text.to_vec()));
+        let saved = SavedAnswers::new(parts, 0..600, &rules, &mut |_| SavedRequest::new(&entry));
         let text = serde_json::to_string(&saved).expect("numbers and texts");
         let (answers, withdrawn) = serde_json::from_str::<SavedAnswers>(&text).expect("what was written").into_parts();
         assert_eq!((answers.len(), answers[0].line(&rules).id(), withdrawn.len()), (512, (1, 88), 512));
