@@ -30,7 +30,8 @@ pub mod finding {
 
 pub mod formats {
     pub use crate::formats::{
-        ClientPosition, FieldBuffers, FormatChoice, FormatId, FormatLineParser, Formats, Frame, FrameBuffer, JsonLineParser, W3cHeader,
+        ClientPosition, FieldBuffers, FormatChoice, FormatId, FormatLineParser, Formats, Frame, FrameBuffer, JsonLineParser, Layouts,
+        W3cHeader,
     };
     pub mod builtin {
         pub use crate::formats::builtin::JSON;

@@ -33,6 +33,7 @@ use crate::log_entry::LogEntry;
 use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
 use crate::render::{Color, OutputFormat, RenderOptions};
 use crate::rules::{AllowList, RuleChoice, RuleSet, TextView as Seen, load};
+use crate::scan::discovery::layouts_of_file;
 use crate::scan::{self, BatchOptions, ScanJob, ScanResult};
 use crate::time::LogTime;
 
@@ -116,6 +117,7 @@ pub(crate) fn run(settings: &ExplainSettings) -> Exit {
         formats: &formats,
         preferred: formats.requested(),
         header: W3cHeader::None,
+        layouts: file.and_then(|file| layouts_of_file(file, &formats, &scope)),
         clients: ClientPosition::Unknown,
         max_line: settings.max_line,
     };
@@ -209,7 +211,7 @@ impl LogLineReader<'_> {
     fn read<'l>(&'l mut self, text: &'l [u8]) -> (Option<Arc<str>>, &'l [u8]) {
         self.line.clear();
         match self.log_reader.line(text, &mut self.context, &mut self.line) {
-            LineKind::As(format) | LineKind::AsDoubtful(format) => (Some(Arc::clone(self.context.formats.name(format))), &self.line),
+            LineKind::As(format) | LineKind::AsDoubtful(format) => (Some(Arc::clone(self.context.name(format))), &self.line),
             LineKind::WithoutClient => (Some(LogFormat::Combined.as_str().into()), &self.line),
             LineKind::AsIs | LineKind::Directive => (None, text),
         }

@@ -16,7 +16,7 @@ use crate::finding::{AppAsset, Findings, Hit, RuleId, Severity, UnmatchedAnswer,
 use crate::fingerprint::Fingerprint;
 use crate::formats::bytes::{leading_nuls, nuls_within};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
-use crate::formats::{Formats, Frame, FrameBuffer, LogFormat, W3cHeader, clf_writer};
+use crate::formats::{Frame, FrameBuffer, LogFormat, W3cHeader, clf_writer};
 use crate::intern::SymbolTables;
 use crate::log_entry::{Outcome, RequestLine};
 use crate::prefetch::prefetch;
@@ -526,7 +526,7 @@ impl LineScanner<'_> {
             }
         }
         findings.times = std::mem::take(&mut worker.span).ends();
-        reader.read.add_to(context.formats, &mut findings);
+        reader.read.add_to(context, &mut findings);
         worker.index = index;
         worker.sheet = reader.buffer;
         findings
@@ -609,9 +609,9 @@ impl LineScanner<'_> {
 
 impl FormatCounts {
     /// Adds the counts to `findings`.
-    fn add_to(&self, formats: &Formats, findings: &mut Findings) {
-        for (id, lines) in formats.ids().zip(self.0) {
-            findings.lines.others.count(formats.name(id), lines);
+    fn add_to(&self, context: &LineContext<'_>, findings: &mut Findings) {
+        for (id, lines) in context.formats.ids().zip(self.0) {
+            findings.lines.others.count(context.name(id), lines);
         }
     }
 }

@@ -251,7 +251,7 @@ fn starts_like_status(text: &[u8]) -> bool {
 }
 
 /// Whether the byte at `at` has an odd number of backslashes before it.
-pub(super) fn is_escaped(text: &[u8], at: usize) -> bool {
+pub(crate) fn is_escaped(text: &[u8], at: usize) -> bool {
     text[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1
 }
 

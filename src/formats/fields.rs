@@ -219,6 +219,8 @@ pub struct FieldBuffers {
     pub referer: Vec<u8>,
     /// The `User-Agent` header.
     pub user_agent: Vec<u8>,
+    /// A line with single blanks.
+    pub(super) spaced: Vec<u8>,
     /// A rewritten line.
     pub(super) line: Vec<u8>,
     /// The readings of a line that a client may have made ambiguous.

@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use super::builtin::{FormatId, FormatReader, Formats, JSON, W3C};
+use super::builtin::{DISCOVERED, FormatId, FormatReader, Formats, JSON, W3C};
 use super::bytes::{leading_nuls, nuls_within};
 use super::clf::starts_like_clf;
 use super::clf_writer::FieldSink;
 use super::client_position::{self, ClientPosition};
+use super::detect::{is_binary, is_error_log};
+use super::discover::{Layouts, SAMPLE, SHARE};
 use super::line_prefix::{self, LinePrefix};
 use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, FrameBuffer, LogFormat, TimeField, W3cHeader};
 use crate::client::{Client, ClientIpSource};
@@ -29,6 +31,8 @@ pub struct LineContext<'f> {
     pub preferred: &'f [FormatId],
     /// The W3C columns before the first line.
     pub header: W3cHeader,
+    /// The layouts that were discovered in the log.
+    pub layouts: Option<Arc<Layouts>>,
     /// The client position in lines with two addresses before the time.
     pub clients: ClientPosition,
     /// The maximum line length in bytes; longer lines are not parsed.
@@ -68,11 +72,63 @@ impl LineContext<'_> {
     /// Whether the engine may parse a line first: no other format is requested or declared.
     #[must_use]
     pub fn is_clf_first(&self) -> bool {
-        self.preferred.is_empty() && !self.header.is_w3c() && self.formats.client_ip_source().is_none()
+        self.preferred.is_empty() && self.layouts.is_none() && !self.header.is_w3c() && self.formats.client_ip_source().is_none()
+    }
+}
+
+impl LineContext<'_> {
+    /// The name of a format in counts of lines: a discovered layout is named by its format string.
+    pub(crate) fn name(&self, id: FormatId) -> &Arc<str> {
+        match &self.layouts {
+            Some(layouts) if id == DISCOVERED => layouts.name(),
+            _ => self.formats.name(id),
+        }
     }
 }
 
 impl LogReader {
+    /// Discovers the layouts of a log in its first lines, if no known format explains them and none is requested.
+    #[must_use]
+    pub fn discover(&mut self, head: &[u8], context: &LineContext<'_>) -> Option<Arc<Layouts>> {
+        if !context.preferred.is_empty() || context.header.is_w3c() || is_binary(head) {
+            return None;
+        }
+        let (mut lines, mut others) = (Vec::new(), Vec::new());
+        for (_, line, _) in each(head) {
+            let line = &line[leading_nuls(line)..];
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.trim_ascii().is_empty() || self.explains(line, context) {
+                others.push(line);
+            } else {
+                lines.push(line);
+            }
+            if lines.len() == SAMPLE {
+                break;
+            }
+        }
+        if lines.len() * SHARE < lines.len() + others.len() {
+            return None;
+        }
+        let layouts = Layouts::discover(&lines, context.formats.client_ip_source())?;
+        // Lines that a known format explains must stay lines of that format.
+        let buffers = &mut self.buffers;
+        let is_taken = others.iter().any(|line| layouts.all().iter().any(|layout| layout.read(line, buffers).is_some()));
+        (!is_taken).then(|| Arc::new(layouts))
+    }
+
+    /// Whether a line is in a known format, and has a client in its place.
+    fn explains(&mut self, line: &[u8], context: &LineContext<'_>) -> bool {
+        if line.len() > context.max_line || line.starts_with(b"{") || line.starts_with(b"[{") || is_error_log(line) {
+            return true;
+        }
+        let (mut header, mut written) = (W3cHeader::None, Vec::new());
+        match self.read(line, &LineContext { layouts: None, ..context.clone() }, &mut header, &mut written) {
+            LineKind::AsIs => Frame::locate(line, None).is_some_and(|frame| is_plausible_client(frame.client)),
+            LineKind::WithoutClient => Client::parse_address(line.split(|byte| *byte == b' ').next().unwrap_or_default()).is_some(),
+            LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::Directive => true,
+        }
+    }
+
     /// Rewrites lines into `out`. Returns `false` without writing if all lines stay unchanged. The last line may lack
     /// its newline.
     pub fn rewrite(&mut self, lines: &[u8], context: &LineContext<'_>, out: &mut RewrittenLines) -> bool {
@@ -135,10 +191,11 @@ impl LogReader {
         first_quote: impl Fn(usize) -> Option<usize>,
         buffer: &mut FrameBuffer,
     ) -> Option<LineKind> {
-        let LineContext { formats, preferred: first, header, max_line, .. } = context;
+        let LineContext { formats, preferred: first, header, layouts, max_line, .. } = context;
         let id = match (first.first(), line.first()?) {
             (_, 0) => return None,
             (Some(first), _) => *first,
+            (None, _) if layouts.is_some() => DISCOVERED,
             (None, b'{') => JSON,
             (None, _) => return None,
         };
@@ -154,6 +211,17 @@ impl LogReader {
             }
             FormatReader::Strings(parsers) => {
                 parsers.first()?.read_fast(line, first_quote, &mut self.buffers, |fields| buffer.put_unescaped(line, fields))
+            }
+            FormatReader::Discovered => {
+                let layout = layouts.as_ref()?.all().first()?;
+                let mut is_plausible = false;
+                let is_read = layout.parser().read_fast(line, first_quote, &mut self.buffers, |fields| {
+                    is_plausible = layout.is_plausible(fields);
+                    if is_plausible {
+                        buffer.put_unescaped(line, fields);
+                    }
+                });
+                is_read && is_plausible
             }
             FormatReader::Clf | FormatReader::W3c => false,
         };
@@ -253,6 +321,13 @@ fn read_directly(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuff
     if let Some(kind) = context.preferred.iter().find_map(|first| write_as(*first, text, context, buffers, out)) {
         return Some(Some(kind));
     }
+    if let Some(layouts) = &context.layouts {
+        let origin = context.formats.client_ip_source();
+        let read = layouts.all().iter().find_map(|layout| write_fields(DISCOVERED, layout.read(text, buffers), origin, out));
+        if read.is_some() {
+            return Some(read);
+        }
+    }
     let json = if text.first()? == &b'{' { write_as(JSON, text, context, buffers, out) } else { None };
     match json {
         Some(kind) => Some(Some(kind)),
@@ -301,7 +376,7 @@ fn write_as(
     match &context.formats.format(id).reader {
         FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| write_fields(id, parser.read(text, buffers), origin, out)),
         FormatReader::Json => write_fields(id, context.formats.json().read(text, buffers), origin, out),
-        FormatReader::Clf | FormatReader::W3c => None,
+        FormatReader::Clf | FormatReader::W3c | FormatReader::Discovered => None,
     }
 }
 
@@ -338,6 +413,12 @@ fn is_plausible(fields: &Fields<'_>) -> bool {
         TimeField::Parsed(time) => time.is_some(),
     };
     is_timed && (fields.client.is_empty() || Client::parse(fields.client).address().is_some())
+}
+
+/// Whether a text in the place of the client is an address or a name.
+fn is_plausible_client(text: &[u8]) -> bool {
+    let is_name = || text.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':'));
+    Client::parse_address(text).is_some() || is_name() && !text.iter().all(u8::is_ascii_digit)
 }
 
 /// A quick check of the first and the last line: whether the engine can parse these lines.
@@ -422,7 +503,7 @@ impl RewrittenLines {
     /// Maps findings in the lines from `first` on, which were scanned separately, back to original offsets, and
     /// counts their formats. Offsets are relative to the first of these lines. With `has_time_range`, lines without a
     /// time were counted.
-    pub fn map_offsets(&self, first: usize, findings: &mut Findings, formats: &Formats, in_window: bool) {
+    pub fn map_offsets(&self, first: usize, findings: &mut Findings, context: &LineContext<'_>, in_window: bool) {
         let scanned = usize::try_from(findings.lines.lines).unwrap_or(usize::MAX);
         let lines = self.lines.get(first..).unwrap_or_default();
         let lines = &lines[..scanned.min(lines.len())];
@@ -459,7 +540,7 @@ impl RewrittenLines {
             }
         }
         for (id, lines) in (0..=u8::MAX).zip(read).filter(|(_, lines)| *lines > 0) {
-            counts.others.count(formats.name(FormatId(id)), lines);
+            counts.others.count(context.name(FormatId(id)), lines);
         }
     }
 }
@@ -489,7 +570,7 @@ mod tests {
         2026-11-02 08:01:01 GET /.git/config 192.0.2.8 200\n";
 
     fn context(header: W3cHeader) -> LineContext<'static> {
-        LineContext { formats: &FORMATS, preferred: &[], header, clients: ClientPosition::Unknown, max_line: 1000 }
+        LineContext { formats: &FORMATS, preferred: &[], header, layouts: None, clients: ClientPosition::Unknown, max_line: 1000 }
     }
 
     fn from_log_start(lines: &[u8]) -> LineContext<'static> {

@@ -120,14 +120,14 @@ mod tests {
             text.extend(lines.join(&b'\n'));
             text.extend(ended.then_some(b'\n'));
             let scope = ScanOptions { since, max_line: 600, unmatched: true, ..ScanOptions::default() };
-            let context = LineContext { formats: &FORMATS, preferred: &[], header: W3cHeader::from_log_start(&text, 600), clients: ClientPosition::Unknown, max_line: 600 };
+            let context = LineContext { formats: &FORMATS, preferred: &[], header: W3cHeader::from_log_start(&text, 600), layouts: None, clients: ClientPosition::Unknown, max_line: 600 };
             let line_scanner = LineScanner::new(&RULES, &scope);
             let mut scratch = WorkerState::default();
             let found = with_names(AnyFormatScanner::default().scan(line_scanner, &scope, &text, &context, &mut scratch), &scratch);
             let (mut written, mut scratch) = (RewrittenLines::default(), WorkerState::default());
             let expected = if LogReader::default().rewrite(&text, &context, &mut written) {
                 let mut findings = line_scanner.scan(&written.text, &mut scratch);
-                written.map_offsets(0, &mut findings, &FORMATS, has_time_range(&scope));
+                written.map_offsets(0, &mut findings, &context, has_time_range(&scope));
                 findings
             } else {
                 line_scanner.scan(&text, &mut scratch)

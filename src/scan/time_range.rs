@@ -15,6 +15,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use super::discovery::layouts_in;
 use super::w3c_headers;
 use crate::analysis::model::SkipReason;
 use crate::engine::ScanOptions;
@@ -82,6 +83,7 @@ impl<'a> TimeRangeFilter<'a> {
             formats: self.formats,
             preferred: self.formats.preferred_for(path),
             header,
+            layouts: layouts_in(&read_head_tail.first, path, self.formats, self.scope),
             clients: ClientPosition::Unknown,
             max_line,
         };

@@ -177,18 +177,17 @@ fn logs_that_declare_their_columns() {
         assert!(w3c::directive(line.as_bytes()).is_none(), "{line}");
     }
     let names = [("ip", FieldKind::Client), ("what", FieldKind::Request), ("agent", FieldKind::UserAgent)];
-    let parser = FormatLineParser::columns(&names, b',', Quotes::Around);
+    let parser = FormatLineParser::columns(&names, b',', Quotes::Doubled);
     assert_eq!(
-        clf_writer(&parser, r#"192.0.2.7,"GET /,\"x HTTP/1.1","a",more"#).as_deref(),
-        Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "GET /,\"x HTTP/1.1" --- - "-" "a""#)
+        clf_writer(&parser, r#"192.0.2.7,"GET /,""x HTTP/1.1","a",more"#).as_deref(),
+        Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "GET /,\x22\x22x HTTP/1.1" --- - "-" "a""#)
     );
-    // A quote that is not closed is literal.
-    assert_eq!(
-        clf_writer(&parser, r#"192.0.2.7,"GET / HTTP/1.1,a"#).as_deref(),
-        Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "\x22GET / HTTP/1.1" --- - "-" "a""#)
-    );
-    assert_eq!(parser.split(b"192.0.2.7,x"), None);
-    assert_eq!(parser.kinds().map(|(name, _)| name).collect::<Vec<_>>(), ["ip", "what", "agent"]);
+    // A client cannot end its column.
+    for line in [r#"192.0.2.7,"GET / HTTP/1.1,a"#, r#"192.0.2.7,"GET /" HTTP/1.1",a"#, "192.0.2.7,x"] {
+        assert_eq!(clf_writer(&parser, line), None, "{line}");
+    }
+    let split = parser.split(br#"192.0.2.7,"GET / HTTP/1.1",a"#).unwrap();
+    assert_eq!(split.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), ["ip", "what", "agent"]);
 }
 
 #[test]
@@ -831,7 +830,7 @@ proptest! {
         let columns = w3c::directive(b"#Fields: date time c-ip cs-uri-stem cs-uri-query cs(User-Agent) x-edge-location").unwrap();
         let line = [&b"2026-11-02\t08:01:00\t192.0.2.7\t"[..], &junk].concat();
         let _ = columns.read(&line, &mut buffers);
-        let _ = FormatLineParser::columns(&[("a", FieldKind::Request)], b'"', Quotes::Around).read(&junk, &mut buffers);
+        let _ = FormatLineParser::columns(&[("a", FieldKind::Request)], b'"', Quotes::Doubled).read(&junk, &mut buffers);
     }
 
     #[test]

@@ -224,6 +224,7 @@ fn written_down(text: &str) -> Vec<u8> {
         formats: &FORMATS,
         preferred: &[],
         header,
+        layouts: None,
         clients: crate::formats::ClientPosition::Unknown,
         max_line: 1000,
     };
