@@ -218,6 +218,17 @@ impl LogLineReader<'_> {
     }
 }
 
+/// The first request in an unparsed line that a rule matches; the line, if there is none.
+fn matching_request(explainer: &Explainer<'_>, text: &[u8]) -> Vec<u8> {
+    let mut found = None;
+    ParsedRequest::each_in(text, |probe| {
+        if found.is_none() && !explainer.explain(probe, None).matches.is_empty() {
+            found = Some(probe.request.to_vec());
+        }
+    });
+    found.unwrap_or_else(|| text.to_vec())
+}
+
 /// Explains lines, one at a time.
 struct LineExplainer<'a, W> {
     settings: &'a ExplainSettings,
@@ -309,7 +320,8 @@ impl<W: Write> LineExplainer<'_, W> {
             (None, Some(explain_text)) => (ReadAs::Request, Some(explain_text.record())),
             (None, None) => (ReadAs::Unparsed(recognize(text)), None),
         };
-        let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);
+        let raw = if record.is_none() { matching_request(&self.explainer, text) } else { Vec::new() };
+        let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(&raw), ParsedRequest::new);
         let mut explanation = self.explainer.explain(&probe, self.only);
         let record = record.unwrap_or(LogEntry { request: text, ..LogEntry::default() });
         let full_explanation = self.only.map(|_| self.explainer.explain(&probe, None));

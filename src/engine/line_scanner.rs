@@ -200,7 +200,9 @@ impl<'a> LineScanner<'a> {
         let mut hit = position.hit();
         hit.client = worker.names.clients.intern(b"");
         let summary = self.summary(verdict.rules, worker);
-        self.record_hit(hit, summary, verdict.path, (text, None), || None, worker, findings);
+        let matched = std::mem::take(&mut worker.buffers.matched);
+        self.record_hit(hit, summary, verdict.path, (&matched, None), || None, worker, findings);
+        worker.buffers.matched = matched;
     }
 
     /// Whether a line is between `--since` and `--until`. A line without a time is, and is counted.

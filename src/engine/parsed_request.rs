@@ -2,7 +2,8 @@
 //!
 //! It borrows from the line and decodes nothing.
 
-use crate::log_entry::{LogEntry, RequestLine};
+use super::candidates::each_candidate;
+use crate::log_entry::{LogEntry, RequestLine, is_known_method};
 use crate::normalize::escape_fragment;
 use crate::rules::RequestShape;
 use crate::short_bytes::is_printable_ascii;
@@ -53,22 +54,16 @@ impl<'a> ParsedRequest<'a> {
         Some(ParsedRequest { line: RequestLine { method, target: &request[target], protocol }, request, ..*self })
     }
 
-    /// An unparsed line: a request line in it, or the whole line. It has no shape: else each line of an error log would be a
-    /// request without a method.
+    /// A request in an unparsed line. It has no shape: else each line of an error log would be a request without a method.
     #[must_use]
     pub(crate) fn from_raw(text: &'a [u8]) -> Self {
-        let nothing = RequestLine { method: b"", target: text, protocol: b"" };
-        let (line, request) = embedded_request(text).map_or((nothing, text), |request| (RequestLine::parse(request), request));
-        Self { line, request, shape: None, status: None, referer: None, user_agent: None }
+        Self { line: RequestLine::parse(text), request: text, shape: None, status: None, referer: None, user_agent: None }
     }
-}
 
-/// The request line in a line of another format, `... "GET / HTTP/1.1" ...`.
-fn embedded_request(text: &[u8]) -> Option<&[u8]> {
-    let protocol = memchr::memmem::find(text, b" HTTP/")?;
-    let start = memchr::memrchr(b'"', &text[..protocol])? + 1;
-    let length = text[protocol + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.')).count();
-    Some(&text[start..protocol + 1 + length])
+    /// The requests in an unparsed line: `take` gets each.
+    pub(crate) fn each_in(text: &[u8], mut take: impl FnMut(&ParsedRequest<'_>)) {
+        each_candidate(text, &mut Vec::new(), |request, status| take(&ParsedRequest { status, ..ParsedRequest::from_raw(request) }));
+    }
 }
 
 /// The shape of a request; `None` for ordinary requests and for empty ones, which clients leave that close the connection.
@@ -86,74 +81,6 @@ fn shape(line: &RequestLine<'_>) -> Option<RequestShape> {
     let scheme = memchr::memmem::find(line.target, b"://")?;
     let named = scheme > 0 && line.target[..scheme].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
     named.then_some(RequestShape::Absolute)
-}
-
-/// Whether a method is in the IANA registry (<https://www.iana.org/assignments/http-methods>), or in common use without
-/// registration: caches, devices, mail servers, RPC over HTTP, BITS.
-fn is_known_method(method: &[u8]) -> bool {
-    const METHODS: [&str; 60] = [
-        "GET",
-        "POST",
-        "HEAD",
-        "OPTIONS",
-        "PUT",
-        "DELETE",
-        "PATCH",
-        "CONNECT",
-        "TRACE",
-        "PROPFIND",
-        "PROPPATCH",
-        "REPORT",
-        "MKCOL",
-        "COPY",
-        "MOVE",
-        "LOCK",
-        "UNLOCK",
-        "SEARCH",
-        "ACL",
-        "BASELINE-CONTROL",
-        "BIND",
-        "CHECKIN",
-        "CHECKOUT",
-        "LABEL",
-        "LINK",
-        "MERGE",
-        "MKACTIVITY",
-        "MKCALENDAR",
-        "MKREDIRECTREF",
-        "MKWORKSPACE",
-        "ORDERPATCH",
-        "PRI",
-        "QUERY",
-        "REBIND",
-        "UNBIND",
-        "UNCHECKOUT",
-        "UNLINK",
-        "UPDATE",
-        "UPDATEREDIRECTREF",
-        "VERSION-CONTROL",
-        "PURGE",
-        "BAN",
-        "REFRESH",
-        "NOTIFY",
-        "SUBSCRIBE",
-        "UNSUBSCRIBE",
-        "M-SEARCH",
-        "POLL",
-        "BPROPFIND",
-        "BPROPPATCH",
-        "BCOPY",
-        "BMOVE",
-        "BDELETE",
-        "RPC_IN_DATA",
-        "RPC_OUT_DATA",
-        "BITS_POST",
-        "CCM_POST",
-        "TRACK",
-        "DEBUG",
-        "SOURCE",
-    ];
-    METHODS.iter().any(|known| known.as_bytes() == method)
 }
 
 /// Whether the log writer escaped an unprintable byte: `\x16`, or `\n` as Apache writes it.
