@@ -13,7 +13,7 @@
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::LogFormat;
-use super::bytes::marks_of_8;
+use super::bytes::{marks_of_8, marks_outside};
 use super::client_position::{is_doubtful, is_moved};
 use crate::client::Client;
 use crate::log_entry::LogEntry;
@@ -156,10 +156,11 @@ fn is_in(format: LogFormat, has_host: bool, rest: &[u8]) -> bool {
 /// The virtual host and the client, the position of `[` before the time, the start of the request, and the user.
 type Start<'a> = (Option<&'a [u8]>, &'a [u8], usize, usize, &'a [u8]);
 
-/// The start of most lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Only the first space is searched for.
+/// The start of most lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Only the first space is searched for. Any other client
+/// than an IPv4 address may have something before it, as `access.log:192.0.2.7`.
 #[inline]
 fn usual_start(line: &[u8]) -> Option<Start<'_>> {
-    let space = space_in(line.first_chunk()?)?;
+    let space = v4_end(line.first_chunk()?)?;
     let (bracket, open) = (space + DASHES.len() - 1, space + DASHES.len() + CLF_TIME_LEN + AFTER_TIME.len());
     let (between, after) = (line.get(space..=bracket)?, line.get(open - AFTER_TIME.len()..open)?);
     (space > 0 && *between == DASHES && *after == AFTER_TIME).then(|| (None, &line[..space], bracket, open, &line[..0]))
@@ -169,7 +170,18 @@ fn usual_start(line: &[u8]) -> Option<Start<'_>> {
 const DASHES: [u8; 6] = *b" - - [";
 const AFTER_TIME: [u8; 3] = *b"] \"";
 
-/// The first space in sixteen bytes; an IPv4 address has up to fifteen.
+/// The first byte that is not of an IPv4 address, in sixteen bytes; it has up to fifteen.
+#[inline]
+fn v4_end(bytes: &[u8; 16]) -> Option<usize> {
+    let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
+    match (marks_outside(*first, b'.', b'9'), marks_outside(*second, b'.', b'9')) {
+        (0, 0) => None,
+        (0, marks) => Some(8 + marks.trailing_zeros() as usize / 8),
+        (marks, _) => Some(marks.trailing_zeros() as usize / 8),
+    }
+}
+
+/// The first space in sixteen bytes; most sizes are shorter.
 #[inline]
 fn space_in(bytes: &[u8; 16]) -> Option<usize> {
     let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
@@ -186,10 +198,21 @@ fn rare_start(line: &[u8]) -> Option<Start<'_>> {
         return None;
     }
     let (bracket, open) = request_start(line)?;
-    let (host, client) = split_client(&line[..bracket])?;
+    let (host, client) = split_client(&line[..bracket]).filter(|(_, client)| is_bare(client))?;
     // The client is a part of the line.
     let after_client = client.as_ptr().addr() - line.as_ptr().addr() + client.len();
     Some((host, client, bracket, open, user(&line[after_client..bracket])))
+}
+
+/// Whether nothing that another program writes is around a client: no quote, bracket or comma, and no name and colon before an
+/// address, as `access.log:192.0.2.7` of grep.
+fn is_bare(client: &[u8]) -> bool {
+    let is_address = || Client::parse(client).address().is_some();
+    match client {
+        [..=b' ' | b'"' | b'\'' | b'<' | b'(' | 0xef, ..] | [.., b',' | b';' | b'"' | b'\'' | b'>' | b')'] => false,
+        [b'[', ..] => is_address(),
+        _ => memchr(b':', client).is_none() || memchr(b'.', client).is_none() || is_address(),
+    }
 }
 
 /// The user in the text between client and time, after the ident; empty if there are fewer fields.
@@ -214,12 +237,15 @@ pub(super) fn request_start(line: &[u8]) -> Option<(usize, usize)> {
     request_start_after_quotes(line)
 }
 
-/// The rare case: a user name that contains a quote, or a time of another length.
+/// The rare case: a user name that contains a quote, or a time in another form.
 #[cold]
 fn request_start_after_quotes(line: &[u8]) -> Option<(usize, usize)> {
     let quote = memchr_iter(b'"', line).find(|&q| line[..q].ends_with(b"] "))?;
     let bracket = memrchr(b'[', &line[..quote])?;
-    Some((bracket, quote + 1))
+    let time = &line[bracket + 1..quote - 2];
+    // The writer of `clf_writer` has this length even where the time is unknown.
+    let is_time = time.len() == CLF_TIME_LEN || LogTime::parse_any_format(time).is_some();
+    is_time.then_some((bracket, quote + 1))
 }
 
 /// Whether the first quote in a request ends it: it is unescaped and a status follows.

@@ -4,6 +4,7 @@
 
 use super::json::{KeyCache, LayoutCache};
 use super::line_parser::ReadingBuffers;
+use crate::client::Client;
 use crate::time::LogTime;
 use std::fmt;
 use std::str::FromStr;
@@ -121,6 +122,17 @@ pub enum TimeField<'a> {
     Parsed(Option<LogTime>),
 }
 
+impl TimeField<'_> {
+    /// The time; `None` if it is missing or invalid.
+    #[must_use]
+    pub(crate) fn parse(self) -> Option<LogTime> {
+        match self {
+            Self::Clf(text) => LogTime::parse_clf(text),
+            Self::Parsed(time) => time,
+        }
+    }
+}
+
 /// The request of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestField<'a> {
@@ -178,6 +190,20 @@ pub struct Fields<'a> {
     pub user: &'a [u8],
     /// The escaping of request, referer and agent.
     pub escapes: Escapes,
+}
+
+impl<'a> Fields<'a> {
+    /// The same with what stands in the place of the client: an address, or a list of a forwarded field. Clients may have sent all
+    /// of a list, so its only public address is the client; otherwise the client is unknown, unless the user named the proxies.
+    #[must_use]
+    pub(super) fn with_client_or_list(self, text: &'a [u8]) -> Self {
+        let text = Client::without_marks(text);
+        if memchr::memchr(b',', text).is_none() {
+            return Self { client: text, ..self };
+        }
+        let client = Client::only_public_in(text).unwrap_or_default();
+        Self { client, forwarded: text, is_without_peer: true, is_client_doubtful: client.is_empty(), ..self }
+    }
 }
 
 impl Default for Fields<'_> {

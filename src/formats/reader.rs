@@ -14,8 +14,9 @@ use super::bytes::{leading_nuls, nuls_within};
 use super::clf::starts_like_clf;
 use super::clf_writer::FieldSink;
 use super::client_position::{self, ClientPosition};
-use super::line_prefix::{self, LinePrefix};
-use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, FrameBuffer, LogFormat, TimeField, W3cHeader};
+use super::line_prefix::LinePrefix;
+use super::unwrap::{ReadInner, UnwrapBuffers, read_within};
+use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, FrameBuffer, LogFormat, TimeField, W3cHeader, loose_clf};
 use crate::client::{Client, ClientIpSource};
 use crate::finding::Findings;
 use crate::time::LogTime;
@@ -39,9 +40,10 @@ pub struct LineContext<'f> {
 #[derive(Debug, Default)]
 pub struct LogReader {
     buffers: FieldBuffers,
-    strip_prefix: Vec<u8>,
-    /// The writer of the prefix of the last line.
+    unwrap: UnwrapBuffers,
+    /// The writer of what is around the last line, and the line within.
     prefix: Option<LinePrefix>,
+    inner: Vec<u8>,
     /// The columns of a header, and the same with the field of the forwarded client.
     columns: Option<(Arc<FormatLineParser>, FormatLineParser)>,
 }
@@ -161,10 +163,10 @@ impl LogReader {
         is_fast.then(|| if buffer.length() - start <= *max_line { LineKind::As(id) } else { LineKind::AsIs })
     }
 
-    /// The writer of the prefix of the last line, if it has one.
+    /// The writer of what is around the last line, and the line within, if it has any.
     #[must_use]
-    pub fn prefix(&self) -> Option<LinePrefix> {
-        self.prefix
+    pub fn unwrapped(&self) -> Option<(LinePrefix, &[u8])> {
+        self.prefix.map(|prefix| (prefix, &self.inner[..]))
     }
 
     /// Whether any line is in a known format, or in `only` if that is given.
@@ -215,51 +217,106 @@ impl LogReader {
         out: &mut impl FieldSink,
     ) -> Option<LineKind> {
         let origin = context.formats.client_ip_source();
-        let Self { buffers, strip_prefix, prefix, columns } = self;
+        let Self { buffers, unwrap, prefix, inner, columns } = self;
         *prefix = None;
         if let Some(named) = header.columns() {
             let parser = origin.map_or(&**named, |origin| with_forwarded_field(columns, named, origin));
-            if let Some(kind) = write_fields(W3C, parser.read(text, buffers), origin, out) {
+            if let Some(kind) = write_fields(W3C, parser.read(text, buffers), None, origin, out) {
                 return Some(kind);
             }
         }
-        if let Some(kind) = read_directly(text, context, buffers, out) {
+        if let Some(kind) = read_directly(text, None, context, buffers, out) {
             return kind;
         }
-        if let Some((writer, inner)) = line_prefix::strip_prefix(text, strip_prefix) {
-            match read_directly(inner, context, buffers, out).or_else(|| by_detection(inner, context, buffers, out).map(Some)) {
-                Some(Some(kind)) => {
-                    *prefix = Some(writer);
-                    return Some(kind);
-                }
-                // A line must stay a single line.
-                Some(None) if memchr(b'\n', inner).is_some() => return None,
-                Some(None) => {
-                    *prefix = Some(writer);
-                    let format = Frame::locate(inner, None).map_or(LogFormat::Combined, |frame| frame.format());
-                    out.put_line(inner);
-                    return Some(LineKind::As(FormatId(format as u8)));
-                }
-                None => {}
-            }
+        let mut reader = InnerReader { context, buffers, out, text: inner, kind: None };
+        *prefix = read_within(text, context.formats.json(), unwrap, &mut reader);
+        if let Some(kind) = reader.kind {
+            return Some(kind);
         }
-        by_detection(text, context, buffers, out)
+        read_alone(text, None, context, buffers, out).or_else(|| with_unknown_client(text, context, buffers, out))
     }
+}
+
+/// Reads lines that are within others.
+struct InnerReader<'r, 'f, S> {
+    context: &'r LineContext<'f>,
+    buffers: &'r mut FieldBuffers,
+    out: &'r mut S,
+    /// The last line that was read.
+    text: &'r mut Vec<u8>,
+    /// How it was read.
+    kind: Option<LineKind>,
+}
+
+impl<S: FieldSink> ReadInner for InnerReader<'_, '_, S> {
+    fn read(&mut self, text: &[u8], time: Option<LogTime>) -> Option<()> {
+        let Self { context, buffers, out, .. } = self;
+        self.kind = read_inner(text, time, context, buffers, *out);
+        self.text.clear();
+        self.text.extend_from_slice(text);
+        self.kind.map(|_| ())
+    }
+
+    fn is_line(&mut self, text: &[u8]) -> bool {
+        self.text.clear();
+        read_inner(text, None, self.context, self.buffers, self.text).is_some()
+    }
+}
+
+/// Writes a line that is within another with this time.
+fn read_inner(
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut impl FieldSink,
+) -> Option<LineKind> {
+    match read_directly(text, time, context, buffers, out) {
+        // A line must stay a single line.
+        Some(None) if memchr(b'\n', text).is_some() => None,
+        Some(None) => {
+            let format = Frame::locate(text, None).map_or(LogFormat::Combined, |frame| frame.format());
+            out.put_line(text);
+            Some(LineKind::As(FormatId(format as u8)))
+        }
+        Some(Some(kind)) => Some(kind),
+        None => read_alone(text, time, context, buffers, out),
+    }
+}
+
+/// Writes a line by its own text, of a format that is detected or of the Common Log Format family.
+fn read_alone(
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut impl FieldSink,
+) -> Option<LineKind> {
+    by_detection(text, time, context, buffers, out).or_else(|| {
+        let fields = loose_clf::read(text);
+        write_fields(FormatId(LogFormat::Combined as u8), fields, time, context.formats.client_ip_source(), out)
+    })
 }
 
 /// Detects the requested formats, JSON, and what the engine parses, which is `Some(None)`.
 #[expect(clippy::option_option, reason = "three answers: an unknown format, an engine format, another format")]
-fn read_directly(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<Option<LineKind>> {
-    if let Some(kind) = context.preferred.iter().find_map(|first| write_as(*first, text, context, buffers, out)) {
+fn read_directly(
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut impl FieldSink,
+) -> Option<Option<LineKind>> {
+    if let Some(kind) = context.preferred.iter().find_map(|first| write_as(*first, text, time, context, buffers, out)) {
         return Some(Some(kind));
     }
-    let json = if text.first()? == &b'{' { write_as(JSON, text, context, buffers, out) } else { None };
+    let json = if text.first()? == &b'{' { write_as(JSON, text, time, context, buffers, out) } else { None };
     match json {
         Some(kind) => Some(Some(kind)),
         None if starts_like_clf(text) || Frame::locate(text, None).is_some() => {
-            Some(context.formats.proxied().iter().find_map(|id| write_as(*id, text, context, buffers, out)))
+            Some(context.formats.proxied().iter().find_map(|id| write_as(*id, text, time, context, buffers, out)))
         }
-        None => with_unknown_client(text, context, buffers, out).map(Some),
+        None => None,
     }
 }
 
@@ -280,34 +337,51 @@ fn with_unknown_client(text: &[u8], context: &LineContext<'_>, buffers: &mut Fie
     kind
 }
 
-fn by_detection(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<LineKind> {
+fn by_detection(
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut impl FieldSink,
+) -> Option<LineKind> {
     context.formats.detection_order().iter().find_map(|id| match &context.formats.format(*id).reader {
-        FormatReader::Strings(parsers) => parsers
-            .iter()
-            .find_map(|parser| write_fields(*id, parser.read(text, buffers).filter(is_plausible), context.formats.client_ip_source(), out)),
+        FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| {
+            let fields = parser.read(text, buffers).filter(is_plausible);
+            write_fields(*id, fields, time, context.formats.client_ip_source(), out)
+        }),
         _ => None,
     })
 }
 
-/// Writes a line in this format, if it matches.
+/// Writes a line in this format, if it matches; without a time of its own, it has this `time`.
 fn write_as(
     id: FormatId,
     text: &[u8],
+    time: Option<LogTime>,
     context: &LineContext<'_>,
     buffers: &mut FieldBuffers,
     out: &mut impl FieldSink,
 ) -> Option<LineKind> {
     let origin = context.formats.client_ip_source();
     match &context.formats.format(id).reader {
-        FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| write_fields(id, parser.read(text, buffers), origin, out)),
-        FormatReader::Json => write_fields(id, context.formats.json().read(text, buffers), origin, out),
+        FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| write_fields(id, parser.read(text, buffers), time, origin, out)),
+        FormatReader::Json => write_fields(id, context.formats.json().read(text, buffers), time, origin, out),
         FormatReader::Clf | FormatReader::W3c => None,
     }
 }
 
-/// Writes fields in this format, if any, with the forwarded client.
-fn write_fields(id: FormatId, fields: Option<Fields<'_>>, origin: Option<&ClientIpSource>, out: &mut impl FieldSink) -> Option<LineKind> {
+/// Writes fields in this format, if any, with the forwarded client, and with this `time` if they have none.
+fn write_fields(
+    id: FormatId,
+    fields: Option<Fields<'_>>,
+    time: Option<LogTime>,
+    origin: Option<&ClientIpSource>,
+    out: &mut impl FieldSink,
+) -> Option<LineKind> {
     let mut fields = fields?;
+    if fields.time == TimeField::Parsed(None) {
+        fields.time = TimeField::Parsed(time);
+    }
     if let Some(origin) = origin {
         fields.client = if fields.is_without_peer {
             origin.resolve_without_peer(fields.forwarded)
@@ -333,11 +407,7 @@ fn with_forwarded_field<'c>(
 
 /// Whether fields are plausible in a format that was not requested: there is a time, and the client is an address.
 fn is_plausible(fields: &Fields<'_>) -> bool {
-    let is_timed = match fields.time {
-        TimeField::Clf(text) => LogTime::parse_clf(text).is_some(),
-        TimeField::Parsed(time) => time.is_some(),
-    };
-    is_timed && (fields.client.is_empty() || Client::parse(fields.client).address().is_some())
+    fields.time.parse().is_some() && (fields.client.is_empty() || Client::parse(fields.client).address().is_some())
 }
 
 /// A quick check of the first and the last line: whether the engine can parse these lines.

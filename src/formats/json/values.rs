@@ -292,7 +292,10 @@ impl<'a> FieldCollector<'a> {
         }
     }
 
-    fn time(&self, buffers: &'a mut Vec<u8>) -> TimeField<'a> {
+    pub(super) fn time<'b>(&self, buffers: &'b mut Vec<u8>) -> TimeField<'b>
+    where
+        'a: 'b,
+    {
         let text = self.get(JsonField::Time);
         if text.is_empty() {
             return TimeField::Parsed(LogTime::parse_date_and_time(self.get(JsonField::Date), self.get(JsonField::TimeOfDay)));
