@@ -82,7 +82,7 @@ mod tests {
                 }
                 for byte in [bytes[0], bytes[3], bytes[7], bytes[15], 0, b' ', 0x80, 0xff] {
                     let position = |bytes: &[u8]| bytes.iter().position(|&b| b == byte);
-                    
+
                     let (in_8, in_16) = (marks_of_8(*start, byte), marks_of_16(bytes, byte));
                     prop_assert_eq!((in_8 != 0).then(|| in_8.trailing_zeros() as usize / 8), position(start));
                     prop_assert_eq!((in_16 != 0).then(|| in_16.trailing_zeros() as usize / 8), position(&bytes));

@@ -52,7 +52,24 @@ impl<'a> Frame<'a> {
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     pub fn locate_by(line: &'a [u8], only: Option<LogFormat>, first_quote: impl Fn(usize) -> Option<usize>) -> Option<Self> {
-        let (host, client, bracket, open, user) = usual_start(line).or_else(|| rare_start(line))?;
+        Self::after(usual_start(line).or_else(|| rare_start(line).filter(|start| is_bare(start.1)))?, line, only, first_quote)
+    }
+
+    /// Locates the fields of a line that was written with any client, as [`locate`](Self::locate).
+    #[must_use]
+    pub fn locate_written(line: &'a [u8]) -> Option<Self> {
+        Self::after(usual_start(line).or_else(|| rare_start(line))?, line, None, |from| Some(from + memchr(b'"', line.get(from..)?)?))
+    }
+
+    /// Locates the fields after the start of a line.
+    #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+    #[inline(always)]
+    fn after(
+        (host, client, bracket, open, user): Start<'a>,
+        line: &'a [u8],
+        only: Option<LogFormat>,
+        first_quote: impl Fn(usize) -> Option<usize>,
+    ) -> Option<Self> {
         let first = first_quote(open)?;
         let close = if is_end(line, open, first) { first } else { open + request_end_after_quotes(&line[open..])? };
         let rest = &line[close + 2..];
@@ -198,7 +215,7 @@ fn rare_start(line: &[u8]) -> Option<Start<'_>> {
         return None;
     }
     let (bracket, open) = request_start(line)?;
-    let (host, client) = split_client(&line[..bracket]).filter(|(_, client)| is_bare(client))?;
+    let (host, client) = split_client(&line[..bracket])?;
     // The client is a part of the line.
     let after_client = client.as_ptr().addr() - line.as_ptr().addr() + client.len();
     Some((host, client, bracket, open, user(&line[after_client..bracket])))
@@ -417,7 +434,7 @@ pub(crate) fn starts_like_clf(line: &[u8]) -> bool {
     let start = &line[..line.len().min(40)];
     let Some(space) = memchr(b' ', start) else { return false };
     let after = &line[space..];
-    space > 0 && after.starts_with(b" - - [") && after.get(32..35) == Some(b"] \"")
+    space > 0 && after.starts_with(b" - - [") && after.get(32..35) == Some(b"] \"") && is_bare(&start[..space])
 }
 
 #[cfg(test)]

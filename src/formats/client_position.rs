@@ -8,10 +8,10 @@ use std::collections::HashMap;
 
 use memchr::{memchr, memchr2};
 
+use super::JsonLineParser;
 use super::bytes::leading_nuls;
 use super::clf::{request_start, starts_like_clf};
 use super::clf_writer::host;
-use super::JsonLineParser;
 use super::json::{KeyCache, unescape_line};
 use super::line_prefix::{LinePrefix, strip_prefix};
 use crate::client::{Client, is_private};

@@ -197,12 +197,15 @@ impl<'a> Fields<'a> {
     /// of a list, so its only public address is the client; otherwise the client is unknown, unless the user named the proxies.
     #[must_use]
     pub(super) fn with_client_or_list(self, text: &'a [u8]) -> Self {
-        let text = Client::without_marks(text);
+        // Most clients are written without marks.
+        let is_bare = |b: &u8| b.is_ascii_alphanumeric();
+        let text = if text.first().is_some_and(is_bare) && text.last().is_some_and(is_bare) { text } else { Client::without_marks(text) };
         if memchr::memchr(b',', text).is_none() {
             return Self { client: text, ..self };
         }
         let client = Client::only_public_in(text).unwrap_or_default();
-        Self { client, forwarded: text, is_without_peer: true, is_client_doubtful: client.is_empty(), ..self }
+        let forwarded = if self.forwarded.is_empty() { text } else { self.forwarded };
+        Self { client, forwarded, is_without_peer: true, is_client_doubtful: client.is_empty(), ..self }
     }
 }
 
@@ -245,6 +248,8 @@ pub struct FieldBuffers {
     pub referer: Vec<u8>,
     /// The `User-Agent` header.
     pub user_agent: Vec<u8>,
+    /// The user.
+    pub user: Vec<u8>,
     /// A rewritten line.
     pub(super) line: Vec<u8>,
     /// The readings of a line that a client may have made ambiguous.

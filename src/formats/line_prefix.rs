@@ -211,13 +211,14 @@ fn after_elements(mut rest: &[u8]) -> Option<&[u8]> {
     rest.strip_prefix(b" ")
 }
 
-/// A time in any form, a host and a tag: `Nov  2 08:01:00 web nginx[12]: `, `2026-11-02T08:01:00.123456+00:00 web nginx: `.
+/// A time in any form, a host and a tag: `Nov  2 08:01:00 web nginx[12]: `, `2026-11-02T08:01:00.123456+00:00 web nginx: `. Heroku
+/// writes no host.
 fn after_syslog(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     let (rest, time) = match after_bsd_time(line) {
         Some(rest) => (rest, None),
         None => leading_time(line).map(|(rest, time)| (rest, Some(time)))?,
     };
-    Some((after_tag(after_word(rest)?)?, time))
+    Some((after_word(rest).and_then(after_tag).or_else(|| after_tag(rest))?, time))
 }
 
 /// `Nov  2 08:01:00 `, which lacks the year; with an optional fraction.
@@ -250,14 +251,21 @@ fn leading_time(line: &[u8]) -> Option<(&[u8], LogTime)> {
     ends[..words].iter().rev().find_map(|&end| Some((line[end..].trim_ascii_start(), LogTime::parse_any_format(&line[..end])?)))
 }
 
+/// A time in any form; also without a date or a year, which is then not known.
 fn after_time(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
-    leading_time(line).map(|(rest, time)| (rest, Some(time)))
+    let is_time_of_day = is_shaped(line, b"00:00:00") && line.get(8).is_some_and(|b| matches!(b, b' ' | b'.' | b','));
+    let unknown = || after_bsd_time(line).or_else(|| if is_time_of_day { after_word(line) } else { None });
+    leading_time(line).map(|(rest, time)| (rest, Some(time))).or_else(|| unknown().map(|rest| (rest, None)))
 }
 
 /// `nginx: `, `nginx[12]: `: a word that ends in a colon.
 fn after_tag(line: &[u8]) -> Option<&[u8]> {
-    let space = memchr(b' ', line.get(..line.len().min(80))?)?;
-    (space > 1 && line[space - 1] == b':').then(|| &line[space + 1..])
+    let tag = line
+        .iter()
+        .take(80)
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/' | b'[' | b']' | b'(' | b')'));
+    let length = tag.count();
+    (length > 0).then(|| line[length..].strip_prefix(b": "))?
 }
 
 /// `2026-11-02T08:01:00.669794202Z stdout F `; `P` marks a partial line.
@@ -287,14 +295,27 @@ fn after_pod(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
 
 /// `web-1  | `.
 fn after_compose(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
-    let name = line.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')).count();
+    let name = line.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'@')).count();
     let rest = line[name..].trim_ascii_start().strip_prefix(b"|")?;
     (name > 0).then_some((rest.strip_prefix(b" ").unwrap_or(rest), None))
 }
 
 /// The names of levels.
 const LEVELS: [&[u8]; 14] = [
-    b"INFO", b"DEBUG", b"TRACE", b"WARN", b"WARNING", b"ERROR", b"NOTICE", b"CRITICAL", b"FATAL", b"CRIT", b"ERR", b"ALERT", b"EMERG", b"LOG",
+    b"INFO",
+    b"DEBUG",
+    b"TRACE",
+    b"WARN",
+    b"WARNING",
+    b"ERROR",
+    b"NOTICE",
+    b"CRITICAL",
+    b"FATAL",
+    b"CRIT",
+    b"ERR",
+    b"ALERT",
+    b"EMERG",
+    b"LOG",
 ];
 
 /// A level, with a time before it in brackets: `INFO `, `[INFO] `, `[2026-11-02T08:01:00Z INFO  access] `.
@@ -333,13 +354,21 @@ fn after_logger(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     None
 }
 
+/// Whether a text is one address, or several with commas, with any marks.
+pub(super) fn is_address_list(text: &[u8]) -> bool {
+    text.strip_suffix(b",").unwrap_or(text).split(|b| *b == b',').all(|part| Client::parse_address(Client::without_marks(part)).is_some())
+}
+
 /// `access.log:` and `access.log:12:` of grep, which are two prefixes; `INFO:` and `nginx:`; `MESSAGE=` of the journal.
 fn after_name(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     if let Some(rest) = line.strip_prefix(b"MESSAGE=") {
         return Some((rest, None));
     }
     let name = line.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/' | b'@' | b'+' | b'~')).count();
-    (name > 0 && line.get(name) == Some(&b':')).then(|| (&line[name + 1..], None))
+    let is_name = name > 0 && line.get(name) == Some(&b':');
+    // The start of an IPv6 address is no name.
+    let is_address = || is_address_list(line.split(|b| *b == b' ').next().unwrap_or_default());
+    (is_name && !is_address()).then(|| (&line[name + 1..], None))
 }
 
 fn after_word(line: &[u8]) -> Option<&[u8]> {
@@ -397,7 +426,12 @@ mod tests {
             ("2026-11-02T08:01:00.669794202Z stdout F LINE", &[Cri], true),
             ("2026-11-02T08:01:00.669794202+01:00 stderr F LINE", &[Cri], true),
             ("2026-11-02T08:01:00.669794202Z LINE", &[Time], true),
+            ("2026-11-02T08:01:00.123456+00:00 app[web.1]: LINE", &[Syslog], true),
+            ("Nov  2 08:01:00 LINE", &[Time], false),
+            ("08:01:00 web.1  | LINE", &[Time, Compose], false),
             ("web-1  | LINE", &[Compose], false),
+            ("web.1.a1b2@node-1    | LINE", &[Compose], false),
+            ("0|web  | LINE", &[Compose, Compose], false),
             ("2026-11-02T08:01:00Z web-1  | LINE", &[Time, Compose], true),
             ("web-1  | 2026-11-02T08:01:00Z LINE", &[Compose, Time], true),
             ("[pod/web-7d9c7b6f5-x2x8k/nginx] 2026-11-02T08:01:00Z LINE", &[Pod, Time], true),

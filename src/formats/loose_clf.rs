@@ -12,8 +12,9 @@
 use memchr::memchr;
 
 use super::clf::is_escaped;
-use super::client_position::is_name;
 use super::clf_writer::host;
+use super::client_position::is_name;
+use super::line_prefix::is_address_list;
 use super::{Fields, RequestField, TimeField};
 use crate::client::Client;
 use crate::log_entry::RequestLine;
@@ -101,11 +102,11 @@ fn next_field(line: &[u8], at: usize) -> Option<LineField<'_>> {
     let start = at + (rest.len() - rest.trim_ascii_start().len());
     let (&mark, inside) = line.get(start..)?.split_first()?;
     let is_end = |at: usize| inside.get(at + 1).is_none_or(|next| matches!(next, b' ' | b'\t' | b',' | b';'));
-    let closed_by = |close: u8| memchr::memchr_iter(close, inside).find(|at| is_end(*at) && (close != b'"' || !is_escaped(inside, *at)));
+    let bracket = |close: u8| memchr(close, inside).filter(|at| is_end(*at));
     let close = match mark {
-        b'"' => Some(closed_by(b'"')?),
-        b'[' => closed_by(b']'),
-        b'<' => closed_by(b'>'),
+        b'"' => Some(memchr::memchr_iter(b'"', inside).find(|at| is_end(*at) && !is_escaped(inside, *at))?),
+        b'[' => bracket(b']'),
+        b'<' => bracket(b'>'),
         _ => None,
     };
     Some(match close {
@@ -193,20 +194,15 @@ fn is_word(text: &[u8]) -> bool {
 fn list_at<'l>(line: &'l [u8], fields: &[LineField<'l>]) -> Option<(&'l [u8], usize)> {
     let first = fields.first()?;
     if first.mark != 0 {
-        return is_list(first.text).then_some((first.text, 1));
+        return is_address_list(first.text).then_some((first.text, 1));
     }
     let goes_on = fields.iter().take_while(|field| field.mark == 0 && field.text.ends_with(b",")).count();
     let last = fields.get(goes_on).filter(|field| field.mark == 0 && field.text != b"-").map_or(goes_on, |_| goes_on + 1).max(1);
     [last, goes_on.max(1)].into_iter().find_map(|count| {
         let text = &line[first.start..fields.get(count - 1)?.end];
         let text = text.strip_suffix(b",").unwrap_or(text);
-        is_list(text).then_some((text, count))
+        is_address_list(text).then_some((text, count))
     })
-}
-
-/// Whether a text is one address, or several with commas.
-fn is_list(text: &[u8]) -> bool {
-    text.split(|b| *b == b',').all(|part| Client::parse_address(Client::without_marks(part)).is_some())
 }
 
 /// Whether a text has an address between blanks, quoted or not.
@@ -217,7 +213,7 @@ fn has_address(text: &[u8]) -> bool {
         at = field.end;
         Some(field)
     })
-    .any(|field| is_list(field.text))
+    .any(|field| is_address_list(field.text))
 }
 
 /// Whether it is the first line of a request.

@@ -46,7 +46,10 @@ pub(super) fn read_within(
     }
     let enclosed = json.enclosed_texts(rest, keys)?;
     time = enclosed.time(time_buffer).parse().or(time);
-    let mut texts = enclosed.texts().iter().filter(|text| unescape_line(text, unescaped) && (enclosed.texts().len() == 1 || is_line_within(unescaped, inner)));
+    let mut texts = enclosed
+        .texts()
+        .iter()
+        .filter(|text| unescape_line(text, unescaped) && (enclosed.texts().len() == 1 || is_line_within(unescaped, inner)));
     // If two texts are lines, a client may have written one of them.
     let (text, None) = (texts.next()?, texts.next()) else { return None };
     let is_unescaped = unescape_line(text, unescaped);

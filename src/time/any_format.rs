@@ -129,7 +129,7 @@ fn http_date(text: &[u8]) -> Option<LogTime> {
 /// The less frequent forms of times. As in `strftime`, `%Y` is a year and `%y` its last two digits, `%m` a month and `%d` a day of
 /// one or two digits, `%b` the name of a month, `%a` that of a day of the week, `%T` a time of day with an optional fraction, and
 /// `%z` an optional zone; `%r` is a time of day with `AM` or `PM`. A blank is one or more blanks.
-const FORMS: [&str; 31] = [
+const FORMS: [&str; 32] = [
     "%d/%b/%Y:%T%z",
     "%d/%b/%Y %T%z",
     "%d-%b-%Y %T%z",
@@ -141,6 +141,7 @@ const FORMS: [&str; 31] = [
     "%a, %d %b %Y %T%z",
     "%a, %d-%b-%y %T%z",
     "%a, %d-%b-%Y %T%z",
+    "%a %Y-%m-%d %T%z",
     "%a %b %d %T %Y",
     "%a %b %d %T UTC %Y",
     "%a %b %d %T GMT %Y",
@@ -358,6 +359,7 @@ mod tests {
             ("Mon Nov 02 08:01:00.123456 2026", "2026-11-02T08:01:00+00:00"),
             ("Mon Nov 02 2026 08:01:00 GMT+0100 (CET)", "2026-11-02T08:01:00+01:00"),
             ("Monday, 02-Nov-26 08:01:00 GMT", "2026-11-02T08:01:00+00:00"),
+            ("Mon 2026-11-02 08:01:00 UTC", "2026-11-02T08:01:00+00:00"),
             ("Nov  2 2026 08:01:00", "2026-11-02T08:01:00+00:00"),
             ("Nov 2, 2026 @ 08:01:00.123", "2026-11-02T08:01:00+00:00"),
             ("November 2, 2026 12:01:00 AM", "2026-11-02T00:01:00+00:00"),
@@ -425,7 +427,17 @@ mod tests {
     fn every_form_reads_what_it_describes() {
         // The second, after the twelfth, so that no other form reads it differently.
         for form in FORMS.iter().chain(&MONTH_FIRST) {
-            let text = [("%Y", "2026"), ("%y", "26"), ("%m", "11"), ("%d", "22"), ("%b", "Nov"), ("%a", "Sun"), ("%T", "20:01:00.5"), ("%r", "8:01:00 PM"), ("%z", " +0100")];
+            let text = [
+                ("%Y", "2026"),
+                ("%y", "26"),
+                ("%m", "11"),
+                ("%d", "22"),
+                ("%b", "Nov"),
+                ("%a", "Sun"),
+                ("%T", "20:01:00.5"),
+                ("%r", "8:01:00 PM"),
+                ("%z", " +0100"),
+            ];
             let text = text.iter().fold((*form).to_owned(), |text, (code, value)| text.replace(code, value));
             let offset = if form.contains("%z") { "+01:00" } else { "+00:00" };
             assert_eq!(read(&text), format!("2026-11-22T20:01:00{offset}"), "{form}: {text}");

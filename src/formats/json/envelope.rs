@@ -2,7 +2,8 @@
 //!
 //! Which string is the line is decided by what it is, never by the name of its key: it must read as a request, and the object must
 //! have none of its own. Strings that a client writes are never read so: those with the role of a field, those in headers, queries,
-//! cookies and bodies, and those whose keys say so.
+//! cookies and bodies, and those whose keys say so. An object with a method or a request line is a request itself, even if its
+//! keys are not known.
 
 use super::keys::{JsonField, KeyCache, KeyRole, ObjectKind};
 use super::tokenizer::Tokenizer;
@@ -26,13 +27,15 @@ const OF_CLIENT: [&[u8]; 12] =
 pub(in crate::formats) struct EnclosedTexts<'a> {
     texts: [&'a [u8]; MAX_TEXTS],
     count: usize,
+    /// Another string is a method or a request line.
+    has_request: bool,
     collector: FieldCollector<'a>,
 }
 
 impl<'a> EnclosedTexts<'a> {
     /// The texts with their escapes; none if there are more than can be tried.
     pub(in crate::formats) fn texts(&self) -> &[&'a [u8]] {
-        self.texts.get(..self.count).unwrap_or_default()
+        self.texts.get(..self.count).filter(|_| !self.has_request).unwrap_or_default()
     }
 
     /// The time of the object.
@@ -45,7 +48,7 @@ impl JsonLineParser {
     /// The strings of an object that may be a log line; `None` if it is not a valid object.
     #[cold]
     pub(in crate::formats) fn enclosed_texts<'a>(&self, line: &'a [u8], keys: &mut KeyCache) -> Option<EnclosedTexts<'a>> {
-        let mut found = EnclosedTexts { texts: [b""; MAX_TEXTS], count: 0, collector: FieldCollector::new() };
+        let mut found = EnclosedTexts { texts: [b""; MAX_TEXTS], count: 0, has_request: false, collector: FieldCollector::new() };
         values::visit(&self.roles, line, keys, &mut found)?;
         Some(found)
     }
@@ -54,6 +57,7 @@ impl JsonLineParser {
 impl<'a> ValueVisitor<'a> for EnclosedTexts<'a> {
     fn value(&mut self, path: KeyPath<'_, 'a>, role: KeyRole, walk: &Tokenizer<'a>) {
         self.collector.value(path, role, walk);
+        self.has_request |= is_request(walk.value);
         let is_free = role.slot == JsonField::None && !role.forwarded && role.within != ObjectKind::Closed && !path.is_pair();
         if !is_free || !may_be_line(walk.value) || path.names().any(is_of_client) {
             return;
@@ -68,6 +72,13 @@ impl<'a> ValueVisitor<'a> for EnclosedTexts<'a> {
 /// Whether a text may be a log line: it has blanks or is an object, and a path or a quote.
 fn may_be_line(text: &[u8]) -> bool {
     text.len() >= MIN_TEXT && memchr3(b' ', b'\t', b'{', text).is_some() && memchr(b'/', text).is_some()
+}
+
+/// Whether a text is a method, or starts like a request line.
+fn is_request(text: &[u8]) -> bool {
+    let (method, target) = text.split_at(memchr(b' ', text).unwrap_or(text.len()));
+    let is_target = matches!(target, [] | [b' ', b'/', ..]) || target.starts_with(b" http");
+    is_target && matches!(method, b"GET" | b"POST" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"PATCH" | b"CONNECT" | b"PROPFIND")
 }
 
 fn is_of_client(key: &[u8]) -> bool {
@@ -164,6 +175,8 @@ mod tests {
             (r#"{"body":"LINE"}"#, false),
             (r#"{"referer":"LINE"}"#, false),
             (r#"{"request_uri":"LINE"}"#, false),
+            (r#"{"anfrage":"GET / HTTP/1.1","programm":"LINE"}"#, false),
+            (r#"{"methode":"GET","programm":"LINE"}"#, false),
         ] {
             let expected: &[String] = if is_found { &[line.to_owned()] } else { &[] };
             assert_eq!(texts(&object.replace("LINE", line)), expected, "{object}");

@@ -154,6 +154,11 @@ impl FieldMatcher {
         Self { number_follows, trim, ..self }
     }
 
+    /// The first byte of the text after the field.
+    pub(super) fn key(&self) -> u8 {
+        self.key
+    }
+
     /// The literal text after the field.
     pub(super) fn suffix(&self) -> &[u8] {
         &self.suffix
@@ -240,6 +245,14 @@ impl FieldMatcher {
             return None;
         }
         Some(text.len())
+    }
+
+    /// The same for a column that may be quoted, although the format does not say so.
+    pub(super) fn take_quoted<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        match self.stop {
+            Delimiter::Column { last, .. } => self.column(rest, true, last),
+            _ => self.take(rest),
+        }
     }
 
     fn column<'a>(&self, rest: &'a [u8], quoted: bool, last: bool) -> Option<(&'a [u8], &'a [u8])> {
