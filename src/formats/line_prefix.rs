@@ -50,21 +50,21 @@ impl LinePrefix {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Blanks => "blanks",
+            Self::Blanks => "an editor (blanks)",
             Self::Colors => "a terminal (colours)",
             Self::Array => "a JSON array",
-            Self::Counter => "a counter",
+            Self::Counter => "a counter (cat -n, uniq -c)",
             Self::Syslog => "syslog",
             Self::Cri => "a container runtime (CRI)",
-            Self::Time => "a time",
+            Self::Time => "a program that writes times",
             Self::Pod => "kubectl",
             Self::Compose => "docker compose",
-            Self::Level => "a log level",
+            Self::Level => "a program that writes levels",
             Self::Logger => "a logger",
-            Self::Tabs => "a time and a tag",
-            Self::Name => "a file or program name",
-            Self::Quotes => "quotes",
-            Self::Json => "JSON",
+            Self::Tabs => "a program that writes times and tags",
+            Self::Name => "a program that writes names (grep)",
+            Self::Quotes => "a program that writes quotes (LiteSpeed)",
+            Self::Json => "a program that writes JSON (docker, the journal)",
         }
     }
 }
@@ -238,13 +238,18 @@ const MAX_TIME: usize = 48;
 /// The time that a line starts with, the longest that can be read, and the text after it and blanks.
 fn leading_time(line: &[u8]) -> Option<(&[u8], LogTime)> {
     let start = &line[..line.len().min(MAX_TIME)];
-    // Most lines that start with a letter start with no time.
-    if !start.first()?.is_ascii_alphanumeric() || start.iter().filter(|b| b.is_ascii_digit()).count() < 6 {
+    let is_blank = |b: &u8| matches!(b, b' ' | b'\t');
+    // Most times are one word, and most other lines start with no time.
+    let word = start.iter().position(is_blank)?;
+    if is_shaped(start, b"0000-00-00T00:00:00") || start[..word].iter().all(|b| b.is_ascii_digit() || *b == b'.') {
+        return Some((line[word..].trim_ascii_start(), LogTime::parse_any_format(&line[..word])?));
+    }
+    if !start[0].is_ascii_alphanumeric() || start.iter().filter(|b| **b == b':').count() < 2 {
         return None;
     }
     let mut ends = [0; MAX_TIME_WORDS];
     let mut words = 0;
-    for (end, at) in ends.iter_mut().zip(start.iter().enumerate().filter(|(_, b)| matches!(b, b' ' | b'\t')).map(|(at, _)| at)) {
+    for (end, at) in ends.iter_mut().zip(start.iter().enumerate().filter(|(_, b)| is_blank(b)).map(|(at, _)| at)) {
         *end = at;
         words += 1;
     }

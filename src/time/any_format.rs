@@ -32,7 +32,6 @@ impl LogTime {
             [_, _, b'/', ..] => Self::parse_clf(text).or_else(|| slash_date(text)),
             [_, _, _, _, b'-' | b'/', ..] => iso(text),
             [b'A'..=b'Z' | b'a'..=b'z', ..] => http_date(text),
-            // As a number since 1970, fourteen digits would be in the year 2286 or later.
             _ => compact(text).or_else(|| epoch(text)),
         };
         usual.or_else(|| by_form(text))
@@ -211,11 +210,12 @@ fn in_form(text: &[u8], form: &[u8]) -> Option<LogTime> {
     rest.is_empty().then(|| Some(at(civil(year, month, day)?, seconds, offset)))?
 }
 
-/// `20261102T080100Z`, `20261102080100`.
+/// `20261102T080100Z`, `20261102080100`. As milliseconds since 1970, fourteen digits from 1970 on would be of the year 2594.
 fn compact(text: &[u8]) -> Option<LogTime> {
     let (date, rest) = text.split_at_checked(8)?;
     let (time, rest) = rest.strip_prefix(b"T").unwrap_or(rest).split_at_checked(6)?;
-    let day = civil(digits(&date[..4])?, digits(&date[4..6])?, digits(&date[6..])?)?;
+    let year = digits(&date[..4]).filter(|year| *year >= 1970)?;
+    let day = civil(year, digits(&date[4..6])?, digits(&date[6..])?)?;
     let (hour, minute, second) = (digits(&time[..2])?, digits(&time[2..4])?, digits(&time[4..])?);
     let fits = hour <= 23 && minute <= 59 && second <= 60;
     fits.then(|| Some(at(day, hour * 3_600 + minute * 60 + second, zone(after_fraction(rest))?)))?
