@@ -348,7 +348,7 @@ pub(crate) fn sample_request<'a>(log: &'a SourceInfo, sample: tally::SampleView<
 
 /// Parses a stored line again: its record, and the request as rules saw it.
 pub(crate) fn parse_stored_line(text: &[u8], parsed: bool) -> (LogEntry<'_>, ParsedRequest<'_>) {
-    let record = if parsed { Frame::locate(text, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))) } else { None };
+    let record = if parsed { Frame::locate_written(text).map(|frame| frame.record(LogTime::parse_any_format(frame.time))) } else { None };
     let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);
     (record.unwrap_or_default(), probe)
 }

@@ -314,9 +314,10 @@ impl<W: Write> LineExplainer<'_, W> {
         let frame = Frame::locate(line, only);
         let explain_text = if frame.is_none() && may_be_request { InputRequest::read(text) } else { None };
         let (read_as, record) = match (&frame, &explain_text) {
-            (Some(frame), _) => {
-                (ReadAs::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
-            }
+            (Some(frame), _) => (
+                ReadAs::Line(name.unwrap_or_else(|| frame.format().as_str().into())),
+                Some(frame.record(LogTime::parse_any_format(frame.time))),
+            ),
             (None, Some(explain_text)) => (ReadAs::Request, Some(explain_text.record())),
             (None, None) => (ReadAs::Unparsed(recognize(text)), None),
         };

@@ -585,7 +585,7 @@ impl LineScanner<'_> {
         worker: &mut WorkerState,
         findings: &mut Findings,
     ) -> LogFormat {
-        let frame = Frame::locate(written, None).unwrap_or_default();
+        let frame = Frame::locate_written(written).unwrap_or_default();
         self.scan_frame(line, frame, Some(written), batch, worker, findings)
     }
 

@@ -33,7 +33,7 @@ impl<'a> ParsedRequest<'a> {
         Self {
             line,
             request: record.request,
-            shape: shape(&line),
+            shape: shape(&line).filter(|shape| *shape != RequestShape::NoMethod || !is_method_left_out(&line, record.status)),
             status: record.status,
             referer: record.referer,
             user_agent: record.user_agent,
@@ -81,6 +81,13 @@ fn shape(line: &RequestLine<'_>) -> Option<RequestShape> {
     let scheme = memchr::memmem::find(line.target, b"://")?;
     let named = scheme > 0 && line.target[..scheme].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
     named.then_some(RequestShape::Absolute)
+}
+
+/// Whether the format has no method, as the answer shows: a server refuses a request line that is only a path, since HTTP/1.0
+/// (RFC 1945, section 4.1) with the status 400. Others refuse it with 405, 501 or 505, or close the connection.
+fn is_method_left_out(line: &RequestLine<'_>, status: Option<u16>) -> bool {
+    let is_refused = matches!(status, None | Some(..=199 | 400 | 405 | 408 | 444 | 499 | 501 | 505));
+    !is_refused && (line.target.starts_with(b"/") || memchr::memmem::find(line.target, b"://").is_some())
 }
 
 /// Whether the log writer escaped an unprintable byte: `\x16`, or `\n` as Apache writes it.

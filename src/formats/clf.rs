@@ -13,7 +13,7 @@
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::LogFormat;
-use super::bytes::marks_of_8;
+use super::bytes::{marks_of_8, marks_outside};
 use super::client_position::{is_doubtful, is_moved};
 use crate::client::Client;
 use crate::log_entry::LogEntry;
@@ -52,7 +52,24 @@ impl<'a> Frame<'a> {
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     pub fn locate_by(line: &'a [u8], only: Option<LogFormat>, first_quote: impl Fn(usize) -> Option<usize>) -> Option<Self> {
-        let (host, client, bracket, open, user) = usual_start(line).or_else(|| rare_start(line))?;
+        Self::after(usual_start(line).or_else(|| rare_start(line).filter(|start| is_bare(start.1)))?, line, only, first_quote)
+    }
+
+    /// Locates the fields of a line that was written with any client, as [`locate`](Self::locate).
+    #[must_use]
+    pub fn locate_written(line: &'a [u8]) -> Option<Self> {
+        Self::after(usual_start(line).or_else(|| rare_start(line))?, line, None, |from| Some(from + memchr(b'"', line.get(from..)?)?))
+    }
+
+    /// Locates the fields after the start of a line.
+    #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+    #[inline(always)]
+    fn after(
+        (host, client, bracket, open, user): Start<'a>,
+        line: &'a [u8],
+        only: Option<LogFormat>,
+        first_quote: impl Fn(usize) -> Option<usize>,
+    ) -> Option<Self> {
         let first = first_quote(open)?;
         let close = if is_end(line, open, first) { first } else { open + request_end_after_quotes(&line[open..])? };
         let rest = &line[close + 2..];
@@ -156,10 +173,11 @@ fn is_in(format: LogFormat, has_host: bool, rest: &[u8]) -> bool {
 /// The virtual host and the client, the position of `[` before the time, the start of the request, and the user.
 type Start<'a> = (Option<&'a [u8]>, &'a [u8], usize, usize, &'a [u8]);
 
-/// The start of most lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Only the first space is searched for.
+/// The start of most lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Only the first space is searched for. Any other client
+/// than an IPv4 address may have something before it, as `access.log:192.0.2.7`.
 #[inline]
 fn usual_start(line: &[u8]) -> Option<Start<'_>> {
-    let space = space_in(line.first_chunk()?)?;
+    let space = v4_end(line.first_chunk()?)?;
     let (bracket, open) = (space + DASHES.len() - 1, space + DASHES.len() + CLF_TIME_LEN + AFTER_TIME.len());
     let (between, after) = (line.get(space..=bracket)?, line.get(open - AFTER_TIME.len()..open)?);
     (space > 0 && *between == DASHES && *after == AFTER_TIME).then(|| (None, &line[..space], bracket, open, &line[..0]))
@@ -169,7 +187,18 @@ fn usual_start(line: &[u8]) -> Option<Start<'_>> {
 const DASHES: [u8; 6] = *b" - - [";
 const AFTER_TIME: [u8; 3] = *b"] \"";
 
-/// The first space in sixteen bytes; an IPv4 address has up to fifteen.
+/// The first byte that is not of an IPv4 address, in sixteen bytes; it has up to fifteen.
+#[inline]
+fn v4_end(bytes: &[u8; 16]) -> Option<usize> {
+    let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
+    match (marks_outside(*first, b'.', b'9'), marks_outside(*second, b'.', b'9')) {
+        (0, 0) => None,
+        (0, marks) => Some(8 + marks.trailing_zeros() as usize / 8),
+        (marks, _) => Some(marks.trailing_zeros() as usize / 8),
+    }
+}
+
+/// The first space in sixteen bytes; most sizes are shorter.
 #[inline]
 fn space_in(bytes: &[u8; 16]) -> Option<usize> {
     let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
@@ -190,6 +219,17 @@ fn rare_start(line: &[u8]) -> Option<Start<'_>> {
     // The client is a part of the line.
     let after_client = client.as_ptr().addr() - line.as_ptr().addr() + client.len();
     Some((host, client, bracket, open, user(&line[after_client..bracket])))
+}
+
+/// Whether nothing that another program writes is around a client: no quote, bracket or comma, and no name and colon before an
+/// address, as `access.log:192.0.2.7` of grep.
+fn is_bare(client: &[u8]) -> bool {
+    let is_address = || Client::parse(client).address().is_some();
+    match client {
+        [..=b' ' | b'"' | b'\'' | b'<' | b'(' | 0xef, ..] | [.., b',' | b';' | b'"' | b'\'' | b'>' | b')'] => false,
+        [b'[', ..] => is_address(),
+        _ => memchr(b':', client).is_none() || memchr(b'.', client).is_none() || is_address(),
+    }
 }
 
 /// The user in the text between client and time, after the ident; empty if there are fewer fields.
@@ -214,12 +254,15 @@ pub(super) fn request_start(line: &[u8]) -> Option<(usize, usize)> {
     request_start_after_quotes(line)
 }
 
-/// The rare case: a user name that contains a quote, or a time of another length.
+/// The rare case: a user name that contains a quote, or a time in another form.
 #[cold]
 fn request_start_after_quotes(line: &[u8]) -> Option<(usize, usize)> {
     let quote = memchr_iter(b'"', line).find(|&q| line[..q].ends_with(b"] "))?;
     let bracket = memrchr(b'[', &line[..quote])?;
-    Some((bracket, quote + 1))
+    let time = &line[bracket + 1..quote - 2];
+    // The writer of `clf_writer` has this length even where the time is unknown.
+    let is_time = time.len() == CLF_TIME_LEN || LogTime::parse_any_format(time).is_some();
+    is_time.then_some((bracket, quote + 1))
 }
 
 /// Whether the first quote in a request ends it: it is unescaped and a status follows.
@@ -391,7 +434,7 @@ pub(crate) fn starts_like_clf(line: &[u8]) -> bool {
     let start = &line[..line.len().min(40)];
     let Some(space) = memchr(b' ', start) else { return false };
     let after = &line[space..];
-    space > 0 && after.starts_with(b" - - [") && after.get(32..35) == Some(b"] \"")
+    space > 0 && after.starts_with(b" - - [") && after.get(32..35) == Some(b"] \"") && is_bare(&start[..space])
 }
 
 #[cfg(test)]

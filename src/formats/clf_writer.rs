@@ -634,7 +634,7 @@ mod tests {
             let mut line = Vec::new();
             write(&fields, &mut line);
             let text = String::from_utf8_lossy(&line).into_owned();
-            let frame = Frame::locate(&line, None).unwrap_or_else(|| panic!("{text}"));
+            let frame = Frame::locate_written(&line).unwrap_or_else(|| panic!("{text}"));
             let record = frame.record(LogTime::parse_clf(frame.time));
             prop_assert_eq!((record.client, record.host), (client.as_bytes(), Some(&b"www.example.org"[..]).filter(|_| has_host)), "{}", text);
             prop_assert_eq!((record.request, record.status, record.time.is_some()), (&b"GET /.env HTTP/1.1"[..], Some(404), true), "{}", text);
@@ -671,7 +671,7 @@ mod tests {
             let mut line = Vec::new();
             write(&fields, &mut line);
             prop_assert!(!line.contains(&b'\n'));
-            let frame = Frame::locate(&line, None).unwrap();
+            let frame = Frame::locate_written(&line).unwrap();
             let record = frame.record(LogTime::parse_clf(frame.time));
 
             let end = client.iter().position(|b| matches!(b, 0..=b' ' | b'"' | 0x7f)).unwrap_or(client.len());

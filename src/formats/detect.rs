@@ -12,7 +12,7 @@ use super::builtin::{DISCOVERED, FormatDefinition, FormatId, FormatReader, Forma
 use super::discover::Layout;
 use super::line_prefix::LinePrefix;
 use super::reader::{LineContext, LineKind, LogReader};
-use super::{ClientPosition, FieldKind, Frame, Layouts, LogFormat, W3cHeader, line_prefix};
+use super::{ClientPosition, FieldKind, Frame, Layouts, LogFormat, W3cHeader};
 use crate::client::Client;
 
 /// The formats of the first lines of a log.
@@ -109,16 +109,14 @@ impl<'f> Detector<'f> {
     }
 
     fn count(&mut self, format: FormatId, text: &[u8], is_clf: bool) {
-        let mut buffers = Vec::new();
-        let is_prefixed = !is_clf && self.log_reader.prefix().is_some();
-        let strip_prefix = if is_prefixed { line_prefix::strip_prefix(text, &mut buffers) } else { None };
-        let prefix = strip_prefix.map(|(prefix, _)| prefix);
+        let unwrapped = self.log_reader.unwrapped().filter(|_| !is_clf);
+        let prefix = unwrapped.map(|(prefix, _)| prefix);
         let existing = self.detected.found.iter_mut().find(|found| found.format == format && found.prefix == prefix);
         if let Some(found) = existing {
             found.lines += 1;
             return;
         }
-        let inner = strip_prefix.map_or(text, |(_, inner)| inner);
+        let inner = unwrapped.map_or(text, |(_, inner)| inner);
         let (exactly, fields) = self.split(format, inner);
         let line = self.detected.lines;
         let layout = self.context.layouts.iter().flat_map(|layouts| layouts.all()).find(|layout| layout.parser().split(inner).is_some());

@@ -19,9 +19,11 @@ mod items;
 mod json;
 mod line_parser;
 pub(crate) mod line_prefix;
+mod loose_clf;
 mod nginx;
 pub(crate) mod reader;
 mod shape;
+mod unwrap;
 pub(crate) mod w3c;
 
 use std::fmt;

@@ -16,8 +16,9 @@ use super::clf_writer::FieldSink;
 use super::client_position::{self, ClientPosition};
 use super::detect::{is_binary, is_error_log};
 use super::discover::{Layouts, SAMPLE, SHARE};
-use super::line_prefix::{self, LinePrefix};
-use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, FrameBuffer, LogFormat, TimeField, W3cHeader};
+use super::line_prefix::LinePrefix;
+use super::unwrap::{ReadInner, UnwrapBuffers, read_within};
+use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, FrameBuffer, LogFormat, TimeField, W3cHeader, loose_clf};
 use crate::client::{Client, ClientIpSource};
 use crate::finding::Findings;
 use crate::time::LogTime;
@@ -43,9 +44,10 @@ pub struct LineContext<'f> {
 #[derive(Debug, Default)]
 pub struct LogReader {
     buffers: FieldBuffers,
-    strip_prefix: Vec<u8>,
-    /// The writer of the prefix of the last line.
+    unwrap: UnwrapBuffers,
+    /// The writer of what is around the last line, and the line within.
     prefix: Option<LinePrefix>,
+    inner: Vec<u8>,
     /// The columns of a header, and the same with the field of the forwarded client.
     columns: Option<(Arc<FormatLineParser>, FormatLineParser)>,
 }
@@ -229,10 +231,10 @@ impl LogReader {
         is_fast.then(|| if buffer.length() - start <= *max_line { LineKind::As(id) } else { LineKind::AsIs })
     }
 
-    /// The writer of the prefix of the last line, if it has one.
+    /// The writer of what is around the last line, and the line within, if it has any.
     #[must_use]
-    pub fn prefix(&self) -> Option<LinePrefix> {
-        self.prefix
+    pub fn unwrapped(&self) -> Option<(LinePrefix, &[u8])> {
+        self.prefix.map(|prefix| (prefix, &self.inner[..]))
     }
 
     /// Whether any line is in a known format, or in `only` if that is given.
@@ -283,58 +285,113 @@ impl LogReader {
         out: &mut impl FieldSink,
     ) -> Option<LineKind> {
         let origin = context.formats.client_ip_source();
-        let Self { buffers, strip_prefix, prefix, columns } = self;
+        let Self { buffers, unwrap, prefix, inner, columns } = self;
         *prefix = None;
         if let Some(named) = header.columns() {
             let parser = origin.map_or(&**named, |origin| with_forwarded_field(columns, named, origin));
-            if let Some(kind) = write_fields(W3C, parser.read(text, buffers), origin, out) {
+            if let Some(kind) = write_fields(W3C, parser.read(text, buffers), None, origin, out) {
                 return Some(kind);
             }
         }
-        if let Some(kind) = read_directly(text, context, buffers, out) {
+        if let Some(kind) = read_directly(text, None, context, buffers, out) {
             return kind;
         }
-        if let Some((writer, inner)) = line_prefix::strip_prefix(text, strip_prefix) {
-            match read_directly(inner, context, buffers, out).or_else(|| by_detection(inner, context, buffers, out).map(Some)) {
-                Some(Some(kind)) => {
-                    *prefix = Some(writer);
-                    return Some(kind);
-                }
-                // A line must stay a single line.
-                Some(None) if memchr(b'\n', inner).is_some() => return None,
-                Some(None) => {
-                    *prefix = Some(writer);
-                    let format = Frame::locate(inner, None).map_or(LogFormat::Combined, |frame| frame.format());
-                    out.put_line(inner);
-                    return Some(LineKind::As(FormatId(format as u8)));
-                }
-                None => {}
-            }
+        let mut reader = InnerReader { context, buffers, out, text: inner, kind: None };
+        *prefix = read_within(text, context.formats.json(), unwrap, &mut reader);
+        if let Some(kind) = reader.kind {
+            return Some(kind);
         }
-        by_detection(text, context, buffers, out)
+        read_alone(text, None, context, buffers, out).or_else(|| with_unknown_client(text, context, buffers, out))
     }
+}
+
+/// Reads lines that are within others.
+struct InnerReader<'r, 'f, S> {
+    context: &'r LineContext<'f>,
+    buffers: &'r mut FieldBuffers,
+    out: &'r mut S,
+    /// The last line that was read.
+    text: &'r mut Vec<u8>,
+    /// How it was read.
+    kind: Option<LineKind>,
+}
+
+impl<S: FieldSink> ReadInner for InnerReader<'_, '_, S> {
+    fn read(&mut self, text: &[u8], time: Option<LogTime>) -> Option<()> {
+        let Self { context, buffers, out, .. } = self;
+        self.kind = read_inner(text, time, context, buffers, *out);
+        self.text.clear();
+        self.text.extend_from_slice(text);
+        self.kind.map(|_| ())
+    }
+
+    fn is_line(&mut self, text: &[u8]) -> bool {
+        self.text.clear();
+        read_inner(text, None, self.context, self.buffers, self.text).is_some()
+    }
+}
+
+/// Writes a line that is within another with this time.
+fn read_inner(
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut impl FieldSink,
+) -> Option<LineKind> {
+    match read_directly(text, time, context, buffers, out) {
+        // A line must stay a single line.
+        Some(None) if memchr(b'\n', text).is_some() => None,
+        Some(None) => {
+            let format = Frame::locate(text, None).map_or(LogFormat::Combined, |frame| frame.format());
+            out.put_line(text);
+            Some(LineKind::As(FormatId(format as u8)))
+        }
+        Some(Some(kind)) => Some(kind),
+        None => read_alone(text, time, context, buffers, out),
+    }
+}
+
+/// Writes a line by its own text, of a format that is detected or of the Common Log Format family.
+fn read_alone(
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut impl FieldSink,
+) -> Option<LineKind> {
+    by_detection(text, time, context, buffers, out).or_else(|| {
+        let fields = loose_clf::read(text);
+        write_fields(FormatId(LogFormat::Combined as u8), fields, time, context.formats.client_ip_source(), out)
+    })
 }
 
 /// Detects the requested formats, JSON, and what the engine parses, which is `Some(None)`.
 #[expect(clippy::option_option, reason = "three answers: an unknown format, an engine format, another format")]
-fn read_directly(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<Option<LineKind>> {
-    if let Some(kind) = context.preferred.iter().find_map(|first| write_as(*first, text, context, buffers, out)) {
+fn read_directly(
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut impl FieldSink,
+) -> Option<Option<LineKind>> {
+    if let Some(kind) = context.preferred.iter().find_map(|first| write_as(*first, text, time, context, buffers, out)) {
         return Some(Some(kind));
     }
     if let Some(layouts) = &context.layouts {
         let origin = context.formats.client_ip_source();
-        let read = layouts.all().iter().find_map(|layout| write_fields(DISCOVERED, layout.read(text, buffers), origin, out));
+        let read = layouts.all().iter().find_map(|layout| write_fields(DISCOVERED, layout.read(text, buffers), time, origin, out));
         if read.is_some() {
             return Some(read);
         }
     }
-    let json = if text.first()? == &b'{' { write_as(JSON, text, context, buffers, out) } else { None };
+    let json = if text.first()? == &b'{' { write_as(JSON, text, time, context, buffers, out) } else { None };
     match json {
         Some(kind) => Some(Some(kind)),
         None if starts_like_clf(text) || Frame::locate(text, None).is_some() => {
-            Some(context.formats.proxied().iter().find_map(|id| write_as(*id, text, context, buffers, out)))
+            Some(context.formats.proxied().iter().find_map(|id| write_as(*id, text, time, context, buffers, out)))
         }
-        None => with_unknown_client(text, context, buffers, out).map(Some),
+        None => None,
     }
 }
 
@@ -345,8 +402,8 @@ fn with_unknown_client(text: &[u8], context: &LineContext<'_>, buffers: &mut Fie
     line.clear();
     let position = client_position::rewrite(text, context.clients, &mut line);
     let kind = position.and_then(|position| match position {
-        ClientPosition::Unknown => Frame::locate(&line, None).map(|_| LineKind::WithoutClient),
-        _ => Frame::locate(&line, None).map(|frame| LineKind::As(FormatId(frame.format() as u8))),
+        ClientPosition::Unknown => Frame::locate_written(&line).map(|_| LineKind::WithoutClient),
+        _ => Frame::locate_written(&line).map(|frame| LineKind::As(FormatId(frame.format() as u8))),
     });
     if kind.is_some() {
         out.put_line(&line);
@@ -355,34 +412,51 @@ fn with_unknown_client(text: &[u8], context: &LineContext<'_>, buffers: &mut Fie
     kind
 }
 
-fn by_detection(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<LineKind> {
+fn by_detection(
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut impl FieldSink,
+) -> Option<LineKind> {
     context.formats.detection_order().iter().find_map(|id| match &context.formats.format(*id).reader {
-        FormatReader::Strings(parsers) => parsers
-            .iter()
-            .find_map(|parser| write_fields(*id, parser.read(text, buffers).filter(is_plausible), context.formats.client_ip_source(), out)),
+        FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| {
+            let fields = parser.read(text, buffers).filter(is_plausible);
+            write_fields(*id, fields, time, context.formats.client_ip_source(), out)
+        }),
         _ => None,
     })
 }
 
-/// Writes a line in this format, if it matches.
+/// Writes a line in this format, if it matches; without a time of its own, it has this `time`.
 fn write_as(
     id: FormatId,
     text: &[u8],
+    time: Option<LogTime>,
     context: &LineContext<'_>,
     buffers: &mut FieldBuffers,
     out: &mut impl FieldSink,
 ) -> Option<LineKind> {
     let origin = context.formats.client_ip_source();
     match &context.formats.format(id).reader {
-        FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| write_fields(id, parser.read(text, buffers), origin, out)),
-        FormatReader::Json => write_fields(id, context.formats.json().read(text, buffers), origin, out),
+        FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| write_fields(id, parser.read(text, buffers), time, origin, out)),
+        FormatReader::Json => write_fields(id, context.formats.json().read(text, buffers), time, origin, out),
         FormatReader::Clf | FormatReader::W3c | FormatReader::Discovered => None,
     }
 }
 
-/// Writes fields in this format, if any, with the forwarded client.
-fn write_fields(id: FormatId, fields: Option<Fields<'_>>, origin: Option<&ClientIpSource>, out: &mut impl FieldSink) -> Option<LineKind> {
+/// Writes fields in this format, if any, with the forwarded client, and with this `time` if they have none.
+fn write_fields(
+    id: FormatId,
+    fields: Option<Fields<'_>>,
+    time: Option<LogTime>,
+    origin: Option<&ClientIpSource>,
+    out: &mut impl FieldSink,
+) -> Option<LineKind> {
     let mut fields = fields?;
+    if fields.time == TimeField::Parsed(None) {
+        fields.time = TimeField::Parsed(time);
+    }
     if let Some(origin) = origin {
         fields.client = if fields.is_without_peer {
             origin.resolve_without_peer(fields.forwarded)
@@ -408,11 +482,7 @@ fn with_forwarded_field<'c>(
 
 /// Whether fields are plausible in a format that was not requested: there is a time, and the client is an address.
 fn is_plausible(fields: &Fields<'_>) -> bool {
-    let is_timed = match fields.time {
-        TimeField::Clf(text) => LogTime::parse_clf(text).is_some(),
-        TimeField::Parsed(time) => time.is_some(),
-    };
-    is_timed && (fields.client.is_empty() || Client::parse(fields.client).address().is_some())
+    fields.time.parse().is_some() && (fields.client.is_empty() || Client::parse(fields.client).address().is_some())
 }
 
 /// Whether a text in the place of the client is an address or a name.
@@ -641,7 +711,7 @@ mod tests {
             let (text, read) = rewrite(example.as_bytes(), &from_log_start(example.as_bytes()));
             let text = text.rsplit(|&b| b == b'\n').next().unwrap().to_vec();
             let shown = String::from_utf8_lossy(&text);
-            let frame = Frame::locate(&text, None).unwrap_or_else(|| panic!("{}: {shown}", format.name));
+            let frame = Frame::locate_written(&text).unwrap_or_else(|| panic!("{}: {shown}", format.name));
             let expected = match &format.reader {
                 _ if format.is_clf => LineKind::AsIs,
                 FormatReader::Json => LineKind::As(JSON),
@@ -669,7 +739,7 @@ mod tests {
     fn columns_apply_from_where_they_are_declared() {
         let (text, read) = rewrite(W3C_LOG.as_bytes(), &from_log_start(W3C_LOG.as_bytes()));
         assert_eq!(read, [LineKind::Directive, LineKind::Directive, LineKind::As(W3C), LineKind::Directive, LineKind::As(W3C)]);
-        let clients: Vec<_> = text.split(|&b| b == b'\n').filter_map(|line| Some(Frame::locate(line, None)?.client)).collect();
+        let clients: Vec<_> = text.split(|&b| b == b'\n').filter_map(|line| Some(Frame::locate_written(line)?.client)).collect();
         assert_eq!(clients, [b"192.0.2.7", b"192.0.2.8"]);
         let plain = "192.0.2.7 and no log\n".to_owned() + W3C_LOG;
         let (_, read) = rewrite(plain.as_bytes(), &from_log_start(plain.as_bytes()));
@@ -698,12 +768,146 @@ mod tests {
         let haproxy = FORMATS.format(FORMATS.get("haproxy_http").unwrap()).example.clone().unwrap();
         for (line, name) in [
             (format!("<190>Nov  2 08:01:00 web nginx: {clf}"), "combined"),
+            (format!("access.log:{clf}"), "combined"),
             (format!("2026-11-02T08:01:00.6Z stdout F {clf}"), "combined"),
             (format!("Nov  2 08:01:00 lb haproxy[14389]: {haproxy}"), "haproxy_http"),
         ] {
             let (text, read) = rewrite(line.as_bytes(), &from_log_start(b""));
             assert_eq!(read, [LineKind::As(FORMATS.get(name).unwrap())], "{line}");
-            assert_eq!(Frame::locate(&text, None).unwrap().client, b"192.0.2.7");
+            assert_eq!(Frame::locate_written(&text).unwrap().client, b"192.0.2.7");
+        }
+    }
+
+    /// What a line is read as: client, host, user, time, status and size, and the request without its query.
+    fn facts(line: &str) -> Option<[String; 7]> {
+        let (text, read) = rewrite(line.as_bytes(), &from_log_start(b""));
+        let is_clf = read == [LineKind::AsIs];
+        let frame = if is_clf { Frame::locate(&text, None) } else { Frame::locate_written(&text) }?;
+        let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+        let time = LogTime::parse_any_format(frame.time).map_or_else(String::new, LogTime::rfc3339);
+        let path = frame.request.split(|b| *b == b'?').next().unwrap_or_default();
+        let (status, bytes) = (format!("{:?}", frame.status()), format!("{:?}", frame.bytes()));
+        Some([shown(frame.client), shown(frame.host.unwrap_or_default()), shown(frame.user), time, status, bytes, shown(path)])
+    }
+
+    const CLF: &str = r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /.env HTTP/1.1" 404 162 "-" "x""#;
+
+    #[test]
+    fn lines_within_others_are_read() {
+        let json = |line: &str| serde_json::to_string(line).unwrap();
+        for line in [
+            format!("  {CLF}"),
+            format!("access.log.1:{CLF}"),
+            format!("a.log:12:{CLF}"),
+            format!("12:{CLF}"),
+            format!("     7\t{CLF}"),
+            format!("\"{CLF}\""),
+            format!("2026-11-02T08:01:00.5Z web-1  | {CLF}"),
+            format!("\x1b[0;33;1mnginx.1     | \x1b[0m{CLF}"),
+            format!("[pod/web-1/nginx] {CLF}"),
+            format!("Nov  2 08:01:00 web docker[1]: web-1  | {CLF}"),
+            format!(r#"{{"log":{},"stream":"stdout","time":"2026-11-02T08:01:00.5Z"}}"#, json(&format!("{CLF}\n"))),
+            format!(r#"{{"result":{{"_raw":{},"host":"web1"}}}}"#, json(CLF)),
+            format!(r#"2026-11-02T08:01:00Z stdout F {{"any":{}}}"#, json(&format!("<190>Nov  2 08:01:00 web nginx: {CLF}"))),
+            format!(r#"{{"message":{},"agent":{{"type":"filebeat"}},"log":{{"file":{{"path":"/var/log/nginx/access.log"}}}}}}"#, json(CLF)),
+        ] {
+            assert_eq!(facts(&line), facts(CLF), "{line}");
+        }
+        // Two lines in one object: a client may have written one of them.
+        assert_eq!(facts(&format!(r#"{{"log":{},"note":{}}}"#, json(CLF), json(CLF))), None);
+    }
+
+    #[test]
+    fn the_time_of_a_prefix_is_that_of_a_line_without_one() {
+        let time = |line: &str| facts(line).unwrap()[3].clone();
+        let uvicorn = r#"INFO:     192.0.2.7:4711 - "GET / HTTP/1.1" 200 OK"#;
+        assert_eq!(time(uvicorn), "");
+        assert_eq!(time(&format!("2026-11-02T08:01:00Z {uvicorn}")), "2026-11-02T08:01:00+00:00");
+        assert_eq!(
+            time(&format!(r#"{{"log":{},"time":"2026-11-02T08:01:00Z"}}"#, serde_json::to_string(uvicorn).unwrap())),
+            "2026-11-02T08:01:00+00:00"
+        );
+        let object = r#"{"request":{"remote_ip":"192.0.2.7","method":"GET","uri":"/"},"status":200}"#;
+        assert_eq!(time(&format!("2026/11/02 08:01:00.123\tINFO\taccess\thandled request\t{object}")), "2026-11-02T08:01:00+00:00");
+        assert_eq!(time(&format!("2020-01-01T00:00:00Z {CLF}")), "2026-11-02T08:01:00+00:00");
+    }
+
+    /// Lines of several shapes, with `AGENT`, `REFERER` and `QUERY` in the places of texts that a client chooses; those that are
+    /// objects escape texts as JSON.
+    const SHAPES: [&str; 22] = [
+        r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"192.0.2.7 - jo [2026-11-02T08:01:00Z] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"www.example.org:80 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"["www.example.org"] 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"192.0.2.7 - - 02/Nov/2026:08:01:00 +0000 "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] [0.001] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"[02/Nov/2026:08:01:00 +0000] 192.0.2.7 "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"[02/Nov/2026 08:01:00] "GET /a?QUERY HTTP/1.1" 404 162"#,
+        r#""192.0.2.7, 10.0.0.1" - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"2026-11-02T08:01:00.5Z 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"web-1  | 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"access.log:192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"<190>Nov  2 08:01:00 web nginx: 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"INFO:     192.0.2.7:4711 - "GET /a?QUERY HTTP/1.1" 404 Not Found"#,
+        r#"{"time":"2026-11-02T08:01:00Z","remote_addr":"192.0.2.7","request":"GET /a?QUERY HTTP/1.1","status":404,"bytes":162,"http_referer":"REFERER","http_user_agent":"AGENT"}"#,
+        r#"{"remote_addr":"192.0.2.7","uri":"/a?QUERY","status":404,"other":"REFERER","msg":"AGENT"}"#,
+        r#"{"msg":"AGENT","log":"REFERER","ts":1793606460,"request":{"client_ip":"192.0.2.7","method":"GET","uri":"/a?QUERY","headers":{"User-Agent":["AGENT"]}},"status":404}"#,
+        r#"2026-11-02T08:01:00Z	nginx.access	{"remote":"192.0.2.7","method":"GET","path":"/a?QUERY","code":"404","referer":"REFERER","agent":"AGENT"}"#,
+        r#"[{"remote_addr":"192.0.2.7","uri":"/a?QUERY","status":404,"msg":"AGENT"},"#,
+        r#"{"adresse":"192.0.2.7","anfrage":"GET /a?QUERY HTTP/1.1","antwort":404,"programm":"AGENT","von":"REFERER"}"#,
+        r#"{"log":"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] \"GET /a?QUERY HTTP/1.1\" 404 162 \"REFERER\" \"AGENT\"\n","stream":"stdout"}"#,
+        r#"{"user_agent":"AGENT","referer":"REFERER","url":"/a?QUERY","level":"info"}"#,
+    ];
+
+    /// A log line that a client sends as a text, as the writer of this shape escapes it.
+    fn sent(shape: &str, text: &str, is_hex: bool) -> String {
+        let json = |text: &str| {
+            let quoted = serde_json::to_string(text).unwrap();
+            quoted[1..quoted.len() - 1].to_owned()
+        };
+        let clf = |text: &str| {
+            let escaped = text.replace('\\', r"\\");
+            if is_hex {
+                text.replace('\\', r"\x5C").replace('"', r"\x22").replace('\t', r"\x09")
+            } else {
+                escaped.replace('"', r#"\""#).replace('\t', r"\t")
+            }
+        };
+        match shape {
+            _ if shape.contains(r#""log":"192."#) => json(&clf(text)),
+            _ if shape.contains('{') => json(text),
+            _ => clf(text),
+        }
+    }
+
+    #[test]
+    fn a_line_that_a_client_sends_forges_nothing() {
+        let forged = r#"203.0.113.66 - - [01/Jan/2020:00:00:00 +0000] "GET /.git/config HTTP/1.1" 200 9 "-" "x""#;
+        let object = r#"{"remote_addr":"203.0.113.66","time":"2020-01-01T00:00:00Z","request":"GET /.git/config HTTP/1.1","status":200}"#;
+        let lines = [
+            forged.to_owned(),
+            object.to_owned(),
+            format!("\"{forged}"),
+            format!("x\" 200 5 \"-\" \"-\" {forged}"),
+            format!("2020-01-01T00:00:00Z stdout F {forged}"),
+            format!("<190>Jan  1 00:00:00 web nginx: {forged}"),
+            format!(r#"{{"log":{},"stream":"stdout","time":"2020-01-01T00:00:00Z"}}"#, serde_json::to_string(forged).unwrap()),
+            format!("a\t{object}"),
+            format!("- {forged}"),
+        ];
+        for shape in SHAPES {
+            let with = |text: &str| ["AGENT", "REFERER", "QUERY"].iter().fold(shape.to_owned(), |line, place| line.replace(place, text));
+            let clean = facts(&with("x"));
+            let is_read = !shape.contains("anfrage") && !shape.contains("level");
+            assert_eq!(clean.is_some(), is_read, "{shape}");
+            for (line, is_hex) in lines.iter().flat_map(|line| [(line, true), (line, false)]) {
+                for place in ["AGENT", "REFERER", "QUERY"].into_iter().filter(|place| shape.contains(place)) {
+                    let text = sent(shape, line, is_hex);
+                    let others = ["AGENT", "REFERER", "QUERY"].into_iter().filter(|other| *other != place);
+                    let line = others.fold(shape.replace(place, &text), |line, other| line.replace(other, "x"));
+                    assert_eq!(facts(&line), clean, "{place} in {line}");
+                }
+            }
         }
     }
 
@@ -716,7 +920,20 @@ mod tests {
             line.truncate(length);
             line
         });
-        let prefixed = whole.clone().prop_map(|line| [b"<190>Nov  2 08:01:00 web nginx: ", &line[..]].concat());
+        let prefixes = [
+            "<190>Nov  2 08:01:00 web nginx: ",
+            "web-1  | ",
+            "2026-11-02T08:01:00Z ",
+            "a.log:",
+            "  ",
+            "\x1b[0m",
+            "{\"log\":\"",
+            "\"",
+            "[",
+            "- ",
+        ];
+        let prefix = prop::sample::select(prefixes.to_vec());
+        let prefixed = (prefix, whole.clone()).prop_map(|(prefix, line)| [prefix.as_bytes(), &line[..]].concat());
         let nuls = whole.clone().prop_map(|line| [&[0; 3], &line[..]].concat());
         let other = prop::collection::vec(any::<u8>().prop_filter("one line", |b| *b != b'\n'), 0..80);
         let long = Just([&b"#Fields: date time c-ip cs-uri-stem "[..], &[b'x'; 2000]].concat());

@@ -142,8 +142,9 @@ fn doubtful_client_notice(lines: u64, header: Option<&str>) -> Option<String> {
              if your proxies write it, type --client-from {header} --trusted-proxy with their addresses"
         ),
         None => format!(
-            "{what}: a text that clients choose, such as a host or a user name, makes more than one reading of these lines possible; \
-             quote such texts in the log format of the server, or write them after the client"
+            "{what}: a text that clients choose, such as a host, a user name or a list of forwarded addresses, makes more than one \
+             reading of these lines possible; quote such texts in the log format of the server, or write them after the client; for a \
+             list that your proxies write, type --client-from x-forwarded-for --trusted-proxy with their addresses"
         ),
     })
 }

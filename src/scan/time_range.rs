@@ -92,7 +92,7 @@ impl<'a> TimeRangeFilter<'a> {
         for lines in [&read_head_tail.first, &read_head_tail.last] {
             let changed = format.is_none() && log_reader.rewrite(lines, &context, &mut written);
             let text = if changed { &written.text } else { lines };
-            let of_line = |line| LogTime::parse_clf(Frame::locate(line, format)?.time);
+            let of_line = |line| LogTime::parse_any_format(Frame::locate(line, format)?.time);
             times.extend(text.split(|&byte| byte == b'\n').filter_map(of_line));
         }
         times

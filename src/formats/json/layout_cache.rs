@@ -245,6 +245,7 @@ fn slot_of(slot: JsonField) -> ValueSlot {
         JsonField::Bytes => ValueSlot::Bytes,
         JsonField::Referer => ValueSlot::Referer,
         JsonField::UserAgent => ValueSlot::UserAgent,
+        JsonField::User => ValueSlot::User,
         // A request line makes the other fields redundant.
         _ => ValueSlot::None,
     }
@@ -286,7 +287,8 @@ impl FastLayout {
                 && (has_no_other(ValueSlot::Status) || status(values.get(ValueSlot::Status)).is_some())
                 && (has_no_other(ValueSlot::Bytes) || integer(values.get(ValueSlot::Bytes)).is_some())
                 && (has_no_other(ValueSlot::Referer) || is_text(values.get(ValueSlot::Referer)))
-                && (has_no_other(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)));
+                && (has_no_other(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)))
+                && (has_no_other(ValueSlot::User) || is_text(values.get(ValueSlot::User)));
         all_known
             && is_text(values.get(ValueSlot::Client))
             && is_text(values.get(ValueSlot::Request))
@@ -310,6 +312,7 @@ pub(super) fn fields<'a>(values: &FastValues<'a>, time: &'a mut Vec<u8>) -> Fiel
         bytes: bytes.strip_suffix(b".0").unwrap_or(bytes),
         referer: values.get(ValueSlot::Referer),
         user_agent: values.get(ValueSlot::UserAgent),
+        user: values.get(ValueSlot::User),
         escapes: Escapes::Written,
         ..Fields::default()
     }

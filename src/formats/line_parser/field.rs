@@ -159,6 +159,11 @@ impl FieldMatcher {
         Self::new(self.slot, self.stop, suffix).with(self.trim, false)
     }
 
+    /// The first byte of the text after the field.
+    pub(super) fn key(&self) -> u8 {
+        self.key
+    }
+
     /// The literal text after the field.
     pub(super) fn suffix(&self) -> &[u8] {
         &self.suffix
@@ -245,6 +250,14 @@ impl FieldMatcher {
             return None;
         }
         Some(text.len())
+    }
+
+    /// The same for a column that may be quoted, although the format does not say so.
+    pub(super) fn take_quoted<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        match self.stop {
+            Delimiter::Column { last, .. } => self.column(rest, Quotes::Doubled, last),
+            _ => self.take(rest),
+        }
     }
 
     fn column<'a>(&self, rest: &'a [u8], quotes: Quotes, last: bool) -> Option<(&'a [u8], &'a [u8])> {

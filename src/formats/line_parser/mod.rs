@@ -171,6 +171,10 @@ impl FormatLineParser {
     fn texts<'a>(&self, line: &'a [u8], readings: &mut ReadingBuffers, mut put: impl FnMut(usize, &'a [u8])) -> Option<Unknown> {
         let mut unknown = Unknown::default();
         let mut rest = self.after_start(line)?;
+        if self.is_columns && memchr::memchr(b'"', rest).is_some() && self.quoted_columns(rest, |_, _| ()) {
+            self.quoted_columns(rest, put);
+            return Some(unknown);
+        }
         let (mut number, mut sections) = (0, self.sections.iter().peekable());
         let positional = self.pairs.as_ref().map_or(self.fields.len(), PairList::before);
         while let Some(field) = self.fields.get(number).filter(|_| number < positional) {
@@ -188,6 +192,24 @@ impl FormatLineParser {
             return pairs.read(rest, put).map(|()| unknown);
         }
         (rest.is_empty() || self.is_columns).then_some(unknown)
+    }
+
+    /// Passes columns to `put`, some of which are in quotes with separators inside; `false` if the line has as many columns as
+    /// were declared without regard to quotes, or not as many with regard to them. So a client, whose quotes could only join
+    /// columns, cannot move a column of a server that writes no quotes.
+    #[cold]
+    fn quoted_columns<'a>(&self, line: &'a [u8], mut put: impl FnMut(usize, &'a [u8])) -> bool {
+        let separator = self.fields.first().map_or(b' ', FieldMatcher::key);
+        if memchr::memchr_iter(separator, line).count() + 1 == self.fields.len() {
+            return false;
+        }
+        let mut rest = Some(line);
+        for (number, field) in self.fields.iter().enumerate() {
+            let Some((text, suffix)) = rest.and_then(|rest| field.take_quoted(rest)) else { return false };
+            put(number, text);
+            rest = Some(suffix).filter(|suffix| !suffix.is_empty());
+        }
+        rest.is_none()
     }
 
     /// Parses a line on the fast path, if the format has one, and emits the same fields as [`read`](Self::read);

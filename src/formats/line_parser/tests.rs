@@ -161,6 +161,18 @@ fn logs_that_declare_their_columns() {
             "2026-11-02 08:01:00 GET / 192.0.2.7 HTTP/1.1 example.org:8080 200 612",
             r#"example.org:80 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 612 "-" "-""#,
         ),
+        // Microsoft, IIS Advanced Logging: texts with blanks are in quotes.
+        (
+            "#Fields:  date time cs-uri-stem c-ip cs(User-Agent) sc-status sc-bytes",
+            r#"2026-11-02 08:01:00.123 / 192.0.2.7 "Mozilla/5.0 (X11; Linux)" 200 612"#,
+            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "/" 200 612 "-" "Mozilla/5.0 (X11; Linux)""#,
+        ),
+        // Quotes of a client join no columns of a server that writes none.
+        (
+            "#Fields: date time cs-uri-stem c-ip cs(User-Agent) sc-status sc-bytes cs(Referer)",
+            r#"2026-11-02 08:01:00 / 192.0.2.7 "x 404 612 y""#,
+            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "/" 404 612 "y\x22" "\x22x""#,
+        ),
         // AWS, "CloudFront standard logging reference".
         (
             "#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header cs-protocol cs-bytes time-taken x-forwarded-for ssl-protocol ssl-cipher x-edge-response-result-type cs-protocol-version fle-status",
