@@ -5,6 +5,7 @@
 //! paths of files.
 
 use crate::client::Client;
+use crate::formats::bytes::without_colours;
 use crate::formats::is_status;
 use crate::log_entry::is_known_method;
 
@@ -33,6 +34,8 @@ struct TextRequest<'l> {
 
 /// Passes each candidate of a line to `take`, as a request line, and the status that stands after it. `request` is a buffer for it.
 pub(super) fn each_candidate(line: &[u8], request: &mut Vec<u8>, mut take: impl FnMut(&[u8], Option<u16>)) {
+    let mut plain = Vec::new();
+    let line = without_colours(line, &mut plain);
     let mut count = 0;
     let mut emit = |candidate: TextRequest<'_>| {
         count += 1;
@@ -193,6 +196,7 @@ mod tests {
             ("POST\t/a b\t404", &["POST /a b"]),
             ("proxied GET http://x.example/.git/config to 10.0.0.1", &["GET http://x.example/.git/config"]),
             ("203.0.113.9 404 /.env", &["/.env"]),
+            ("\x1b[0mGET /x \x1b[32m200\x1b[0m", &["GET /x"]),
             ("CONNECT mail.example:25 HTTP/1.0 from x", &["CONNECT mail.example:25 HTTP/1.0"]),
             ("req='GET /?x='1 HTTP/1.1' n=1", &["GET /?x='1 HTTP/1.1"]),
             ("MOVE /a HTTP/1.1, COPY /b HTTP/1.1", &["MOVE /a HTTP/1.1", "COPY /b HTTP/1.1"]),

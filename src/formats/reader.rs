@@ -10,7 +10,7 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use super::builtin::{DISCOVERED, FormatId, FormatReader, Formats, JSON, W3C};
-use super::bytes::{leading_nuls, nuls_within};
+use super::bytes::{leading_nuls, nuls_within, without_colours};
 use super::clf::starts_like_clf;
 use super::clf_writer::FieldSink;
 use super::client_position::{self, ClientPosition};
@@ -111,6 +111,9 @@ impl LogReader {
         if lines.len() * SHARE < lines.len() + others.len() {
             return None;
         }
+        // Where the colours of a terminal are taken off, a line is read without them.
+        let mut plain = vec![Vec::new(); lines.len()];
+        let lines: Vec<&[u8]> = lines.iter().zip(&mut plain).map(|(line, plain)| without_colours(line, plain)).collect();
         let layouts = Layouts::discover(&lines, context.formats.client_ip_source())?;
         // Lines that a known format explains must stay lines of that format.
         let buffers = &mut self.buffers;

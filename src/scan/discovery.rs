@@ -13,8 +13,6 @@ use crate::finding::LineCounts;
 use crate::formats::reader::{LineContext, LogReader};
 use crate::formats::{ClientPosition, Formats, Layouts};
 use crate::input::lines::read_head;
-use crate::input::read::Body;
-use crate::input::tail::LineChunk;
 
 /// The layouts of the file at `path`, compressed or not; `None` if there are none, or it cannot be read.
 pub(crate) fn layouts_of_file(path: &Path, formats: &Formats, scope: &ScanOptions) -> Option<Arc<Layouts>> {
@@ -41,16 +39,6 @@ pub(crate) fn layouts_in(lines: &[u8], path: &Path, formats: &Formats, scope: &S
         max_line: scope.max_line,
     };
     LogReader::default().discover(head, &context)
-}
-
-/// The layouts of the log of a piece, by the first lines of its file, or by the piece if the file cannot be read.
-pub(super) fn layouts_of_piece(piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) -> Option<Arc<Layouts>> {
-    let head = read_head(piece.path, HEAD_BYTES).filter(|head| !head.is_empty());
-    let lines = match piece.chunk.body {
-        Body::Lines(lines) => lines,
-        Body::Oversized { .. } => b"",
-    };
-    layouts_in(head.as_deref().unwrap_or(lines), piece.path, formats, scope)
 }
 
 /// Whether the file at `path` has so many lines that more of them do not change its layouts.

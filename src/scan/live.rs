@@ -8,7 +8,7 @@ mod log;
 use self::log::LiveLog;
 use super::ScanJob;
 use super::any_format::AnyFormatScanner;
-use super::discovery::{is_head_whole, layout_notice, layouts_of_piece};
+use super::discovery::{is_head_whole, layout_notice, layouts_of_file};
 use super::input_stats::PathStats;
 use super::log_detection::{classify_unparsed, origin, unknown_client_notices};
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
@@ -215,7 +215,7 @@ impl<'a> LiveScan<'a> {
         let header = log.advance_header(body, self.job.scope.max_line);
         if log.may_have_layouts {
             log.may_have_layouts = !is_head_whole(piece.path);
-            log.layouts = layouts_of_piece(piece, self.job.formats, self.job.scope);
+            log.layouts = layouts_of_file(piece.path, self.job.formats, self.job.scope);
         }
         let findings = match body {
             Body::Lines(lines) => self.scan_lines(lines, log, header.clone()),

@@ -15,7 +15,7 @@ use crate::input::find::InputOrigin;
 use crate::input::tail::LineChunk;
 use crate::scan::ScanJob;
 use crate::scan::client_position::ClientPositionCache;
-use crate::scan::discovery::layouts_of_piece;
+use crate::scan::discovery::layouts_of_file;
 use crate::scan::log_detection::{LogHead, origin};
 use crate::scan::w3c_headers;
 use crate::time::Period;
@@ -61,7 +61,7 @@ impl IncrementalLog {
             by: origin(piece),
             header: w3c_headers::header_before(piece, job.scope.max_line),
             clients: ClientPositionCache::default(),
-            layouts: layouts_of_piece(piece, job.formats, job.scope),
+            layouts: layouts_of_file(piece.path, job.formats, job.scope),
             is_known: origin(piece) == InputOrigin::Name,
             period: None,
             waiting: Vec::new(),
