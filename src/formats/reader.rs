@@ -839,7 +839,7 @@ mod tests {
             line.truncate(length);
             line
         });
-        let prefixes = [
+        let writers = [
             "<190>Nov  2 08:01:00 web nginx: ",
             "web-1  | ",
             "2026-11-02T08:01:00Z ",
@@ -851,8 +851,8 @@ mod tests {
             "[",
             "- ",
         ];
-        let prefix = prop::sample::select(prefixes.to_vec());
-        let prefixed = (prefix, whole.clone()).prop_map(|(prefix, line)| [prefix.as_bytes(), &line[..]].concat());
+        let writer = prop::sample::select(writers.to_vec());
+        let prefixed = (writer, whole.clone()).prop_map(|(writer, line)| [writer.as_bytes(), &line[..]].concat());
         let nuls = whole.clone().prop_map(|line| [&[0; 3], &line[..]].concat());
         let other = prop::collection::vec(any::<u8>().prop_filter("one line", |b| *b != b'\n'), 0..80);
         let long = Just([&b"#Fields: date time c-ip cs-uri-stem "[..], &[b'x'; 2000]].concat());
