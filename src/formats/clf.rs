@@ -227,12 +227,13 @@ fn rare_start(line: &[u8]) -> Option<Start<'_>> {
 
 /// Whether nothing that another program writes is around a client: no quote, bracket or comma, and no name and colon before an
 /// address, as `access.log:192.0.2.7` of grep.
-fn is_bare(client: &[u8]) -> bool {
+pub(super) fn is_bare(client: &[u8]) -> bool {
     let is_address = || Client::parse(client).address().is_some();
+    let ends_in_address = || memchr_iter(b':', client).any(|colon| Client::parse_address(&client[colon + 1..]).is_some());
     match client {
         [..=b' ' | b'"' | b'\'' | b'<' | b'(' | 0xef, ..] | [.., b',' | b';' | b'"' | b'\'' | b'>' | b')'] => false,
         [b'[', ..] => is_address(),
-        _ => memchr(b':', client).is_none() || memchr(b'.', client).is_none() || is_address(),
+        _ => memchr(b':', client).is_none() || memchr(b'.', client).is_none() || is_address() || !ends_in_address(),
     }
 }
 

@@ -11,7 +11,7 @@ use memchr::memchr;
 
 use super::builtin::{FormatId, FormatReader, Formats, JSON, W3C};
 use super::bytes::{leading_nuls, nuls_within};
-use super::clf::starts_like_clf;
+use super::clf::{is_bare, starts_like_clf};
 use super::clf_writer::FieldSink;
 use super::client_position::{self, ClientPosition};
 use super::line_prefix::LinePrefix;
@@ -388,6 +388,10 @@ fn write_fields(
         } else {
             origin.resolve(fields.client, fields.forwarded)
         };
+    }
+    if !fields.client.is_empty() && !is_bare(fields.client) {
+        let client = Client::without_marks(fields.client);
+        fields.client = if is_bare(client) { client } else { b"" };
     }
     out.push(&fields);
     Some(if fields.is_client_doubtful && fields.client.is_empty() { LineKind::AsDoubtful(id) } else { LineKind::As(id) })
