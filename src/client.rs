@@ -130,8 +130,11 @@ impl<'a> Client<'a> {
         let mut text = field.trim_ascii();
         loop {
             let bare = match text {
-                [rest @ .., b',' | b';'] => rest,
-                [b'"', rest @ .., b'"'] | [b'\'', rest @ .., b'\''] | [b'<', rest @ .., b'>'] | [b'(', rest @ .., b')'] => rest,
+                [rest @ .., b',' | b';']
+                | [b'"', rest @ .., b'"']
+                | [b'\'', rest @ .., b'\'']
+                | [b'<', rest @ .., b'>']
+                | [b'(', rest @ .., b')'] => rest,
                 [b'[', rest @ .., b']'] if !rest.contains(&b']') => rest,
                 // A port after an IPv4 address in brackets.
                 [b'[', rest @ ..] => match rest.iter().position(|b| *b == b']').map(|end| rest.split_at(end)) {

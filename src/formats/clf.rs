@@ -180,21 +180,25 @@ fn usual_start(line: &[u8]) -> Option<Start<'_>> {
     let space = v4_end(line.first_chunk()?)?;
     let (bracket, open) = (space + DASHES.len() - 1, space + DASHES.len() + CLF_TIME_LEN + AFTER_TIME.len());
     let (between, after) = (line.get(space..=bracket)?, line.get(open - AFTER_TIME.len()..open)?);
-    (space > 0 && *between == DASHES && *after == AFTER_TIME).then(|| (None, &line[..space], bracket, open, &line[..0]))
+    let ends_in_digit = space > 0 && line[space - 1].is_ascii_digit();
+    (ends_in_digit && *between == DASHES && *after == AFTER_TIME).then(|| (None, &line[..space], bracket, open, &line[..0]))
 }
 
 /// The text between client and time if ident and user are unknown.
 const DASHES: [u8; 6] = *b" - - [";
 const AFTER_TIME: [u8; 3] = *b"] \"";
 
-/// The first byte that is not of an IPv4 address, in sixteen bytes; it has up to fifteen.
+/// The end of an IPv4 address in sixteen bytes; it has up to fifteen. A name or a number before it would be in the first eight, so
+/// that only these must be digits and dots; what is after the last digit is not checked.
 #[inline]
 fn v4_end(bytes: &[u8; 16]) -> Option<usize> {
     let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
-    match (marks_outside(*first, b'.', b'9'), marks_outside(*second, b'.', b'9')) {
-        (0, 0) => None,
-        (0, marks) => Some(8 + marks.trailing_zeros() as usize / 8),
-        (marks, _) => Some(marks.trailing_zeros() as usize / 8),
+    match marks_outside(*first, b'.', b'9') {
+        0 => match marks_of_8(*second, b' ') {
+            0 => None,
+            marks => Some(8 + marks.trailing_zeros() as usize / 8),
+        },
+        marks => Some(marks.trailing_zeros() as usize / 8),
     }
 }
 
@@ -223,12 +227,13 @@ fn rare_start(line: &[u8]) -> Option<Start<'_>> {
 
 /// Whether nothing that another program writes is around a client: no quote, bracket or comma, and no name and colon before an
 /// address, as `access.log:192.0.2.7` of grep.
-fn is_bare(client: &[u8]) -> bool {
+pub(super) fn is_bare(client: &[u8]) -> bool {
     let is_address = || Client::parse(client).address().is_some();
+    let ends_in_address = || memchr_iter(b':', client).any(|colon| Client::parse_address(&client[colon + 1..]).is_some());
     match client {
         [..=b' ' | b'"' | b'\'' | b'<' | b'(' | 0xef, ..] | [.., b',' | b';' | b'"' | b'\'' | b'>' | b')'] => false,
         [b'[', ..] => is_address(),
-        _ => memchr(b':', client).is_none() || memchr(b'.', client).is_none() || is_address(),
+        _ => memchr(b':', client).is_none() || memchr(b'.', client).is_none() || is_address() || !ends_in_address(),
     }
 }
 
@@ -545,6 +550,41 @@ mod tests {
             let record = frame(&line).unwrap().record(None);
             assert_eq!((record.status, record.bytes), (status, bytes), "{line}");
             assert_eq!((record.referer, record.user_agent), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_client_with_something_around_it_has_no_frame() {
+        let is_read = |client: &str| frame(&format!(r#"{client} - - {TIME} "GET / HTTP/1.1" 200 1"#)).is_some();
+        for client in [
+            "1.2.3.4",
+            "255.255.255.255",
+            "1.2.3.4:80",
+            "255.255.255.255:65535",
+            "2001:db8::1",
+            "[2001:db8::1]:80",
+            "::ffff:1.2.3.4",
+            "a",
+            "host.example",
+            "-",
+            "unix:",
+        ] {
+            assert!(is_read(client), "{client}");
+        }
+        for client in [
+            "a.log:1.2.3.4",
+            "1:1.2.3.4",
+            "1234567:1.2.3.4",
+            "access.log:2.3.4.5",
+            "\"1.2.3.4",
+            "[1.2.3.4]",
+            "<1.2.3.4>",
+            "1.2.3.4,",
+            "255.255.255.255,",
+            "\t1.2.3.4",
+            "\u{feff}1.2.3.4",
+        ] {
+            assert!(!is_read(client), "{client}");
         }
     }
 

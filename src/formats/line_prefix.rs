@@ -162,7 +162,7 @@ fn after_array_mark(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     rest.starts_with(b"{").then_some((rest, None))
 }
 
-/// The text between quotes at both ends, as LiteSpeed writes lines.
+/// The text between quotes at both ends, as `LiteSpeed` writes lines.
 fn inside_quotes(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     Some((line.strip_prefix(b"\"")?.strip_suffix(b"\"")?, None))
 }
@@ -244,7 +244,7 @@ fn leading_time(line: &[u8]) -> Option<(&[u8], LogTime)> {
     if is_shaped(start, b"0000-00-00T00:00:00") || start[..word].iter().all(|b| b.is_ascii_digit() || *b == b'.') {
         return Some((line[word..].trim_ascii_start(), LogTime::parse_any_format(&line[..word])?));
     }
-    if !start[0].is_ascii_alphanumeric() || start.iter().filter(|b| **b == b':').count() < 2 {
+    if !start[0].is_ascii_alphanumeric() || memchr::memchr_iter(b':', start).count() < 2 {
         return None;
     }
     let mut ends = [0; MAX_TIME_WORDS];

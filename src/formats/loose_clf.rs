@@ -109,13 +109,11 @@ fn next_field(line: &[u8], at: usize) -> Option<LineField<'_>> {
         b'<' => bracket(b'>'),
         _ => None,
     };
-    Some(match close {
-        Some(close) => LineField { text: &inside[..close], start, end: start + close + 2, mark },
-        None => {
-            let end = line[start..].iter().position(|b| matches!(b, b' ' | b'\t')).map_or(line.len(), |length| start + length);
-            LineField { text: &line[start..end], start, end, mark: 0 }
-        }
-    })
+    if let Some(close) = close {
+        return Some(LineField { text: &inside[..close], start, end: start + close + 2, mark });
+    }
+    let end = line[start..].iter().position(|b| matches!(b, b' ' | b'\t')).map_or(line.len(), |length| start + length);
+    Some(LineField { text: &line[start..end], start, end, mark: 0 })
 }
 
 /// ` 404 `, ` 404` at the end of a line.
@@ -257,7 +255,7 @@ mod tests {
         assert_eq!((fields.referer, fields.user_agent), (&b"-"[..], &b"curl/8"[..]));
         let TimeField::Parsed(time) = fields.time else { panic!("{:?}", fields.time) };
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        Some((text(fields.client), text(fields.host), time.map_or_else(String::new, |time| time.rfc3339_utc())))
+        Some((text(fields.client), text(fields.host), time.map_or_else(String::new, LogTime::rfc3339_utc)))
     }
 
     #[test]

@@ -11,7 +11,7 @@ use memchr::memchr;
 
 use super::builtin::{DISCOVERED, FormatId, FormatReader, Formats, JSON, W3C};
 use super::bytes::{leading_nuls, nuls_within, without_colours};
-use super::clf::starts_like_clf;
+use super::clf::{is_bare, starts_like_clf};
 use super::clf_writer::FieldSink;
 use super::client_position::{self, ClientPosition};
 use super::detect::{is_binary, is_error_log};
@@ -466,6 +466,10 @@ fn write_fields(
         } else {
             origin.resolve(fields.client, fields.forwarded)
         };
+    }
+    if !fields.client.is_empty() && !is_bare(fields.client) {
+        let client = Client::without_marks(fields.client);
+        fields.client = if is_bare(client) { client } else { b"" };
     }
     out.push(&fields);
     Some(if fields.is_client_doubtful && fields.client.is_empty() { LineKind::AsDoubtful(id) } else { LineKind::As(id) })
@@ -923,7 +927,7 @@ mod tests {
             line.truncate(length);
             line
         });
-        let prefixes = [
+        let writers = [
             "<190>Nov  2 08:01:00 web nginx: ",
             "web-1  | ",
             "2026-11-02T08:01:00Z ",
@@ -935,8 +939,8 @@ mod tests {
             "[",
             "- ",
         ];
-        let prefix = prop::sample::select(prefixes.to_vec());
-        let prefixed = (prefix, whole.clone()).prop_map(|(prefix, line)| [prefix.as_bytes(), &line[..]].concat());
+        let writer = prop::sample::select(writers.to_vec());
+        let prefixed = (writer, whole.clone()).prop_map(|(writer, line)| [writer.as_bytes(), &line[..]].concat());
         let nuls = whole.clone().prop_map(|line| [&[0; 3], &line[..]].concat());
         let other = prop::collection::vec(any::<u8>().prop_filter("one line", |b| *b != b'\n'), 0..80);
         let long = Just([&b"#Fields: date time c-ip cs-uri-stem "[..], &[b'x'; 2000]].concat());

@@ -251,9 +251,9 @@ fn name(text: &[u8]) -> Option<&str> {
 fn month_name(text: &[u8]) -> Option<(i64, &[u8])> {
     let name = name(text)?;
     let is_name = |known: &str| known.chars().eq(name.chars().flat_map(char::to_lowercase));
-    let month = MONTH_NAMES.iter().position(|names| names.split(' ').any(is_name))?;
+    let (month, _) = (1..).zip(MONTH_NAMES).find(|(_, names)| names.split(' ').any(is_name))?;
     let rest = &text[name.len()..];
-    Some((month as i64 + 1, rest.strip_prefix(b".").unwrap_or(rest)))
+    Some((month, rest.strip_prefix(b".").unwrap_or(rest)))
 }
 
 /// The names of the months in lower case: abbreviated in English, German, French, Spanish, Italian, Portuguese, Dutch, the

@@ -8,10 +8,13 @@
 //! in their usual form and without a backslash. All other lines go through [`FieldCollector`], with the same result where both
 //! apply.
 
+use memchr::memchr;
+
 use super::keys::{IN_ENVELOPE, JsonField, KeyCache, KeyRole, KeyRoles, SLOTS};
 use super::tokenizer::{Tokenizer, bare, string_end};
 use super::values::{FieldCollector, KeyPath, ValueVisitor, integer, is_target, parse_time, status, time_shaped, visit};
 use crate::formats::bytes::begins;
+use crate::formats::clf::is_bare;
 use crate::formats::frame_buffer::{FastValues, ValueSlot};
 use crate::formats::{Escapes, Fields, RequestField};
 
@@ -291,6 +294,8 @@ impl FastLayout {
                 && (has_no_other(ValueSlot::User) || is_text(values.get(ValueSlot::User)));
         all_known
             && is_text(values.get(ValueSlot::Client))
+            && is_bare(values.get(ValueSlot::Client))
+            && memchr(b',', values.get(ValueSlot::Client)).is_none()
             && is_text(values.get(ValueSlot::Request))
             && !is_target(values.get(ValueSlot::Request))
             && matches!(time_shaped(values.get(ValueSlot::Time)), Some((JsonField::Time, _)))

@@ -23,7 +23,7 @@ use super::frame_buffer::{FastValues, ValueSlot};
 use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
 use super::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, clf_writer, nginx};
 use crate::formats::bytes::begins;
-use crate::formats::clf::is_escaped;
+use crate::formats::clf::{is_bare, is_escaped};
 use crate::time::LogTime;
 
 /// The `escape=` parameter of an nginx `log_format`.
@@ -363,7 +363,7 @@ impl FastPath {
             }
             let Some(end) = end(field, line, at, &first_quote) else { return false };
             // A quote before the request is of no server: the other path decides.
-            if *slot == ValueSlot::Client && first_quote(at).is_some_and(|quote| quote < end) {
+            if *slot == ValueSlot::Client && (first_quote(at).is_some_and(|quote| quote < end) || !is_bare(&line[at..end])) {
                 return false;
             }
             values.set(*slot, &line[at..end]);
