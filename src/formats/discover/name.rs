@@ -208,12 +208,11 @@ impl Names {
 /// Appends the variable of the column with this number.
 fn push_variable(string: &mut String, (number, name): (usize, &Option<String>)) {
     string.push('$');
-    match name {
-        Some(name) => string.push_str(name),
-        None => {
-            string.push_str("field");
-            string.push_str(&(number + 1).to_string());
-        }
+    if let Some(name) = name {
+        string.push_str(name);
+    } else {
+        string.push_str("field");
+        string.push_str(&(number + 1).to_string());
     }
 }
 

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
-use crate::formats::Formats;
+use crate::formats::{FormatChoice, Formats};
 use crate::input::tail::{StartPosition, TailOptions};
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::scan::incremental::*;
@@ -20,6 +20,9 @@ use crate::time::PeriodUnit;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
+/// The same, with a format requested that no test has: then no layout is discovered.
+static REQUESTED: LazyLock<Formats> =
+    LazyLock::new(|| Formats::new(&FormatChoice { requested: Some("envoy".to_owned()), ..FormatChoice::default() }).expect("formats"));
 static NOT: AtomicBool = AtomicBool::new(false);
 const NOW: LogTime = LogTime { utc: 1_700_000_000, offset: 0 };
 
@@ -27,11 +30,12 @@ const NOW: LogTime = LogTime { utc: 1_700_000_000, offset: 0 };
 struct TestLogs {
     folder: TempDir,
     state: Option<Vec<Checkpoint>>,
+    formats: &'static Formats,
 }
 
 impl TestLogs {
     fn new() -> Self {
-        Self { folder: TempDir::new().unwrap(), state: None }
+        Self { folder: TempDir::new().unwrap(), state: None, formats: &FORMATS }
     }
 
     fn append(&self, name: &str, text: &[u8]) {
@@ -47,7 +51,7 @@ impl TestLogs {
             self.state.take(),
         );
         let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
-        let job = ScanJob { rules: &RULES, scope: &scope, formats: &FORMATS, prefix: None };
+        let job = ScanJob { rules: &RULES, scope: &scope, formats: self.formats, prefix: None };
         let options = IncrementalOptions { stop: &NOT, now: NOW, cut, max_bytes: u64::MAX };
         let (used, buffers) = mpsc::channel();
         let mut scanner = BatchScanner::new(&job, &options, most, used);
@@ -262,6 +266,7 @@ proptest! {
         let texts: Vec<String> = runs.iter().map(|lines| lines.concat()).collect();
         let whole = start.clone() + &texts.concat();
         let (mut logs, mut plain) = (TestLogs::new(), TestLogs::new());
+        (logs.formats, plain.formats) = (&REQUESTED, &REQUESTED);
         let mut offset = 0;
         let mut written = written_down(&whole);
         for text in [start].iter().chain(&texts) {
