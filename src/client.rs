@@ -123,6 +123,44 @@ impl<'a> Client<'a> {
         if may_be_address { Client::parse(field).address() } else { None }
     }
 
+    /// A field without the marks that log writers put around an address: blanks, quotes, brackets, and a comma or semicolon after
+    /// it. Brackets around an IPv6 address are kept if its port follows.
+    #[must_use]
+    pub fn without_marks(field: &'a [u8]) -> &'a [u8] {
+        let mut text = field.trim_ascii();
+        loop {
+            let bare = match text {
+                [rest @ .., b',' | b';']
+                | [b'"', rest @ .., b'"']
+                | [b'\'', rest @ .., b'\'']
+                | [b'<', rest @ .., b'>']
+                | [b'(', rest @ .., b')'] => rest,
+                [b'[', rest @ .., b']'] if !rest.contains(&b']') => rest,
+                // A port after an IPv4 address in brackets.
+                [b'[', rest @ ..] => match rest.iter().position(|b| *b == b']').map(|end| rest.split_at(end)) {
+                    Some((inside, [_, b':', ..])) if parse_v4(inside).is_some() => inside,
+                    _ => return text,
+                },
+                _ => return text,
+            };
+            text = bare.trim_ascii();
+        }
+    }
+
+    /// The only address of a comma-separated list that is not one of a private network, without marks; `None` if there are several
+    /// or none, or if something else is in the list.
+    #[must_use]
+    pub fn only_public_in(list: &'a [u8]) -> Option<&'a [u8]> {
+        let mut found = None;
+        for part in list.split(|b| *b == b',').map(Self::without_marks).filter(|part| !matches!(*part, b"" | b"-")) {
+            let address = Self::parse_address(part)?;
+            if !is_private(address) && found.replace((address, part)).is_some_and(|(other, _)| other != address) {
+                return None;
+            }
+        }
+        found.map(|(_, part)| part)
+    }
+
     /// The addresses in a text, in order. Each is delimited by bytes that cannot occur in an address.
     pub fn addresses_in(text: &'a [u8]) -> impl Iterator<Item = Self> {
         let words = text.split(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':')));
@@ -200,6 +238,19 @@ fn is_fragment(text: &[u8]) -> bool {
     let of_v4 = is_made_of(|byte| byte.is_ascii_digit() || *byte == b'.') && (has(b'.') || text.len() <= 3);
     let of_v6 = has(b':') && is_made_of(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.' | b'[' | b']'));
     of_v4 || of_v6
+}
+
+/// Whether an address is one of a private network, as those of proxies are.
+pub(crate) fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            let [first, second, ..] = address.octets();
+            // RFC 6598, for carriers and the networks of clouds.
+            let is_shared = first == 100 && (64..128).contains(&second);
+            address.is_private() || address.is_loopback() || address.is_link_local() || is_shared
+        }
+        IpAddr::V6(address) => address.is_unique_local() || address.is_loopback() || address.is_unicast_link_local(),
+    }
 }
 
 /// A port number, or `None`.

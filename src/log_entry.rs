@@ -150,6 +150,75 @@ impl<'a> RequestLine<'a> {
     }
 }
 
+/// Whether a method is in the IANA registry (<https://www.iana.org/assignments/http-methods>), or in common use without
+/// registration: caches, devices, mail servers, RPC over HTTP, BITS.
+#[must_use]
+pub(crate) fn is_known_method(method: &[u8]) -> bool {
+    const METHODS: [&str; 60] = [
+        "GET",
+        "POST",
+        "HEAD",
+        "OPTIONS",
+        "PUT",
+        "DELETE",
+        "PATCH",
+        "CONNECT",
+        "TRACE",
+        "PROPFIND",
+        "PROPPATCH",
+        "REPORT",
+        "MKCOL",
+        "COPY",
+        "MOVE",
+        "LOCK",
+        "UNLOCK",
+        "SEARCH",
+        "ACL",
+        "BASELINE-CONTROL",
+        "BIND",
+        "CHECKIN",
+        "CHECKOUT",
+        "LABEL",
+        "LINK",
+        "MERGE",
+        "MKACTIVITY",
+        "MKCALENDAR",
+        "MKREDIRECTREF",
+        "MKWORKSPACE",
+        "ORDERPATCH",
+        "PRI",
+        "QUERY",
+        "REBIND",
+        "UNBIND",
+        "UNCHECKOUT",
+        "UNLINK",
+        "UPDATE",
+        "UPDATEREDIRECTREF",
+        "VERSION-CONTROL",
+        "PURGE",
+        "BAN",
+        "REFRESH",
+        "NOTIFY",
+        "SUBSCRIBE",
+        "UNSUBSCRIBE",
+        "M-SEARCH",
+        "POLL",
+        "BPROPFIND",
+        "BPROPPATCH",
+        "BCOPY",
+        "BMOVE",
+        "BDELETE",
+        "RPC_IN_DATA",
+        "RPC_OUT_DATA",
+        "BITS_POST",
+        "CCM_POST",
+        "TRACK",
+        "DEBUG",
+        "SOURCE",
+    ];
+    METHODS.iter().any(|known| known.as_bytes() == method)
+}
+
 /// The position of the last ` HTTP/`.
 fn protocol_at(rest: &[u8]) -> Option<usize> {
     // Nearly all requests end in one of these.

@@ -23,12 +23,21 @@ const MAX_LINE: usize = 1000;
 /// Checks all that is known of reading the lines of a log, of these formats and with these tried first.
 pub fn check_lines(text: &[u8], formats: &Formats, first: &[FormatId]) {
     let header = W3cHeader::from_log_start(text, MAX_LINE);
-    let context = LineContext { formats, preferred: first, header, clients: ClientPosition::Unknown, max_line: MAX_LINE };
-    let expected = read(text, &context);
-    check_block(text, &context);
-    check_cut(text, &context, &expected);
-    check_counts(text, &context);
+    let context = LineContext { formats, preferred: first, header, layouts: None, clients: ClientPosition::Unknown, max_line: MAX_LINE };
+    check_context(text, &context);
+    // The same with the layouts that the lines themselves have.
+    if let layouts @ Some(_) = LogReader::default().discover(text, &context) {
+        check_context(text, &LineContext { layouts, ..context });
+    }
     lines(text).for_each(|line| check_frame(line.strip_suffix(b"\r").unwrap_or(line)));
+}
+
+fn check_context(text: &[u8], context: &LineContext<'_>) {
+    let written = written_again(text, context);
+    assert_eq!(newlines(&written), newlines(text), "lines were added or lost");
+    assert_eq!(shown(&seen(text, context)), shown(&written), "what is seen of a line is not what is written");
+    check_cut(text, context, &written);
+    check_counts(text, context);
 }
 
 fn newlines(text: &[u8]) -> usize {

@@ -33,6 +33,7 @@ use crate::log_entry::LogEntry;
 use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
 use crate::render::{Color, OutputFormat, RenderOptions};
 use crate::rules::{AllowList, RuleChoice, RuleSet, TextView as Seen, load};
+use crate::scan::discovery::layouts_of_file;
 use crate::scan::{self, BatchOptions, ScanJob, ScanResult};
 use crate::time::LogTime;
 
@@ -116,6 +117,7 @@ pub(crate) fn run(settings: &ExplainSettings) -> Exit {
         formats: &formats,
         preferred: formats.requested(),
         header: W3cHeader::None,
+        layouts: file.and_then(|file| layouts_of_file(file, &formats, &scope)),
         clients: ClientPosition::Unknown,
         max_line: settings.max_line,
     };
@@ -211,15 +213,26 @@ impl LogLineReader<'_> {
         };
         match kind {
             LineKind::As(format) | LineKind::AsDoubtful(format) | LineKind::WithoutClient(format) => {
-                Some((Arc::clone(self.context.formats.name(format)), entry?))
+                Some((Arc::clone(self.context.name(format)), entry?))
             }
             LineKind::AsIs => {
                 let frame = Frame::locate(text, only)?;
-                Some((frame.format().as_str().into(), frame.record(LogTime::parse_clf(frame.time))))
+                Some((frame.format().as_str().into(), frame.record(LogTime::parse_any_format(frame.time))))
             }
             LineKind::Directive => None,
         }
     }
+}
+
+/// The first request in an unparsed line that a rule matches; the line, if there is none.
+fn matching_request(explainer: &Explainer<'_>, text: &[u8]) -> Vec<u8> {
+    let mut found = None;
+    ParsedRequest::each_in(text, |probe| {
+        if found.is_none() && !explainer.explain(probe, None).matches.is_empty() {
+            found = Some(probe.request.to_vec());
+        }
+    });
+    found.unwrap_or_else(|| text.to_vec())
 }
 
 /// Explains lines, one at a time.
@@ -310,7 +323,8 @@ impl<W: Write> LineExplainer<'_, W> {
             (None, Some(request)) => (ReadAs::Request, Some(request.record())),
             (None, None) => (ReadAs::Unparsed(recognize(text)), None),
         };
-        let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);
+        let raw = if record.is_none() { matching_request(&self.explainer, text) } else { Vec::new() };
+        let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(&raw), ParsedRequest::new);
         let mut explanation = self.explainer.explain(&probe, self.only);
         let record = record.unwrap_or(LogEntry { request: text, ..LogEntry::default() });
         let full_explanation = self.only.map(|_| self.explainer.explain(&probe, None));

@@ -16,7 +16,7 @@ use crate::finding::{AppAsset, Findings, Hit, RuleId, Severity, UnmatchedAnswer,
 use crate::fingerprint::Fingerprint;
 use crate::formats::bytes::{leading_nuls, nuls_within};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
-use crate::formats::{EntryBuffer, FormatId, Formats, Frame, LogFormat, W3cHeader};
+use crate::formats::{EntryBuffer, FormatId, Frame, LogFormat, W3cHeader};
 use crate::intern::SymbolTables;
 use crate::log_entry::{Outcome, RequestLine};
 use crate::prefetch::prefetch;
@@ -200,7 +200,7 @@ impl<'a> LineScanner<'a> {
         let summary = self.summary(verdict.rules, worker);
         if let Some(mut hit) = self.reported_hit(hit, summary, verdict.path, None, worker, findings) {
             hit.host = worker.names.host(None);
-            findings.push(hit, text);
+            findings.push(hit, &worker.buffers.matched);
         }
     }
 
@@ -520,7 +520,7 @@ impl LineScanner<'_> {
             }
         }
         findings.times = std::mem::take(&mut worker.span).ends();
-        reader.read.add_to(context.formats, &mut findings);
+        reader.read.add_to(context, &mut findings);
         worker.index = index;
         worker.entries = reader.buffer;
         findings
@@ -582,9 +582,9 @@ impl FormatCounts {
     }
 
     /// Adds the counts to `findings`.
-    fn add_to(&self, formats: &Formats, findings: &mut Findings) {
-        for (id, lines) in formats.ids().zip(self.0) {
-            findings.lines.others.count(formats.name(id), lines);
+    fn add_to(&self, context: &LineContext<'_>, findings: &mut Findings) {
+        for (id, lines) in context.formats.ids().zip(self.0) {
+            findings.lines.others.count(context.name(id), lines);
         }
     }
 }

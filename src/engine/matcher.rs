@@ -6,10 +6,12 @@
 use std::cell::Cell;
 
 use super::ParsedRequest;
+use super::candidates::each_candidate;
 use super::verdict_cache::{Dependencies, HeaderClass, Verdict};
 use super::worker_state::{MatchBuffers, ReDecodeBuffers, WorkerState};
 use crate::finding::{RuleId, Severity};
 use crate::formats::Headers;
+use crate::intern::SymbolTables;
 use crate::log_entry::LogEntry;
 use crate::normalize::{AltDecoding, DecodedViews, DecodingSource, Normalizer, unescape};
 use crate::rules::{Field, LiteralHits, Literals, Regions, RequestFacts, RuleSet};
@@ -87,9 +89,31 @@ impl<'r> Matcher<'r> {
         self.match_parsed(&ParsedRequest::new(record), worker)
     }
 
-    /// The verdict of an unparsed line.
+    /// The verdict of an unparsed line: the rules that match any request in it, and the path of the first that a rule matches, which
+    /// is then in `buffers.matched`.
     pub fn match_raw(&self, text: &[u8], worker: &mut WorkerState) -> Verdict {
-        self.match_parsed(&ParsedRequest::from_raw(text), worker)
+        let mut candidate = std::mem::take(&mut worker.buffers.candidate);
+        let mut matched = std::mem::take(&mut worker.buffers.matched);
+        matched.clear();
+        let mut verdict = Verdict::default();
+        each_candidate(text, &mut candidate, |request, status| {
+            let next = self.match_parsed(&ParsedRequest { status, ..ParsedRequest::from_raw(request) }, worker);
+            if next.rules == SymbolTables::EMPTY_RULES {
+                return;
+            }
+            if verdict.rules == SymbolTables::EMPTY_RULES {
+                matched.extend_from_slice(request);
+                verdict = next;
+                return;
+            }
+            let mut rules: Vec<RuleId> =
+                [verdict.rules, next.rules].iter().flat_map(|rules| worker.names.rules.resolve(*rules).iter().copied()).collect();
+            rules.sort_unstable();
+            rules.dedup();
+            verdict.rules = worker.names.rules.intern(&*rules, Box::from);
+        });
+        (worker.buffers.candidate, worker.buffers.matched) = (candidate, matched);
+        verdict
     }
 
     fn match_parsed(&self, probe: &ParsedRequest<'_>, worker: &mut WorkerState) -> Verdict {

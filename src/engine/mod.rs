@@ -2,6 +2,7 @@
 //!
 //! Pure: it reads no file, clock or terminal, and it cannot fail. What depends on other lines is decided elsewhere.
 
+mod candidates;
 pub(crate) mod explain;
 mod line_scanner;
 mod matcher;

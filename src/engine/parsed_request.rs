@@ -2,7 +2,8 @@
 //!
 //! It borrows from the line and decodes nothing.
 
-use crate::log_entry::{LogEntry, RequestLine};
+use super::candidates::each_candidate;
+use crate::log_entry::{LogEntry, RequestLine, is_known_method};
 use crate::normalize::escape_fragment;
 use crate::rules::RequestShape;
 use crate::short_bytes::is_printable_ascii;
@@ -32,7 +33,7 @@ impl<'a> ParsedRequest<'a> {
         Self {
             line,
             request: record.request,
-            shape: shape(&line),
+            shape: shape(&line).filter(|shape| *shape != RequestShape::NoMethod || !is_method_left_out(&line, record.status)),
             status: record.status,
             referer: record.referer,
             user_agent: record.user_agent,
@@ -53,22 +54,16 @@ impl<'a> ParsedRequest<'a> {
         Some(ParsedRequest { line: RequestLine { method, target: &request[target], protocol }, request, ..*self })
     }
 
-    /// An unparsed line: a request line in it, or the whole line. It has no shape: else each line of an error log would be a
-    /// request without a method.
+    /// A request in an unparsed line. It has no shape: else each line of an error log would be a request without a method.
     #[must_use]
     pub(crate) fn from_raw(text: &'a [u8]) -> Self {
-        let nothing = RequestLine { method: b"", target: text, protocol: b"" };
-        let (line, request) = embedded_request(text).map_or((nothing, text), |request| (RequestLine::parse(request), request));
-        Self { line, request, shape: None, status: None, referer: None, user_agent: None }
+        Self { line: RequestLine::parse(text), request: text, shape: None, status: None, referer: None, user_agent: None }
     }
-}
 
-/// The request line in a line of another format, `... "GET / HTTP/1.1" ...`.
-fn embedded_request(text: &[u8]) -> Option<&[u8]> {
-    let protocol = memchr::memmem::find(text, b" HTTP/")?;
-    let start = memchr::memrchr(b'"', &text[..protocol])? + 1;
-    let length = text[protocol + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.')).count();
-    Some(&text[start..protocol + 1 + length])
+    /// The requests in an unparsed line: `take` gets each.
+    pub(crate) fn each_in(text: &[u8], mut take: impl FnMut(&ParsedRequest<'_>)) {
+        each_candidate(text, &mut Vec::new(), |request, status| take(&ParsedRequest { status, ..ParsedRequest::from_raw(request) }));
+    }
 }
 
 /// The shape of a request; `None` for ordinary requests and for empty ones, which clients leave that close the connection.
@@ -88,72 +83,11 @@ fn shape(line: &RequestLine<'_>) -> Option<RequestShape> {
     named.then_some(RequestShape::Absolute)
 }
 
-/// Whether a method is in the IANA registry (<https://www.iana.org/assignments/http-methods>), or in common use without
-/// registration: caches, devices, mail servers, RPC over HTTP, BITS.
-fn is_known_method(method: &[u8]) -> bool {
-    const METHODS: [&str; 60] = [
-        "GET",
-        "POST",
-        "HEAD",
-        "OPTIONS",
-        "PUT",
-        "DELETE",
-        "PATCH",
-        "CONNECT",
-        "TRACE",
-        "PROPFIND",
-        "PROPPATCH",
-        "REPORT",
-        "MKCOL",
-        "COPY",
-        "MOVE",
-        "LOCK",
-        "UNLOCK",
-        "SEARCH",
-        "ACL",
-        "BASELINE-CONTROL",
-        "BIND",
-        "CHECKIN",
-        "CHECKOUT",
-        "LABEL",
-        "LINK",
-        "MERGE",
-        "MKACTIVITY",
-        "MKCALENDAR",
-        "MKREDIRECTREF",
-        "MKWORKSPACE",
-        "ORDERPATCH",
-        "PRI",
-        "QUERY",
-        "REBIND",
-        "UNBIND",
-        "UNCHECKOUT",
-        "UNLINK",
-        "UPDATE",
-        "UPDATEREDIRECTREF",
-        "VERSION-CONTROL",
-        "PURGE",
-        "BAN",
-        "REFRESH",
-        "NOTIFY",
-        "SUBSCRIBE",
-        "UNSUBSCRIBE",
-        "M-SEARCH",
-        "POLL",
-        "BPROPFIND",
-        "BPROPPATCH",
-        "BCOPY",
-        "BMOVE",
-        "BDELETE",
-        "RPC_IN_DATA",
-        "RPC_OUT_DATA",
-        "BITS_POST",
-        "CCM_POST",
-        "TRACK",
-        "DEBUG",
-        "SOURCE",
-    ];
-    METHODS.iter().any(|known| known.as_bytes() == method)
+/// Whether the format has no method, as the answer shows: a server refuses a request line that is only a path, since HTTP/1.0
+/// (RFC 1945, section 4.1) with the status 400. Others refuse it with 405, 501 or 505, or close the connection.
+fn is_method_left_out(line: &RequestLine<'_>, status: Option<u16>) -> bool {
+    let is_refused = matches!(status, None | Some(..=199 | 400 | 405 | 408 | 444 | 499 | 501 | 505));
+    !is_refused && (line.target.starts_with(b"/") || memchr::memmem::find(line.target, b"://").is_some())
 }
 
 /// Whether the log writer escaped an unprintable byte: `\x16`, or `\n` as Apache writes it.

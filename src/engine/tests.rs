@@ -142,7 +142,11 @@ fn what_is_explained_is_what_matches() {
         assert_eq!(explained(&explainer, &ParsedRequest::new(&case.log_entry())), worker.rules(verdict), "{case:?}");
         let line = format!(r#"x "{}" "{}""#, case.request, case.user_agent.as_deref().unwrap_or_default());
         let verdict = matcher.match_raw(line.as_bytes(), &mut worker);
-        assert_eq!(explained(&explainer, &ParsedRequest::from_raw(line.as_bytes())), worker.rules(verdict), "{line}");
+        let mut found = Vec::new();
+        ParsedRequest::each_in(line.as_bytes(), |probe| found.extend(explained(&explainer, probe)));
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found, worker.rules(verdict), "{line}");
     }
 }
 
@@ -470,4 +474,45 @@ fn a_verdict_by_exception_is_cached_by_status_and_header() {
             }
         }
     }
+}
+
+/// The rule cases that are found in lines that nothing explains, of those that a request line and a status show.
+#[test]
+fn rule_cases_are_found_in_any_text() {
+    // Where a line has no status, a rule that needs one finds nothing.
+    const WRAPPERS: [(&str, &str); 8] = [
+        ("log: ", " done"),
+        ("", ""),
+        ("app[12] INFO \"", "\" STATUS 3ms"),
+        ("{\"msg\":\"request\",\"line\":\"", "\",\"status\":STATUS}"),
+        ("web\t12\t", "\tSTATUS"),
+        ("<", "> STATUS"),
+        ("x | ", " | STATUS"),
+        ("req='", "' code=STATUS n=1"),
+    ];
+    let rules = builtin();
+    let matcher = Matcher::new(rules);
+    let mut worker = WorkerState::default();
+    let (mut all, mut found, mut missed) = (0, 0, Vec::new());
+    for (number, rule) in rules.rules().iter().enumerate() {
+        for case in rule.must_match.iter().filter(|case| case.user_agent.is_none() && case.referer.is_none()) {
+            let without_status = LogEntry { status: None, ..case.log_entry() };
+            let verdict = matcher.match_uncached(&without_status, &mut worker);
+            let needs_status = !worker.rules(verdict).iter().any(|id| usize::from(id.0) == number);
+            for (before, after) in WRAPPERS {
+                if !after.contains("STATUS") && needs_status {
+                    continue;
+                }
+                let line = format!("{before}{}{}", case.request, after.replace("STATUS", &case.status.to_string()));
+                let verdict = matcher.match_raw(line.as_bytes(), &mut worker);
+                all += 1;
+                if worker.rules(verdict).iter().any(|id| usize::from(id.0) == number) {
+                    found += 1;
+                } else {
+                    missed.push(line);
+                }
+            }
+        }
+    }
+    assert!(found * 100 >= all * 95, "{found} of {all}\n{}", missed.join("\n"));
 }

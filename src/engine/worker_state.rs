@@ -47,6 +47,9 @@ pub(super) struct MatchBuffers {
     pub(super) copy: Vec<u8>,
     /// The request with its fragment as part of the path.
     pub(super) fragment: Vec<u8>,
+    /// A request in an unparsed line, and the first one that a rule matches.
+    pub(super) candidate: Vec<u8>,
+    pub(super) matched: Vec<u8>,
     /// The rules that match, sorted by id.
     pub(super) rules: Vec<RuleId>,
     /// The normalised path; empty if no rule matches.

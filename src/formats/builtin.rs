@@ -19,6 +19,9 @@ pub const JSON: FormatId = FormatId(3);
 /// W3C extended logs.
 pub(crate) const W3C: FormatId = FormatId(4);
 
+/// Layouts that are discovered.
+pub(crate) const DISCOVERED: FormatId = FormatId(5);
+
 /// A known format.
 #[derive(Debug, Clone)]
 pub struct FormatDefinition {
@@ -51,6 +54,8 @@ pub(super) enum FormatReader {
     Json,
     /// By the columns that the log declares.
     W3c,
+    /// By layouts that are discovered in a log.
+    Discovered,
 }
 
 /// The log format options of the user.
@@ -142,6 +147,7 @@ enum BuiltinKind {
     Clf,
     Json,
     W3c,
+    Discovered,
 }
 
 impl Formats {
@@ -176,7 +182,7 @@ impl Formats {
         };
         formats.detection_order = formats.ids().filter(|id| formats.is_tried(*id)).collect();
         formats.requested = match choice.requested.as_deref() {
-            None | Some("auto") => None,
+            None | Some("auto" | "discovered") => None,
             Some(_) if choice.as_clf().is_some() => None,
             // The engine parses these itself.
             Some(requested) => {
@@ -274,7 +280,7 @@ impl Formats {
     pub(crate) fn client_header(&self, ids: &[FormatId]) -> Option<&str> {
         ids.iter().find_map(|id| match &self.format(*id).reader {
             FormatReader::Strings(parsers) => parsers.iter().find_map(FormatLineParser::client_header),
-            FormatReader::Clf | FormatReader::Json | FormatReader::W3c => None,
+            FormatReader::Clf | FormatReader::Json | FormatReader::W3c | FormatReader::Discovered => None,
         })
     }
 
@@ -353,6 +359,7 @@ impl FormatDefinition {
             Some(BuiltinKind::Clf) => FormatReader::Clf,
             Some(BuiltinKind::Json) => FormatReader::Json,
             Some(BuiltinKind::W3c) => FormatReader::W3c,
+            Some(BuiltinKind::Discovered) => FormatReader::Discovered,
             None => {
                 FormatReader::Strings(string.iter().chain(&also).map(|string| FormatLineParser::parse(string)).collect::<Result<_, _>>()?)
             }

@@ -13,7 +13,18 @@ pub(super) const fn marks_of_8(bytes: [u8; 8], byte: u8) -> u64 {
     zero_where_found.wrapping_sub(ONES) & !zero_where_found & (ONES << 7)
 }
 
-/// The same for sixteen bytes.
+/// Marks the bytes that are not from `first` to `last`, which are ASCII, by the highest bit of each. All marks are exact.
+#[inline]
+pub(super) const fn marks_outside(bytes: [u8; 8], first: u8, last: u8) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    let bytes = u64::from_le_bytes(bytes);
+    let is_above = (bytes & !HIGH) + ONES * (0x7f - last as u64);
+    let is_from = (bytes | HIGH) - ONES * first as u64;
+    (is_above | !is_from | bytes) & HIGH
+}
+
+/// The same as [`marks_of_8`] for sixteen bytes.
 #[inline]
 pub(super) const fn marks_of_16(bytes: [u8; 16], byte: u8) -> u128 {
     const ONES: u128 = u128::MAX / 255;
@@ -33,6 +44,26 @@ pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
         }
         _ => text.iter().zip(start).all(|(a, b)| a == b),
     }
+}
+
+/// A line without the colours of a terminal, `\x1b[32m`. Copied into `plain` if it has any.
+pub(crate) fn without_colours<'a>(line: &'a [u8], plain: &'a mut Vec<u8>) -> &'a [u8] {
+    const START: &[u8] = b"\x1b[";
+    if memchr::memmem::find(line, START).is_none() {
+        return line;
+    }
+    plain.clear();
+    let mut rest = line;
+    while let Some(at) = memchr::memmem::find(rest, START) {
+        let after = &rest[at + START.len()..];
+        let length = after.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+        let end = at + START.len() + length;
+        let is_colour = after.get(length) == Some(&b'm');
+        plain.extend_from_slice(&rest[..if is_colour { at } else { end }]);
+        rest = &rest[end + usize::from(is_colour)..];
+    }
+    plain.extend_from_slice(rest);
+    plain
 }
 
 /// Lines of at least this length are searched for NUL bytes: holes in a file have the size of disk blocks, at least this
@@ -64,9 +95,14 @@ mod tests {
         fn the_lowest_mark_is_where_the_byte_is(bytes: [u8; 16], few in prop::collection::vec(prop::sample::select(b"\0\x01 !\x7f\x80\xff".to_vec()), 16)) {
             let few: [u8; 16] = few.try_into().unwrap();
             for bytes in [bytes, few] {
+                let (start, _) = bytes.split_first_chunk::<8>().unwrap();
+                let in_range = |(first, last): (u8, u8)| start.map(|b| if (first..=last).contains(&b) { 0 } else { 0x80 });
+                for (first, last) in [(b'.', b'9'), (0, 0x7f), (b' ', b' ')] {
+                    prop_assert_eq!(marks_outside(*start, first, last).to_le_bytes(), in_range((first, last)));
+                }
                 for byte in [bytes[0], bytes[3], bytes[7], bytes[15], 0, b' ', 0x80, 0xff] {
                     let position = |bytes: &[u8]| bytes.iter().position(|&b| b == byte);
-                    let (start, _) = bytes.split_first_chunk::<8>().unwrap();
+
                     let (in_8, in_16) = (marks_of_8(*start, byte), marks_of_16(bytes, byte));
                     prop_assert_eq!((in_8 != 0).then(|| in_8.trailing_zeros() as usize / 8), position(start));
                     prop_assert_eq!((in_16 != 0).then(|| in_16.trailing_zeros() as usize / 8), position(&bytes));

@@ -13,7 +13,7 @@
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::LogFormat;
-use super::bytes::marks_of_8;
+use super::bytes::{marks_of_8, marks_outside};
 use super::client_position::{is_doubtful, is_moved};
 use crate::client::Client;
 use crate::log_entry::LogEntry;
@@ -53,7 +53,7 @@ impl<'a> Frame<'a> {
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     pub fn locate_by(line: &'a [u8], only: Option<LogFormat>, first_quote: impl Fn(usize) -> Option<usize>) -> Option<Self> {
-        Self::after_start(line, usual_start(line).or_else(|| rare_start(line))?, only, first_quote)
+        Self::after_start(line, usual_start(line).or_else(|| rare_start(line).filter(|start| is_bare(start.1)))?, only, first_quote)
     }
 
     /// Locates the fields of a line whose client and virtual host are known. The user is not read.
@@ -194,20 +194,36 @@ fn is_in(format: LogFormat, has_host: bool, rest: &[u8]) -> bool {
 /// The virtual host and the client, the position of `[` before the time, the start of the request, and the user.
 type Start<'a> = (Option<&'a [u8]>, &'a [u8], usize, usize, &'a [u8]);
 
-/// The start of most lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Only the first space is searched for.
+/// The start of most lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Only the first space is searched for. Any other client
+/// than an IPv4 address may have something before it, as `access.log:192.0.2.7`.
 #[inline]
 fn usual_start(line: &[u8]) -> Option<Start<'_>> {
-    let space = space_in(line.first_chunk()?)?;
+    let space = v4_end(line.first_chunk()?)?;
     let (bracket, open) = (space + DASHES.len() - 1, space + DASHES.len() + CLF_TIME_LEN + AFTER_TIME.len());
     let (between, after) = (line.get(space..=bracket)?, line.get(open - AFTER_TIME.len()..open)?);
-    (space > 0 && *between == DASHES && *after == AFTER_TIME).then(|| (None, &line[..space], bracket, open, &line[..0]))
+    let ends_in_digit = space > 0 && line[space - 1].is_ascii_digit();
+    (ends_in_digit && *between == DASHES && *after == AFTER_TIME).then(|| (None, &line[..space], bracket, open, &line[..0]))
 }
 
 /// The text between client and time if ident and user are unknown.
 const DASHES: [u8; 6] = *b" - - [";
 const AFTER_TIME: [u8; 3] = *b"] \"";
 
-/// The first space in sixteen bytes; an IPv4 address has up to fifteen.
+/// The end of an IPv4 address in sixteen bytes; it has up to fifteen. A name or a number before it would be in the first eight, so
+/// that only these must be digits and dots; what is after the last digit is not checked.
+#[inline]
+fn v4_end(bytes: &[u8; 16]) -> Option<usize> {
+    let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
+    match marks_outside(*first, b'.', b'9') {
+        0 => match marks_of_8(*second, b' ') {
+            0 => None,
+            marks => Some(8 + marks.trailing_zeros() as usize / 8),
+        },
+        marks => Some(marks.trailing_zeros() as usize / 8),
+    }
+}
+
+/// The first space in sixteen bytes; most sizes are shorter.
 #[inline]
 fn space_in(bytes: &[u8; 16]) -> Option<usize> {
     let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
@@ -228,6 +244,18 @@ fn rare_start(line: &[u8]) -> Option<Start<'_>> {
     // The client is a part of the line.
     let after_client = client.as_ptr().addr() - line.as_ptr().addr() + client.len();
     Some((host, client, bracket, open, user(&line[after_client..bracket])))
+}
+
+/// Whether nothing that another program writes is around a client: no quote, bracket or comma, and no name and colon before an
+/// address, as `access.log:192.0.2.7` of grep.
+pub(super) fn is_bare(client: &[u8]) -> bool {
+    let is_address = || Client::parse(client).address().is_some();
+    let ends_in_address = || memchr_iter(b':', client).any(|colon| Client::parse_address(&client[colon + 1..]).is_some());
+    match client {
+        [..=b' ' | b'"' | b'\'' | b'<' | b'(' | 0xef, ..] | [.., b',' | b';' | b'"' | b'\'' | b'>' | b')'] => false,
+        [b'[', ..] => is_address(),
+        _ => memchr(b':', client).is_none() || memchr(b'.', client).is_none() || is_address() || !ends_in_address(),
+    }
 }
 
 /// The user in the text between client and time, after the ident; empty if there are fewer fields.
@@ -252,12 +280,15 @@ pub(super) fn request_start(line: &[u8]) -> Option<(usize, usize)> {
     request_start_after_quotes(line)
 }
 
-/// The rare case: a user name that contains a quote, or a time of another length.
+/// The rare case: a user name that contains a quote, or a time in another form.
 #[cold]
 fn request_start_after_quotes(line: &[u8]) -> Option<(usize, usize)> {
     let quote = memchr_iter(b'"', line).find(|&q| line[..q].ends_with(b"] "))?;
     let bracket = memrchr(b'[', &line[..quote])?;
-    Some((bracket, quote + 1))
+    let time = &line[bracket + 1..quote - 2];
+    // A time of the usual length may be invalid, which loses no line.
+    let is_time = time.len() == CLF_TIME_LEN || LogTime::parse_any_format(time).is_some();
+    is_time.then_some((bracket, quote + 1))
 }
 
 /// Whether the first quote in a request ends it: it is unescaped and a status follows.
@@ -289,7 +320,7 @@ fn starts_like_status(text: &[u8]) -> bool {
 }
 
 /// Whether the byte at `at` has an odd number of backslashes before it.
-pub(super) fn is_escaped(text: &[u8], at: usize) -> bool {
+pub(crate) fn is_escaped(text: &[u8], at: usize) -> bool {
     text[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1
 }
 
@@ -445,7 +476,7 @@ pub(crate) fn starts_like_clf(line: &[u8]) -> bool {
     let start = &line[..line.len().min(40)];
     let Some(space) = memchr(b' ', start) else { return false };
     let after = &line[space..];
-    space > 0 && after.starts_with(b" - - [") && after.get(32..35) == Some(b"] \"")
+    space > 0 && after.starts_with(b" - - [") && after.get(32..35) == Some(b"] \"") && is_bare(&start[..space])
 }
 
 #[cfg(test)]
@@ -556,6 +587,41 @@ mod tests {
             let record = frame(&line).unwrap().record(None);
             assert_eq!((record.status, record.bytes), (status, bytes), "{line}");
             assert_eq!((record.referer, record.user_agent), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_client_with_something_around_it_has_no_frame() {
+        let is_read = |client: &str| frame(&format!(r#"{client} - - {TIME} "GET / HTTP/1.1" 200 1"#)).is_some();
+        for client in [
+            "1.2.3.4",
+            "255.255.255.255",
+            "1.2.3.4:80",
+            "255.255.255.255:65535",
+            "2001:db8::1",
+            "[2001:db8::1]:80",
+            "::ffff:1.2.3.4",
+            "a",
+            "host.example",
+            "-",
+            "unix:",
+        ] {
+            assert!(is_read(client), "{client}");
+        }
+        for client in [
+            "a.log:1.2.3.4",
+            "1:1.2.3.4",
+            "1234567:1.2.3.4",
+            "access.log:2.3.4.5",
+            "\"1.2.3.4",
+            "[1.2.3.4]",
+            "<1.2.3.4>",
+            "1.2.3.4,",
+            "255.255.255.255,",
+            "\t1.2.3.4",
+            "\u{feff}1.2.3.4",
+        ] {
+            assert!(!is_read(client), "{client}");
         }
     }
 

@@ -9,11 +9,13 @@ use std::collections::HashMap;
 use memchr::{memchr, memchr2};
 
 use super::Frame;
+use super::JsonLineParser;
 use super::bytes::leading_nuls;
 use super::clf::{request_start, starts_like_clf};
 use super::host::host;
-use super::line_prefix;
-use crate::client::Client;
+use super::json::{KeyCache, unescape_line};
+use super::line_prefix::{LinePrefix, strip_prefix};
+use crate::client::{Client, is_private};
 
 /// The position of the client in lines with two addresses before the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -142,6 +144,10 @@ pub(super) fn is_moved(before_time: &[u8]) -> bool {
 pub(super) fn locate(line: &[u8], log_position: ClientPosition) -> Option<(ClientPosition, Frame<'_>)> {
     let (bracket, _) = request_start(line)?;
     let leading = LeadingFields::new(&line[..bracket]).filter(|leading| leading.is_doubtful() || leading.has_client_and_ident())?;
+    // The status of another format.
+    if leading.first.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
     let (position, client) = leading.client(log_position).unwrap_or((ClientPosition::Unknown, b"-"));
     // The host is known only if it has no blank.
     let is_after_host = position == ClientPosition::Second && client.as_ptr() == leading.second.as_ptr();
@@ -160,12 +166,12 @@ pub(super) fn locate(line: &[u8], log_position: ClientPosition) -> Option<(Clien
 /// with nothing after the client shows the opposite: there, each line ends in the address of its client.
 #[must_use]
 pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
-    let (mut clients, mut pairs, mut strip_prefix) = (0_u64, Vec::new(), Vec::new());
+    let (mut clients, mut pairs, mut unescaped) = (0_u64, Vec::new(), Vec::new());
+    let (json, mut keys) = (JsonLineParser::new(), KeyCache::default());
     let (mut hosts, mut others) = (HostLines::default(), HostLines::default());
     for (number, line) in lines.split(|&byte| byte == b'\n').enumerate() {
         let line = &line[leading_nuls(line)..];
-        let inner = if starts_like_clf(line) { None } else { line_prefix::strip_prefix(line, &mut strip_prefix) };
-        let line = inner.map_or(line, |(_, inner)| inner);
+        let line = if starts_like_clf(line) { line } else { unwrapped(line, &json, &mut keys, &mut unescaped) };
         let Some(leading) = request_start(line).and_then(|(bracket, _)| LeadingFields::new(&line[..bracket])) else { continue };
         match (is_address(leading.first), is_address(leading.second)) {
             (false, true) if leading.has_later_address => others.count(&leading, number > 0),
@@ -186,6 +192,22 @@ pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
         (0, _) => ClientPosition::First,
         _ => ClientPosition::Unknown,
     }
+}
+
+/// The line after its prefixes, or the only one in an object. A name before a colon may be a host, and is kept.
+fn unwrapped<'l>(line: &'l [u8], json: &JsonLineParser, keys: &mut KeyCache, unescaped: &'l mut Vec<u8>) -> &'l [u8] {
+    let line = without_prefixes(line);
+    match json.enclosed_texts(line, keys).map(|enclosed| enclosed.texts().to_vec()).as_deref() {
+        Some([text]) if unescape_line(text, unescaped) => without_prefixes(unescaped),
+        _ => line,
+    }
+}
+
+fn without_prefixes(mut line: &[u8]) -> &[u8] {
+    while let Some(found) = strip_prefix(line).filter(|found| !matches!(found.prefix, LinePrefix::Name | LinePrefix::Logger)) {
+        line = found.rest;
+    }
+    line
 }
 
 /// Counts of lines that start with a name and an address, and have no other address before the time.
@@ -270,19 +292,12 @@ impl AddressStats {
     }
 }
 
-fn is_private(address: std::net::IpAddr) -> bool {
-    match address {
-        std::net::IpAddr::V4(address) => address.is_private() || address.is_loopback() || address.is_link_local(),
-        std::net::IpAddr::V6(address) => address.is_unique_local() || address.is_loopback() || address.is_unicast_link_local(),
-    }
-}
-
 fn is_address(field: &[u8]) -> bool {
     Client::parse_address(field).is_some()
 }
 
 /// Whether a field is a host name, not an address or a fragment of one.
-fn is_name(field: &[u8]) -> bool {
+pub(super) fn is_name(field: &[u8]) -> bool {
     let has_letter = field.iter().any(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
     has_letter && memchr(b':', field).is_none() && host(field).is_some_and(|host| host.len() == field.len())
 }

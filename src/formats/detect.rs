@@ -3,13 +3,16 @@
 //!
 //! A scan parses each line by itself and does not need this. Lines are read here exactly as a scan reads them.
 
+use std::sync::Arc;
+
 use memchr::memchr;
 use memchr::memmem::find;
 
-use super::builtin::{FormatDefinition, FormatId, FormatReader, Formats};
+use super::builtin::{DISCOVERED, FormatDefinition, FormatId, FormatReader, Formats};
+use super::discover::Layout;
 use super::line_prefix::LinePrefix;
 use super::reader::{LineContext, LineKind, LogReader};
-use super::{ClientPosition, FieldKind, Frame, W3cHeader, line_prefix};
+use super::{ClientPosition, FieldKind, Frame, Layouts, W3cHeader};
 use crate::client::Client;
 
 /// The formats of the first lines of a log.
@@ -40,6 +43,8 @@ pub(crate) struct DetectedFormat {
     pub lines: u64,
     /// The number of its first line, from 1.
     pub line: u64,
+    /// The format string as a word of a shell, if the layout of the line was discovered.
+    pub string: Option<String>,
     /// The fields of the first line.
     pub fields: Vec<SplitField>,
 }
@@ -64,10 +69,11 @@ pub(crate) struct Detector<'f> {
 }
 
 impl<'f> Detector<'f> {
-    /// Creates a detector for these formats and lines up to `max_line` bytes.
+    /// Creates a detector for these formats, the layouts discovered in the log, and lines up to `max_line` bytes.
     #[must_use]
-    pub(crate) fn new(formats: &'f Formats, first: &'f [FormatId], max_line: usize) -> Self {
-        let context = LineContext { formats, preferred: first, header: W3cHeader::None, clients: ClientPosition::Unknown, max_line };
+    pub(crate) fn new(formats: &'f Formats, first: &'f [FormatId], layouts: Option<Arc<Layouts>>, max_line: usize) -> Self {
+        let context =
+            LineContext { formats, preferred: first, header: W3cHeader::None, layouts, clients: ClientPosition::Unknown, max_line };
         Self { context, log_reader: LogReader::default(), detected: Detected::default() }
     }
 
@@ -100,19 +106,19 @@ impl<'f> Detector<'f> {
     }
 
     fn count(&mut self, format: FormatId, text: &[u8], is_clf: bool) {
-        let mut buffers = Vec::new();
-        let is_prefixed = !is_clf && self.log_reader.prefix().is_some();
-        let strip_prefix = if is_prefixed { line_prefix::strip_prefix(text, &mut buffers) } else { None };
-        let prefix = strip_prefix.map(|(prefix, _)| prefix);
+        let unwrapped = self.log_reader.unwrapped().filter(|_| !is_clf);
+        let prefix = unwrapped.map(|(prefix, _)| prefix);
         let existing = self.detected.found.iter_mut().find(|found| found.format == format && found.prefix == prefix);
         if let Some(found) = existing {
             found.lines += 1;
             return;
         }
-        let inner = strip_prefix.map_or(text, |(_, inner)| inner);
+        let inner = unwrapped.map_or(text, |(_, inner)| inner);
         let (exactly, fields) = self.split(format, inner);
         let line = self.detected.lines;
-        self.detected.found.push(DetectedFormat { format, exactly, prefix, lines: 1, line, fields });
+        let layout = self.context.layouts.iter().flat_map(|layouts| layouts.all()).find(|layout| layout.parser().split(inner).is_some());
+        let string = layout.filter(|_| format == DISCOVERED).map(Layout::word);
+        self.detected.found.push(DetectedFormat { format, exactly, prefix, lines: 1, line, string, fields });
     }
 
     /// The fields of a line, and the most specific format.
@@ -120,6 +126,15 @@ impl<'f> Detector<'f> {
         let formats = self.context.formats;
         match &formats.format(format).reader {
             FormatReader::Json => (by_marker(formats, text), formats.json().split(text).map(from_json).unwrap_or_default()),
+            FormatReader::Discovered => (
+                None,
+                self.context
+                    .layouts
+                    .iter()
+                    .flat_map(|layouts| layouts.all())
+                    .find_map(|layout| split(layout.parser(), text))
+                    .unwrap_or_default(),
+            ),
             FormatReader::W3c => (None, self.context.header.columns().and_then(|parser| split(parser, text)).unwrap_or_default()),
             FormatReader::Strings(_) => (None, split_by_parsers(formats.format(format), text).unwrap_or_default()),
             FormatReader::Clf => {
@@ -147,14 +162,8 @@ fn split_by_parsers(format: &FormatDefinition, text: &[u8]) -> Option<Vec<SplitF
 }
 
 fn split(parser: &super::FormatLineParser, text: &[u8]) -> Option<Vec<SplitField>> {
-    let fields = parser.split(text)?;
-    let kinds = parser.kinds().map(|(_, kind)| kind);
-    let split = |((name, text), kind): ((&str, &[u8]), &FieldKind)| SplitField {
-        name: name.to_owned(),
-        kind: kind_name(kind),
-        text: text.to_vec(),
-    };
-    Some(fields.into_iter().zip(kinds).map(split).collect())
+    let split = |(name, kind, text): (&str, &FieldKind, Vec<u8>)| SplitField { name: name.to_owned(), kind: kind_name(kind), text };
+    Some(parser.split(text)?.into_iter().map(split).collect())
 }
 
 fn from_json(fields: Vec<(String, &[u8], FieldKind)>) -> Vec<SplitField> {
@@ -190,8 +199,20 @@ pub(crate) fn recognize(line: &[u8]) -> Option<&'static str> {
 /// [core:error] ...`.
 #[must_use]
 pub(crate) fn is_error_log(line: &[u8]) -> bool {
-    shaped_like(line, b"0000/00/00 00:00:00 [") || shaped_like(line, b"[Aaa Aaa 00 00:00:00")
+    // Other programs write a time and brackets too.
+    let level = |text: &[u8]| {
+        let name = text.split(|byte| *byte == b']').next().and_then(|name| name.rsplit(|byte| *byte == b':').next());
+        name.is_some_and(|name| LEVELS.contains(&name) || name.starts_with(b"trace"))
+    };
+    if shaped_like(line, NGINX_ERROR) {
+        return level(&line[NGINX_ERROR.len()..]);
+    }
+    shaped_like(line, b"[Aaa Aaa 00 00:00:00") && find(line, b"] [").is_some_and(|at| level(&line[at + 3..]))
 }
+
+/// The start of a line of an nginx error log, and the levels that follow.
+const NGINX_ERROR: &[u8] = b"0000/00/00 00:00:00 [";
+const LEVELS: [&[u8]; 8] = [b"emerg", b"alert", b"crit", b"error", b"warn", b"notice", b"info", b"debug"];
 
 /// The number of bytes that are examined for binary data.
 const BINARY_HEAD: usize = 1024;

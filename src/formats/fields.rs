@@ -4,6 +4,7 @@
 
 use super::json::{KeyCache, LayoutCache};
 use super::line_parser::ReadingBuffers;
+use crate::client::Client;
 use crate::time::LogTime;
 use std::fmt;
 use std::str::FromStr;
@@ -121,6 +122,17 @@ pub enum TimeField<'a> {
     Parsed(Option<LogTime>),
 }
 
+impl TimeField<'_> {
+    /// The time; `None` if it is missing or invalid.
+    #[must_use]
+    pub(crate) fn parse(self) -> Option<LogTime> {
+        match self {
+            Self::Clf(text) => LogTime::parse_clf(text),
+            Self::Parsed(time) => time,
+        }
+    }
+}
+
 /// The request of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestField<'a> {
@@ -180,6 +192,23 @@ pub struct Fields<'a> {
     pub escapes: Escapes,
 }
 
+impl<'a> Fields<'a> {
+    /// The same with what stands in the place of the client: an address, or a list of a forwarded field. Clients may have sent all
+    /// of a list, so its only public address is the client; otherwise the client is unknown, unless the user named the proxies.
+    #[must_use]
+    pub(super) fn with_client_or_list(self, text: &'a [u8]) -> Self {
+        // Most clients are written without marks.
+        let is_bare = |b: &u8| b.is_ascii_alphanumeric();
+        let text = if text.first().is_some_and(is_bare) && text.last().is_some_and(is_bare) { text } else { Client::without_marks(text) };
+        if memchr::memchr(b',', text).is_none() {
+            return Self { client: text, ..self };
+        }
+        let client = Client::only_public_in(text).unwrap_or_default();
+        let forwarded = if self.forwarded.is_empty() { text } else { self.forwarded };
+        Self { client, forwarded, is_without_peer: true, is_client_doubtful: client.is_empty(), ..self }
+    }
+}
+
 impl Default for Fields<'_> {
     fn default() -> Self {
         Self {
@@ -219,6 +248,10 @@ pub struct FieldBuffers {
     pub referer: Vec<u8>,
     /// The `User-Agent` header.
     pub user_agent: Vec<u8>,
+    /// A line with single blanks.
+    pub(super) spaced: Vec<u8>,
+    /// The user.
+    pub user: Vec<u8>,
     /// The readings of a line that a client may have made ambiguous.
     pub(super) readings: ReadingBuffers,
     /// The keys of the last JSON line.

@@ -60,6 +60,8 @@ pub(super) enum FieldShape {
     Written,
     /// The same, with a fixed length.
     WrittenWide(u16),
+    /// The same, with this many words.
+    WrittenWords(u16),
     /// A time in a `strftime` format.
     Strftime(String),
     /// The fractional digits of a time.
@@ -100,6 +102,7 @@ impl FieldItem {
             (FieldKind::Host, FieldShape::Text | FieldShape::Ported, b"", FieldKind::Target | FieldKind::Path, FieldShape::Text) => {
                 (FieldKind::Target, FieldShape::Url)
             }
+            (FieldKind::Other, FieldShape::QueryMark, b"", FieldKind::Query, _) => (FieldKind::Query, FieldShape::QueryMark),
             (FieldKind::Path, FieldShape::Text, b"", _, FieldShape::QueryMark) => (FieldKind::Target, FieldShape::Text),
             (FieldKind::Target, FieldShape::Text | FieldShape::Url, b"", FieldKind::Query, _)
             | (_, FieldShape::Url, b"", _, FieldShape::QueryMark) => (FieldKind::Target, self.shape.clone()),
@@ -180,7 +183,9 @@ pub enum FormatError {
         found: String,
     },
     /// An `escape=` value that nginx does not have.
-    #[error("escape={found}: nginx has escape=default, escape=json and escape=none")]
+    #[error(
+        "escape={found}: nginx has escape=default, escape=json and escape=none; for other writers there are escape=csv and escape=logfmt"
+    )]
     Escape {
         /// The value.
         found: String,
@@ -195,6 +200,14 @@ pub enum FormatError {
         /// As written.
         second: String,
     },
+    /// A format with `escape=csv` is not a list of columns.
+    #[error("with escape=csv a format is a list of variables with the same single character between each two of them")]
+    NoColumns,
+    /// A format with `escape=logfmt` is not a list of pairs.
+    #[error(
+        "with escape=logfmt a format ends in pairs of a key and a variable, all with the same text between, as in 'method=$request_method path=$request_uri'"
+    )]
+    NoPairs,
     /// No field contains the request.
     #[error("this format does not log the request; it needs $request or $request_uri (nginx), %r or %U (Apache)")]
     NoRequest,

@@ -43,6 +43,7 @@ fn variable(name: &str) -> FieldItem {
     match name {
         "remote_addr" => field(FieldKind::Client),
         "realip_remote_addr" => field(FieldKind::Client).ranked(1),
+        "remote_host" => field(FieldKind::Client).ranked(2),
         // In Envoy's log, which writes this header itself.
         "x_forwarded_for" => field(FieldKind::Header("x-forwarded-for".into())).shaped(FieldShape::List),
         "proxy_protocol_addr" => field(FieldKind::Header("proxy-protocol-addr".into())),
@@ -50,6 +51,8 @@ fn variable(name: &str) -> FieldItem {
         "time_iso8601" => field(FieldKind::Time).shaped(FieldShape::WrittenWide(ISO_LEN)).ranked(1),
         "time" => field(FieldKind::Time).shaped(FieldShape::Written).ranked(1),
         "msec" => field(FieldKind::Time).shaped(FieldShape::Written).ranked(2),
+        "date" => field(FieldKind::Date),
+        "time_of_day" => field(FieldKind::TimeOfDay),
         "request" => field(FieldKind::Request),
         "absolute_request" => field(FieldKind::Request).shaped(FieldShape::RequestUrl),
         "request_method" => field(FieldKind::Method),
@@ -77,6 +80,9 @@ fn variable(name: &str) -> FieldItem {
 
 /// Variables that are recognized by a prefix or suffix of their name.
 fn field_by_affix(name: &str, field: impl Fn(FieldKind) -> FieldItem) -> FieldItem {
+    if let Some(words) = words_of_time(name) {
+        return field(FieldKind::Time).shaped(FieldShape::WrittenWords(words)).ranked(1);
+    }
     match name.strip_prefix("http_") {
         Some(header) => field(FieldKind::Header(header.replace('_', "-").to_ascii_lowercase())).shaped(FieldShape::List),
         None if name.starts_with("upstream_") => field(FieldKind::Other).shaped(FieldShape::List),
@@ -85,10 +91,19 @@ fn field_by_affix(name: &str, field: impl Fn(FieldKind) -> FieldItem) -> FieldIt
     }
 }
 
+/// The number of words of a time in `$time2` to `$time9`.
+fn words_of_time(name: &str) -> Option<u16> {
+    match name.strip_prefix("time")?.as_bytes() {
+        [digit @ b'2'..=b'9'] => Some(u16::from(digit - b'0')),
+        _ => None,
+    }
+}
+
 /// Variables that the client does not choose, apart from those with such a beginning or end: see [`author`]. A method has
 /// only capital letters, dashes and underscores, else nginx does not log it. `$proxy_host` and `$document_root` are not here,
 /// because a configuration may make them of the host.
-const BY_SERVER: &str = "remote_addr realip_remote_addr proxy_protocol_addr time_local time_iso8601 time msec request_method \
+const BY_SERVER: &str = "remote_addr realip_remote_addr remote_host proxy_protocol_addr time_local time_iso8601 time msec date time_of_day \
+    request_method \
     server_protocol status body_bytes_sent bytes_sent server_name scheme https hostname server_addr nginx_version pid pipe \
     connection connection_requests connection_time request_length request_time request_completion request_id gzip_ratio \
     limit_rate limit_req_status limit_conn_status ssl_protocol ssl_cipher ssl_curve ssl_session_id ssl_session_reused \
@@ -99,6 +114,7 @@ const BY_SERVER: &str = "remote_addr realip_remote_addr proxy_protocol_addr time
 fn author(name: &str) -> Author {
     let of_upstream = |field: &str| !["http_", "cookie_", "trailer_"].iter().any(|prefix| field.starts_with(prefix));
     let is_by_server = BY_SERVER.split_ascii_whitespace().any(|known| known == name)
+        || words_of_time(name).is_some()
         || name.strip_prefix("upstream_").is_some_and(of_upstream)
         || ["geoip_", "tcpinfo_", "connections_"].iter().any(|prefix| name.starts_with(prefix))
         || !name.starts_with("http_") && (name == "port" || name.ends_with("_port"));

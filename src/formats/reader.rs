@@ -8,12 +8,15 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use super::builtin::{FormatId, FormatReader, Formats, JSON, W3C};
-use super::bytes::leading_nuls;
-use super::clf::starts_like_clf;
+use super::builtin::{DISCOVERED, FormatId, FormatReader, Formats, JSON, W3C};
+use super::bytes::{leading_nuls, without_colours};
+use super::clf::{is_bare, starts_like_clf};
 use super::client_position::{self, ClientPosition};
-use super::line_prefix::{self, LinePrefix};
-use super::{EntryBuffer, FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, LogFormat, TimeField, W3cHeader};
+use super::detect::{is_binary, is_error_log};
+use super::discover::{Layouts, SAMPLE, SHARE};
+use super::line_prefix::LinePrefix;
+use super::unwrap::{ReadInner, UnwrapBuffers, read_within};
+use super::{EntryBuffer, FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, LogFormat, TimeField, W3cHeader, loose_clf};
 use crate::client::{Client, ClientIpSource};
 use crate::log_entry::LogEntry;
 use crate::time::LogTime;
@@ -27,6 +30,8 @@ pub struct LineContext<'f> {
     pub preferred: &'f [FormatId],
     /// The W3C columns before the first line.
     pub header: W3cHeader,
+    /// The layouts that were discovered in the log.
+    pub layouts: Option<Arc<Layouts>>,
     /// The client position in lines with two addresses before the time.
     pub clients: ClientPosition,
     /// The maximum line length in bytes; longer lines are not parsed.
@@ -37,13 +42,16 @@ pub struct LineContext<'f> {
 #[derive(Debug, Default)]
 pub struct LogReader {
     buffers: FieldBuffers,
-    strip_prefix: Vec<u8>,
-    /// The writer of the prefix of the last line.
+    unwrap: UnwrapBuffers,
+    /// The writer of what is around the last line, and the line within.
     prefix: Option<LinePrefix>,
+    inner: Vec<u8>,
     /// The columns of a header, and the same with the field of the forwarded client.
     columns: Option<(Arc<FormatLineParser>, FormatLineParser)>,
     /// The fields of a line that is read alone.
     entry: EntryBuffer,
+    /// Those of a text that may be a line.
+    scratch: EntryBuffer,
 }
 
 /// How a line was read.
@@ -65,11 +73,65 @@ impl LineContext<'_> {
     /// Whether the engine may parse a line first: no other format is requested or declared.
     #[must_use]
     pub fn is_clf_first(&self) -> bool {
-        self.preferred.is_empty() && !self.header.is_w3c() && self.formats.client_ip_source().is_none()
+        self.preferred.is_empty() && self.layouts.is_none() && !self.header.is_w3c() && self.formats.client_ip_source().is_none()
+    }
+}
+
+impl LineContext<'_> {
+    /// The name of a format in counts of lines: a discovered layout is named by its format string.
+    pub(crate) fn name(&self, id: FormatId) -> &Arc<str> {
+        match &self.layouts {
+            Some(layouts) if id == DISCOVERED => layouts.name(),
+            _ => self.formats.name(id),
+        }
     }
 }
 
 impl LogReader {
+    /// Discovers the layouts of a log in its first lines, if no known format explains them and none is requested.
+    #[must_use]
+    pub fn discover(&mut self, head: &[u8], context: &LineContext<'_>) -> Option<Arc<Layouts>> {
+        if !context.preferred.is_empty() || context.header.is_w3c() || is_binary(head) {
+            return None;
+        }
+        let (mut lines, mut others) = (Vec::new(), Vec::new());
+        for line in each(head) {
+            let line = &line[leading_nuls(line)..];
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.trim_ascii().is_empty() || self.explains(line, context) {
+                others.push(line);
+            } else {
+                lines.push(line);
+            }
+            if lines.len() == SAMPLE {
+                break;
+            }
+        }
+        if lines.len() * SHARE < lines.len() + others.len() {
+            return None;
+        }
+        // Where the colours of a terminal are taken off, a line is read without them.
+        let mut plain = vec![Vec::new(); lines.len()];
+        let lines: Vec<&[u8]> = lines.iter().zip(&mut plain).map(|(line, plain)| without_colours(line, plain)).collect();
+        let layouts = Layouts::discover(&lines, context.formats.client_ip_source())?;
+        // Lines that a known format explains must stay lines of that format.
+        let buffers = &mut self.buffers;
+        let is_taken = others.iter().any(|line| layouts.all().iter().any(|layout| layout.read(line, buffers).is_some()));
+        (!is_taken).then(|| Arc::new(layouts))
+    }
+
+    /// Whether a line is in a known format, and has a client in its place.
+    fn explains(&mut self, line: &[u8], context: &LineContext<'_>) -> bool {
+        if line.len() > context.max_line || line.starts_with(b"{") || line.starts_with(b"[{") || is_error_log(line) {
+            return true;
+        }
+        match self.line(line, &mut LineContext { layouts: None, header: W3cHeader::None, ..context.clone() }) {
+            (LineKind::AsIs, entry) => entry.is_some_and(|entry| is_plausible_client(entry.client)),
+            (LineKind::WithoutClient(_), _) => Client::parse_address(line.split(|byte| *byte == b' ').next().unwrap_or_default()).is_some(),
+            (LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::Directive, _) => true,
+        }
+    }
+
     /// Reads a single line of any format, without its newline. Updates the columns from header lines.
     pub fn line<'l>(&'l mut self, line: &'l [u8], context: &mut LineContext<'_>) -> (LineKind, Option<LogEntry<'l>>) {
         let (mut header, mut entry) = (std::mem::take(&mut context.header), std::mem::take(&mut self.entry));
@@ -83,7 +145,7 @@ impl LogReader {
             LineKind::AsIs => {
                 let text = &line[leading_nuls(line)..];
                 let frame = Frame::locate(text.strip_suffix(b"\r").unwrap_or(text), None).filter(|_| text.len() <= context.max_line);
-                frame.map(|frame| frame.record(LogTime::parse_clf(frame.time)))
+                frame.map(|frame| frame.record(LogTime::parse_any_format(frame.time)))
             }
             LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::WithoutClient(_) => Some(self.entry.entry(0, line)),
         };
@@ -114,10 +176,11 @@ impl LogReader {
         first_quote: impl Fn(usize) -> Option<usize>,
         buffer: &mut EntryBuffer,
     ) -> Option<LineKind> {
-        let LineContext { formats, preferred: first, header, max_line, .. } = context;
+        let LineContext { formats, preferred: first, header, layouts, max_line, .. } = context;
         let id = match (first.first(), line.first()?) {
             (_, 0) => return None,
             (Some(first), _) => *first,
+            (None, _) if layouts.is_some() => DISCOVERED,
             (None, b'{') => JSON,
             (None, _) => return None,
         };
@@ -131,15 +194,26 @@ impl LogReader {
             FormatReader::Strings(parsers) => {
                 parsers.first()?.read_fast(line, first_quote, &mut self.buffers, |fields| buffer.push_unescaped(fields))
             }
+            FormatReader::Discovered => {
+                let layout = layouts.as_ref()?.all().first()?;
+                let mut is_plausible = false;
+                let is_read = layout.parser().read_fast(line, first_quote, &mut self.buffers, |fields| {
+                    is_plausible = layout.is_plausible(fields);
+                    if is_plausible {
+                        buffer.push_unescaped(fields);
+                    }
+                });
+                is_read && is_plausible
+            }
             FormatReader::Clf | FormatReader::W3c => false,
         };
         is_fast.then_some(LineKind::As(id))
     }
 
-    /// The writer of the prefix of the last line, if it has one.
+    /// The writer of what is around the last line, and the line within, if it has any.
     #[must_use]
-    pub fn prefix(&self) -> Option<LinePrefix> {
-        self.prefix
+    pub fn unwrapped(&self) -> Option<(LinePrefix, &[u8])> {
+        self.prefix.map(|prefix| (prefix, &self.inner[..]))
     }
 
     /// Whether any line is in a known format, or in `only` if that is given.
@@ -176,51 +250,116 @@ impl LogReader {
     /// Reads a line by the first format that matches; `None` if the line loop parses it or no format matches.
     fn read_first_match(&mut self, text: &[u8], context: &LineContext<'_>, header: &W3cHeader, out: &mut EntryBuffer) -> Option<LineKind> {
         let origin = context.formats.client_ip_source();
-        let Self { buffers, strip_prefix, prefix, columns, .. } = self;
+        let Self { buffers, unwrap, prefix, inner, columns, scratch, .. } = self;
         *prefix = None;
         if let Some(named) = header.columns() {
             let parser = origin.map_or(&**named, |origin| with_forwarded_field(columns, named, origin));
-            if let Some(kind) = push_fields(W3C, parser.read(text, buffers), origin, out) {
+            if let Some(kind) = push_fields(W3C, parser.read(text, buffers), None, origin, out) {
                 return Some(kind);
             }
         }
-        if let Some(kind) = read_directly(text, context, buffers, out) {
+        if let Some(kind) = read_directly(text, None, context, buffers, out) {
             return kind;
         }
-        if let Some((writer, inner)) = line_prefix::strip_prefix(text, strip_prefix) {
-            match read_directly(inner, context, buffers, out).or_else(|| by_detection(inner, context, buffers, out).map(Some)) {
-                Some(Some(kind)) => {
-                    *prefix = Some(writer);
-                    return Some(kind);
-                }
-                // What follows a newline is another line.
-                Some(None) if memchr(b'\n', inner).is_some() => return None,
-                Some(None) => {
-                    *prefix = Some(writer);
-                    let frame = Frame::locate(inner, None)?;
-                    out.push_frame(&frame);
-                    return Some(LineKind::As(FormatId(frame.format() as u8)));
-                }
-                None => {}
-            }
+        let mut reader = InnerReader { context, buffers, out, scratch, text: inner, kind: None };
+        *prefix = read_within(text, context.formats.json(), unwrap, &mut reader);
+        if let Some(kind) = reader.kind {
+            return Some(kind);
         }
-        by_detection(text, context, buffers, out)
+        read_alone(text, None, context, buffers, out).or_else(|| with_unknown_client(text, context, out))
     }
+}
+
+/// Reads lines that are within others.
+struct InnerReader<'r, 'f> {
+    context: &'r LineContext<'f>,
+    buffers: &'r mut FieldBuffers,
+    out: &'r mut EntryBuffer,
+    /// For a text that may be a line.
+    scratch: &'r mut EntryBuffer,
+    /// The last line that was read.
+    text: &'r mut Vec<u8>,
+    /// How it was read.
+    kind: Option<LineKind>,
+}
+
+impl ReadInner for InnerReader<'_, '_> {
+    fn read(&mut self, text: &[u8], time: Option<LogTime>) -> Option<()> {
+        let Self { context, buffers, out, .. } = self;
+        self.kind = read_inner(text, time, context, buffers, out);
+        self.text.clear();
+        self.text.extend_from_slice(text);
+        self.kind.map(|_| ())
+    }
+
+    fn is_line(&mut self, text: &[u8]) -> bool {
+        self.scratch.clear();
+        self.scratch.begin(b"");
+        read_inner(text, None, self.context, self.buffers, self.scratch).is_some()
+    }
+}
+
+/// Reads a line that is within another with this time.
+fn read_inner(
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut EntryBuffer,
+) -> Option<LineKind> {
+    match read_directly(text, time, context, buffers, out) {
+        // What follows a newline is another line.
+        Some(None) if memchr(b'\n', text).is_some() => None,
+        Some(None) => {
+            let frame = Frame::locate(text, None)?;
+            out.push_frame(&frame);
+            Some(LineKind::As(FormatId(frame.format() as u8)))
+        }
+        Some(Some(kind)) => Some(kind),
+        None => read_alone(text, time, context, buffers, out),
+    }
+}
+
+/// Reads a line by its own text, of a format that is detected or of the Common Log Format family.
+fn read_alone(
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut EntryBuffer,
+) -> Option<LineKind> {
+    by_detection(text, time, context, buffers, out).or_else(|| {
+        let fields = loose_clf::read(text);
+        push_fields(FormatId(LogFormat::Combined as u8), fields, time, context.formats.client_ip_source(), out)
+    })
 }
 
 /// Reads the requested formats, JSON, and what the line loop parses, which is `Some(None)`.
 #[expect(clippy::option_option, reason = "three answers: an unknown format, an engine format, another format")]
-fn read_directly(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut EntryBuffer) -> Option<Option<LineKind>> {
-    if let Some(kind) = context.preferred.iter().find_map(|first| read_as(*first, text, context, buffers, out)) {
+fn read_directly(
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut EntryBuffer,
+) -> Option<Option<LineKind>> {
+    if let Some(kind) = context.preferred.iter().find_map(|first| read_as(*first, text, time, context, buffers, out)) {
         return Some(Some(kind));
     }
-    let json = if text.first()? == &b'{' { read_as(JSON, text, context, buffers, out) } else { None };
+    if let Some(layouts) = &context.layouts {
+        let origin = context.formats.client_ip_source();
+        let read = layouts.all().iter().find_map(|layout| push_fields(DISCOVERED, layout.read(text, buffers), time, origin, out));
+        if read.is_some() {
+            return Some(read);
+        }
+    }
+    let json = if text.first()? == &b'{' { read_as(JSON, text, time, context, buffers, out) } else { None };
     match json {
         Some(kind) => Some(Some(kind)),
         None if starts_like_clf(text) || Frame::locate(text, None).is_some() => {
-            Some(context.formats.proxied().iter().find_map(|id| read_as(*id, text, context, buffers, out)))
+            Some(context.formats.proxied().iter().find_map(|id| read_as(*id, text, time, context, buffers, out)))
         }
-        None => with_unknown_client(text, context, out).map(Some),
+        None => None,
     }
 }
 
@@ -233,34 +372,61 @@ fn with_unknown_client(text: &[u8], context: &LineContext<'_>, out: &mut EntryBu
     Some(if position == ClientPosition::Unknown { LineKind::WithoutClient(format) } else { LineKind::As(format) })
 }
 
-fn by_detection(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut EntryBuffer) -> Option<LineKind> {
+fn by_detection(
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut EntryBuffer,
+) -> Option<LineKind> {
     context.formats.detection_order().iter().find_map(|id| match &context.formats.format(*id).reader {
-        FormatReader::Strings(parsers) => parsers
-            .iter()
-            .find_map(|parser| push_fields(*id, parser.read(text, buffers).filter(is_plausible), context.formats.client_ip_source(), out)),
+        FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| {
+            let fields = parser.read(text, buffers).filter(is_plausible);
+            push_fields(*id, fields, time, context.formats.client_ip_source(), out)
+        }),
         _ => None,
     })
 }
 
-/// Reads a line in this format, if it matches.
-fn read_as(id: FormatId, text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut EntryBuffer) -> Option<LineKind> {
+/// Reads a line in this format, if it matches; without a time of its own, it has this `time`.
+fn read_as(
+    id: FormatId,
+    text: &[u8],
+    time: Option<LogTime>,
+    context: &LineContext<'_>,
+    buffers: &mut FieldBuffers,
+    out: &mut EntryBuffer,
+) -> Option<LineKind> {
     let origin = context.formats.client_ip_source();
     match &context.formats.format(id).reader {
-        FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| push_fields(id, parser.read(text, buffers), origin, out)),
-        FormatReader::Json => push_fields(id, context.formats.json().read(text, buffers), origin, out),
-        FormatReader::Clf | FormatReader::W3c => None,
+        FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| push_fields(id, parser.read(text, buffers), time, origin, out)),
+        FormatReader::Json => push_fields(id, context.formats.json().read(text, buffers), time, origin, out),
+        FormatReader::Clf | FormatReader::W3c | FormatReader::Discovered => None,
     }
 }
 
-/// Adds fields in this format, if any, with the forwarded client.
-fn push_fields(id: FormatId, fields: Option<Fields<'_>>, origin: Option<&ClientIpSource>, out: &mut EntryBuffer) -> Option<LineKind> {
+/// Adds fields in this format, if any, with the forwarded client, and with this `time` if they have none.
+fn push_fields(
+    id: FormatId,
+    fields: Option<Fields<'_>>,
+    time: Option<LogTime>,
+    origin: Option<&ClientIpSource>,
+    out: &mut EntryBuffer,
+) -> Option<LineKind> {
     let mut fields = fields?;
+    if fields.time == TimeField::Parsed(None) {
+        fields.time = TimeField::Parsed(time);
+    }
     if let Some(origin) = origin {
         fields.client = if fields.is_without_peer {
             origin.resolve_without_peer(fields.forwarded)
         } else {
             origin.resolve(fields.client, fields.forwarded)
         };
+    }
+    if !fields.client.is_empty() && !is_bare(fields.client) {
+        let client = Client::without_marks(fields.client);
+        fields.client = if is_bare(client) { client } else { b"" };
     }
     out.push(&fields);
     Some(if fields.is_client_doubtful && fields.client.is_empty() { LineKind::AsDoubtful(id) } else { LineKind::As(id) })
@@ -280,11 +446,13 @@ fn with_forwarded_field<'c>(
 
 /// Whether fields are plausible in a format that was not requested: there is a time, and the client is an address.
 fn is_plausible(fields: &Fields<'_>) -> bool {
-    let is_timed = match fields.time {
-        TimeField::Clf(text) => LogTime::parse_clf(text).is_some(),
-        TimeField::Parsed(time) => time.is_some(),
-    };
-    is_timed && (fields.client.is_empty() || Client::parse(fields.client).address().is_some())
+    fields.time.parse().is_some() && (fields.client.is_empty() || Client::parse(fields.client).address().is_some())
+}
+
+/// Whether a text in the place of the client is an address or a name.
+fn is_plausible_client(text: &[u8]) -> bool {
+    let is_name = || text.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':'));
+    Client::parse_address(text).is_some() || is_name() && !text.iter().all(u8::is_ascii_digit)
 }
 
 /// A quick check of the first and the last line: whether the engine can parse these lines.
@@ -319,7 +487,7 @@ mod tests {
         2026-11-02 08:01:01 GET /.git/config 192.0.2.8 200\n";
 
     fn context(header: W3cHeader) -> LineContext<'static> {
-        LineContext { formats: &FORMATS, preferred: &[], header, clients: ClientPosition::Unknown, max_line: 1000 }
+        LineContext { formats: &FORMATS, preferred: &[], header, layouts: None, clients: ClientPosition::Unknown, max_line: 1000 }
     }
 
     fn from_log_start(lines: &[u8]) -> LineContext<'static> {
@@ -456,11 +624,145 @@ mod tests {
         for (line, name) in [
             (format!("<190>Nov  2 08:01:00 web nginx: {clf}"), "combined"),
             (format!("2026-11-02T08:01:00.6Z stdout F {clf}"), "combined"),
+            (format!("access.log:{clf}"), "combined"),
             (format!("Nov  2 08:01:00 lb haproxy[14389]: {haproxy}"), "haproxy_http"),
         ] {
             let (mut log_reader, mut context) = (LogReader::default(), from_log_start(b""));
             let (kind, entry) = log_reader.line(line.as_bytes(), &mut context);
             assert_eq!((kind, entry.unwrap().client), (LineKind::As(FORMATS.get(name).unwrap()), &b"192.0.2.7"[..]), "{line}");
+        }
+    }
+
+    /// What a line is read as: client, host, user, time, status and size, and the request without its query.
+    fn facts(line: &str) -> Option<[String; 7]> {
+        let (mut log_reader, mut context) = (LogReader::default(), from_log_start(b""));
+        let (_, entry) = log_reader.line(line.as_bytes(), &mut context);
+        let LogEntry { client, host, user, time, request, status, bytes, .. } = entry?;
+        let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+        let time = time.map_or_else(String::new, LogTime::rfc3339);
+        let path = request.split(|b| *b == b'?').next().unwrap_or_default();
+        let [host, user] = [host, user].map(|field| shown(field.unwrap_or_default()));
+        Some([shown(client), host, user, time, format!("{status:?}"), format!("{bytes:?}"), shown(path)])
+    }
+
+    const CLF: &str = r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /.env HTTP/1.1" 404 162 "-" "x""#;
+
+    #[test]
+    fn lines_within_others_are_read() {
+        let json = |line: &str| serde_json::to_string(line).unwrap();
+        for line in [
+            format!("  {CLF}"),
+            format!("access.log.1:{CLF}"),
+            format!("a.log:12:{CLF}"),
+            format!("12:{CLF}"),
+            format!("     7\t{CLF}"),
+            format!("\"{CLF}\""),
+            format!("2026-11-02T08:01:00.5Z web-1  | {CLF}"),
+            format!("\x1b[0;33;1mnginx.1     | \x1b[0m{CLF}"),
+            format!("[pod/web-1/nginx] {CLF}"),
+            format!("Nov  2 08:01:00 web docker[1]: web-1  | {CLF}"),
+            format!(r#"{{"log":{},"stream":"stdout","time":"2026-11-02T08:01:00.5Z"}}"#, json(&format!("{CLF}\n"))),
+            format!(r#"{{"result":{{"_raw":{},"host":"web1"}}}}"#, json(CLF)),
+            format!(r#"2026-11-02T08:01:00Z stdout F {{"any":{}}}"#, json(&format!("<190>Nov  2 08:01:00 web nginx: {CLF}"))),
+            format!(r#"{{"message":{},"agent":{{"type":"filebeat"}},"log":{{"file":{{"path":"/var/log/nginx/access.log"}}}}}}"#, json(CLF)),
+        ] {
+            assert_eq!(facts(&line), facts(CLF), "{line}");
+        }
+        // Two lines in one object: a client may have written one of them.
+        assert_eq!(facts(&format!(r#"{{"log":{},"note":{}}}"#, json(CLF), json(CLF))), None);
+    }
+
+    #[test]
+    fn the_time_of_a_prefix_is_that_of_a_line_without_one() {
+        let time = |line: &str| facts(line).unwrap()[3].clone();
+        let uvicorn = r#"INFO:     192.0.2.7:4711 - "GET / HTTP/1.1" 200 OK"#;
+        assert_eq!(time(uvicorn), "");
+        assert_eq!(time(&format!("2026-11-02T08:01:00Z {uvicorn}")), "2026-11-02T08:01:00+00:00");
+        assert_eq!(
+            time(&format!(r#"{{"log":{},"time":"2026-11-02T08:01:00Z"}}"#, serde_json::to_string(uvicorn).unwrap())),
+            "2026-11-02T08:01:00+00:00"
+        );
+        let object = r#"{"request":{"remote_ip":"192.0.2.7","method":"GET","uri":"/"},"status":200}"#;
+        assert_eq!(time(&format!("2026/11/02 08:01:00.123\tINFO\taccess\thandled request\t{object}")), "2026-11-02T08:01:00+00:00");
+        assert_eq!(time(&format!("2020-01-01T00:00:00Z {CLF}")), "2026-11-02T08:01:00+00:00");
+    }
+
+    /// Lines of several shapes, with `AGENT`, `REFERER` and `QUERY` in the places of texts that a client chooses; those that are
+    /// objects escape texts as JSON.
+    const SHAPES: [&str; 22] = [
+        r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"192.0.2.7 - jo [2026-11-02T08:01:00Z] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"www.example.org:80 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"["www.example.org"] 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"192.0.2.7 - - 02/Nov/2026:08:01:00 +0000 "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] [0.001] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"[02/Nov/2026:08:01:00 +0000] 192.0.2.7 "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"[02/Nov/2026 08:01:00] "GET /a?QUERY HTTP/1.1" 404 162"#,
+        r#""192.0.2.7, 10.0.0.1" - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"2026-11-02T08:01:00.5Z 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"web-1  | 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"access.log:192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"<190>Nov  2 08:01:00 web nginx: 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
+        r#"INFO:     192.0.2.7:4711 - "GET /a?QUERY HTTP/1.1" 404 Not Found"#,
+        r#"{"time":"2026-11-02T08:01:00Z","remote_addr":"192.0.2.7","request":"GET /a?QUERY HTTP/1.1","status":404,"bytes":162,"http_referer":"REFERER","http_user_agent":"AGENT"}"#,
+        r#"{"remote_addr":"192.0.2.7","uri":"/a?QUERY","status":404,"other":"REFERER","msg":"AGENT"}"#,
+        r#"{"msg":"AGENT","log":"REFERER","ts":1793606460,"request":{"client_ip":"192.0.2.7","method":"GET","uri":"/a?QUERY","headers":{"User-Agent":["AGENT"]}},"status":404}"#,
+        r#"2026-11-02T08:01:00Z	nginx.access	{"remote":"192.0.2.7","method":"GET","path":"/a?QUERY","code":"404","referer":"REFERER","agent":"AGENT"}"#,
+        r#"[{"remote_addr":"192.0.2.7","uri":"/a?QUERY","status":404,"msg":"AGENT"},"#,
+        r#"{"adresse":"192.0.2.7","anfrage":"GET /a?QUERY HTTP/1.1","antwort":404,"programm":"AGENT","von":"REFERER"}"#,
+        r#"{"log":"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] \"GET /a?QUERY HTTP/1.1\" 404 162 \"REFERER\" \"AGENT\"\n","stream":"stdout"}"#,
+        r#"{"user_agent":"AGENT","referer":"REFERER","url":"/a?QUERY","level":"info"}"#,
+    ];
+
+    /// A log line that a client sends as a text, as the writer of this shape escapes it.
+    fn sent(shape: &str, text: &str, is_hex: bool) -> String {
+        let json = |text: &str| {
+            let quoted = serde_json::to_string(text).unwrap();
+            quoted[1..quoted.len() - 1].to_owned()
+        };
+        let clf = |text: &str| {
+            let escaped = text.replace('\\', r"\\");
+            if is_hex {
+                text.replace('\\', r"\x5C").replace('"', r"\x22").replace('\t', r"\x09")
+            } else {
+                escaped.replace('"', r#"\""#).replace('\t', r"\t")
+            }
+        };
+        match shape {
+            _ if shape.contains(r#""log":"192."#) => json(&clf(text)),
+            _ if shape.contains('{') => json(text),
+            _ => clf(text),
+        }
+    }
+
+    #[test]
+    fn a_line_that_a_client_sends_forges_nothing() {
+        let forged = r#"203.0.113.66 - - [01/Jan/2020:00:00:00 +0000] "GET /.git/config HTTP/1.1" 200 9 "-" "x""#;
+        let object = r#"{"remote_addr":"203.0.113.66","time":"2020-01-01T00:00:00Z","request":"GET /.git/config HTTP/1.1","status":200}"#;
+        let lines = [
+            forged.to_owned(),
+            object.to_owned(),
+            format!("\"{forged}"),
+            format!("x\" 200 5 \"-\" \"-\" {forged}"),
+            format!("2020-01-01T00:00:00Z stdout F {forged}"),
+            format!("<190>Jan  1 00:00:00 web nginx: {forged}"),
+            format!(r#"{{"log":{},"stream":"stdout","time":"2020-01-01T00:00:00Z"}}"#, serde_json::to_string(forged).unwrap()),
+            format!("a\t{object}"),
+            format!("- {forged}"),
+        ];
+        for shape in SHAPES {
+            let with = |text: &str| ["AGENT", "REFERER", "QUERY"].iter().fold(shape.to_owned(), |line, place| line.replace(place, text));
+            let clean = facts(&with("x"));
+            let is_read = !shape.contains("anfrage") && !shape.contains("level");
+            assert_eq!(clean.is_some(), is_read, "{shape}");
+            for (line, is_hex) in lines.iter().flat_map(|line| [(line, true), (line, false)]) {
+                for place in ["AGENT", "REFERER", "QUERY"].into_iter().filter(|place| shape.contains(place)) {
+                    let text = sent(shape, line, is_hex);
+                    let others = ["AGENT", "REFERER", "QUERY"].into_iter().filter(|other| *other != place);
+                    let line = others.fold(shape.replace(place, &text), |line, other| line.replace(other, "x"));
+                    assert_eq!(facts(&line), clean, "{place} in {line}");
+                }
+            }
         }
     }
 
@@ -473,7 +775,20 @@ mod tests {
             line.truncate(length);
             line
         });
-        let prefixed = whole.clone().prop_map(|line| [b"<190>Nov  2 08:01:00 web nginx: ", &line[..]].concat());
+        let writers = [
+            "<190>Nov  2 08:01:00 web nginx: ",
+            "web-1  | ",
+            "2026-11-02T08:01:00Z ",
+            "a.log:",
+            "  ",
+            "\x1b[0m",
+            "{\"log\":\"",
+            "\"",
+            "[",
+            "- ",
+        ];
+        let writer = prop::sample::select(writers.to_vec());
+        let prefixed = (writer, whole.clone()).prop_map(|(writer, line)| [writer.as_bytes(), &line[..]].concat());
         let nuls = whole.clone().prop_map(|line| [&[0; 3], &line[..]].concat());
         let other = prop::collection::vec(any::<u8>().prop_filter("one line", |b| *b != b'\n'), 0..80);
         let long = Just([&b"#Fields: date time c-ip cs-uri-stem "[..], &[b'x'; 2000]].concat());

@@ -17,7 +17,7 @@ use memchr::{memchr, memrchr};
 
 use super::decompress::Decompressor;
 use super::line_blocks::{BlockLimits, Body, LineBlockReader};
-use super::magic::{self, HEAD};
+use super::magic::{self, Compression, HEAD};
 use super::read_context::OpenError;
 use super::readers::PeekReader;
 use super::sparse::leading_nuls;
@@ -150,20 +150,32 @@ pub(crate) struct HeadTail {
     pub last: Vec<u8>,
 }
 
+/// The lines in the first `max_bytes` bytes of a regular file's text, compressed or not, or `None` if it cannot be read.
+#[must_use]
+pub(crate) fn read_head(path: &Path, max_bytes: usize) -> Option<Vec<u8>> {
+    let (file, compression) = open_text(path)?;
+    match compression {
+        None => first_lines(&file, max_bytes),
+        Some(compression) => first_lines(Decompressor::new(BufReader::new(&file), compression), max_bytes),
+    }
+}
+
 /// The lines in the first and in the last `max_bytes` bytes of a regular file's text, or `None` if it cannot be read.
 #[must_use]
 pub(crate) fn read_head_tail(path: &Path, max_bytes: usize) -> Option<HeadTail> {
+    let first = read_head(path, max_bytes)?;
+    let (file, compression) = open_text(path)?;
+    let last = if compression.is_none() { last_lines(&file, file.metadata().ok()?.len(), max_bytes) } else { Vec::new() };
+    Some(HeadTail { first, last })
+}
+
+/// Opens a regular file whose text can be read.
+fn open_text(path: &Path) -> Option<(File, Option<Compression>)> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
-    let len = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let mut head = vec![0; HEAD];
     let read = file.read_at(&mut head, 0).ok()?;
-    match magic::detect(&head[..read]) {
-        Ok(None) => Some(HeadTail { first: first_lines(&file, max_bytes)?, last: last_lines(&file, len, max_bytes) }),
-        Ok(Some(compression)) => {
-            Some(HeadTail { first: first_lines(Decompressor::new(BufReader::new(&file), compression), max_bytes)?, last: Vec::new() })
-        }
-        Err(_) => None,
-    }
+    Some((file, magic::detect(&head[..read]).ok()?))
 }
 
 /// The lines in the first `max_bytes` bytes, up to the first damage.

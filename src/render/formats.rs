@@ -45,7 +45,7 @@ pub(crate) fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, 
         })
         .write(page.width, page.painter, out)?;
     writeln!(out)?;
-    let other = "For any other format give a format string: --log-format '$remote_addr [$time_local] \"$request\" $status', as in log_format or LogFormat of the server's configuration. Keys of JSON lines that are not recognised are named with --field.";
+    let other = "Other layouts are discovered in the first lines of a log. Where that fails, give a format string: --log-format '$remote_addr [$time_local] \"$request\" $status', as in log_format or LogFormat of the server's configuration. Keys of JSON lines that are not recognised are named with --field.";
     page.text(other, 0, PLAIN, out)
 }
 
@@ -79,6 +79,10 @@ pub(crate) fn write_sampled<W: Write>(sampled: &[SampledLog], formats: &Formats,
 
 fn write_fields<W: Write>(found: &DetectedFormat, formats: &Formats, page: &TextPage, out: &mut W) -> io::Result<()> {
     page.text(&format!("Line {}, {}", found.line, name(found, formats)), 2, BOLD, out)?;
+    if let Some(string) = &found.string {
+        // Not wrapped, so that it can be copied.
+        writeln!(out, "  --log-format {}", escape(string.as_bytes()))?;
+    }
     if found.fields.is_empty() {
         return page.text("the line has more fields than its known format", 2, DIM, out);
     }
@@ -185,6 +189,7 @@ struct DetectedObject<'a> {
     prefix: Option<&'static str>,
     lines: u64,
     line: u64,
+    string: Option<&'a str>,
     fields: Vec<FieldObject<'a>>,
 }
 
@@ -220,6 +225,7 @@ fn object<'a>(found: &'a DetectedFormat, formats: &'a Formats) -> DetectedObject
         prefix: found.prefix.map(crate::formats::line_prefix::LinePrefix::as_str),
         lines: found.lines,
         line: found.line,
+        string: found.string.as_deref(),
         fields: found.fields.iter().map(field).collect(),
     }
 }

@@ -113,7 +113,7 @@ mod tests {
             text.extend(lines.join(&b'\n'));
             text.extend(ended.then_some(b'\n'));
             let scope = ScanOptions { since, max_line: 600, unmatched: true, ..ScanOptions::default() };
-            let context = LineContext { formats: &FORMATS, preferred: &[], header: W3cHeader::from_log_start(&text, 600), clients: ClientPosition::Unknown, max_line: 600 };
+            let context = LineContext { formats: &FORMATS, preferred: &[], header: W3cHeader::from_log_start(&text, 600), layouts: None, clients: ClientPosition::Unknown, max_line: 600 };
             let line_scanner = LineScanner::new(&RULES, &scope);
             let mut scratch = WorkerState::default();
             let found = with_names(AnyFormatScanner::default().scan(line_scanner, &scope, &text, &context, &mut scratch), &scratch);

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use super::log_detection::HEAD_BYTES;
 use super::worker::lock;
 use crate::formats::{ClientPosition, client_position};
-use crate::input::lines::read_head_tail;
+use crate::input::lines::read_head;
 use crate::input::read::{Body, Chunk};
 
 /// The detected position for one log.
@@ -51,7 +51,7 @@ impl ClientPositionCache {
             // Another worker may have detected it in the meantime.
             return Some(position).filter(|position| *position != ClientPosition::Unknown);
         }
-        let head = known.head.take().or_else(|| Some(read_head_tail(path, HEAD_BYTES)?.first)).unwrap_or_default();
+        let head = known.head.take().or_else(|| read_head(path, HEAD_BYTES)).unwrap_or_default();
         let position = client_position(&head);
         // The head is not extended by another line, so half of it is enough.
         let is_whole = head.len() >= HEAD_BYTES / 2;

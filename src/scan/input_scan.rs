@@ -2,10 +2,11 @@
 
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::client_position::ClientPositionCache;
+use super::discovery::{layout_notice, layouts_in, layouts_of_file};
 use super::hit_spool::HitSpool;
 use super::input_stats::InputStats;
 use super::log_detection::{
@@ -17,9 +18,9 @@ use super::{BatchOptions, ScanJob};
 use crate::analysis::model::{InputSummary, SkipReason};
 use crate::engine::LineScanner;
 use crate::finding::{Findings, LineCounts};
-use crate::formats::ForwardedLines;
 use crate::formats::reader::LineContext;
-use crate::input::find::{InputOrigin, InputSource, describe_denied};
+use crate::formats::{ForwardedLines, Layouts};
+use crate::input::find::{InputOrigin, InputSource, SourceKind, describe_denied};
 use crate::input::read::{self, Body, Chunk, OpenError, ReadOptions, ReadSummary};
 use crate::source::{LineSpan, SourceInfo};
 use crate::tally::LinePosition;
@@ -38,6 +39,8 @@ pub(super) struct InputScan<'a> {
     spool: Option<&'a HitSpool>,
     headers: W3cHeaderIndex,
     clients: ClientPositionCache,
+    /// The layouts that were discovered in the first lines, which decide before any other line is scanned.
+    layouts: OnceLock<Option<Arc<Layouts>>>,
     state: Mutex<InputState<'a>>,
 }
 
@@ -116,8 +119,12 @@ impl<'a> InputScan<'a> {
         let line_scanner = LineScanner::new(job.rules, job.scope);
         let clients = ClientPositionCache::default();
         let head = options.range.and_then(|_| LogHead::of_file(&source.path, job.scope.max_line)).unwrap_or_default();
+        let layouts = OnceLock::new();
+        if source.kind == SourceKind::File {
+            layouts.get_or_init(|| layouts_of_file(&source.path, job.formats, job.scope));
+        }
         let state = Mutex::new(InputState { head, ..InputState::default() });
-        Self { number, source, job, options, line_scanner, workers, spool, headers, clients, state }
+        Self { number, source, job, options, line_scanner, workers, spool, headers, clients, layouts, state }
     }
 
     /// Reads the input to its end.
@@ -146,6 +153,9 @@ impl<'a> InputScan<'a> {
     fn observe(&self, chunk: Chunk<'_>) {
         self.headers.observe(chunk);
         self.clients.observe(chunk);
+        if let Body::Lines(lines) = chunk.body {
+            self.layouts.get_or_init(|| layouts_in(lines, &self.source.path, self.job.formats, self.job.scope));
+        }
     }
 
     fn scan_chunk(&self, chunk: Chunk<'_>) -> ChunkResult<'a> {
@@ -175,7 +185,8 @@ impl<'a> InputScan<'a> {
     fn context(&self, offset: u64) -> LineContext<'a> {
         let ScanJob { formats, scope, .. } = *self.job;
         let (first, header, clients) = (formats.preferred_for(&self.source.path), self.headers.at(offset), self.clients.current());
-        LineContext { formats, preferred: first, header, clients, max_line: scope.max_line }
+        let layouts = self.layouts.get().cloned().flatten();
+        LineContext { formats, preferred: first, header, layouts, clients, max_line: scope.max_line }
     }
 
     fn commit(&self, result: ChunkResult<'a>) {
@@ -243,6 +254,7 @@ impl<'a> InputScan<'a> {
         let is_binary = is_not_access_log && state.head.is_binary && self.source.named;
         let is_passed_over = is_not_access_log && !is_binary;
         notices.extend(is_passed_over.then(|| skipped_message(&state.head)));
+        notices.extend(layout_notice(&state.stats.lines, self.layouts.get().and_then(Option::as_ref)));
         let has_forwarded = state.forwarded.are_most();
         notices.extend(unknown_client_notices(&state.stats.lines, self.job.formats, &self.source.path));
         let unread = unread.or_else(|| is_binary.then(|| BINARY_PROBLEM.to_owned()));

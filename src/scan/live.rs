@@ -8,6 +8,7 @@ mod log;
 use self::log::LiveLog;
 use super::ScanJob;
 use super::any_format::AnyFormatScanner;
+use super::discovery::{is_head_whole, layout_notice, layouts_of_file};
 use super::input_stats::PathStats;
 use super::log_detection::{classify_unparsed, origin, unknown_client_notices};
 use crate::analysis::anonymize::Privacy;
@@ -215,6 +216,10 @@ impl<'a> LiveScan<'a> {
     ) -> Result<PieceStats, E> {
         let Chunk { offset, body } = piece.chunk;
         let header = log.advance_header(body, self.job.scope.max_line);
+        if log.may_have_layouts {
+            log.may_have_layouts = !is_head_whole(piece.path);
+            log.layouts = layouts_of_file(piece.path, self.job.formats, self.job.scope);
+        }
         let findings = match body {
             Body::Lines(lines) => self.scan_lines(lines, log, header.clone()),
             Body::Oversized { .. } => Findings::of_oversized_line(),
@@ -296,6 +301,7 @@ impl<'a> LiveScan<'a> {
             formats,
             preferred: formats.preferred_for(path),
             header,
+            layouts: log.layouts.clone(),
             clients: log.clients.current(),
             max_line: scope.max_line,
         };
@@ -334,7 +340,8 @@ impl<'a> LiveScan<'a> {
     /// Adds a notice, once per log, if the client of some lines is unknown.
     fn note_unknown_clients(&mut self, log: &LiveLog, findings: &Findings) {
         let path = Path::new(OsStr::from_bytes(&log.path));
-        for what in unknown_client_notices(&findings.lines, self.job.formats, path) {
+        let layouts = layout_notice(&findings.lines, log.layouts.as_ref());
+        for what in unknown_client_notices(&findings.lines, self.job.formats, path).chain(layouts) {
             self.add_notice(path, Some(what));
         }
     }

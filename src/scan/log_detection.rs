@@ -5,13 +5,14 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::discovery::layouts_in;
 use super::w3c_headers;
 use crate::engine::ScanOptions;
 use crate::finding::LineCounts;
 use crate::formats::reader::{LineContext, LogReader};
 use crate::formats::{ClientPosition, Formats, LogFormat, is_binary, is_error_log, line_shape, recognize};
 use crate::input::find::InputOrigin;
-use crate::input::lines::{HeadTail, read_head_tail};
+use crate::input::lines::read_head;
 use crate::input::tail::LineChunk;
 
 /// The length of the first line that is kept for messages.
@@ -47,7 +48,7 @@ impl LogHead {
 
     /// Examines the first lines of a file, for a range that may not contain them.
     pub(super) fn of_file(path: &Path, max_line: usize) -> Option<Self> {
-        Some(Self::new(&read_head_tail(path, HEAD_BYTES)?.first, max_line))
+        Some(Self::new(&read_head(path, HEAD_BYTES)?, max_line))
     }
 
     /// Whether an input without parsed lines should not be matched: binary data, an error log that was not given by
@@ -72,14 +73,15 @@ pub(super) fn any_line_parses(lines: &[u8], context: &LineContext<'_>, only: Opt
 
 /// Whether a line parses at the start of a log that was read earlier, compressed or not.
 pub(super) fn starts_as_access_log(path: &Path, formats: &Formats, scope: &ScanOptions) -> bool {
-    read_head_tail(path, HEAD_BYTES).is_some_and(|HeadTail { first, .. }| head_parses(&first, path, formats, scope))
+    read_head(path, HEAD_BYTES).is_some_and(|first| head_parses(&first, path, formats, scope))
 }
 
 /// Whether one of the first lines of a log parses.
 fn head_parses(first: &[u8], path: &Path, formats: &Formats, scope: &ScanOptions) -> bool {
     let header = w3c_headers::header_at_start(0, first, scope.max_line);
-    let context =
-        LineContext { formats, preferred: formats.preferred_for(path), header, clients: ClientPosition::Unknown, max_line: scope.max_line };
+    let layouts = layouts_in(first, path, formats, scope);
+    let (preferred, clients) = (formats.preferred_for(path), ClientPosition::Unknown);
+    let context = LineContext { formats, preferred, header, layouts, clients, max_line: scope.max_line };
     any_line_parses(first, &context, scope.format)
 }
 
@@ -92,7 +94,7 @@ pub(super) fn classify_unparsed(
     formats: &Formats,
     scope: &ScanOptions,
 ) -> (bool, Option<String>) {
-    let first = read_head_tail(path, HEAD_BYTES).map(|sample| sample.first).filter(|first| !first.is_empty());
+    let first = read_head(path, HEAD_BYTES).filter(|first| !first.is_empty());
     let first = first.as_deref().unwrap_or(lines);
     if first.is_empty() || head_parses(first, path, formats, scope) {
         return (true, None);
@@ -140,8 +142,9 @@ fn doubtful_client_notice(lines: u64, header: Option<&str>) -> Option<String> {
              if your proxies write it, type --client-from {header} --trusted-proxy with their addresses"
         ),
         None => format!(
-            "{what}: a text that clients choose, such as a host or a user name, makes more than one reading of these lines possible; \
-             quote such texts in the log format of the server, or write them after the client"
+            "{what}: a text that clients choose, such as a host, a user name or a list of forwarded addresses, makes more than one \
+             reading of these lines possible; quote such texts in the log format of the server, or write them after the client; for a \
+             list that your proxies write, type --client-from x-forwarded-for --trusted-proxy with their addresses"
         ),
     })
 }

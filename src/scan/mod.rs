@@ -5,6 +5,7 @@
 
 mod any_format;
 mod client_position;
+pub(crate) mod discovery;
 mod hit_spool;
 pub(crate) mod incremental;
 mod input_scan;

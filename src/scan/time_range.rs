@@ -15,6 +15,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use super::discovery::layouts_in;
 use super::w3c_headers;
 use crate::analysis::model::SkipReason;
 use crate::engine::ScanOptions;
@@ -82,6 +83,7 @@ impl<'a> TimeRangeFilter<'a> {
             formats: self.formats,
             preferred: self.formats.preferred_for(path),
             header,
+            layouts: layouts_in(&read_head_tail.first, path, self.formats, self.scope),
             clients: ClientPosition::Unknown,
             max_line,
         };
@@ -91,7 +93,7 @@ impl<'a> TimeRangeFilter<'a> {
             let mut context = context.clone();
             for line in each(lines) {
                 times.extend(match format {
-                    Some(_) => Frame::locate(line, format).and_then(|frame| LogTime::parse_clf(frame.time)),
+                    Some(_) => Frame::locate(line, format).and_then(|frame| LogTime::parse_any_format(frame.time)),
                     None => log_reader.line(line, &mut context).1.and_then(|entry| entry.time),
                 });
             }

@@ -22,7 +22,7 @@ use crate::input::read::{Body, Chunk};
 use crate::input::tail::LineChunk;
 
 /// A byte-order mark may come first.
-const BOM: &[u8] = b"\xef\xbb\xbf";
+pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 /// The maximum number of header lines: a server writes one at each start.
 const MAX_HEADERS: usize = 1 << 20;
 /// The size of a read.

@@ -1,9 +1,12 @@
 //! Parses the time formats that occur in logs.
 //!
 //! The format is detected from the text alone. Anything else is `None`: a missing year is not guessed, and zone names are
-//! not looked up. A time without an offset is UTC. Sources: ISO 8601 and RFC 3339; RFC 9110, 5.6.7 (`Mon, 02 Nov 2026
-//! 08:01:00 GMT`); nginx `$msec` and `$time_iso8601`; `HAProxy`'s configuration manual, 8.2.3 (`%t`); W3C extended log
-//! file format (`date`, `time`).
+//! not looked up. A time without an offset is UTC. The most frequent forms have functions of their own; all others are rows
+//! of [`FORMS`]. A text that two rows read differently, `04/10/2026 08:01:00`, is no time.
+//!
+//! Sources: ISO 8601 and RFC 3339; RFC 9110, 5.6.7 (`Mon, 02 Nov 2026 08:01:00 GMT` and its obsolete forms); nginx `$msec` and
+//! `$time_iso8601`; `HAProxy`'s configuration manual, 8.2.3 (`%t`); W3C extended log file format (`date`, `time`); the names of
+//! months in the locales of glibc.
 
 use super::{LogTime, days_from_civil, days_in, digits, month};
 
@@ -13,23 +16,25 @@ const MAX_LEN: usize = 64;
 const FIRST: u64 = 100_000_000;
 
 impl LogTime {
-    /// Parses a time in any supported format: the Common Log Format, with or without brackets; ISO 8601 and RFC 3339
+    /// Parses a time in any supported format: the Common Log Format, with or without brackets or quotes; ISO 8601 and RFC 3339
     /// with an optional fraction, `T` or a space, and an optional offset (default UTC); `Mon, 02 Nov 2026 08:01:00
-    /// GMT`; `06/Feb/2009:12:14:14.655`; and numbers since 1970 in s, ms, µs or ns, distinguished by their size (from
-    /// 1973 on). Fractions are truncated.
+    /// GMT`; `06/Feb/2009:12:14:14.655`; a row of `FORMS`; and numbers since 1970 in s, ms, µs or ns, distinguished by their
+    /// size (from 1973 on). Fractions are truncated.
     #[must_use]
     pub fn parse_any_format(text: &[u8]) -> Option<Self> {
         let text = text.trim_ascii();
-        let text = text.strip_prefix(b"[").and_then(|t| t.strip_suffix(b"]")).unwrap_or(text).trim_ascii();
+        let enclosed = |open: &[u8], close: &[u8]| text.strip_prefix(open)?.strip_suffix(close);
+        let text = enclosed(b"[", b"]").or_else(|| enclosed(b"\"", b"\"")).unwrap_or(text).trim_ascii();
         if text.len() > MAX_LEN {
             return None;
         }
-        match text {
+        let usual = match text {
             [_, _, b'/', ..] => Self::parse_clf(text).or_else(|| slash_date(text)),
             [_, _, _, _, b'-' | b'/', ..] => iso(text),
             [b'A'..=b'Z' | b'a'..=b'z', ..] => http_date(text),
-            _ => epoch(text),
-        }
+            _ => compact(text).or_else(|| epoch(text)),
+        };
+        usual.or_else(|| by_form(text))
     }
 
     /// Parses a date and a time in separate fields, `2026-11-02` and `08:01:00`, in UTC as in the W3C format.
@@ -67,18 +72,19 @@ fn clock(text: &[u8]) -> Option<(i64, &[u8])> {
     fits.then(|| (hour * 3_600 + minute * 60 + second, after_fraction(rest)))
 }
 
-/// The text after an optional fraction of a second.
+/// The text after an optional fraction of a second, which some writers separate by a colon.
 fn after_fraction(text: &[u8]) -> &[u8] {
-    let [b'.' | b',', rest @ ..] = text else { return text };
+    let [b'.' | b',' | b':', rest @ ..] = text else { return text };
     let length = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     if length == 0 { text } else { &rest[length..] }
 }
 
-/// Minutes east of UTC in `Z`, `+01:00`, `+0100`, `+01`, `GMT`, ` +0000 UTC`; an empty text is UTC.
+/// Minutes east of UTC in `Z`, `+01:00`, `+0100`, `+01`, `GMT`, ` +0000 UTC`, `GMT+0100 (CET)`; an empty text is UTC.
 fn zone(text: &[u8]) -> Option<i16> {
     let text = text.trim_ascii();
-    let (sign, rest) = match text {
-        [] | b"Z" | b"z" | b"UTC" | b"GMT" => return Some(0),
+    let text = text.iter().position(|&b| b == b'(').filter(|_| text.ends_with(b")")).map_or(text, |open| text[..open].trim_ascii());
+    let (sign, rest) = match text.strip_prefix(b"GMT").or_else(|| text.strip_prefix(b"UTC")).unwrap_or(text) {
+        [] | b"Z" | b"z" => return Some(0),
         [b'+', rest @ ..] => (1, rest),
         [b'-', rest @ ..] => (-1, rest),
         _ => return None,
@@ -118,6 +124,155 @@ fn http_date(text: &[u8]) -> Option<LogTime> {
     let zone = zone(rest)?;
     fits.then(|| at(day, seconds, zone))
 }
+
+/// The less frequent forms of times. As in `strftime`, `%Y` is a year and `%y` its last two digits, `%m` a month and `%d` a day of
+/// one or two digits, `%b` the name of a month, `%a` that of a day of the week, `%T` a time of day with an optional fraction, and
+/// `%z` an optional zone; `%r` is a time of day with `AM` or `PM`. A blank is one or more blanks.
+const FORMS: [&str; 32] = [
+    "%d/%b/%Y:%T%z",
+    "%d/%b/%Y %T%z",
+    "%d-%b-%Y %T%z",
+    "%d-%b-%Y:%T%z",
+    "%d %b %Y %T%z",
+    "%d %b %Y, %T%z",
+    "%d %b %Y:%T%z",
+    "%d. %b %Y %T%z",
+    "%a, %d %b %Y %T%z",
+    "%a, %d-%b-%y %T%z",
+    "%a, %d-%b-%Y %T%z",
+    "%a %Y-%m-%d %T%z",
+    "%a %b %d %T %Y",
+    "%a %b %d %T UTC %Y",
+    "%a %b %d %T GMT %Y",
+    "%a %b %d %Y %T%z",
+    "%b %d %Y %T%z",
+    "%b %d, %Y @ %T%z",
+    "%b %d, %Y %T%z",
+    "%b %d, %Y %r",
+    "%b %d, %Y, %r",
+    "%Y %b %d %T%z",
+    "%Y-%b-%d %T%z",
+    "%Y-%m-%d %T%z",
+    "%Y-%m-%d:%T%z",
+    "%Y/%m/%d:%T%z",
+    "%Y/%m/%d - %T%z",
+    "%Y.%m.%d %T%z",
+    "%d.%m.%Y %T%z",
+    "%d.%m.%Y, %T%z",
+    "%d/%m/%Y %T%z",
+    "%d/%m/%Y:%T%z",
+];
+
+/// The same with the month first, as in the United States. Without `AM` or `PM`, only a day after the twelfth shows the order.
+const MONTH_FIRST: [&str; 4] = ["%m/%d/%Y %T%z", "%m/%d/%Y:%T%z", "%m/%d/%Y %r", "%m/%d/%Y, %r"];
+
+/// A time in one of the less frequent forms; `None` if two forms read it differently.
+#[cold]
+fn by_form(text: &[u8]) -> Option<LogTime> {
+    let mut times = FORMS.iter().chain(&MONTH_FIRST).filter_map(|form| in_form(text, form.as_bytes()));
+    let first = times.next()?;
+    times.all(|other| other == first).then_some(first)
+}
+
+/// A time in this form.
+fn in_form(text: &[u8], form: &[u8]) -> Option<LogTime> {
+    let (mut rest, mut form) = (text, form);
+    let (mut date, mut seconds, mut offset) = ([0; 3], 0, 0);
+    while let [first, next @ ..] = form {
+        form = next;
+        if *first != b'%' {
+            rest = rest.strip_prefix(&[*first])?;
+            if *first == b' ' {
+                rest = rest.trim_ascii_start();
+            }
+            continue;
+        }
+        let (code, next) = form.split_first()?;
+        form = next;
+        match code {
+            b'Y' => (date[0], rest) = number(rest, 4..=4)?,
+            b'y' => {
+                let (year, after) = number(rest, 2..=2)?;
+                // RFC 9110 would compare with the clock; POSIX begins at 69.
+                (date[0], rest) = (if year < 69 { 2000 + year } else { 1900 + year }, after);
+            }
+            b'm' => (date[1], rest) = number(rest, 1..=2)?,
+            b'b' => (date[1], rest) = month_name(rest)?,
+            b'd' => (date[2], rest) = number(rest, 1..=2)?,
+            b'a' => rest = &rest[name(rest).filter(|name| !name.is_empty())?.len()..],
+            b'T' => (seconds, rest) = clock(rest)?,
+            b'r' => (seconds, rest) = clock_of_12(rest)?,
+            b'z' => (offset, rest) = (zone(rest)?, b""),
+            _ => {}
+        }
+    }
+    let [year, month, day] = date;
+    rest.is_empty().then(|| Some(at(civil(year, month, day)?, seconds, offset)))?
+}
+
+/// `20261102T080100Z`, `20261102080100`. As milliseconds since 1970, fourteen digits from 1970 on would be of the year 2594.
+fn compact(text: &[u8]) -> Option<LogTime> {
+    let (date, rest) = text.split_at_checked(8)?;
+    let (time, rest) = rest.strip_prefix(b"T").unwrap_or(rest).split_at_checked(6)?;
+    let year = digits(&date[..4]).filter(|year| *year >= 1970)?;
+    let day = civil(year, digits(&date[4..6])?, digits(&date[6..])?)?;
+    let (hour, minute, second) = (digits(&time[..2])?, digits(&time[2..4])?, digits(&time[4..])?);
+    let fits = hour <= 23 && minute <= 59 && second <= 60;
+    fits.then(|| Some(at(day, hour * 3_600 + minute * 60 + second, zone(after_fraction(rest))?)))?
+}
+
+/// A number with this many digits, and the rest.
+fn number(text: &[u8], lengths: std::ops::RangeInclusive<usize>) -> Option<(i64, &[u8])> {
+    let length = text.iter().take(*lengths.end()).take_while(|b| b.is_ascii_digit()).count();
+    let (number, rest) = text.split_at(length);
+    let fits = lengths.contains(&length) && !rest.first().is_some_and(u8::is_ascii_digit);
+    fits.then(|| Some((digits(number)?, rest)))?
+}
+
+/// `8:01:00 PM`.
+fn clock_of_12(text: &[u8]) -> Option<(i64, &[u8])> {
+    let (hour, rest) = number(text, 1..=2)?;
+    let ([b':', t @ ..], rest) = rest.split_at_checked(6)? else { return None };
+    let (minute, second) = (digits(t.get(..2)?)?, digits(t.get(3..)?)?);
+    let (half, rest) = after_fraction(rest).trim_ascii_start().split_at_checked(2)?;
+    let noon = if half.eq_ignore_ascii_case(b"PM") { 12 } else { 0 };
+    let is_half = noon > 0 || half.eq_ignore_ascii_case(b"AM");
+    let fits = t[2] == b':' && (1..=12).contains(&hour) && minute <= 59 && second <= 60 && is_half;
+    fits.then_some(((hour % 12 + noon) * 3_600 + minute * 60 + second, rest))
+}
+
+/// The letters at the start of a text.
+fn name(text: &[u8]) -> Option<&str> {
+    let length = text.iter().take_while(|b| b.is_ascii_alphabetic() || !b.is_ascii()).count();
+    std::str::from_utf8(&text[..length]).ok()
+}
+
+/// The month that a text starts with, and the rest.
+fn month_name(text: &[u8]) -> Option<(i64, &[u8])> {
+    let name = name(text)?;
+    let is_name = |known: &str| known.chars().eq(name.chars().flat_map(char::to_lowercase));
+    let (month, _) = (1..).zip(MONTH_NAMES).find(|(_, names)| names.split(' ').any(is_name))?;
+    let rest = &text[name.len()..];
+    Some((month, rest.strip_prefix(b".").unwrap_or(rest)))
+}
+
+/// The names of the months in lower case: abbreviated in English, German, French, Spanish, Italian, Portuguese, Dutch, the
+/// languages of northern Europe, Polish, Czech, Hungarian, Romanian, Turkish, Indonesian and Russian, and whole in English. No
+/// name is that of two months.
+const MONTH_NAMES: [&str; 12] = [
+    "jan january janv ene gen tammi sty led ian oca янв",
+    "feb february févr fév fev helmi lut úno febr şub фев",
+    "mar march mär mrz mars mrt maalis bře márc мар",
+    "apr april avr avril abr huhti kwi dub ápr nis апр",
+    "may mai mag mei maj touko kvě máj май мая",
+    "jun june juin giu juni kesä cze čen jún iun haz июн",
+    "jul july juil lug juli heinä lip čec júl iul tem июл",
+    "aug august août ago elo sie srp ağu agu авг",
+    "sep september sept set syys wrz zář szept eyl сен сент",
+    "oct october okt ott out loka paź říj eki окт",
+    "nov november marras lis kas ноя нояб",
+    "dec december dez déc dic des joulu gru pro ara дек",
+];
 
 /// A number since 1970, in the unit that fits its size; also `1.7935e9`, as Java and Lua write large numbers.
 fn epoch(text: &[u8]) -> Option<LogTime> {
@@ -192,6 +347,32 @@ mod tests {
             ("1.6833555e+09", "2023-05-06T06:45:00+00:00"),
             (" 1683355579 ", "2023-05-06T06:46:19+00:00"),
             ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00+00:00"),
+            ("\"02/Nov/2026:08:01:00 +0100\"", "2026-11-02T08:01:00+01:00"),
+            ("2/Nov/2026:08:01:00 +0100", "2026-11-02T08:01:00+01:00"),
+            ("02/Nov/2026 08:01:00", "2026-11-02T08:01:00+00:00"),
+            ("02/Nov/2026:08:01:00 GMT", "2026-11-02T08:01:00+00:00"),
+            ("02/Okt/2026:08:01:00 +0200", "2026-10-02T08:01:00+02:00"),
+            ("02/MÄR/2026:08:01:00 +0100", "2026-03-02T08:01:00+01:00"),
+            ("02/déc./2026:08:01:00 +0100", "2026-12-02T08:01:00+01:00"),
+            ("2 мая 2026 08:01:00", "2026-05-02T08:01:00+00:00"),
+            ("Mon Nov  2 08:01:00 2026", "2026-11-02T08:01:00+00:00"),
+            ("Mon Nov 02 08:01:00.123456 2026", "2026-11-02T08:01:00+00:00"),
+            ("Mon Nov 02 2026 08:01:00 GMT+0100 (CET)", "2026-11-02T08:01:00+01:00"),
+            ("Monday, 02-Nov-26 08:01:00 GMT", "2026-11-02T08:01:00+00:00"),
+            ("Mon 2026-11-02 08:01:00 UTC", "2026-11-02T08:01:00+00:00"),
+            ("Nov  2 2026 08:01:00", "2026-11-02T08:01:00+00:00"),
+            ("Nov 2, 2026 @ 08:01:00.123", "2026-11-02T08:01:00+00:00"),
+            ("November 2, 2026 12:01:00 AM", "2026-11-02T00:01:00+00:00"),
+            ("11/2/2026 12:01:00 PM", "2026-11-02T12:01:00+00:00"),
+            ("11/22/2026 08:01:00", "2026-11-22T08:01:00+00:00"),
+            ("22/11/2026 08:01:00", "2026-11-22T08:01:00+00:00"),
+            ("11/11/2026 08:01:00", "2026-11-11T08:01:00+00:00"),
+            ("02.11.2026 08:01:00", "2026-11-02T08:01:00+00:00"),
+            ("2026/11/02 - 08:01:00", "2026-11-02T08:01:00+00:00"),
+            ("2026-11-02 08:01:00:123", "2026-11-02T08:01:00+00:00"),
+            ("2026-11-2 08:01:00", "2026-11-02T08:01:00+00:00"),
+            ("20261102T080100Z", "2026-11-02T08:01:00+00:00"),
+            ("20261102080100", "2026-11-02T08:01:00+00:00"),
         ] {
             assert_eq!(read(text), time, "{text}");
         }
@@ -215,7 +396,11 @@ mod tests {
             "2026-11-02T08:01:00 CET",
             "2026-11/02T08:01:00Z",
             "32/Nov/2026:08:01:00",
-            "02/Nov/2026 08:01:00",
+            "02/11/2026 08:01:00",
+            "02/Now/2026 08:01:00",
+            "02/Nov/2026 08:01:00 CET",
+            "13/13/2026 08:01:00",
+            "11/2/2026 13:01:00 PM",
             "Mon, 02 Nov 2026",
             "99999999999999999999999",
             "1e99",
@@ -226,6 +411,36 @@ mod tests {
             "yesterday",
         ] {
             assert_eq!(read(text), "none", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_that_of_one_month() {
+        let names: Vec<&str> = MONTH_NAMES.iter().flat_map(|names| names.split(' ')).collect();
+        for name in &names {
+            assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name}");
+            assert_eq!(name.to_lowercase(), **name);
+        }
+    }
+
+    #[test]
+    fn every_form_reads_what_it_describes() {
+        // The second, after the twelfth, so that no other form reads it differently.
+        for form in FORMS.iter().chain(&MONTH_FIRST) {
+            let text = [
+                ("%Y", "2026"),
+                ("%y", "26"),
+                ("%m", "11"),
+                ("%d", "22"),
+                ("%b", "Nov"),
+                ("%a", "Sun"),
+                ("%T", "20:01:00.5"),
+                ("%r", "8:01:00 PM"),
+                ("%z", " +0100"),
+            ];
+            let text = text.iter().fold((*form).to_owned(), |text, (code, value)| text.replace(code, value));
+            let offset = if form.contains("%z") { "+01:00" } else { "+00:00" };
+            assert_eq!(read(&text), format!("2026-11-22T20:01:00{offset}"), "{form}: {text}");
         }
     }
 

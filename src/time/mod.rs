@@ -209,19 +209,19 @@ pub(crate) struct ClfTimeParser {
 }
 
 impl ClfTimeParser {
-    /// The same result as [`LogTime::parse_clf`], faster.
+    /// The same result as [`LogTime::parse_any_format`], faster for times in the Common Log Format.
     #[must_use]
     #[expect(clippy::inline_always, reason = "in the line loop")]
     #[inline(always)]
     pub(crate) fn parse(&mut self, text: &[u8]) -> Option<PackedTime> {
-        let t: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
+        let Ok(t): Result<&[u8; CLF_TIME_LEN], _> = text.try_into() else { return parse_other(text) };
         let start = t.first_chunk::<16>()?;
         if let Some(minute) = self.minute
             && *start == self.start
             && [t[16], t[17]] == [self.digit, b':']
             && let [tens @ b'0'..=b'5', ones @ b'0'..=b'9'] = [t[18], t[19]]
+            && let Some(offset) = zone_offset(*t.last_chunk()?)
         {
-            let offset = zone_offset(*t.last_chunk()?)?;
             let local = minute + i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
             return Some(PackedTime::new(LogTime { utc: local - i64::from(offset) * 60, offset }));
         }
@@ -232,11 +232,17 @@ impl ClfTimeParser {
     fn parse_new(&mut self, t: [u8; CLF_TIME_LEN]) -> Option<PackedTime> {
         // Copy the bytes first: a memory-mapped file may change between two reads.
         let t = std::hint::black_box(t);
-        let time = LogTime::parse_clf(&t)?;
+        let Some(time) = LogTime::parse_clf(&t) else { return parse_other(&t) };
         (self.start, self.digit) = (*t.first_chunk()?, t[16]);
         self.minute = Some(time.local_seconds() - digits(&t[18..20])?);
         Some(PackedTime::new(time))
     }
+}
+
+/// Parses a time that is not in the Common Log Format.
+#[cold]
+fn parse_other(text: &[u8]) -> Option<PackedTime> {
+    LogTime::parse_any_format(text).map(PackedTime::new)
 }
 
 /// The earliest and the latest of some times. Computed without branches, because their outcome is unpredictable for times
@@ -413,7 +419,9 @@ mod tests {
             for s in seconds {
                 let text = text_of(1_790_000_000 + s, 60 * (s % 3));
                 prop_assert_eq!(clock.parse(text.as_bytes()).map(PackedTime::time), LogTime::parse_clf(text.as_bytes()));
-                prop_assert_eq!(clock.parse(junk.as_bytes()).map(PackedTime::time), LogTime::parse_clf(junk.as_bytes()));
+                let other = text.replace(" +", ".5 +");
+                prop_assert_eq!(clock.parse(other.as_bytes()).map(PackedTime::time), LogTime::parse_any_format(other.as_bytes()));
+                prop_assert_eq!(clock.parse(junk.as_bytes()).map(PackedTime::time), LogTime::parse_any_format(junk.as_bytes()));
             }
         }
     }

@@ -307,7 +307,7 @@ fn links_may_be_broken_or_leave_the_folder() {
     assert_eq!(harness.json(["logs/access.log"]).1["clients"][0]["client"], "192.0.2.2");
 }
 
-const ODD: &str = "22 Nov 10:00 | 192.0.2.7 | GET /.git/config | 404\n";
+const ODD: &str = "at ten somebody sent GET /.git/config to us\n";
 const NGINX_ERROR: &str =
     "2026/11/22 10:00:00 [error] 12#12: *3 open() \"/srv/.git/config\" failed, client: 192.0.2.7, request: \"GET /.git/config HTTP/1.1\"\n";
 const APACHE_ERROR: &str = "[Sun Nov 22 10:00:00.123456 2026] [core:error] [pid 12] [client 192.0.2.7:5] AH00126: Invalid URI in request GET /.git/config HTTP/1.1\n";

@@ -19,6 +19,7 @@ mod compression;
 mod content;
 mod context;
 mod detection;
+mod discovery;
 mod evasions;
 mod explain;
 mod exports;

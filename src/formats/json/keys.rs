@@ -49,6 +49,9 @@ pub(super) enum JsonField {
     Bytes,
     Referer,
     UserAgent,
+    User,
+    /// The header of proxies with the addresses of clients, which is only used where no client is logged.
+    Forwarded,
     None,
 }
 
@@ -68,6 +71,7 @@ pub(super) enum ObjectKind {
     Url,
     Peer,
     Agent,
+    User,
     /// Unknown: only specific key names are used.
     Unknown,
     /// Closed: nothing in it is used.
@@ -112,6 +116,7 @@ impl KeyRoles {
             (ObjectKind::Url, URL),
             (ObjectKind::Peer, PEER),
             (ObjectKind::Agent, AGENT),
+            (ObjectKind::User, USER),
         ];
         let names = lists.iter().flat_map(|(context, list)| {
             list.iter().flat_map(move |(slot, rank, names)| names.split(' ').map(move |name| ((*context, name), (*slot, *rank))))
@@ -181,8 +186,10 @@ impl KeyRoles {
         let get = |context, name| self.names.get(&(context, name)).copied();
         match context {
             ObjectKind::Anywhere => get(ObjectKind::Anywhere, name).or_else(|| {
-                let header = HEADER_PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix))?;
-                get(ObjectKind::Headers, header)
+                let within = |prefixes: &[&str]| prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
+                within(HEADER_PREFIXES)
+                    .and_then(|header| get(ObjectKind::Headers, header))
+                    .or_else(|| within(PRODUCTS).and_then(|name| get(ObjectKind::Anywhere, name)))
             }),
             ObjectKind::Http if name == "version" => Some((JsonField::Protocol, 3)),
             ObjectKind::Http => get(ObjectKind::Anywhere, name),
@@ -273,7 +280,8 @@ impl JsonField {
             FieldKind::Bytes => Self::Bytes,
             FieldKind::Referer => Self::Referer,
             FieldKind::UserAgent => Self::UserAgent,
-            FieldKind::User | FieldKind::Header(_) | FieldKind::Other => Self::None,
+            FieldKind::User => Self::User,
+            FieldKind::Header(_) | FieldKind::Other => Self::None,
         }
     }
 
@@ -295,6 +303,8 @@ impl JsonField {
             Self::Bytes => FieldKind::Bytes,
             Self::Referer => FieldKind::Referer,
             Self::UserAgent => FieldKind::UserAgent,
+            Self::User => FieldKind::User,
+            Self::Forwarded => FieldKind::Header("x-forwarded-for".to_owned()),
             Self::None => FieldKind::Other,
         }
     }
@@ -457,16 +467,26 @@ const ANYWHERE: &Names = &[
     (JsonField::Status, 3, "responsecodesent"),
     (JsonField::Status, LOW_CONFIDENCE, "status"),
     (JsonField::Status, 6, "targetstatuscode"),
+    (JsonField::Status, 7, "code"),
     (JsonField::Bytes, 1, "bodybytessent downstreamcontentsize edgeresponsebytes scbytes httpresponsebodybytes"),
     (JsonField::Bytes, 2, "bytessent sentbytes responsesize responselength responsebytes responsebodysize bytesout byteswritten"),
     (JsonField::Bytes, 3, "bodysent bodybytes respsize respbytes bytesbodysent responsecontentlength rescontentlength"),
     (JsonField::Bytes, LOW_CONFIDENCE, "bytes size"),
     (JsonField::Bytes, 5, "contentlength length"),
+    (JsonField::Bytes, 2, "haproxybytesread"),
     (JsonField::Referer, 1, "httpreferer httpreferrer csreferer clientrequestreferer requestreferer requestreferrer httprequestreferrer"),
     (JsonField::Referer, 3, "referer referrer"),
     (JsonField::UserAgent, 1, "httpuseragent csuseragent clientrequestuseragent requestuseragent useragentoriginal"),
     (JsonField::UserAgent, 2, "useragent"),
     (JsonField::UserAgent, LOW_CONFIDENCE, "agent ua"),
+    (JsonField::User, 1, "remoteuser clientusername csusername authuser authenticateduser useridentity remoteusername"),
+    (JsonField::User, 2, "username httpauthuser requestuser clientuser"),
+    (JsonField::User, LOW_CONFIDENCE, "user userid"),
+    (JsonField::Forwarded, 1, "xforwardedfor httpxforwardedfor proxyaddxforwardedfor requestxforwardedfor"),
+    (JsonField::Forwarded, 2, "forwardedfor xff httpxff"),
+    (JsonField::Forwarded, 3, "xrealip httpxrealip realip"),
+    // The name of the server behind the proxy.
+    (JsonField::None, 0, "haproxyservername"),
 ];
 
 /// Keys in an object of the request, in addition to those above.
@@ -479,6 +499,8 @@ const REQUEST: &Names = &[
     (JsonField::Request, 1, "line firstline"),
     (JsonField::Sent, 1, "uri originalurl"),
     (JsonField::Sent, 2, "url"),
+    // More specific than one outside of the request, which may lack the query.
+    (JsonField::Path, LOW_CONFIDENCE, "path"),
     (JsonField::Protocol, 2, "proto protocol"),
     (JsonField::Protocol, 3, "version"),
     // The size of the request.
@@ -497,6 +519,7 @@ const HEADERS: &Names = &[
     (JsonField::UserAgent, 3, "useragent"),
     (JsonField::Referer, LOW_CONFIDENCE, "referer referrer"),
     (JsonField::Host, 6, "host authority"),
+    (JsonField::Forwarded, 1, "xforwardedfor"),
 ];
 
 /// Keys in an object of the URL.
@@ -513,23 +536,30 @@ const PEER: &Names = &[(JsonField::Client, 3, "ip address addr remoteip")];
 /// Keys in an object of the user agent.
 const AGENT: &Names = &[(JsonField::UserAgent, 1, "original raw string")];
 
+/// Keys in an object of the user.
+const USER: &Names = &[(JsonField::User, 3, "name id")];
+
 /// Keys of objects, and the kind of the object. Objects that the client or server internals fill are closed; other
 /// objects are unknown.
 const OBJECTS: &[(ObjectKind, &str)] = &[
     (ObjectKind::Anywhere, "nginx apache access accesslog fields nginxfields data jsonpayload properties network event log record"),
     (ObjectKind::Anywhere, "details context httplog"),
     (ObjectKind::Http, "http"),
-    (ObjectKind::Request, "request req httprequest clientrequest"),
+    (ObjectKind::Request, "request req httprequest clientrequest proxy"),
     (ObjectKind::Response, "response res resp httpresponse"),
     (ObjectKind::Headers, "headers header requestheaders reqheaders httpheaders"),
     (ObjectKind::Url, "url uri"),
     (ObjectKind::Peer, "client source remote clientinfo peer identity"),
     (ObjectKind::Agent, "useragent agent"),
+    (ObjectKind::User, "user"),
     (ObjectKind::Closed, "query querystring queryparams queryparameters querystringparameters params parameters args body requestbody"),
-    (ObjectKind::Closed, "cookies cookie form session user tls ssl server upstream destination backend origin target geo geoip"),
+    (ObjectKind::Closed, "cookies cookie form session tls ssl server upstream destination backend origin target geo geoip"),
     (ObjectKind::Closed, "responseheaders respheaders resheaders labels tags error err exception host service container kubernetes"),
-    (ObjectKind::Closed, "docker process cloud file input fileset observer"),
+    (ObjectKind::Closed, "docker process cloud file input fileset observer latencies timings metrics"),
 ];
+
+/// Products that write their names before those of their own fields: `haproxy_clientIP`, `nginx_remote_addr`.
+const PRODUCTS: &[&str] = &["haproxy", "nginx", "apache", "httpd", "envoy", "traefik", "caddy"];
 
 /// Prefixes of header names among other keys: `request_header_user_agent`.
 const HEADER_PREFIXES: &[&str] = &["requestheaders", "requestheader", "reqheaders", "reqheader", "headers", "header"];
@@ -561,9 +591,14 @@ mod tests {
             ("@timestamp", JsonField::Time),
             ("http.request.method", JsonField::Method),
             ("request_header_User-Agent", JsonField::UserAgent),
-            ("http_x_forwarded_for", JsonField::None),
+            ("http_x_forwarded_for", JsonField::Forwarded),
             ("http_client_ip", JsonField::None),
-            ("remote_user", JsonField::None),
+            ("remote_user", JsonField::User),
+            ("haproxy_clientIP", JsonField::Client),
+            ("haproxy_bytesRead", JsonField::Bytes),
+            ("haproxy_serverName", JsonField::None),
+            ("nginx_remote_addr", JsonField::Client),
+            ("mysql_remote_addr", JsonField::None),
             ("upstream_status", JsonField::None),
             (r"ip\u0070", JsonField::None),
             ("ipü", JsonField::None),
@@ -587,6 +622,11 @@ mod tests {
             (&["http", "response", "body"], "bytes", JsonField::Bytes),
             (&["http"], "version", JsonField::Protocol),
             (&["user_agent"], "original", JsonField::UserAgent),
+            (&["user"], "name", JsonField::User),
+            (&["user"], "ip", JsonField::None),
+            (&["latencies"], "request", JsonField::None),
+            (&["request", "headers"], "X-Forwarded-For", JsonField::Forwarded),
+            (&["response", "headers"], "X-Forwarded-For", JsonField::None),
             (&["source"], "ip", JsonField::Client),
             (&["destination"], "ip", JsonField::None),
             (&["req", "query"], "remote_addr", JsonField::None),
@@ -621,7 +661,7 @@ mod tests {
     #[test]
     fn no_name_is_listed_twice() {
         let roles = KeyRoles::new(&[]);
-        let lists = [ANYWHERE, REQUEST, RESPONSE, HEADERS, URL, PEER, AGENT];
+        let lists = [ANYWHERE, REQUEST, RESPONSE, HEADERS, URL, PEER, AGENT, USER];
         let words = lists.iter().flat_map(|list| list.iter()).map(|(_, _, names)| names.split(' ').count());
         assert_eq!(roles.names.len(), words.sum::<usize>());
         let words = OBJECTS.iter().map(|(_, names)| names.split(' ').count());

@@ -8,10 +8,13 @@
 //! in their usual form and without a backslash. All other lines go through [`FieldCollector`], with the same result where both
 //! apply.
 
+use memchr::memchr;
+
 use super::keys::{IN_ENVELOPE, JsonField, KeyCache, KeyRole, KeyRoles, SLOTS};
 use super::tokenizer::{Tokenizer, bare, string_end};
 use super::values::{FieldCollector, KeyPath, ValueVisitor, integer, is_target, parse_time, status, time_shaped, visit};
 use crate::formats::bytes::begins;
+use crate::formats::clf::is_bare;
 use crate::formats::fast_values::{FastValues, ValueSlot};
 use crate::formats::{Escapes, Fields, RequestField};
 
@@ -245,6 +248,7 @@ fn slot_of(slot: JsonField) -> ValueSlot {
         JsonField::Bytes => ValueSlot::Bytes,
         JsonField::Referer => ValueSlot::Referer,
         JsonField::UserAgent => ValueSlot::UserAgent,
+        JsonField::User => ValueSlot::User,
         // A request line makes the other fields redundant.
         _ => ValueSlot::None,
     }
@@ -286,9 +290,12 @@ impl FastLayout {
                 && (has_no_other(ValueSlot::Status) || status(values.get(ValueSlot::Status)).is_some())
                 && (has_no_other(ValueSlot::Bytes) || integer(values.get(ValueSlot::Bytes)).is_some())
                 && (has_no_other(ValueSlot::Referer) || is_text(values.get(ValueSlot::Referer)))
-                && (has_no_other(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)));
+                && (has_no_other(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)))
+                && (has_no_other(ValueSlot::User) || is_text(values.get(ValueSlot::User)));
         all_known
             && is_text(values.get(ValueSlot::Client))
+            && is_bare(values.get(ValueSlot::Client))
+            && memchr(b',', values.get(ValueSlot::Client)).is_none()
             && is_text(values.get(ValueSlot::Request))
             && !is_target(values.get(ValueSlot::Request))
             && matches!(time_shaped(values.get(ValueSlot::Time)), Some((JsonField::Time, _)))
@@ -310,6 +317,7 @@ pub(super) fn fields<'a>(values: &FastValues<'a>, time: &'a mut Vec<u8>) -> Fiel
         bytes: bytes.strip_suffix(b".0").unwrap_or(bytes),
         referer: values.get(ValueSlot::Referer),
         user_agent: values.get(ValueSlot::UserAgent),
+        user: values.get(ValueSlot::User),
         escapes: Escapes::Written,
         ..Fields::default()
     }

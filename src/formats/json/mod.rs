@@ -5,11 +5,13 @@
 //! address. A line is parsed in one pass; a malformed line, or one that describes no request, has no fields. Texts are
 //! kept as written, except for escapes that [`unescape`](crate::normalize::unescape) does not decode.
 
+mod envelope;
 mod keys;
 mod layout_cache;
 mod tokenizer;
 mod values;
 
+pub(super) use self::envelope::unescape_line;
 pub(super) use self::keys::KeyCache;
 pub(super) use layout_cache::LayoutCache;
 

@@ -49,6 +49,65 @@ fn read(line: impl AsRef<[u8]>) -> String {
     read_by(&JsonLineParser::new(), line, &mut FieldBuffers::default())
 }
 
+#[test]
+fn the_user_is_read() {
+    let user = |line: &str, buffers: &mut FieldBuffers| {
+        let json = JsonLineParser::new();
+        let mut short = None;
+        json.read_fast(
+            line.as_bytes(),
+            |from| Some(from + memchr(b'"', line.as_bytes().get(from..)?)?),
+            buffers,
+            |fields| {
+                short = Some(text(fields.user));
+            },
+        );
+        let user = json.read(line.as_bytes(), buffers).map(|fields| text(fields.user)).unwrap();
+        assert!(short.is_none_or(|short| short == user), "{line}");
+        user
+    };
+    let mut buffers = FieldBuffers::default();
+    for (member, expected) in [
+        (r#""remote_user":"jo""#, "jo"),
+        (r#""ClientUsername":"jo""#, "jo"),
+        (r#""cs-username":"EX\\jo""#, r"EX\jo"),
+        (r#""user":"-","remote_user":"jo""#, "jo"),
+        (r#""user":{"name":"jo","ip":"203.0.113.9"}"#, "jo"),
+        (r#""user_name":"j\u00f6""#, "jö"),
+        (r#""remote_user":"""#, ""),
+        (r#""request_user_agent":"x""#, ""),
+    ] {
+        let line = format!(
+            r#"{{"time_local":"02/Nov/2026:08:01:00 +0000","remote_addr":"192.0.2.7",{member},"request":"GET / HTTP/1.1","status":200}}"#
+        );
+        // The second time on the fast path.
+        assert_eq!([(); 2].map(|()| user(&line, &mut buffers)), [expected, expected], "{line}");
+    }
+}
+
+#[test]
+fn without_a_client_the_only_public_address_of_the_proxies_is_the_client() {
+    let client = |members: &str| {
+        let line = format!(r#"{{{members},"method":"GET","uri":"/a","status":404}}"#);
+        let mut buffers = FieldBuffers::default();
+        let fields = JsonLineParser::new().read(line.as_bytes(), &mut buffers).unwrap();
+        (text(fields.client), fields.is_client_doubtful)
+    };
+    for (members, expected, is_doubtful) in [
+        (r#""remote_addr":"","x_forwarded_for":"203.0.113.9""#, "203.0.113.9", false),
+        (r#""http_x_forwarded_for":"203.0.113.9, 10.0.0.1""#, "203.0.113.9", false),
+        (r#""headers":{"X-Forwarded-For":["203.0.113.9"]}"#, "203.0.113.9", false),
+        (r#""remote_addr":"203.0.113.9, 10.0.0.1""#, "203.0.113.9", false),
+        (r#""remote_addr":"198.51.100.1, 203.0.113.9""#, "", true),
+        (r#""remote_addr":"10.0.0.1, 100.64.0.1""#, "", true),
+        (r#""remote_addr":"192.0.2.7","x_forwarded_for":"203.0.113.9""#, "192.0.2.7", false),
+        (r#""remote_addr":"[192.0.2.7]","x_forwarded_for":"203.0.113.9""#, "192.0.2.7", false),
+        (r#""remote_addr":"-","x_forwarded_for":"-""#, "", false),
+    ] {
+        assert_eq!(client(members), (expected.to_owned(), is_doubtful), "{members}");
+    }
+}
+
 /// Source, line and expected fields.
 const LINES: &[(&str, &str, &str)] = &[
     (

@@ -203,7 +203,8 @@ impl<'a> Tokenizer<'a> {
         }
         // A line of a large array ends with a comma.
         let rest = self.text.get(self.at..)?.trim_ascii();
-        matches!(rest, b"" | b",").then_some(JsonToken::End)
+        // The last one of an array ends with its bracket.
+        matches!(rest, b"" | b"," | b"]" | b"],").then_some(JsonToken::End)
     }
 }
 
@@ -269,6 +270,7 @@ mod tests {
             (r#"{"a":"b","c":12,"d":null,"e":true}"#, "a=b c=12 d= e=true ."),
             (" { \"a\" : \"b\" , \"c\" : [ 1 , \"x\" , [ ] , { } ] } \r", "a=b c[ =1 =x [ } { } } ."),
             (r#"{"a":{"b":{"c":-1.5e3}}},"#, "a{ b{ c=-1.5e3 } } ."),
+            (r#"{"a":1}]"#, "a=1 ."),
             (r#"{"a":"\"\\","b":"\\"}"#, r#"a=\"\\* b=\\* ."#),
             ("\u{feff}{\"a\":\"ü\"}", "a=ü ."),
         ] {

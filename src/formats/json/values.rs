@@ -215,6 +215,8 @@ impl<'a> FieldCollector<'a> {
             JsonField::Bytes => integer(text).map(|bytes| (JsonField::Bytes, bytes)),
             // nginx's `server_name _` is not a host name.
             JsonField::Host => (text != b"_").then_some((JsonField::Host, text)),
+            // A duration, or a count.
+            JsonField::Request => (!text.iter().all(|b| b.is_ascii_digit() || *b == b'.')).then_some((JsonField::Request, text)),
             slot => Some((slot, text)),
         };
         let Some((slot, text)) = shaped else { return };
@@ -244,13 +246,14 @@ impl<'a> FieldCollector<'a> {
         if !self.is_request() {
             return None;
         }
-        let FieldBuffers { time, request, query, protocol, referer, user_agent, .. } = buffers;
+        let FieldBuffers { time, request, query, protocol, referer, user_agent, user, .. } = buffers;
         let time = self.time(time);
         let protocol = self::protocol(rewrite_short(self.get(JsonField::Protocol), protocol));
         let (request, host) = self.request(protocol, request, query);
-        Some(Fields {
-            client: self.get(JsonField::Client),
+        let has_client = !self.get(JsonField::Client).is_empty();
+        let fields = Fields {
             forwarded: self.forwarded,
+            is_without_peer: !has_client && !self.get(JsonField::Forwarded).is_empty(),
             host,
             time,
             request,
@@ -258,9 +261,11 @@ impl<'a> FieldCollector<'a> {
             bytes: self.get(JsonField::Bytes),
             referer: self.unescaped_value(JsonField::Referer, referer),
             user_agent: self.unescaped_value(JsonField::UserAgent, user_agent),
+            user: self.unescaped_value(JsonField::User, user),
             escapes: Escapes::Written,
             ..Fields::default()
-        })
+        };
+        Some(fields.with_client_or_list(self.get(if has_client { JsonField::Client } else { JsonField::Forwarded })))
     }
 
     /// Whether the line has a request line; or a target with a client, a method or a status; or a client and a
@@ -292,7 +297,10 @@ impl<'a> FieldCollector<'a> {
         }
     }
 
-    fn time(&self, buffers: &'a mut Vec<u8>) -> TimeField<'a> {
+    pub(super) fn time<'b>(&self, buffers: &'b mut Vec<u8>) -> TimeField<'b>
+    where
+        'a: 'b,
+    {
         let text = self.get(JsonField::Time);
         if text.is_empty() {
             return TimeField::Parsed(LogTime::parse_date_and_time(self.get(JsonField::Date), self.get(JsonField::TimeOfDay)));
@@ -368,9 +376,10 @@ pub(super) fn status(text: &[u8]) -> Option<&[u8]> {
     (code.iter().all(u8::is_ascii_digit) && matches!(rest, [] | [b' ' | b'.', ..])).then_some(code)
 }
 
-/// An integer, which may be written with a fraction of zero.
+/// An integer, which may be written with a fraction of zero, or with a sign as `HAProxy` does for a connection that was aborted.
 #[inline]
 pub(super) fn integer(text: &[u8]) -> Option<&[u8]> {
+    let text = text.strip_prefix(b"+").unwrap_or(text);
     let text = text.strip_suffix(b".0").unwrap_or(text);
     (!text.is_empty() && text.iter().all(u8::is_ascii_digit)).then_some(text)
 }

@@ -4,6 +4,7 @@
 //! rejected.
 
 use super::field::{CaptureSlot, Delimiter, TrimMode};
+use super::pairs::PairList;
 use super::{
     ClientField, Encoding, FieldItem, FieldMatcher, FieldShape, FormatError, FormatItem, FormatLineParser, Language, Quotes, RequestForm,
     TimeFormat,
@@ -19,7 +20,19 @@ const CLIENT_HEADERS: [&str; 4] = ["cf-connecting-ip", "true-client-ip", "x-real
 pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> Result<FormatLineParser, FormatError> {
     let mut start = Vec::new();
     let mut fields_with_suffixes: Vec<(FieldItem, Vec<u8>)> = Vec::new();
+    let mut is_spaced = false;
+    let single = |mut text: Vec<u8>| {
+        text.dedup_by(|next, byte| *next == b' ' && *byte == b' ');
+        text
+    };
     for part in joined(parts) {
+        let part = match part {
+            FormatItem::Text(text) if memchr::memmem::find(&text, b"  ").is_some() => {
+                is_spaced = true;
+                FormatItem::Text(single(text))
+            }
+            part => part,
+        };
         match (part, fields_with_suffixes.last_mut()) {
             (FormatItem::Text(text), None) => start = text,
             (FormatItem::Text(text), Some((_, suffix))) => *suffix = text,
@@ -68,6 +81,8 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
         request_form,
         client,
         is_columns: false,
+        is_spaced,
+        pairs: None,
         fast_path: None,
     };
     Ok(parser.with_sections())
@@ -124,6 +139,10 @@ fn stop(field: &FieldItem, suffix: &[u8], quoted: bool, last: bool) -> Delimiter
         shape if last => Delimiter::End { quoted, number: *shape == FieldShape::Number },
         FieldShape::Clf => Delimiter::Width(CLF_TIME_LEN as u16),
         FieldShape::WrittenWide(width) => Delimiter::Width(*width),
+        FieldShape::WrittenWords(words) => {
+            let pattern = vec![""; usize::from(*words)].join(" ");
+            Delimiter::After(memchr::memmem::find_iter(pattern.as_bytes(), suffix).count() as u16)
+        }
         FieldShape::Strftime(pattern) => Delimiter::After(pattern.matches(&*String::from_utf8_lossy(suffix)).count() as u16),
         _ if quoted && long => Delimiter::FarQuote,
         _ if quoted => Delimiter::NearQuote,
@@ -134,20 +153,43 @@ fn stop(field: &FieldItem, suffix: &[u8], quoted: bool, last: bool) -> Delimiter
     }
 }
 
+/// Turns a format into a list of columns that may be quoted.
+pub(super) fn to_columns(mut parser: FormatLineParser) -> Result<FormatLineParser, FormatError> {
+    let last = parser.fields.len() - 1;
+    let separator = parser.fields[0].suffix().to_vec();
+    let are_same = parser.fields[..last].iter().all(|field| field.suffix() == separator);
+    if separator.len() != 1 || !are_same || !parser.start.is_empty() || !parser.fields[last].suffix().is_empty() {
+        return Err(FormatError::NoColumns);
+    }
+    for (at, field) in parser.fields.iter_mut().enumerate() {
+        field.stop = Delimiter::Column { quotes: Quotes::Doubled, last: at == last };
+        *field = field.clone().ending_at(&separator);
+    }
+    Ok(FormatLineParser { languages: Box::default(), ..parser }.with_sections())
+}
+
+/// Compiles a format that ends in pairs in any order.
+pub(super) fn pairs(items: Vec<FormatItem>, escapes: Escapes) -> Result<FormatLineParser, FormatError> {
+    let mut items = joined(items);
+    let pairs = PairList::take(&mut items)?;
+    let mut parser = compile(items, escapes)?;
+    parser.languages = parser.languages[..pairs.before()].into();
+    Ok(FormatLineParser { pairs: Some(pairs), ..parser }.with_sections())
+}
+
 /// The parser for a list of columns.
 pub(super) fn columns(field_names: &[(&str, FieldKind)], separator: u8, quoted: Quotes) -> FormatLineParser {
     let columns: Vec<FieldItem> = field_names.iter().map(|(name, kind)| FieldItem::new(*name, kind.clone())).collect();
     let slots = slots(&columns.iter().collect::<Vec<_>>());
-    let quoted = quoted == Quotes::Around;
     let column = |(at, slot): (usize, &Option<CaptureSlot>)| {
-        FieldMatcher::new(*slot, Delimiter::Column { quoted, last: at + 1 == slots.len() }, &[separator])
+        FieldMatcher::new(*slot, Delimiter::Column { quotes: quoted, last: at + 1 == slots.len() }, &[separator])
     };
     let has = |slot| slots.contains(&Some(slot));
     FormatLineParser {
         start: Box::new([]),
         fields: slots.iter().enumerate().map(column).collect(),
         field_names: field_names.iter().map(|(name, kind)| ((*name).to_owned(), kind.clone())).collect(),
-        escapes: if quoted { Escapes::Written } else { Escapes::None },
+        escapes: if quoted == Quotes::Never { Escapes::None } else { Escapes::Written },
         encoding: Encoding::No,
         time: if !has(CaptureSlot::Time) && has(CaptureSlot::Date) { TimeFormat::DateAndTime } else { TimeFormat::Written },
         request_form: if has(CaptureSlot::Request) { RequestForm::Line } else { RequestForm::Parts },
@@ -156,6 +198,8 @@ pub(super) fn columns(field_names: &[(&str, FieldKind)], separator: u8, quoted: 
         is_unescaped: false,
         sections: Box::default(),
         is_columns: true,
+        is_spaced: false,
+        pairs: None,
         fast_path: None,
     }
 }

@@ -9,10 +9,10 @@
 
 use memchr::memchr;
 
-use super::{ClientField, FormatLineParser, Unknown};
+use super::{ClientField, FormatLineParser, Quotes, Unknown};
 use crate::formats::bytes::{begins, marks_of_16};
 use crate::formats::clf::is_escaped;
-use crate::formats::{FieldBuffers, FieldKind, Fields, RequestField, TimeField, iso_time};
+use crate::formats::{FieldKind, Fields, RequestField, TimeField, iso_time};
 use crate::log_entry::RequestLine;
 use crate::time::LogTime;
 
@@ -123,8 +123,8 @@ pub(super) enum Delimiter {
     },
     /// A separator.
     Column {
-        /// The column may be quoted and then contain the separator.
-        quoted: bool,
+        /// Whether the column may be quoted and then contain the separator.
+        quotes: Quotes,
         /// The last column, which more columns may follow.
         last: bool,
     },
@@ -154,6 +154,16 @@ impl FieldMatcher {
         Self { number_follows, trim, ..self }
     }
 
+    /// The same field with another literal text after it.
+    pub(super) fn ending_at(self, suffix: &[u8]) -> Self {
+        Self::new(self.slot, self.stop, suffix).with(self.trim, false)
+    }
+
+    /// The first byte of the text after the field.
+    pub(super) fn key(&self) -> u8 {
+        self.key
+    }
+
     /// The literal text after the field.
     pub(super) fn suffix(&self) -> &[u8] {
         &self.suffix
@@ -168,12 +178,12 @@ impl FieldMatcher {
             Delimiter::FarQuote => self.quote(rest, memchr)?,
             Delimiter::Width(width) if self.fits(rest, usize::from(width)) => usize::from(width),
             Delimiter::End { quoted, number } => self.end(rest, quoted, number)?,
-            Delimiter::Column { quoted: false, last: false } => find_byte(self.key, rest)?,
+            Delimiter::Column { quotes: Quotes::Never, last: false } => find_byte(self.key, rest)?,
             Delimiter::Far | Delimiter::Width(_) => self.first(rest, memchr)?,
             Delimiter::After(others) => self.suffix_positions(rest).nth(usize::from(others))?,
             Delimiter::List => self.suffix_positions(rest).find(|at| !is_gap(rest, *at))?,
             Delimiter::Protocol => self.request(rest)?,
-            Delimiter::Column { quoted, last } => return self.column(rest, quoted, last),
+            Delimiter::Column { quotes, last } => return self.column(rest, quotes, last),
         };
         Some((rest.get(..length)?, rest.get(length + self.suffix.len()..)?))
     }
@@ -242,15 +252,20 @@ impl FieldMatcher {
         Some(text.len())
     }
 
-    fn column<'a>(&self, rest: &'a [u8], quoted: bool, last: bool) -> Option<(&'a [u8], &'a [u8])> {
+    /// The same for a column that may be quoted, although the format does not say so.
+    pub(super) fn take_quoted<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        match self.stop {
+            Delimiter::Column { last, .. } => self.column(rest, Quotes::Doubled, last),
+            _ => self.take(rest),
+        }
+    }
+
+    fn column<'a>(&self, rest: &'a [u8], quotes: Quotes, last: bool) -> Option<(&'a [u8], &'a [u8])> {
         let separator = self.key;
         let ends = |at: usize| rest.get(at).is_none_or(|b| *b == separator);
-        let between_quotes = rest.strip_prefix(b"\"").filter(|_| quoted).and_then(|inside| {
-            let close = memchr::memchr_iter(b'"', inside).find(|at| ends(at + 2) && !is_escaped(inside, *at))?;
-            Some((inside.get(..close)?, close + 2))
-        });
-        let (text, end) = if let Some(between_quotes) = between_quotes {
-            between_quotes
+        let (text, end) = if let Some(inside) = rest.strip_prefix(b"\"").filter(|_| quotes == Quotes::Doubled) {
+            // Nothing may follow the closing quote but a separator: else a client could end its column.
+            doubled_end(inside).filter(|close| ends(close + 2)).map(|close| (&inside[..close], close + 2))?
         } else {
             let end = find_byte(separator, rest).unwrap_or(rest.len());
             (rest.get(..end)?, end)
@@ -259,6 +274,18 @@ impl FieldMatcher {
             [_, suffix @ ..] => Some((text, suffix)),
             [] => last.then_some((text, &[])),
         }
+    }
+}
+
+/// The quote that ends a column, in which each other quote is written twice.
+fn doubled_end(text: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let quote = from + memchr(b'"', text.get(from..)?)?;
+        if text.get(quote + 1) != Some(&b'"') {
+            return Some(quote);
+        }
+        from = quote + 2;
     }
 }
 
@@ -324,6 +351,17 @@ pub(super) enum TimeFormat {
     DateAndTime,
 }
 
+/// The buffers for values that must be assembled.
+pub(super) struct TextBuffers<'a> {
+    pub(super) forwarded: &'a mut Vec<u8>,
+    pub(super) request: &'a mut Vec<u8>,
+    pub(super) target: &'a mut Vec<u8>,
+    pub(super) query: &'a mut Vec<u8>,
+    pub(super) referer: &'a mut Vec<u8>,
+    pub(super) user_agent: &'a mut Vec<u8>,
+    pub(super) time: &'a mut Vec<u8>,
+}
+
 /// The captured texts of a line, by slot.
 #[derive(Debug, Default)]
 pub(super) struct CapturedFields<'a>([Option<&'a [u8]>; CaptureSlot::COUNT]);
@@ -347,9 +385,9 @@ impl<'a> CapturedFields<'a> {
 
     /// The fields of the line.
     #[inline]
-    pub(super) fn fields(&self, parser: &FormatLineParser, unknown: Unknown, buffers: &'a mut FieldBuffers) -> Fields<'a> {
+    pub(super) fn fields(&self, parser: &FormatLineParser, unknown: Unknown, buffers: TextBuffers<'a>) -> Fields<'a> {
         let encoding = parser.encoding;
-        let FieldBuffers { forwarded, request, target, query, referer, user_agent, time, .. } = buffers;
+        let TextBuffers { forwarded, request, target, query, referer, user_agent, time } = buffers;
         let (host, request_field) = match parser.request_form {
             RequestForm::Line => {
                 (self.get(CaptureSlot::Host), RequestField::Line(encoding.decode(self.get(CaptureSlot::Request), request)))

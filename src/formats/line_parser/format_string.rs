@@ -25,6 +25,8 @@ fn escape(name: &str) -> Result<NginxEscape, FormatError> {
         "json" => Ok(NginxEscape::Json),
         "none" => Ok(NginxEscape::None),
         "hash" => Ok(NginxEscape::Hash),
+        "csv" => Ok(NginxEscape::Csv),
+        "logfmt" => Ok(NginxEscape::Logfmt),
         _ => Err(FormatError::Escape { found: name.to_owned() }),
     }
 }
@@ -50,7 +52,8 @@ pub(super) fn parse(text: &str) -> Result<FormatLineParser, FormatError> {
         return if text.starts_with("escape=") || text.starts_with('\'') {
             nginx(text)
         } else {
-            FormatLineParser::nginx(text, NginxEscape::Default)
+            // A shell passes a tab as it is written.
+            FormatLineParser::nginx(&text.replace("\\t", "\t"), NginxEscape::Default)
         };
     }
     // An escaped quote shows that the text was quoted.

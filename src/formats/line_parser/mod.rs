@@ -9,18 +9,21 @@
 mod compile;
 mod field;
 mod format_string;
+pub(super) mod pairs;
 mod readings;
 
 pub(super) use self::field::Encoding;
 pub(super) use compile::compile;
 pub(super) use readings::ReadingBuffers;
 
-use self::field::{CaptureSlot, CapturedFields, Delimiter, FieldMatcher, RequestForm, TimeFormat, TrimMode};
+use self::field::{CaptureSlot, CapturedFields, Delimiter, FieldMatcher, RequestForm, TextBuffers, TimeFormat, TrimMode};
+use self::pairs::PairList;
 use self::readings::{FormatSection, Language, Unknown, sections};
 use super::fast_values::{FastValues, ValueSlot};
 use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
 use super::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, iso_time, nginx};
 use crate::formats::bytes::begins;
+use crate::formats::clf::{is_bare, is_escaped};
 use crate::time::LogTime;
 
 /// The `escape=` parameter of an nginx `log_format`.
@@ -35,6 +38,10 @@ pub enum NginxEscape {
     None,
     /// `#HH`, as in `HAProxy`. nginx does not have it, but other products' formats are written in nginx syntax too.
     Hash,
+    /// Columns that may be in quotes, in which a quote is written twice (RFC 4180).
+    Csv,
+    /// Pairs `key=value` in any order, a value in quotes if it has a blank.
+    Logfmt,
 }
 
 /// Whether columns may be quoted.
@@ -42,8 +49,8 @@ pub enum NginxEscape {
 pub enum Quotes {
     /// A quote is literal.
     Never,
-    /// A column that starts with a quote ends with one.
-    Around,
+    /// A column that starts with a quote ends with one. Another quote in it is written twice.
+    Doubled,
 }
 
 /// The field in the place of the client.
@@ -80,6 +87,10 @@ pub struct FormatLineParser {
     sections: Box<[FormatSection]>,
     /// Parses columns: more may follow, and a line that starts with `#` is a comment.
     is_columns: bool,
+    /// The format has runs of blanks: each run in a line is read as a single one.
+    is_spaced: bool,
+    /// The fields that have keys.
+    pairs: Option<PairList>,
     /// The fast path for lines in the usual form.
     fast_path: Option<FastPath>,
 }
@@ -96,11 +107,18 @@ impl FormatLineParser {
     /// The string is not a format, has ambiguous fields, or has no request.
     pub fn nginx(format: &str, escape: NginxEscape) -> Result<Self, FormatError> {
         let (escapes, encoding) = match escape {
-            NginxEscape::Default | NginxEscape::Json => (Escapes::Written, Encoding::No),
+            // Servers that write CSV or pairs by a format string escape as usual.
+            NginxEscape::Default | NginxEscape::Json | NginxEscape::Csv | NginxEscape::Logfmt => (Escapes::Written, Encoding::No),
             NginxEscape::None => (Escapes::None, Encoding::No),
             NginxEscape::Hash => (Escapes::None, Encoding::Hash),
         };
-        compile(nginx::items(format)?, escapes).map(|parser| parser.with_encoding(encoding)).map_err(|e| e.about(format))
+        let items = nginx::items(format)?;
+        let parser = match escape {
+            NginxEscape::Csv => compile(items, escapes).and_then(compile::to_columns),
+            NginxEscape::Logfmt => compile::pairs(items, escapes),
+            _ => compile(items, escapes).map(|parser| parser.with_encoding(encoding)),
+        };
+        parser.map_err(|e| e.about(format))
     }
 
     /// Compiles an unquoted Apache `LogFormat`: `%h %l %u %t "%r" %>s %b`.
@@ -125,7 +143,7 @@ impl FormatLineParser {
     }
 
     /// Creates a parser for a list of columns; more columns may follow. Without quotes, columns are not escaped; with
-    /// quotes, backslashes escape in all columns.
+    /// quotes, backslashes escape bytes in all columns, but no quotes.
     #[must_use]
     pub fn columns(field_names: &[(&str, FieldKind)], separator: u8, quoted: Quotes) -> Self {
         compile::columns(field_names, separator, quoted)
@@ -136,13 +154,15 @@ impl FormatLineParser {
     #[inline]
     pub fn read<'a>(&self, line: &'a [u8], buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
         let mut filled = CapturedFields::default();
-        let unknown = self.texts(line, &mut buffers.readings, |number, text| {
+        let FieldBuffers { forwarded, time, request, target, query, referer, user_agent, spaced, readings, .. } = buffers;
+        let line = if self.is_spaced { single_blanks(line, spaced) } else { line };
+        let unknown = self.texts(line, readings, |number, text| {
             let field = &self.fields[number];
             if let Some(slot) = field.slot {
                 filled.set(slot, text, field.trim);
             }
         })?;
-        Some(filled.fields(self, unknown, buffers))
+        Some(filled.fields(self, unknown, TextBuffers { forwarded, request, target, query, referer, user_agent, time }))
     }
 
     /// Passes the number and the text of each field to `put`, in order. Returns what is unknown; `None` if the line does not
@@ -151,8 +171,13 @@ impl FormatLineParser {
     fn texts<'a>(&self, line: &'a [u8], readings: &mut ReadingBuffers, mut put: impl FnMut(usize, &'a [u8])) -> Option<Unknown> {
         let mut unknown = Unknown::default();
         let mut rest = self.after_start(line)?;
+        if self.is_columns && memchr::memchr(b'"', rest).is_some() && self.quoted_columns(rest, |_, _| ()) {
+            self.quoted_columns(rest, put);
+            return Some(unknown);
+        }
         let (mut number, mut sections) = (0, self.sections.iter().peekable());
-        while let Some(field) = self.fields.get(number) {
+        let positional = self.pairs.as_ref().map_or(self.fields.len(), PairList::before);
+        while let Some(field) = self.fields.get(number).filter(|_| number < positional) {
             if let Some(section) = sections.next_if(|section| section.first == number) {
                 rest = section.read(&self.fields, rest, readings, &mut unknown, &mut put)?;
                 number += section.len();
@@ -163,7 +188,28 @@ impl FormatLineParser {
             rest = suffix;
             number += 1;
         }
+        if let Some(pairs) = &self.pairs {
+            return pairs.read(rest, put).map(|()| unknown);
+        }
         (rest.is_empty() || self.is_columns).then_some(unknown)
+    }
+
+    /// Passes columns to `put`, some of which are in quotes with separators inside; `false` if the line has as many columns as
+    /// were declared without regard to quotes, or not as many with regard to them. So a client, whose quotes could only join
+    /// columns, cannot move a column of a server that writes no quotes.
+    #[cold]
+    fn quoted_columns<'a>(&self, line: &'a [u8], mut put: impl FnMut(usize, &'a [u8])) -> bool {
+        let separator = self.fields.first().map_or(b' ', FieldMatcher::key);
+        if memchr::memchr_iter(separator, line).count() + 1 == self.fields.len() {
+            return false;
+        }
+        let mut rest = Some(line);
+        for (number, field) in self.fields.iter().enumerate() {
+            let Some((text, suffix)) = rest.and_then(|rest| field.take_quoted(rest)) else { return false };
+            put(number, text);
+            rest = Some(suffix).filter(|suffix| !suffix.is_empty());
+        }
+        rest.is_none()
     }
 
     /// Parses a line on the fast path, if the format has one, and emits the same fields as [`read`](Self::read);
@@ -207,22 +253,27 @@ impl FormatLineParser {
         }
     }
 
+    /// Whether a field has this kind and its values are used.
+    pub(super) fn reads(&self, kind: &FieldKind) -> bool {
+        let slot = CaptureSlot::from_kind(kind);
+        slot.is_some() && self.fields.iter().any(|field| field.slot == slot)
+    }
+
     /// Whether it reads the field of the forwarded client.
     #[must_use]
     pub fn has_forwarded(&self) -> bool {
         self.client == ClientField::Forwarded || self.fields.iter().any(|field| field.slot == Some(CaptureSlot::Forwarded))
     }
 
-    /// The name and kind of each field.
-    pub fn kinds(&self) -> impl Iterator<Item = (&str, &FieldKind)> {
-        self.field_names.iter().map(|(name, kind)| (name.as_str(), kind))
-    }
-
-    /// The name and text of each field of a line. For display: this allocates.
+    /// The name, kind and text of each field of a line. For display: this allocates.
     #[must_use]
-    pub fn split<'a>(&self, line: &'a [u8]) -> Option<Vec<(&str, &'a [u8])>> {
-        let mut split = Vec::new();
-        self.texts(line, &mut ReadingBuffers::default(), |number, text| split.push((self.field_names[number].0.as_str(), text)))?;
+    pub fn split(&self, line: &[u8]) -> Option<Vec<(&str, &FieldKind, Vec<u8>)>> {
+        let (mut split, mut spaced) = (Vec::new(), Vec::new());
+        let line = if self.is_spaced { single_blanks(line, &mut spaced) } else { line };
+        self.texts(line, &mut ReadingBuffers::default(), |number, text| {
+            let (name, kind) = &self.field_names[number];
+            split.push((name.as_str(), kind, text.to_vec()));
+        })?;
         Some(split)
     }
 
@@ -245,7 +296,7 @@ impl FormatLineParser {
             (Escapes::None, Encoding::No | Encoding::Plus | Encoding::Percent) => None,
             (escapes, _) => Some(escapes),
         };
-        let parser = Self { sections: sections(&self.fields, &self.languages, escapes), ..self };
+        let parser = Self { sections: sections(&self.fields[..self.languages.len()], &self.languages, escapes), ..self };
         Self { fast_path: FastPath::from_parser(&parser), ..parser }
     }
 }
@@ -274,7 +325,7 @@ impl FastPath {
         let starts_like_clf = parser.encoding == Encoding::No
             && parser.request_form == RequestForm::Line
             && parser.client == ClientField::Peer
-            && !parser.is_columns;
+            && !(parser.is_columns || parser.is_spaced || parser.pairs.is_some());
         let mut checked = parser.sections.iter().filter(|section| !section.is_anchored_time());
         let checked = match (checked.next(), checked.next()) {
             (None, _) => None,
@@ -312,7 +363,7 @@ impl FastPath {
             }
             let Some(end) = end(field, line, at, &first_quote) else { return false };
             // A quote before the request is of no server: the other path decides.
-            if *slot == ValueSlot::Client && first_quote(at).is_some_and(|quote| quote < end) {
+            if *slot == ValueSlot::Client && (first_quote(at).is_some_and(|quote| quote < end) || !is_bare(&line[at..end])) {
                 return false;
             }
             values.set(*slot, &line[at..end]);
@@ -354,7 +405,13 @@ impl FastPath {
 fn value_slot(field: &FieldMatcher) -> Option<ValueSlot> {
     let is_simple = matches!(
         field.stop,
-        Delimiter::Near | Delimiter::Far | Delimiter::Width(_) | Delimiter::NearQuote | Delimiter::FarQuote | Delimiter::End { .. }
+        Delimiter::Near
+            | Delimiter::Far
+            | Delimiter::After(_)
+            | Delimiter::Width(_)
+            | Delimiter::NearQuote
+            | Delimiter::FarQuote
+            | Delimiter::End { .. }
     );
     if !is_simple || field.trim != TrimMode::Nothing {
         return None;
@@ -372,6 +429,23 @@ fn value_slot(field: &FieldMatcher) -> Option<ValueSlot> {
         Some(CaptureSlot::User) => ValueSlot::User,
         Some(_) => return None,
     })
+}
+
+/// The line with each run of blanks as a single one, except in quotes, and without those at its start.
+fn single_blanks<'a>(line: &'a [u8], spaced: &'a mut Vec<u8>) -> &'a [u8] {
+    let line = line.trim_ascii_start();
+    if memchr::memmem::find(line, b"  ").is_none() {
+        return line;
+    }
+    spaced.clear();
+    let mut is_quoted = false;
+    for (at, &byte) in line.iter().enumerate() {
+        is_quoted ^= byte == b'"' && !is_escaped(line, at);
+        if is_quoted || byte != b' ' || spaced.last() != Some(&b' ') {
+            spaced.push(byte);
+        }
+    }
+    spaced
 }
 
 fn is_quoted(field: &FieldMatcher) -> bool {

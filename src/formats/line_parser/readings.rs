@@ -41,6 +41,8 @@ pub(super) enum Language {
     ClfTime,
     /// A text of the server with this length.
     Width(u16),
+    /// A time of this many words, in any form.
+    TimeWords(u16),
 }
 
 /// The longest word that is searched for an end: longer than a host name, which has up to 253 bytes (RFC 1035).
@@ -50,11 +52,13 @@ impl Language {
     pub(super) fn new(field: &FieldItem) -> Self {
         match (&field.shape, field.author, &field.kind) {
             (_, Author::Server, FieldKind::Client) => {
-                Self::Address { is_name_possible: field.name.starts_with('%') && field.name.ends_with('h') }
+                let has_names = field.name == "$remote_host" || field.name.starts_with('%') && field.name.ends_with('h');
+                Self::Address { is_name_possible: has_names }
             }
             (_, Author::Server, FieldKind::Other) if field.name.starts_with('%') && field.name.ends_with('l') => Self::Ident,
             (FieldShape::Clf, ..) => Self::ClfTime,
             (FieldShape::WrittenWide(width), ..) => Self::Width(*width),
+            (FieldShape::WrittenWords(words), ..) => Self::TimeWords(*words),
             (FieldShape::Number | FieldShape::Port, ..) => Self::Number,
             (FieldShape::Ported, Author::Client | Author::Unescaped, _) => Self::TextWithPort,
             (_, Author::Client | Author::Unescaped, _) => Self::Text,
@@ -70,7 +74,7 @@ impl Language {
     /// Whether the byte may be part of a value.
     fn has(self, byte: u8) -> bool {
         match self {
-            Self::Text | Self::TextWithPort | Self::ServerText | Self::ClfTime | Self::Width(_) | Self::Ident => true,
+            Self::Text | Self::TextWithPort | Self::ServerText | Self::ClfTime | Self::Width(_) | Self::TimeWords(_) | Self::Ident => true,
             Self::Word => byte != b' ',
             Self::Number => byte.is_ascii_digit() || matches!(byte, b'.' | b'-'),
             Self::Address { .. } => byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'-' | b'_' | b'%' | b'[' | b']'),
@@ -92,6 +96,9 @@ impl Language {
         match self {
             Self::ClfTime => LogTime::parse_clf(text).is_some(),
             Self::Ident => text == b"-",
+            Self::TimeWords(words) => {
+                memchr_iter(b' ', text).count() + 1 == usize::from(words) && LogTime::parse_any_format(text).is_some()
+            }
             Self::TextWithPort => memchr::memrchr(b':', text).is_some_and(|colon| text[colon + 1..].iter().all(|b| Self::Number.has(*b))),
             Self::Address { is_name_possible } => is_client(text, is_name_possible),
             _ => true,
@@ -103,6 +110,7 @@ impl Language {
         match self {
             Self::ServerText => None,
             Self::ClfTime => Some(1),
+            Self::TimeWords(words) => Some(usize::from(words) - 1),
             _ => Some(0),
         }
     }
@@ -382,7 +390,7 @@ impl Readings<'_> {
             for at in (0..=self.text.len()).rev() {
                 let byte = self.text.get(at).copied();
                 is_readable = match language {
-                    Language::ClfTime | Language::Width(_) | Language::Ident | Language::Address { .. } => {
+                    Language::ClfTime | Language::Width(_) | Language::TimeWords(_) | Language::Ident | Language::Address { .. } => {
                         self.can_start(field, at) && self.ends(field, at, from_right).next().is_some()
                     }
                     Language::TextWithPort => {
@@ -410,7 +418,10 @@ impl Readings<'_> {
             let mut is_port = false;
             for at in 0..=self.text.len() {
                 let is_start = starts[at] & 1 << field != 0;
-                if matches!(language, Language::ClfTime | Language::Width(_) | Language::Ident | Language::Address { .. }) {
+                if matches!(
+                    language,
+                    Language::ClfTime | Language::Width(_) | Language::TimeWords(_) | Language::Ident | Language::Address { .. }
+                ) {
                     if is_start {
                         for end in self.ends(field, at, from_right) {
                             starts[end + length] |= 1 << (field + 1);

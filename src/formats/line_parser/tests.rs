@@ -158,6 +158,18 @@ fn logs_that_declare_their_columns() {
             "2026-11-02 08:01:00 GET / 192.0.2.7 HTTP/1.1 example.org:8080 200 612",
             r#"example.org:80 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 612 "-" "-""#,
         ),
+        // Microsoft, IIS Advanced Logging: texts with blanks are in quotes.
+        (
+            "#Fields:  date time cs-uri-stem c-ip cs(User-Agent) sc-status sc-bytes",
+            r#"2026-11-02 08:01:00.123 / 192.0.2.7 "Mozilla/5.0 (X11; Linux)" 200 612"#,
+            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "/" 200 612 "-" "Mozilla/5.0 (X11; Linux)""#,
+        ),
+        // Quotes of a client join no columns of a server that writes none.
+        (
+            "#Fields: date time cs-uri-stem c-ip cs(User-Agent) sc-status sc-bytes cs(Referer)",
+            r#"2026-11-02 08:01:00 / 192.0.2.7 "x 404 612 y""#,
+            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "/" 404 612 "y\x22" "\x22x""#,
+        ),
         // AWS, "CloudFront standard logging reference".
         (
             "#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header cs-protocol cs-bytes time-taken x-forwarded-for ssl-protocol ssl-cipher x-edge-response-result-type cs-protocol-version fle-status",
@@ -174,18 +186,17 @@ fn logs_that_declare_their_columns() {
         assert!(w3c::directive(line.as_bytes()).is_none(), "{line}");
     }
     let names = [("ip", FieldKind::Client), ("what", FieldKind::Request), ("agent", FieldKind::UserAgent)];
-    let parser = FormatLineParser::columns(&names, b',', Quotes::Around);
+    let parser = FormatLineParser::columns(&names, b',', Quotes::Doubled);
     assert_eq!(
-        entry_of(&parser, r#"192.0.2.7,"GET /,\"x HTTP/1.1","a",more"#).as_deref(),
-        Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "GET /,\"x HTTP/1.1" --- - "-" "a""#)
+        entry_of(&parser, r#"192.0.2.7,"GET /,""x HTTP/1.1","a",more"#).as_deref(),
+        Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "GET /,\x22\x22x HTTP/1.1" --- - "-" "a""#)
     );
-    // A quote that is not closed is literal.
-    assert_eq!(
-        entry_of(&parser, r#"192.0.2.7,"GET / HTTP/1.1,a"#).as_deref(),
-        Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "\x22GET / HTTP/1.1" --- - "-" "a""#)
-    );
-    assert_eq!(parser.split(b"192.0.2.7,x"), None);
-    assert_eq!(parser.kinds().map(|(name, _)| name).collect::<Vec<_>>(), ["ip", "what", "agent"]);
+    // A client cannot end its column.
+    for line in [r#"192.0.2.7,"GET / HTTP/1.1,a"#, r#"192.0.2.7,"GET /" HTTP/1.1",a"#, "192.0.2.7,x"] {
+        assert_eq!(entry_of(&parser, line), None, "{line}");
+    }
+    let split = parser.split(br#"192.0.2.7,"GET / HTTP/1.1",a"#).unwrap();
+    assert_eq!(split.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), ["ip", "what", "agent"]);
 }
 
 #[test]
@@ -827,7 +838,7 @@ proptest! {
         let columns = w3c::directive(b"#Fields: date time c-ip cs-uri-stem cs-uri-query cs(User-Agent) x-edge-location").unwrap();
         let line = [&b"2026-11-02\t08:01:00\t192.0.2.7\t"[..], &junk].concat();
         let _ = columns.read(&line, &mut buffers);
-        let _ = FormatLineParser::columns(&[("a", FieldKind::Request)], b'"', Quotes::Around).read(&junk, &mut buffers);
+        let _ = FormatLineParser::columns(&[("a", FieldKind::Request)], b'"', Quotes::Doubled).read(&junk, &mut buffers);
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::input::find::InputOrigin;
 use crate::input::read::Body;
 use crate::input::tail::{LogView, Notice, Tail};
 use crate::scan::ScanJob;
+use crate::scan::discovery::layout_notice;
 use crate::scan::input_stats::InputStats;
 use crate::scan::log_detection::{
     BINARY_PROBLEM, any_line_parses, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notices, unparsed_problem,
@@ -90,7 +91,7 @@ impl<'a> BatchScanner<'a> {
             return;
         }
         let piece = owned.piece();
-        let log = self.logs.entry(piece.log).or_insert_with(|| IncrementalLog::new(&piece, self.job.scope.max_line));
+        let log = self.logs.entry(piece.log).or_insert_with(|| IncrementalLog::new(&piece, self.job));
         let mut header = W3cHeader::None;
         if let Body::Lines(lines) = piece.chunk.body {
             if log.head.is_none() {
@@ -296,7 +297,8 @@ impl<'a> BatchScanner<'a> {
         let Some(log) = self.logs.get(&number) else { return };
         let ScanJob { scope, formats, .. } = *self.job;
         let unknown = unknown_client_notices(&log.counts, formats, &log.path);
-        notices.extend(unknown.map(|what| Notice { path: log.path.clone(), what, problem: false }));
+        let layouts = layout_notice(&log.counts, log.layouts.as_ref());
+        notices.extend(unknown.chain(layouts).map(|what| Notice { path: log.path.clone(), what, problem: false }));
         let is_doubtful = log.is_known && log.counts.lines > log.counts.skipped && log.counts.parsed() == 0;
         if is_doubtful && !(log.is_continued && starts_as_access_log(&log.path, formats, scope)) {
             let what = unparsed_problem(log.lines(), log.first_line(), scope.format, formats);

@@ -5,15 +5,17 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::line_batch::{BatchLines, LineBatch};
 use crate::finding::LineCounts;
-use crate::formats::W3cHeader;
 use crate::formats::reader::LineContext;
+use crate::formats::{Layouts, W3cHeader};
 use crate::input::find::InputOrigin;
 use crate::input::tail::LineChunk;
 use crate::scan::ScanJob;
 use crate::scan::client_position::ClientPositionCache;
+use crate::scan::discovery::layouts_of_file;
 use crate::scan::log_detection::{LogHead, origin};
 use crate::scan::w3c_headers;
 use crate::time::Period;
@@ -32,6 +34,8 @@ pub(super) struct IncrementalLog {
     /// The header after the last lines.
     header: W3cHeader,
     pub(super) clients: ClientPositionCache,
+    /// The layouts that were discovered in its first lines.
+    pub(super) layouts: Option<Arc<Layouts>>,
     /// The log counts: it was given by name, or a line has parsed.
     pub(super) is_known: bool,
     /// The period of the last line.
@@ -47,7 +51,7 @@ pub(super) struct IncrementalLog {
 }
 
 impl IncrementalLog {
-    pub(super) fn new(piece: &LineChunk<'_>, max_line: usize) -> Self {
+    pub(super) fn new(piece: &LineChunk<'_>, job: &ScanJob<'_>) -> Self {
         Self {
             path: piece.path.to_owned(),
             generation: piece.generation,
@@ -55,8 +59,9 @@ impl IncrementalLog {
             is_continued: piece.lines_before > 0,
             head: None,
             by: origin(piece),
-            header: w3c_headers::header_before(piece, max_line),
+            header: w3c_headers::header_before(piece, job.scope.max_line),
             clients: ClientPositionCache::default(),
+            layouts: layouts_of_file(piece.path, job.formats, job.scope),
             is_known: origin(piece) == InputOrigin::Name,
             period: None,
             waiting: Vec::new(),
@@ -127,6 +132,7 @@ impl<'a> ScanJob<'a> {
         let Self { formats, scope, .. } = *self;
         let first = formats.preferred_for(log.map_or(Path::new(""), |log| &log.path));
         let clients = log.map(|log| log.clients.current()).unwrap_or_default();
-        LineContext { formats, preferred: first, header: batch.header.clone(), clients, max_line: scope.max_line }
+        let layouts = log.and_then(|log| log.layouts.clone());
+        LineContext { formats, preferred: first, header: batch.header.clone(), layouts, clients, max_line: scope.max_line }
     }
 }

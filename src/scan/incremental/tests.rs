@@ -10,9 +10,8 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
-use crate::formats::ClientPosition;
-use crate::formats::Formats;
 use crate::formats::reader::{LineContext, LineKind, LogReader, each};
+use crate::formats::{ClientPosition, FormatChoice, Formats};
 use crate::input::tail::{StartPosition, TailOptions};
 use crate::log_entry::LogEntry;
 use crate::rules::{RuleChoice, RuleSet, load};
@@ -23,6 +22,9 @@ use crate::time::PeriodUnit;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
+/// The same, with a format requested that no test has: then no layout is discovered.
+static REQUESTED: LazyLock<Formats> =
+    LazyLock::new(|| Formats::new(&FormatChoice { requested: Some("envoy".to_owned()), ..FormatChoice::default() }).expect("formats"));
 static NOT: AtomicBool = AtomicBool::new(false);
 const NOW: LogTime = LogTime { utc: 1_700_000_000, offset: 0 };
 
@@ -30,11 +32,12 @@ const NOW: LogTime = LogTime { utc: 1_700_000_000, offset: 0 };
 struct TestLogs {
     folder: TempDir,
     state: Option<Vec<Checkpoint>>,
+    formats: &'static Formats,
 }
 
 impl TestLogs {
     fn new() -> Self {
-        Self { folder: TempDir::new().unwrap(), state: None }
+        Self { folder: TempDir::new().unwrap(), state: None, formats: &FORMATS }
     }
 
     fn append(&self, name: &str, text: &[u8]) {
@@ -50,7 +53,7 @@ impl TestLogs {
             self.state.take(),
         );
         let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
-        let job = ScanJob { rules: &RULES, scope: &scope, formats: &FORMATS, prefix: None };
+        let job = ScanJob { rules: &RULES, scope: &scope, formats: self.formats, prefix: None };
         let options = IncrementalOptions { stop: &NOT, now: NOW, cut, max_bytes: u64::MAX };
         let (used, buffers) = mpsc::channel();
         let mut scanner = BatchScanner::new(&job, &options, most, used);
@@ -223,7 +226,8 @@ fn any_other_line() -> impl Strategy<Value = String> {
 /// The same lines in the Common Log Format.
 fn written_down(text: &str) -> Vec<u8> {
     let header = crate::formats::W3cHeader::from_log_start(text.as_bytes(), 1000);
-    let mut context = LineContext { formats: &FORMATS, preferred: &[], header, clients: ClientPosition::Unknown, max_line: 1000 };
+    let mut context =
+        LineContext { formats: &FORMATS, preferred: &[], header, layouts: None, clients: ClientPosition::Unknown, max_line: 1000 };
     let mut log_reader = LogReader::default();
     let mut written = Vec::new();
     for line in each(text.as_bytes()) {
@@ -275,6 +279,7 @@ proptest! {
         let texts: Vec<String> = runs.iter().map(|lines| lines.concat()).collect();
         let whole = start.clone() + &texts.concat();
         let (mut logs, mut plain) = (TestLogs::new(), TestLogs::new());
+        (logs.formats, plain.formats) = (&REQUESTED, &REQUESTED);
         let mut offset = 0;
         let mut written = written_down(&whole);
         for text in [start].iter().chain(&texts) {

@@ -1,8 +1,9 @@
 //! One generation of a live log.
 
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
-use crate::formats::W3cHeader;
+use crate::formats::{Layouts, W3cHeader};
 use crate::input::read::{Body, Chunk};
 use crate::input::tail::LineChunk;
 use crate::scan::client_position::ClientPositionCache;
@@ -23,6 +24,9 @@ pub(super) struct LiveLog {
     /// The header after the last lines.
     header: W3cHeader,
     pub(super) clients: ClientPositionCache,
+    /// The layouts that were discovered in its first lines, and whether more lines may change them.
+    pub(super) layouts: Option<Arc<Layouts>>,
+    pub(super) may_have_layouts: bool,
     /// The first lines were examined.
     pub(super) is_examined: bool,
     held: Vec<HeldLines>,
@@ -43,7 +47,19 @@ impl LiveLog {
         let family = source_info(piece).family().to_vec();
         let header = w3c_headers::header_before(piece, max_line);
         let (clients, is_known, is_examined) = (ClientPositionCache::default(), false, false);
-        Self { generation: piece.generation, path, family, input, is_known, header, clients, is_examined, held: Vec::new() }
+        Self {
+            generation: piece.generation,
+            path,
+            family,
+            input,
+            is_known,
+            header,
+            clients,
+            layouts: None,
+            may_have_layouts: true,
+            is_examined,
+            held: Vec::new(),
+        }
     }
 
     /// Advances over the next lines; returns the header before them.

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use super::follower::{Follower, FollowerOutput};
 use crate::harness::{Harness, line};
 
-const ODD: &str = "22 Nov 10:00 | 192.0.2.7 | GET /.git/config | 404\n";
+const ODD: &str = "at ten somebody sent GET /.git/config to us\n";
 const ERROR: &str =
     "2026/11/22 10:00:00 [error] 12#12: *3 open() \"/srv/.git/config\" failed, client: 192.0.2.7, request: \"GET /.git/config HTTP/1.1\"\n";
 
@@ -44,4 +44,24 @@ fn logs_that_do_not_parse_are_reported_at_the_start_and_matched() {
     assert!(!notices.contains("access.log: "), "{notices}");
     let sources = |output: &FollowerOutput| output.hits.iter().map(|hit| hit.0["source"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
     follower.until("nothing else is", |output| sources(output) == ["logs/odd.log", "logs/access.log"]);
+}
+
+/// The layout of a log is discovered in what stands in it, and again with each line while these are few.
+#[test]
+fn a_live_log_in_another_layout_is_read() {
+    let line = |second: u32, status: u16| format!("2026-11-22 10:00:{second:02} | 192.0.2.{second} | GET /.git/config | {status} | 153\n");
+    let harness = Harness::new();
+    harness.file("app.log", "");
+    let mut follower = Follower::start(&mut harness.command(["follow", "-f", "ndjson", "--from-start", "--only", "vcs/git", "app.log"]));
+    for second in 1..6 {
+        append(&harness, "app.log", &line(second, 400 + second as u16));
+        follower.until("each line is read", |output| output.hits.len() == second as usize);
+    }
+    let output = follower.end();
+    for (hit, second) in output.hits.iter().zip(1_u64..) {
+        let expected = (format!("192.0.2.{second}"), 400 + second, format!("2026-11-22T10:00:{second:02}+00:00"));
+        let found = (hit.0["client"].as_str().unwrap(), hit.0["status"].as_u64().unwrap(), hit.0["time"].as_str().unwrap());
+        assert_eq!(found, (&*expected.0, expected.1, &*expected.2));
+    }
+    assert_eq!(output.notices.matches("is read as").count(), 1, "{}", output.notices);
 }

@@ -1,0 +1,349 @@
+//! Discovers the layout of lines that no known format explains, from the first lines of their log.
+//!
+//! Lines are split at each separator in turn ([`split`]), each column is known by what all of its values look like ([`column`]), and
+//! the result is written as a format string ([`name`]). It counts only if the parser of that string then reads nine of ten lines
+//! with a request, and with a status or a client: a wrong guess leaves the log without a layout. The result is a function of the
+//! lines alone.
+//!
+//! Clients choose texts in these lines. So a column in quotes is not the client if another can be, and lines whose columns a text
+//! may have moved have no client, as with a format string of the user.
+
+mod column;
+mod name;
+mod split;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(crate) use self::column::is_status;
+use self::column::{CERTAIN, LogColumn, is_missing, is_target};
+use self::name::Names;
+use self::split::{ColumnSeparator, Piece, SEPARATORS};
+use super::line_parser::pairs::{each_pair, is_key};
+use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, RequestField, TimeField};
+use crate::client::{Client, ClientIpSource};
+use crate::log_entry::{RequestLine, is_known_method};
+use crate::time::LogTime;
+
+/// The most lines that are examined.
+pub(super) const SAMPLE: usize = 200;
+/// A layout must be that of at least one line in this many: in logs of apps, a request has several lines.
+pub(super) const SHARE: usize = 10;
+/// The most layouts of one log.
+const MAX_LAYOUTS: usize = 3;
+/// The fewest keys of lines that are pairs.
+const MIN_KEYS: usize = 3;
+
+/// The layouts of a log.
+#[derive(Debug, Clone)]
+pub struct Layouts {
+    name: Arc<str>,
+    layouts: Vec<Layout>,
+}
+
+/// A layout of lines.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    string: String,
+    parser: FormatLineParser,
+    has_status: bool,
+    client: ClientForm,
+    /// More than one column may be the client, so none is.
+    is_client_unclear: bool,
+}
+
+/// What stands in the place of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ClientForm {
+    /// The layout has no client.
+    Nothing,
+    Address,
+    /// An address or a host name.
+    Name,
+}
+
+/// A format string of some lines that is not checked yet.
+struct LayoutGuess {
+    string: String,
+    is_client_unclear: bool,
+}
+
+impl Layouts {
+    /// The layouts of lines; `None` if none is certain. With `origin`, they have the field of the forwarded client.
+    #[must_use]
+    pub(super) fn discover(lines: &[&[u8]], origin: Option<&ClientIpSource>) -> Option<Self> {
+        let (mut rest, mut layouts) = (lines.to_vec(), Vec::new());
+        while layouts.len() < MAX_LAYOUTS {
+            let Some(layout) = Layout::discover(&rest, lines.len().div_ceil(SHARE)) else { break };
+            let mut buffers = FieldBuffers::default();
+            rest.retain(|line| layout.read(line, &mut buffers).is_none());
+            layouts.push(layout);
+        }
+        let name = layouts.first()?.string.as_str().into();
+        if let Some(origin) = origin {
+            let header = FieldKind::Header(origin.field().to_owned());
+            for layout in &mut layouts {
+                layout.parser = layout.parser.clone().with_forwarded(&header);
+            }
+        }
+        Some(Self { name, layouts })
+    }
+
+    /// The format string of the first layout.
+    #[must_use]
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The format strings, as words of a shell.
+    pub(crate) fn words(&self) -> impl Iterator<Item = String> {
+        self.layouts.iter().map(Layout::word)
+    }
+
+    /// Whether more than one column of a layout may be the client.
+    pub(crate) fn is_client_unclear(&self) -> bool {
+        self.layouts.iter().any(|layout| layout.is_client_unclear)
+    }
+
+    /// The layouts, those of more lines first.
+    pub(super) fn all(&self) -> &[Layout] {
+        &self.layouts
+    }
+}
+
+impl Layout {
+    /// The layout of most lines with a request; `None` if it is not certain, or not that of at least `least` lines.
+    fn discover(lines: &[&[u8]], least: usize) -> Option<Self> {
+        let requests = |has: fn(&[u8]) -> bool| {
+            Some(lines.iter().copied().filter(|line| has(line)).collect::<Vec<_>>()).filter(|of| of.len() >= least.max(1))
+        };
+        let lines = requests(has_method).or_else(|| requests(has_target))?;
+        let separated = SEPARATORS.into_iter().flat_map(|separator| [quoted_columns(&lines, separator), columns(&lines, separator)]);
+        let guesses = std::iter::once(pairs(&lines)).chain(separated).flatten();
+        let layouts = guesses.filter_map(|guess| Self::new(guess, &lines));
+        // Of equal scores, the first.
+        let best = layouts.fold(
+            None,
+            |best: Option<(usize, Self)>, next| if best.as_ref().is_some_and(|best| best.0 >= next.0) { best } else { Some(next) },
+        );
+        best.map(|(_, layout)| layout).filter(|layout| layout.count(&lines) >= least)
+    }
+
+    /// Compiles a format string, and checks it with the lines that it was made of; returns how much it reads of them.
+    fn new(LayoutGuess { string, is_client_unclear }: LayoutGuess, lines: &[&[u8]]) -> Option<(usize, Self)> {
+        let parser = FormatLineParser::parse(&string).ok()?;
+        let has_status = parser.reads(&FieldKind::Status);
+        let client = match parser.reads(&FieldKind::Client) {
+            _ if string.contains("$remote_host") => ClientForm::Name,
+            true => ClientForm::Address,
+            false => ClientForm::Nothing,
+        };
+        let layout = Self { string, parser, has_status, client, is_client_unclear };
+        let mut buffers = FieldBuffers::default();
+        let mut counts = [0_usize; 8];
+        for line in lines {
+            let Some(fields) = layout.read(line, &mut buffers) else { continue };
+            let facts = facts(&fields);
+            counts.iter_mut().zip(facts).for_each(|(count, is_known)| *count += usize::from(is_known));
+        }
+        let is_certain = |count: usize| count * 10 >= lines.len() * CERTAIN;
+        let [requests, statuses, clients, ..] = counts;
+        (is_certain(requests) && (is_certain(statuses) || is_certain(clients))).then(|| (counts.iter().sum(), layout))
+    }
+
+    /// How many lines it reads.
+    fn count(&self, lines: &[&[u8]]) -> usize {
+        let mut buffers = FieldBuffers::default();
+        lines.iter().filter(|line| self.read(line, &mut buffers).is_some()).count()
+    }
+
+    /// Its format string, as a word of a shell.
+    pub(super) fn word(&self) -> String {
+        format!("'{}'", self.string.replace('\'', r"'\''"))
+    }
+
+    /// Its parser, without the checks of [`is_plausible`](Self::is_plausible).
+    pub(super) fn parser(&self) -> &FormatLineParser {
+        &self.parser
+    }
+
+    /// Parses a line; `None` if it does not match, or has something else in the place of the status or of the client.
+    pub(super) fn read<'a>(&self, line: &'a [u8], buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
+        self.parser.read(line, buffers).filter(|fields| self.is_plausible(fields))
+    }
+
+    /// Whether the fields of a line are those of the layout: other lines of the log may have as many columns.
+    #[inline]
+    pub(super) fn is_plausible(&self, fields: &Fields<'_>) -> bool {
+        let has_request = match fields.request {
+            RequestField::Line(line) => !line.is_empty(),
+            RequestField::Parts { method, target, .. } => {
+                !target.is_empty() && method.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'))
+            }
+        };
+        let is_status = || matches!(fields.status, [] | [b'-'] | [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9']);
+        let is_client = match self.client {
+            ClientForm::Address => is_missing(fields.client) || Client::parse_address(fields.client).is_some(),
+            ClientForm::Name | ClientForm::Nothing => true,
+        };
+        let is_known = !self.has_status || !fields.status.is_empty() || self.client != ClientForm::Nothing && !fields.client.is_empty();
+        has_request && is_known && is_client && (!self.has_status || is_status())
+    }
+}
+
+/// What is known of a line: request, status, client, time, method, size, host, agent.
+fn facts(fields: &Fields<'_>) -> [bool; 8] {
+    let is_usual = |line: RequestLine<'_>| is_known_method(line.method) && is_target(line.target);
+    let (is_request, has_method) = match fields.request {
+        RequestField::Line(line) => (is_usual(RequestLine::parse(line)), true),
+        RequestField::Parts { method, target, .. } => {
+            (is_target(target) && (method.is_empty() || is_known_method(method)), !method.is_empty())
+        }
+    };
+    let is_timed = match fields.time {
+        TimeField::Clf(text) => LogTime::parse_clf(text).is_some(),
+        TimeField::Parsed(time) => time.is_some(),
+    };
+    let is_client = !is_missing(fields.client);
+    [
+        is_request,
+        fields.status.len() == 3,
+        is_client,
+        is_timed,
+        has_method,
+        !fields.bytes.is_empty(),
+        !fields.host.is_empty(),
+        !fields.user_agent.is_empty(),
+    ]
+}
+
+/// Whether a line has a method and a target: as words, or at the start of a text in quotes.
+fn has_method(line: &[u8]) -> bool {
+    let words = || line.split(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'/' | b'.')));
+    words().any(is_known_method) && has_target(line)
+}
+
+/// Whether a path or a URL starts after a blank, a quote, or another mark.
+fn has_target(line: &[u8]) -> bool {
+    let starts = |at: usize| {
+        at == 0 || matches!(line[at - 1], b' ' | b'"' | b'\'' | b'=' | b':' | b'|' | b';' | b',' | b'\t' | b'{' | b'(' | b'<' | b'[')
+    };
+    memchr::memchr_iter(b'/', line).any(starts) || memchr::memmem::find(line, b"://").is_some()
+}
+
+/// The layout of lines with these columns.
+fn columns(lines: &[&[u8]], separator: ColumnSeparator) -> Option<LayoutGuess> {
+    let mut lines = lines.to_vec();
+    let pieces = split::pieces(&mut lines, separator)?;
+    let names = Names::new(&columns_of(&pieces))?;
+    let mut string = names.write(&pieces)?.trim().to_owned();
+    if string.starts_with('\'') {
+        // A string in single quotes is that of a configuration.
+        string = format!("escape=default \"{}\"", string.replace('"', "\\\""));
+    }
+    Some(LayoutGuess { string, is_client_unclear: names.is_client_unclear })
+}
+
+fn columns_of<'p, 'l>(pieces: &'p [Piece<'l>]) -> Vec<&'p LogColumn<'l>> {
+    let column = |piece: &'p Piece<'l>| if let Piece::Column(column) = piece { Some(column) } else { None };
+    pieces.iter().filter_map(column).collect()
+}
+
+/// The layout of lines with columns of which some are in quotes.
+fn quoted_columns(lines: &[&[u8]], separator: ColumnSeparator) -> Option<LayoutGuess> {
+    let ColumnSeparator::Byte(byte) = separator else { return None };
+    let rows: Vec<Vec<&[u8]>> = lines.iter().map(|line| split::split(line, separator)).collect();
+    let count = rows.first()?.len();
+    let rows: Vec<_> = rows.into_iter().filter(|row| row.len() == count).collect();
+    let is_open = |value: &[u8]| value.starts_with(b"\"");
+    if count < 2 || !rows.iter().flatten().any(|value| is_open(value)) {
+        return None;
+    }
+    let columns = (0..count).map(|number| {
+        let values: Option<Vec<&[u8]>> = rows.iter().map(|row| without_quotes(row[number])).collect();
+        // Any column may be in quotes, so quotes do not show who wrote it.
+        values.map(|values| LogColumn::new(values, false))
+    });
+    let columns: Vec<LogColumn<'_>> = columns.collect::<Option<_>>()?;
+    let names = Names::new(&columns.iter().collect::<Vec<_>>())?;
+    let string = format!("escape=csv \"{}\"", names.write_columns(char::from(byte)));
+    Some(LayoutGuess { string, is_client_unclear: names.is_client_unclear })
+}
+
+/// A text without the quotes around it; `None` if only one of the two is there.
+fn without_quotes(text: &[u8]) -> Option<&[u8]> {
+    match text.strip_prefix(b"\"") {
+        Some(inside) => inside.strip_suffix(b"\""),
+        None => Some(text),
+    }
+}
+
+/// What stands between key and value, and between pairs.
+const PAIR_MARKS: [(&str, &str); 8] = [("=", "\t"), (":", "\t"), ("=", ", "), (": ", ", "), ("=", ";"), ("=", "|"), ("=", ","), ("=", " ")];
+
+/// The layout of lines of pairs, after other texts.
+fn pairs(lines: &[&[u8]]) -> Option<LayoutGuess> {
+    PAIR_MARKS.into_iter().find_map(|(assign, separator)| pairs_with(lines, assign, separator))
+}
+
+fn pairs_with(lines: &[&[u8]], assign: &str, separator: &str) -> Option<LayoutGuess> {
+    let mut values: BTreeMap<&[u8], (usize, Vec<&[u8]>)> = BTreeMap::new();
+    let mut order = 0;
+    for (number, line) in lines.iter().enumerate() {
+        let start = pairs_start(line, assign, separator);
+        each_pair(&line[start..], assign.as_bytes(), separator.as_bytes(), |key, value| {
+            let (_, values) = values.entry(key).or_insert_with(|| {
+                order += 1;
+                (order, Vec::new())
+            });
+            values.resize(number, &[][..]);
+            values.push(value);
+        });
+    }
+    let in_most = values.values().filter(|(_, values)| values.len() * 10 >= lines.len() * CERTAIN).count();
+    if in_most < MIN_KEYS {
+        return None;
+    }
+    let mut keyed: Vec<_> = values.into_iter().map(|(key, (order, values))| (key, order, values)).collect();
+    keyed.sort_by_key(|(_, order, _)| *order);
+    let mut pieces = Vec::new();
+    split::describe_prefix(lines.iter().map(|line| &line[..pairs_start(line, assign, separator)]).collect(), &mut pieces);
+    if lines.iter().all(|line| pairs_start(line, assign, separator) == 0) {
+        pieces.clear();
+    }
+    let keys: Vec<&[u8]> = keyed.iter().map(|(key, ..)| *key).collect();
+    let by_key: Vec<LogColumn<'_>> = keyed
+        .into_iter()
+        .map(|(_, _, mut values)| {
+            values.resize(lines.len(), &[][..]);
+            LogColumn::new(values, false)
+        })
+        .collect();
+    let before = columns_of(&pieces);
+    let all: Vec<&LogColumn<'_>> = before.iter().copied().chain(&by_key).collect();
+    let names = Names::new(&all)?;
+    let mut string = names.write(&pieces)?;
+    let mut is_first = true;
+    for (number, key) in keys.iter().enumerate() {
+        let Some(name) = names.of(before.len() + number) else { continue };
+        if !std::mem::take(&mut is_first) {
+            string.push_str(&separator.replace('\t', "\\t"));
+        }
+        string.extend([std::str::from_utf8(key).ok()?, assign, "$", name]);
+    }
+    let string = format!("escape=logfmt \"{}\"", string.replace('"', "\\\""));
+    Some(LayoutGuess { string, is_client_unclear: names.is_client_unclear })
+}
+
+/// Where the first pair of a line starts.
+fn pairs_start(line: &[u8], assign: &str, separator: &str) -> usize {
+    let is_pair = |at: usize| {
+        let length = line[at..].iter().position(|byte| !is_key(*byte)).unwrap_or(line.len() - at);
+        length > 0 && line[at].is_ascii_alphabetic() && line[at + length..].starts_with(assign.as_bytes())
+    };
+    let is_start = |at: &usize| *at == 0 || line[..*at].ends_with(separator.as_bytes()) || line[*at - 1] == b' ';
+    (0..line.len()).filter(is_start).find(|at| is_pair(*at)).unwrap_or(line.len())
+}
+
+#[cfg(test)]
+mod tests;
