@@ -108,6 +108,11 @@ impl PathStats {
         *sum += bytes;
     }
 
+    /// Whether so many lines that match a rule are in no known format that it is a problem.
+    pub(super) fn has_unparsed_hits(&self) -> bool {
+        self.paths.values().any(|(stats, _)| stats.hits.problem().is_some())
+    }
+
     /// The number of all lines.
     pub(super) fn lines(&self) -> u64 {
         self.paths.values().map(|(stats, _)| stats.lines.lines).sum()

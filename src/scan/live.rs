@@ -148,6 +148,12 @@ impl<'a> LiveScan<'a> {
         self.hits
     }
 
+    /// Whether so many lines that match a rule are in no known format that it is a problem.
+    #[must_use]
+    pub(crate) fn has_unparsed_hits(&self) -> bool {
+        self.path_stats.has_unparsed_hits()
+    }
+
     /// The number of lines that were read.
     #[must_use]
     pub(crate) fn lines(&self) -> u64 {
