@@ -170,6 +170,10 @@ pub(crate) fn headline(report: &ReportModel<'_>) -> (String, bool) {
             format!("None of {} could be parsed: probewatch cannot tell whether there were probes", counted_lines(report))
         }
         (0, 0) if is_outside_of_range(report) => format!("None of {} is in the time range", counted_lines(report)),
+        (0, 0) if is_much(totals.sum.unparsed, totals.sum.lines) => {
+            let unparsed = grouped(totals.sum.unparsed);
+            format!("No probes found; {unparsed} of {} are in no known format", counted_lines(report))
+        }
         (0, 0) => format!("No probes found in {}", counted_lines(report)),
         (0, _) if totals.sum.parsed == 0 => format!("No line could be parsed: probewatch cannot tell what answered; {}", probes()),
         (0, _) if has_no_status => format!("The log has no status: probewatch cannot tell what answered; {}", probes()),
@@ -206,10 +210,10 @@ pub(crate) fn headline(report: &ReportModel<'_>) -> (String, bool) {
     (format!("{result}{in_doubt}{incomplete}."), totals.answered > 0)
 }
 
-/// Whether so many probes have no readable status that it may not go unsaid: one in a hundred. Fewer are those of clients that left
-/// before they got an answer.
-pub(crate) fn is_much(unknown: u64, hits: u64) -> bool {
-    unknown > 0 && unknown * 100 >= hits
+/// Whether so many lines or probes are unknown that it may not go unsaid: one in a hundred. Fewer are lines that broke, and clients that
+/// left before they got an answer.
+pub(crate) fn is_much(unknown: u64, all: u64) -> bool {
+    unknown > 0 && unknown * 100 >= all
 }
 
 /// Whether lines were parsed, and none of them is in the time range.
