@@ -92,7 +92,7 @@ pub struct Findings {
     pub lines: LineCounts,
     /// Lines without a time that were kept despite `--since` or `--until`.
     pub without_time: u64,
-    /// The earliest and the latest time of a parsed line.
+    /// The earliest and the latest time of a parsed line within the time window.
     pub times: Option<(LogTime, LogTime)>,
     /// The client of each request within the time window, and what it got if no rule matched.
     pub requests: Vec<(u32, UnmatchedAnswer)>,

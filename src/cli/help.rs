@@ -76,7 +76,7 @@ Examples:
 pub(super) const SCAN_LONG: &str = "\
 Grades of answers with content:
   distinct   unlike what the site gives to anything; WHAT ANSWERED lists only these
-  uncertain  a few other paths got about the same content; shown with --full
+  uncertain  a few other paths got about the same content; the table names three, -f json all
   soft_404   the site gives the same to any path: its home page, or an error page with status 200
   'probewatch explain' shows why an answer has its grade.
 

@@ -389,8 +389,9 @@ fn the_flags_of_follow_are_layered() {
 #[test]
 fn follow_refuses_what_it_cannot_do() {
     let refused = |args: &[&str]| follow_settings(typed(args), &environment(&[])).expect_err("refused");
-    for args in [&[][..], &["-"], &["a.log", "-"]] {
-        assert!(matches!(refused(args), config::Error::NothingToFollow), "{args:?}");
+    assert!(matches!(refused(&[]), config::Error::NothingToFollow));
+    for args in [&["a.log", "-"][..], &["-", "--state", "s"], &["-", "--tui"]] {
+        assert!(matches!(refused(args), config::Error::PipeAlone), "{args:?}");
     }
     for format in ["csv", "json"] {
         assert!(matches!(refused(&["a.log", "-f", format]), config::Error::OnlyLive), "{format}");

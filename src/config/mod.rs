@@ -248,8 +248,12 @@ pub(crate) fn follow_settings(mut layer: Layer, environment: &Environment) -> Re
     if layer.format.is_some_and(|format| format != OutputFormat::Table && format.hit_format().is_none()) {
         return Err(Error::OnlyLive);
     }
-    if layer.has_no_input() || names_stdin(&layer) {
+    if layer.has_no_input() {
         return Err(Error::NothingToFollow);
+    }
+    let is_pipe = names_stdin(&layer);
+    if is_pipe && (layer.paths.len() > 1 || layer.state.is_some() || layer.tui == Some(true)) {
+        return Err(Error::PipeAlone);
     }
     let duration = |given: Option<DurationArg>, default: Duration| given.map_or(default, DurationArg::duration);
     let state = state_settings(&mut layer);
@@ -564,9 +568,14 @@ pub(crate) enum Error {
     /// A page has all sections.
     #[error("--by applies to table and csv; a page has all sections")]
     ByHtml,
-    /// No path to follow, or standard input.
-    #[error("nothing to follow: name logs, folders or globs; standard input cannot be followed")]
+    /// No path to follow.
+    #[error("nothing to follow: name logs, folders or globs, or - for a pipe")]
     NothingToFollow,
+    /// A pipe with what it cannot have.
+    #[error(
+        "follow - reads a pipe alone: it has no state, because a pipe cannot be read again, and no live view, which reads the keyboard"
+    )]
+    PipeAlone,
     /// `follow` never ends, so a document would never be complete.
     #[error("follow prints only table, ndjson, ecs or ocsf: csv, json, html, prometheus and partial need a complete log")]
     OnlyLive,
@@ -646,7 +655,8 @@ impl Error {
             Self::NothingToRead => Some("name a log or a folder of logs, such as: probewatch scan /var/log/nginx/"),
             Self::NoTime { .. } => Some("--until is exclusive: for the first day of November type --since 2026-11-01 --until 2026-11-02"),
             Self::Unreadable { .. } => Some("name an existing file with --config or PROBEWATCH_CONFIG, or use neither"),
-            Self::NothingToFollow => Some("type: probewatch follow /var/log/nginx/access.log, or for a pipe: probewatch scan -"),
+            Self::NothingToFollow => Some("type: probewatch follow /var/log/nginx/access.log"),
+            Self::PipeAlone => Some("omit the other paths, --state and --tui"),
             Self::NothingToReport => {
                 Some("type: probewatch report --state DIR --out DIR /var/log/nginx/, or for a pipe: probewatch scan -")
             }

@@ -168,10 +168,10 @@ impl<'a> LineScanner<'a> {
         worker: &mut WorkerState,
         findings: &mut Findings,
     ) {
-        if let Some(time) = request.time {
-            worker.span.add(time);
-        }
         if self.in_window(request.time, findings) {
+            if let Some(time) = request.time {
+                worker.span.add(time);
+            }
             batch.push(request);
             if batch.len() == BATCH {
                 self.match_batch(batch, worker, findings);

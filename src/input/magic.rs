@@ -42,10 +42,7 @@ impl Compression {
 }
 
 /// Unsupported compressions, with the first bytes that their specifications give.
-const UNSUPPORTED: [(&[u8], &str); 6] = [
-    // APPNOTE.TXT, sections 4.3.7 and 4.3.16.
-    (b"PK\x03\x04", "zip"),
-    (b"PK\x05\x06", "zip"),
+const UNSUPPORTED: [(&[u8], &str); 4] = [
     // lz4_Frame_format.md, "General Structure of LZ4 Frame format".
     (b"\x04\x22\x4d\x18", "lz4"),
     // 7zFormat.txt, "SignatureHeader".
@@ -68,6 +65,12 @@ const NOT_LOGS: [(&[u8], &str); 7] = [
 /// What follows `BZh` and a digit: the start of a block, or of the end of an empty stream.
 const BZIP2_BLOCKS: [&[u8]; 2] = [b"1AY&SY", b"\x17\x72\x45\x38\x50\x90"];
 
+/// How zip archives start (APPNOTE.TXT, sections 4.3.7 and 4.3.16).
+const ZIP: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
+/// What the header of the first member of a tar archive has at byte 257 (POSIX, `pax`, "ustar Interchange Format").
+const USTAR: &[u8] = b"ustar";
+const USTAR_AT: usize = 257;
+
 const UTF_8_BOM: &[u8] = b"\xef\xbb\xbf";
 const UTF_16: &str = "is UTF-16 text, which holds no lines of bytes; convert it: iconv -f UTF-16 -t UTF-8";
 
@@ -89,6 +92,9 @@ pub(super) fn detect(head: &[u8]) -> Result<Option<Compression>, OpenError> {
     // Section 2.1.1.1.
     if head.starts_with(b"\xfd7zXZ\0") {
         return Ok(Some(Compression::Xz));
+    }
+    if ZIP.iter().any(|magic| head.starts_with(magic)) {
+        return Err(OpenError::Archive("zip", "unzip -p"));
     }
     match UNSUPPORTED.iter().find(|(magic, _)| head.starts_with(magic)) {
         Some((_, name)) => Err(OpenError::Unsupported(name)),
@@ -116,6 +122,9 @@ fn is_bzip2(head: &[u8]) -> bool {
 pub(super) fn bom_len(head: &[u8]) -> Result<usize, OpenError> {
     if let Some((_, what)) = NOT_LOGS.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Err(OpenError::NoLog(what));
+    }
+    if head.get(USTAR_AT..).is_some_and(|rest| rest.starts_with(USTAR)) {
+        return Err(OpenError::Archive("tar", "tar -xOf"));
     }
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") || is_utf_16(head) {
         return Err(OpenError::NotText(UTF_16));
@@ -170,13 +179,22 @@ mod tests {
     #[test]
     fn names_unsupported_compressions() {
         for (head, name) in [
-            (&b"PK\x03\x04\x14"[..], "zip"),
-            (b"\x04\x22\x4d\x18\x64", "lz4"),
+            (&b"\x04\x22\x4d\x18\x64"[..], "lz4"),
             (b"7z\xbc\xaf\x27\x1c\0\x04", "7z"),
             (b"LZIP\x01\x0c", "lzip"),
             (b"\x1f\x9d\x90", "compress"),
         ] {
             assert!(matches!(detect(head), Err(OpenError::Unsupported(found)) if found == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn archives_are_named_with_the_command_that_reads_them() {
+        let mut tar = [0; 512];
+        tar[USTAR_AT..USTAR_AT + USTAR.len()].copy_from_slice(USTAR);
+        for (archive, command) in [(detect(b"PK\x03\x04\x14").map(drop), "unzip -p FILE"), (bom_len(&tar).map(drop), "tar -xOf FILE")] {
+            let message = archive.unwrap_err().to_string();
+            assert!(message.contains("archive") && message.contains(command), "{message}");
         }
     }
 

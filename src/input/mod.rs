@@ -13,6 +13,7 @@ mod line_blocks;
 pub(crate) mod lines;
 mod magic;
 mod mmap;
+pub(crate) mod pipe;
 pub(crate) mod read;
 mod read_context;
 mod readers;

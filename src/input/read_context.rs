@@ -41,6 +41,9 @@ pub enum OpenError {
     /// A byte range of something else than a plain file.
     #[error("is no plain file, so a byte range of it cannot be read; scan it whole, without --range")]
     NoRange,
+    /// An archive: its name, and the command that writes the text of its members.
+    #[error("is a {0} archive, and its members are not read; type: {1} FILE | probewatch scan -")]
+    Archive(&'static str, &'static str),
     /// An unsupported compression; its name.
     #[error("is compressed with {0}, which is not supported; decompress it and pass the text, for example on standard input (-)")]
     Unsupported(&'static str),

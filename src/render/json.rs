@@ -207,9 +207,9 @@ pub(super) struct InputObject<'a> {
     parsed: u64,
     /// Lines that were not parsed. They were matched as raw text.
     unparsed: u64,
-    /// Lines longer than the limit. They were matched up to the limit.
+    /// Lines longer than the limit. They were not matched.
     oversized: u64,
-    /// Lines that hold no request, such as a W3C header or an empty line.
+    /// Directives of the log writer, such as `#Version: 1.0`, and lines of files that are no logs.
     skipped: u64,
     /// Last lines without a newline, left for the next run: 0 or 1.
     pending: u64,
@@ -347,7 +347,7 @@ struct TotalsObject {
     unparsed: u64,
     /// Lines longer than the limit.
     oversized: u64,
-    /// Lines that hold no request, such as a W3C header or an empty line.
+    /// Directives of the log writer, such as `#Version: 1.0`, and lines of files that are no logs.
     skipped: u64,
     /// Last lines without a newline, left for the next run.
     pending: u64,

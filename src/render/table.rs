@@ -158,16 +158,29 @@ impl TablePage {
 pub(crate) fn headline(report: &ReportModel<'_>) -> (String, bool) {
     let (totals, hits) = (&report.totals, report.totals.sum.hits);
     let clients = || counted_more(totals.clients, totals.has_more_clients, "client", "clients");
-    let has_no_status = hits > 0 && totals.outcomes[Outcome::Unknown as usize] == hits;
+    let unknown = totals.outcomes[Outcome::Unknown as usize];
+    let has_no_status = hits > 0 && unknown == hits;
     let probes = || format!("{} from {}", counted(hits, "probe", "probes"), clients());
     let result = match (totals.answered, hits) {
+        (0, 0) if totals.sum.lines == 0 && report.inputs.iter().any(|input| input.skipped_whole.is_some()) => {
+            "No line is in the time range".to_owned()
+        }
         (0, 0) if totals.sum.lines == 0 => "The logs have no lines".to_owned(),
         (0, 0) if totals.sum.parsed == 0 => {
             format!("None of {} could be parsed: probewatch cannot tell whether there were probes", counted_lines(report))
         }
+        (0, 0) if is_outside_of_range(report) => format!("None of {} is in the time range", counted_lines(report)),
+        (0, 0) if is_much(totals.sum.unparsed, totals.sum.lines) => {
+            let unparsed = grouped(totals.sum.unparsed);
+            format!("No probes found; {unparsed} of {} are in no known format", counted_lines(report))
+        }
         (0, 0) => format!("No probes found in {}", counted_lines(report)),
         (0, _) if totals.sum.parsed == 0 => format!("No line could be parsed: probewatch cannot tell what answered; {}", probes()),
         (0, _) if has_no_status => format!("The log has no status: probewatch cannot tell what answered; {}", probes()),
+        (0, _) if is_much(unknown, hits) => {
+            let many = grouped(unknown);
+            format!("{many} of {} are in lines without a readable status: probewatch cannot tell whether they were answered", probes())
+        }
         (0, _) if totals.uncertain > 0 => {
             format!("No answer stands out, {} uncertain; {}", are(report.uncertain.len() as u64), probes())
         }
@@ -184,12 +197,29 @@ pub(crate) fn headline(report: &ReportModel<'_>) -> (String, bool) {
             )
         }
     };
+    let in_doubt = if totals.answered > 0 && is_much(unknown, hits) {
+        format!("; {} of them are in lines without a readable status", grouped(unknown))
+    } else {
+        String::new()
+    };
     let damaged = report.inputs.iter().filter(|input| input.problem.is_some()).count() as u64;
     let incomplete = match damaged {
         0 => String::new(),
         n => format!("; {} could not be fully read", counted(n, "input", "inputs")),
     };
-    (format!("{result}{incomplete}."), totals.answered > 0)
+    (format!("{result}{in_doubt}{incomplete}."), totals.answered > 0)
+}
+
+/// Whether so many lines or probes are unknown that it may not go unsaid: one in a hundred. Fewer are lines that broke, and clients that
+/// left before they got an answer.
+pub(crate) fn is_much(unknown: u64, all: u64) -> bool {
+    unknown > 0 && unknown * 100 >= all
+}
+
+/// Whether lines were parsed, and none of them is in the time range.
+fn is_outside_of_range(report: &ReportModel<'_>) -> bool {
+    let sum = &report.totals.sum;
+    sum.parsed > 0 && sum.requests == 0 && sum.unparsed == 0
 }
 
 fn counted_lines(report: &ReportModel<'_>) -> String {

@@ -292,6 +292,6 @@ impl<'w> InputState<'w> {
         if lines > skipped && self.stats.lines.parsed() == 0 && !self.is_known_log {
             return Some(unparsed_problem(lines, &self.head.first_line, job.scope.format, job.formats));
         }
-        nul_bytes_problem(nul_bytes)
+        self.stats.hits.problem().or_else(|| nul_bytes_problem(nul_bytes))
     }
 }

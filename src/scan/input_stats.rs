@@ -14,11 +14,45 @@ pub(super) struct InputStats {
     pub(super) requests: u64,
     pub(super) without_time: u64,
     pub(super) times: Option<(LogTime, LogTime)>,
+    pub(super) hits: HitLines,
+}
+
+/// Lines that match a rule by themselves.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct HitLines {
+    all: u64,
+    /// Those in no known format.
+    unparsed: u64,
+}
+
+impl HitLines {
+    fn of(findings: &Findings) -> Self {
+        let certain = || findings.hits.iter().filter(|hit| !hit.needs_client && !hit.windows.only);
+        Self { all: certain().count() as u64, unparsed: certain().filter(|hit| !hit.parsed).count() as u64 }
+    }
+
+    /// Adds others.
+    pub(super) fn add(&mut self, other: Self) {
+        self.all += other.all;
+        self.unparsed += other.unparsed;
+    }
+
+    /// The problem of a log in which at least one in a hundred of these lines is in no known format. Fewer are lines that broke.
+    pub(super) fn problem(self) -> Option<String> {
+        let Self { all, unparsed } = self;
+        (unparsed > 0 && unparsed * 100 >= all).then(|| {
+            format!(
+                "{unparsed} of {all} lines that match a rule are in no known format: whether these requests were answered is unknown; \
+                 `probewatch formats FILE` shows how its lines are read"
+            )
+        })
+    }
 }
 
 impl InputStats {
     /// Adds a chunk of lines.
     pub(super) fn add(&mut self, findings: &Findings) {
+        self.hits.add(HitLines::of(findings));
         self.lines.add(&findings.lines);
         self.requests += findings.requests();
         self.without_time += findings.without_time;
@@ -27,6 +61,7 @@ impl InputStats {
 
     /// Adds other counts.
     pub(super) fn merge(&mut self, other: &Self) {
+        self.hits.add(other.hits);
         self.lines.add(&other.lines);
         self.requests += other.requests;
         self.without_time += other.without_time;
@@ -71,6 +106,11 @@ impl PathStats {
         let Some((stats, sum)) = self.paths.get_mut(path) else { return };
         stats.add(findings);
         *sum += bytes;
+    }
+
+    /// Whether so many lines that match a rule are in no known format that it is a problem.
+    pub(super) fn has_unparsed_hits(&self) -> bool {
+        self.paths.values().any(|(stats, _)| stats.hits.problem().is_some())
     }
 
     /// The number of all lines.

@@ -8,7 +8,7 @@ mod log;
 use self::log::LiveLog;
 use super::ScanJob;
 use super::any_format::AnyFormatScanner;
-use super::discovery::{is_head_whole, layout_notice, layouts_of_file};
+use super::discovery::layout_notice;
 use super::input_stats::PathStats;
 use super::log_detection::{classify_unparsed, origin, unknown_client_notices};
 use crate::analysis::anonymize::Privacy;
@@ -152,6 +152,12 @@ impl<'a> LiveScan<'a> {
         self.hits
     }
 
+    /// Whether so many lines that match a rule are in no known format that it is a problem.
+    #[must_use]
+    pub(crate) fn has_unparsed_hits(&self) -> bool {
+        self.path_stats.has_unparsed_hits()
+    }
+
     /// The number of lines that were read.
     #[must_use]
     pub(crate) fn lines(&self) -> u64 {
@@ -216,10 +222,7 @@ impl<'a> LiveScan<'a> {
     ) -> Result<PieceStats, E> {
         let Chunk { offset, body } = piece.chunk;
         let header = log.advance_header(body, self.job.scope.max_line);
-        if log.may_have_layouts {
-            log.may_have_layouts = !is_head_whole(piece.path);
-            log.layouts = layouts_of_file(piece.path, self.job.formats, self.job.scope);
-        }
+        log.discover(piece, self.job.formats, self.job.scope);
         let findings = match body {
             Body::Lines(lines) => self.scan_lines(lines, log, header.clone()),
             Body::Oversized { .. } => Findings::of_oversized_line(),

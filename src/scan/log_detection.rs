@@ -52,18 +52,17 @@ impl LogHead {
     }
 
     /// Whether an input without parsed lines should not be matched: binary data, an error log that was not given by
-    /// name, or a file in a folder whose name is not that of a log.
+    /// name, or a file in a folder whose name does not say that it is an access log. Package managers, mail servers and source
+    /// code have paths in their lines too.
     pub(super) fn is_not_access_log(&self, path: &[u8], by: InputOrigin) -> bool {
-        self.is_binary || by != InputOrigin::Name && is_error_log(&self.first_line) || by == InputOrigin::Folder && !has_log_name(path)
+        self.is_binary || by != InputOrigin::Name && is_error_log(&self.first_line) || by == InputOrigin::Folder && !is_named_access(path)
     }
 }
 
-/// Whether the name of a file in a folder suggests a log.
-fn has_log_name(path: &[u8]) -> bool {
-    let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
-    // Not for `logo.png` or `login.html`.
-    let is_word = |at: usize| name.get(at + 3).is_none_or(|next| *next == b's' || !next.is_ascii_alphabetic());
-    memchr::memmem::find(&name, b"access").is_some() || memchr::memmem::find_iter(&name, b"log").any(is_word)
+/// Whether the name of a file in a folder says that it is an access log.
+fn is_named_access(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path).to_ascii_lowercase();
+    memchr::memmem::find(&name, b"access").is_some()
 }
 
 /// Whether any of these lines parses.

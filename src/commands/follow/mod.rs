@@ -11,7 +11,7 @@ mod output;
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 use std::{io, thread};
@@ -32,8 +32,9 @@ use crate::analysis::hit::LiveHit;
 use crate::analysis::networks::add_geo;
 use crate::analysis::rule_status::AnswerEvent;
 use crate::geoip::GeoDatabases;
+use crate::input::pipe::{Pipe, STDIN};
 use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
-use crate::input::tail::{StartPosition, Tail, TailOptions};
+use crate::input::tail::{LineChunk, StartPosition, Tail, TailOptions};
 use crate::render::TABLE_ROWS;
 use crate::render::live::alert;
 use crate::rules::RuleSet;
@@ -77,6 +78,13 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         syslog: settings.syslog.clone(),
     };
     let events = EventQueue::new(settings.poll);
+    let is_pipe = settings.scan.paths == [Path::new(STDIN)];
+    let pipe = is_pipe.then(|| {
+        let wake = events.sender();
+        // The receiver is dropped at the end of the run, so a send error is ignored.
+        Pipe::open(io::stdin(), settings.scan.max_line, move || drop(wake.send(FollowEvent::Piped)))
+    });
+    let logs = if is_pipe { Vec::new() } else { server_logs::logs(&settings.scan) };
     let counters = saved_state.as_ref().map(|state| state.counters.clone()).unwrap_or_default();
     let finds = saved_state.as_ref().map(|state| state.finds.clone()).unwrap_or_default();
     let mut runtime = FollowRuntime {
@@ -86,7 +94,8 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         geoip,
         signals,
         checkpointer,
-        tail: Tail::new(server_logs::logs(&settings.scan), options, saved_state.as_ref().map(|state| state.checkpoints.clone())),
+        pipe,
+        tail: Tail::new(logs, options, saved_state.as_ref().map(|state| state.checkpoints.clone())),
         detector: AlertDetector::new(&rule_context.rules, alert_options).with_finds(finds),
         sinks: AlertSinks::new(sink_settings)?,
         systemd: SystemdNotifier::from_environment(),
@@ -125,6 +134,8 @@ struct FollowRuntime<'a> {
     checkpointer: Checkpointer,
     metrics: FollowMetrics,
     tail: Tail,
+    /// In place of logs.
+    pipe: Option<Pipe>,
     detector: AlertDetector,
     sinks: AlertSinks,
     systemd: SystemdNotifier,
@@ -247,9 +258,9 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             self.save()?;
         }
         let Self { runtime, stream, rule_context, .. } = self;
-        let FollowRuntime { tail, output, detector, sinks, checkpointer, privacy, geoip, metrics, started, .. } = &mut **runtime;
+        let FollowRuntime { tail, pipe, output, detector, sinks, checkpointer, privacy, geoip, metrics, started, .. } = &mut **runtime;
         let mut failed = None;
-        let has_more = tail.read(now, &mut |piece| {
+        let mut process = |piece: LineChunk<'_>| {
             if failed.is_some() {
                 return;
             }
@@ -263,7 +274,14 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
                 }
                 Err(error) => failed = Some(error),
             }
-        });
+        };
+        let has_more = match pipe {
+            Some(pipe) => {
+                pipe.read(&mut |piece| process(*piece));
+                false
+            }
+            None => tail.read(now, &mut process),
+        };
         self.print_notices();
         match failed {
             Some(error) => Err(self.runtime.output.explain(error)),
@@ -333,7 +351,17 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
                 None => {}
             }
         }
-        Ok(self.runtime.signals.stop())
+        if let Some(exit) = self.runtime.signals.stop() {
+            return Ok(Some(exit));
+        }
+        Ok(match self.runtime.pipe.as_ref().and_then(Pipe::end) {
+            None => None,
+            Some(Ok(())) => Some(if self.stream.has_unparsed_hits() { Exit::Damaged } else { Exit::Success }),
+            Some(Err(error)) => {
+                self.runtime.output.error(&format!("-: cannot be read on: {error}"));
+                Some(Exit::Damaged)
+            }
+        })
     }
 
     /// Prints what is pending, saves the state, and prints the summary.
@@ -505,6 +533,8 @@ enum FollowEvent {
     Changed(WatchEvent),
     /// Input from the terminal.
     Input(TerminalInput),
+    /// Something arrived in the pipe, or it ended.
+    Piped,
 }
 
 /// The queue of events, with the watcher that feeds it.
@@ -577,6 +607,7 @@ impl EventBatch {
             FollowEvent::Changed(WatchEvent::All) => self.poll_all = true,
             FollowEvent::Changed(WatchEvent::Paths(paths)) => self.paths.extend(paths),
             FollowEvent::Input(input) => self.inputs.push(input),
+            FollowEvent::Piped => {}
         }
     }
 }

@@ -24,6 +24,7 @@ use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 use crate::render::grades;
+use crate::render::table::is_much;
 
 /// The most classes of a client, and the most CVE IDs of a rule, that are named.
 const MAX_CLASSES: usize = 5;
@@ -73,6 +74,9 @@ fn nothing_answered(report: &ReportModel<'_>) -> String {
     let text = match totals.sum.hits {
         0 => "Nothing was found.",
         hits if totals.outcomes[Outcome::Unknown as usize] == hits => "The log has no status, so probewatch cannot tell what answered.",
+        hits if is_much(totals.outcomes[Outcome::Unknown as usize], hits) => {
+            "Many probes are in lines without a readable status, so probewatch cannot tell whether they were answered."
+        }
         _ if totals.uncertain > 0 => "No answer stands out; some are uncertain.",
         _ => "Nothing answered.",
     };

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{MAX_PERIOD_BYTES, PeriodResult};
 use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
-use crate::scan::input_stats::InputStats;
+use crate::scan::input_stats::{HitLines, InputStats};
 use crate::scan::log_detection::nul_bytes_problem;
 use crate::scan::worker::WorkerPool;
 use crate::source::SourceInfo;
@@ -117,14 +117,18 @@ impl PeriodAccumulators {
         }
     }
 
-    /// The number of NUL bytes in the lines of each input that has any.
-    pub(super) fn nul_bytes(&self) -> BTreeMap<u32, u64> {
-        let mut holes = BTreeMap::new();
+    /// The problems of each input that its lines show.
+    pub(super) fn line_problems(&self) -> Vec<(u32, String)> {
+        let mut sums: BTreeMap<u32, (u64, HitLines)> = BTreeMap::new();
         for (input, sum) in self.parts.values().flat_map(|part| &part.sums) {
-            *holes.entry(*input).or_default() += sum.stats.lines.nul_bytes;
+            let (nul_bytes, hits) = sums.entry(*input).or_default();
+            *nul_bytes += sum.stats.lines.nul_bytes;
+            hits.add(sum.stats.hits);
         }
-        holes.retain(|_, nuls| *nuls > 0);
-        holes
+        let problems = |(input, (nul_bytes, hits)): (u32, (u64, HitLines))| {
+            [hits.problem(), nul_bytes_problem(nul_bytes)].into_iter().flatten().map(move |problem| (input, problem))
+        };
+        sums.into_iter().flat_map(problems).collect()
     }
 
     fn sum(&mut self, period: PeriodKey, input: u32) -> &mut SourceStats {
@@ -181,7 +185,7 @@ impl SourceStats {
             lines: input.lines + self.skipped + self.pending,
             skipped: input.skipped + self.skipped,
             pending: self.pending,
-            problem: self.problem.clone().or_else(|| nul_bytes_problem(self.stats.lines.nul_bytes)),
+            problem: self.problem.clone().or_else(|| self.stats.hits.problem()).or_else(|| nul_bytes_problem(self.stats.lines.nul_bytes)),
             ..input
         }
     }

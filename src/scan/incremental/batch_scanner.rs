@@ -27,7 +27,7 @@ use crate::scan::ScanJob;
 use crate::scan::discovery::layout_notice;
 use crate::scan::input_stats::InputStats;
 use crate::scan::log_detection::{
-    BINARY_PROBLEM, any_line_parses, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notices, unparsed_problem,
+    BINARY_PROBLEM, any_line_parses, skipped_message, starts_as_access_log, unknown_client_notices, unparsed_problem,
 };
 use crate::scan::worker::WorkerPool;
 use crate::source::SourceInfo;
@@ -306,16 +306,17 @@ impl<'a> BatchScanner<'a> {
         }
     }
 
-    /// Adds problems of a log to its line counts, and notices about NUL bytes.
+    /// Adds problems of a log to its line counts, and those that its lines show to the notices.
     fn add_line_notices(&mut self, notices: &mut Vec<Notice>) {
         for notice in notices.iter().filter(|notice| notice.problem) {
             if let Some(input) = self.by_path.get(notice.path.as_os_str().as_bytes()) {
                 self.parts.set_problem(*input, &notice.what);
             }
         }
-        for (input, nuls) in self.parts.nul_bytes() {
-            let path = self.sources.get(input as usize).map(|source| Path::new(std::ffi::OsStr::from_bytes(&source.path)).to_owned());
-            if let (Some(path), Some(what)) = (path, nul_bytes_problem(nuls)) {
+        for (input, what) in self.parts.line_problems() {
+            let path = Path::new(std::ffi::OsStr::from_bytes(&self.sources[input as usize].path)).to_owned();
+            // Its first problem says enough.
+            if !notices.iter().any(|notice| notice.problem && notice.path == path) {
                 notices.push(Notice { path, what, problem: true });
             }
         }

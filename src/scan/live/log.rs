@@ -1,12 +1,18 @@
 //! One generation of a live log.
 
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
+use crate::engine::ScanOptions;
+use crate::formats::Formats;
 use crate::formats::{Layouts, W3cHeader};
+use crate::input::pipe::STDIN;
 use crate::input::read::{Body, Chunk};
 use crate::input::tail::LineChunk;
 use crate::scan::client_position::ClientPositionCache;
+use crate::scan::discovery::{is_head_whole, layouts_in, layouts_of_file};
+use crate::scan::log_detection::HEAD_BYTES;
 use crate::scan::w3c_headers;
 use crate::source::SourceInfo;
 
@@ -27,6 +33,8 @@ pub(super) struct LiveLog {
     /// The layouts that were discovered in its first lines, and whether more lines may change them.
     pub(super) layouts: Option<Arc<Layouts>>,
     pub(super) may_have_layouts: bool,
+    /// The first lines of a pipe, which cannot be read again.
+    piped: Vec<u8>,
     /// The first lines were examined.
     pub(super) is_examined: bool,
     held: Vec<HeldLines>,
@@ -57,8 +65,29 @@ impl LiveLog {
             clients,
             layouts: None,
             may_have_layouts: true,
+            piped: Vec::new(),
             is_examined,
             held: Vec::new(),
+        }
+    }
+
+    /// Discovers the layouts in its first lines, until there are enough of them.
+    pub(super) fn discover(&mut self, piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) {
+        if !self.may_have_layouts {
+            return;
+        }
+        if piece.path == Path::new(STDIN) {
+            if let Body::Lines(lines) = piece.chunk.body {
+                self.piped.extend_from_slice(lines);
+            }
+            self.layouts = layouts_in(&self.piped, piece.path, formats, scope);
+            self.may_have_layouts = self.piped.len() < HEAD_BYTES;
+        } else {
+            self.may_have_layouts = !is_head_whole(piece.path);
+            self.layouts = layouts_of_file(piece.path, formats, scope);
+        }
+        if !self.may_have_layouts {
+            self.piped = Vec::new();
         }
     }
 

@@ -1,0 +1,251 @@
+//! Reads a pipe as a live log: `docker logs -f web 2>&1 | probewatch follow -`.
+//!
+//! A thread reads; lines are passed on as soon as their newline has arrived, and the last one at the end of the pipe. A pipe cannot be
+//! read again, so there is no checkpoint. It is read as text: what is compressed belongs through a program that decompresses it.
+
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+
+use memchr::{memchr, memchr_iter, memrchr};
+
+use super::read::{Body, Chunk};
+use super::tail::LineChunk;
+
+/// The path that stands for standard input.
+pub(crate) const STDIN: &str = "-";
+/// Bytes of one read: the capacity of a pipe on Linux.
+const READ: usize = 64 << 10;
+/// Pieces that wait to be scanned. Then the reader waits, and with it the writer of the pipe.
+const WAITING: usize = 16;
+
+/// A pipe that is read in the background.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    pieces: Receiver<PipePiece>,
+    lines: u64,
+    end: Option<Result<(), io::Error>>,
+}
+
+/// What was read.
+#[derive(Debug)]
+enum PipePiece {
+    /// Whole lines from this offset on.
+    Lines(u64, Vec<u8>),
+    /// A line over the limit from this offset on, and its length.
+    Oversized(u64, u64),
+    /// The pipe cannot be read on.
+    Failed(io::Error),
+}
+
+impl Pipe {
+    /// Starts to read. `wake` is called when there is something to [`read`](Self::read).
+    pub(crate) fn open(source: impl Read + Send + 'static, max_line: usize, wake: impl Fn() + Send + 'static) -> Self {
+        let (sender, pieces) = sync_channel(WAITING);
+        thread::spawn(move || {
+            let mut splitter = LineSplitter { max_line, ..LineSplitter::default() };
+            // Fails if the run has ended.
+            let _ = splitter.pass_on(source, &sender, &wake);
+            drop(sender);
+            wake();
+        });
+        Self { pieces, lines: 0, end: None }
+    }
+
+    /// Passes on the lines that have arrived.
+    pub(crate) fn read(&mut self, each: &mut impl FnMut(&LineChunk<'_>)) {
+        while self.end.is_none() {
+            let (offset, text) = match self.pieces.try_recv() {
+                Ok(PipePiece::Lines(offset, text)) => (offset, Ok(text)),
+                Ok(PipePiece::Oversized(offset, bytes)) => (offset, Err(bytes)),
+                Ok(PipePiece::Failed(error)) => {
+                    self.end = Some(Err(error));
+                    return;
+                }
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => {
+                    self.end = Some(Ok(()));
+                    return;
+                }
+            };
+            let (body, lines) = match &text {
+                Ok(text) => (Body::Lines(text), memchr_iter(b'\n', text).count() as u64),
+                Err(bytes) => (Body::Oversized { bytes: *bytes }, 1),
+            };
+            each(&LineChunk {
+                log: 0,
+                generation: 0,
+                path: Path::new(STDIN),
+                named: true,
+                from_pattern: false,
+                fresh: true,
+                lines_before: self.lines,
+                chunk: Chunk { offset, body },
+            });
+            self.lines += lines;
+        }
+    }
+
+    /// How it ended, once all its lines were passed on.
+    pub(crate) fn end(&self) -> Option<&Result<(), io::Error>> {
+        self.end.as_ref()
+    }
+}
+
+/// Splits what is read into lines.
+#[derive(Debug, Default)]
+struct LineSplitter {
+    max_line: usize,
+    /// The start of a line whose newline has not arrived.
+    rest: Vec<u8>,
+    /// The offset of the rest.
+    offset: u64,
+    /// Bytes of the current line that were dropped, as it is too long.
+    dropped: u64,
+}
+
+/// The receiver is gone.
+struct Stopped;
+
+impl LineSplitter {
+    fn pass_on(&mut self, mut source: impl Read, sender: &SyncSender<PipePiece>, wake: &impl Fn()) -> Result<(), Stopped> {
+        let mut buffer = vec![0; READ];
+        let mut send = |piece| {
+            sender.send(piece).map_err(|_| Stopped)?;
+            wake();
+            Ok(())
+        };
+        loop {
+            match source.read(&mut buffer) {
+                Ok(0) => return self.finish(&mut send),
+                Ok(length) => self.add(&buffer[..length], &mut send)?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.finish(&mut send)?;
+                    return send(PipePiece::Failed(error));
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, mut text: &[u8], send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>) -> Result<(), Stopped> {
+        if self.dropped > 0 {
+            let Some(newline) = memchr(b'\n', text) else {
+                self.dropped += text.len() as u64;
+                return Ok(());
+            };
+            self.dropped += newline as u64;
+            self.finish(send)?;
+            // The newline.
+            self.offset += 1;
+            text = &text[newline + 1..];
+        }
+        self.rest.extend_from_slice(text);
+        if let Some(last) = memrchr(b'\n', &self.rest) {
+            let next = self.rest.split_off(last + 1);
+            self.send_rest(send)?;
+            self.rest = next;
+        }
+        if self.rest.len() > self.max_line {
+            self.dropped = self.rest.len() as u64;
+            self.rest.clear();
+        }
+        Ok(())
+    }
+
+    /// The last line, which may lack its newline.
+    fn finish(&mut self, send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>) -> Result<(), Stopped> {
+        let dropped = std::mem::take(&mut self.dropped);
+        if dropped > 0 {
+            send(PipePiece::Oversized(self.offset, dropped))?;
+            self.offset += dropped;
+            return Ok(());
+        }
+        if self.rest.is_empty() { Ok(()) } else { self.send_rest(send) }
+    }
+
+    fn send_rest(&mut self, send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>) -> Result<(), Stopped> {
+        let lines = std::mem::take(&mut self.rest);
+        let offset = self.offset;
+        self.offset += lines.len() as u64;
+        send(PipePiece::Lines(offset, lines))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A source that gives its bytes in pieces.
+    struct InPieces(Vec<Vec<u8>>);
+
+    impl Read for InPieces {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if self.0.is_empty() {
+                return Ok(0);
+            }
+            let piece = self.0.remove(0);
+            buffer[..piece.len()].copy_from_slice(&piece);
+            Ok(piece.len())
+        }
+    }
+
+    fn lines_of(pieces: Vec<Vec<u8>>, max_line: usize) -> Vec<(u64, u64, Option<Vec<u8>>)> {
+        let mut pipe = Pipe::open(InPieces(pieces), max_line, || ());
+        let mut lines = Vec::new();
+        while pipe.end().is_none() {
+            pipe.read(&mut |piece| {
+                assert!(piece.named && piece.path == Path::new("-"));
+                match piece.chunk.body {
+                    Body::Oversized { .. } => lines.push((piece.chunk.offset, piece.lines_before, None)),
+                    Body::Lines(text) => {
+                        let mut offset = piece.chunk.offset;
+                        for (number, line) in (piece.lines_before..).zip(text.split_inclusive(|&byte| byte == b'\n')) {
+                            lines.push((offset, number, Some(line.to_vec())));
+                            offset += line.len() as u64;
+                        }
+                    }
+                }
+            });
+            thread::yield_now();
+        }
+        lines
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn each_line_is_passed_on_once(
+            text in "([a-z]{0,30}\n){0,6}[a-z]{0,30}", cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+        ) {
+            let mut bounds: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).chain([0, text.len()]).collect();
+            bounds.sort_unstable();
+            bounds.dedup();
+            let pieces = bounds.windows(2).map(|ends| text.as_bytes()[ends[0]..ends[1]].to_vec()).collect();
+            let mut offset = 0;
+            let expected = (0..).zip(text.as_bytes().split_inclusive(|&byte| byte == b'\n')).map(|(number, line)| {
+                offset += line.len() as u64;
+                (offset - line.len() as u64, number, Some(line.to_vec()))
+            });
+            let found = lines_of(pieces, 20);
+            // Whether a line over the limit is kept depends on what arrived with its newline.
+            for ((at, number, line), (expected_at, expected_number, expected)) in found.iter().zip(expected.collect::<Vec<_>>()) {
+                prop_assert_eq!((*at, *number), (expected_at, expected_number));
+                let is_long = expected.as_ref().is_some_and(|line| line.len() > 20);
+                prop_assert!(*line == expected || is_long && line.is_none(), "{:?} is {:?}", expected, line);
+            }
+            prop_assert_eq!(found.len(), text.as_bytes().split_inclusive(|&byte| byte == b'\n').count());
+        }
+    }
+
+    #[test]
+    fn a_line_over_the_limit_is_dropped_as_it_arrives() {
+        let pieces = vec![b"ab\ncd".to_vec(), b"efghijkl".to_vec(), b"mnop".to_vec(), b"qr\nst".to_vec()];
+        let line = |text: &[u8]| Some(text.to_vec());
+        assert_eq!(lines_of(pieces, 5), [(0, 0, line(b"ab\n")), (3, 1, None), (20, 2, line(b"st"))]);
+    }
+}
