@@ -171,12 +171,15 @@ impl<'r> Matcher<'r> {
         let (views, raw) = search_request(literals, probe, target, raw, mark);
         self.mark_unanchored(probe, marks);
         self.match_redecoded(&TARGET, probe.line.target, redecode, |rule, _, _| rules.push(rule));
+        // Whether a request without a method has a shape depends on its status.
+        let is_status_used = probe.line.method.is_empty();
         if marks.touched().is_empty() && rules.is_empty() {
-            return Dependencies::default();
+            return Dependencies { status: is_status_used, ..Dependencies::default() };
         }
         let [referer, agent] = [(probe.referer, referer), (probe.user_agent, agent)]
             .map(|(text, normalizer)| text.map_or(&b""[..], |text| normalizer.folded_header(text)));
-        let [used_status, asked_class, asked_headers] = [const { Cell::new(false) }; 3];
+        let used_status = Cell::new(is_status_used);
+        let [asked_class, asked_headers] = [const { Cell::new(false) }; 2];
         let header = |sent: Option<&[u8]>, folded| {
             // The class includes whether the header is there.
             asked_class.set(true);

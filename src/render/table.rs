@@ -197,8 +197,8 @@ pub(crate) fn headline(report: &ReportModel<'_>) -> (String, bool) {
             )
         }
     };
-    let in_doubt = if totals.answered > 0 && is_much(unknown, hits) {
-        format!("; {} of them are in lines without a readable status", grouped(unknown))
+    let in_doubt = if totals.answered > 0 && totals.answered < hits && is_much(unknown, hits) {
+        format!("; {} of them {} in lines without a readable status", grouped(unknown), if unknown == 1 { "is" } else { "are" })
     } else {
         String::new()
     };
@@ -874,10 +874,25 @@ mod tests {
             headline(&report).0
         };
         assert_eq!(of_counts(1204, 3), "3 of 1,204 probes from 18 clients were answered, the worst critical.");
-        assert_eq!(of_counts(2, 1), "1 of 2 probes from 18 clients was answered, the worst critical.");
+        assert_eq!(
+            of_counts(2, 1),
+            "1 of 2 probes from 18 clients was answered, the worst critical; 1 of them is in lines without a readable status."
+        );
         assert_eq!(of_counts(1, 1), "The only probe was answered, and is critical.");
         assert_eq!(of_counts(1204, 0), "Nothing answered; 1,204 probes from 18 clients.");
         assert_eq!(of_counts(0, 0), "No probes found in 1,234,868 lines.");
+        report.totals.sum.unparsed = 20_000;
+        assert_eq!(headline(&report).0, "No probes found; 20,000 of 1,234,868 lines are in no known format.");
+        (report.totals.sum.unparsed, report.totals.sum.requests) = (0, 0);
+        assert_eq!(headline(&report).0, "None of 1,234,868 lines is in the time range.");
+        report.totals.outcomes = [0; 8];
+        (report.totals.sum.hits, report.totals.outcomes[Outcome::Unknown as usize]) = (200, 2);
+        let unknown = "2 of 200 probes from 18 clients are in lines without a readable status: probewatch cannot tell whether they were \
+                       answered.";
+        assert_eq!(headline(&report).0, unknown);
+        report.totals.outcomes[Outcome::Unknown as usize] = 1;
+        assert_eq!(headline(&report).0, "Nothing answered; 200 probes from 18 clients.");
+        report.totals.sum.hits = 0;
         report.totals.sum.lines = 0;
         assert_eq!(headline(&report), ("The logs have no lines.".into(), false));
         report.inputs[0].problem = Some("gone".into());

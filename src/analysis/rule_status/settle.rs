@@ -45,7 +45,8 @@ impl Arrival {
 
 /// A service is mounted at a folder of this depth at most: `/api/v1`.
 const FOLDER_DEPTH: usize = 2;
-/// The number of further probes that prove a find which stands out: twenty answers show whether the sizes of a site vary.
+/// The number of other probes, later ones or those since a withdrawal, that prove a find which stands out: twenty answers show
+/// whether the sizes of a site vary.
 const PROVEN_AFTER: u64 = 20;
 
 /// A path among the probes of its site.
@@ -112,8 +113,8 @@ pub(super) struct RecentProbes {
     probes: VecDeque<RecentProbe>,
     /// The position of the latest one.
     position: u64,
-    /// A find was withdrawn, in this run or an earlier one, so a part of the site answers anything.
-    has_withdrawn: bool,
+    /// The position at which a find was withdrawn, 0 in an earlier run: a part of the site answers anything.
+    withdrawn: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -131,12 +132,12 @@ impl RecentProbes {
 
     /// Whether a find was withdrawn.
     pub(super) fn has_withdrawn(&self) -> bool {
-        self.has_withdrawn
+        self.withdrawn.is_some()
     }
 
     /// Records that a find was withdrawn.
     pub(super) fn record_withdrawal(&mut self) {
-        self.has_withdrawn = true;
+        self.withdrawn = Some(self.position);
     }
 
     /// Records that a path was answered or refused.
@@ -157,12 +158,16 @@ impl RecentProbes {
     /// Whether an answer has waited long enough; `logged` and `clock` are the times now.
     pub(super) fn is_due(&self, waiting: &Waiting<'_>, logged: Option<i64>, clock: Duration) -> bool {
         let waited = waiting.arrival.waited(logged, clock);
-        let may_be_false = self.has_withdrawn || waiting.is_second;
+        let may_be_false = (self.has_withdrawn() || waiting.is_second) && !waiting.is_supported;
         if waiting.stands_out {
-            let is_proven = !self.has_withdrawn && !waiting.is_other_doubtful && self.is_proven_by_later(waiting.arrival);
-            return !may_be_false || is_proven || waited >= WAIT_IN_DOUBT;
+            let is_proven = match self.withdrawn {
+                // The sizes of the site are known.
+                Some(withdrawn) => waiting.arrival.position > withdrawn + PROVEN_AFTER,
+                None => self.is_proven_by_later(waiting.arrival),
+            };
+            return !may_be_false || is_proven && !waiting.is_other_doubtful || waited >= WAIT_IN_DOUBT;
         }
-        let wait = if may_be_false && !waiting.is_supported {
+        let wait = if may_be_false {
             WAIT_AFTER_ANOTHER
         } else if self.is_in_doubt(waiting.probe, waiting.arrival.position) {
             WAIT_IN_DOUBT
@@ -314,6 +319,20 @@ mod tests {
         recent.record_withdrawal();
         assert_eq!(is_due(&recent, WAIT), [false; 3]);
         assert_eq!(is_due(&recent, WAIT_IN_DOUBT), [true; 3]);
+        assert!(recent.is_due(&Waiting { is_supported: true, ..first }, None, Duration::ZERO), "a refusal beside it");
+    }
+
+    #[test]
+    fn what_stands_out_against_twenty_answers_since_a_withdrawal_is_due_at_once() {
+        let mut recent = site(&[("/a.php", true)]);
+        recent.record_withdrawal();
+        (0..PROVEN_AFTER).for_each(|n| recent.record(probe(&format!("/{n}.php")), true));
+        let find = probe("/b.php");
+        let is_due = |position| {
+            let arrival = Arrival { position, ..START };
+            recent.is_due(&Waiting { stands_out: true, ..waiting(&find, &arrival) }, None, Duration::ZERO)
+        };
+        assert_eq!([1 + PROVEN_AFTER, 2 + PROVEN_AFTER].map(is_due), [false, true]);
     }
 
     #[test]
