@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::host::host;
-use super::reader::LineKind;
+use super::reader::{LineKind, RelativeRequest};
 use super::{Escapes, Fields, Frame, Headers, RequestField, TimeField, clf};
 use crate::log_entry::LogEntry;
 use crate::time::{ClfTimeParser, PackedTime};
@@ -139,6 +139,18 @@ impl EntryBuffer {
             user_agent: entry.user_agent.map(|text| self.span(text)),
         };
         self.entries.push(parts);
+    }
+
+    /// Adds the fields of such a line, with this host and request.
+    pub(super) fn push_relative(&mut self, frame: &Frame<'_>, &RelativeRequest { host: name, parts }: &RelativeRequest<'_>) {
+        let [method, target, protocol] = parts;
+        // The text between two quotes needs no escapes.
+        let request = self.joined_request([method, target, b"", protocol], Escapes::Written);
+        let host = host(name).map(|host| self.span(host));
+        self.push_frame(frame);
+        if let Some(entry) = self.entries.last_mut() {
+            (entry.request, entry.host) = (request, host.or(entry.host));
+        }
     }
 
     #[inline]

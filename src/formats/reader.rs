@@ -18,7 +18,7 @@ use super::line_prefix::LinePrefix;
 use super::unwrap::{ReadInner, UnwrapBuffers, read_within};
 use super::{EntryBuffer, FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, LogFormat, TimeField, W3cHeader, loose_clf};
 use crate::client::{Client, ClientIpSource};
-use crate::log_entry::LogEntry;
+use crate::log_entry::{LogEntry, RequestLine};
 use crate::time::LogTime;
 
 /// The context of lines.
@@ -69,6 +69,18 @@ pub enum LineKind {
     Directive,
 }
 
+/// The fewest lines that show that a log has absolute targets.
+const MIN_ABSOLUTE: usize = 10;
+
+/// Whether a known format explains a line.
+enum KnownLine {
+    None,
+    Known {
+        /// Its target has a scheme and a host.
+        is_absolute: bool,
+    },
+}
+
 impl LineContext<'_> {
     /// Whether the engine may parse a line first: no other format is requested or declared.
     #[must_use]
@@ -94,18 +106,25 @@ impl LogReader {
         if !context.preferred.is_empty() || context.header.is_w3c() || is_binary(head) {
             return None;
         }
-        let (mut lines, mut others) = (Vec::new(), Vec::new());
+        let (mut lines, mut others, mut absolute) = (Vec::new(), Vec::new(), 0);
         for line in each(head) {
             let line = &line[leading_nuls(line)..];
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            if line.trim_ascii().is_empty() || self.explains(line, context) {
-                others.push(line);
-            } else {
-                lines.push(line);
+            match self.explanation(line, context) {
+                _ if line.trim_ascii().is_empty() => others.push(line),
+                KnownLine::None => lines.push(line),
+                KnownLine::Known { is_absolute } => {
+                    absolute += usize::from(is_absolute);
+                    others.push(line);
+                }
             }
             if lines.len() == SAMPLE {
                 break;
             }
+        }
+        // Any client can send such a target to a server, not all of them do.
+        if absolute >= MIN_ABSOLUTE && absolute * SHARE >= (lines.len() + others.len()) * (SHARE - 1) {
+            return Some(Arc::new(Layouts::with_absolute_targets()));
         }
         if lines.len() * SHARE < lines.len() + others.len() {
             return None;
@@ -121,15 +140,18 @@ impl LogReader {
     }
 
     /// Whether a line is in a known format, and has a client in its place.
-    fn explains(&mut self, line: &[u8], context: &LineContext<'_>) -> bool {
+    fn explanation(&mut self, line: &[u8], context: &LineContext<'_>) -> KnownLine {
         if line.len() > context.max_line || line.starts_with(b"{") || line.starts_with(b"[{") || is_error_log(line) {
-            return true;
+            return KnownLine::Known { is_absolute: false };
         }
-        match self.line(line, &mut LineContext { layouts: None, header: W3cHeader::None, ..context.clone() }) {
-            (LineKind::AsIs, entry) => entry.is_some_and(|entry| is_plausible_client(entry.client)),
-            (LineKind::WithoutClient(_), _) => Client::parse_address(line.split(|byte| *byte == b' ').next().unwrap_or_default()).is_some(),
-            (LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::Directive, _) => true,
-        }
+        let (kind, entry) = self.line(line, &mut LineContext { layouts: None, header: W3cHeader::None, ..context.clone() });
+        let is_known = match kind {
+            LineKind::AsIs => entry.is_some_and(|entry| is_plausible_client(entry.client)),
+            LineKind::WithoutClient(_) => Client::parse_address(line.split(|byte| *byte == b' ').next().unwrap_or_default()).is_some(),
+            LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::Directive => true,
+        };
+        let is_absolute = kind == LineKind::AsIs && entry.is_some_and(|entry| relative(entry.request).is_some());
+        if is_known { KnownLine::Known { is_absolute } } else { KnownLine::None }
     }
 
     /// Reads a single line of any format, without its newline. Updates the columns from header lines.
@@ -356,11 +378,34 @@ fn read_directly(
     let json = if text.first()? == &b'{' { read_as(JSON, text, time, context, buffers, out) } else { None };
     match json {
         Some(kind) => Some(Some(kind)),
+        None if context.layouts.as_ref().is_some_and(|layouts| layouts.has_absolute_targets())
+            && let Some(frame) = Frame::locate(text, None)
+            && let Some(request) = relative(frame.request) =>
+        {
+            out.push_relative(&frame, &request);
+            Some(Some(LineKind::As(FormatId(frame.format() as u8))))
+        }
         None if starts_like_clf(text) || Frame::locate(text, None).is_some() => {
             Some(context.formats.proxied().iter().find_map(|id| read_as(*id, text, time, context, buffers, out)))
         }
         None => None,
     }
+}
+
+/// A request with an absolute target, as the client sent it to the server.
+pub(super) struct RelativeRequest<'a> {
+    pub(super) host: &'a [u8],
+    /// Method, path and query, and protocol.
+    pub(super) parts: [&'a [u8]; 3],
+}
+
+/// The request without the scheme and the host of its target; `None` if it has none.
+fn relative(request: &[u8]) -> Option<RelativeRequest<'_>> {
+    let RequestLine { method, target, protocol } = RequestLine::parse(request);
+    let rest = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://"))?;
+    let (host, path) = rest.split_at(rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len()));
+    let path = if path.is_empty() { b"/" } else { path };
+    (!method.is_empty()).then_some(RelativeRequest { host, parts: [method, path, protocol] })
 }
 
 /// Reads a line with two addresses before the time.
@@ -764,6 +809,31 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// varnishncsa writes the `Host` header before each path.
+    #[test]
+    fn a_log_of_absolute_targets_has_relative_requests() {
+        let line = |target: &str| format!("192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] \"GET {target} HTTP/1.1\" 404 162 \"-\" \"x\"\n");
+        let absolute = line("http://www.example.org/.env?a=1").repeat(MIN_ABSOLUTE);
+        let discover = |log: &str| LogReader::default().discover(log.as_bytes(), &from_log_start(log.as_bytes()));
+        let layouts = discover(&absolute);
+        let mut context = LineContext { layouts, ..from_log_start(absolute.as_bytes()) };
+        let mut log_reader = LogReader::default();
+        for (target, host, request) in [
+            ("http://www.example.org:8080/.env?a=1", Some("www.example.org"), "GET /.env?a=1 HTTP/1.1"),
+            ("https://www.example.org", Some("www.example.org"), "GET / HTTP/1.1"),
+            ("http://?x", None, "GET ?x HTTP/1.1"),
+            ("/.env", None, "GET /.env HTTP/1.1"),
+        ] {
+            let line = line(target);
+            let (_, entry) = log_reader.line(line.trim_end().as_bytes(), &mut context);
+            let entry = entry.unwrap();
+            assert_eq!((entry.host, entry.request), (host.map(str::as_bytes), request.as_bytes()), "{target}");
+            assert_eq!((entry.client, entry.status, entry.bytes), (&b"192.0.2.7"[..], Some(404), Some(162)));
+        }
+        assert!(discover(&(absolute.clone() + &line("/").repeat(2))).is_none(), "of a server that clients ask for others");
+        assert!(discover(&absolute[line("http://www.example.org/.env?a=1").len()..]).is_none(), "too few");
     }
 
     /// A line of any format, of none, or malformed.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::client_position::ClientPositionCache;
 use super::discovery::{layout_notice, layouts_in, layouts_of_file};
 use super::hit_spool::HitSpool;
-use super::input_stats::InputStats;
+use super::input_stats::{HitLines, InputStats};
 use super::log_detection::{
     BINARY_PROBLEM, LogHead, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notices, unparsed_problem,
 };
@@ -58,6 +58,7 @@ pub(super) struct ScanNotes {
     pub(super) without_time: u64,
     pub(super) stopped: bool,
     pub(super) has_forwarded: bool,
+    pub(super) hits: HitLines,
 }
 
 impl InputResult {
@@ -256,10 +257,11 @@ impl<'a> InputScan<'a> {
         notices.extend(is_passed_over.then(|| skipped_message(&state.head)));
         notices.extend(layout_notice(&state.stats.lines, self.layouts.get().and_then(Option::as_ref)));
         let has_forwarded = state.forwarded.are_most();
+        let hits = if is_not_access_log { HitLines::default() } else { state.stats.hits };
         notices.extend(unknown_client_notices(&state.stats.lines, self.job.formats, &self.source.path));
         let unread = unread.or_else(|| is_binary.then(|| BINARY_PROBLEM.to_owned()));
         let input = (!is_passed_over).then(|| state.input(path, &reading, unread, self.job));
-        InputResult { source, input, notes: ScanNotes { notices, without_time, stopped, has_forwarded } }
+        InputResult { source, input, notes: ScanNotes { notices, without_time, stopped, has_forwarded, hits } }
     }
 }
 
@@ -292,6 +294,6 @@ impl<'w> InputState<'w> {
         if lines > skipped && self.stats.lines.parsed() == 0 && !self.is_known_log {
             return Some(unparsed_problem(lines, &self.head.first_line, job.scope.format, job.formats));
         }
-        self.stats.hits.problem().or_else(|| nul_bytes_problem(nul_bytes))
+        nul_bytes_problem(nul_bytes)
     }
 }

@@ -37,10 +37,15 @@ impl HitLines {
         self.unparsed += other.unparsed;
     }
 
-    /// The problem of a log in which at least one in a hundred of these lines is in no known format. Fewer are lines that broke.
+    /// Whether those in no known format are at least one in a hundred of a run. Fewer are lines that broke.
+    pub(super) fn are_much_unparsed(self) -> bool {
+        self.unparsed > 0 && self.unparsed * 100 >= self.all
+    }
+
+    /// The problem of one log of such a run, if it has such lines.
     pub(super) fn problem(self) -> Option<String> {
         let Self { all, unparsed } = self;
-        (unparsed > 0 && unparsed * 100 >= all).then(|| {
+        (unparsed > 0).then(|| {
             format!(
                 "{unparsed} of {all} lines that match a rule are in no known format: whether these requests were answered is unknown; \
                  `probewatch formats FILE` shows how its lines are read"
@@ -110,7 +115,9 @@ impl PathStats {
 
     /// Whether so many lines that match a rule are in no known format that it is a problem.
     pub(super) fn has_unparsed_hits(&self) -> bool {
-        self.paths.values().any(|(stats, _)| stats.hits.problem().is_some())
+        let mut hits = HitLines::default();
+        self.paths.values().for_each(|(stats, _)| hits.add(stats.hits));
+        hits.are_much_unparsed()
     }
 
     /// The number of all lines.

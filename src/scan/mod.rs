@@ -37,6 +37,7 @@ use crate::source::SourceInfo;
 use crate::tally::{Budget, SAMPLE_BUDGET, Tally};
 pub(crate) use hit_spool::HitSpool;
 use input_scan::{InputResult, InputScan};
+use input_stats::HitLines;
 use log_detection::READ_ANYWAY;
 use time_range::TimeRangeFilter;
 use worker::{WorkerPool, lock};
@@ -129,6 +130,15 @@ fn scan_with(
     };
     let notes: Vec<_> = sources.par_iter().enumerate().zip(results).with_max_len(1).map(scan_source).collect();
     scan.tally = workers.into_tally();
+    let mut hits = HitLines::default();
+    notes.iter().for_each(|one| hits.add(one.hits));
+    if hits.are_much_unparsed() {
+        for (input, one) in scan.inputs.iter_mut().zip(&notes) {
+            if let Some(input) = input {
+                input.problem = input.problem.take().or_else(|| one.hits.problem());
+            }
+        }
+    }
     for (number, one) in notes.into_iter().enumerate() {
         scan.notices.extend(one.notices.into_iter().map(|notice| (number, notice)));
         scan.without_time += one.without_time;

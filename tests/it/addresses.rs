@@ -9,13 +9,14 @@ fn clients(fields: &[&str]) -> BTreeMap<String, u64> {
     let harness = Harness::new();
     harness.file("access.log", fields.iter().map(|field| line(field, "GET /.env HTTP/1.1", 404)).collect::<String>());
     let (run, report) = harness.json(["access.log"]);
-    assert_eq!((run.code, report["totals"]["hits"].as_u64()), (0, Some(fields.len() as u64)), "{}", run.stderr);
-    report["clients"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| (row["client"].as_str().unwrap().to_owned(), row["hits"].as_u64().unwrap()))
-        .collect()
+    // The status of a line may be unknown if its client is broken.
+    assert!([0, 3].contains(&run.code), "{}", run.stderr);
+    assert_eq!(report["totals"]["hits"], fields.len(), "{}", run.stderr);
+    let mut clients = BTreeMap::new();
+    for row in report["clients"].as_array().unwrap() {
+        *clients.entry(row["client"].as_str().unwrap().to_owned()).or_default() += row["hits"].as_u64().unwrap();
+    }
+    clients
 }
 
 /// Each stays the text it is.
@@ -24,7 +25,7 @@ fn assert_text(fields: &[&str]) {
     assert_eq!(clients(fields), expected);
 }
 
-/// Each may be part of an address, in a line that lost its start, and is not a client.
+/// Each may be part of an address, in a line that lost its start, or has marks around no address, and is not a client.
 fn assert_unknown(fields: &[&str]) {
     assert_eq!(clients(fields), BTreeMap::from([("-".to_owned(), fields.len() as u64)]));
 }
@@ -56,6 +57,6 @@ fn host_names_are_kept_as_text() {
 fn zones_brackets_and_ports() {
     let found = clients(&["fe80::1%eth0", "[fe80::1%eth0]:443", "fe80::1", "[fe80::1]", "192.0.2.1:8080", "192.0.2.1"]);
     assert_eq!(found, BTreeMap::from([("fe80::1".to_owned(), 4), ("192.0.2.1".to_owned(), 2)]));
-    assert_text(&["fe80::1%", "[]", "%", "[::1]:x"]);
-    assert_unknown(&["[fe80::1", "::1]:80", "192.0.2.1:99999", "192.0.2.1:", ":80", ":::", "[::1]]"]);
+    assert_text(&["fe80::1%", "%"]);
+    assert_unknown(&["[]", "[::1]:x", "[fe80::1", "::1]:80", "192.0.2.1:99999", "192.0.2.1:", ":80", ":::", "[::1]]"]);
 }

@@ -323,20 +323,44 @@ fn random(bytes: u32) -> Vec<u8> {
 }
 
 #[test]
-fn an_unparsed_log_in_a_folder_is_matched_like_a_given_file() {
+fn an_unparsed_access_log_in_a_folder_is_matched_like_a_given_file() {
     let harness = Harness::new();
     fs::create_dir(harness.path("logs")).unwrap();
-    harness.file("logs/odd.log", ODD.repeat(3));
+    harness.file("logs/odd-access.log", ODD.repeat(3));
     harness.file("logs/access.log", line("192.0.2.1", "GET / HTTP/1.1", 200));
-    let (named, by_name) = harness.json(["logs/odd.log", "logs/access.log"]);
+    let (named, by_name) = harness.json(["logs/odd-access.log", "logs/access.log"]);
     for target in ["logs", "logs/*.log"] {
         let (run, report) = harness.json([target]);
         assert_eq!((run.code, &report["totals"]["hits"]), (named.code, &by_name["totals"]["hits"]), "{}", run.stderr);
         assert_eq!(report["totals"]["hits"], 3);
-        assert_eq!(run.stderr.matches("odd.log: none of its 3 lines").count(), 1, "{}", run.stderr);
+        assert_eq!(run.stderr.matches("odd-access.log: none of its 3 lines").count(), 1, "{}", run.stderr);
         let run = harness.run(["report", "--state", target.trim_end_matches("/*.log"), "--out", "out", "--dry-run", target]);
-        assert!(run.stderr.matches("odd.log").count() <= 1, "{}", run.stderr);
+        assert!(run.stderr.matches("odd-access.log").count() <= 1, "{}", run.stderr);
     }
+}
+
+/// Package managers, mail servers, source code and tables: whatever paths they have, no line of them is a request.
+#[test]
+fn files_of_a_folder_that_are_no_access_logs_are_not_matched() {
+    let harness = Harness::new();
+    fs::create_dir(harness.path("logs")).unwrap();
+    let others = [
+        ("dpkg.log", "2026-11-02 08:01:00 status installed base-passwd:amd64 3.6.1\n"),
+        ("history.log", "Commandline: apt-get install -y nginx\n"),
+        ("auth.log", "Nov  2 08:01:00 web sshd[12]: Invalid user admin from 203.0.113.9 port 4711\n"),
+        ("kern.log", "Nov  2 08:01:00 web kernel: [    0.000000] Linux version 6.1.0\n"),
+        ("mail.log", "Nov  2 08:01:00 web postfix/smtpd[9]: connect from unknown[203.0.113.9]\n"),
+        ("main.rs", "    let path = \"/etc/passwd\"; // GET /.env\n"),
+        ("links.csv", "1,https://www.example.org/.git/config,2026-11-02\n"),
+        ("odd.log", ODD),
+    ];
+    for (name, line) in others {
+        harness.file(&format!("logs/{name}"), line.repeat(5));
+    }
+    harness.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+    let (run, report) = harness.json(["logs"]);
+    assert_eq!((run.code, &report["totals"]["hits"], run.stderr.lines().count()), (0, &Value::from(1), 1), "{}", run.stderr);
+    assert!(run.stderr.starts_with("note: 8 files are not access logs and were skipped"), "{}", run.stderr);
 }
 
 #[test]
@@ -408,7 +432,8 @@ fn binary_files_are_reported_and_not_matched() {
     let raw = [random(300).into_iter().filter(|byte| !matches!(byte, 0 | b'\n')).collect(), b"\n".to_vec(), ODD.into()].concat();
     harness.file("raw.log", [raw, line("192.0.2.1", "GET /.env HTTP/1.1", 404).into_bytes()].concat());
     let (run, report) = harness.json(["--only", "vcs/git,dotfiles/env", "raw.log"]);
-    assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(2)), "{}", run.stderr);
+    assert_eq!((run.code, &report["totals"]["hits"]), (3, &Value::from(2)), "{}", run.stderr);
+    assert!(run.stderr.contains("1 of 2 lines that match a rule are in no known format"), "{}", run.stderr);
     let run = harness.run(["report", "--state", "state", "--out", "out", "logs/noise.log"]);
     assert!(run.stderr.contains("binary data"), "{}", run.stderr);
     let report: Value = match fs::read(harness.path("out/latest/report.json")) {

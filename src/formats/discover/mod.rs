@@ -39,6 +39,8 @@ const MIN_KEYS: usize = 3;
 pub struct Layouts {
     name: Arc<str>,
     layouts: Vec<Layout>,
+    /// The log writer adds scheme and host to each target.
+    has_absolute_targets: bool,
 }
 
 /// A layout of lines.
@@ -86,7 +88,19 @@ impl Layouts {
                 layout.parser = layout.parser.clone().with_forwarded(&header);
             }
         }
-        Some(Self { name, layouts })
+        Some(Self { name, layouts, has_absolute_targets: false })
+    }
+
+    /// No layout: the lines are in the Common Log Format, and the log writer adds scheme and host to each target.
+    #[must_use]
+    pub(super) fn with_absolute_targets() -> Self {
+        Self { name: "".into(), layouts: Vec::new(), has_absolute_targets: true }
+    }
+
+    /// Whether the log writer adds scheme and host to each target.
+    #[must_use]
+    pub(super) fn has_absolute_targets(&self) -> bool {
+        self.has_absolute_targets
     }
 
     /// The format string of the first layout.

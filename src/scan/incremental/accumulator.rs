@@ -125,8 +125,11 @@ impl PeriodAccumulators {
             *nul_bytes += sum.stats.lines.nul_bytes;
             hits.add(sum.stats.hits);
         }
+        let mut all_hits = HitLines::default();
+        sums.values().for_each(|(_, hits)| all_hits.add(*hits));
         let problems = |(input, (nul_bytes, hits)): (u32, (u64, HitLines))| {
-            [hits.problem(), nul_bytes_problem(nul_bytes)].into_iter().flatten().map(move |problem| (input, problem))
+            let unparsed = if all_hits.are_much_unparsed() { hits.problem() } else { None };
+            [unparsed, nul_bytes_problem(nul_bytes)].into_iter().flatten().map(move |problem| (input, problem))
         };
         sums.into_iter().flat_map(problems).collect()
     }
@@ -185,7 +188,7 @@ impl SourceStats {
             lines: input.lines + self.skipped + self.pending,
             skipped: input.skipped + self.skipped,
             pending: self.pending,
-            problem: self.problem.clone().or_else(|| self.stats.hits.problem()).or_else(|| nul_bytes_problem(self.stats.lines.nul_bytes)),
+            problem: self.problem.clone().or_else(|| nul_bytes_problem(self.stats.lines.nul_bytes)),
             ..input
         }
     }

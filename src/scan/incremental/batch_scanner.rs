@@ -315,6 +315,7 @@ impl<'a> BatchScanner<'a> {
         }
         for (input, what) in self.parts.line_problems() {
             let path = Path::new(std::ffi::OsStr::from_bytes(&self.sources[input as usize].path)).to_owned();
+            self.parts.set_problem(input, &what);
             // Its first problem says enough.
             if !notices.iter().any(|notice| notice.problem && notice.path == path) {
                 notices.push(Notice { path, what, problem: true });

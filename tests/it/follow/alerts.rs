@@ -218,7 +218,7 @@ fn a_find_that_waits_alerts_after_a_restart() {
         first.until_process("its state", |_| state(&harness).contains("/.env"));
         let text = state(&harness);
         assert!(!text.contains("s3cr3t") && !text.contains("Mozilla"), "{text}");
-        assert_eq!(text.contains("192.0.2.1 "), args.is_empty(), "{text}");
+        assert_eq!(text.contains("\"192.0.2.1\""), args.is_empty(), "{text}");
         let hits = first.kill().hits;
         assert!(!harness.path("alerts").exists() || kinds(&harness).is_empty());
         let second = resume(&harness, args);

@@ -20,30 +20,30 @@ fn logs_that_do_not_parse_are_reported_at_the_start_and_matched() {
     let harness = Harness::new();
     std::fs::create_dir(harness.path("logs")).unwrap();
     harness.file("logs/access.log", line("192.0.2.1", "GET / HTTP/1.1", 200));
-    harness.file("logs/odd.log", ODD);
+    harness.file("logs/access-odd.log", ODD);
     harness.file("logs/error.log", ERROR);
     harness.file("logs/random.log", (0..2000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<_>>());
     let mut follower = Follower::start(&mut harness.command(["follow", "-f", "ndjson", "--only", "vcs/git", "logs"]));
     let named =
         |output: &FollowerOutput, name: &str, what: &str| output.notices.lines().any(|line| line.contains(name) && line.contains(what));
     follower.until("each is reported before a line is written", |output| {
-        named(output, "odd.log", "none of its 1 lines")
+        named(output, "access-odd.log", "none of its 1 lines")
             && named(output, "error.log", "a server's error log")
             && named(output, "random.log", "binary")
     });
     append(&harness, "logs/error.log", ERROR);
     append(&harness, "logs/random.log", &ODD.repeat(2));
-    append(&harness, "logs/odd.log", ODD);
+    append(&harness, "logs/access-odd.log", ODD);
     follower.until("a line of the log is matched", |output| !output.hits.is_empty());
     append(&harness, "logs/access.log", &line("192.0.2.1", "GET /.git/config HTTP/1.1", 404));
     follower.until("and so is one that parses", |output| output.hits.len() > 1);
     let notices = follower.notices();
-    for name in ["odd.log", "error.log", "random.log"] {
+    for name in ["access-odd.log", "error.log", "random.log"] {
         assert_eq!(notices.matches(&format!("{name}: ")).count(), 1, "{notices}");
     }
     assert!(!notices.contains("access.log: "), "{notices}");
     let sources = |output: &FollowerOutput| output.hits.iter().map(|hit| hit.0["source"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
-    follower.until("nothing else is", |output| sources(output) == ["logs/odd.log", "logs/access.log"]);
+    follower.until("nothing else is", |output| sources(output) == ["logs/access-odd.log", "logs/access.log"]);
 }
 
 /// The layout of a log is discovered in what stands in it, and again with each line while these are few.
