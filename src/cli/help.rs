@@ -127,8 +127,8 @@ pub(super) const FOLLOW_LONG: &str = "\
 Examples:
   Hits as they happen:
     probewatch follow /var/log/nginx/access.log
-  What the logs contain already, then what is added:
-    probewatch follow --from-start /var/log/nginx/
+  A container that logs to standard output, by a pipe, line by line and without a state:
+    docker logs -f web 2>&1 | probewatch follow -
   For a program: every hit once, also after a restart or a crash:
     probewatch follow -f ndjson --state /var/lib/probewatch /var/log/nginx/
   For Prometheus, by the textfile collector of node_exporter:

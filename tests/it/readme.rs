@@ -31,7 +31,12 @@ const NOT_RUN: [(&str, &str); 8] = [
 ];
 
 /// Programs that the pages name as examples, as shell scripts.
-const STAND_INS: [(&str, &str); 3] = [("bin/ssh", "shift; exec \"$@\""), ("bin/your-shipper", "exec cat"), ("bin/nft", "test -s \"$2\"")];
+const STAND_INS: [(&str, &str); 4] = [
+    ("bin/ssh", "shift; exec \"$@\""),
+    ("bin/your-shipper", "exec cat"),
+    ("bin/nft", "test -s \"$2\""),
+    ("bin/docker", "exec cat access.log"),
+];
 
 const SIGMA_RULE: &str = "title: A secret\nid: 5ac1f1d2-6a8f-4f0e-9f57-5d9f2e9f1b11\nstatus: test\nlogsource:\n  category: webserver\n\
     detection:\n  selection:\n    cs-uri-query|contains: /etc/odd-secret\n  condition: selection\nlevel: high\n";
