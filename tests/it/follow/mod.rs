@@ -17,6 +17,7 @@ pub(crate) mod logrotate;
 mod names;
 mod oracle;
 mod outlets;
+mod pipe;
 mod privilege;
 mod rotation;
 mod server;
