@@ -10,7 +10,7 @@ use std::hint::black_box;
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput};
 use probewatch::internals::engine::{LineScanner, Matcher, ScanOptions, WorkerState};
-use probewatch::internals::formats::Frame;
+use probewatch::internals::formats::{Frame, Headers};
 use probewatch::internals::intern::SymbolTables;
 use probewatch::internals::log_entry::LogEntry;
 use probewatch::internals::normalize::Normalizer;
@@ -91,15 +91,15 @@ fn log() -> String {
         .concat()
 }
 
-/// Each record, and its headers in one piece.
-fn records(log: &str) -> Vec<(LogEntry<'_>, &[u8])> {
+/// Each record, and its headers as the line has them.
+fn records(log: &str) -> Vec<(LogEntry<'_>, Headers<'_>)> {
     let frames = log.lines().map(|line| Frame::locate(line.as_bytes(), None).unwrap());
     frames.map(|frame| (frame.record(None), frame.headers)).collect()
 }
 
 fn frames(group: &mut BenchmarkGroup<'_, WallTime>, log: &str) {
     let count = || {
-        let statuses = log.lines().filter_map(|line| Frame::locate(black_box(line.as_bytes()), None)?.status());
+        let statuses = log.lines().filter_map(|line| Frame::locate(black_box(line.as_bytes()), None)?.status);
         statuses.filter(|&status| status == 404).count()
     };
     assert_eq!(count(), LINES / PROBES);
@@ -128,7 +128,7 @@ fn verdicts(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str
         let known = scratch.cached_verdict(record.request, headers, record.status);
         known.unwrap_or_else(|| matcher.verdict(record, headers, scratch)).rules != SymbolTables::EMPTY_RULES
     };
-    let hits = |scratch: &mut WorkerState| records.iter().filter(|(record, headers)| found(record, headers, scratch)).count();
+    let hits = |scratch: &mut WorkerState| records.iter().filter(|(record, headers)| found(record, *headers, scratch)).count();
     let mut used = WorkerState::default();
     assert_eq!(hits(&mut used), LINES / PROBES);
     assert_eq!(hits(&mut used), LINES / PROBES, "what is remembered is the same");

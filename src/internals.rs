@@ -30,7 +30,7 @@ pub mod finding {
 
 pub mod formats {
     pub use crate::formats::{
-        ClientPosition, EntryBuffer, FieldBuffers, FormatChoice, FormatId, FormatLineParser, Formats, Frame, JsonLineParser, Layouts,
+        ClientPosition, EntryBuffer, FieldBuffers, FormatChoice, FormatId, FormatLineParser, Formats, Frame, Headers, JsonLineParser, Layouts,
         W3cHeader,
     };
     pub mod builtin {

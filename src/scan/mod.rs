@@ -131,7 +131,9 @@ fn scan_with(
     let notes: Vec<_> = sources.par_iter().enumerate().zip(results).with_max_len(1).map(scan_source).collect();
     scan.tally = workers.into_tally();
     let mut hits = HitLines::default();
-    notes.iter().for_each(|one| hits.add(one.hits));
+    for one in &notes {
+        hits.add(one.hits);
+    }
     if hits.are_much_unparsed() {
         for (input, one) in scan.inputs.iter_mut().zip(&notes) {
             if let Some(input) = input {

@@ -355,7 +355,7 @@ fn files_of_a_folder_that_are_no_access_logs_are_not_matched() {
         ("odd.log", ODD),
     ];
     for (name, line) in others {
-        harness.file(&format!("logs/{name}"), line.repeat(5));
+        harness.file(format!("logs/{name}"), line.repeat(5));
     }
     harness.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
     let (run, report) = harness.json(["logs"]);

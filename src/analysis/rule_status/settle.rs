@@ -225,7 +225,9 @@ mod tests {
     /// A site that did this with these probes.
     fn site(probes: &[(&str, bool)]) -> RecentProbes {
         let mut recent = RecentProbes::default();
-        probes.iter().for_each(|(path, is_answered)| recent.record(probe(path), *is_answered));
+        for (path, is_answered) in probes {
+            recent.record(probe(path), *is_answered);
+        }
         recent
     }
 

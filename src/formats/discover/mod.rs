@@ -38,7 +38,7 @@ const MIN_KEYS: usize = 3;
 #[derive(Debug, Clone)]
 pub struct Layouts {
     name: Arc<str>,
-    layouts: Vec<Layout>,
+    all: Vec<Layout>,
     /// The log writer adds scheme and host to each target.
     has_absolute_targets: bool,
 }
@@ -88,13 +88,13 @@ impl Layouts {
                 layout.parser = layout.parser.clone().with_forwarded(&header);
             }
         }
-        Some(Self { name, layouts, has_absolute_targets: false })
+        Some(Self { name, all: layouts, has_absolute_targets: false })
     }
 
     /// No layout: the lines are in the Common Log Format, and the log writer adds scheme and host to each target.
     #[must_use]
     pub(super) fn with_absolute_targets() -> Self {
-        Self { name: "".into(), layouts: Vec::new(), has_absolute_targets: true }
+        Self { name: "".into(), all: Vec::new(), has_absolute_targets: true }
     }
 
     /// Whether the log writer adds scheme and host to each target.
@@ -111,17 +111,17 @@ impl Layouts {
 
     /// The format strings, as words of a shell.
     pub(crate) fn words(&self) -> impl Iterator<Item = String> {
-        self.layouts.iter().map(Layout::word)
+        self.all.iter().map(Layout::word)
     }
 
     /// Whether more than one column of a layout may be the client.
     pub(crate) fn is_client_unclear(&self) -> bool {
-        self.layouts.iter().any(|layout| layout.is_client_unclear)
+        self.all.iter().any(|layout| layout.is_client_unclear)
     }
 
     /// The layouts, those of more lines first.
     pub(super) fn all(&self) -> &[Layout] {
-        &self.layouts
+        &self.all
     }
 }
 

@@ -5,7 +5,7 @@ use super::*;
 /// The format strings of lines.
 fn strings(lines: &str) -> Vec<String> {
     let lines: Vec<&[u8]> = lines.lines().map(str::as_bytes).collect();
-    Layouts::discover(&lines, None).map(|found| found.layouts.into_iter().map(|layout| layout.string).collect()).unwrap_or_default()
+    Layouts::discover(&lines, None).map(|found| found.all.into_iter().map(|layout| layout.string).collect()).unwrap_or_default()
 }
 
 /// Requests of several clients: method, target, status, size, client, second.
@@ -87,7 +87,7 @@ fn the_client_is_a_column_that_no_client_wrote() {
         let log: String = REQUESTS.iter().enumerate().map(|(number, request)| line(number, request)).collect();
         let lines: Vec<&[u8]> = log.lines().map(str::as_bytes).collect();
         let layouts = Layouts::discover(&lines, None).unwrap();
-        let client = layouts.layouts[0].parser.split(lines[0]).unwrap().into_iter();
+        let client = layouts.all[0].parser.split(lines[0]).unwrap().into_iter();
         let client = client.filter(|(name, ..)| name.starts_with("$remote_addr") || *name == "$x_forwarded_for").map(|(.., text)| text);
         (client.map(|text| String::from_utf8(text).unwrap()).collect::<Vec<_>>(), layouts.is_client_unclear())
     };
@@ -116,7 +116,7 @@ fn lines_between_requests_stay_unparsed() {
     let lines: Vec<&[u8]> = log.lines().map(str::as_bytes).collect();
     let layouts = Layouts::discover(&lines, None).unwrap();
     let mut buffers = FieldBuffers::default();
-    let read: Vec<bool> = lines.iter().map(|line| layouts.layouts.iter().any(|layout| layout.read(line, &mut buffers).is_some())).collect();
+    let read: Vec<bool> = lines.iter().map(|line| layouts.all.iter().any(|layout| layout.read(line, &mut buffers).is_some())).collect();
     assert_eq!(read, [true, false, false].repeat(6));
 }
 
@@ -144,7 +144,7 @@ fn a_text_of_a_client_moves_no_column() {
     let layouts = Layouts::discover(&lines, None).unwrap();
     let mut buffers = FieldBuffers::default();
     let mut client = |line: &str| {
-        layouts.layouts[0].read(line.as_bytes(), &mut buffers).map(|fields| String::from_utf8_lossy(fields.client).into_owned())
+        layouts.all[0].read(line.as_bytes(), &mut buffers).map(|fields| String::from_utf8_lossy(fields.client).into_owned())
     };
     assert_eq!(client("2026-11-20T08:01:00Z GET /x 203.0.113.9 200 5").as_deref(), Some("203.0.113.9"));
     // A target that looks like the rest of a line; a status and a client that are none.

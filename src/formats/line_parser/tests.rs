@@ -216,8 +216,8 @@ fn a_line_of_another_format_does_not_match() {
         assert_eq!(entry_of(&combined, other), None, "{other}");
     }
     let timed = written(&format!("{COMBINED} $request_time"));
-    assert!(entry_of(&timed, &format!("{line} 0.004")).is_some());
-    assert_eq!(entry_of(&timed, &format!("{line} \"-\"")), None);
+    assert!(entry_of(&timed, format!("{line} 0.004")).is_some());
+    assert_eq!(entry_of(&timed, format!("{line} \"-\"")), None);
 }
 
 #[test]

@@ -126,7 +126,9 @@ impl PeriodAccumulators {
             hits.add(sum.stats.hits);
         }
         let mut all_hits = HitLines::default();
-        sums.values().for_each(|(_, hits)| all_hits.add(*hits));
+        for (_, hits) in sums.values() {
+            all_hits.add(*hits);
+        }
         let problems = |(input, (nul_bytes, hits)): (u32, (u64, HitLines))| {
             let unparsed = if all_hits.are_much_unparsed() { hits.problem() } else { None };
             [unparsed, nul_bytes_problem(nul_bytes)].into_iter().flatten().map(move |problem| (input, problem))

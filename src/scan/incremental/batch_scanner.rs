@@ -335,27 +335,22 @@ fn scan_run(
     let mut stats = InputStats::default();
     let worker = WorkerPool::current_index();
     let range = run.run.start..run.run.end;
-    let (findings, mut scratch, workers) = match (&run.batch.lines, workers.get(&run.period)) {
-        (BatchLines::Text(text), Some(workers)) => {
-            let log = logs.get(&run.log);
-            let batch_context = job.context(run.batch, log);
-            let header = batch_context.header.clone().after(&text[..range.start], job.scope.max_line);
-            let mut context = LineContext { header, ..batch_context };
-            let mut any_format = workers.scanner(worker);
-            let mut scratch = workers.scratch(worker);
-            let mut findings = any_format.scan(scanner, job.scope, &text[range.clone()], &context, &mut scratch);
-            if let Some(position) = log.and_then(|log| log.clients.detect(findings.lines.without_client, &log.path, false)) {
-                context.clients = position;
-                scratch.recycle(findings);
-                findings = any_format.scan(scanner, job.scope, &text[range], &context, &mut scratch);
-            }
-            (findings, scratch, workers)
-        }
-        _ => {
-            stats.add(&Findings::of_oversized_line());
-            return stats;
-        }
+    let (BatchLines::Text(text), Some(workers)) = (&run.batch.lines, workers.get(&run.period)) else {
+        stats.add(&Findings::of_oversized_line());
+        return stats;
     };
+    let log = logs.get(&run.log);
+    let batch_context = job.context(run.batch, log);
+    let header = batch_context.header.clone().after(&text[..range.start], job.scope.max_line);
+    let mut context = LineContext { header, ..batch_context };
+    let mut any_format = workers.scanner(worker);
+    let mut scratch = workers.scratch(worker);
+    let mut findings = any_format.scan(scanner, job.scope, &text[range.clone()], &context, &mut scratch);
+    if let Some(position) = log.and_then(|log| log.clients.detect(findings.lines.without_client, &log.path, false)) {
+        context.clients = position;
+        scratch.recycle(findings);
+        findings = any_format.scan(scanner, job.scope, &text[range], &context, &mut scratch);
+    }
     let chunk = run.batch.offset + run.run.start as u64;
     let position = LinePosition { input: run.input, chunk, offset: 0, line: run.batch.lines_before + run.run.lines_before };
     workers.tally(worker).add_findings(&findings, position);
