@@ -33,10 +33,9 @@ pub fn check_lines(text: &[u8], formats: &Formats, first: &[FormatId]) {
 }
 
 fn check_context(text: &[u8], context: &LineContext<'_>) {
-    let written = written_again(text, context);
-    assert_eq!(newlines(&written), newlines(text), "lines were added or lost");
-    assert_eq!(shown(&seen(text, context)), shown(&written), "what is seen of a line is not what is written");
-    check_cut(text, context, &written);
+    let expected = read(text, context);
+    check_block(text, context);
+    check_cut(text, context, &expected);
     check_counts(text, context);
 }
 

@@ -264,16 +264,16 @@ fn a_line_of_a_compressed_log_is_explained() {
 #[test]
 fn other_compressions_are_refused_by_name() {
     let heads: [(&[u8], &str); 5] = [
-        (b"PK\x03\x04\x14\0", "zip"),
-        (b"\x04\x22\x4d\x18\x64", "lz4"),
-        (b"7z\xbc\xaf\x27\x1c\0\x04", "7z"),
-        (b"LZIP\x01\x0c", "lzip"),
-        (b"\x1f\x9d\x90", "compress"),
+        (b"PK\x03\x04\x14\0", "is a zip archive"),
+        (b"\x04\x22\x4d\x18\x64", "compressed with lz4"),
+        (b"7z\xbc\xaf\x27\x1c\0\x04", "compressed with 7z"),
+        (b"LZIP\x01\x0c", "compressed with lzip"),
+        (b"\x1f\x9d\x90", "compressed with compress"),
     ];
     for (head, name) in heads {
         // Lines after the header would be found if the file were read as text.
         let (_, input) = scan(&[head, b"\n", log(100).as_bytes()].concat());
-        assert!(problem(&input).contains(&format!("compressed with {name}")), "{input}");
+        assert!(problem(&input).contains(name), "{input}");
         assert_eq!((lines(&input), input["hits"].as_u64()), (0, Some(0)));
     }
 }
