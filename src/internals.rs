@@ -30,8 +30,8 @@ pub mod finding {
 
 pub mod formats {
     pub use crate::formats::{
-        ClientPosition, EntryBuffer, FieldBuffers, FormatChoice, FormatId, FormatLineParser, Formats, Frame, Headers, JsonLineParser, Layouts,
-        W3cHeader,
+        ClientPosition, EntryBuffer, FieldBuffers, FormatChoice, FormatId, FormatLineParser, Formats, Frame, Headers, JsonLineParser,
+        Layouts, W3cHeader,
     };
     pub mod builtin {
         pub use crate::formats::builtin::JSON;

@@ -222,6 +222,16 @@ const BINARY_LEAST: usize = 64;
 /// none: nearly all servers escape what clients send, and otherwise some lines parse.
 const BINARY_SHARE: usize = 20;
 
+/// Whether a file that starts with these lines is a report: its JSON, a table whose columns name rules and severities, or its text. It
+/// may lie beside the logs, and its rows have the paths of requests.
+pub(crate) fn is_report(lines: &[u8]) -> bool {
+    let header = lines.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let has = |name: &[u8]| header.split(|&byte| byte == b',').any(|column| column == name);
+    let is_json = lines.starts_with(b"{\n  \"schema_version\"");
+    let is_text = || find(lines, b"\nWHERE EACH LINE WENT\n").is_some();
+    is_json || has(b"severity") && (has(b"rules") || has(b"rule")) || is_text()
+}
+
 /// Whether a text with this start is binary data. NUL bytes do not count, because logs may have holes.
 #[must_use]
 pub(crate) fn is_binary(head: &[u8]) -> bool {

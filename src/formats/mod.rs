@@ -32,11 +32,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-pub(crate) use self::detect::{ForwardedLines, is_binary, is_error_log, recognize};
+pub(crate) use self::detect::{ForwardedLines, is_binary, is_error_log, is_report, recognize};
 use crate::finding::OtherFormatCounts;
 pub use builtin::{FormatChoice, FormatId, Formats};
-pub use clf::{Frame, Headers};
 pub(crate) use clf::is_escaped;
+pub use clf::{Frame, Headers};
 pub use client_position::ClientPosition;
 pub(crate) use client_position::client_position;
 pub use discover::Layouts;

@@ -12,7 +12,7 @@ use super::builtin::{DISCOVERED, FormatId, FormatReader, Formats, JSON, W3C};
 use super::bytes::{leading_nuls, without_colours};
 use super::clf::{is_bare, starts_like_clf};
 use super::client_position::{self, ClientPosition};
-use super::detect::{is_binary, is_error_log};
+use super::detect::{is_binary, is_error_log, is_report};
 use super::discover::{Layouts, SAMPLE, SHARE};
 use super::line_prefix::LinePrefix;
 use super::unwrap::{ReadInner, UnwrapBuffers, read_within};
@@ -103,7 +103,7 @@ impl LogReader {
     /// Discovers the layouts of a log in its first lines, if no known format explains them and none is requested.
     #[must_use]
     pub fn discover(&mut self, head: &[u8], context: &LineContext<'_>) -> Option<Arc<Layouts>> {
-        if !context.preferred.is_empty() || context.header.is_w3c() || is_binary(head) {
+        if !context.preferred.is_empty() || context.header.is_w3c() || is_binary(head) || is_report(head) {
             return None;
         }
         let (mut lines, mut others, mut absolute) = (Vec::new(), Vec::new(), 0);

@@ -271,11 +271,11 @@ impl<'w> InputState<'w> {
         self.stats.add(findings);
         self.forwarded.add(result.forwarded);
         self.runs.push((result.offset, findings.lines.lines));
-        self.is_log |= findings.lines.parsed() > 0;
         if let Some(head) = &result.head {
             self.head.clone_from(head);
             self.is_log |= by == InputOrigin::Name && !head.is_binary;
         }
+        self.is_log |= findings.lines.parsed() > 0 && (by == InputOrigin::Name || !self.head.is_report);
     }
 
     fn input(self, path: Vec<u8>, reading: &ReadSummary, unread: Option<String>, job: &ScanJob<'_>) -> InputSummary {

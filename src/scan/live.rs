@@ -227,7 +227,7 @@ impl<'a> LiveScan<'a> {
             Body::Lines(lines) => self.scan_lines(lines, log, header.clone()),
             Body::Oversized { .. } => Findings::of_oversized_line(),
         };
-        log.is_known |= findings.lines.parsed() > 0;
+        log.is_known |= findings.lines.parsed() > 0 && !log.is_report;
         if !log.is_known && !log.is_examined {
             log.is_examined = true;
             let lines = if let Body::Lines(lines) = body { lines } else { b"" };

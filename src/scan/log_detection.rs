@@ -10,7 +10,7 @@ use super::w3c_headers;
 use crate::engine::ScanOptions;
 use crate::finding::LineCounts;
 use crate::formats::reader::{LineContext, LogReader};
-use crate::formats::{ClientPosition, Formats, LogFormat, is_binary, is_error_log, line_shape, recognize};
+use crate::formats::{ClientPosition, Formats, LogFormat, is_binary, is_error_log, is_report, line_shape, recognize};
 use crate::input::find::InputOrigin;
 use crate::input::lines::read_head;
 use crate::input::tail::LineChunk;
@@ -33,6 +33,8 @@ pub(super) struct LogHead {
     pub(super) first_line: Vec<u8>,
     /// The input is binary data.
     pub(super) is_binary: bool,
+    /// The input is a report.
+    pub(super) is_report: bool,
 }
 
 impl LogHead {
@@ -43,7 +45,7 @@ impl LogHead {
         if first.len() > max_line {
             return Self::default();
         }
-        Self { first_line: first[..first.len().min(MAX_FIRST_LINE)].to_vec(), is_binary: is_binary(lines) }
+        Self { first_line: first[..first.len().min(MAX_FIRST_LINE)].to_vec(), is_binary: is_binary(lines), is_report: is_report(lines) }
     }
 
     /// Examines the first lines of a file, for a range that may not contain them.
@@ -55,7 +57,9 @@ impl LogHead {
     /// name, or a file in a folder whose name does not say that it is an access log. Package managers, mail servers and source
     /// code have paths in their lines too.
     pub(super) fn is_not_access_log(&self, path: &[u8], by: InputOrigin) -> bool {
-        self.is_binary || by != InputOrigin::Name && is_error_log(&self.first_line) || by == InputOrigin::Folder && !is_named_access(path)
+        self.is_binary
+            || by != InputOrigin::Name && (self.is_report || is_error_log(&self.first_line))
+            || by == InputOrigin::Folder && !is_named_access(path)
     }
 }
 
@@ -81,7 +85,7 @@ fn head_parses(first: &[u8], path: &Path, formats: &Formats, scope: &ScanOptions
     let layouts = layouts_in(first, path, formats, scope);
     let (preferred, clients) = (formats.preferred_for(path), ClientPosition::Unknown);
     let context = LineContext { formats, preferred, header, layouts, clients, max_line: scope.max_line };
-    any_line_parses(first, &context, scope.format)
+    !is_report(first) && any_line_parses(first, &context, scope.format)
 }
 
 /// Classifies a live log whose lines do not parse by its first lines, or by `lines` if it cannot be read. Returns whether

@@ -143,9 +143,8 @@ fn a_text_of_a_client_moves_no_column() {
     let lines: Vec<&[u8]> = log.lines().map(str::as_bytes).collect();
     let layouts = Layouts::discover(&lines, None).unwrap();
     let mut buffers = FieldBuffers::default();
-    let mut client = |line: &str| {
-        layouts.all[0].read(line.as_bytes(), &mut buffers).map(|fields| String::from_utf8_lossy(fields.client).into_owned())
-    };
+    let mut client =
+        |line: &str| layouts.all[0].read(line.as_bytes(), &mut buffers).map(|fields| String::from_utf8_lossy(fields.client).into_owned());
     assert_eq!(client("2026-11-20T08:01:00Z GET /x 203.0.113.9 200 5").as_deref(), Some("203.0.113.9"));
     // A target that looks like the rest of a line; a status and a client that are none.
     assert_eq!(client("2026-11-20T08:01:00Z GET /x 192.0.2.1 200 5 203.0.113.9 404 7").as_deref(), Some("203.0.113.9"));

@@ -150,7 +150,7 @@ impl<'a> BatchScanner<'a> {
     /// waiting batches of its log are released.
     fn assign_periods(&mut self, batch: LineBatch, prepared: PreparedBatch, ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>) {
         let Some(log) = self.logs.get_mut(&batch.log) else { return };
-        log.is_known |= prepared.parses;
+        log.is_known |= prepared.parses && !log.is_report();
         let first = prepared.runs.iter().find_map(|run| run.period);
         let is_waiting = !log.is_known || self.options.cut.is_some() && log.period.or(first).is_none();
         if is_waiting {

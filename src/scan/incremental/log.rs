@@ -85,6 +85,11 @@ impl IncrementalLog {
         self.head.as_ref().is_some_and(|head| head.is_not_access_log(self.path.as_os_str().as_bytes(), self.by))
     }
 
+    /// Whether it is a report beside the logs.
+    pub(super) fn is_report(&self) -> bool {
+        self.by != InputOrigin::Name && self.head.as_ref().is_some_and(|head| head.is_report)
+    }
+
     /// The first line that this run has read.
     pub(super) fn first_line(&self) -> &[u8] {
         self.head.as_ref().map_or(b"", |head| &head.first_line)

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::engine::ScanOptions;
-use crate::formats::Formats;
+use crate::formats::{Formats, is_report};
 use crate::formats::{Layouts, W3cHeader};
 use crate::input::pipe::STDIN;
 use crate::input::read::{Body, Chunk};
@@ -35,6 +35,8 @@ pub(super) struct LiveLog {
     pub(super) may_have_layouts: bool,
     /// The first lines of a pipe, which cannot be read again.
     piped: Vec<u8>,
+    /// It is a report beside the logs.
+    pub(super) is_report: bool,
     /// The first lines were examined.
     pub(super) is_examined: bool,
     held: Vec<HeldLines>,
@@ -66,6 +68,7 @@ impl LiveLog {
             layouts: None,
             may_have_layouts: true,
             piped: Vec::new(),
+            is_report: matches!(piece.chunk, Chunk { offset: 0, body: Body::Lines(lines) } if is_report(lines) && !piece.named),
             is_examined,
             held: Vec::new(),
         }
