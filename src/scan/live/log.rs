@@ -18,6 +18,7 @@ use crate::source::SourceInfo;
 
 /// A live log.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and nearly all combinations occur")]
 pub(super) struct LiveLog {
     pub(super) generation: u64,
     pub(super) path: Vec<u8>,
