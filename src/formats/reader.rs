@@ -283,6 +283,10 @@ impl LogReader {
         if let Some(kind) = read_directly(text, None, context, buffers, out) {
             return kind;
         }
+        // Before lines within it: a line that is a request by itself is not looked into.
+        if let Some(kind) = by_detection(text, None, context, buffers, out) {
+            return Some(kind);
+        }
         let mut reader = InnerReader { context, buffers, out, scratch, text: inner, kind: None };
         *prefix = read_within(text, context.formats.json(), unwrap, &mut reader);
         if let Some(kind) = reader.kind {

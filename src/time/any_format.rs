@@ -166,9 +166,23 @@ const FORMS: [&str; 32] = [
 /// The same with the month first, as in the United States. Without `AM` or `PM`, only a day after the twelfth shows the order.
 const MONTH_FIRST: [&str; 4] = ["%m/%d/%Y %T%z", "%m/%d/%Y:%T%z", "%m/%d/%Y %r", "%m/%d/%Y, %r"];
 
+/// The longest text of a form: `Wednesday, September 02, 2026 @ 08:01:00.123456 America`.
+const MAX_FORM: usize = 64;
+
+/// Whether a text may have one of the forms: each has a time of day, with a colon between digits, and the digits of a day besides.
+fn may_be_time(text: &[u8]) -> bool {
+    let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let has_clock = || text.windows(3).any(|part| matches!(part, [b'0'..=b'9', b':', b'0'..=b'9']));
+    text.len() <= MAX_FORM && digits >= 5 && has_clock()
+}
+
 /// A time in one of the less frequent forms; `None` if two forms read it differently.
 #[cold]
 fn by_form(text: &[u8]) -> Option<LogTime> {
+    // No line loop can afford to try all forms on each text in brackets.
+    if !may_be_time(text) {
+        return None;
+    }
     let mut times = FORMS.iter().chain(&MONTH_FIRST).filter_map(|form| in_form(text, form.as_bytes()));
     let first = times.next()?;
     times.all(|other| other == first).then_some(first)
