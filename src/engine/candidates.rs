@@ -5,15 +5,15 @@
 //! paths of files.
 
 use crate::client::Client;
-use crate::formats::bytes::without_colours;
 use crate::formats::is_status;
+use crate::formats::line_prefix::without_colors;
 use crate::log_entry::is_known_method;
 
 /// The most candidates of a line. A line with more is text of another kind, such as a list of links.
 const MAX_CANDIDATES: usize = 8;
 /// The most bytes between a method and its target: `", "url": "`.
 const MAX_GAP: usize = 16;
-/// The status is one of so many words after a request: `HTTP/1.1", "status": 404`.
+/// The most words after a request that may be its status: `HTTP/1.1", "status": 404`.
 const MAX_STATUS_WORDS: usize = 4;
 /// The most bytes of a line in which an address or a status is looked for: clients choose texts after them.
 const MAX_SIGN: usize = 512;
@@ -35,7 +35,7 @@ struct TextRequest<'l> {
 /// Passes each candidate of a line to `take`, as a request line, and the status that stands after it. `request` is a buffer for it.
 pub(super) fn each_candidate(line: &[u8], request: &mut Vec<u8>, mut take: impl FnMut(&[u8], Option<u16>)) {
     let mut plain = Vec::new();
-    let line = without_colours(line, &mut plain);
+    let line = without_colors(line, &mut plain).unwrap_or(line);
     let mut count = 0;
     let mut emit = |candidate: TextRequest<'_>| {
         count += 1;

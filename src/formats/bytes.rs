@@ -46,26 +46,6 @@ pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
     }
 }
 
-/// A line without the colours of a terminal, `\x1b[32m`. Copied into `plain` if it has any.
-pub(crate) fn without_colours<'a>(line: &'a [u8], plain: &'a mut Vec<u8>) -> &'a [u8] {
-    const START: &[u8] = b"\x1b[";
-    if memchr::memmem::find(line, START).is_none() {
-        return line;
-    }
-    plain.clear();
-    let mut rest = line;
-    while let Some(at) = memchr::memmem::find(rest, START) {
-        let after = &rest[at + START.len()..];
-        let length = after.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
-        let end = at + START.len() + length;
-        let is_colour = after.get(length) == Some(&b'm');
-        plain.extend_from_slice(&rest[..if is_colour { at } else { end }]);
-        rest = &rest[end + usize::from(is_colour)..];
-    }
-    plain.extend_from_slice(rest);
-    plain
-}
-
 /// Lines of at least this length are searched for NUL bytes: holes in a file have the size of disk blocks, at least this
 /// many bytes. A line with a hole may parse, with the hole and parts of other lines in its request. Most lines are
 /// shorter.

@@ -141,7 +141,7 @@ fn time(text: &[u8]) -> Option<LogTime> {
 }
 
 /// The host and the client, from the fields before and after the time; the client is empty if there is none. `None` if they cannot
-/// be told apart.
+/// be distinguished.
 fn client_in<'l>(line: &'l [u8], before: &[LineField<'l>], after: &[LineField<'l>]) -> Option<(&'l [u8], &'l [u8])> {
     const NONE: &[u8] = b"";
     let is_address = |field: &LineField<'_>| Client::parse_address(Client::without_marks(field.text)).is_some();

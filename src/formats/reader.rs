@@ -9,12 +9,12 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use super::builtin::{DISCOVERED, FormatId, FormatReader, Formats, JSON, W3C};
-use super::bytes::{leading_nuls, without_colours};
+use super::bytes::leading_nuls;
 use super::clf::{is_bare, starts_like_clf};
 use super::client_position::{self, ClientPosition};
 use super::detect::{is_binary, is_error_log, is_report};
 use super::discover::{Layouts, SAMPLE, SHARE};
-use super::line_prefix::LinePrefix;
+use super::line_prefix::{LinePrefix, without_colors};
 use super::unwrap::{ReadInner, UnwrapBuffers, read_within};
 use super::{EntryBuffer, FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, LogFormat, TimeField, W3cHeader, loose_clf};
 use crate::client::{Client, ClientIpSource};
@@ -87,9 +87,7 @@ impl LineContext<'_> {
     pub fn is_clf_first(&self) -> bool {
         self.preferred.is_empty() && self.layouts.is_none() && !self.header.is_w3c() && self.formats.client_ip_source().is_none()
     }
-}
 
-impl LineContext<'_> {
     /// The name of a format in counts of lines: a discovered layout is named by its format string.
     pub(crate) fn name(&self, id: FormatId) -> &Arc<str> {
         match &self.layouts {
@@ -108,8 +106,7 @@ impl LogReader {
         }
         let (mut lines, mut others, mut absolute) = (Vec::new(), Vec::new(), 0);
         for line in each(head) {
-            let line = &line[leading_nuls(line)..];
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let line = content(line);
             match self.explanation(line, context) {
                 _ if line.trim_ascii().is_empty() => others.push(line),
                 KnownLine::None => lines.push(line),
@@ -131,7 +128,7 @@ impl LogReader {
         }
         // Where the colours of a terminal are taken off, a line is read without them.
         let mut plain = vec![Vec::new(); lines.len()];
-        let lines: Vec<&[u8]> = lines.iter().zip(&mut plain).map(|(line, plain)| without_colours(line, plain)).collect();
+        let lines: Vec<&[u8]> = lines.iter().zip(&mut plain).map(|(line, plain)| without_colors(line, plain).unwrap_or(line)).collect();
         let layouts = Layouts::discover(&lines, context.formats.client_ip_source())?;
         // Lines that a known format explains must stay lines of that format.
         let buffers = &mut self.buffers;
@@ -165,8 +162,7 @@ impl LogReader {
         let entry = match kind {
             LineKind::Directive => None,
             LineKind::AsIs => {
-                let text = &line[leading_nuls(line)..];
-                let frame = Frame::locate(text.strip_suffix(b"\r").unwrap_or(text), None).filter(|_| text.len() <= context.max_line);
+                let frame = Frame::locate(content(line), None).filter(|_| line[leading_nuls(line)..].len() <= context.max_line);
                 frame.map(|frame| frame.record(LogTime::parse_any_format(frame.time)))
             }
             LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::WithoutClient(_) => Some(self.entry.entry(0, line)),
@@ -242,10 +238,7 @@ impl LogReader {
     pub fn reads_any(&mut self, lines: &[u8], context: &LineContext<'_>, only: Option<LogFormat>) -> bool {
         let mut context = context.clone();
         each(lines).any(|line| match only {
-            Some(_) => {
-                let text = line.strip_suffix(b"\r").unwrap_or(line);
-                Frame::locate(&text[leading_nuls(text)..], only).is_some()
-            }
+            Some(_) => Frame::locate(content(line), only).is_some(),
             None => self.line(line, &mut context).1.is_some(),
         })
     }
@@ -265,8 +258,7 @@ impl LogReader {
         if header.take(line) {
             return LineKind::Directive;
         }
-        let text = text.strip_suffix(b"\r").unwrap_or(text);
-        self.read_first_match(text, context, header, out).unwrap_or(LineKind::AsIs)
+        self.read_first_match(content(line), context, header, out).unwrap_or(LineKind::AsIs)
     }
 
     /// Reads a line by the first format that matches; `None` if the line loop parses it or no format matches.
@@ -280,27 +272,23 @@ impl LogReader {
                 return Some(kind);
             }
         }
-        if let Some(kind) = read_directly(text, None, context, buffers, out) {
+        let mut reader = InnerReader { fields: FieldReader { context, buffers, out }, scratch, text: inner, kind: None };
+        if let Some(kind) = reader.fields.directly(text, None) {
             return kind;
         }
         // Before lines within it: a line that is a request by itself is not looked into.
-        if let Some(kind) = by_detection(text, None, context, buffers, out) {
+        if let Some(kind) = reader.fields.by_detection(text, None) {
             return Some(kind);
         }
-        let mut reader = InnerReader { context, buffers, out, scratch, text: inner, kind: None };
         *prefix = read_within(text, context.formats.json(), unwrap, &mut reader);
-        if let Some(kind) = reader.kind {
-            return Some(kind);
-        }
-        read_alone(text, None, context, buffers, out).or_else(|| with_unknown_client(text, context, out))
+        let InnerReader { mut fields, kind, .. } = reader;
+        kind.or_else(|| fields.loosely(text, None)).or_else(|| with_unknown_client(text, context, fields.out))
     }
 }
 
 /// Reads lines that are within others.
 struct InnerReader<'r, 'f> {
-    context: &'r LineContext<'f>,
-    buffers: &'r mut FieldBuffers,
-    out: &'r mut EntryBuffer,
+    fields: FieldReader<'r, 'f>,
     /// For a text that may be a line.
     scratch: &'r mut EntryBuffer,
     /// The last line that was read.
@@ -311,8 +299,7 @@ struct InnerReader<'r, 'f> {
 
 impl ReadInner for InnerReader<'_, '_> {
     fn read(&mut self, text: &[u8], time: Option<LogTime>) -> Option<()> {
-        let Self { context, buffers, out, .. } = self;
-        self.kind = read_inner(text, time, context, buffers, out);
+        self.kind = self.fields.inner(text, time);
         self.text.clear();
         self.text.extend_from_slice(text);
         self.kind.map(|_| ())
@@ -321,78 +308,94 @@ impl ReadInner for InnerReader<'_, '_> {
     fn is_line(&mut self, text: &[u8]) -> bool {
         self.scratch.clear();
         self.scratch.begin(b"");
-        read_inner(text, None, self.context, self.buffers, self.scratch).is_some()
+        let FieldReader { context, buffers, .. } = &mut self.fields;
+        FieldReader { context, buffers, out: self.scratch }.inner(text, None).is_some()
     }
 }
 
-/// Reads a line that is within another with this time.
-fn read_inner(
-    text: &[u8],
-    time: Option<LogTime>,
-    context: &LineContext<'_>,
-    buffers: &mut FieldBuffers,
-    out: &mut EntryBuffer,
-) -> Option<LineKind> {
-    match read_directly(text, time, context, buffers, out) {
-        // What follows a newline is another line.
-        Some(None) if memchr(b'\n', text).is_some() => None,
-        Some(None) => {
-            let frame = Frame::locate(text, None)?;
-            out.push_frame(&frame);
-            Some(LineKind::As(FormatId(frame.format() as u8)))
-        }
-        Some(Some(kind)) => Some(kind),
-        None => read_alone(text, time, context, buffers, out),
-    }
+/// Tries formats. A line without a time of its own has the `time` of what is around it.
+struct FieldReader<'r, 'f> {
+    context: &'r LineContext<'f>,
+    buffers: &'r mut FieldBuffers,
+    out: &'r mut EntryBuffer,
 }
 
-/// Reads a line by its own text, of a format that is detected or of the Common Log Format family.
-fn read_alone(
-    text: &[u8],
-    time: Option<LogTime>,
-    context: &LineContext<'_>,
-    buffers: &mut FieldBuffers,
-    out: &mut EntryBuffer,
-) -> Option<LineKind> {
-    by_detection(text, time, context, buffers, out).or_else(|| {
-        let fields = loose_clf::read(text);
-        push_fields(FormatId(LogFormat::Combined as u8), fields, time, context.formats.client_ip_source(), out)
-    })
-}
+impl FieldReader<'_, '_> {
+    /// Reads a line that is within another.
+    fn inner(&mut self, text: &[u8], time: Option<LogTime>) -> Option<LineKind> {
+        match self.directly(text, time) {
+            // What follows a newline is another line.
+            Some(None) if memchr(b'\n', text).is_some() => None,
+            Some(None) => {
+                let frame = Frame::locate(text, None)?;
+                self.out.push_frame(&frame);
+                Some(LineKind::As(FormatId(frame.format() as u8)))
+            }
+            Some(Some(kind)) => Some(kind),
+            None => self.by_detection(text, time).or_else(|| self.loosely(text, time)),
+        }
+    }
 
-/// Reads the requested formats, JSON, and what the line loop parses, which is `Some(None)`.
-#[expect(clippy::option_option, reason = "three answers: an unknown format, an engine format, another format")]
-fn read_directly(
-    text: &[u8],
-    time: Option<LogTime>,
-    context: &LineContext<'_>,
-    buffers: &mut FieldBuffers,
-    out: &mut EntryBuffer,
-) -> Option<Option<LineKind>> {
-    if let Some(kind) = context.preferred.iter().find_map(|first| read_as(*first, text, time, context, buffers, out)) {
-        return Some(Some(kind));
-    }
-    if let Some(layouts) = &context.layouts {
-        let origin = context.formats.client_ip_source();
-        let read = layouts.all().iter().find_map(|layout| push_fields(DISCOVERED, layout.read(text, buffers), time, origin, out));
-        if read.is_some() {
-            return Some(read);
+    /// Reads the requested formats, JSON, and what the line loop parses, which is `Some(None)`.
+    #[expect(clippy::option_option, reason = "three answers: an unknown format, an engine format, another format")]
+    fn directly(&mut self, text: &[u8], time: Option<LogTime>) -> Option<Option<LineKind>> {
+        let context = self.context;
+        if let Some(kind) = context.preferred.iter().find_map(|first| self.format(*first, text, time)) {
+            return Some(Some(kind));
+        }
+        if let Some(layouts) = &context.layouts {
+            let read = layouts.all().iter().find_map(|layout| {
+                push_fields(DISCOVERED, layout.read(text, self.buffers), time, context.formats.client_ip_source(), self.out)
+            });
+            if read.is_some() {
+                return Some(read);
+            }
+        }
+        let json = if text.first()? == &b'{' { self.format(JSON, text, time) } else { None };
+        match json {
+            Some(kind) => Some(Some(kind)),
+            None if context.layouts.as_ref().is_some_and(|layouts| layouts.has_absolute_targets())
+                && let Some(frame) = Frame::locate(text, None)
+                && let Some(request) = relative(frame.request) =>
+            {
+                self.out.push_relative(&frame, &request);
+                Some(Some(LineKind::As(FormatId(frame.format() as u8))))
+            }
+            None if starts_like_clf(text) || Frame::locate(text, None).is_some() => {
+                Some(context.formats.proxied().iter().find_map(|id| self.format(*id, text, time)))
+            }
+            None => None,
         }
     }
-    let json = if text.first()? == &b'{' { read_as(JSON, text, time, context, buffers, out) } else { None };
-    match json {
-        Some(kind) => Some(Some(kind)),
-        None if context.layouts.as_ref().is_some_and(|layouts| layouts.has_absolute_targets())
-            && let Some(frame) = Frame::locate(text, None)
-            && let Some(request) = relative(frame.request) =>
-        {
-            out.push_relative(&frame, &request);
-            Some(Some(LineKind::As(FormatId(frame.format() as u8))))
+
+    fn by_detection(&mut self, text: &[u8], time: Option<LogTime>) -> Option<LineKind> {
+        let formats = self.context.formats;
+        formats.detection_order().iter().find_map(|id| match &formats.format(*id).reader {
+            FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| {
+                let fields = parser.read(text, self.buffers).filter(is_plausible);
+                push_fields(*id, fields, time, formats.client_ip_source(), self.out)
+            }),
+            _ => None,
+        })
+    }
+
+    /// Reads a line of the Common Log Format family that starts in another way.
+    fn loosely(&mut self, text: &[u8], time: Option<LogTime>) -> Option<LineKind> {
+        let combined = FormatId(LogFormat::Combined as u8);
+        push_fields(combined, loose_clf::read(text), time, self.context.formats.client_ip_source(), self.out)
+    }
+
+    /// Reads a line in this format, if it matches.
+    fn format(&mut self, id: FormatId, text: &[u8], time: Option<LogTime>) -> Option<LineKind> {
+        let formats = self.context.formats;
+        let origin = formats.client_ip_source();
+        match &formats.format(id).reader {
+            FormatReader::Strings(parsers) => {
+                parsers.iter().find_map(|parser| push_fields(id, parser.read(text, self.buffers), time, origin, self.out))
+            }
+            FormatReader::Json => push_fields(id, formats.json().read(text, self.buffers), time, origin, self.out),
+            FormatReader::Clf | FormatReader::W3c | FormatReader::Discovered => None,
         }
-        None if starts_like_clf(text) || Frame::locate(text, None).is_some() => {
-            Some(context.formats.proxied().iter().find_map(|id| read_as(*id, text, time, context, buffers, out)))
-        }
-        None => None,
     }
 }
 
@@ -419,39 +422,6 @@ fn with_unknown_client(text: &[u8], context: &LineContext<'_>, out: &mut EntryBu
     out.push_frame(&frame);
     let format = FormatId(frame.format() as u8);
     Some(if position == ClientPosition::Unknown { LineKind::WithoutClient(format) } else { LineKind::As(format) })
-}
-
-fn by_detection(
-    text: &[u8],
-    time: Option<LogTime>,
-    context: &LineContext<'_>,
-    buffers: &mut FieldBuffers,
-    out: &mut EntryBuffer,
-) -> Option<LineKind> {
-    context.formats.detection_order().iter().find_map(|id| match &context.formats.format(*id).reader {
-        FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| {
-            let fields = parser.read(text, buffers).filter(is_plausible);
-            push_fields(*id, fields, time, context.formats.client_ip_source(), out)
-        }),
-        _ => None,
-    })
-}
-
-/// Reads a line in this format, if it matches; without a time of its own, it has this `time`.
-fn read_as(
-    id: FormatId,
-    text: &[u8],
-    time: Option<LogTime>,
-    context: &LineContext<'_>,
-    buffers: &mut FieldBuffers,
-    out: &mut EntryBuffer,
-) -> Option<LineKind> {
-    let origin = context.formats.client_ip_source();
-    match &context.formats.format(id).reader {
-        FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| push_fields(id, parser.read(text, buffers), time, origin, out)),
-        FormatReader::Json => push_fields(id, context.formats.json().read(text, buffers), time, origin, out),
-        FormatReader::Clf | FormatReader::W3c | FormatReader::Discovered => None,
-    }
 }
 
 /// Adds fields in this format, if any, with the forwarded client, and with this `time` if they have none.
@@ -511,6 +481,12 @@ pub(crate) fn looks_like_clf(lines: &[u8]) -> bool {
     let first = &end[..memchr(b'\n', end).unwrap_or(end.len())];
     let last = &end[memchr::memrchr(b'\n', end).map_or(0, |at| at + 1)..];
     [first, last].into_iter().all(|line| starts_like_clf(line) || Frame::locate(line, None).is_some())
+}
+
+/// A line without the NULs before it and the carriage return after it.
+fn content(line: &[u8]) -> &[u8] {
+    let text = &line[leading_nuls(line)..];
+    text.strip_suffix(b"\r").unwrap_or(text)
 }
 
 /// Each line without its newline.

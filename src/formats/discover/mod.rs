@@ -20,10 +20,9 @@ use self::column::{CERTAIN, LogColumn, is_missing, is_target};
 use self::name::Names;
 use self::split::{ColumnSeparator, Piece, SEPARATORS};
 use super::line_parser::pairs::{each_pair, is_key};
-use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, RequestField, TimeField};
+use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, RequestField};
 use crate::client::{Client, ClientIpSource};
 use crate::log_entry::{RequestLine, is_known_method};
-use crate::time::LogTime;
 
 /// The most lines that are examined.
 pub(super) const SAMPLE: usize = 200;
@@ -214,16 +213,12 @@ fn facts(fields: &Fields<'_>) -> [bool; 8] {
             (is_target(target) && (method.is_empty() || is_known_method(method)), !method.is_empty())
         }
     };
-    let is_timed = match fields.time {
-        TimeField::Clf(text) => LogTime::parse_clf(text).is_some(),
-        TimeField::Parsed(time) => time.is_some(),
-    };
     let is_client = !is_missing(fields.client);
     [
         is_request,
         fields.status.len() == 3,
         is_client,
-        is_timed,
+        fields.time.parse().is_some(),
         has_method,
         !fields.bytes.is_empty(),
         !fields.host.is_empty(),

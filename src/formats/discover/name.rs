@@ -103,7 +103,7 @@ impl Names {
         left.sort_by_key(|at| !is_written_by_server(at));
         let mut seen = HashSet::new();
         left.retain(|at| seen.insert(addresses(*at)));
-        // Servers behind this one come after the request, and have few addresses or private ones.
+        // The servers that this one passes requests to come after the request, and have few addresses or private ones.
         let is_upstream = |at: &usize| *at > request && (columns[*at].is_constant() || !has_public(columns[*at]));
         drop_if_others_remain(&mut left, is_upstream);
         // An address of this server is the same in each line, or private, while another varies that the server wrote.

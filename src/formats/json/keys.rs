@@ -485,7 +485,7 @@ const ANYWHERE: &Names = &[
     (JsonField::Forwarded, 1, "xforwardedfor httpxforwardedfor proxyaddxforwardedfor requestxforwardedfor"),
     (JsonField::Forwarded, 2, "forwardedfor xff httpxff"),
     (JsonField::Forwarded, 3, "xrealip httpxrealip realip"),
-    // The name of the server behind the proxy.
+    // The name of the server that the proxy passed the request to.
     (JsonField::None, 0, "haproxyservername"),
 ];
 
