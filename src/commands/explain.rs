@@ -25,15 +25,15 @@ use crate::engine::explain::{Explainer, Explanation, InputRequest, SuppressedBy}
 use crate::engine::{ParsedRequest, ScanOptions};
 use crate::finding::{RuleId, Severity};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
-use crate::formats::{ClientPosition, FormatChoice, Formats, Frame, LogFormat, W3cHeader, recognize};
+use crate::formats::{FormatChoice, Formats, Frame, LogFormat, W3cHeader, recognize};
 use crate::input::Mmap;
-use crate::input::find::{FoundInputs, find};
+use crate::input::find::{FoundInputs, InputOrigin, find};
 use crate::input::lines::{InputLine, LinesSummary, for_each_line};
 use crate::log_entry::LogEntry;
 use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
 use crate::render::{Color, OutputFormat, RenderOptions};
 use crate::rules::{AllowList, RuleChoice, RuleSet, TextView as Seen, load};
-use crate::scan::discovery::layouts_of_file;
+use crate::scan::log::ScannedLog;
 use crate::scan::{self, BatchOptions, ScanJob, ScanResult};
 use crate::time::LogTime;
 
@@ -113,14 +113,11 @@ pub(crate) fn run(settings: &ExplainSettings) -> Exit {
         Ok(log) => log,
         Err(exit) => return exit,
     };
-    let context = LineContext {
-        formats: &formats,
-        preferred: formats.requested(),
-        header: W3cHeader::None,
-        layouts: file.and_then(|file| layouts_of_file(file, &formats, &scope)),
-        clients: ClientPosition::Unknown,
-        max_line: settings.max_line,
+    let scanned = match file {
+        Some(file) => ScannedLog::of_file(file, InputOrigin::Name, &formats, &scope),
+        None => ScannedLog::new(Path::new(""), InputOrigin::Name, b"", &formats, &scope),
     };
+    let context = scanned.context(&formats, &scope, W3cHeader::None);
     let screen = TerminalInfo::detect(settings.color, false);
     let view = RenderOptions { format: settings.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
     let explainer = Explainer::new(&rules, settings.min_severity, &apps);

@@ -13,13 +13,11 @@ use super::{Exit, message};
 use crate::engine::ScanOptions;
 use crate::formats::detect::Detector;
 use crate::formats::{FormatChoice, Formats};
+use crate::input::find::InputOrigin;
 use crate::input::lines::{InputLine, for_each_line};
 use crate::render::formats::{SampledLog, write_known, write_sampled};
 use crate::render::{Color, OutputFormat, RenderOptions};
-use crate::scan::discovery::layouts_in;
-
-/// How many bytes of a log are read.
-const SAMPLE: usize = 64 << 10;
+use crate::scan::log::{HEAD_BYTES, ScannedLog};
 
 /// The settings of `formats`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,11 +61,11 @@ fn sample(path: &Path, settings: &FormatsSettings, formats: &Formats) -> Sampled
             lines.extend_from_slice(text);
             lines.push(b'\n');
         }
-        if lines.len() < SAMPLE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if lines.len() < HEAD_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     let scope = ScanOptions { format: settings.formats.as_clf(), max_line: settings.max_line, ..ScanOptions::default() };
-    let layouts = layouts_in(&lines, path, formats, &scope);
-    let mut detector = Detector::new(formats, formats.preferred_for(path), layouts, settings.max_line);
+    let log = ScannedLog::new(path, InputOrigin::Name, &lines, formats, &scope);
+    let mut detector = Detector::new(formats, formats.preferred_for(path), log.layouts().cloned(), settings.max_line);
     lines.split_inclusive(|byte| *byte == b'\n').for_each(|line| detector.push_line(&line[..line.len() - 1]));
     let problem = end.map_or_else(|error| Some(error.to_string()), |end| end.damage);
     SampledLog { path: path.as_os_str().as_bytes().to_vec(), detected: detector.finish(), problem }

@@ -10,8 +10,6 @@
 mod accumulator;
 mod batch_scanner;
 mod line_batch;
-mod log;
-mod period_splitter;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;

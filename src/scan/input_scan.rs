@@ -3,30 +3,23 @@
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
-use super::client_position::ClientPositionCache;
-use super::discovery::{layout_notice, layouts_in, layouts_of_file};
 use super::hit_spool::HitSpool;
 use super::input_stats::{HitLines, InputStats};
-use super::log_detection::{
-    BINARY_PROBLEM, LogHead, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notices, unparsed_problem,
-};
+use super::log::{ScannedLog, SkippedLog};
+use super::log_detection::nul_bytes_problem;
 use super::w3c_headers::W3cHeaderIndex;
 use super::worker::{InFlightGuard, WorkerPool, lock};
 use super::{BatchOptions, ScanJob};
 use crate::analysis::model::{InputSummary, SkipReason};
 use crate::engine::LineScanner;
-use crate::finding::{Findings, LineCounts};
-use crate::formats::reader::LineContext;
-use crate::formats::{ForwardedLines, Layouts};
+use crate::finding::Findings;
+use crate::formats::ForwardedLines;
 use crate::input::find::{InputOrigin, InputSource, SourceKind, describe_denied};
 use crate::input::read::{self, Body, Chunk, OpenError, ReadOptions, ReadSummary};
 use crate::source::{LineSpan, SourceInfo};
 use crate::tally::LinePosition;
-
-/// A byte-order mark at the start belongs to no line.
-const MAX_BOM_LEN: u64 = 3;
 
 /// The scan of one input, with what it shares with others.
 pub(super) struct InputScan<'a> {
@@ -38,10 +31,9 @@ pub(super) struct InputScan<'a> {
     workers: &'a WorkerPool,
     spool: Option<&'a HitSpool>,
     headers: W3cHeaderIndex,
-    clients: ClientPositionCache,
-    /// The layouts that were discovered in the first lines, which decide before any other line is scanned.
-    layouts: OnceLock<Option<Arc<Layouts>>>,
-    state: Mutex<InputState<'a>>,
+    /// Known before any line is scanned.
+    log: OnceLock<ScannedLog>,
+    state: Mutex<InputState>,
 }
 
 /// The result of one input.
@@ -63,28 +55,20 @@ pub(super) struct ScanNotes {
 
 impl InputResult {
     /// The result of a file in a folder that is not a log.
-    fn not_a_log(path: Vec<u8>, what: &str) -> Self {
-        let notices = vec![format!("skipped: {what}, not an access log")];
+    fn not_a_log(path: Vec<u8>, notice: String) -> Self {
+        let notices = vec![notice];
         Self { source: SourceInfo::new(path, 0, Vec::new()), input: None, notes: ScanNotes { notices, ..ScanNotes::default() } }
     }
 }
 
-/// What is known about an input so far.
+/// What is known about the lines of an input so far.
 #[derive(Default)]
-struct InputState<'w> {
+struct InputState {
     stats: InputStats,
     /// The byte offset and the number of lines of each chunk.
     runs: Vec<(u64, u64)>,
-    head: LogHead,
     /// A sample of the lines.
     forwarded: ForwardedLines,
-    /// Findings that are held back until a line parses or the input is known to be a log.
-    held: Vec<ChunkResult<'w>>,
-    is_log: bool,
-    /// The lines of the range that is read.
-    span: Option<LineSpan>,
-    /// A line at the start of the log parses, before the range that is read.
-    is_known_log: bool,
 }
 
 /// The findings in one chunk.
@@ -92,8 +76,6 @@ struct ChunkResult<'w> {
     worker: usize,
     offset: u64,
     findings: Findings,
-    /// The start of the text, for the first chunk.
-    head: Option<LogHead>,
     forwarded: ForwardedLines,
     in_flight: Option<InFlightGuard<'w>>,
 }
@@ -118,18 +100,21 @@ impl<'a> InputScan<'a> {
     ) -> Self {
         let headers = W3cHeaderIndex::new(source, job.scope.max_line, options.range);
         let line_scanner = LineScanner::new(job.rules, job.scope);
-        let clients = ClientPositionCache::default();
-        let head = options.range.and_then(|_| LogHead::of_file(&source.path, job.scope.max_line)).unwrap_or_default();
-        let layouts = OnceLock::new();
+        let log = OnceLock::new();
         if source.kind == SourceKind::File {
-            layouts.get_or_init(|| layouts_of_file(&source.path, job.formats, job.scope));
+            log.get_or_init(|| ScannedLog::of_file(&source.path, origin(source), job.formats, job.scope));
         }
-        let state = Mutex::new(InputState { head, ..InputState::default() });
-        Self { number, source, job, options, line_scanner, workers, spool, headers, clients, layouts, state }
+        Self { number, source, job, options, line_scanner, workers, spool, headers, log, state: Mutex::default() }
     }
 
     /// Reads the input to its end.
     pub(super) fn read(self) -> InputResult {
+        if let Some(log) = self.log.get().filter(|log| !log.is_access_log())
+            && !self.source.named
+        {
+            self.options.progress.fetch_add(self.source.path.metadata().map_or(0, |metadata| metadata.len()), Ordering::Relaxed);
+            return InputResult::not_a_log(self.source.path.as_os_str().as_bytes().to_vec(), log.skipped().what);
+        }
         let observer = &|chunk: Chunk<'_>| self.observe(chunk);
         let reading = read::read_observed(self.source, &self.read_options(), observer, &|chunk| self.scan_chunk(chunk), &|result| {
             self.commit(result);
@@ -153,147 +138,104 @@ impl<'a> InputScan<'a> {
     /// Observes a chunk of an input that is read in order, before it is scanned.
     fn observe(&self, chunk: Chunk<'_>) {
         self.headers.observe(chunk);
-        self.clients.observe(chunk);
-        if let Body::Lines(lines) = chunk.body {
-            self.layouts.get_or_init(|| layouts_in(lines, &self.source.path, self.job.formats, self.job.scope));
-        }
+        self.log(if let Body::Lines(lines) = chunk.body { lines } else { b"" });
+    }
+
+    /// The log, which starts with these lines if it is not known yet.
+    fn log(&self, first: &[u8]) -> &ScannedLog {
+        let ScanJob { formats, scope, .. } = *self.job;
+        self.log.get_or_init(|| ScannedLog::new(&self.source.path, origin(self.source), first, formats, scope))
     }
 
     fn scan_chunk(&self, chunk: Chunk<'_>) -> ChunkResult<'a> {
+        let ScanJob { formats, scope, .. } = *self.job;
         let worker = WorkerPool::current_index();
         let mut forwarded = ForwardedLines::default();
-        let (findings, head, in_flight) = match chunk.body {
+        let (findings, in_flight) = match chunk.body {
             Body::Lines(lines) => {
-                let head = (chunk.offset <= MAX_BOM_LEN).then(|| LogHead::new(lines, self.job.scope.max_line));
                 forwarded = ForwardedLines::in_sample(lines);
-                let mut any_format = self.workers.scanner(worker);
+                let context = self.log(b"").context(formats, scope, self.headers.at(chunk.offset));
                 let mut scratch = self.workers.scratch(worker);
-                let mut context = self.context(chunk.offset);
-                let mut findings = any_format.scan(self.line_scanner, self.job.scope, lines, &context, &mut scratch);
-                if let Some(position) = self.clients.detect(findings.lines.without_client, &self.source.path, false) {
-                    context.clients = position;
-                    scratch.recycle(findings);
-                    findings = any_format.scan(self.line_scanner, self.job.scope, lines, &context, &mut scratch);
-                }
-                (findings, head, Some(self.workers.in_flight(worker, &scratch)))
+                let findings = self.workers.scanner(worker).scan(self.line_scanner, scope, lines, &context, &mut scratch);
+                (findings, Some(self.workers.in_flight(worker, &scratch)))
             }
-            Body::Oversized { .. } => (Findings::of_oversized_line(), None, None),
+            Body::Oversized { .. } => (Findings::of_oversized_line(), None),
         };
-        ChunkResult { worker, offset: chunk.offset, findings, head, forwarded, in_flight }
+        ChunkResult { worker, offset: chunk.offset, findings, forwarded, in_flight }
     }
 
-    /// The context of the lines from this offset on.
-    fn context(&self, offset: u64) -> LineContext<'a> {
-        let ScanJob { formats, scope, .. } = *self.job;
-        let (first, header, clients) = (formats.preferred_for(&self.source.path), self.headers.at(offset), self.clients.current());
-        let layouts = self.layouts.get().cloned().flatten();
-        LineContext { formats, preferred: first, header, layouts, clients, max_line: scope.max_line }
-    }
-
+    /// Adds the findings of a chunk to the counts of the input and, if it is a log, to the tally of their worker.
     fn commit(&self, result: ChunkResult<'a>) {
-        let mut ready = Vec::new();
+        let ChunkResult { worker, offset, findings, forwarded, in_flight } = result;
         {
             let mut state = lock(&self.state);
-            state.add(&result, self.origin());
-            if state.is_log {
-                ready = std::mem::take(&mut state.held);
-                ready.push(result);
-            } else {
-                state.held.push(result);
-            }
+            state.stats.add(&findings);
+            state.forwarded.add(forwarded);
+            state.runs.push((offset, findings.lines.lines));
         }
-        self.count(ready);
-    }
-
-    /// Adds findings to the tallies of their workers.
-    fn count(&self, ready: Vec<ChunkResult<'a>>) {
-        for ChunkResult { worker, offset, findings, in_flight, .. } in ready {
-            let position = LinePosition { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
+        let is_counted = self.log(b"").is_access_log();
+        let position = LinePosition { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
+        if is_counted {
             self.workers.tally(worker).add_findings(&findings, position);
-            let mut scratch = self.workers.scratch(worker);
-            if let Some(spool) = self.spool {
-                spool.push(&findings, &scratch.names, position);
-            }
-            scratch.recycle(findings);
-            drop(scratch);
-            drop(in_flight);
-            self.workers.flush_if_full(worker);
         }
-    }
-
-    /// How the input was found.
-    fn origin(&self) -> InputOrigin {
-        InputOrigin::new(self.source.named, !self.source.literal)
+        let mut scratch = self.workers.scratch(worker);
+        if let Some(spool) = self.spool.filter(|_| is_counted) {
+            spool.push(&findings, &scratch.names, position);
+        }
+        scratch.recycle(findings);
+        drop(scratch);
+        drop(in_flight);
+        self.workers.flush_if_full(worker);
     }
 
     fn into_result(self, reading: Result<ReadSummary, OpenError>) -> InputResult {
         let path = self.source.path.as_os_str().as_bytes().to_vec();
         let (reading, unread) = match reading {
             Ok(reading) => (reading, None),
-            Err(OpenError::NoLog(what)) if !self.source.named => return InputResult::not_a_log(path, what),
+            Err(OpenError::NoLog(what)) if !self.source.named => {
+                return InputResult::not_a_log(path, format!("skipped: {what}, not an access log"));
+            }
             Err(OpenError::Unreadable(error)) if error.kind() == ErrorKind::PermissionDenied => {
                 (ReadSummary::default(), Some(describe_denied(&self.source.path)))
             }
             Err(unread) => (ReadSummary::default(), Some(unread.to_string())),
         };
-        let mut state = std::mem::take(&mut *lock(&self.state));
-        if let Some(span) = reading.span {
-            // The head of the log is in another range.
-            state.is_log |= self.origin() == InputOrigin::Name && !state.head.is_binary;
-            state.span = Some(LineSpan { lines: state.stats.lines.lines, ..span });
-            state.is_known_log = state.is_log && starts_as_access_log(&self.source.path, self.job.formats, self.job.scope);
-        }
-        let lines = state.stats.lines.lines;
-        let is_not_access_log = lines > 0 && !state.is_log && state.head.is_not_access_log(&path, self.origin());
-        let held = std::mem::take(&mut state.held);
-        if !is_not_access_log {
-            self.count(held);
-        }
-        let source = SourceInfo::new(path.clone(), reading.generation, state.runs.clone());
+        let ScanJob { formats, scope, .. } = *self.job;
+        let InputState { stats, runs, forwarded } = std::mem::take(&mut *lock(&self.state));
+        let log = self.log(b"");
+        let lines = stats.lines.lines;
+        let is_skipped = lines > 0 && !log.is_access_log();
+        let source = SourceInfo::new(path.clone(), reading.generation, runs);
         let mut notices = reading.notes.clone();
-        let (stopped, without_time) = (reading.stopped, state.stats.without_time);
-        let is_binary = is_not_access_log && state.head.is_binary && self.source.named;
-        let is_passed_over = is_not_access_log && !is_binary;
-        notices.extend(is_passed_over.then(|| skipped_message(&state.head)));
-        notices.extend(layout_notice(&state.stats.lines, self.layouts.get().and_then(Option::as_ref)));
-        let has_forwarded = state.forwarded.are_most();
-        let hits = if is_not_access_log { HitLines::default() } else { state.stats.hits };
-        notices.extend(unknown_client_notices(&state.stats.lines, self.job.formats, &self.source.path));
-        let unread = unread.or_else(|| is_binary.then(|| BINARY_PROBLEM.to_owned()));
-        let input = (!is_passed_over).then(|| state.input(path, &reading, unread, self.job));
-        InputResult { source, input, notes: ScanNotes { notices, without_time, stopped, has_forwarded, hits } }
+        notices.extend(log.notices(&stats.lines, formats));
+        let mut problem = unread;
+        if is_skipped {
+            let SkippedLog { what, is_requested } = log.skipped();
+            if !is_requested {
+                return InputResult::not_a_log(path, what);
+            }
+            problem = problem.or(Some(what));
+        }
+        let problem = problem.or_else(|| reading.damage.clone()).or_else(|| {
+            let is_hole = lines == 0 && reading.hole_bytes > 0;
+            is_hole.then(|| format!("contains only {} NUL bytes", reading.hole_bytes))
+        });
+        let problem =
+            problem.or_else(|| log.unparsed_problem(&stats.lines, formats, scope)).or_else(|| nul_bytes_problem(stats.lines.nul_bytes));
+        let spans = reading.span.map(|span| LineSpan { lines, ..span }).into_iter().collect();
+        let notes = ScanNotes {
+            notices,
+            without_time: stats.without_time,
+            stopped: reading.stopped,
+            has_forwarded: forwarded.are_most(),
+            hits: if is_skipped { HitLines::default() } else { stats.hits },
+        };
+        let input = InputSummary { problem, spans, ..stats.input(path, reading.bytes) };
+        InputResult { source, input: Some(input), notes }
     }
 }
 
-impl<'w> InputState<'w> {
-    fn add(&mut self, result: &ChunkResult<'w>, by: InputOrigin) {
-        let findings = &result.findings;
-        self.stats.add(findings);
-        self.forwarded.add(result.forwarded);
-        self.runs.push((result.offset, findings.lines.lines));
-        if let Some(head) = &result.head {
-            self.head.clone_from(head);
-            self.is_log |= by == InputOrigin::Name && !head.is_binary;
-        }
-        self.is_log |= findings.lines.parsed() > 0 && (by == InputOrigin::Name || !self.head.is_report);
-    }
-
-    fn input(self, path: Vec<u8>, reading: &ReadSummary, unread: Option<String>, job: &ScanJob<'_>) -> InputSummary {
-        let problem = unread.or_else(|| self.problem(reading, job));
-        InputSummary { problem, spans: self.span.into_iter().collect(), ..self.stats.input(path, reading.bytes) }
-    }
-
-    fn problem(&self, reading: &ReadSummary, job: &ScanJob<'_>) -> Option<String> {
-        let LineCounts { lines, nul_bytes, skipped, .. } = self.stats.lines;
-        if let Some(damage) = &reading.damage {
-            return Some(damage.clone());
-        }
-        if lines == 0 && reading.hole_bytes > 0 {
-            return Some(format!("contains only {} NUL bytes", reading.hole_bytes));
-        }
-        if lines > skipped && self.stats.lines.parsed() == 0 && !self.is_known_log {
-            return Some(unparsed_problem(lines, &self.head.first_line, job.scope.format, job.formats));
-        }
-        nul_bytes_problem(nul_bytes)
-    }
+/// How a source was found.
+fn origin(source: &InputSource) -> InputOrigin {
+    InputOrigin::new(source.named, !source.literal)
 }

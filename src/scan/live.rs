@@ -3,14 +3,10 @@
 //! Runs on one thread, so that hits are emitted in the order of the lines. Memory is bounded: a summary covers the time
 //! since the last roll-over of the tally, and states it. Reads no files, prints nothing and does not read the clock.
 
-mod log;
-
-use self::log::LiveLog;
 use super::ScanJob;
 use super::any_format::AnyFormatScanner;
-use super::discovery::layout_notice;
 use super::input_stats::PathStats;
-use super::log_detection::{classify_unparsed, origin, unknown_client_notices};
+use super::log::{HEAD_BYTES, ScannedLog};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::hit::{HitBuffers, LiveHit, ReportReason, alert_request, live_hit};
@@ -22,16 +18,14 @@ use crate::client::Ipv6Prefix;
 use crate::engine::{LineScanner, WorkerState};
 use crate::finding::{Findings, Hit};
 use crate::formats::W3cHeader;
-use crate::formats::reader::LineContext;
 use crate::input::find::InputOrigin;
-use crate::input::read::{Body, Chunk};
+use crate::input::read::Body;
 use crate::input::tail::{LineChunk, Notice};
 use crate::intern::SymbolTables;
 use crate::source::SourceInfo;
 use crate::tally::{LinePosition, Tally};
 use crate::time::LogTime;
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
 use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -47,9 +41,6 @@ const MAX_TALLY_TEXT: usize = 10 << 20;
 const MAX_PATHS: usize = 100_000;
 /// Generations that are kept in addition to the newest one of each path.
 const MAX_OLD_GENERATIONS: usize = 1_000;
-/// The limit of bytes held back from a file in a folder until one of its lines parses: it may not be a log.
-const MAX_HELD_BYTES: usize = 64 << 10;
-
 /// A scan of live logs.
 #[derive(Debug)]
 pub(crate) struct LiveScan<'a> {
@@ -93,6 +84,57 @@ struct RunPosition {
     offset: u64,
     lines_before: u64,
     bytes: u64,
+}
+
+/// One generation of a live log.
+#[derive(Debug)]
+struct LiveLog {
+    scanned: ScannedLog,
+    generation: u64,
+    path: Vec<u8>,
+    /// The common part of its name and those of its rotated siblings.
+    family: Vec<u8>,
+    /// The number of its input.
+    input: u32,
+    /// Lines of a file in a folder that may still show that it is an access log.
+    held: Vec<HeldLines>,
+}
+
+/// Lines that are held back until a line shows a request.
+#[derive(Debug)]
+struct HeldLines {
+    position: RunPosition,
+    lines: Vec<u8>,
+    header: W3cHeader,
+}
+
+impl LiveLog {
+    fn new(piece: &LineChunk<'_>, input: u32, job: &ScanJob<'_>) -> Self {
+        Self {
+            scanned: ScannedLog::of_piece(piece, job.formats, job.scope),
+            generation: piece.generation,
+            path: piece.path.as_os_str().as_bytes().to_vec(),
+            family: source_info(piece).family().to_vec(),
+            input,
+            held: Vec::new(),
+        }
+    }
+
+    /// Holds lines back. More than decide whether it is an access log are dropped: it is none.
+    fn hold(&mut self, body: Body<'_>, position: RunPosition, header: W3cHeader) {
+        let Body::Lines(lines) = body else { return };
+        let held: u64 = self.held.iter().map(|held| held.position.bytes).sum();
+        if !self.scanned.may_become_access_log() || held + position.bytes > HEAD_BYTES as u64 {
+            self.held.clear();
+        } else {
+            self.held.push(HeldLines { position, lines: lines.to_vec(), header });
+        }
+    }
+}
+
+/// The input of a piece. Live lines are numbered from the start of the log, so no list of chunks is needed.
+fn source_info(piece: &LineChunk<'_>) -> SourceInfo {
+    SourceInfo::new(piece.path.as_os_str().as_bytes().to_vec(), piece.generation, Vec::new())
 }
 
 /// What was counted in a piece of a log.
@@ -178,9 +220,8 @@ impl<'a> LiveScan<'a> {
     /// Adds a notice about an existing log whose lines do not parse, before a new line arrives.
     pub(crate) fn check_log(&mut self, path: &Path, is_named: bool) {
         let ScanJob { scope, formats, .. } = self.job;
-        let by = InputOrigin::new(is_named, false);
-        let (_, what) = classify_unparsed(path, by, b"", formats, scope);
-        self.add_notice(path, what);
+        let log = ScannedLog::of_file(path, InputOrigin::new(is_named, false), formats, scope);
+        self.add_notice(path, log.first_problem(formats, scope));
     }
 
     /// Adds a notice about a log, once per log.
@@ -204,7 +245,7 @@ impl<'a> LiveScan<'a> {
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<PieceStats, E> {
         self.analysis.set_clock(clock);
-        let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| LiveLog::new(piece, self.source_info(piece), self.job.scope.max_line));
+        let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| LiveLog::new(piece, self.source_info(piece), &self.job));
         let done = self.process_lines(&mut log, piece, emit).and_then(|stats| {
             let changes = self.analysis.regrade();
             self.emit_changes(changes, emit).map(|()| stats)
@@ -220,36 +261,30 @@ impl<'a> LiveScan<'a> {
         piece: &LineChunk<'_>,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<PieceStats, E> {
-        let Chunk { offset, body } = piece.chunk;
-        let header = log.advance_header(body, self.job.scope.max_line);
-        log.discover(piece, self.job.formats, self.job.scope);
-        let findings = match body {
-            Body::Lines(lines) => self.scan_lines(lines, log, header.clone()),
-            Body::Oversized { .. } => Findings::of_oversized_line(),
-        };
-        log.is_known |= findings.lines.parsed() > 0 && !log.is_report;
-        if !log.is_known && !log.is_examined {
-            log.is_examined = true;
-            let lines = if let Body::Lines(lines) = body { lines } else { b"" };
-            let (is_known, what) = classify_unparsed(piece.path, origin(piece), lines, self.job.formats, self.job.scope);
-            log.is_known = is_known;
-            self.add_notice(piece.path, what);
-        }
-        if !log.is_known {
-            log.hold(piece.chunk, piece.lines_before, header, MAX_HELD_BYTES);
-            return Ok(PieceStats::default());
-        }
-        let mut stats = PieceStats::default();
-        for held in log.release() {
-            let findings = self.scan_lines(&held.lines, log, held.header);
-            let run = RunPosition { offset: held.offset, lines_before: held.lines_before, bytes: held.lines.len() as u64 };
-            stats.add(self.record_findings(log, findings, run, emit)?);
-        }
+        let ScanJob { scope, formats, .. } = self.job;
+        let body = piece.chunk.body;
+        let header = log.scanned.advance_header(body, scope.max_line);
+        log.scanned.grow(piece, formats, scope);
+        self.add_notice(piece.path, log.scanned.first_problem(formats, scope));
         let bytes = match body {
             Body::Lines(lines) => lines.len() as u64,
             Body::Oversized { bytes } => bytes,
         };
-        stats.add(self.record_findings(log, findings, RunPosition { offset, lines_before: piece.lines_before, bytes }, emit)?);
+        let position = RunPosition { offset: piece.chunk.offset, lines_before: piece.lines_before, bytes };
+        if !log.scanned.is_access_log() {
+            log.hold(body, position, header);
+            return Ok(PieceStats::default());
+        }
+        let mut stats = PieceStats::default();
+        for held in mem::take(&mut log.held) {
+            let findings = self.scan_lines(&held.lines, log, held.header);
+            stats.add(self.record_findings(log, findings, held.position, emit)?);
+        }
+        let findings = match body {
+            Body::Lines(lines) => self.scan_lines(lines, log, header),
+            Body::Oversized { .. } => Findings::of_oversized_line(),
+        };
+        stats.add(self.record_findings(log, findings, position, emit)?);
         Ok(stats)
     }
 
@@ -299,19 +334,7 @@ impl<'a> LiveScan<'a> {
 
     fn scan_lines(&mut self, lines: &[u8], log: &LiveLog, header: W3cHeader) -> Findings {
         let ScanJob { scope, formats, .. } = self.job;
-        let path = Path::new(OsStr::from_bytes(&log.path));
-        let mut context = LineContext {
-            formats,
-            preferred: formats.preferred_for(path),
-            header,
-            layouts: log.layouts.clone(),
-            clients: log.clients.current(),
-            max_line: scope.max_line,
-        };
-        let findings = self.any_format.scan(self.line_scanner, scope, lines, &context, &mut self.scratch);
-        let Some(position) = log.clients.detect(findings.lines.without_client, path, true) else { return findings };
-        context.clients = position;
-        self.scratch.recycle(findings);
+        let context = log.scanned.context(formats, scope, header);
         self.any_format.scan(self.line_scanner, scope, lines, &context, &mut self.scratch)
     }
 
@@ -325,7 +348,9 @@ impl<'a> LiveScan<'a> {
     ) -> Result<PieceStats, E> {
         let stats = PieceStats { requests: findings.requests(), lines: findings.lines.lines, unparsed: findings.lines.unparsed };
         self.path_stats.count(&log.path, run.bytes, &findings);
-        self.note_unknown_clients(log, &findings);
+        for what in log.scanned.notices(&findings.lines, self.job.formats) {
+            self.add_notice(&log.scanned.path, Some(what));
+        }
         let position = LinePosition { input: log.input, chunk: run.offset, offset: 0, line: run.lines_before };
         self.tally.add_findings(&findings, position);
         self.analysis.record_app_evidence(&findings.app_evidence, &self.scratch.names, &log.family);
@@ -338,15 +363,6 @@ impl<'a> LiveScan<'a> {
         }
         self.scratch.recycle(findings);
         Ok(stats)
-    }
-
-    /// Adds a notice, once per log, if the client of some lines is unknown.
-    fn note_unknown_clients(&mut self, log: &LiveLog, findings: &Findings) {
-        let path = Path::new(OsStr::from_bytes(&log.path));
-        let layouts = layout_notice(&findings.lines, log.layouts.as_ref());
-        for what in unknown_client_notices(&findings.lines, self.job.formats, path).chain(layouts) {
-            self.add_notice(path, Some(what));
-        }
     }
 
     fn emit_hit<E>(
@@ -393,7 +409,7 @@ impl<'a> LiveScan<'a> {
     /// The number of the input at the path of a piece. All generations of a path share one: the summary would grow
     /// with every rotation otherwise.
     fn source_info(&mut self, piece: &LineChunk<'_>) -> u32 {
-        let source = log::source_info(piece);
+        let source = source_info(piece);
         let known = self.sources.iter().position(|known| known.path == source.path);
         let number = known.unwrap_or_else(|| {
             self.sources.push(source);

@@ -4,110 +4,61 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
-use super::discovery::layouts_in;
-use super::w3c_headers;
-use crate::engine::ScanOptions;
 use crate::finding::LineCounts;
-use crate::formats::reader::{LineContext, LogReader};
-use crate::formats::{ClientPosition, Formats, LogFormat, is_binary, is_error_log, is_report, line_shape, recognize};
+use crate::formats::{Formats, Layouts, LogFormat, is_binary, is_error_log, is_report, line_shape, recognize};
 use crate::input::find::InputOrigin;
-use crate::input::lines::read_head;
-use crate::input::tail::LineChunk;
 
 /// The length of the first line that is kept for messages.
-pub(super) const MAX_FIRST_LINE: usize = 200;
+const MAX_FIRST_LINE: usize = 200;
 
-/// The number of bytes at the start of a log in which a line must parse.
-pub(super) const HEAD_BYTES: usize = 64 << 10;
-
-/// How the log of a piece was found.
-pub(super) fn origin(piece: &LineChunk<'_>) -> InputOrigin {
-    InputOrigin::new(piece.named, piece.from_pattern)
-}
-
-/// The start of an input.
+/// What the start of an input shows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LogHead {
     /// The first line, truncated.
     pub(super) first_line: Vec<u8>,
+    /// One of its lines is a request, in a known format or a discovered layout.
+    pub(super) has_request: bool,
     /// The input is binary data.
     pub(super) is_binary: bool,
     /// The input is a report.
-    pub(super) is_report: bool,
+    is_report: bool,
+    /// The number of lines to judge by.
+    pub(super) lines: u64,
 }
 
 impl LogHead {
     /// Examines the first lines. Those of an input that starts with a line over the limit show nothing: whether such a line is read
     /// as a whole depends on how the input is read.
-    pub(super) fn new(lines: &[u8], max_line: usize) -> Self {
+    pub(super) fn new(lines: &[u8], has_request: bool, max_line: usize) -> Self {
         let first = lines.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        if first.len() > max_line {
-            return Self::default();
+        if lines.is_empty() || first.len() > max_line {
+            return Self { has_request, ..Self::default() };
         }
-        Self { first_line: first[..first.len().min(MAX_FIRST_LINE)].to_vec(), is_binary: is_binary(lines), is_report: is_report(lines) }
+        let first_line = first[..first.len().min(MAX_FIRST_LINE)].to_vec();
+        let count = memchr::memchr_iter(b'\n', lines).count().max(1) as u64;
+        Self { first_line, has_request, is_binary: is_binary(lines), is_report: is_report(lines), lines: count }
     }
 
-    /// Examines the first lines of a file, for a range that may not contain them.
-    pub(super) fn of_file(path: &Path, max_line: usize) -> Option<Self> {
-        Some(Self::new(&read_head(path, HEAD_BYTES)?, max_line))
-    }
-
-    /// Whether an input without parsed lines should not be matched: binary data, an error log that was not given by
-    /// name, or a file in a folder whose name does not say that it is an access log. Package managers, mail servers and source
-    /// code have paths in their lines too.
-    pub(super) fn is_not_access_log(&self, path: &[u8], by: InputOrigin) -> bool {
-        self.is_binary
-            || by != InputOrigin::Name && (self.is_report || is_error_log(&self.first_line))
-            || by == InputOrigin::Folder && !is_named_access(path)
+    /// Whether the lines of an input are matched. Those of binary data, of an error log that was not given by name, and of a file
+    /// in a folder whose name does not say that it is an access log are matched only if one of the first lines is a request.
+    /// Package managers, mail servers and source code have paths in their lines too. A report beside the logs is never a log.
+    pub(super) fn is_access_log(&self, path: &Path, by: InputOrigin) -> bool {
+        let is_named = by == InputOrigin::Name;
+        if self.is_report && !is_named {
+            return false;
+        }
+        let is_unlikely =
+            self.is_binary || !is_named && is_error_log(&self.first_line) || by == InputOrigin::Folder && !is_named_access(path);
+        self.has_request || self.lines == 0 || !is_unlikely
     }
 }
 
 /// Whether the name of a file in a folder says that it is an access log.
-fn is_named_access(path: &[u8]) -> bool {
-    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path).to_ascii_lowercase();
+fn is_named_access(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_bytes().to_ascii_lowercase();
     memchr::memmem::find(&name, b"access").is_some()
-}
-
-/// Whether any of these lines parses.
-pub(super) fn any_line_parses(lines: &[u8], context: &LineContext<'_>, only: Option<LogFormat>) -> bool {
-    LogReader::default().reads_any(lines, context, only)
-}
-
-/// Whether a line parses at the start of a log that was read earlier, compressed or not.
-pub(super) fn starts_as_access_log(path: &Path, formats: &Formats, scope: &ScanOptions) -> bool {
-    read_head(path, HEAD_BYTES).is_some_and(|first| head_parses(&first, path, formats, scope))
-}
-
-/// Whether one of the first lines of a log parses.
-fn head_parses(first: &[u8], path: &Path, formats: &Formats, scope: &ScanOptions) -> bool {
-    let header = w3c_headers::header_at_start(0, first, scope.max_line);
-    let layouts = layouts_in(first, path, formats, scope);
-    let (preferred, clients) = (formats.preferred_for(path), ClientPosition::Unknown);
-    let context = LineContext { formats, preferred, header, layouts, clients, max_line: scope.max_line };
-    !is_report(first) && any_line_parses(first, &context, scope.format)
-}
-
-/// Classifies a live log whose lines do not parse by its first lines, or by `lines` if it cannot be read. Returns whether
-/// its lines should be matched, and a notice.
-pub(super) fn classify_unparsed(
-    path: &Path,
-    by: InputOrigin,
-    lines: &[u8],
-    formats: &Formats,
-    scope: &ScanOptions,
-) -> (bool, Option<String>) {
-    let first = read_head(path, HEAD_BYTES).filter(|first| !first.is_empty());
-    let first = first.as_deref().unwrap_or(lines);
-    if first.is_empty() || head_parses(first, path, formats, scope) {
-        return (true, None);
-    }
-    let head = LogHead::new(first, scope.max_line);
-    if !head.is_not_access_log(path.as_os_str().as_bytes(), by) {
-        let lines = memchr::memchr_iter(b'\n', first).count().max(1) as u64;
-        return (true, Some(unparsed_problem(lines, &head.first_line, scope.format, formats)));
-    }
-    (false, Some(if head.is_binary && by == InputOrigin::Name { BINARY_PROBLEM.to_owned() } else { skipped_message(&head) }))
 }
 
 /// What every message about a skipped file ends with, if the user may want to read it.
@@ -124,6 +75,19 @@ pub(super) fn skipped_message(head: &LogHead) -> String {
 
 /// The problem of a named input that is binary data.
 pub(super) const BINARY_PROBLEM: &str = "is binary data, not a log; its lines are not matched";
+
+/// The notice that lines were read by a discovered layout.
+pub(super) fn layout_notice(counts: &LineCounts, layouts: Option<&Arc<Layouts>>) -> Option<String> {
+    let layouts = layouts.filter(|layouts| counts.others.iter().any(|(name, _)| name == layouts.name()))?;
+    let mut notice = format!("is read as {}", layouts.words().collect::<Vec<_>>().join(" and "));
+    if layouts.is_client_unclear() {
+        notice.push_str(
+            "; more than one of its columns may be the client, so the client is unknown: \
+             give this format to --log-format with $remote_addr in the place of the client",
+        );
+    }
+    Some(notice)
+}
 
 /// The notices about lines of a log whose client is unknown.
 pub(super) fn unknown_client_notices(counts: &LineCounts, formats: &Formats, path: &Path) -> impl Iterator<Item = String> {

@@ -4,13 +4,12 @@
 //! are merged at the end, with sums that do not depend on scheduling. Nothing is printed.
 
 mod any_format;
-mod client_position;
-pub(crate) mod discovery;
 mod hit_spool;
 pub(crate) mod incremental;
 mod input_scan;
 mod input_stats;
 pub(crate) mod live;
+pub(crate) mod log;
 mod log_detection;
 mod time_range;
 mod w3c_headers;

@@ -15,13 +15,13 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::discovery::layouts_in;
+use super::log::ScannedLog;
 use super::w3c_headers;
 use crate::analysis::model::SkipReason;
 use crate::engine::ScanOptions;
-use crate::formats::reader::{LineContext, LogReader, each};
-use crate::formats::{ClientPosition, Formats, Frame};
-use crate::input::find::{InputSource, SourceKind};
+use crate::formats::reader::{LogReader, each};
+use crate::formats::{Formats, Frame};
+use crate::input::find::{InputOrigin, InputSource, SourceKind};
 use crate::input::lines::{HeadTail, read_head_tail};
 use crate::input::rotation::has_rotated_siblings;
 use crate::time::{LogTime, TimeBound};
@@ -79,14 +79,8 @@ impl<'a> TimeRangeFilter<'a> {
     fn times(&self, path: &Path, read_head_tail: &HeadTail) -> Vec<LogTime> {
         let ScanOptions { format, max_line, .. } = *self.scope;
         let header = w3c_headers::header_at_start(0, &read_head_tail.first, max_line);
-        let context = LineContext {
-            formats: self.formats,
-            preferred: self.formats.preferred_for(path),
-            header,
-            layouts: layouts_in(&read_head_tail.first, path, self.formats, self.scope),
-            clients: ClientPosition::Unknown,
-            max_line,
-        };
+        let log = ScannedLog::new(path, InputOrigin::Name, &read_head_tail.first, self.formats, self.scope);
+        let context = log.context(self.formats, self.scope, header);
         let mut log_reader = LogReader::default();
         let mut times = Vec::new();
         for lines in [&read_head_tail.first, &read_head_tail.last] {

@@ -45,7 +45,6 @@ struct PeriodAccumulator {
 struct SourceStats {
     stats: InputStats,
     bytes: u64,
-    skipped: u64,
     pending: u64,
     problem: Option<String>,
 }
@@ -93,13 +92,6 @@ impl PeriodAccumulators {
     pub(super) fn count(&mut self, period: PeriodKey, input: u32, bytes: u64, stats: &InputStats) {
         let sum = self.sum(period, input);
         sum.stats.merge(stats);
-        sum.bytes += bytes;
-    }
-
-    /// Counts skipped lines.
-    pub(super) fn count_skipped(&mut self, period: PeriodKey, input: u32, (lines, bytes): (u64, u64)) {
-        let sum = self.sum(period, input);
-        sum.skipped += lines;
         sum.bytes += bytes;
     }
 
@@ -175,7 +167,7 @@ impl PeriodAccumulator {
 
     fn finish(mut self, period: PeriodKey, sources: &[SourceInfo]) -> PeriodResult {
         self.close();
-        let lines = self.sums.values().map(|sum| sum.stats.lines.lines + sum.skipped).sum();
+        let lines = self.sums.values().map(|sum| sum.stats.lines.lines).sum();
         let nothing = SourceStats::default();
         let input = |(number, source): (u32, &SourceInfo)| self.sums.get(&number).unwrap_or(&nothing).input(&source.path);
         let inputs = (0..).zip(sources).map(input).collect();
@@ -187,8 +179,7 @@ impl SourceStats {
     fn input(&self, path: &[u8]) -> InputSummary {
         let input = self.stats.input(path.to_vec(), self.bytes);
         InputSummary {
-            lines: input.lines + self.skipped + self.pending,
-            skipped: input.skipped + self.skipped,
+            lines: input.lines + self.pending,
             pending: self.pending,
             problem: self.problem.clone().or_else(|| nul_bytes_problem(self.stats.lines.nul_bytes)),
             ..input

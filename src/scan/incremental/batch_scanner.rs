@@ -12,38 +12,62 @@ use std::sync::mpsc::Sender;
 use rayon::prelude::*;
 
 use super::accumulator::{MAX_OPEN, PeriodAccumulators, PeriodKey};
-use super::line_batch::{BatchLines, CountedRun, LineBatch, OwnedPiece, whole_run};
-use super::log::IncrementalLog;
-use super::period_splitter::{PeriodRun, PeriodSplitter};
+use super::line_batch::{BatchLines, CountedRun, LineBatch, OwnedPiece, PeriodRun, period_runs, whole_run};
 use super::{IncrementalOptions, IncrementalResult};
 use crate::engine::LineScanner;
-use crate::finding::Findings;
-use crate::formats::W3cHeader;
-use crate::formats::reader::LineContext;
-use crate::input::find::InputOrigin;
-use crate::input::read::Body;
-use crate::input::tail::{LogView, Notice, Tail};
+use crate::finding::{Findings, LineCounts};
+use crate::input::tail::{LineChunk, LogView, Notice, Tail};
 use crate::scan::ScanJob;
-use crate::scan::discovery::layout_notice;
 use crate::scan::input_stats::InputStats;
-use crate::scan::log_detection::{
-    BINARY_PROBLEM, any_line_parses, skipped_message, starts_as_access_log, unknown_client_notices, unparsed_problem,
-};
+use crate::scan::log::{ScannedLog, SkippedLog};
 use crate::scan::worker::WorkerPool;
 use crate::source::SourceInfo;
 use crate::tally::LinePosition;
+use crate::time::Period;
 
 /// The number of bytes that are scanned in parallel.
 pub(super) const BATCH_BYTES: usize = 4 << 20;
 /// The maximum number of line batches, if they are small.
 const MAX_BATCH_PIECES: usize = 1024;
-/// The limit of bytes of one log that wait.
+/// The limit of bytes of one log that wait for a period.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// What is known about a line batch before it is scanned.
-struct PreparedBatch {
-    runs: Vec<PeriodRun>,
-    parses: bool,
+/// A log with new lines.
+#[derive(Debug)]
+struct IncrementalLog {
+    scanned: ScannedLog,
+    generation: u64,
+    /// The period of the last line.
+    period: Option<Period>,
+    /// Lines whose period is not known yet, because no line before them has a time.
+    waiting: Vec<LineBatch>,
+    waiting_bytes: usize,
+    counts: LineCounts,
+    /// The number of its input, once a line counts.
+    input: Option<u32>,
+}
+
+impl IncrementalLog {
+    fn new(piece: &LineChunk<'_>, job: &ScanJob<'_>) -> Self {
+        Self {
+            scanned: ScannedLog::of_piece(piece, job.formats, job.scope),
+            generation: piece.generation,
+            period: None,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            counts: LineCounts::default(),
+            input: None,
+        }
+    }
+
+    /// Takes the waiting batches, in order, as runs of a period.
+    fn release(&mut self, period: PeriodKey) -> impl Iterator<Item = (LineBatch, Vec<PeriodRun>)> {
+        self.waiting_bytes = 0;
+        std::mem::take(&mut self.waiting).into_iter().map(move |batch| {
+            let runs = whole_run(&batch, period);
+            (batch, runs)
+        })
+    }
 }
 
 /// Gathers and scans lines.
@@ -62,6 +86,7 @@ pub(super) struct BatchScanner<'a> {
     sources: Vec<SourceInfo>,
     by_path: HashMap<Vec<u8>, u32>,
     parts: PeriodAccumulators,
+    notices: Vec<Notice>,
     /// Takes the buffers of scanned lines, for reuse.
     used: Sender<Vec<u8>>,
 }
@@ -81,23 +106,26 @@ impl<'a> BatchScanner<'a> {
             sources: Vec::new(),
             by_path: HashMap::new(),
             parts: PeriodAccumulators::default(),
+            notices: Vec::new(),
             used,
         }
     }
 
-    /// Adds a piece of a log; scans the batch if it is full.
+    /// Adds a piece of a log; scans the batch if it is full. The lines of a file that is no access log are dropped.
     pub(super) fn take(&mut self, owned: OwnedPiece) {
         if self.options.stop.load(Ordering::Relaxed) {
             return;
         }
         let piece = owned.piece();
+        let is_first = !self.logs.contains_key(&piece.log);
         let log = self.logs.entry(piece.log).or_insert_with(|| IncrementalLog::new(&piece, self.job));
-        let mut header = W3cHeader::None;
-        if let Body::Lines(lines) = piece.chunk.body {
-            if log.head.is_none() {
-                log.record_head(lines, self.job.scope.max_line);
+        let header = log.scanned.advance_header(piece.chunk.body, self.job.scope.max_line);
+        if !log.scanned.is_access_log() {
+            if is_first && piece.fresh {
+                let SkippedLog { what, is_requested } = log.scanned.skipped();
+                self.notices.push(Notice { path: piece.path.to_owned(), what, problem: is_requested });
             }
-            header = log.advance_header(lines, self.job.scope.max_line);
+            return;
         }
         let batch = owned.into_batch(header);
         self.bytes += batch.lines.held();
@@ -116,15 +144,14 @@ impl<'a> BatchScanner<'a> {
     fn flush(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         self.bytes = 0;
-        let prepare = |batch: &LineBatch| self.prepare(batch);
-        let prepared: Vec<PreparedBatch> = match self.options.cut {
-            Some(_) => batch.par_iter().with_max_len(1).map(prepare).collect(),
-            // Without periods, only the first lines of a log are read here: that takes less time than to wake other threads.
-            None => batch.iter().map(prepare).collect(),
+        let runs = |batch: &LineBatch| self.runs(batch);
+        let all_runs: Vec<Vec<PeriodRun>> = match self.options.cut {
+            Some(_) => batch.par_iter().with_max_len(1).map(runs).collect(),
+            None => batch.iter().map(runs).collect(),
         };
         let mut ready = Vec::new();
-        for (batch, prepared) in batch.into_iter().zip(prepared) {
-            self.assign_periods(batch, prepared, &mut ready);
+        for (batch, runs) in batch.into_iter().zip(all_runs) {
+            self.assign_periods(batch, runs, &mut ready);
         }
         self.count(&ready);
         for buffer in ready.into_iter().filter_map(|(batch, _)| batch.lines.into_buffer()) {
@@ -133,43 +160,28 @@ impl<'a> BatchScanner<'a> {
         }
     }
 
-    /// Prepares a line batch; runs in parallel.
-    fn prepare(&self, batch: &LineBatch) -> PreparedBatch {
-        let BatchLines::Text(text) = &batch.lines else { return PreparedBatch { runs: Vec::new(), parses: false } };
-        let log = self.logs.get(&batch.log);
-        let context = self.job.context(batch, log);
-        let runs = match self.options.cut {
-            Some(cut) => PeriodSplitter::new(cut, self.job.scope, context.clone()).runs(text),
-            None => vec![PeriodRun { period: None, start: 0, end: text.len(), lines_before: 0 }],
-        };
-        let is_known = log.is_none_or(|log| log.is_known);
-        PreparedBatch { runs, parses: is_known || any_line_parses(text, &context, self.job.scope.format) }
+    /// The runs of lines of one period in a batch.
+    fn runs(&self, batch: &LineBatch) -> Vec<PeriodRun> {
+        let (Some(cut), BatchLines::Text(text)) = (self.options.cut, &batch.lines) else { return whole_run(batch, None) };
+        let ScanJob { formats, scope, .. } = *self.job;
+        period_runs(text, cut, scope, self.logs[&batch.log].scanned.context(formats, scope, batch.header.clone()))
     }
 
-    /// Decides whether a line batch counts and in which period. If that is not known yet, it waits; otherwise the
-    /// waiting batches of its log are released.
-    fn assign_periods(&mut self, batch: LineBatch, prepared: PreparedBatch, ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>) {
-        let Some(log) = self.logs.get_mut(&batch.log) else { return };
-        log.is_known |= prepared.parses && !log.is_report();
-        let first = prepared.runs.iter().find_map(|run| run.period);
-        let is_waiting = !log.is_known || self.options.cut.is_some() && log.period.or(first).is_none();
-        if is_waiting {
+    /// Decides in which period the runs of a batch count: lines without a time are in the period of the line before them. A batch
+    /// before the first time of a log waits for it.
+    fn assign_periods(&mut self, batch: LineBatch, mut runs: Vec<PeriodRun>, ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>) {
+        let log = log_mut(&mut self.logs, batch.log);
+        let before = log.period.or_else(|| runs.iter().find_map(|run| run.period));
+        if self.options.cut.is_some() && before.is_none() {
             let number = batch.log;
-            log.wait(batch);
+            log.waiting_bytes += batch.lines.held();
+            log.waiting.push(batch);
             if log.waiting_bytes > MAX_WAITING_BYTES {
                 self.end_waiting(number, ready);
             }
             return;
         }
-        let before = log.period.or(first);
-        for batch in log.release() {
-            let runs = whole_run(&batch, before);
-            ready.push((batch, runs));
-        }
-        let mut runs = prepared.runs;
-        if runs.is_empty() {
-            runs = whole_run(&batch, before);
-        }
+        ready.extend(log.release(before));
         for run in &mut runs {
             run.period = run.period.or(before);
         }
@@ -177,27 +189,21 @@ impl<'a> BatchScanner<'a> {
         ready.push((batch, runs));
     }
 
-    /// A log has waited too long: it is classified by what is known.
+    /// A log has waited too long for a time: its lines count in the period of the clock.
     fn end_waiting(&mut self, number: u32, ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>) {
-        let Some(log) = self.logs.get_mut(&number) else { return };
-        log.is_known |= !log.is_not_access_log();
-        if !log.is_known {
-            log.drop_waiting();
-            return;
-        }
+        let log = log_mut(&mut self.logs, number);
         let period = self.options.cut.map(|cut| cut.period_of(self.options.now));
-        log.period = period;
-        for batch in log.release() {
-            let runs = whole_run(&batch, period);
-            ready.push((batch, runs));
+        if !log.waiting.is_empty() {
+            log.period = period;
         }
+        ready.extend(log.release(period));
     }
 
     /// Scans the lines that count.
     fn count(&mut self, ready: &[(LineBatch, Vec<PeriodRun>)]) {
         let mut counted = Vec::new();
         for (batch, runs) in ready {
-            let Some(input) = self.input_of(batch.log) else { continue };
+            let input = self.input_of(batch.log);
             for run in runs {
                 counted.push(CountedRun { period: run.period, input, log: batch.log, batch, run: *run });
             }
@@ -220,41 +226,36 @@ impl<'a> BatchScanner<'a> {
         let done: Vec<InputStats> = group.par_iter().with_max_len(1).map(|run| scan_run(*scanner, job, logs, run, &workers)).collect();
         for (run, stats) in group.iter().zip(done) {
             parts.count(run.period, run.input, run.bytes(), &stats);
-            if let Some(log) = self.logs.get_mut(&run.log) {
-                log.counts.add(&stats.lines);
-            }
+            log_mut(&mut self.logs, run.log).counts.add(&stats.lines);
         }
         self.parts.measure();
     }
 
     /// The number of the input of a log.
-    fn input_of(&mut self, number: u32) -> Option<u32> {
-        let log = self.logs.get_mut(&number)?;
+    fn input_of(&mut self, number: u32) -> u32 {
+        let log = log_mut(&mut self.logs, number);
         if let Some(input) = log.input {
-            return Some(input);
+            return input;
         }
-        let path = log.path.as_os_str().as_bytes().to_vec();
+        let path = log.scanned.path.as_os_str().as_bytes().to_vec();
         let new = self.sources.len() as u32;
         let input = *self.by_path.entry(path.clone()).or_insert(new);
         if input == new {
             self.sources.push(SourceInfo::new(path, log.generation, Vec::new()));
         }
         log.input = Some(input);
-        if log.skipped.0 > 0 {
-            self.parts.count_skipped(log.period, input, log.skipped);
-        }
-        Some(input)
+        input
     }
 
     /// Scans the rest and returns the results.
     pub(super) fn finish(mut self, tail: &mut Tail) -> IncrementalResult {
         self.flush();
         let mut notices = tail.notices();
+        notices.append(&mut self.notices);
         let mut ready = Vec::new();
         let mut numbers: Vec<u32> = self.logs.keys().copied().collect();
         numbers.sort_unstable();
         for number in &numbers {
-            self.classify_log(*number, &mut notices);
             self.end_waiting(*number, &mut ready);
         }
         self.count(&ready);
@@ -281,29 +282,13 @@ impl<'a> BatchScanner<'a> {
         }
     }
 
-    /// Decides whether a log without parsed lines counts.
-    fn classify_log(&mut self, number: u32, notices: &mut Vec<Notice>) {
-        let ScanJob { scope, formats, .. } = *self.job;
-        let Some(log) = self.logs.get_mut(&number).filter(|log| !log.is_known) else { return };
-        log.is_known = log.is_continued && starts_as_access_log(&log.path, formats, scope);
-        let Some(head) = log.head.as_ref().filter(|_| !log.is_known && log.is_not_access_log() && log.fresh) else { return };
-        let is_requested = log.by == InputOrigin::Name && head.is_binary;
-        let what = if is_requested { BINARY_PROBLEM.to_owned() } else { skipped_message(head) };
-        notices.push(Notice { path: log.path.clone(), what, problem: is_requested });
-    }
-
     /// Adds notices about a counted log: no line parses, or the client of some lines is unknown.
     fn add_log_notices(&mut self, number: u32, notices: &mut Vec<Notice>) {
-        let Some(log) = self.logs.get(&number) else { return };
+        let IncrementalLog { scanned, counts, .. } = &self.logs[&number];
         let ScanJob { scope, formats, .. } = *self.job;
-        let unknown = unknown_client_notices(&log.counts, formats, &log.path);
-        let layouts = layout_notice(&log.counts, log.layouts.as_ref());
-        notices.extend(unknown.chain(layouts).map(|what| Notice { path: log.path.clone(), what, problem: false }));
-        let is_doubtful = log.is_known && log.counts.lines > log.counts.skipped && log.counts.parsed() == 0;
-        if is_doubtful && !(log.is_continued && starts_as_access_log(&log.path, formats, scope)) {
-            let what = unparsed_problem(log.lines(), log.first_line(), scope.format, formats);
-            notices.push(Notice { path: log.path.clone(), what, problem: true });
-        }
+        let mut add = |what, problem| notices.push(Notice { path: scanned.path.clone(), what, problem });
+        scanned.notices(counts, formats).for_each(|what| add(what, false));
+        scanned.unparsed_problem(counts, formats, scope).into_iter().for_each(|what| add(what, true));
     }
 
     /// Adds problems of a log to its line counts, and those that its lines show to the notices.
@@ -324,6 +309,12 @@ impl<'a> BatchScanner<'a> {
     }
 }
 
+/// The log of a piece.
+#[expect(clippy::expect_used, reason = "logs are added with their first piece and never removed")]
+fn log_mut(logs: &mut HashMap<u32, IncrementalLog>, number: u32) -> &mut IncrementalLog {
+    logs.get_mut(&number).expect("the log of a piece is known")
+}
+
 /// Scans a run of lines with the workers of its period. An oversized line is only counted.
 fn scan_run(
     scanner: LineScanner<'_>,
@@ -339,18 +330,10 @@ fn scan_run(
         stats.add(&Findings::of_oversized_line());
         return stats;
     };
-    let log = logs.get(&run.log);
-    let batch_context = job.context(run.batch, log);
-    let header = batch_context.header.clone().after(&text[..range.start], job.scope.max_line);
-    let mut context = LineContext { header, ..batch_context };
-    let mut any_format = workers.scanner(worker);
+    let header = run.batch.header.clone().after(&text[..range.start], job.scope.max_line);
+    let context = logs[&run.log].scanned.context(job.formats, job.scope, header);
     let mut scratch = workers.scratch(worker);
-    let mut findings = any_format.scan(scanner, job.scope, &text[range.clone()], &context, &mut scratch);
-    if let Some(position) = log.and_then(|log| log.clients.detect(findings.lines.without_client, &log.path, false)) {
-        context.clients = position;
-        scratch.recycle(findings);
-        findings = any_format.scan(scanner, job.scope, &text[range], &context, &mut scratch);
-    }
+    let findings = workers.scanner(worker).scan(scanner, job.scope, &text[range], &context, &mut scratch);
     let chunk = run.batch.offset + run.run.start as u64;
     let position = LinePosition { input: run.input, chunk, offset: 0, line: run.batch.lines_before + run.run.lines_before };
     workers.tally(worker).add_findings(&findings, position);

@@ -1,16 +1,21 @@
-//! Copied lines of one log, and the runs of them that count.
+//! Copied lines of one log, and the runs of them that count in one period each.
 //!
-//! Keeps the offsets of lines in their log, even if the lines were rewritten. Parses nothing.
+//! Keeps the offsets of lines in their log. Matches nothing.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 
+use memchr::memchr;
+
 use super::accumulator::PeriodKey;
-use super::period_splitter::PeriodRun;
-use crate::formats::W3cHeader;
+use crate::engine::ScanOptions;
+use crate::formats::bytes::leading_nuls;
+use crate::formats::reader::{LineContext, LogReader};
+use crate::formats::{Frame, W3cHeader};
 use crate::input::read::{Body, Chunk};
 use crate::input::tail::LineChunk;
+use crate::time::{ClfTimeParser, LogTime, Period, PeriodRule};
 
 /// Copied lines of one log.
 #[derive(Debug)]
@@ -130,4 +135,62 @@ impl CountedRun<'_> {
 /// The whole batch as one run.
 pub(super) fn whole_run(batch: &LineBatch, period: PeriodKey) -> Vec<PeriodRun> {
     vec![PeriodRun { period, start: 0, end: batch.lines.held(), lines_before: 0 }]
+}
+
+/// Consecutive lines of one period, or of an unknown one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PeriodRun {
+    pub(super) period: Option<Period>,
+    /// The start, in bytes.
+    pub(super) start: usize,
+    /// The end.
+    pub(super) end: usize,
+    /// The number of lines before it.
+    pub(super) lines_before: u64,
+}
+
+/// Splits whole lines, at least one, into runs of one period each. A line without a time belongs to the run of the line before it.
+/// Lines before the first time have no period: they may belong to lines that were read earlier. `context` is that of the first line.
+pub(super) fn period_runs(lines: &[u8], cut: &PeriodRule, scope: &ScanOptions, mut context: LineContext<'_>) -> Vec<PeriodRun> {
+    let (mut reader, mut clock) = (LogReader::default(), ClfTimeParser::default());
+    let mut known: Option<(LogTime, Period)> = None;
+    let mut runs = vec![PeriodRun { period: None, start: 0, end: lines.len(), lines_before: 0 }];
+    let (mut start, mut count) = (0, 0);
+    while start < lines.len() {
+        let end = memchr(b'\n', &lines[start..]).map_or(lines.len(), |n| start + n);
+        if let Some(time) = time_of(&lines[start..end], scope, &mut context, &mut reader, &mut clock) {
+            let period = known.filter(|(last, _)| *last == time).map_or_else(|| cut.period_of(time), |(_, period)| period);
+            known = Some((time, period));
+            let last = runs.len() - 1;
+            if runs[last].period != Some(period) {
+                runs[last].end = start;
+                runs.push(PeriodRun { period: Some(period), start, end: lines.len(), lines_before: count });
+            }
+        }
+        start = end + 1;
+        count += 1;
+    }
+    runs.retain(|run| run.start < run.end);
+    runs
+}
+
+/// The time of a line, as the line loop reads it.
+fn time_of(
+    line: &[u8],
+    scope: &ScanOptions,
+    context: &mut LineContext<'_>,
+    reader: &mut LogReader,
+    clock: &mut ClfTimeParser,
+) -> Option<LogTime> {
+    let text = &line[leading_nuls(line)..];
+    if text.len() > scope.max_line {
+        return None;
+    }
+    let is_clf = scope.format.is_some() || context.is_clf_first();
+    let frame = if is_clf { Frame::locate(text.strip_suffix(b"\r").unwrap_or(text), scope.format) } else { None };
+    match frame {
+        Some(frame) => Some(clock.parse(frame.time)?.time()),
+        None if scope.format.is_some() => None,
+        None => reader.line(line, context).1?.time,
+    }
 }

@@ -8,6 +8,7 @@ use crate::analysis::report_input::ReportFilter;
 use crate::engine::ScanOptions;
 use crate::finding::Severity;
 use crate::formats::Formats;
+use crate::input::read::Chunk;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::scan::live::*;
 

@@ -13,6 +13,7 @@ use crate::analysis::report_input::ReportFilter;
 use crate::engine::ScanOptions;
 use crate::finding::Severity;
 use crate::formats::Formats;
+use crate::input::read::Chunk;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::scan::live::*;
 use crate::soft_404::Answer;
@@ -262,7 +263,7 @@ fn a_file_of_a_folder_waits_for_a_parsed_line() {
     assert_eq!(feed(&mut stream, "n.log", true, (0, 0), junk).len(), 1, "named explicitly");
     let reported = feed(&mut stream, "e.log", false, (junk.len() as u64, 1), &line(1, "GET / HTTP/1.1", 200));
     assert_eq!(reported.iter().map(|reported| reported.1).collect::<Vec<_>>(), [1], "then what waited is reported");
-    let much = junk.repeat(MAX_HELD_BYTES / junk.len() + 1);
+    let much = junk.repeat(HEAD_BYTES / junk.len() + 1);
     assert_eq!(feed(&mut stream, "x.log", false, (0, 0), &much), []);
     let reported = feed(&mut stream, "x.log", false, (much.len() as u64, 1000), &line(1, "GET / HTTP/1.1", 200));
     assert_eq!(reported, [], "so much without a line that parses was no log");

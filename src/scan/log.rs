@@ -1,0 +1,180 @@
+//! One log, as a scan, a report and a live scan read it: what its first lines show decides how each of its lines is read.
+//!
+//! The first lines decide for the whole log, whatever part of it is read, in any order and by any number of threads. They show
+//! whether it is an access log at all, which layouts its lines have that no known format explains, and where the client is. For
+//! example, `198.51.100.7|1793606460|GET|/.env|404` in nine of ten lines is a layout, and `dpkg.log` in a folder has no request.
+//!
+//! Reads the start of a file. Matches no rule and prints nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::log_detection::{BINARY_PROBLEM, LogHead, layout_notice, skipped_message, unknown_client_notices, unparsed_problem};
+use super::w3c_headers::{self, BOM};
+use crate::engine::ScanOptions;
+use crate::finding::LineCounts;
+use crate::formats::reader::{LineContext, LogReader};
+use crate::formats::{ClientPosition, Formats, Layouts, W3cHeader, client_position};
+use crate::input::find::InputOrigin;
+use crate::input::lines::read_head;
+use crate::input::pipe::STDIN;
+use crate::input::read::Body;
+use crate::input::tail::LineChunk;
+
+/// The number of bytes at the start of a log that decide: some 300 lines.
+pub(crate) const HEAD_BYTES: usize = 64 << 10;
+
+/// A log.
+#[derive(Debug)]
+pub(crate) struct ScannedLog {
+    pub(super) path: PathBuf,
+    /// How it was found.
+    by: InputOrigin,
+    head: LogHead,
+    layouts: Option<Arc<Layouts>>,
+    /// The client position in lines with two addresses before the time.
+    clients: ClientPosition,
+    /// The first lines of a log that cannot be read again, while more of them may change what they show.
+    start: Option<Vec<u8>>,
+    /// The bytes of the log at the last look at its first lines; `None` if more lines do not change what these show.
+    examined: Option<u64>,
+    /// The W3C columns after the last lines that were read in order.
+    header: W3cHeader,
+}
+
+impl ScannedLog {
+    /// The log that starts with these lines; only the first [`HEAD_BYTES`] of them decide.
+    pub(crate) fn new(path: &Path, by: InputOrigin, lines: &[u8], formats: &Formats, scope: &ScanOptions) -> Self {
+        let mut log = Self {
+            path: path.to_owned(),
+            by,
+            head: LogHead::default(),
+            layouts: None,
+            clients: ClientPosition::Unknown,
+            start: None,
+            examined: None,
+            header: W3cHeader::None,
+        };
+        log.examine(lines, formats, scope);
+        log
+    }
+
+    /// The log in a file, compressed or not. A file that cannot be read shows nothing.
+    pub(crate) fn of_file(path: &Path, by: InputOrigin, formats: &Formats, scope: &ScanOptions) -> Self {
+        Self::new(path, by, &read_head(path, HEAD_BYTES).unwrap_or_default(), formats, scope)
+    }
+
+    /// The log of its first known piece.
+    pub(super) fn of_piece(piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) -> Self {
+        let mut log = Self::new(piece.path, InputOrigin::new(piece.named, piece.from_pattern), b"", formats, scope);
+        log.header = w3c_headers::header_before(piece, scope.max_line);
+        let is_readable = piece.path != Path::new(STDIN) && read_head(piece.path, HEAD_BYTES).is_some_and(|first| !first.is_empty());
+        (log.start, log.examined) = ((!is_readable).then(Vec::new), Some(0));
+        log.grow(piece, formats, scope);
+        log
+    }
+
+    /// Looks at the first lines again if the log has twice as many as at the last look, or if they showed no request: then a live log
+    /// is read as a scan of all of it reads it, and a log that grows by lines is looked at a few times.
+    pub(super) fn grow(&mut self, piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) {
+        let (Some(examined), Body::Lines(lines)) = (self.examined, piece.chunk.body) else { return };
+        if let Some(start) = &mut self.start {
+            start.extend_from_slice(lines);
+        }
+        let end = piece.chunk.offset + lines.len() as u64;
+        if self.head.has_request && end < 2 * examined {
+            return;
+        }
+        let start = self.start.take();
+        let length = start.as_ref().map_or_else(|| piece.path.metadata().map_or(0, |file| file.len()), |start| start.len() as u64);
+        self.examined = (length < HEAD_BYTES as u64).then_some(end);
+        let read = if start.is_none() { read_head(piece.path, HEAD_BYTES) } else { None };
+        self.examine(start.as_deref().or(read.as_deref()).unwrap_or_default(), formats, scope);
+        self.start = start.filter(|_| self.examined.is_some());
+    }
+
+    fn examine(&mut self, lines: &[u8], formats: &Formats, scope: &ScanOptions) {
+        let lines = lines.strip_prefix(BOM).unwrap_or(lines);
+        let lines = match lines.get(..HEAD_BYTES) {
+            Some(head) => &head[..memchr::memrchr(b'\n', head).map_or(0, |newline| newline + 1)],
+            None => lines,
+        };
+        let mut reader = LogReader::default();
+        let mut context = LineContext {
+            formats,
+            preferred: formats.preferred_for(&self.path),
+            header: w3c_headers::header_at_start(0, lines, scope.max_line),
+            layouts: None,
+            clients: ClientPosition::Unknown,
+            max_line: scope.max_line,
+        };
+        context.layouts = if scope.format.is_some() { None } else { reader.discover(lines, &context) };
+        let has_request = reader.reads_any(lines, &context, scope.format);
+        self.head = LogHead::new(lines, has_request, scope.max_line);
+        (self.layouts, self.clients) = (context.layouts, client_position(lines));
+    }
+
+    /// The context of lines after this header.
+    pub(crate) fn context<'f>(&self, formats: &'f Formats, scope: &ScanOptions, header: W3cHeader) -> LineContext<'f> {
+        let (preferred, layouts) = (formats.preferred_for(&self.path), self.layouts.clone());
+        LineContext { formats, preferred, header, layouts, clients: self.clients, max_line: scope.max_line }
+    }
+
+    /// Its layouts.
+    pub(crate) fn layouts(&self) -> Option<&Arc<Layouts>> {
+        self.layouts.as_ref()
+    }
+
+    /// Advances over the next lines, in order; returns the header before them.
+    pub(super) fn advance_header(&mut self, body: Body<'_>, max_line: usize) -> W3cHeader {
+        let before = self.header.clone();
+        if let Body::Lines(lines) = body {
+            self.header = before.clone().after(lines, max_line);
+        }
+        before
+    }
+
+    /// Whether its lines are matched.
+    pub(super) fn is_access_log(&self) -> bool {
+        self.head.is_access_log(&self.path, self.by)
+    }
+
+    /// What to print of a log whose first lines show no request; `None` if they do, or there are none.
+    pub(super) fn first_problem(&self, formats: &Formats, scope: &ScanOptions) -> Option<String> {
+        if !self.is_access_log() {
+            return Some(self.skipped().what);
+        }
+        let is_unparsed = !self.head.has_request && self.head.lines > 0;
+        is_unparsed.then(|| unparsed_problem(self.head.lines, &self.head.first_line, scope.format, formats))
+    }
+
+    /// Whether more lines may show that it is an access log.
+    pub(super) fn may_become_access_log(&self) -> bool {
+        self.examined.is_some()
+    }
+
+    /// What to print if it is not an access log.
+    pub(super) fn skipped(&self) -> SkippedLog {
+        let is_requested = self.head.is_binary && self.by == InputOrigin::Name;
+        let what = if is_requested { BINARY_PROBLEM.to_owned() } else { skipped_message(&self.head) };
+        SkippedLog { what, is_requested }
+    }
+
+    /// The notices about its lines.
+    pub(super) fn notices(&self, counts: &LineCounts, formats: &Formats) -> impl Iterator<Item = String> {
+        unknown_client_notices(counts, formats, &self.path).chain(layout_notice(counts, self.layouts.as_ref()))
+    }
+
+    /// The problem of a log without parsed lines, if none of its first lines parses either.
+    pub(super) fn unparsed_problem(&self, counts: &LineCounts, formats: &Formats, scope: &ScanOptions) -> Option<String> {
+        let is_unparsed = counts.lines > counts.skipped && counts.parsed() == 0 && !self.head.has_request;
+        is_unparsed.then(|| unparsed_problem(counts.lines, &self.head.first_line, scope.format, formats))
+    }
+}
+
+/// A log whose lines are not matched.
+pub(super) struct SkippedLog {
+    pub(super) what: String,
+    /// The user gave its name, so that this is a problem.
+    pub(super) is_requested: bool,
+}
