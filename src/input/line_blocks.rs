@@ -31,6 +31,16 @@ pub enum Body<'a> {
     },
 }
 
+impl Body<'_> {
+    /// Its length in the input.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Lines(lines) => lines.len() as u64,
+            Self::Oversized { bytes } => *bytes,
+        }
+    }
+}
+
 /// Bytes read first after the end of a range: most lines are shorter.
 const LOOKAHEAD_BYTES: u64 = 16 << 10;
 

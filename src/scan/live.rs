@@ -91,7 +91,6 @@ struct RunPosition {
 struct LiveLog {
     scanned: ScannedLog,
     generation: u64,
-    path: Vec<u8>,
     /// The common part of its name and those of its rotated siblings.
     family: Vec<u8>,
     /// The number of its input.
@@ -113,7 +112,6 @@ impl LiveLog {
         Self {
             scanned: ScannedLog::of_piece(piece, job.formats, job.scope),
             generation: piece.generation,
-            path: piece.path.as_os_str().as_bytes().to_vec(),
             family: source_info(piece).family().to_vec(),
             input,
             held: Vec::new(),
@@ -266,11 +264,7 @@ impl<'a> LiveScan<'a> {
         let header = log.scanned.advance_header(body, scope.max_line);
         log.scanned.grow(piece, formats, scope);
         self.add_notice(piece.path, log.scanned.first_problem(formats, scope));
-        let bytes = match body {
-            Body::Lines(lines) => lines.len() as u64,
-            Body::Oversized { bytes } => bytes,
-        };
-        let position = RunPosition { offset: piece.chunk.offset, lines_before: piece.lines_before, bytes };
+        let position = RunPosition { offset: piece.chunk.offset, lines_before: piece.lines_before, bytes: body.bytes() };
         if !log.scanned.is_access_log() {
             log.hold(body, position, header);
             return Ok(PieceStats::default());
@@ -281,7 +275,15 @@ impl<'a> LiveScan<'a> {
             stats.add(self.record_findings(log, findings, held.position, emit)?);
         }
         let findings = match body {
-            Body::Lines(lines) => self.scan_lines(lines, log, header),
+            Body::Lines(lines) => {
+                let findings = self.scan_lines(lines, log, header.clone());
+                if log.scanned.look_again(&findings.lines, piece, formats, scope) {
+                    self.scratch.recycle(findings);
+                    self.scan_lines(lines, log, header)
+                } else {
+                    findings
+                }
+            }
             Body::Oversized { .. } => Findings::of_oversized_line(),
         };
         stats.add(self.record_findings(log, findings, position, emit)?);
@@ -347,7 +349,7 @@ impl<'a> LiveScan<'a> {
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<PieceStats, E> {
         let stats = PieceStats { requests: findings.requests(), lines: findings.lines.lines, unparsed: findings.lines.unparsed };
-        self.path_stats.count(&log.path, run.bytes, &findings);
+        self.path_stats.count(log.scanned.path.as_os_str().as_bytes(), run.bytes, &findings);
         for what in log.scanned.notices(&findings.lines, self.job.formats) {
             self.add_notice(&log.scanned.path, Some(what));
         }
@@ -375,7 +377,7 @@ impl<'a> LiveScan<'a> {
     ) -> Result<(), E> {
         let line = LiveLine {
             generation: log.generation,
-            source: &log.path,
+            source: log.scanned.path.as_os_str().as_bytes(),
             family: &log.family,
             offset: position.chunk + hit.offset,
             line: position.line + u64::from(hit.line) + 1,

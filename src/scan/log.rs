@@ -18,7 +18,7 @@ use crate::formats::{ClientPosition, Formats, Layouts, W3cHeader, client_positio
 use crate::input::find::InputOrigin;
 use crate::input::lines::read_head;
 use crate::input::pipe::STDIN;
-use crate::input::read::Body;
+use crate::input::read::{Body, Chunk};
 use crate::input::tail::LineChunk;
 
 /// The number of bytes at the start of a log that decide: some 300 lines.
@@ -74,21 +74,33 @@ impl ScannedLog {
         log
     }
 
-    /// Looks at the first lines again if the log has twice as many as at the last look, or if they showed no request: then a live log
-    /// is read as a scan of all of it reads it, and a log that grows by lines is looked at a few times.
+    /// Adds a piece, in order. Looks at the first lines again if the log has twice as many as at the last look, or if they showed no
+    /// request: a log that grows by lines is looked at a few times.
     pub(super) fn grow(&mut self, piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) {
-        let (Some(examined), Body::Lines(lines)) = (self.examined, piece.chunk.body) else { return };
-        if let Some(start) = &mut self.start {
+        if let (Some(start), Body::Lines(lines)) = (&mut self.start, piece.chunk.body) {
             start.extend_from_slice(lines);
         }
-        let end = piece.chunk.offset + lines.len() as u64;
-        if self.head.has_request && end < 2 * examined {
-            return;
+        if self.examined.is_some_and(|examined| !self.head.has_request || end_of(piece) >= 2 * examined) {
+            self.look(piece, formats, scope);
         }
+    }
+
+    /// Looks at the first lines again after the last piece had lines that were not read. Returns whether it did: then a live log is
+    /// read as a scan of all of it reads it, however it grows.
+    pub(super) fn look_again(&mut self, counts: &LineCounts, piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) -> bool {
+        let is_unread = counts.unparsed + counts.without_client > 0;
+        let is_new = is_unread && self.examined.is_some_and(|examined| end_of(piece) != examined);
+        if is_new {
+            self.look(piece, formats, scope);
+        }
+        is_new
+    }
+
+    fn look(&mut self, last: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) {
         let start = self.start.take();
-        let length = start.as_ref().map_or_else(|| piece.path.metadata().map_or(0, |file| file.len()), |start| start.len() as u64);
-        self.examined = (length < HEAD_BYTES as u64).then_some(end);
-        let read = if start.is_none() { read_head(piece.path, HEAD_BYTES) } else { None };
+        let length = start.as_ref().map_or_else(|| self.path.metadata().map_or(0, |file| file.len()), |start| start.len() as u64);
+        self.examined = (length < HEAD_BYTES as u64).then(|| end_of(last));
+        let read = if start.is_none() { read_head(&self.path, HEAD_BYTES) } else { None };
         self.examine(start.as_deref().or(read.as_deref()).unwrap_or_default(), formats, scope);
         self.start = start.filter(|_| self.examined.is_some());
     }
@@ -170,6 +182,12 @@ impl ScannedLog {
         let is_unparsed = counts.lines > counts.skipped && counts.parsed() == 0 && !self.head.has_request;
         is_unparsed.then(|| unparsed_problem(counts.lines, &self.head.first_line, scope.format, formats))
     }
+}
+
+/// The offset after a piece.
+fn end_of(piece: &LineChunk<'_>) -> u64 {
+    let Chunk { offset, body } = piece.chunk;
+    offset + body.bytes()
 }
 
 /// A log whose lines are not matched.
