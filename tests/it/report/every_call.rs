@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::harness::{Out, Sums, full, snapshot};
 use super::interrupt::{TracedRun, can_trace, output, traced, was_killed};
 use super::site::Site;
-use crate::harness::{Harness, Run};
+use crate::harness::{Harness, Run, line};
 
 /// Calls that change or sync the disk. With a question mark, because not every architecture has all of them.
 const CALLS: &str = "trace=?open,?openat,?openat2,?creat,?mkdir,?mkdirat,?write,?pwrite64,?writev,?fsync,?fdatasync,?syncfs,?rename,\
@@ -347,6 +347,40 @@ fn a_failed_run_keeps_the_state() {
     assert!(fs::read(harness.path("state/report.json")).unwrap() == before, "the checkpoint has moved");
     assert!(leftovers(&harness.path("out")).is_empty(), "{:?}", leftovers(&harness.path("out")));
     start.recover(&harness, "no fsync works");
+}
+
+/// A file or a folder that cannot be read, whatever call fails: it is named, and what the others have is reported.
+#[test]
+fn a_read_error_is_named() {
+    if !can_trace("read errors") {
+        return;
+    }
+    for (call, unread, hits) in [
+        ("openat", "logs/access.log", 1),
+        ("statx", "logs/access.log", 1),
+        ("pread64", "logs/access.log", 1),
+        ("pread64", "logs/other.log.1.gz", 2),
+        ("getdents64", "logs/", 0),
+        // What was read before is whole.
+        ("close", "logs/", 3),
+    ] {
+        let harness = Harness::new();
+        for (name, client) in [("access.log", "81.2.69.1"), ("other.log", "81.2.69.2"), ("other.log.1", "81.2.69.3")] {
+            harness.file(format!("logs/{name}"), line(client, "GET /.env", 404));
+        }
+        assert!(Command::new("gzip").arg(harness.path("logs/other.log.1")).status().unwrap().success());
+        let (path, which, inject) = (harness.path(unread), format!("trace={call}"), format!("inject={call}:error=EIO"));
+        let options = ["-P", unread, "-P", path.to_str().unwrap(), "-e", &which, "-e", &inject];
+        let run = Run::of(output(&mut traced(&harness, &options, &["--from-start", "--always", "-j1", "logs/"])).output);
+        let when = format!("{call} of {unread}: exit {}: {}", run.code, run.stderr);
+        let report = &Out::read(&harness).last().report;
+        assert_eq!(report["totals"]["hits"], hits, "{when}");
+        assert_eq!(run.code, if hits < 3 { 3 } else { 0 }, "{when}");
+        let problems: Vec<_> = report["inputs"].as_array().unwrap().iter().filter(|input| !input["problem"].is_null()).collect();
+        assert_eq!((problems.len(), run.stderr.contains(unread)), if hits < 3 { (1, true) } else { (0, false) }, "{when}: {problems:?}");
+        let told = problems.iter().all(|input| format!("{}{}", input["path"], input["problem"]).contains(unread));
+        assert!(told, "{when}: {problems:?}");
+    }
 }
 
 /// Entries that start with a dot.
