@@ -259,8 +259,8 @@ mod tests {
         names.sort();
         let expected = [
             ".probewatch-12-456.tmp",
-            ".probewatch-123456",
             ".probewatch-12345.tmp",
+            ".probewatch-123456",
             ".probewatch-1234567.tmp",
             ".probewatch-folder.tmp",
             ".probewatch-linked.tmp",

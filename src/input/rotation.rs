@@ -505,7 +505,7 @@ mod tests {
         let names =
             ["access.log", "access.log.1", "access.log.2.gz", "a.access.log", "a.access.log.1", "b.access.log-20261101.gz", "error.log"];
         for name in names {
-            fs::write(folder.path().join(name), "").unwrap();
+            std::fs::write(folder.path().join(name), "").unwrap();
         }
         let of = |log: &str| -> Vec<String> {
             let log = folder.path().join(log);

@@ -286,7 +286,7 @@ fn advice(kind: ErrorKind, is_file: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::process::Command;
 
     use rustix::process::{Resource, Rlimit, setrlimit};

@@ -524,12 +524,11 @@ impl TailModel {
     /// followed, there is no other evidence.
     fn is_known(&self, file: &Path, text: &str) -> bool {
         let name = file.file_name().unwrap().to_str().unwrap();
-        // Only a link shows that its targets belong to the log.
-        let has_link = || self.rotated().iter().chain([&self.path("access.log")]).any(|path| path.is_symlink());
-        let is_given = name.starts_with(TARGET) && has_link()
-            || self.paths[0] == self.folder.path()
-            || name == "access.log"
-            || self.rotated().iter().any(|rotated| rotated == file);
+        if name.starts_with(TARGET) {
+            // Only a link shows that its targets belong to the log. A late line after the last link was removed is lost.
+            return self.rotated().iter().chain([&self.path("access.log")]).any(|path| path.is_symlink());
+        }
+        let is_given = self.paths[0] == self.folder.path() || name == "access.log" || self.rotated().iter().any(|rotated| rotated == file);
         let is_kept = |number: usize| {
             number >= 800_000 || self.emitted.contains_key(&number) && !self.unsaved.contains(&number) && !self.may_repeat.contains(&number)
         };
