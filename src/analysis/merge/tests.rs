@@ -140,7 +140,7 @@ fn a_flipped_bit_never_gives_another_report() {
         let mut merger = ReportMerger::new(rules());
         merger.add(read_any(bytes, rules()).ok()?).ok()?;
         let whole = merger.finish(|_| false).ok()?;
-        let others: Vec<_> = whole.rules.iter().flat_map(|rules| rules.rules()).map(|rule| rule.id.clone()).collect();
+        let others: Vec<_> = whole.rules.iter().flat_map(RuleSet::rules).map(|rule| rule.id.clone()).collect();
         let MergedReport { tally, sources, inputs, allow, .. } = whole;
         Some((others, printed(rules(), &Scanned { tally, sources, inputs, allow }, OutputFormat::Csv, GroupBy::Pair)))
     };
