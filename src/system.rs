@@ -1,18 +1,21 @@
-//! System calls that several commands need: error messages, the limits of file sizes and of open files, whether a file ends
-//! within a line, and whether standard output is open.
+//! System calls that several commands need: error messages, the names in a folder, the limits of file sizes and of open files,
+//! whether a file ends within a line, and whether standard output is open.
 //!
 //! It writes nothing.
 
 #![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "what runs before the standard library starts"))]
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{FileType, OFlags, SeekFrom};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, SeekFrom, statat};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use signal_hook::consts::SIGXFSZ;
 
@@ -22,6 +25,37 @@ pub(crate) fn errno_message(error: &io::Error) -> String {
     let words = message.split(" (os error ").next().unwrap_or(&message);
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// The names in a folder, sorted, and what each is. The empty path is the current folder.
+///
+/// Not by `std::fs::read_dir`, which ends the process if the folder cannot be closed.
+///
+/// # Errors
+///
+/// The folder cannot be read to its end.
+pub(crate) fn list_folder(folder: &Path) -> io::Result<Vec<(OsString, FileType)>> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let opened = rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut entries = Vec::new();
+    for entry in Dir::new(opened)? {
+        let entry = entry?;
+        let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            // Not every file system lists the types.
+            FileType::Unknown => {
+                let found = statat(CWD, folder.join(&name), AtFlags::SYMLINK_NOFOLLOW);
+                found.map_or(FileType::Unknown, |found| FileType::from_raw_mode(found.st_mode))
+            }
+            kind => kind,
+        };
+        entries.push((name, kind));
+    }
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(entries)
 }
 
 /// Ignores the signal that ends a process which exceeds the file size limit (`ulimit -f`), so that the write fails instead.

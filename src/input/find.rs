@@ -16,6 +16,7 @@ use std::{fs, io};
 
 use super::filesystem::is_on_pseudo_filesystem;
 use super::wildcard::{GlobMatches, expand, is_pattern};
+use crate::system::list_folder;
 
 /// One input to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,13 +190,9 @@ impl Search {
         if self.already_visited(path, id, "folder") {
             return;
         }
-        let mut entries = match list(path) {
-            Ok(entries) => entries,
-            Err(error) => return self.record_error(path, &error),
-        };
-        entries.sort_by(|a, b| bytes(a).cmp(bytes(b)));
-        for entry in entries {
-            self.visit(&entry, InputOrigin::Folder);
+        match list_folder(path) {
+            Ok(entries) => entries.iter().for_each(|(name, _)| self.visit(&path.join(name), InputOrigin::Folder)),
+            Err(error) => self.record_error(path, &error),
         }
     }
 
@@ -243,10 +240,6 @@ impl Search {
     fn notice(&mut self, notice: String) {
         self.found.notices.push(notice);
     }
-}
-
-fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
 }
 
 fn bytes(path: &Path) -> &[u8] {

@@ -21,7 +21,7 @@ mod regular_file;
 pub(crate) mod rotation;
 mod sparse;
 pub(crate) mod tail;
-mod wildcard;
+pub(crate) mod wildcard;
 
 /// Bytes of a file, whose lines are read alone. A line belongs to the range that its first byte is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,14 +8,15 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use glob::Pattern;
 
 use super::find::{InputSource, SourceKind};
 use super::wildcard::{GlobMatches, SHELL_OPTIONS, expand, is_pattern};
+use crate::system::list_folder;
 
 /// File name suffixes of compressed files.
 const COMPRESSED_SUFFIXES: [&[u8]; 5] = [b".gz", b".bz2", b".xz", b".zst", b".Z"];
@@ -89,8 +90,9 @@ pub(super) fn is_name_variant(one: &[u8], other: &[u8]) -> bool {
 
 /// For each byte of the path of a file, whether it is a digit of a date or a time: in a group of six digits or more, as in
 /// `access.20261125`, or in groups with one byte between them, the first of four digits and the others of two, as in
-/// `2026/11/25/access.log`.
-pub(super) fn date_digits(path: &[u8]) -> Vec<bool> {
+/// `2026/11/25/access.log`. If there is none, of the last running number in its name: three digits or more, the first a zero, as in
+/// `access-0012.log`. Any other number may be a port, or belong to the name of another log.
+pub(super) fn sequence_digits(path: &[u8]) -> Vec<bool> {
     let mut is_date = vec![false; path.len()];
     let mut date_ends_at = None;
     let mut start = 0;
@@ -106,12 +108,20 @@ pub(super) fn date_digits(path: &[u8]) -> Vec<bool> {
         }
         start = end;
     }
+    if !is_date.contains(&true) {
+        let end = path.iter().rposition(u8::is_ascii_digit).map_or(0, |last| last + 1);
+        let start = path[..end].iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |before| before + 1);
+        let is_in_name = !path[end..].contains(&b'/');
+        if is_in_name && end - start >= 3 && path[start] == b'0' {
+            is_date[start..end].fill(true);
+        }
+    }
     is_date
 }
 
 /// The rank of a suffix such as `.1`, `-20261101` or `.old`.
 fn rank_of_suffix(suffix: &[u8]) -> Option<RotationRank> {
-    let (separator, rest) = suffix.split_first()?;
+    let (separator, rest) = without_backup_suffix(suffix).split_first()?;
     if !b".-_".contains(separator) {
         return None;
     }
@@ -124,6 +134,21 @@ fn rank_of_suffix(suffix: &[u8]) -> Option<RotationRank> {
     }
     let index = std::str::from_utf8(rest).ok().filter(|_| digits <= 5).and_then(|rest| rest.parse().ok());
     Some(index.map_or_else(|| RotationRank::Date(rest.to_vec()), |index| RotationRank::Index(Reverse(index))))
+}
+
+/// A name without what logrotate adds to a file whose name it needs for another one: `-2026110100.backup`.
+fn without_backup_suffix(name: &[u8]) -> &[u8] {
+    let stem = name.strip_suffix(b".backup").and_then(|stem| stem.split_last_chunk::<11>());
+    stem.filter(|(_, [hyphen, time @ ..])| *hyphen == b'-' && time.iter().all(u8::is_ascii_digit)).map_or(name, |(stem, _)| stem)
+}
+
+/// The names of a file after it was compressed.
+pub(super) fn compressed_names(path: &Path) -> impl Iterator<Item = PathBuf> {
+    COMPRESSED_SUFFIXES.iter().map(|suffix| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(OsStr::from_bytes(suffix));
+        name.into()
+    })
 }
 
 /// A file name without its compression suffix.
@@ -253,13 +278,11 @@ fn possible_bases(path: &Path) -> Vec<(Vec<u8>, RotationRank)> {
 pub(crate) fn rotated_files(log: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for folder in folders(log)? {
-        let here = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
-        let entries = match fs::read_dir(here) {
+        let entries = match list_folder(&folder) {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => continue,
             entries => entries?,
         };
-        for entry in entries {
-            let name = entry?.file_name();
+        for (name, _) in entries {
             if is_log_or_rotated_name(log, name.as_bytes()) {
                 files.push(folder.join(name));
             }
@@ -326,6 +349,7 @@ mod tests {
             "access-20261101.log.gz",
             "access.1.log",
             "access.log_20261101T000000",
+            "access.log.1-2026110100.backup.xz",
         ] {
             assert!(rank(b"access.log", name.as_bytes()).is_some(), "{name}");
         }
@@ -342,9 +366,9 @@ mod tests {
     }
 
     #[test]
-    fn digits_of_dates_are_found() {
+    fn digits_of_dates_and_running_numbers_are_found() {
         let marked = |path: &str| {
-            let digits = date_digits(path.as_bytes());
+            let digits = sequence_digits(path.as_bytes());
             path.bytes().zip(digits).map(|(byte, is_date)| if is_date { 'D' } else { char::from(byte) }).collect::<String>()
         };
         for (path, expected) in [
@@ -353,6 +377,8 @@ mod tests {
             ("access-2026-11-25_10.log", "access-DDDD-DD-DD_DD.log"),
             ("web12/access-20261125.log", "web12/access-DDDDDDDD.log"),
             ("12-20261125", "12-DDDDDDDD"),
+            ("/log/0001/web3-0012.log", "/log/0001/web3-DDDD.log"),
+            ("web-012-3.log", "web-012-3.log"),
             ("access.log.1", "access.log.1"),
             ("vhost2/access-8080.log", "vhost2/access-8080.log"),
             ("2026", "2026"),
@@ -479,7 +505,7 @@ mod tests {
         let names =
             ["access.log", "access.log.1", "access.log.2.gz", "a.access.log", "a.access.log.1", "b.access.log-20261101.gz", "error.log"];
         for name in names {
-            fs::write(folder.path().join(name), "").unwrap();
+            std::fs::write(folder.path().join(name), "").unwrap();
         }
         let of = |log: &str| -> Vec<String> {
             let log = folder.path().join(log);

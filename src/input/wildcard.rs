@@ -2,11 +2,14 @@
 //!
 //! Uses the patterns of the `glob` crate, but not its directory walk, which silently skips names that are not UTF-8.
 
-use std::fs;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
+use rustix::fs::FileType;
+
+use crate::system::list_folder;
 
 /// Options of a shell: `*` does not match hidden files.
 pub(super) const SHELL_OPTIONS: MatchOptions =
@@ -14,11 +17,11 @@ pub(super) const SHELL_OPTIONS: MatchOptions =
 
 /// The result of expanding a glob.
 #[derive(Debug, Default)]
-pub(super) struct GlobMatches {
+pub(crate) struct GlobMatches {
     /// Existing paths that match, in no particular order.
-    pub(super) paths: Vec<PathBuf>,
+    pub(crate) paths: Vec<PathBuf>,
     /// Folders that could not be listed.
-    pub(super) failures: Vec<(PathBuf, io::Error)>,
+    pub(crate) failures: Vec<(PathBuf, io::Error)>,
 }
 
 /// Whether `name` contains glob characters.
@@ -33,7 +36,7 @@ pub(super) fn pattern_matches(pattern: &Path, path: &Path) -> bool {
 }
 
 /// All existing paths that match `pattern`.
-pub(super) fn expand(pattern: &Path) -> GlobMatches {
+pub(crate) fn expand(pattern: &Path) -> GlobMatches {
     let mut matches = GlobMatches { paths: vec![PathBuf::new()], failures: Vec::new() };
     for component in pattern.components() {
         let folders = std::mem::take(&mut matches.paths);
@@ -61,27 +64,23 @@ impl GlobMatches {
     /// Adds the entries of `folder` that match.
     fn add_matching(&mut self, folder: &Path, pattern: &Pattern) {
         let names = self.list(folder);
-        let chosen = names.iter().filter(|name| pattern.matches_with(&name.to_string_lossy(), SHELL_OPTIONS));
+        let chosen = names.iter().map(|(name, _)| name).filter(|name| pattern.matches_with(&name.to_string_lossy(), SHELL_OPTIONS));
         self.paths.extend(chosen.map(|name| folder.join(name)));
     }
 
     /// Adds `folder` and all folders below it that are not hidden. Does not follow symbolic links, so it terminates.
     fn descend(&mut self, folder: PathBuf) {
-        for name in self.list(&folder) {
-            let below = folder.join(&name);
-            let hidden = name.as_os_str().as_encoded_bytes().starts_with(b".");
-            if !hidden && below.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-                self.descend(below);
+        for (name, kind) in self.list(&folder) {
+            if kind.is_dir() && !name.as_encoded_bytes().starts_with(b".") {
+                self.descend(folder.join(name));
             }
         }
         self.paths.push(folder);
     }
 
     /// The names in `folder`; empty if there is no such folder.
-    fn list(&mut self, folder: &Path) -> Vec<PathBuf> {
-        let path = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        let names = fs::read_dir(path).and_then(|entries| entries.map(|entry| Ok(entry?.file_name().into())).collect());
-        names.unwrap_or_else(|error| {
+    fn list(&mut self, folder: &Path) -> Vec<(OsString, FileType)> {
+        list_folder(folder).unwrap_or_else(|error| {
             if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
                 self.failures.push((folder.to_owned(), error));
             }
@@ -93,6 +92,7 @@ impl GlobMatches {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     #[test]

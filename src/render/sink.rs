@@ -1,23 +1,21 @@
 //! Writes a report to standard output or, atomically, to a file.
 //!
-//! A file is written under a temporary name in the same folder, with mode 0600 (0644 for metrics) whatever the umask, synced, and renamed to
-//! its final name. A symbolic link with that name is replaced, not followed. The final name never has half a report.
+//! A file has mode 0600 (0644 for metrics) whatever the umask. Its name never has half a report.
 //!
 //! Errors name the output as the user named it, escaped, and give advice.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use tempfile::NamedTempFile;
-
+use crate::atomic_file::{AtomicFile, folder_of};
 use crate::redact::sanitize::escape;
 use crate::system::{continues_line, errno_message, ignore_sigxfsz, stdout_was_closed};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 /// Bytes of the write buffer: reports are made of small pieces.
 const BUFFER: usize = 64 * 1024;
@@ -36,11 +34,7 @@ enum SinkTarget {
     /// A device or a named pipe: nothing to replace.
     Device(BufWriter<BlockingWriter<File>>),
     /// A temporary file in the folder of the final one.
-    Staged {
-        file: BufWriter<NamedTempFile>,
-        /// Open, so that the rename can be synced; `None` for a folder that may be written but not read.
-        folder: Option<File>,
-    },
+    Staged(BufWriter<AtomicFile>),
 }
 
 impl Sink {
@@ -75,7 +69,7 @@ impl Sink {
         match &self.target {
             SinkTarget::Stdout(_) => io::stdout().is_terminal(),
             SinkTarget::Device(device) => device.get_ref().0.is_terminal(),
-            SinkTarget::Staged { .. } => false,
+            SinkTarget::Staged(_) => false,
         }
     }
 
@@ -109,12 +103,10 @@ impl Sink {
     #[must_use]
     pub(crate) fn is_same_file(&self, dev: u64, ino: u64) -> bool {
         match (&self.target, &self.path) {
-            (SinkTarget::Staged { .. }, Some(path)) => {
-                fs::metadata(path).is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (dev, ino))
-            }
+            (SinkTarget::Staged(_), Some(path)) => fs::metadata(path).is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (dev, ino)),
             (SinkTarget::Device(file), _) => file.get_ref().is_same_file(dev, ino),
             (SinkTarget::Stdout(stdout), _) => stdout.get_ref().is_same_file(dev, ino),
-            (SinkTarget::Staged { .. }, None) => false,
+            (SinkTarget::Staged(_), None) => false,
         }
     }
 
@@ -135,11 +127,10 @@ impl Sink {
         match self.target {
             SinkTarget::Stdout(mut stdout) => stdout.flush().map_err(fail(SinkStep::Write)),
             SinkTarget::Device(mut device) => device.flush().map_err(fail(SinkStep::Write)),
-            SinkTarget::Staged { file, folder } => {
+            SinkTarget::Staged(file) => {
                 let file = file.into_inner().map_err(|unflushed| fail(SinkStep::Write)(unflushed.into_error()))?;
-                file.as_file().sync_all().map_err(fail(SinkStep::Write))?;
-                file.persist(path.unwrap_or(Path::new(""))).map_err(|failed| fail(SinkStep::Replace)(failed.error))?;
-                folder.map_or(Ok(()), |folder| sync_folder(&folder)).map_err(fail(SinkStep::Replace))
+                file.sync().map_err(fail(SinkStep::Write))?;
+                file.replace().map_err(fail(SinkStep::Replace))
             }
         }
     }
@@ -150,7 +141,7 @@ impl Write for Sink {
         match &mut self.target {
             SinkTarget::Stdout(out) => out.write(bytes),
             SinkTarget::Device(out) => out.write(bytes),
-            SinkTarget::Staged { file, .. } => file.write(bytes),
+            SinkTarget::Staged(file) => file.write(bytes),
         }
     }
 
@@ -158,7 +149,7 @@ impl Write for Sink {
         match &mut self.target {
             SinkTarget::Stdout(out) => out.flush(),
             SinkTarget::Device(out) => out.flush(),
-            SinkTarget::Staged { file, .. } => file.flush(),
+            SinkTarget::Staged(file) => file.flush(),
         }
     }
 }
@@ -190,24 +181,9 @@ fn is_system_link(link: &Path) -> bool {
 }
 
 fn stage(path: &Path, mode: u32) -> io::Result<SinkTarget> {
-    let folder = folder_of(path);
-    let permissions = Permissions::from_mode(mode);
-    let file = tempfile::Builder::new().prefix(".probewatch-").suffix(".tmp").permissions(permissions.clone()).tempfile_in(folder)?;
-    // The umask may have removed bits.
-    file.as_file().set_permissions(permissions)?;
-    Ok(SinkTarget::Staged { file: BufWriter::with_capacity(BUFFER, file), folder: File::open(folder).ok() })
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Syncs a rename to disk. Some network file systems do not support this for folders.
-fn sync_folder(folder: &File) -> io::Result<()> {
-    match rustix::fs::fsync(folder.as_fd()) {
-        Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
-        result => Ok(result?),
-    }
+    let file = AtomicFile::beside(path, mode)?;
+    file.set_mode(mode)?;
+    Ok(SinkTarget::Staged(BufWriter::with_capacity(BUFFER, file)))
 }
 
 /// Writes directly to a descriptor, and waits while a non-blocking one is not ready.
@@ -310,7 +286,7 @@ fn advice(kind: ErrorKind, is_file: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::process::Command;
 
     use rustix::process::{Resource, Rlimit, setrlimit};

@@ -19,6 +19,7 @@ use rustix::io::Errno;
 #[cfg(test)]
 pub(super) use super::tests::faults::{failpoint, in_listing_order};
 use super::{Access, ReportStoreError};
+use crate::atomic_file::AtomicFile;
 
 type Result<T> = std::result::Result<T, ReportStoreError>;
 
@@ -193,6 +194,22 @@ impl FolderHandle {
             Ok(names)
         };
         read().map(in_listing_order).map_err(|error| self.failed("list", "", error))
+    }
+
+    /// Replaces the file `name` in it; `staged` is its name while it is written. The rename is not synced.
+    pub(super) fn replace_file(&self, staged: &str, name: &str, content: &[u8], access: Access) -> Result<()> {
+        let replace = || -> io::Result<()> {
+            failpoint(Syscall::Add, self.fd())?;
+            let mut file = AtomicFile::in_locked(self.fd(), staged, name, 0o600)?;
+            set_rights(file.as_fd(), access.group, Mode::from_raw_mode(access.file_mode()))?;
+            failpoint(Syscall::Change, file.as_fd())?;
+            file.write_all(content)?;
+            failpoint(Syscall::Sync, file.as_fd())?;
+            file.sync()?;
+            failpoint(Syscall::Move, self.fd())?;
+            file.rename()
+        };
+        replace().map_err(|error| self.failed("write", name, error))
     }
 
     /// Moves an entry to another folder on the same file system.

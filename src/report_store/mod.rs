@@ -28,7 +28,7 @@ pub(crate) use staging::{StagedFile, Staging};
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -273,12 +273,8 @@ impl ReportStore {
         if self.owner()?.as_ref() == Some(state) {
             return Ok(());
         }
-        self.folder.remove(NEW_OWNER)?;
-        let mut file = self.folder.create_file(NEW_OWNER, Access { mode: 0o600, group: None })?;
-        let written = file.write_all(&[self.inode_line()?.as_bytes(), state.as_os_str().as_bytes()].concat());
-        written.map_err(|error| ReportStoreError::failed("write", self.folder.path(OWNER), error))?;
-        file.into_pending_sync().sync()?;
-        self.folder.rename(NEW_OWNER, &self.folder, OWNER)
+        let content = [self.inode_line()?.as_bytes(), state.as_os_str().as_bytes()].concat();
+        self.folder.replace_file(NEW_OWNER, OWNER, &content, Access { mode: 0o600, group: None })
     }
 }
 

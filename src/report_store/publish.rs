@@ -15,7 +15,7 @@
 //! The content of `index.html` is the caller's. A file of that name that is not an index of reports is neither replaced nor
 //! removed.
 
-use std::io::{Read, Write};
+use std::io::Read;
 
 use rustix::fs::FileType;
 
@@ -276,11 +276,7 @@ impl ReportStore {
         if self.read_index(content.len() as u64 + 1)?.is_some_and(|there| there == content) {
             return Ok(());
         }
-        self.folder.remove(NEW_INDEX)?;
-        let mut file = self.folder.create_file(NEW_INDEX, self.access)?;
-        file.write_all(content).map_err(|error| ReportStoreError::failed("write", self.folder.path(INDEX_FILE), error))?;
-        file.into_pending_sync().sync()?;
-        self.folder.rename(NEW_INDEX, &self.folder, INDEX_FILE)?;
+        self.folder.replace_file(NEW_INDEX, INDEX_FILE, content, self.access)?;
         self.folder.sync()
     }
 

@@ -15,6 +15,7 @@ use super::error::{RuleError, nearest};
 use super::path_list;
 use super::set::RuleSet;
 use crate::finding::Severity;
+use crate::system::list_folder;
 
 /// The most bytes of a rule file; built-in ones have a hundredth of it.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -249,10 +250,10 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
     }
     let unreadable = |source| RuleError::Unreadable { path: path.to_owned(), source };
     let mut found = Vec::new();
-    for entry in fs::read_dir(path).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?.path();
+    for (name, kind) in list_folder(path).map_err(unreadable)? {
+        let entry = path.join(name);
         // Links to folders are not followed, so there are no cycles.
-        if entry.is_dir() && !entry.is_symlink() {
+        if kind.is_dir() {
             found.extend(files(&entry).or_else(|e| if matches!(e, RuleError::Empty { .. }) { Ok(Vec::new()) } else { Err(e) })?);
         } else if entry.extension().is_some_and(|e| e == "toml") || path_list::is_list(&entry) {
             found.push(entry);

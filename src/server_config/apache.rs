@@ -257,7 +257,7 @@ impl ApacheInterpreter {
         let refused =
             |path: &Path, source: io::Error| ServerConfigError::Include { location: location.to_string(), path: path.to_owned(), source };
         let files = if is_pattern(name) {
-            matching_files(&path)
+            matching_files(&path).map_err(|source| refused(&path, source))?
         } else if path.is_dir() {
             files_recursive(&path).map_err(|source| refused(&path, source))?
         } else {

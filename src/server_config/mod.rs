@@ -13,11 +13,12 @@ pub(crate) use diagnostics::ServerConfigError;
 pub(crate) use nginx::read_nginx;
 
 use std::fs::File;
+use std::io;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
-use glob::MatchOptions;
+use crate::input::wildcard::expand;
+use crate::system::list_folder;
 
 /// Paths of the nginx configuration in packages and source builds. `nginx -t` prints the path in use.
 pub(crate) const NGINX_CONFIG_PATHS: [&str; 5] = [
@@ -118,10 +119,6 @@ const MAX_BYTES: u64 = 256 << 20;
 /// Maximum depth of includes. The servers themselves stop at 128, or when they run out of file descriptors.
 const MAX_DEPTH: usize = 32;
 
-/// As glob(3), which both servers use: `*` matches neither hidden files nor path separators.
-const GLOB_OPTIONS: MatchOptions =
-    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
-
 /// The absolute folder of a file, because relative names in a configuration do not refer to our working directory.
 fn config_folder(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path);
@@ -146,12 +143,14 @@ fn is_pattern(name: &[u8]) -> bool {
     name.iter().any(|byte| b"*?[".contains(byte))
 }
 
-/// The files that match a glob, sorted by name. Names that are not UTF-8 never match.
-fn matching_files(pattern: &Path) -> Vec<PathBuf> {
-    let matches = glob::glob_with(&pattern.to_string_lossy(), GLOB_OPTIONS).into_iter().flatten();
-    let mut paths: Vec<PathBuf> = matches.filter_map(Result::ok).collect();
-    paths.sort();
-    paths
+/// The files that match a glob, sorted by name. Both servers use glob(3): `*` matches neither hidden files nor path separators.
+fn matching_files(pattern: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut matches = expand(pattern);
+    if let Some((folder, error)) = matches.failures.pop() {
+        return Err(io::Error::other(format!("{}: {error}", folder.display())));
+    }
+    matches.paths.sort();
+    Ok(matches.paths)
 }
 
 /// All files in a folder and its subfolders, sorted by name.
@@ -162,9 +161,8 @@ fn files_recursive(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn descend(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
-    paths.sort();
-    for path in paths {
+    for (name, _) in list_folder(folder)? {
+        let path = folder.join(name);
         if !path.is_dir() {
             files.push(path);
         } else if depth > 0 {

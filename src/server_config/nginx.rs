@@ -133,15 +133,17 @@ impl NginxInterpreter {
     ) -> Result<bool, ServerConfigError> {
         let name = directive.word(1).ok_or_else(|| syntax(location, "an include without a path"))?;
         let path = self.folder.join(OsStr::from_bytes(name));
-        let files = if is_pattern(name) { matching_files(&path) } else { vec![path] };
+        let refused =
+            |path: &Path, source: io::Error| ServerConfigError::Include { location: location.to_string(), path: path.to_owned(), source };
+        let files = if is_pattern(name) { matching_files(&path).map_err(|source| refused(&path, source))? } else { vec![path] };
         if self.depth == MAX_DEPTH {
             return Err(syntax(location, "include cycle"));
         }
         self.depth += 1;
         let mut sets_log = false;
         for path in files {
-            let refused = |source: io::Error| ServerConfigError::Include { location: location.to_string(), path: path.clone(), source };
-            sets_log |= self.file(&path, &read_config(&path).map_err(refused)?, context)?;
+            let text = read_config(&path).map_err(|source| refused(&path, source))?;
+            sets_log |= self.file(&path, &text, context)?;
         }
         self.depth -= 1;
         Ok(sets_log)

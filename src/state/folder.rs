@@ -15,14 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{io, thread};
 
-use rustix::fs::{
-    AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, fchmod, flock, fstat, fsync, ftruncate, mkdir, open, openat, renameat, statat,
-    unlinkat,
-};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, fchmod, flock, fstat, ftruncate, mkdir, open, openat, statat};
 use rustix::io::{Errno, pread, pwrite};
 use rustix::process::geteuid;
 
 use super::{PersistedState, StateError, decode, encode};
+use crate::atomic_file::{AtomicFile, remove, sync_folder};
 use crate::system::ignore_sigxfsz;
 
 /// The largest state that is read: about a million logs.
@@ -107,7 +105,7 @@ impl StateFolder {
         let state = decode(&bytes).map_err(|what| self.file.damaged::<T>(what, self.file.save_copy(&bytes)))?;
         // A killed or failed run may have renamed the file without syncing it. Sync before anything derived
         // from it reaches the disk.
-        sync_folder(&self.file.folder).map_err(|error| StateError::failed("read", &self.path(), error))?;
+        sync_folder(self.file.folder.as_fd()).map_err(|error| StateError::failed("read", &self.path(), error))?;
         Ok(Some(state))
     }
 
@@ -163,7 +161,7 @@ impl StateFolder {
     ///
     /// The file cannot be removed.
     pub fn reset(&self) -> Result<(), StateError> {
-        let removed = self.file.remove(&self.file.name).and_then(|()| sync_folder(&self.file.folder));
+        let removed = self.file.remove(&self.file.name).and_then(|()| sync_folder(self.file.folder.as_fd()));
         removed.map_err(|error| StateError::failed("remove", &self.path(), error))
     }
 }
@@ -209,36 +207,19 @@ impl StateFile {
     }
 
     fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), StateError> {
-        let staged = self.staged();
-        let write = self.write(&staged, bytes).map_err(|error| StateError::failed("write", &self.dir.join(name), error));
-        let replace = write.and_then(|()| {
-            let done = renameat(&self.folder, &staged, &self.folder, name).map_err(io::Error::from);
-            done.and_then(|()| sync_folder(&self.folder)).map_err(|error| StateError::failed("replace", &self.dir.join(name), error))
-        });
-        if replace.is_err() {
-            // Best effort: the next run removes it as well.
-            let _ = self.remove(&staged);
-        }
-        replace
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        // We hold the lock, so a file of this name is a leftover.
-        self.remove(name)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let private = Mode::RUSR | Mode::WUSR;
-        let mut file = File::from(openat(&self.folder, name, flags, private)?);
-        // The umask may have cleared bits; it cannot have set any.
-        fchmod(&file, private)?;
-        file.write_all(bytes)?;
-        file.sync_all()
+        let failed = |step| move |error| StateError::failed(step, &self.dir.join(name), error);
+        let write = || -> io::Result<AtomicFile> {
+            let mut file = AtomicFile::in_locked(self.folder.as_fd(), &self.staged(), name, 0o600)?;
+            file.set_mode(0o600)?;
+            file.write_all(bytes)?;
+            file.sync()?;
+            Ok(file)
+        };
+        write().map_err(failed("write"))?.replace().map_err(failed("replace"))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        match unlinkat(&self.folder, name, AtFlags::empty()) {
-            Err(Errno::NOENT) => Ok(()),
-            done => Ok(done?),
-        }
+        remove(self.folder.as_fd(), name.as_ref())
     }
 }
 
@@ -271,7 +252,7 @@ fn enter_folder(dir: &Path, is_new: bool, insecure: bool) -> Result<OwnedFd, Sta
             fchmod(&folder, Mode::RWXU)?;
             // Sync the parent, so that a power failure cannot remove the folder. Without access to the parent
             // nothing more can be done.
-            openat(&folder, "..", flags, Mode::empty()).map_or(Ok(()), |above| sync_folder(&above))?;
+            openat(&folder, "..", flags, Mode::empty()).map_or(Ok(()), |above| sync_folder(above.as_fd()))?;
         }
         let stat = fstat(&folder)?;
         Ok((folder, stat))
@@ -313,14 +294,6 @@ fn check_trusted(path: &Path, stat: &Stat, reset: &str) -> Result<(), StateError
         return refuse(format!("it is too big for a state ({} bytes)", stat.st_size));
     }
     Ok(())
-}
-
-/// Makes a rename durable. Some network file systems do not support syncing folders.
-fn sync_folder(folder: &OwnedFd) -> io::Result<()> {
-    match fsync(folder) {
-        Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
-        done => Ok(done?),
-    }
 }
 
 /// The number of attempts when the lock file is replaced concurrently.

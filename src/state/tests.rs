@@ -323,6 +323,17 @@ fn a_damaged_state_is_copied_and_never_ignored() {
     assert_eq!(names(&dir), ["follow.json.bad", "follow.lock"]);
 }
 
+/// Each bit in turn.
+#[test]
+fn a_flipped_bit_is_refused() {
+    let whole = encode(&state(4)).unwrap();
+    for bit in 0..whole.len() * 8 {
+        let mut flipped = whole.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(decode::<TailState>(&flipped).is_err(), "bit {bit}");
+    }
+}
+
 #[test]
 fn leftovers_of_a_killed_run_are_removed() {
     let (temp_dir, dir) = temporary_folder();

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::fixture;
 use crate::analysis::merge::*;
-use crate::analysis::snapshot::read;
+use crate::analysis::snapshot::{read, read_any, write_partial};
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::formats::LogFormat;
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
@@ -121,6 +121,42 @@ fn from_merged(whole: MergedReport) -> Scanned {
     let MergedReport { tally, sources, inputs, allow, rules, .. } = whole;
     assert!(rules.is_none(), "all rules are known");
     Scanned { tally, sources, inputs, allow }
+}
+
+/// Each byte of a report and of a partial report, in turn: refused, or the same report, and never another one.
+#[test]
+fn a_flipped_bit_never_gives_another_report() {
+    let line = |client: &str| format!("{client} - - [10/Nov/2026:10:00:00 +0000] \"GET /.env HTTP/1.1\" 200 512 \"-\" \"curl/8\"\n");
+    let scanned = scan(&[Piece::new("a.log", &["192.0.2.1", "2001:db8::1", "192.0.2.2"].map(line))]);
+    let (mut json, mut partial) = (Vec::new(), Vec::new());
+    let view = RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() };
+    with_report(rules(), &scanned, |report| {
+        let report = ReportModel { log_host: Some("web1".into()), period: Some("2026-11-10".into()), ..report.clone() };
+        render(&report, &view, &mut json)?;
+        write_partial(&report, "probewatch 1.2.3", &mut partial)
+    })
+    .unwrap();
+    let merged = |bytes: &[u8]| {
+        let mut merger = ReportMerger::new(rules());
+        merger.add(read_any(bytes, rules()).ok()?).ok()?;
+        let whole = merger.finish(|_| false).ok()?;
+        let others: Vec<_> = whole.rules.iter().flat_map(RuleSet::rules).map(|rule| rule.id.clone()).collect();
+        let MergedReport { tally, sources, inputs, allow, .. } = whole;
+        Some((others, printed(rules(), &Scanned { tally, sources, inputs, allow }, OutputFormat::Csv, GroupBy::Pair)))
+    };
+    for bytes in [json, partial] {
+        let whole = merged(&bytes).unwrap();
+        let flipped = (0..bytes.len()).map(|at| {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            (at, merged(&flipped))
+        });
+        let refused = flipped.filter(|(at, report)| {
+            assert!(report.as_ref().is_none_or(|report| *report == whole), "byte {at} of {}", String::from_utf8_lossy(&bytes));
+            report.is_none()
+        });
+        assert!(refused.count() > 100);
+    }
 }
 
 /// A log line that may match.

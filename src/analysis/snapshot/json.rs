@@ -7,11 +7,14 @@ use std::io;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::{RawValue, Value, to_raw_value, to_value};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::encode::SnapshotEncoder;
 use super::frame::packed;
 use crate::analysis::model::ReportModel;
+use crate::client::Ipv6Prefix;
+use crate::redact::sanitize::escape;
 
 /// The names of the lists, in their order.
 pub(crate) const LISTS: [&str; 14] = [
@@ -37,6 +40,29 @@ pub(super) const PLAIN_LISTS: usize = 1;
 
 /// The key of the compressed lists.
 pub(super) const PACKED: &str = "packed";
+
+/// The key of the checksum in them. Reports of other versions may not have it.
+pub(super) const CHECKSUM: &str = "checksum";
+
+/// The checksum of what a merge reads of a JSON report besides its compressed lists, which have one of their own. Neither the order
+/// of keys nor white space changes it.
+#[derive(Default)]
+pub(super) struct PlainChecksum(Xxh3);
+
+impl PlainChecksum {
+    /// Adds a rule.
+    pub(super) fn rule(&mut self, row: &Value) {
+        self.0.update(row.to_string().as_bytes());
+    }
+
+    /// Adds the host, the period and the prefix of clients.
+    pub(super) fn finish(mut self, log_host: Option<&str>, period: Option<&str>, prefix: Option<Ipv6Prefix>) -> u64 {
+        let log_host = log_host.map(|host| escape(host.as_bytes()));
+        self.0.update(Value::from_iter([log_host.as_deref(), period]).to_string().as_bytes());
+        self.0.update(&[prefix.map_or(0, Ipv6Prefix::bits)]);
+        self.0.digest()
+    }
+}
 
 /// The times between the first and the last of a cell, before the cells. Reports of other versions may not have them.
 pub(crate) const TIMES: [&str; 2] = ["time_unit", "times"];
@@ -77,7 +103,12 @@ impl PackedSnapshot {
     pub(crate) fn new(report: &ReportModel<'_>, is_whole: bool) -> io::Result<Self> {
         let Some(encoder) = &SnapshotJson::new(report, is_whole).0 else { return Ok(Self(None)) };
         let rules = to_raw_value(&LazyRows(|| encoder.rules()))?;
-        let packed = packed(&Lists { encoder, names: &LISTS[PLAIN_LISTS..] })?;
+        let mut checksum = PlainChecksum::default();
+        for row in encoder.rules() {
+            checksum.rule(&to_value(row)?);
+        }
+        let checksum = checksum.finish(report.log_host.as_deref(), report.period.as_deref(), report.prefix);
+        let packed = packed(&Lists { encoder, names: &LISTS[PLAIN_LISTS..], checksum: Some(checksum) })?;
         Ok(Self(Some(PackedLists { rules, packed })))
     }
 }
@@ -112,7 +143,7 @@ impl JsonSchema for PackedSnapshot {
 impl Serialize for SnapshotJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Some(encoder) => Lists { encoder, names: &LISTS }.serialize(serializer),
+            Some(encoder) => Lists { encoder, names: &LISTS, checksum: None }.serialize(serializer),
             None => serializer.serialize_none(),
         }
     }
@@ -122,13 +153,17 @@ impl Serialize for SnapshotJson<'_> {
 struct Lists<'e, 'a> {
     encoder: &'e SnapshotEncoder<'a>,
     names: &'static [&'static str],
+    checksum: Option<u64>,
 }
 
 impl Serialize for Lists<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { encoder, names } = self;
+        let Self { encoder, names, checksum } = self;
         let bounds = if encoder.is_exact() { &[][..] } else { &BOUNDS };
-        let mut lists = serializer.serialize_map(Some(names.len() + TIMES.len() + 1 + bounds.len()))?;
+        let mut lists = serializer.serialize_map(Some(names.len() + TIMES.len() + 1 + bounds.len() + usize::from(checksum.is_some())))?;
+        if let Some(checksum) = checksum {
+            lists.serialize_entry(CHECKSUM, checksum)?;
+        }
         for &name in names.iter().chain(bounds) {
             match name {
                 "rules" => lists.serialize_entry(name, &LazyRows(|| encoder.rules()))?,

@@ -6,11 +6,12 @@ use std::marker::PhantomData;
 
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::READS_SCHEMA;
 use super::decode::SnapshotDecoder;
 use super::frame::unpack;
-use super::json::{BOUNDS, LISTS, PACKED, PLAIN_LISTS, TIMES, UNMATCHED};
+use super::json::{BOUNDS, CHECKSUM, LISTS, PACKED, PLAIN_LISTS, PlainChecksum, TIMES, UNMATCHED};
 use super::rows::{
     AllowedRow, AppEvidenceRow, CellRow, CellTimesRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow,
     SitePathRow, UnmatchedAnswersRow,
@@ -43,6 +44,13 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Snapsho
     match document.evidence {
         Some(evidence) => {
             check_sums(document.totals.as_ref(), &evidence).map_err(SnapshotError::Damaged)?;
+            if let Some(stored) = document.checksum.1
+                && document.checksum.0.finish(document.log_host.as_deref(), document.period.as_deref(), document.prefix) != stored
+            {
+                return Err(SnapshotError::Damaged(
+                    "its checksum is that of other rules, or of another host, period or 'ipv6_prefix'".into(),
+                ));
+            }
             Ok(ReportSnapshot { log_host: document.log_host, period: document.period, prefix: document.prefix, ..evidence })
         }
         None if document.is_hidden => Err(SnapshotError::Hidden),
@@ -92,6 +100,8 @@ struct DocumentReader<'r> {
     /// Its clients are hidden.
     is_hidden: bool,
     decoder: Option<SnapshotDecoder<'r>>,
+    /// The checksum of what is not compressed, so far, and the stored one.
+    checksum: (PlainChecksum, Option<u64>),
     evidence: Option<ReportSnapshot>,
     /// It has `"evidence": null`.
     is_cut: bool,
@@ -165,7 +175,7 @@ impl<'de> Visitor<'de> for &mut DocumentReader<'_> {
                     let (true, true, Some(decoder)) = (self.is_ours, self.version.is_some(), self.decoder.take()) else {
                         return Err(A::Error::custom("'evidence' occurs twice, or before 'schema_version' or 'generated_by'"));
                     };
-                    self.evidence = map.next_value_seed(SnapshotLists(decoder))?;
+                    self.evidence = map.next_value_seed(SnapshotLists(decoder, &mut self.checksum))?;
                     self.is_cut = self.evidence.is_none();
                 }
                 _ => {
@@ -178,9 +188,9 @@ impl<'de> Visitor<'de> for &mut DocumentReader<'_> {
 }
 
 /// The lists of the snapshot; `None` where it is null.
-struct SnapshotLists<'r>(SnapshotDecoder<'r>);
+struct SnapshotLists<'r, 'c>(SnapshotDecoder<'r>, &'c mut (PlainChecksum, Option<u64>));
 
-impl<'de> DeserializeSeed<'de> for SnapshotLists<'_> {
+impl<'de> DeserializeSeed<'de> for SnapshotLists<'_, '_> {
     type Value = Option<ReportSnapshot>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -188,7 +198,7 @@ impl<'de> DeserializeSeed<'de> for SnapshotLists<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for SnapshotLists<'_> {
+impl<'de> Visitor<'de> for SnapshotLists<'_, '_> {
     type Value = Option<ReportSnapshot>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -200,7 +210,7 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        let mut lists = ListReader { decoder: self.0, count: 0, is_packed: false };
+        let mut lists = ListReader { decoder: self.0, checksum: self.1, count: 0, is_packed: false };
         lists.visit_map(map)?;
         // The error bounds are stored together, or not at all.
         let ListReader { decoder, count, .. } = lists;
@@ -212,15 +222,16 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
 }
 
 /// Reads lists, in their order: all, or the first ones and then the others from the compressed text.
-struct ListReader<'r> {
+struct ListReader<'r, 'c> {
     decoder: SnapshotDecoder<'r>,
+    checksum: &'c mut (PlainChecksum, Option<u64>),
     /// Lists that were read.
     count: usize,
     /// Compressed lists were found. There are none in them.
     is_packed: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for &mut ListReader<'_> {
+impl<'de> DeserializeSeed<'de> for &mut ListReader<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -228,7 +239,7 @@ impl<'de> DeserializeSeed<'de> for &mut ListReader<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for &mut ListReader<'_> {
+impl<'de> Visitor<'de> for &mut ListReader<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -245,6 +256,10 @@ impl<'de> Visitor<'de> for &mut ListReader<'_> {
             // Rows refer to rows of earlier lists.
             match LISTS.iter().chain(&BOUNDS).position(|name| *name == key) {
                 Some(number) if number == self.count => self.count += 1,
+                None if key == CHECKSUM && self.is_packed => {
+                    self.checksum.1 = Some(map.next_value()?);
+                    continue;
+                }
                 None if TIMES.contains(&key.as_str()) || key == UNMATCHED => {}
                 Some(_) => return Err(A::Error::custom(format!("the list '{key}' is in the wrong place"))),
                 None => {
@@ -254,7 +269,10 @@ impl<'de> Visitor<'de> for &mut ListReader<'_> {
             }
             let decoder = &mut self.decoder;
             match key.as_str() {
-                "rules" => map.next_value_seed(RowsInto::new(|row: RuleRow<'static>| decoder.rule(row)))?,
+                "rules" => map.next_value_seed(RowsInto::new(|row: Value| {
+                    self.checksum.0.rule(&row);
+                    decoder.rule(RuleRow::deserialize(row).map_err(|error| error.to_string())?)
+                }))?,
                 "inputs" => map.next_value_seed(RowsInto::new(|row: InputRow<'static>| decoder.input(&row)))?,
                 "hosts" => map.next_value_seed(RowsInto::new(|row: String| decoder.host(&row)))?,
                 "clients" => map.next_value_seed(RowsInto::new(|row: ClientRow<'de>| decoder.client(&row)))?,
@@ -281,9 +299,9 @@ impl<'de> Visitor<'de> for &mut ListReader<'_> {
 }
 
 /// The compressed lists.
-struct PackedText<'l, 'r>(&'l mut ListReader<'r>);
+struct PackedText<'l, 'r, 'c>(&'l mut ListReader<'r, 'c>);
 
-impl<'de> DeserializeSeed<'de> for PackedText<'_, '_> {
+impl<'de> DeserializeSeed<'de> for PackedText<'_, '_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -291,7 +309,7 @@ impl<'de> DeserializeSeed<'de> for PackedText<'_, '_> {
     }
 }
 
-impl Visitor<'_> for PackedText<'_, '_> {
+impl Visitor<'_> for PackedText<'_, '_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

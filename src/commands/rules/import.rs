@@ -14,6 +14,7 @@ use crate::finding::RuleId;
 use crate::rules::builder::{ExampleRequest, RuleBuilder};
 use crate::rules::import::{Import, ImportFormat, SkippedItems, finalize, import as import_text, is_known};
 use crate::rules::{Case, RuleSet, check};
+use crate::system::list_folder;
 
 /// The first line of every imported file. Only files with this line are replaced.
 const FIRST_LINE: &str = "# Written by `probewatch rules import`, which replaces it: rules of your own belong in another file.";
@@ -91,11 +92,10 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
         files.push(path.to_owned());
         return Ok(());
     }
-    let mut entries = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
-    entries.sort();
-    for entry in entries {
+    for (name, kind) in list_folder(path)? {
+        let entry = path.join(name);
         // Links to folders are not followed, so there are no cycles.
-        if entry.is_dir() && !entry.is_symlink() {
+        if kind.is_dir() {
             find(&entry, files)?;
         } else if entry.is_file() && is_known(&entry) {
             files.push(entry);

@@ -9,13 +9,14 @@ pub(crate) use cover::cover;
 pub(crate) use import::{ImportOptions, import};
 
 use std::fmt::Write as _;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::message::sanitized;
 use super::{Exit, message, stdout};
+use crate::atomic_file::AtomicFile;
 use crate::engine::{Matcher, WorkerState};
 use crate::finding::RuleId;
 use crate::redact::sanitize::escape;
@@ -239,16 +240,13 @@ fn replace_rule_file(path: &Path, text: &str) -> Result<(), Exit> {
 fn write_rule_file(path: &Path, text: &str) -> io::Result<()> {
     // A link is kept, and its target is replaced.
     let path: PathBuf = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut staged =
-        tempfile::Builder::new().prefix(".probewatch-").suffix(".tmp").permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
+    let mut staged = AtomicFile::beside(&path, 0o666)?;
     match fs::metadata(&path) {
-        Ok(metadata) if metadata.is_file() => staged.as_file().set_permissions(metadata.permissions())?,
+        Ok(metadata) if metadata.is_file() => staged.set_mode(metadata.permissions().mode())?,
         Ok(_) => return Err(io::Error::other("it is no file")),
         Err(_) => {}
     }
     staged.write_all(text.as_bytes())?;
-    staged.as_file().sync_all()?;
-    staged.persist(&path)?;
-    Ok(())
+    staged.sync()?;
+    staged.replace()
 }

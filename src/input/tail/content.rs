@@ -7,7 +7,7 @@
 //! The index finds a log that was renamed or copied to an unusual name. Names matter only where the content is too short to be
 //! proof. It is built only when a path has unknown content.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 use std::{fs, io};
 
 use super::generation::Generation;
-use super::inspected_file::{FileId, InspectedFile, head_of, open};
+use super::inspected_file::{FileId, InspectedFile, head_of, is_absent, is_read_error, open};
 use super::watched_path::WatchedPath;
 use crate::input::rotation::{file_name_bytes, is_name_variant};
 use crate::source::{Checkpoint, ContentHash, HEAD, TAIL};
@@ -239,13 +239,31 @@ impl KnownContent {
         let (path, location, former_path) = (log.path.clone(), log.location().to_owned(), log.former_path.clone());
         Self { path_index, content, id: log.stat.id, path, file, location, former_path, is_taken: false }
     }
+
+    /// Its paths, where `aliases` are those of files that other paths hold.
+    fn names<'n>(&'n self, aliases: &'n HashMap<FileId, PathBuf>) -> impl Iterator<Item = &'n PathBuf> {
+        [Some(&self.path), self.former_path.as_ref(), aliases.get(&self.id)].into_iter().flatten()
+    }
+}
+
+/// Entries with one head. A file is checked once, when the head is first searched: comparing each log with each would take a minute
+/// for thousands of equal ones.
+#[derive(Debug, Default)]
+struct SameHead {
+    generations: HashSet<u64>,
+    unchecked: Vec<usize>,
+    /// Those whose file has the content no more, and those whose file has no name: they may be anywhere.
+    anywhere: Vec<usize>,
+    /// The others, by file, and by what equal or extended names have in common.
+    by_id: HashMap<FileId, Vec<usize>>,
+    by_name: HashMap<Vec<u8>, Vec<usize>>,
 }
 
 /// The content of all paths, by the fingerprint of its head.
 #[derive(Debug, Default)]
 pub(super) struct ContentIndex {
     known: Vec<KnownContent>,
-    by_head: HashMap<ContentHash, Vec<usize>>,
+    by_head: HashMap<ContentHash, SameHead>,
     lengths: BTreeSet<u32>,
     /// Paths of files that other paths hold.
     names: HashMap<FileId, PathBuf>,
@@ -300,9 +318,9 @@ impl ContentIndex {
     fn insert(&mut self, known: KnownContent) {
         let head = known.content.head();
         let same_head = self.by_head.entry(head).or_default();
-        if !same_head.iter().any(|&index| self.known[index].content.generation == known.content.generation) {
+        if same_head.generations.insert(known.content.generation) {
             self.lengths.insert(head.bytes);
-            same_head.push(self.known.len());
+            same_head.unchecked.push(self.known.len());
             self.known.push(known);
         }
     }
@@ -321,17 +339,18 @@ impl ContentIndex {
         inspected: &mut InspectedFile,
     ) -> io::Result<IndexMatch> {
         let (mut copied, mut is_partial) = (0, false);
-        for index in self.candidates_for(inspected.head()) {
+        for index in self.candidates_for(inspected.head(), path, ids) {
             let known = &mut self.known[index];
             if known.path_index == asking || known.is_taken {
                 continue;
             }
-            let file = known.file.upgrade().filter(|file| file_holds(&known.content, file)).or_else(|| open_known(known));
+            // A file that cannot be read is reported by its own path.
+            let Ok(file) = file_of(known) else { continue };
             if let Some(file) = file {
                 let common = common(&file, inspected)?;
                 // Two logs that are written at the same time may start with the same lines.
                 let is_proof = ids.contains(&Some(known.id)) || file.metadata()?.nlink() == 0;
-                let mut names = [Some(&known.path), known.former_path.as_ref(), self.names.get(&known.id)].into_iter().flatten();
+                let mut names = known.names(&self.names);
                 if is_proof || names.any(|name| is_name_variant(&file_name_bytes(name), &file_name_bytes(path))) {
                     copied = copied.max(common);
                     is_partial |= common == inspected.likely_len() && common < file.metadata()?.len();
@@ -340,7 +359,7 @@ impl ContentIndex {
             }
             match known.content.compare(inspected)? {
                 ContentMatch::Different => {}
-                ContentMatch::Prefix => copied = copied.max(inspected.full_len().unwrap_or(0).min(known.content.offset)),
+                ContentMatch::Prefix => copied = copied.max(inspected.full_len()?.unwrap_or(0).min(known.content.offset)),
                 ContentMatch::Same => {
                     known.is_taken = true;
                     self.taken.push((known.path_index, known.content.generation));
@@ -355,35 +374,72 @@ impl ContentIndex {
         })
     }
 
-    /// The entries whose head matches `head`.
-    fn candidates_for(&self, head: &[u8]) -> Vec<usize> {
-        let prints = self.lengths.iter().filter_map(|&length| head.get(..length as usize)).map(ContentHash::new);
-        let candidates_for = prints.filter_map(|print| self.by_head.get(&print)).flatten();
+    /// The entries whose head matches `head`, and that a file at `path` may be a copy or the continuation of.
+    fn candidates_for(&mut self, head: &[u8], path: &Path, ids: [Option<FileId>; 2]) -> BTreeSet<usize> {
+        let mut candidates = BTreeSet::new();
+        let lengths = self.lengths.iter().filter_map(|&length| head.get(..length as usize));
+        for print in lengths.map(ContentHash::new) {
+            let Some(same_head) = self.by_head.get_mut(&print) else { continue };
+            for index in std::mem::take(&mut same_head.unchecked) {
+                let known = &self.known[index];
+                match file_of(known).and_then(|file| file.map(|file| file.metadata()).transpose()) {
+                    Ok(Some(found)) if found.nlink() > 0 => {
+                        same_head.by_id.entry(known.id).or_default().push(index);
+                        for name in known.names(&self.names) {
+                            same_head.by_name.entry(common_start(name).to_vec()).or_default().push(index);
+                        }
+                    }
+                    _ => same_head.anywhere.push(index),
+                }
+            }
+            let same_file = ids.into_iter().flatten().filter_map(|id| same_head.by_id.get(&id));
+            let same_name = same_head.by_name.get(common_start(path));
+            candidates.extend(same_file.chain(same_name).chain([&same_head.anywhere]).flatten());
+        }
         // And entries whose known head is longer than the file.
-        let is_longer = |&index: &usize| {
-            self.known[index].content.head().bytes as usize > head.len() && self.known[index].content.head_starts_with(head)
+        let is_longer = |index: &usize| {
+            self.known[*index].content.head().bytes as usize > head.len() && self.known[*index].content.head_starts_with(head)
         };
-        let longer = (0..self.known.len()).filter(|_| head.len() < HEAD).filter(is_longer);
-        candidates_for.copied().chain(longer).collect()
+        candidates.extend((0..self.known.len()).filter(|_| head.len() < HEAD).filter(is_longer));
+        candidates
+    }
+}
+
+/// The first letters and digits of a file's name. Those of a [variant](is_name_variant) are the same.
+fn common_start(path: &Path) -> &[u8] {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    name.split(|byte| !byte.is_ascii_alphanumeric()).next().unwrap_or_default()
+}
+
+/// The file of an entry, if it has the content.
+fn file_of(known: &KnownContent) -> io::Result<Option<Arc<fs::File>>> {
+    match known.file.upgrade() {
+        Some(file) if file_holds(&known.content, &file)? => Ok(Some(file)),
+        _ => open_known(known),
     }
 }
 
 /// The last known file of an entry, if it still exists with this content.
-fn open_known(known: &KnownContent) -> Option<Arc<fs::File>> {
-    let (file, stat) = open(&known.location).ok().filter(|(_, stat)| stat.id == known.id)?;
-    (file_holds(&known.content, &file) && stat.links > 0).then_some(file)
+fn open_known(known: &KnownContent) -> io::Result<Option<Arc<fs::File>>> {
+    let (file, stat) = match open(&known.location) {
+        Ok(opened) => opened,
+        // It is no file any more, or may not be read.
+        Err(error) if !is_read_error(&error) || is_absent(&error) || error.kind() == io::ErrorKind::PermissionDenied => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let is_it = stat.id == known.id && stat.links > 0 && file_holds(&known.content, &file)?;
+    Ok(is_it.then_some(file))
 }
 
 /// Whether a file has this content, as far as it was read.
-fn file_holds(content: &ContentFingerprint, file: &Arc<fs::File>) -> bool {
-    let compare = InspectedFile::new(file).and_then(|mut inspected| content.compare(&mut inspected));
-    matches!(compare, Ok(ContentMatch::Same))
+fn file_holds(content: &ContentFingerprint, file: &Arc<fs::File>) -> io::Result<bool> {
+    Ok(content.compare(&mut InspectedFile::new(file)?)? == ContentMatch::Same)
 }
 
 /// The number of equal first bytes if one file is the start of the other; otherwise 0.
 pub(super) fn common(file: &Arc<fs::File>, inspected: &mut InspectedFile) -> io::Result<u64> {
     let mut other = InspectedFile::new(file)?;
-    let (Some(here), Some(there)) = (inspected.full_len(), other.full_len()) else { return Ok(0) };
+    let (Some(here), Some(there)) = (inspected.full_len()?, other.full_len()?) else { return Ok(0) };
     let common = here.min(there);
     let count = TAIL.min(usize::try_from(common).unwrap_or(TAIL));
     let head = HEAD.min(usize::try_from(common).unwrap_or(HEAD));

@@ -16,6 +16,7 @@ use crate::input::find::{SourceKind, find};
 use crate::input::rotation::{bases, file_name_bytes, has_compression_suffix, parent_folder, rank};
 use crate::input::wildcard::{is_pattern, pattern_matches};
 use crate::source::SourceInfo;
+use crate::system::list_folder;
 
 /// Maximum number of searches in a row that are skipped because no folder changed.
 const MAX_SKIPPED: u32 = 10;
@@ -153,9 +154,9 @@ fn stats(folders: &[PathBuf]) -> Vec<Option<FileStat>> {
 /// Adds `folder` and the folders below it.
 fn add_folders(folder: &Path, folders: &mut Vec<PathBuf>) {
     folders.push(folder.to_owned());
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        add_folders(&entry.path(), folders);
+    // The search for logs reports a folder that cannot be read.
+    for (name, _) in list_folder(folder).unwrap_or_default().into_iter().filter(|(_, kind)| kind.is_dir()) {
+        add_folders(&folder.join(name), folders);
     }
 }
 

@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::Notice;
 use super::content::{ContentFingerprint, ContentMatch};
-use super::inspected_file::{DecompressedFile, FileStat, InspectedFile, head_of, is_absent, open};
+use super::inspected_file::{DecompressedFile, FileStat, InspectedFile, head_of, is_absent, is_read_error, open};
 use super::start::bytes_before;
 use crate::input::read::{Body, Chunk};
 use crate::input::sparse::{next_text_after, read_full_at, trailing_nuls};
@@ -206,7 +206,7 @@ impl Generation {
             if !self.content.as_ref().map_or(Ok(true), is_same)? {
                 return Ok(false);
             }
-            self.reader = Some(GenerationReader::new(&mut inspected, self.offset() + self.skipped_bytes));
+            self.reader = Some(GenerationReader::new(&mut inspected, self.offset() + self.skipped_bytes)?);
         } else {
             self.reader = Some(GenerationReader::Plain(file));
         }
@@ -234,6 +234,7 @@ impl Generation {
     /// Sets the content of the file.
     pub(super) fn set_content(&mut self, content: ContentFingerprint, number: u32) {
         self.searched_to = content.offset;
+        self.resume_offset = content.offset;
         self.content = Some(content);
         self.number = number;
     }
@@ -304,9 +305,14 @@ impl Generation {
         self.reader.as_ref().and_then(GenerationReader::damage)
     }
 
+    /// Whether a part of it was read before.
+    pub(super) fn is_resumed(&self) -> bool {
+        self.resume_offset > 0
+    }
+
     /// Whether nothing was read since it was resumed, so that its damage was reported before.
     pub(super) fn is_unchanged_since_resume(&self) -> bool {
-        self.resume_offset > 0 && self.offset() == self.resume_offset
+        self.is_resumed() && self.offset() == self.resume_offset
     }
 
     /// Whether only an unfinished line is left.
@@ -369,7 +375,14 @@ impl Generation {
         let from = content.offset + self.skipped_bytes;
         let read_len = block.max(self.next_read_len);
         buffer.resize(read_len.max(buffer.len()), 0);
-        let read = reader.read(&mut buffer[..read_len], from)?;
+        let read = match reader.read(&mut buffer[..read_len], from) {
+            Ok(read) => read,
+            Err(error) => {
+                // A decompressor cannot continue after that; the file is opened again.
+                self.reader.take_if(|_| self.is_compressed);
+                return Err(error);
+            }
+        };
         self.read_error = None;
         let nuls = trailing_nuls(&buffer[..read]);
         let beyond = match reader.plain() {
@@ -530,8 +543,12 @@ pub(super) struct CompressedReader {
 
 impl GenerationReader {
     /// Reads an inspected file from `offset`.
-    pub(super) fn new(inspected: &mut InspectedFile, offset: u64) -> Self {
-        match inspected.decompressed_from(offset) {
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub(super) fn new(inspected: &mut InspectedFile, offset: u64) -> io::Result<Self> {
+        Ok(match inspected.decompressed_from(offset)? {
             None => Self::Plain(Arc::clone(inspected.file())),
             Some((at, text)) => {
                 let mut compressed = CompressedReader { text: Some(text), buffered: Vec::new(), at, damage: None };
@@ -540,7 +557,7 @@ impl GenerationReader {
                 }
                 Self::Compressed(Box::new(compressed))
             }
-        }
+        })
     }
 
     /// The file, if it is not compressed.
@@ -578,13 +595,13 @@ impl GenerationReader {
     pub(super) fn read(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         match self {
             Self::Plain(file) => read_full_at(file, buffer, offset),
-            Self::Compressed(compressed) => Ok(compressed.read(buffer, offset)),
+            Self::Compressed(compressed) => compressed.read(buffer, offset),
         }
     }
 }
 
 impl CompressedReader {
-    fn read(&mut self, buffer: &mut [u8], offset: u64) -> usize {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let passed = (offset.saturating_sub(self.at) as usize).min(self.buffered.len());
         self.buffered.drain(..passed);
         self.at += passed as u64;
@@ -598,12 +615,13 @@ impl CompressedReader {
             match read {
                 Ok(0) => self.end(None),
                 Ok(_) => {}
+                Err(error) if is_read_error(&error) => return Err(error),
                 Err(error) => self.end(Some(error.to_string())),
             }
         }
         let read = buffer.len().min(self.buffered.len());
         buffer[..read].copy_from_slice(&self.buffered[..read]);
-        read
+        Ok(read)
     }
 
     /// Closes the file, and keeps what is wrong with it.

@@ -90,12 +90,12 @@ impl InspectedFile {
         let compression = magic::detect(&head).ok().flatten();
         let mut inspected = Self { file, head, compression, len: Some(len), claimed: None, head_error: None, ahead: None };
         if let Some(compression) = compression {
-            inspected.read_compressed_head(compression, len);
+            inspected.read_compressed_head(compression, len)?;
         }
         Ok(inspected)
     }
 
-    fn read_compressed_head(&mut self, compression: Compression, len: u64) {
+    fn read_compressed_head(&mut self, compression: Compression, len: u64) -> io::Result<()> {
         let mut head = vec![0; HEAD];
         let mut filled = 0;
         let mut text = open_decompressed(&self.file, compression);
@@ -104,6 +104,7 @@ impl InspectedFile {
             match text.read(&mut head[filled..]) {
                 Ok(0) => ended = true,
                 Ok(read) => filled += read,
+                Err(error) if is_read_error(&error) => return Err(error),
                 Err(error) => self.head_error = Some(error.to_string()),
             }
         }
@@ -111,6 +112,7 @@ impl InspectedFile {
         self.claimed = ClaimedLength::read(&self.file, compression, len);
         self.head = head;
         self.len = ended.then_some(filled as u64);
+        Ok(())
     }
 
     /// The first bytes of its text, at most [`HEAD`].
@@ -135,14 +137,18 @@ impl InspectedFile {
 
     /// For a compressed file, a decompressor that skipped `offset` bytes, or all if there are fewer, and the number
     /// skipped.
-    pub(super) fn decompressed_from(&mut self, offset: u64) -> Option<(u64, DecompressedFile)> {
-        let compression = self.compression?;
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub(super) fn decompressed_from(&mut self, offset: u64) -> io::Result<Option<(u64, DecompressedFile)>> {
+        let Some(compression) = self.compression else { return Ok(None) };
         if let Some(ahead) = self.ahead.take_if(|(at, _)| *at == offset) {
-            return Some(ahead);
+            return Ok(Some(ahead));
         }
         let mut text = open_decompressed(&self.file, compression);
-        let (at, _) = skip(&mut text, offset);
-        Some((at, text))
+        let (at, _) = skip(&mut text, offset)?;
+        Ok(Some((at, text)))
     }
 
     /// The text of a compressed file, from its start.
@@ -161,12 +167,17 @@ impl InspectedFile {
     }
 
     /// The length of its text, decompressed if necessary; `None` for a damaged compressed file.
-    pub(super) fn full_len(&mut self) -> Option<u64> {
-        let Some(compression) = self.compression.filter(|_| self.len.is_none()) else { return self.len };
-        let mut text = open_decompressed(&self.file, compression);
-        let (len, _) = skip(&mut text, u64::MAX);
-        self.len = text.damage().is_none().then_some(len);
-        self.len
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub(super) fn full_len(&mut self) -> io::Result<Option<u64>> {
+        if let Some(compression) = self.compression.filter(|_| self.len.is_none()) {
+            let mut text = open_decompressed(&self.file, compression);
+            let (len, _) = skip(&mut text, u64::MAX)?;
+            self.len = text.damage().is_none().then_some(len);
+        }
+        Ok(self.len)
     }
 
     /// Whether it is compressed and claims exactly this length.
@@ -194,7 +205,7 @@ impl InspectedFile {
             return Ok((read == bytes.len()).then_some(bytes));
         };
         let mut text = open_decompressed(&self.file, compression);
-        let (skipped, last) = skip(&mut text, offset);
+        let (skipped, last) = skip(&mut text, offset)?;
         if skipped < offset {
             self.len = Some(skipped);
             return Ok(None);
@@ -223,8 +234,17 @@ impl InspectedFile {
     }
 }
 
+/// Whether a compressed file could not be read, rather than decompressed: it may be whole.
+pub(super) fn is_read_error(error: &io::Error) -> bool {
+    error.raw_os_error().is_some()
+}
+
 /// Skips the first `count` bytes of a text, or all if there are fewer. Returns the number and the last bytes skipped.
-pub(super) fn skip(text: &mut impl Read, count: u64) -> (u64, Vec<u8>) {
+///
+/// # Errors
+///
+/// The file cannot be read. A damaged one ends where the damage is.
+pub(super) fn skip(text: &mut impl Read, count: u64) -> io::Result<(u64, Vec<u8>)> {
     let mut block = vec![0; BLOCK];
     let mut last = Vec::new();
     let mut skipped = 0;
@@ -236,10 +256,11 @@ pub(super) fn skip(text: &mut impl Read, count: u64) -> (u64, Vec<u8>) {
                 last.extend_from_slice(&block[..read]);
                 last.drain(..last.len().saturating_sub(TAIL));
             }
+            Err(error) if is_read_error(&error) => return Err(error),
             _ => break,
         }
     }
-    (skipped, last)
+    Ok((skipped, last))
 }
 
 /// The first bytes of a file as it is, without the NULs of preallocated space.

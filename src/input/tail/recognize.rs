@@ -281,7 +281,7 @@ impl WatchedPath {
             if !metadata.is_file() || is_read || self.is_settled(&stat) || poll.is_held_by_other(stat.id) && !self.has_truncated() {
                 continue;
             }
-            let sibling = SiblingFile { rank: RotationRank::Index(Reverse(0)), path, stat, below: false, is_other_target: false };
+            let sibling = SiblingFile { rank: RotationRank::Index(Reverse(0)), path, stat, below: false, target: None };
             match self.match_moved(&sibling, found, poll) {
                 Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
                 Ok(SiblingAction::Retry) => self.scan_at = None,
@@ -356,8 +356,9 @@ impl WatchedPath {
                 if !inspected.is_whole() {
                     return Ok(SiblingAction::Retry);
                 }
+                let reader = GenerationReader::new(&mut inspected, log.offset())?;
                 log.state = GenerationState::Draining;
-                log.resume_in(GenerationReader::new(&mut inspected, log.offset()), sibling.stat, poll.now);
+                log.resume_in(reader, sibling.stat, poll.now);
                 log.path.clone_from(&sibling.path);
                 log.is_borrowed = poll.is_held_by_other(sibling.stat.id);
                 self.files_changed = true;

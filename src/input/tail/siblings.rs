@@ -21,9 +21,12 @@ use super::inspected_file::{FileId, FileStat, InspectedFile, is_absent, mount_of
 use super::start::{bytes_before, line_start, resume_offset, start_after_copy};
 use super::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};
 use crate::input::magic;
-use crate::input::rotation::{RotationRank, date_digits, file_name_bytes, has_compression_suffix, rank, strip_compression_suffix};
+use crate::input::rotation::{
+    RotationRank, compressed_names, file_name_bytes, has_compression_suffix, parent_folder, rank, sequence_digits, strip_compression_suffix,
+};
 use crate::input::sparse::read_full_at;
 use crate::source::{HEAD, TAIL};
+use crate::system::list_folder;
 
 /// Interval between scans without a reason: a late line in a closed log causes no event.
 const SCAN_INTERVAL: Duration = Duration::from_secs(15);
@@ -44,8 +47,8 @@ pub(super) struct SiblingFile {
     pub(super) stat: FileStat,
     /// It is in a subfolder, and may belong to another log.
     pub(super) below: bool,
-    /// The path is a symbolic link, and its target differs from this file only in the date.
-    pub(super) is_other_target: bool,
+    /// Its date or number, if a symbolic link leads to it, or to a file whose name differs from its name only there.
+    pub(super) target: Option<RotationRank>,
 }
 
 impl SiblingFile {
@@ -61,16 +64,24 @@ impl SiblingFile {
 }
 
 impl WatchedPath {
-    /// The siblings: uncompressed files first, and larger ones first, so that the most complete copy comes first. If the path is a
-    /// symbolic link to a file with a date in its path, files of other dates are siblings too: the link may have led to them between
-    /// two polls.
+    /// The siblings: uncompressed files first, and larger ones first, so that the most complete copy comes first. If the path or a
+    /// sibling is a symbolic link to a file with a date or a running number in its path, files of other dates or numbers are siblings
+    /// too: the link may have led to them between two polls.
     fn siblings(&mut self, poll: &mut PollContext<'_>) -> Vec<SiblingFile> {
-        let mut named = Vec::new();
+        let (mut named, mut links) = (Vec::new(), Vec::new());
         let here = poll.listings.get(&self.folder);
         if let Some(error) = &here.error {
             self.report_sibling_problem(poll, format!("is in a folder that cannot be listed, so rotated files are not found: {error}"));
         }
-        named.extend(here.rotated(&self.base).map(|(rank, name)| (rank, self.folder.join(OsStr::from_bytes(name)), false)));
+        for (rank, name) in here.rotated(&self.base) {
+            let path = self.folder.join(OsStr::from_bytes(name));
+            if here.links.iter().any(|link| link == name) {
+                links.push(path.clone());
+                // The target of a rotated link may have been compressed since.
+                named.extend(compressed_target(&path).map(|target| (rank.clone(), target, false)));
+            }
+            named.push((rank, path, false));
+        }
         for folder in &here.below {
             // With `olddir`, unless the subfolder has a log of the same name.
             let below = poll.listings.get(folder);
@@ -81,20 +92,24 @@ impl WatchedPath {
             named.push((RotationRank::Index(Reverse(0)), self.path.clone(), false));
         }
         let rotated = named.len();
-        if self.is_link {
-            named.extend(other_targets(&self.path, poll.listings).into_iter().map(|(rank, path)| (rank, path, false)));
+        links.extend(self.is_link.then(|| self.path.clone()));
+        for link in links {
+            named.extend(targets(&link, poll.listings).into_iter().map(|(rank, path)| (rank, path, false)));
         }
         let (mut siblings, mut indices) = (Vec::<SiblingFile>::new(), HashMap::<FileId, usize>::new());
         for (index, (rank, path, below)) in named.into_iter().enumerate() {
             match fs::metadata(&path) {
                 Ok(metadata) if metadata.is_file() => {
-                    let (stat, is_other_target) = (FileStat::from_metadata(&metadata), index >= rotated);
-                    if is_other_target && let Some(&known) = indices.get(&stat.id) {
-                        siblings[known].is_other_target = true;
+                    let stat = FileStat::from_metadata(&metadata);
+                    let target = (index >= rotated).then(|| rank.clone());
+                    if target.is_some()
+                        && let Some(&known) = indices.get(&stat.id)
+                    {
+                        siblings[known].target = target;
                         continue;
                     }
                     indices.insert(stat.id, siblings.len());
-                    siblings.push(SiblingFile { rank, path, stat, below, is_other_target });
+                    siblings.push(SiblingFile { rank, path, stat, below, target });
                 }
                 Ok(_) => {}
                 Err(error) if is_absent(&error) => {}
@@ -106,10 +121,19 @@ impl WatchedPath {
     }
 }
 
-/// The files whose paths differ from the target of the symbolic link `path` only in the digits of dates, with their dates.
-fn other_targets(path: &Path, listings: &mut FolderListings) -> Vec<(RotationRank, PathBuf)> {
-    let Ok(target) = fs::canonicalize(path) else { return Vec::new() };
-    let is_date = date_digits(target.as_os_str().as_bytes());
+/// The compressed file that took the place of the target of a symbolic link.
+fn compressed_target(link: &Path) -> Option<PathBuf> {
+    let target = fs::read_link(link).ok().filter(|_| !link.exists())?;
+    compressed_names(&parent_folder(link).join(target)).find(|path| path.exists())
+}
+
+/// The target of the symbolic link `path` and the files whose paths differ from it only in the digits of dates or of a running
+/// number, with these digits. None if it has no such digits.
+pub(super) fn targets(path: &Path, listings: &mut FolderListings) -> Vec<(RotationRank, PathBuf)> {
+    // The target may have been compressed since.
+    let target = fs::canonicalize(path).or_else(|_| Ok(parent_folder(path).join(fs::read_link(path)?)));
+    let Ok::<PathBuf, io::Error>(target) = target else { return Vec::new() };
+    let is_date = sequence_digits(target.as_os_str().as_bytes());
     if !is_date.contains(&true) {
         return Vec::new();
     }
@@ -140,7 +164,7 @@ fn other_targets(path: &Path, listings: &mut FolderListings) -> Vec<(RotationRan
         let bytes = file.as_os_str().as_bytes().iter().zip(&is_date);
         RotationRank::Date(bytes.filter(|(_, is_date)| **is_date).map(|(byte, _)| *byte).collect())
     };
-    found.into_iter().filter(|file| *file != target).map(|file| (date(&file), file)).collect()
+    found.into_iter().map(|file| (date(&file), file)).collect()
 }
 
 fn unreadable_sibling(path: &Path, error: &io::Error) -> String {
@@ -177,6 +201,8 @@ pub(super) fn is_copy(log: &Generation, inspected: &mut InspectedFile) -> io::Re
 pub(super) struct FolderListing {
     /// Names of files, sorted.
     names: Vec<Vec<u8>>,
+    /// Names of symbolic links.
+    links: Vec<Vec<u8>>,
     /// Subfolders.
     pub(super) below: Vec<PathBuf>,
     /// Why it is incomplete. The user may have no permission to list a folder whose files can be read.
@@ -186,20 +212,21 @@ pub(super) struct FolderListing {
 impl FolderListing {
     fn read(folder: &Path) -> Self {
         let mut listing = Self::default();
-        let mut failed = |error: io::Error| {
+        let entries = list_folder(folder).unwrap_or_else(|error| {
             if !is_absent(&error) && error.kind() != io::ErrorKind::PermissionDenied {
                 listing.error = Some(error.to_string());
             }
-        };
-        let entries = fs::read_dir(folder).map_err(&mut failed).into_iter().flatten();
-        for entry in entries.filter_map(|entry| entry.map_err(&mut failed).ok()).collect::<Vec<_>>() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                listing.below.push(entry.path());
-            } else {
-                listing.names.push(entry.file_name().into_vec());
+            Vec::new()
+        });
+        for (name, kind) in entries {
+            if kind.is_dir() {
+                listing.below.push(folder.join(name));
+                continue;
             }
+            let name = name.into_vec();
+            listing.links.extend(kind.is_symlink().then(|| name.clone()));
+            listing.names.push(name);
         }
-        listing.names.sort_unstable();
         listing
     }
 
@@ -307,6 +334,7 @@ impl WatchedPath {
         self.scans += 1;
         if poll.content_index.is_none() {
             self.known_siblings.clear();
+            self.known_target = None;
         }
         self.scan_at = Some(poll.now + if self.rescans > 0 { RESCAN_DELAY } else { SCAN_INTERVAL });
         self.rescans = self.rescans.saturating_sub(1);
@@ -384,6 +412,9 @@ impl WatchedPath {
         for sibling in siblings {
             let id = sibling.stat.id;
             if let Some(log) = self.generations.iter_mut().find(|log| log.stat.id == id && log.has_file()) {
+                if log.is_resumed() {
+                    self.known_target = self.known_target.take().max(sibling.target.clone());
+                }
                 if log.state != GenerationState::Live {
                     log.moved_to = Some(sibling.path.clone());
                     self.record_folder(&sibling);
@@ -462,6 +493,7 @@ impl WatchedPath {
         if let Some(action) = self.match_known(&mut inspected, &file, sibling, found, poll)? {
             self.record_folder(sibling);
             self.known_siblings.push((sibling.rank.clone(), sibling.stat));
+            self.known_target = self.known_target.take().max(sibling.target.clone());
             return Ok(action);
         }
         Ok(SiblingAction::Unknown)
@@ -489,10 +521,10 @@ impl WatchedPath {
         self.start_unknown(&mut inspected, &file, sibling, poll)
     }
 
-    /// Whether a target of an earlier date than a known one has unknown content: the link did not lead to it since the first poll.
+    /// Whether a target of an earlier date or number than a known one has unknown content: the link did not lead to it since the
+    /// first poll.
     fn is_older_target(&self, sibling: &SiblingFile) -> bool {
-        let is_later = |(rank, _): &(RotationRank, FileStat)| matches!(rank, RotationRank::Date(_)) && *rank > sibling.rank;
-        sibling.is_other_target && self.known == StateKnowledge::Known && self.known_siblings.iter().any(is_later)
+        sibling.target.is_some() && self.known == StateKnowledge::Known && self.known_target > sibling.target
     }
 
     /// What to do with a sibling of known content; `None` if it is unknown.
@@ -527,8 +559,9 @@ impl WatchedPath {
                     return self.record_copy(true, inspected, file, sibling, poll).map(Some);
                 }
                 ContentMatch::Same => {
+                    let reader = GenerationReader::new(inspected, content.offset)?;
                     log.state = GenerationState::Draining;
-                    log.resume_in(GenerationReader::new(inspected, content.offset), sibling.stat, poll.now);
+                    log.resume_in(reader, sibling.stat, poll.now);
                     log.path.clone_from(&sibling.path);
                     self.files_changed = true;
                     return Ok(Some(SiblingAction::Ignore));
@@ -623,8 +656,9 @@ impl WatchedPath {
         if start < old.content.offset {
             old.content.skip_to(start, 0, &inspected.before(start, TAIL)?.unwrap_or_default());
         }
-        let content = self.old_generations.remove(index).content;
-        Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll))))
+        let log = reopen(old.content.clone(), inspected, sibling, poll)?;
+        self.old_generations.remove(index);
+        Ok(SiblingAction::Read(Box::new(log)))
     }
 
     /// What to do with a sibling of unknown content.
@@ -650,11 +684,11 @@ impl WatchedPath {
                 self.undecided = Some(if inspected.compressed() { 0 } else { sibling.stat.size });
                 return Ok(SiblingAction::Retry);
             }
-            Some(IndexMatch::Moved(content)) => return Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll)))),
+            Some(IndexMatch::Moved(content)) => return Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll)?))),
             Some(IndexMatch::Copy(len) | IndexMatch::PartialCopy(len)) => Some(len),
             Some(IndexMatch::None) => None,
         };
-        if copied.is_some() && copied == inspected.full_len() {
+        if copied.is_some() && copied == inspected.full_len()? {
             return self.record_old(inspected, file, sibling, poll);
         }
         let content = if let Some(len) = copied.filter(|_| !inspected.compressed()) {
@@ -665,7 +699,7 @@ impl WatchedPath {
             Self::start_sibling(sibling, file, poll)?
         };
         let Some(content) = content else { return Ok(SiblingAction::Ignore) };
-        Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll))))
+        Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll)?)))
     }
 
     /// Records a sibling without reading it, because it existed at the first poll. Lines added later are read.
@@ -709,10 +743,15 @@ impl WatchedPath {
 }
 
 /// A generation that continues in a sibling.
-fn reopen(content: ContentFingerprint, inspected: &mut InspectedFile, sibling: &SiblingFile, poll: &mut PollContext<'_>) -> Generation {
-    let reader = GenerationReader::new(inspected, content.offset);
+fn reopen(
+    content: ContentFingerprint,
+    inspected: &mut InspectedFile,
+    sibling: &SiblingFile,
+    poll: &mut PollContext<'_>,
+) -> io::Result<Generation> {
+    let reader = GenerationReader::new(inspected, content.offset)?;
     let mut log = Generation::new(sibling.path.clone(), reader, sibling.stat, Some(content), poll.now);
     log.number = poll.generation_ids.next();
     log.state = GenerationState::Draining;
-    log
+    Ok(log)
 }

@@ -14,7 +14,7 @@ use super::content::{ContentFingerprint, ContentIndex, IndexMatch};
 use super::generation::{Generation, GenerationIds, GenerationReader, GenerationState};
 use super::inspected_file::{FileId, FileStat, InspectedFile, is_absent, is_bind_mounted_file, open};
 use super::recognize::is_truncated_prefix;
-use super::siblings::FolderListings;
+use super::siblings::{FolderListings, targets};
 use super::start::StartAt;
 use super::{ExplicitInputs, Notice, recognize};
 use crate::input::find::describe_denied;
@@ -195,6 +195,8 @@ pub(super) struct WatchedPath {
     pub(super) role: PathRole,
     /// Siblings that the current scan recognized.
     pub(super) known_siblings: Vec<(RotationRank, FileStat)>,
+    /// The latest date or number of the targets of links that the current scan recognized.
+    pub(super) known_target: Option<RotationRank>,
     /// Since when the path is missing, and whether that was reported.
     pub(super) missing: Option<(Instant, bool)>,
     /// Whether the path was a symbolic link when it last led to another file.
@@ -234,6 +236,7 @@ impl WatchedPath {
             known: StateKnowledge::Unknown,
             role: PathRole::Log,
             known_siblings: Vec::new(),
+            known_target: None,
             missing: None,
             is_link: false,
             mount_checked: false,
@@ -415,11 +418,17 @@ impl WatchedPath {
             self.alias = Some(stat.id);
             return;
         }
+        let had_log = !self.generations.is_empty() || !self.old_generations.is_empty();
         self.generations.push(Generation::new(self.path.clone(), GenerationReader::Plain(file), stat, None, poll.now));
         if !std::mem::replace(&mut self.mount_checked, true) && is_bind_mounted_file(&self.path, |folder| poll.listings.mount(folder)) {
             poll.notice(&self.path, "is a mounted file: a rotation outside the container is not visible here; mount its folder");
         }
         self.start_live(poll);
+        let is_resumed = self.live().is_some_and(|live| live.is_resumed());
+        if self.is_link && had_log && !is_resumed && targets(&self.path, poll.listings).is_empty() {
+            let what = "leads to another file now; files that it led to in between may have been passed over: none of their names shows it";
+            poll.notice(&self.path, what);
+        }
     }
 
     /// Identifies the content of the live file, if it has any.

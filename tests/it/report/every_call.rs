@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::harness::{Out, Sums, full, snapshot};
 use super::interrupt::{TracedRun, can_trace, output, traced, was_killed};
 use super::site::Site;
-use crate::harness::{Harness, Run};
+use crate::harness::{Harness, Run, line};
 
 /// Calls that change or sync the disk. With a question mark, because not every architecture has all of them.
 const CALLS: &str = "trace=?open,?openat,?openat2,?creat,?mkdir,?mkdirat,?write,?pwrite64,?writev,?fsync,?fdatasync,?syncfs,?rename,\
@@ -347,6 +347,65 @@ fn a_failed_run_keeps_the_state() {
     assert!(fs::read(harness.path("state/report.json")).unwrap() == before, "the checkpoint has moved");
     assert!(leftovers(&harness.path("out")).is_empty(), "{:?}", leftovers(&harness.path("out")));
     start.recover(&harness, "no fsync works");
+}
+
+/// A file or a folder that cannot be read, whatever call fails: it is named, and what the others have is reported.
+#[test]
+fn a_read_error_is_named() {
+    if !can_trace("read errors") {
+        return;
+    }
+    for (call, unread, hits) in [
+        ("openat", "logs/access.log", 2),
+        ("statx", "logs/access.log", 2),
+        ("pread64", "logs/access.log", 2),
+        ("pread64", "logs/other.log.1.gz", 2),
+        ("getdents64", "logs/", 0),
+        // What was read before is whole.
+        ("close", "logs/", 3),
+    ] {
+        let harness = Harness::new();
+        fs::create_dir(harness.path("logs")).unwrap();
+        for (name, client) in [("access.log", "81.2.69.1"), ("other.log", "81.2.69.2"), ("other.log.1", "81.2.69.3")] {
+            harness.file(format!("logs/{name}"), line(client, "GET /.env", 404));
+        }
+        assert!(Command::new("gzip").arg(harness.path("logs/other.log.1")).status().unwrap().success());
+        let (path, which, inject) = (harness.path(unread), format!("trace={call}"), format!("inject={call}:error=EIO"));
+        let options = ["-P", unread, "-P", path.to_str().unwrap(), "-e", &which, "-e", &inject];
+        let run = Run::of(output(&mut traced(&harness, &options, &["--from-start", "--always", "-j1", "logs/"])).output);
+        let when = format!("{call} of {unread}: exit {}: {}", run.code, run.stderr);
+        let out = Out::read(&harness);
+        let report = &out.last().report;
+        assert_eq!(report["totals"]["hits"], hits, "{when}");
+        assert_eq!(run.code, if hits < 3 { 3 } else { 0 }, "{when}");
+        let problems: Vec<_> = report["inputs"].as_array().unwrap().iter().filter(|input| !input["problem"].is_null()).collect();
+        // The tracer prints the paths too.
+        let is_printed = run.stderr.lines().any(|line| !line.starts_with("strace:") && line.contains(unread));
+        assert_eq!((problems.len(), is_printed), if hits < 3 { (1, true) } else { (0, false) }, "{when}: {problems:?}");
+        let is_named = problems.iter().all(|input| format!("{}{}", input["path"], input["problem"]).contains(unread));
+        assert!(is_named, "{when}: {problems:?}");
+    }
+}
+
+/// Each log is compared with those of related names, not with each other one.
+#[test]
+fn reads_of_equal_logs_grow_with_their_number() {
+    if !can_trace("equal logs") {
+        return;
+    }
+    let reads = |logs: usize| {
+        let harness = Harness::new();
+        fs::create_dir(harness.path("logs")).unwrap();
+        for number in 0..logs {
+            harness.file(format!("logs/site{number}.log"), line("81.2.69.1", "GET /.env", 404));
+        }
+        let out = output(&mut traced(&harness, &["-e", "trace=pread64"], &["--from-start", "-j1", "logs/"]));
+        assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+        assert_eq!(Out::read(&harness).sums().get("hits"), logs as u64);
+        trace(&harness, &out).lines().filter(|line| line.contains("pread64(")).count()
+    };
+    let (few, many) = (reads(20), reads(100));
+    assert!(many < few * 6, "{few} reads of 20 logs, {many} of 100");
 }
 
 /// Entries that start with a dot.

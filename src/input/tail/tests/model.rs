@@ -20,7 +20,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -81,6 +81,8 @@ enum ModelStep {
         name: usize,
         how: ModelMove,
     },
+    /// Lets the path lead to a new file with a running number. A log that is no link is rotated first.
+    Link,
     /// Kills the tail; there is no poll until it is restarted.
     Down,
     Up,
@@ -95,7 +97,10 @@ enum ModelMove {
 }
 
 /// Names that no rotation tool gives.
-const UNUSUAL_NAMES: [&str; 4] = ["access.log.bak", "access-1.log", "old.log", "access.log.1-2026112223.backup"];
+const UNUSUAL_NAMES: [&str; 4] = ["access.log.bak", "access-1.log", "old.log", "access.log.1-backup"];
+
+/// The names of files that the path leads to as a link, up to their numbers.
+const TARGET: &str = "real-";
 
 fn step() -> impl Strategy<Value = ModelStep> {
     prop_oneof![
@@ -113,6 +118,7 @@ fn step() -> impl Strategy<Value = ModelStep> {
         2 => Just(ModelStep::Kill),
         1 => any::<bool>().prop_map(|polls| ModelStep::AwayAndBack { polls }),
         2 => (0..UNUSUAL_NAMES.len(), how()).prop_map(|(name, how)| ModelStep::Away { name, how }),
+        2 => Just(ModelStep::Link),
         1 => Just(ModelStep::Down),
         1 => Just(ModelStep::Up),
     ]
@@ -136,6 +142,8 @@ struct TailModel {
     now: Instant,
     state: Vec<Checkpoint>,
     writer: File,
+    /// Number of targets that the path had as a link.
+    targets: usize,
     /// Number of the next line, and how many of its bytes were written.
     next: usize,
     written: usize,
@@ -177,6 +185,7 @@ impl TailModel {
             is_down: false,
             now: Instant::now(),
             state: Vec::new(),
+            targets: 0,
             next: 0,
             written: 0,
             fragments: HashSet::new(),
@@ -221,6 +230,7 @@ impl TailModel {
             ModelStep::PollUnsaved => self.poll(false),
             ModelStep::Wait => self.wait(),
             ModelStep::Kill | ModelStep::Up => self.kill(),
+            ModelStep::Link => self.link(),
             ModelStep::Down => self.is_down = true,
             ModelStep::Away { name, how } => self.away(UNUSUAL_NAMES[name], how),
             ModelStep::AwayAndBack { polls } => {
@@ -293,6 +303,23 @@ impl TailModel {
         }
     }
 
+    fn link(&mut self) {
+        // In a folder that is followed, each target is a log of its own.
+        if self.paths[0] == self.folder.path() {
+            return;
+        }
+        let log = self.path("access.log");
+        if log.exists() && !log.is_symlink() {
+            self.shift();
+            fs::rename(&log, self.path("access.log.1")).unwrap();
+        }
+        self.targets += 1;
+        let target = format!("{TARGET}{:04}.log", self.targets);
+        File::create_new(self.path(&target)).unwrap();
+        symlink(target, self.path("next")).unwrap();
+        fs::rename(self.path("next"), log).unwrap();
+    }
+
     fn copy_truncate(&mut self, polls: bool, between: usize) {
         let Ok(text) = fs::read(self.path("access.log")) else { return };
         self.shift();
@@ -319,7 +346,7 @@ impl TailModel {
 
     fn away(&mut self, name: &str, how: ModelMove) {
         let (log, away) = (self.path("access.log"), self.path(name));
-        if !log.exists() {
+        if !log.exists() || log.is_symlink() {
             return;
         }
         let _ = fs::remove_file(self.path(&format!("{name}.gz")));
@@ -350,7 +377,8 @@ impl TailModel {
     }
 
     fn compress(&mut self, polls: bool, starts: bool) {
-        let Some(plain) = self.rotated().into_iter().find(|path| path.extension().is_none_or(|ending| ending != "gz")) else { return };
+        let is_plain = |path: &PathBuf| path.extension().is_none_or(|ending| ending != "gz") && !path.is_symlink();
+        let Some(plain) = self.rotated().into_iter().find(is_plain) else { return };
         self.compress_file(&plain, polls, starts);
     }
 
@@ -496,6 +524,10 @@ impl TailModel {
     /// followed, there is no other evidence.
     fn is_known(&self, file: &Path, text: &str) -> bool {
         let name = file.file_name().unwrap().to_str().unwrap();
+        if name.starts_with(TARGET) {
+            // Only a link shows that its targets belong to the log. A late line after the last link was removed is lost.
+            return self.rotated().iter().chain([&self.path("access.log")]).any(|path| path.is_symlink());
+        }
         let is_given = self.paths[0] == self.folder.path() || name == "access.log" || self.rotated().iter().any(|rotated| rotated == file);
         let is_kept = |number: usize| {
             number >= 800_000 || self.emitted.contains_key(&number) && !self.unsaved.contains(&number) && !self.may_repeat.contains(&number)

@@ -113,13 +113,14 @@ fn a_changed_symlink_is_followed() {
     harness.rename("next", "access.log");
     harness.wait(2);
     harness.assert_numbers(15);
+    assert!(harness.notices.iter().any(|notice| notice.contains("may have been passed over")), "{:?}", harness.notices);
 }
 
 /// The link is switched each day. The second target was empty at the last poll and the third was never seen.
 #[test]
 fn targets_of_a_link_that_were_missed_are_read() {
-    for (dir, file) in [("", "access.DATE"), ("", "access-DATE.log"), ("DATE/", "access.log")] {
-        let at = |day: usize| format!("{dir}{file}").replace("DATE", &format!("202611{day}"));
+    for (dir, file) in [("", "access.DATE"), ("", "access-DATE.log"), ("DATE/", "access.log"), ("", "real-00DAY.log")] {
+        let at = |day: usize| format!("{dir}{file}").replace("DATE", &format!("202611{day}")).replace("DAY", &day.to_string());
         let mut harness = TailHarness::new(&["access.log"], false, |folder| {
             for day in [22, 23, 24] {
                 fs::create_dir_all(folder.join(at(day)).parent().unwrap()).unwrap();
@@ -152,6 +153,29 @@ fn targets_of_a_link_that_were_missed_are_read() {
         harness.wait(3);
         harness.assert_numbers(12);
         assert!(harness.notices.iter().any(|notice| notice.contains("is older than what was read before")), "{:?}", harness.notices);
+    }
+}
+
+/// The link was rotated as a file is, and its target was compressed. The target before it was never seen.
+#[test]
+fn targets_of_a_rotated_link_are_read() {
+    for compressed in [false, true] {
+        let mut harness = TailHarness::new(&["access.log"], true, |folder| {
+            fs::write(folder.join("access.log"), lines(0..3)).unwrap();
+        });
+        let state = harness.tail.checkpoints();
+        harness.rename("access.log", "access.log.2");
+        for number in [1, 2] {
+            fs::write(harness.path(&format!("real-000{number}.log")), lines(number * 3..number * 3 + 3)).unwrap();
+        }
+        symlink("real-0002.log", harness.path("access.log.1")).unwrap();
+        fs::write(harness.path("access.log"), lines(9..12)).unwrap();
+        if compressed {
+            gzip(&harness.path("real-0002.log"));
+        }
+        harness.restart(state);
+        harness.wait(3);
+        harness.assert_numbers(12);
     }
 }
 
