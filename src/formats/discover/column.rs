@@ -1,5 +1,7 @@
 //! What a column of a log is, by what all of its values look like.
 
+use std::collections::HashSet;
+
 use crate::client::Client;
 use crate::formats::bytes::begins;
 use crate::log_entry::{RequestLine, is_known_method};
@@ -143,13 +145,19 @@ fn kind(values: &[&[u8]]) -> Kind {
     if are(values, is_host) {
         return Kind::Host;
     }
-    if most(is_agent) {
+    if most(is_agent) || most_texts(values, is_agent) {
         return Kind::Agent;
     }
     if are(values, is_query) && has(|value| value.contains(&b'=')) {
         return Kind::Query;
     }
     Kind::Other
+}
+
+/// Whether a condition holds for most of the different values: a flood by one client is one of them.
+fn most_texts(values: &[&[u8]], is: impl Fn(&[u8]) -> bool) -> bool {
+    let texts: HashSet<&[u8]> = present(values).collect();
+    texts.iter().filter(|text| is(text)).count() * 2 > texts.len()
 }
 
 /// The words of most values.
@@ -236,6 +244,7 @@ fn is_agent(text: &[u8]) -> bool {
         && !is_status(version)
 }
 
+/// Whether a text may be a query. One without a letter or a digit, as `=>`, is an ornament of its writer.
 fn is_query(text: &[u8]) -> bool {
-    !text.contains(&b' ') && (text.starts_with(b"?") || text.contains(&b'=') || text.iter().all(u8::is_ascii_alphanumeric))
+    !text.contains(&b' ') && text.iter().any(u8::is_ascii_alphanumeric) && (text.starts_with(b"?") || text.contains(&b'=') || text.iter().all(u8::is_ascii_alphanumeric))
 }
