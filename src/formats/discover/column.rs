@@ -1,7 +1,5 @@
 //! What a column of a log is, by what all of its values look like.
 
-use std::collections::HashSet;
-
 use crate::client::Client;
 use crate::formats::bytes::begins;
 use crate::log_entry::{RequestLine, is_known_method};
@@ -145,19 +143,14 @@ fn kind(values: &[&[u8]]) -> Kind {
     if are(values, is_host) {
         return Kind::Host;
     }
-    if most(is_agent) || most_texts(values, is_agent) {
+    // Clients send what they want as their agent, in most lines of a flood; a browser is in any log of a site.
+    if most(is_agent) || has(|value| value.starts_with(b"Mozilla/")) {
         return Kind::Agent;
     }
     if are(values, is_query) && has(|value| value.contains(&b'=')) {
         return Kind::Query;
     }
     Kind::Other
-}
-
-/// Whether a condition holds for most of the different values: a flood by one client is one of them.
-fn most_texts(values: &[&[u8]], is: impl Fn(&[u8]) -> bool) -> bool {
-    let texts: HashSet<&[u8]> = present(values).collect();
-    texts.iter().filter(|text| is(text)).count() * 2 > texts.len()
 }
 
 /// The words of most values.
