@@ -697,7 +697,9 @@ mod tests {
             assert_eq!(facts(&line), facts(CLF), "{line}");
         }
         let column = CLF.replace('"', "\"\"");
-        for line in [format!("\"{column}\",\"{column}\""), format!("192.0.2.9,GET,/,404,\"{column}\""), format!("192.0.2.9,/,404,\"{column}\"")] {
+        for line in
+            [format!("\"{column}\",\"{column}\""), format!("192.0.2.9,GET,/,404,\"{column}\""), format!("192.0.2.9,/,404,\"{column}\"")]
+        {
             assert_eq!(facts(&line), None, "{line}");
         }
         // Two lines in one object: a client may have written one of them.

@@ -239,5 +239,7 @@ fn is_agent(text: &[u8]) -> bool {
 
 /// Whether a text may be a query. One without a letter or a digit, as `=>`, is an ornament of its writer.
 fn is_query(text: &[u8]) -> bool {
-    !text.contains(&b' ') && text.iter().any(u8::is_ascii_alphanumeric) && (text.starts_with(b"?") || text.contains(&b'=') || text.iter().all(u8::is_ascii_alphanumeric))
+    !text.contains(&b' ')
+        && text.iter().any(u8::is_ascii_alphanumeric)
+        && (text.starts_with(b"?") || text.contains(&b'=') || text.iter().all(u8::is_ascii_alphanumeric))
 }

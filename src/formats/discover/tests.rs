@@ -53,7 +53,13 @@ fn columns_are_known_by_what_all_of_them_look_like() {
         (
             // A flood with an agent of its own.
             log(|(method, target, status, _, client, second)| {
-                let agent = if *method == "POST" { "curl/8" } else if *status == 403 { "Mozilla/5.0 (X11)" } else { "x" };
+                let agent = if *method == "POST" {
+                    "curl/8"
+                } else if *status == 403 {
+                    "Mozilla/5.0 (X11)"
+                } else {
+                    "x"
+                };
                 format!("{client},2026-11-20T08:01:{second:02}Z,{method},\"{target}\",{status},{agent}")
             }),
             "escape=csv \"$remote_addr,$time,$request_method,$request_uri,$status,$http_user_agent\"",
