@@ -1,8 +1,8 @@
 //! The texts in an unparsed line that may be requests, each matched as a request of its own, so that a rule about the start or the
 //! end of a path finds it there.
 //!
-//! A line must show that it is about a web request: by a method or a protocol, or by an address and a status. Other text is full of
-//! paths of files.
+//! A line must show that it is about a web request: by a method or a protocol, or by an address and a status or the word `url`. Other
+//! text is full of paths of files.
 
 use crate::client::Client;
 use crate::formats::is_status;
@@ -49,8 +49,12 @@ pub(super) fn each_candidate(line: &[u8], request: &mut Vec<u8>, mut take: impl 
     };
     // Nearly all lines without a slash have neither a target nor a protocol.
     let has_protocol = memchr::memmem::find(line, b"HTTP/").is_some();
-    let is_method = |word: &[u8]| USUAL_METHODS.contains(&word) || has_protocol && is_known_method(word);
-    let mut methods = words(line).filter(|(_, word)| is_method(word)).map(|(at, word)| (at, &line[at..at + word.len()]));
+    // In quotes, with a path after it, any method is one.
+    let is_request_line = |at: usize, end: usize| at > 0 && matches!(line[at - 1], b'"' | b'\'') && line[end..].starts_with(b" /");
+    let is_method = |(at, word): &(usize, &[u8])| {
+        USUAL_METHODS.contains(word) || is_known_method(word) && (has_protocol || is_request_line(*at, at + word.len()))
+    };
+    let mut methods = words(line).filter(is_method).map(|(at, word)| (at, &line[at..at + word.len()]));
     let (first, after_methods) = (methods.clone().next(), methods.clone().filter_map(|(at, method)| after_method(line, at, method)));
     let found = after_methods.take(MAX_CANDIDATES).map(&mut emit).count();
     if found > 0 {
@@ -141,7 +145,28 @@ fn target_end(text: &[u8], opening: Option<u8>) -> usize {
     if let Some(protocol) = protocol {
         return protocol;
     }
-    text.iter().position(|byte| byte.is_ascii_whitespace() || *byte == b'"').unwrap_or(text.len())
+    let end = text.iter().position(|byte| byte.is_ascii_whitespace() || *byte == b'"').unwrap_or(text.len());
+    without_marks_after(&text[..end])
+}
+
+/// The length of a target without the marks of its writer after it: a comma, or a bracket that is not opened in it.
+fn without_marks_after(target: &[u8]) -> usize {
+    let mut rest = target;
+    while let Some((last, before)) = rest.split_last() {
+        let is_closed = |open: u8| memchr::memchr_iter(open, rest).count() < memchr::memchr_iter(*last, rest).count();
+        let is_mark = match last {
+            b',' | b';' => true,
+            b')' => is_closed(b'('),
+            b']' => is_closed(b'['),
+            b'}' => is_closed(b'{'),
+            _ => false,
+        };
+        if !is_mark {
+            break;
+        }
+        rest = before;
+    }
+    rest.len()
 }
 
 /// The paths and URLs in a line, each with the text after it.
@@ -167,11 +192,12 @@ fn status_in(after: &[u8]) -> Option<u16> {
     Some(status.iter().fold(0, |code, digit| code * 10 + u16::from(digit - b'0')))
 }
 
-/// Whether a line has an address, and a status as a word of its own.
+/// Whether a line has an address, and a status as a word of its own or a name of URLs.
 fn has_address_and_status(line: &[u8]) -> bool {
     let start = &line[..line.len().min(MAX_SIGN)];
+    let is_url = |(_, word): (usize, &[u8])| [b"url", b"uri"].iter().any(|name| word.eq_ignore_ascii_case(*name));
     let mut numbers = start.split(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'.' | b':' | b'-' | b'/'));
-    numbers.any(is_status) && Client::addresses_in(start).next().is_some()
+    (numbers.any(is_status) || words(start).any(is_url)) && Client::addresses_in(start).next().is_some()
 }
 
 #[cfg(test)]
@@ -196,10 +222,15 @@ mod tests {
             ("POST\t/a b\t404", &["POST /a b"]),
             ("proxied GET http://x.example/.git/config to 10.0.0.1", &["GET http://x.example/.git/config"]),
             ("203.0.113.9 404 /.env", &["/.env"]),
+            ("[203.0.113.9]:4711: url:/.env", &["/.env"]),
             ("\x1b[0mGET /x \x1b[32m200\x1b[0m", &["GET /x"]),
             ("CONNECT mail.example:25 HTTP/1.0 from x", &["CONNECT mail.example:25 HTTP/1.0"]),
             ("req='GET /?x='1 HTTP/1.1' n=1", &["GET /?x='1 HTTP/1.1"]),
             ("MOVE /a HTTP/1.1, COPY /b HTTP/1.1", &["MOVE /a HTTP/1.1", "COPY /b HTTP/1.1"]),
+            ("got Request{method=GET, uri=/.npmrc, headers=[]}", &["GET /.npmrc"]),
+            ("(from 203.0.113.9: GET /f(1).php)", &["GET /f(1).php"]),
+            ("[GET /.env]; next", &["GET /.env"]),
+            (r#"[api] "MOVE /a.txt" <404>"#, &["MOVE /a.txt"]),
             ("a request without a target: HTTP/1.1", &["a request without a target: HTTP/1.1"]),
         ] {
             assert_eq!(candidates(line), expected, "{line}");

@@ -83,16 +83,18 @@ impl<'a> Frame<'a> {
         Some(Self { client, host, time, request, status: status(rest), bytes, headers, user })
     }
 
-    /// Whether it is a GET of `/`, with at most a short query. A long query would let the client choose the response
-    /// size.
+    /// Whether it is a GET of `/`, with at most a short query, with or without a protocol. A long query would let the client choose
+    /// the response size.
     #[must_use]
     #[inline]
     pub fn is_home_page(&self) -> bool {
-        /// `GET `, a target of 16 bytes, ` HTTP/1.1`: too short for padding.
-        const SHORT: usize = 4 + 16 + 9;
+        /// Too short for padding.
+        const MAX_QUERY: usize = 15;
         match self.request {
-            [b'G', b'E', b'T', b' ', b'/', b' ', ..] => true,
-            [b'G', b'E', b'T', b' ', b'/', b'?', ..] => self.request.len() <= SHORT,
+            [b'G', b'E', b'T', b' ', b'/'] | [b'G', b'E', b'T', b' ', b'/', b' ', ..] => true,
+            [b'G', b'E', b'T', b' ', b'/', query @ ..] if query.starts_with(b"?") => {
+                memchr(b' ', query).unwrap_or(query.len()) <= MAX_QUERY
+            }
             _ => false,
         }
     }
@@ -254,6 +256,8 @@ pub(super) fn is_bare(client: &[u8]) -> bool {
     match client {
         [..=b' ' | b'"' | b'\'' | b'<' | b'(' | 0xef, ..] | [.., b',' | b';' | b'"' | b'\'' | b'>' | b')'] => false,
         [b'[', ..] => is_address(),
+        // Columns before it.
+        _ if memchr(b'"', client).is_some() => false,
         _ => memchr(b':', client).is_none() || memchr(b'.', client).is_none() || is_address() || !ends_in_address(),
     }
 }

@@ -266,9 +266,12 @@ fn escape(start: usize, escapes: Escapes, buffer: &mut Vec<u8>) {
     let end = buffer.len();
     let mut at = start;
     while at < end {
-        let kept = if escapes == Escapes::Written { escape_length(&buffer[at..end]) } else { 0 };
+        let mut kept = if escapes == Escapes::None { 0 } else { escape_length(&buffer[at..end]) };
         if kept > 0 {
             buffer.extend_from_within(at..at + kept);
+        } else if escapes == Escapes::Doubled && buffer[at..end].starts_with(b"\"\"") {
+            buffer.extend_from_slice(br"\x22");
+            kept = 2;
         } else {
             match buffer[at] {
                 b'"' => buffer.extend_from_slice(br"\x22"),
@@ -387,6 +390,7 @@ mod tests {
     fn texts_have_the_escapes_of_log_writers() {
         for (text, escapes, expected) in [
             (br#"a"b"#.as_slice(), Escapes::Written, r"a\x22b"),
+            (br#"a""b"c\"d"#, Escapes::Doubled, r#"a\x22b\x22c\"d"#),
             (br#"a\"b\\"#, Escapes::Written, r#"a\"b\\"#),
             (br"a\", Escapes::Written, r"a\x5C"),
             (br#"\a"b"#, Escapes::Written, r"\x5Ca\x22b"),

@@ -156,6 +156,8 @@ pub enum RequestField<'a> {
 pub enum Escapes {
     /// That of nginx (`default` and `json`) and Apache: `\xHH`, `\"`, `\\`, `\n`, `\u00HH`.
     Written,
+    /// The same in columns of CSV, where a quote is written twice.
+    Doubled,
     /// None: quotes and backslashes are literal.
     None,
 }

@@ -43,6 +43,8 @@ pub enum LinePrefix {
     Quotes,
     /// A JSON object with the line as a string, such as the `json-file` driver of docker writes.
     Json,
+    /// A table in CSV with the line in a column, as log services export.
+    Csv,
 }
 
 impl LinePrefix {
@@ -65,6 +67,7 @@ impl LinePrefix {
             Self::Name => "a program that writes names (grep)",
             Self::Quotes => "a program that writes quotes (LiteSpeed)",
             Self::Json => "a program that writes JSON (docker, the journal)",
+            Self::Csv => "a program that writes CSV",
         }
     }
 }
@@ -162,9 +165,41 @@ fn after_array_mark(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     rest.starts_with(b"{").then_some((rest, None))
 }
 
-/// The text between quotes at both ends, as `LiteSpeed` writes lines.
+/// The text between quotes at both ends, as `LiteSpeed` writes lines; also as an element of a list, with a comma after it. Columns
+/// that are each in quotes are no such text.
 fn inside_quotes(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
-    Some((line.strip_prefix(b"\"")?.strip_suffix(b"\"")?, None))
+    let (quote, inside) = line.split_first().filter(|(quote, _)| matches!(quote, b'"' | b'\''))?;
+    let inside = inside.strip_suffix(b",").unwrap_or(inside).strip_suffix(&[*quote])?;
+    each_csv_column(line, |_| ()).is_none_or(|columns| columns < 2).then_some((inside, None))
+}
+
+/// Passes each column of a line of CSV (RFC 4180) to `take`, without its quotes and with inner ones doubled; returns their number.
+/// `None` if the quotes are not those of columns.
+pub(super) fn each_csv_column<'l>(line: &'l [u8], mut take: impl FnMut(&'l [u8])) -> Option<usize> {
+    let (mut rest, mut columns) = (line, 0);
+    loop {
+        columns += 1;
+        let after = match rest.strip_prefix(b"\"") {
+            None => {
+                let (column, after) = rest.split_at(memchr(b',', rest).unwrap_or(rest.len()));
+                take(column);
+                (memchr(b'"', column).is_none()).then_some(after)?
+            }
+            Some(inside) => {
+                let mut close = memchr(b'"', inside)?;
+                while inside.get(close + 1) == Some(&b'"') {
+                    close += 2 + memchr(b'"', &inside[close + 2..])?;
+                }
+                take(&inside[..close]);
+                &inside[close + 1..]
+            }
+        };
+        match after {
+            [] => return Some(columns),
+            [b',', next @ ..] => rest = next,
+            _ => return None,
+        }
+    }
 }
 
 /// `<190>Nov  2 08:01:00 web nginx: ` of RFC 3164, `<190>1 2026-11-02T08:01:00Z web nginx - - - ` of RFC 5424.
@@ -453,6 +488,7 @@ mod tests {
             (" \t LINE", &[Blanks], false),
             ("\u{feff}LINE", &[Blanks], false),
             ("\"LINE\"", &[Quotes], false),
+            ("'LINE',", &[Quotes], false),
             ("MESSAGE=LINE", &[Name], false),
             ("[OBJECT", &[Array], false),
             (", OBJECT", &[Array], false),
@@ -481,6 +517,8 @@ mod tests {
             "[wsus] 192.0.2.7 / - - - [",
             r#"a "quoted" text - 192.0.2.7 - -"#,
             "a\t\"b\"\t{}",
+            r#""a","b""#,
+            r#""a""b","c""#,
         ] {
             assert_eq!(strip_prefix(line.as_bytes()), None, "{line}");
         }

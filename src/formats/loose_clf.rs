@@ -69,6 +69,7 @@ pub(super) fn read(line: &[u8]) -> Option<Fields<'_>> {
     let (bytes, referer, user_agent) = answer_fields(answer);
     let fields = Fields {
         host,
+        user: user_in(line, before, client),
         time: TimeField::Parsed(time.map(|(_, _, time)| time)),
         request: RequestField::Line(request),
         status: &answer[1..4],
@@ -178,6 +179,18 @@ fn client_in<'l>(line: &'l [u8], before: &[LineField<'l>], after: &[LineField<'l
             }
             _ => None,
         },
+    }
+}
+
+/// The user between client and time, after a dash in the place of the ident; empty if there is none.
+fn user_in<'l>(line: &'l [u8], before: &[LineField<'l>], client: &[u8]) -> &'l [u8] {
+    let end = client.as_ptr_range().end.addr().wrapping_sub(line.as_ptr().addr());
+    let first = before.iter().position(|field| field.start >= end).unwrap_or(before.len());
+    match &before[first..] {
+        _ if client.is_empty() => b"",
+        [ident, user, .., last] if ident.text == b"-" => &line[user.start..last.end],
+        [ident, user] if ident.text == b"-" => user.text,
+        _ => b"",
     }
 }
 
@@ -291,6 +304,21 @@ mod tests {
             ("10.0.0.1, 10.0.0.2 - - [02/Nov/2026:08:01:00 +0000] ", "", "", TIME),
         ] {
             assert_eq!(start(text), Some((client.into(), host.into(), time.into())), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_user_is_after_the_ident() {
+        const TIME: &str = "[02/Nov/2026:08:01:00 +0000] ";
+        for (text, user) in [
+            ("shop.example.org 192.0.2.7 - bob ", "bob"),
+            ("shop.example.org 192.0.2.7 - a user ", "a user"),
+            ("shop.example.org 192.0.2.7 - - ", "-"),
+            ("[steam] 192.0.2.7 / - - - ", ""),
+            ("192.0.2.7 ", ""),
+        ] {
+            let line = format!("{text}{TIME}{TAIL}");
+            assert_eq!(read(line.as_bytes()).unwrap().user, user.as_bytes(), "{line}");
         }
     }
 

@@ -689,9 +689,18 @@ mod tests {
             format!(r#"{{"log":{},"stream":"stdout","time":"2026-11-02T08:01:00.5Z"}}"#, json(&format!("{CLF}\n"))),
             format!(r#"{{"result":{{"_raw":{},"host":"web1"}}}}"#, json(CLF)),
             format!(r#"2026-11-02T08:01:00Z stdout F {{"any":{}}}"#, json(&format!("<190>Nov  2 08:01:00 web nginx: {CLF}"))),
+            format!("2026-11-02T08:01:00Z,web1,\"{}\"", CLF.replace('"', "\"\"")),
+            format!("\"2026-11-02T08:01:00Z\",\"web1 nginx: {}\",/var/log/a.log", CLF.replace('"', "\"\"")),
+            format!("  '{CLF}',"),
             format!(r#"{{"message":{},"agent":{{"type":"filebeat"}},"log":{{"file":{{"path":"/var/log/nginx/access.log"}}}}}}"#, json(CLF)),
         ] {
             assert_eq!(facts(&line), facts(CLF), "{line}");
+        }
+        let column = CLF.replace('"', "\"\"");
+        for line in
+            [format!("\"{column}\",\"{column}\""), format!("192.0.2.9,GET,/,404,\"{column}\""), format!("192.0.2.9,/,404,\"{column}\"")]
+        {
+            assert_eq!(facts(&line), None, "{line}");
         }
         // Two lines in one object: a client may have written one of them.
         assert_eq!(facts(&format!(r#"{{"log":{},"note":{}}}"#, json(CLF), json(CLF))), None);

@@ -1,10 +1,11 @@
-//! Finds a log line within others: after prefixes, without colours, as a string of a JSON object.
+//! Finds a log line within others: after prefixes, without colours, as a string of a JSON object, as a column of CSV.
 //!
 //! A line that is a request by itself never comes here, so that a client cannot forge a line by sending one as its user agent.
 
 use super::JsonLineParser;
-use super::json::{KeyCache, unescape_line};
-use super::line_prefix::{LinePrefix, MAX_PREFIXES, StrippedLine, strip_prefix, without_colors};
+use super::is_status;
+use super::json::{KeyCache, is_request, may_be_line, unescape_line};
+use super::line_prefix::{LinePrefix, MAX_PREFIXES, StrippedLine, each_csv_column, strip_prefix, without_colors};
 use crate::time::LogTime;
 
 /// Buffers for lines that must be assembled.
@@ -41,8 +42,12 @@ pub(super) fn read_within(
             return prefix;
         }
     }
+    let whole = rest;
     if let Some(found) = after_prefixes(&mut rest, &mut time, inner) {
         return Some(significant(prefix, found));
+    }
+    if read_column(whole, unescaped, inner).is_some() {
+        return Some(significant(prefix, LinePrefix::Csv));
     }
     let enclosed = json.enclosed_texts(rest, keys)?;
     time = enclosed.time(time_buffer).parse().or(time);
@@ -70,6 +75,38 @@ fn after_prefixes(rest: &mut &[u8], time: &mut Option<LogTime>, inner: &mut impl
         }
     }
     None
+}
+
+/// Reads the line in a column of CSV. As in objects, only one column may be a line, and the others must be no request.
+fn read_column(line: &[u8], buffer: &mut Vec<u8>, inner: &mut impl ReadInner) -> Option<()> {
+    let (mut lines, mut time, mut facts) = ([&b""[..]; 2], None, [false; 3]);
+    let columns = each_csv_column(line, |column| {
+        if may_be_line(column) && is_line_within(without_doubled_quotes(column, buffer), inner) {
+            lines = [column, lines[0]];
+        } else {
+            time = time.or_else(|| LogTime::parse_any_format(column));
+            let [has_request, has_target, has_status] = &mut facts;
+            *has_request |= is_request(column);
+            *has_target |= column.starts_with(b"/");
+            *has_status |= is_status(column);
+        }
+    })?;
+    let [has_request, has_target, has_status] = facts;
+    let is_sole = columns > 1 && lines[1].is_empty() && !has_request && !(has_target && has_status);
+    let mut rest = without_doubled_quotes(Some(lines[0]).filter(|line| is_sole && !line.is_empty())?, buffer);
+    inner.read(rest, time).or_else(|| after_prefixes(&mut rest, &mut time, inner).map(|_| ()))
+}
+
+/// The text of a column, written to `buffer`.
+fn without_doubled_quotes<'b>(column: &[u8], buffer: &'b mut Vec<u8>) -> &'b [u8] {
+    buffer.clear();
+    let mut rest = column;
+    while let Some(quote) = memchr::memmem::find(rest, b"\"\"") {
+        buffer.extend_from_slice(&rest[..=quote]);
+        rest = &rest[quote + 2..];
+    }
+    buffer.extend_from_slice(rest);
+    buffer
 }
 
 fn is_line_within(text: &[u8], inner: &mut impl ReadInner) -> bool {

@@ -224,8 +224,14 @@ fn in_form(text: &[u8], form: &[u8]) -> Option<LogTime> {
     rest.is_empty().then(|| Some(at(civil(year, month, day)?, seconds, offset)))?
 }
 
-/// `20261102T080100Z`, `20261102080100`. As milliseconds since 1970, fourteen digits from 1970 on would be of the year 2594.
+/// `20261102T080100Z`, `20261102080100`, `261102 08:01:00`. As milliseconds since 1970, fourteen digits from 1970 on would be of the
+/// year 2594.
 fn compact(text: &[u8]) -> Option<LogTime> {
+    if text.get(6) == Some(&b' ') {
+        let day = civil(2000 + digits(&text[..2])?, digits(&text[2..4])?, digits(&text[4..6])?)?;
+        let (seconds, rest) = clock(text[6..].trim_ascii_start())?;
+        return Some(at(day, seconds, zone(rest)?));
+    }
     let (date, rest) = text.split_at_checked(8)?;
     let (time, rest) = rest.strip_prefix(b"T").unwrap_or(rest).split_at_checked(6)?;
     let year = digits(&date[..4]).filter(|year| *year >= 1970)?;
@@ -387,6 +393,7 @@ mod tests {
             ("2026-11-2 08:01:00", "2026-11-02T08:01:00+00:00"),
             ("20261102T080100Z", "2026-11-02T08:01:00+00:00"),
             ("20261102080100", "2026-11-02T08:01:00+00:00"),
+            ("261102 08:01:00.5", "2026-11-02T08:01:00+00:00"),
         ] {
             assert_eq!(read(text), time, "{text}");
         }
@@ -423,6 +430,7 @@ mod tests {
             "-1683355579",
             ".1683355579",
             "yesterday",
+            "261302 08:01:00",
         ] {
             assert_eq!(read(text), "none", "{text}");
         }

@@ -143,7 +143,8 @@ fn kind(values: &[&[u8]]) -> Kind {
     if are(values, is_host) {
         return Kind::Host;
     }
-    if most(is_agent) {
+    // Clients send what they want as their agent, in most lines of a flood; a browser is in any log of a site.
+    if most(is_agent) || has(|value| value.starts_with(b"Mozilla/")) {
         return Kind::Agent;
     }
     if are(values, is_query) && has(|value| value.contains(&b'=')) {
@@ -236,6 +237,9 @@ fn is_agent(text: &[u8]) -> bool {
         && !is_status(version)
 }
 
+/// Whether a text may be a query. One without a letter or a digit, as `=>`, is an ornament of its writer.
 fn is_query(text: &[u8]) -> bool {
-    !text.contains(&b' ') && (text.starts_with(b"?") || text.contains(&b'=') || text.iter().all(u8::is_ascii_alphanumeric))
+    !text.contains(&b' ')
+        && text.iter().any(u8::is_ascii_alphanumeric)
+        && (text.starts_with(b"?") || text.contains(&b'=') || text.iter().all(u8::is_ascii_alphanumeric))
 }

@@ -51,6 +51,26 @@ fn columns_are_known_by_what_all_of_them_look_like() {
             "$status |  $field2 |  $remote_addr | $request_method  \"$request_uri\"",
         ),
         (
+            // A flood with an agent of its own.
+            log(|(method, target, status, _, client, second)| {
+                let agent = if *method == "POST" {
+                    "curl/8"
+                } else if *status == 403 {
+                    "Mozilla/5.0 (X11)"
+                } else {
+                    "x"
+                };
+                format!("{client},2026-11-20T08:01:{second:02}Z,{method},\"{target}\",{status},{agent}")
+            }),
+            "escape=csv \"$remote_addr,$time,$request_method,$request_uri,$status,$http_user_agent\"",
+        ),
+        (
+            log(|(method, target, status, size, client, second)| {
+                format!("20/Nov/2026:08:01:{second:02} {client} -> {method} {target} => {status} ({size} bytes)")
+            }),
+            "$time $remote_addr -> $request_method $request_uri => $status ($body_bytes_sent $field8)",
+        ),
+        (
             log(|(method, target, status, size, client, second)| {
                 let agent = if *status == 404 { "\"curl, \"\"x\"\"\"" } else { "curl/8" };
                 format!("{client},2026-11-20T08:01:{second:02}Z,{method},\"{target}\",{agent},{status},{size}")

@@ -70,12 +70,12 @@ impl<'a> ValueVisitor<'a> for EnclosedTexts<'a> {
 }
 
 /// Whether a text may be a log line: it has blanks or is an object, and a path or a quote.
-fn may_be_line(text: &[u8]) -> bool {
+pub(in crate::formats) fn may_be_line(text: &[u8]) -> bool {
     text.len() >= MIN_TEXT && memchr3(b' ', b'\t', b'{', text).is_some() && memchr(b'/', text).is_some()
 }
 
 /// Whether a text is a method, or starts like a request line.
-fn is_request(text: &[u8]) -> bool {
+pub(in crate::formats) fn is_request(text: &[u8]) -> bool {
     let (method, target) = text.split_at(memchr(b' ', text).unwrap_or(text.len()));
     let is_target = matches!(target, [] | [b' ', b'/', ..]) || target.starts_with(b" http");
     is_target && matches!(method, b"GET" | b"POST" | b"HEAD" | b"PUT" | b"DELETE" | b"OPTIONS" | b"PATCH" | b"CONNECT" | b"PROPFIND")

@@ -437,7 +437,7 @@ const ANYWHERE: &Names = &[
     (JsonField::Time, 2, "timestamp datetime startlocal eventtime accesstime startedat requestreceived"),
     (JsonField::Time, 3, "msec requesttime requesttimeepoch logtime localtime asctime receivedat"),
     (JsonField::Time, LOW_CONFIDENCE, "time ts date"),
-    (JsonField::Time, 5, "receivetimestamp edgeendtimestamp"),
+    (JsonField::Time, 5, "receivetimestamp edgeendtimestamp t"),
     (JsonField::Request, 1, "requestline httprequestline"),
     (JsonField::Request, 2, "request httprequest"),
     (JsonField::Method, 1, "requestmethod httpmethod clientrequestmethod csmethod requestverb requesthttpverb httprequestmethod"),

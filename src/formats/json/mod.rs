@@ -11,7 +11,7 @@ mod layout_cache;
 mod tokenizer;
 mod values;
 
-pub(super) use self::envelope::unescape_line;
+pub(super) use self::envelope::{is_request, may_be_line, unescape_line};
 pub(super) use self::keys::KeyCache;
 pub(super) use layout_cache::LayoutCache;
 

@@ -165,7 +165,7 @@ pub(super) fn to_columns(mut parser: FormatLineParser) -> Result<FormatLineParse
         field.stop = Delimiter::Column { quotes: Quotes::Doubled, last: at == last };
         *field = field.clone().ending_at(&separator);
     }
-    Ok(FormatLineParser { languages: Box::default(), ..parser }.with_sections())
+    Ok(FormatLineParser { languages: Box::default(), escapes: Escapes::Doubled, ..parser }.with_sections())
 }
 
 /// Compiles a format that ends in pairs in any order.
@@ -189,7 +189,7 @@ pub(super) fn columns(field_names: &[(&str, FieldKind)], separator: u8, quoted: 
         start: Box::new([]),
         fields: slots.iter().enumerate().map(column).collect(),
         field_names: field_names.iter().map(|(name, kind)| ((*name).to_owned(), kind.clone())).collect(),
-        escapes: if quoted == Quotes::Never { Escapes::None } else { Escapes::Written },
+        escapes: if quoted == Quotes::Never { Escapes::None } else { Escapes::Doubled },
         encoding: Encoding::No,
         time: if !has(CaptureSlot::Time) && has(CaptureSlot::Date) { TimeFormat::DateAndTime } else { TimeFormat::Written },
         request_form: if has(CaptureSlot::Request) { RequestForm::Line } else { RequestForm::Parts },
