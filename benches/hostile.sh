@@ -202,9 +202,9 @@ cost() {
     used_by "$command" few.log && few=$((used > idle ? used - idle : 1))
     used_by "$command" access.log && used=$((used > idle ? used - idle : 1))
     bytes=$(stat -c %s access.log)
-    # Below 50 ms chance decides.
+    # Below 100 ms chance decides.
     [ "$((used * 1000 / bytes))" -le 2000 ] || verdict="over 2 us a byte"
-    [ "$few" -lt 50000 ] || [ "$((used / few))" -lt 8 ] || verdict="$verdict grows"
+    [ "$few" -lt 100000 ] || [ "$((used / few))" -lt 8 ] || verdict="$verdict grows"
     [ "$peak" -le "$PROMISE" ] || verdict="$verdict exceeded"
     [ -z "$verdict" ] || failed=1
     printf '%-12s %-8s %6d ns/byte %6d MiB %5d.%d x %8d KiB  %s\n' "$input" "$command" "$((used * 1000 / bytes))" "$((peak >> 10))" "$((used / few))" "$((used * 10 / few % 10))" "$((bytes >> 10))" "$verdict"

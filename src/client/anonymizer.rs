@@ -165,7 +165,7 @@ impl Anonymizer {
             return Cow::Borrowed(text);
         }
         let (mut ranges, shown): (Vec<_>, Vec<_>) = replacements.into_iter().unzip();
-        in_escaped(text, &plain, &mut ranges);
+        in_escaped(text, matches!(plain, Cow::Owned(_)), &mut ranges);
         let (mut hidden, mut from): (Vec<u8>, _) = (Vec::new(), 0);
         for (range, shown) in ranges.into_iter().zip(shown) {
             hidden.extend_from_slice(&text[from..range.start]);
@@ -429,8 +429,9 @@ impl AddressToken<'_> {
             start += piece.len() + 1;
             let Client::V4(bits) = Client::parse(quad) else { continue };
             let is_part = range.start == self.range.start && self.after_letter || range.end == self.range.end && before_letter;
+            let is_version = self.agent && is_after_name(&self.text[..range.start]);
             let address = Ipv4Addr::from_bits(bits).into();
-            if !is_part && !(self.agent && is_after_name(&self.text[..range.start])) && is_identifying(address) {
+            if !is_part && !is_version && is_identifying(address) {
                 matches.push((range, address));
             }
         }

@@ -157,7 +157,7 @@ pub(crate) fn mask_people(text: &[u8]) -> Cow<'_, [u8]> {
     let mut ranges = Vec::new();
     let plain = unescaped(&text[..end]);
     find_emails(&plain, &mut ranges);
-    in_escaped(&text[..end], &plain, &mut ranges);
+    in_escaped(&text[..end], matches!(plain, Cow::Owned(_)), &mut ranges);
     secrets::find_values(&text[..end], names::is_person_name, &mut ranges);
     mask_ranges(text, merged(ranges))
 }
@@ -189,9 +189,9 @@ fn find_emails(text: &[u8], ranges: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Changes ranges in the [`unescaped`] form of a text to those in the text.
-pub(crate) fn in_escaped(text: &[u8], plain: &Cow<'_, [u8]>, ranges: &mut [Range<usize>]) {
-    if !ranges.is_empty() && matches!(plain, Cow::Owned(_)) {
+/// Changes ranges in the [`unescaped`] form of a text to those in the text, which differ only if that form `is_other`.
+pub(crate) fn in_escaped(text: &[u8], is_other: bool, ranges: &mut [Range<usize>]) {
+    if !ranges.is_empty() && is_other {
         let starts: Vec<usize> = decoded_bytes(text, 0).map(|decoded| decoded.start).chain([text.len()]).collect();
         for range in ranges {
             *range = starts[range.start]..starts[range.end];
@@ -226,7 +226,7 @@ fn secrets(text: &[u8]) -> Vec<Range<usize>> {
     }
     secrets::find_signed(&plain, &mut ranges);
     secrets::find_credentials(&plain, &mut ranges);
-    in_escaped(text, &plain, &mut ranges);
+    in_escaped(text, matches!(plain, Cow::Owned(_)), &mut ranges);
     secrets::find(text, &mut ranges);
     secrets::find_user_info(text, &mut ranges);
     merged(ranges)

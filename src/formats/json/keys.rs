@@ -241,11 +241,11 @@ fn header_of_key(key: &[u8]) -> Option<&[u8]> {
 fn member_of_dotted(context: ObjectKind, key: &[u8]) -> (ObjectKind, &[u8]) {
     let dots = memchr::memchr_iter(b'.', key);
     let starts = std::iter::once(0).chain(dots.clone().map(|dot| dot + 1));
-    let kinds = starts.zip(dots).filter_map(|(start, dot)| {
+    let mut kinds = starts.zip(dots).filter_map(|(start, dot)| {
         let kind = kind_by_word(normalized_name(&key[start..dot], &mut [0; MAX_NAME])?)?;
         Some((object_kind(context, Some(kind)), &key[dot + 1..]))
     });
-    kinds.into_iter().next().unwrap_or((context, key))
+    kinds.next().unwrap_or((context, key))
 }
 
 /// The kind of an object in which clients choose the keys, by the word in its name that says so: `multiValueHeaders`,
@@ -264,10 +264,11 @@ const HEADER_NAME_PREFIXES: [&str; 4] = ["http", "request", "requestheader", "he
 /// The kind of an object within one of kind `context`, by the kind that its key has; `None` for an unknown key.
 fn object_kind(context: ObjectKind, named: Option<ObjectKind>) -> ObjectKind {
     match (context, named) {
-        (ObjectKind::Closed | ObjectKind::Headers, _) | (ObjectKind::Response, Some(ObjectKind::Headers)) => ObjectKind::Closed,
+        // In a request, what the client sent may be in `data` or in any other object.
+        (ObjectKind::Closed | ObjectKind::Headers, _)
+        | (ObjectKind::Response, Some(ObjectKind::Headers))
+        | (ObjectKind::Request, None | Some(ObjectKind::Anywhere)) => ObjectKind::Closed,
         (ObjectKind::Response, _) => ObjectKind::Response,
-        // What the client sent may be in `data` or in any other object.
-        (ObjectKind::Request, None | Some(ObjectKind::Anywhere)) => ObjectKind::Closed,
         (_, Some(kind)) => kind,
         (_, None) => ObjectKind::Unknown,
     }

@@ -233,7 +233,7 @@ const PERSON_WORDS: [&[u8]; 33] = [
     b"passport",
 ];
 
-/// These name a person only as the whole name: WordPress has `log`, and many pages have an `error_log`.
+/// These name a person only as the whole name: `WordPress` has `log`, and many pages have an `error_log`.
 const PERSON_NAMES: [&[u8]; 3] = [b"log", b"nick", b"iban"];
 
 /// Every secret name has one of these pairs of letters, and few other names do: a quick check.
