@@ -68,8 +68,8 @@
 // | 4 | `render` · `scan` · `state` |
 // | 3 | `analysis` |
 // | 2 | `alerting` · `block` · `engine` · `server_config` |
-// | 1 | `alert_sinks` · `formats` · `geoip` · `input` · `redact` · `report_store` · `rules` · `tally` |
-// | 0 | `allocator` · `atomic_file` · `client` · `finding` · `fingerprint` · `intern` · `log_entry` · `lru` · `normalize` · `number` · `prefetch` · `short_bytes` · `soft_404` · `source` · `system` · `time` |
+// | 1 | `alert_sinks` · `formats` · `geoip` · `input` · `report_store` · `rules` · `tally` |
+// | 0 | `allocator` · `atomic_file` · `client` · `finding` · `fingerprint` · `intern` · `log_entry` · `lru` · `normalize` · `number` · `prefetch` · `redact` · `short_bytes` · `soft_404` · `source` · `system` · `time` |
 //
 // Of the steps above, `input` does the first, `formats` the second, `engine` with `rules` the third, `tally` the fourth,
 // `analysis` the fifth, and `render` with `redact` the sixth. `scan` runs the first four, over whole logs or as logs grow.

@@ -1,9 +1,10 @@
 //! Anonymizes and redacts a finished report: hides clients and masks secrets, as requested.
 //!
 //! This is the last step before any output, after all decisions. Tallies and states are no outputs and stay as they
-//! are. Addresses inside texts are hidden too. Texts that contain no client, such as hosts and log paths, are not
+//! are. Addresses inside texts are hidden too, and so are people where clients are hidden. The paths of logs are not
 //! changed.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -17,7 +18,7 @@ use super::withdrawn::WithdrawnAnswer;
 use crate::alerting::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};
 use crate::geoip::{DecodedRecords, GeoDatabases, GeoInfo, GeoIpError};
-use crate::redact::mask::{RedactedKey, mask, mask_decoded, redacted, unredacted};
+use crate::redact::mask::{RedactedKey, mask, mask_decoded, mask_people, redacted, unredacted};
 
 /// What an output hides.
 #[derive(Debug, Clone)]
@@ -144,8 +145,9 @@ impl Privacy {
         let (mut texts, mut clients) = (Vec::new(), Vec::new());
         visit(&mut report, &mut |text, kind| texts.push((*text, kind)), &mut |client| clients.push(*client));
         let of_news = new_items.iter().flat_map(|item| {
-            let SampleRequest { target, user_agent, user, .. } = item.sample;
-            let named = [(user_agent, TextKind::Agent), (user, TextKind::User)].map(|(text, kind)| (text.unwrap_or_default(), kind));
+            let SampleRequest { target, host, user_agent, user, .. } = item.sample;
+            let named = [(host, TextKind::Text), (user_agent, TextKind::Agent), (user, TextKind::User)]
+                .map(|(text, kind)| (text.unwrap_or_default(), kind));
             std::iter::once((target, TextKind::Text)).chain(named)
         });
         for (text, kind) in texts.into_iter().chain(of_news) {
@@ -193,7 +195,7 @@ impl Privacy {
         }
         let hidden = match &self.anonymizer {
             Some(_) if kind == TextKind::User => HIDDEN_USER.to_vec(),
-            Some(anonymizer) => anonymizer.anonymize_text(text, kind == TextKind::Agent).into_owned(),
+            Some(anonymizer) => anonymizer.anonymize_text(&mask_people(text), kind == TextKind::Agent).into_owned(),
             None => text.to_vec(),
         };
         if self.redact { hidden } else { unredacted(&hidden) }
@@ -209,7 +211,7 @@ impl Privacy {
     fn decoded(&self, target: &[u8], decoded: &[u8]) -> Vec<u8> {
         let decoded = if self.redact { mask_decoded(target, decoded) } else { decoded.into() };
         let hidden = match &self.anonymizer {
-            Some(anonymizer) => anonymizer.anonymize_text(&decoded, false),
+            Some(anonymizer) => Cow::Owned(anonymizer.anonymize_text(&mask_people(&decoded), false).into_owned()),
             None => decoded,
         };
         if self.redact { mask(&hidden).into_owned() } else { hidden.into_owned() }
@@ -238,6 +240,7 @@ pub(crate) struct RedactionBuffers {
     decoded: Vec<u8>,
     method: Vec<u8>,
     protocol: Vec<u8>,
+    host: Vec<u8>,
     referer: Vec<u8>,
     agent: Vec<u8>,
     user: Vec<u8>,
@@ -256,6 +259,7 @@ impl Privacy {
         buffers.decoded = hit.decoded.map(|decoded| self.decoded(hit.target, decoded)).unwrap_or_default();
         buffers.method = self.text(hit.method, TextKind::Text);
         buffers.protocol = self.text(hit.protocol, TextKind::Text);
+        buffers.host = hit.host.map(|host| self.text(host, TextKind::Text)).unwrap_or_default();
         buffers.referer = hit.referer.map(|referer| self.text(referer, TextKind::Text)).unwrap_or_default();
         buffers.agent = hit.user_agent.map(|agent| self.text(agent, TextKind::Agent)).unwrap_or_default();
         buffers.user = hit.user.map(|user| self.text(user, TextKind::User)).unwrap_or_default();
@@ -267,6 +271,7 @@ impl Privacy {
             decoded: hit.decoded.map(|_| buffers.decoded.as_slice()),
             method: &buffers.method,
             protocol: &buffers.protocol,
+            host: hit.host.map(|_| buffers.host.as_slice()),
             referer: hit.referer.map(|_| buffers.referer.as_slice()),
             user_agent: hit.user_agent.map(|_| buffers.agent.as_slice()),
             user: hit.user.map(|_| buffers.user.as_slice()),
@@ -363,7 +368,9 @@ impl RedactionMap {
 
 /// Visits all log texts and all clients of a report.
 fn visit<'r>(report: &mut ReportModel<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
-    let ReportModel { answered, uncertain, pairs, clients, paths, rules, campaigns, floods, .. } = report;
+    let ReportModel { answered, uncertain, pairs, clients, paths, rules, campaigns, floods, soft_404, hosts, apps, .. } = report;
+    let sites = soft_404.iter_mut().map(|site| &mut site.site).chain(hosts.iter_mut().map(|row| &mut row.host));
+    sites.chain(apps.iter_mut().filter_map(|app| app.site.as_mut())).for_each(|site| text(site, TextKind::Text));
     for row in [answered, uncertain, pairs, clients, paths, rules].into_iter().flatten() {
         visit_row(row, text, client);
     }
@@ -394,13 +401,15 @@ fn visit_key<'r>(key: &mut RowKey<'r>, text: &mut impl FnMut(&mut &'r [u8], Text
             text(path, TextKind::Text);
         }
         RowKey::Client(its_client) => client(its_client),
-        RowKey::Path(path) | RowKey::Answer(_, path, _) => text(path, TextKind::Text),
+        RowKey::Answer(host, path, site) => host.iter_mut().chain([path, site]).for_each(|part| text(part, TextKind::Text)),
+        RowKey::Path(path) => text(path, TextKind::Text),
         RowKey::Rule(_) => {}
     }
 }
 
 fn visit_sample<'r>(sample: &mut SampleRequest<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind)) {
     text(&mut sample.target, TextKind::Text);
+    sample.host.iter_mut().for_each(|host| text(host, TextKind::Text));
     if let Some(agent) = &mut sample.user_agent {
         text(agent, TextKind::Agent);
     }

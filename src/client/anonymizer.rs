@@ -7,9 +7,14 @@
 //! that sorting does not reveal an address.
 
 use super::{Client, ClientKey};
+use crate::redact::mask::{in_escaped, unescaped};
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use thiserror::Error;
@@ -128,38 +133,130 @@ fn pseudonym(mac: &Hmac<Sha256>, client: Client<'_>) -> String {
 /// The length of the longest address with a port.
 const MAX_ADDRESS_LEN: usize = 52;
 
-/// A run of digits, dots and colons, with the position of each.
-struct AddressToken {
-    letters: Vec<u8>,
-    /// The start of each letter, then the end of the run.
-    at: Vec<usize>,
-}
+/// The shortest run of Base64 that is decoded: `1.2.3.4` has ten characters.
+const MIN_BASE64_LEN: usize = 10;
+
+/// How often Base64 is decoded.
+const MAX_BASE64_DEPTH: u32 = 2;
+
+/// Decimal numbers that are read as addresses, from 5.245.225.0 on. Shorter numbers are dates and the like.
+const MIN_NUMBER: u32 = 100_000_000;
+
+/// Decimal numbers that are times from 2017 to 2033, unless a URL or a parameter has them as an address.
+const TIMES: Range<u32> = 1_500_000_000..2_000_000_000;
+
+/// A part of a text that is hidden, and what replaces it.
+type Replacement = (Range<usize>, String);
+
+/// Base64 in either alphabet, with any bits at its end.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true).with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 impl Anonymizer {
-    /// The text with all addresses in it replaced. In a user `agent`, `Chrome/120.0.0.0` is a version and stays.
+    /// The text with all addresses in it replaced, also those that are percent-encoded, numbers, with other separators, reversed
+    /// or in Base64. In a user `agent`, `Chrome/120.0.0.0` is a version and stays.
     #[must_use]
     pub(crate) fn anonymize_text<'t>(&self, text: &'t [u8], agent: bool) -> Cow<'t, [u8]> {
-        let mut hidden: Vec<u8> = Vec::new();
-        let (mut from, mut at, mut after_letter) = (0, 0, false);
-        while at < text.len() {
-            let token = AddressToken::at(text, at);
-            if token.letters.is_empty() {
-                after_letter = text[at].is_ascii_alphanumeric();
-                at += escape(&text[at..]);
-                continue;
-            }
-            for (range, address) in token.addresses(text, after_letter, agent) {
-                hidden.extend_from_slice(&text[from..range.start]);
-                hidden.extend_from_slice(self.address(address).as_bytes());
-                from = range.end;
-            }
-            (at, after_letter) = (token.end(), true);
-        }
-        if from == 0 {
+        let plain = unescaped(text);
+        let replacements = self.replacements(&plain, agent, 0);
+        if replacements.is_empty() {
             return Cow::Borrowed(text);
+        }
+        let (mut ranges, shown): (Vec<_>, Vec<_>) = replacements.into_iter().unzip();
+        in_escaped(text, matches!(plain, Cow::Owned(_)), &mut ranges);
+        let (mut hidden, mut from): (Vec<u8>, _) = (Vec::new(), 0);
+        for (range, shown) in ranges.into_iter().zip(shown) {
+            hidden.extend_from_slice(&text[from..range.start]);
+            hidden.extend_from_slice(shown.as_bytes());
+            from = range.end;
         }
         hidden.extend_from_slice(&text[from..]);
         Cow::Owned(hidden)
+    }
+
+    /// What is hidden in a text without escapes, in order and apart.
+    fn replacements(&self, text: &[u8], agent: bool, depth: u32) -> Vec<Replacement> {
+        let mut found = Vec::new();
+        let (mut at, mut after_letter) = (0, false);
+        while at < text.len() {
+            let end = at + text[at..].iter().take_while(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.')).count();
+            if at == end {
+                after_letter = text[at].is_ascii_alphanumeric();
+                at += 1;
+                continue;
+            }
+            let addresses = AddressToken { text, range: at..end, after_letter, agent }.addresses();
+            found.extend(addresses.into_iter().map(|(range, address)| (range, self.address(address))));
+            (at, after_letter) = (end, true);
+        }
+        for at in 0..text.len() {
+            let before = text[..at].last().copied().unwrap_or(b' ');
+            if text[at].is_ascii_digit() && !before.is_ascii_digit() {
+                found.extend(quad_in_other_form(text, at, agent).map(hidden_whole));
+                found.extend(self.number(text, at, agent));
+            }
+            if matches!(text[at], b'2' | b'3' | b'f' | b'F') && !before.is_ascii_alphanumeric() && !matches!(before, b'-' | b'_') {
+                found.extend(v6_with_dashes(&text[at..]).map(|length| hidden_whole(at..at + length)));
+            }
+        }
+        found.extend(reversed_v6(text).into_iter().map(hidden_whole));
+        if depth < MAX_BASE64_DEPTH {
+            let runs = text.split(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'_')));
+            for run in runs.filter(|run| run.len() >= MIN_BASE64_LEN) {
+                if decoded_text(run).is_some_and(|decoded| !self.replacements(&decoded, false, depth + 1).is_empty()) {
+                    let start = run.as_ptr().addr() - text.as_ptr().addr();
+                    found.push(hidden_whole(start..start + run.len()));
+                }
+            }
+        }
+        // Of two that overlap, the one that begins first, and the longer.
+        found.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
+        let mut end = 0;
+        found.retain(|(range, _)| {
+            let is_apart = range.start >= end;
+            end = end.max(range.end);
+            is_apart
+        });
+        found
+    }
+
+    /// An IPv4 address as one number: `3405803854`, `0xcb00714e`, `031300070516`.
+    fn number(&self, text: &[u8], at: usize, agent: bool) -> Option<Replacement> {
+        let joins = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+        let (before, rest) = text.split_at(at);
+        if before.last().is_some_and(joins) || agent && (before.ends_with(b"(") || is_after_name(before)) {
+            return None;
+        }
+        let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).take(13).count();
+        let after = &rest[length..];
+        if matches!(after, [b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z', ..]) || matches!(after, [b'.', next, ..] if joins(next))
+        {
+            return None;
+        }
+        let digits = std::str::from_utf8(&rest[..length]).ok()?;
+        let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")).filter(|digits| digits.len() >= 7);
+        let bits = if let Some(hex) = hex {
+            u32::from_str_radix(hex, 16).ok()?
+        } else if digits.starts_with('0') {
+            (digits.len() >= 10).then(|| u32::from_str_radix(digits, 8).ok())??
+        } else {
+            let bits = digits.parse().ok().filter(|bits| *bits >= MIN_NUMBER)?;
+            if TIMES.contains(&bits) && !is_place_of_address(before) {
+                return None;
+            }
+            bits
+        };
+        is_identifying(Ipv4Addr::from_bits(bits).into()).then(|| (at..at + length, self.shown_number(bits, hex.is_none())))
+    }
+
+    /// A number stays one when it is truncated, as it may be something else.
+    fn shown_number(&self, bits: u32, is_decimal: bool) -> String {
+        match self {
+            Self::Truncate if is_decimal => (bits & 0xffff_ff00).to_string(),
+            _ => self.address(Ipv4Addr::from_bits(bits).into()),
+        }
     }
 
     /// The replacement of an address inside a text.
@@ -173,37 +270,147 @@ impl Anonymizer {
     }
 }
 
-impl AddressToken {
-    /// The token that starts at this position; it may be empty.
-    fn at(text: &[u8], start: usize) -> Self {
-        let (mut letters, mut at, mut end) = (Vec::new(), Vec::new(), start);
-        while let Some((letter, length)) = letter(&text[end..]) {
-            letters.push(letter);
-            at.push(end);
-            end += length;
-        }
-        at.push(end);
-        Self { letters, at }
-    }
+/// The replacement of an address whose parts have an unknown order or number system.
+fn hidden_whole(range: Range<usize>) -> Replacement {
+    (range, String::from_utf8_lossy(NAME).into_owned())
+}
 
-    fn end(&self) -> usize {
-        self.at.last().copied().unwrap_or_default()
+/// Whether a text ends in a letter and a slash, as before the version of a product.
+fn is_after_name(before: &[u8]) -> bool {
+    matches!(before, [.., letter, b'/'] if letter.is_ascii_alphabetic())
+}
+
+/// Whether what follows is the host of a URL, or the value of a parameter such as `ip`.
+fn is_place_of_address(before: &[u8]) -> bool {
+    let Some(name) = before.strip_suffix(b"=") else { return before.ends_with(b"//") || before.ends_with(b"@") };
+    let start = name.iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
+    let name = name[start..].to_ascii_lowercase();
+    [&b"ip"[..], b"addr", b"address", b"host", b"client"].iter().any(|ending| name.ends_with(ending))
+}
+
+/// Four numbers that are an address in another form than the usual one: with leading zeros, in octal or in hexadecimal digits, with
+/// `-` or `_` between them, or as the labels of a name such as `4.3.2.1.in-addr.arpa`, where their order is unknown.
+fn quad_in_other_form(text: &[u8], start: usize, agent: bool) -> Option<Range<usize>> {
+    let (mut bits, mut octal_bits, mut is_odd, mut at, mut separator) = (0, 0, false, start, None);
+    for number in 0..4 {
+        if number > 0 {
+            let byte = *text.get(at).filter(|byte| matches!(byte, b'.' | b'-' | b'_'))?;
+            if separator.is_some_and(|separator| separator != byte) {
+                return None;
+            }
+            separator = Some(byte);
+            at += 1;
+        }
+        let part = QuadPart::parse(&text[at..])?;
+        (bits, octal_bits, is_odd) = (bits << 8 | part.value & 255, octal_bits << 8 | part.octal & 255, is_odd | part.is_odd);
+        at += part.length;
+    }
+    let joined = |byte: Option<&u8>, beyond: Option<&u8>| byte == separator.as_ref() && beyond.is_some_and(u8::is_ascii_digit);
+    let before = start.checked_sub(1).map(|before| &text[before]);
+    let is_joined = joined(before, start.checked_sub(2).map(|before| &text[before])) || joined(text.get(at), text.get(at + 1));
+    let is_label = matches!(text[at..], [b'.', letter, ..] if letter.is_ascii_alphabetic());
+    let is_after_letter = before.is_some_and(u8::is_ascii_alphanumeric);
+    let is_form = separator != Some(b'.') || (is_odd || is_label) && !is_after_letter && !(agent && is_after_name(&text[..start]));
+    let is_whole = !is_joined && !text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    let is_somebody = [bits, octal_bits].iter().all(|bits| is_identifying(Ipv4Addr::from_bits(*bits).into()));
+    (is_form && is_whole && is_somebody).then_some(start..at)
+}
+
+/// A number of a quad: `81`, `081`, `0121`, `0x51`.
+struct QuadPart {
+    /// Its value with decimal digits.
+    value: u32,
+    /// Its value if leading zeros mean octal digits.
+    octal: u32,
+    length: usize,
+    is_odd: bool,
+}
+
+impl QuadPart {
+    fn parse(text: &[u8]) -> Option<Self> {
+        let count = |text: &[u8], is_digit: fn(&u8) -> bool| text.iter().take(5).take_while(|byte| is_digit(byte)).count();
+        let number = |digits: &[u8], radix| u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok();
+        if let [b'0', b'x' | b'X', hex @ ..] = text {
+            let length = count(hex, u8::is_ascii_hexdigit);
+            let value = number(&hex[..length], 16).filter(|value| *value <= 255)?;
+            return Some(Self { value, octal: value, length: length + 2, is_odd: true });
+        }
+        let length = count(text, u8::is_ascii_digit);
+        let digits = &text[..length];
+        let is_odd = length > 1 && digits[0] == b'0';
+        let value = number(digits, 10)?;
+        let octal = if is_odd { number(digits, 8).unwrap_or(value) } else { value };
+        (length <= 4 && value.min(octal) <= 255).then_some(Self { value, octal, length, is_odd })
+    }
+}
+
+/// The length of an IPv6 address with `-` or `_` in place of its colons at the start of a text, as in names of hosts. It begins
+/// with four digits: other texts with dashes are words.
+fn v6_with_dashes(text: &[u8]) -> Option<usize> {
+    let separator = *text.get(4).filter(|byte| matches!(byte, b'-' | b'_'))?;
+    let length = text.iter().take(MAX_ADDRESS_LEN).take_while(|&&byte| byte.is_ascii_hexdigit() || byte == separator).count();
+    let colons: Vec<u8> = text[..length].iter().map(|&byte| if byte == separator { b':' } else { byte }).collect();
+    let is_whole = !text.get(length).is_some_and(u8::is_ascii_alphanumeric);
+    (is_whole && std::str::from_utf8(&colons).ok()?.parse::<Ipv6Addr>().is_ok()).then_some(length)
+}
+
+/// The digits before `.ip6.arpa`.
+fn reversed_v6(text: &[u8]) -> Vec<Range<usize>> {
+    const ZONE: &[u8] = b".ip6.arpa";
+    let is_digit = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'.';
+    let zones =
+        memchr::memchr_iter(b'.', text).filter(|at| text[*at..].get(..ZONE.len()).is_some_and(|zone| zone.eq_ignore_ascii_case(ZONE)));
+    zones
+        .map(|at| text[..at].iter().rposition(|byte| !is_digit(byte)).map_or(0, |before| before + 1)..at)
+        .filter(|range| range.len() > 8)
+        .collect()
+}
+
+/// The printable text of a run of Base64.
+fn decoded_text(run: &[u8]) -> Option<Vec<u8>> {
+    let run = if run.len() % 4 == 1 { &run[..run.len() - 1] } else { run };
+    let standard: Vec<u8> = run
+        .iter()
+        .map(|byte| match byte {
+            b'-' => b'+',
+            b'_' => b'/',
+            byte => *byte,
+        })
+        .collect();
+    // Most runs are words, which are not text: the first bytes show it.
+    let is_text = |text: &[u8]| text.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    BASE64.decode(&standard[..8]).ok().filter(|text| is_text(text))?;
+    BASE64.decode(&standard).ok().filter(|text| is_text(text))
+}
+
+/// A run of hexadecimal digits, dots and colons.
+struct AddressToken<'t> {
+    text: &'t [u8],
+    range: Range<usize>,
+    after_letter: bool,
+    /// The text is a user agent.
+    agent: bool,
+}
+
+impl AddressToken<'_> {
+    fn letters(&self) -> &[u8] {
+        &self.text[self.range.clone()]
     }
 
     /// The addresses in the token, in order, with their ranges.
-    fn addresses(&self, text: &[u8], after_letter: bool, agent: bool) -> Vec<(Range<usize>, IpAddr)> {
-        let before_letter = text.get(self.end()).is_some_and(u8::is_ascii_alphanumeric);
-        let ipv6 = if self.letters.len() > MAX_ADDRESS_LEN || after_letter || before_letter { None } else { self.ipv6() };
-        match ipv6 {
-            Some((length, address)) if is_identifying(address) => vec![(self.at[0]..self.at[length], address)],
+    fn addresses(&self) -> Vec<(Range<usize>, IpAddr)> {
+        let before_letter = self.text.get(self.range.end).is_some_and(u8::is_ascii_alphanumeric);
+        let is_part = self.range.len() > MAX_ADDRESS_LEN || self.after_letter || before_letter;
+        match if is_part { None } else { self.ipv6() } {
+            Some((length, address)) if is_identifying(address) => vec![(self.range.start..self.range.start + length, address)],
             Some(_) => Vec::new(),
-            None => self.ipv4_quads(text, [after_letter, before_letter], agent),
+            None => self.ipv4_quads(before_letter),
         }
     }
 
     /// Parses the token as an IPv6 address without trailing punctuation; returns the length of the address.
     fn ipv6(&self) -> Option<(usize, IpAddr)> {
-        let mut letters = self.letters.as_slice();
+        let mut letters = self.letters();
         loop {
             if let Some(ipv6) = std::str::from_utf8(letters).ok().and_then(|text| text.parse::<Ipv6Addr>().ok()) {
                 return Some((letters.len(), ipv6.to_canonical()));
@@ -213,49 +420,22 @@ impl AddressToken {
     }
 
     /// The dotted quads between colons.
-    fn ipv4_quads(&self, text: &[u8], [after_letter, before_letter]: [bool; 2], agent: bool) -> Vec<(Range<usize>, IpAddr)> {
+    fn ipv4_quads(&self, before_letter: bool) -> Vec<(Range<usize>, IpAddr)> {
         let mut matches = Vec::new();
-        let mut start = 0;
-        for piece in self.letters.split(|&letter| letter == b':') {
+        let mut start = self.range.start;
+        for piece in self.letters().split(|&letter| letter == b':') {
             let quad = piece.strip_suffix(b".").unwrap_or(piece);
-            let (first, end) = (start, start + quad.len());
+            let range = start..start + quad.len();
             start += piece.len() + 1;
             let Client::V4(bits) = Client::parse(quad) else { continue };
-            let is_part = first == 0 && after_letter || end == self.letters.len() && before_letter;
-            let range = self.at[first]..self.at[end];
-            let is_version = agent && matches!(text.get(..range.start), Some([.., letter, b'/']) if letter.is_ascii_alphabetic());
+            let is_part = range.start == self.range.start && self.after_letter || range.end == self.range.end && before_letter;
+            let is_version = self.agent && is_after_name(&self.text[..range.start]);
             let address = Ipv4Addr::from_bits(bits).into();
             if !is_part && !is_version && is_identifying(address) {
                 matches.push((range, address));
             }
         }
         matches
-    }
-}
-
-/// The length of an escape at the start of a text, which always ends a token: `%2F`, `%252F`, `\x22`, `\u0022`. Any other
-/// byte has length 1.
-fn escape(text: &[u8]) -> usize {
-    let is_hex = |digits: Option<&[u8]>| digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
-    let (skipped, digits) = match text {
-        [b'%', b'2', b'5', ..] if is_hex(text.get(3..5)) => (3, 2),
-        [b'%', ..] => (1, 2),
-        [b'\\', b'x', ..] => (2, 2),
-        [b'\\', b'u', ..] => (2, 4),
-        _ => return 1,
-    };
-    if is_hex(text.get(skipped..skipped + digits)) { skipped + digits } else { 1 }
-}
-
-/// A letter of an address at the start of a text, and the number of bytes that encode it.
-fn letter(text: &[u8]) -> Option<(u8, usize)> {
-    match text {
-        [b'%', b'2', b'5', b'3', b'a' | b'A', ..] => Some((b':', 5)),
-        [b'%', b'2', b'5', b'2', b'e' | b'E', ..] => Some((b'.', 5)),
-        [b'%', b'3', b'a' | b'A', ..] => Some((b':', 3)),
-        [b'%', b'2', b'e' | b'E', ..] => Some((b'.', 3)),
-        [letter @ (b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' | b':' | b'.'), ..] => Some((*letter, 1)),
-        _ => None,
     }
 }
 
@@ -382,7 +562,7 @@ mod tests {
             "std::dead::beef",
             "08:01:00",
             "1.2.3.400",
-            "01.2.3.4",
+            "v01.2.3.4",
             "::",
             "...",
             "%3A%3A",

@@ -144,7 +144,63 @@ pub(crate) fn secrets_in_decoded(logged: &[u8], decoded: &[u8]) -> Vec<Range<usi
 /// The text with `***` in place of every secret.
 #[must_use]
 pub(crate) fn mask(text: &[u8]) -> Cow<'_, [u8]> {
-    let secrets = secrets(text);
+    mask_ranges(text, secrets(text))
+}
+
+/// The text with `***` in place of e-mail addresses and of the values of parameters that name people. A marker stays.
+#[must_use]
+pub(crate) fn mask_people(text: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr2(b'=', b':', text).is_none() && memchr::memchr3(b'@', b'%', b'\\', text).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let end = split_marker(text).map_or(text.len(), |(text, _)| text.len());
+    let mut ranges = Vec::new();
+    let plain = unescaped(&text[..end]);
+    find_emails(&plain, &mut ranges);
+    in_escaped(&text[..end], matches!(plain, Cow::Owned(_)), &mut ranges);
+    secrets::find_values(&text[..end], names::is_person_name, &mut ranges);
+    mask_ranges(text, merged(ranges))
+}
+
+/// Adds e-mail addresses: a name, `@`, and a host whose last label has letters only; and the user of a URL.
+fn find_emails(text: &[u8], ranges: &mut Vec<Range<usize>>) {
+    let is_delimiter = |byte: &u8| byte.is_ascii_whitespace() || byte.is_ascii_control() || b"/?&=#;,\"'<>()[]{}|\\:@".contains(byte);
+    let mut searched = 0;
+    for at in memchr::memchr_iter(b'@', text) {
+        let start = text[searched..at].iter().rposition(is_delimiter).map_or(searched, |delimiter| searched + delimiter + 1);
+        let length = text[at + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-')).count();
+        let host = &text[at + 1..at + 1 + length];
+        let host = host.strip_suffix(b".").unwrap_or(host);
+        let mut labels = host.split(|b| *b == b'.');
+        // `package@1.2.3.min.js` is a version.
+        let is_version = labels.clone().take(2).all(|label| label.iter().all(u8::is_ascii_digit));
+        let last = labels.next_back().unwrap_or_default();
+        let is_host = host.contains(&b'.') && last.len() >= 2 && last.iter().all(u8::is_ascii_alphabetic) && !is_version;
+        // The user may have a password.
+        let before = text[searched..start]
+            .strip_suffix(b":")
+            .map_or(start, |before| searched + before.iter().rposition(is_delimiter).map_or(0, |delimiter| delimiter + 1));
+        if text[..before].ends_with(b"//") {
+            ranges.extend((before < at).then_some(before..at));
+        } else if is_host && start < at {
+            ranges.push(start..at + 1 + host.len());
+        }
+        searched = at + 1;
+    }
+}
+
+/// Changes ranges in the [`unescaped`] form of a text to those in the text, which differ only if that form `is_other`.
+pub(crate) fn in_escaped(text: &[u8], is_other: bool, ranges: &mut [Range<usize>]) {
+    if !ranges.is_empty() && is_other {
+        let starts: Vec<usize> = decoded_bytes(text, 0).map(|decoded| decoded.start).chain([text.len()]).collect();
+        for range in ranges {
+            *range = starts[range.start]..starts[range.end];
+        }
+    }
+}
+
+/// The text with `***` in place of these ranges, which are in order and apart.
+fn mask_ranges(text: &[u8], secrets: Vec<Range<usize>>) -> Cow<'_, [u8]> {
     if secrets.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -170,12 +226,7 @@ fn secrets(text: &[u8]) -> Vec<Range<usize>> {
     }
     secrets::find_signed(&plain, &mut ranges);
     secrets::find_credentials(&plain, &mut ranges);
-    if !ranges.is_empty() && matches!(plain, Cow::Owned(_)) {
-        let starts: Vec<usize> = decoded_bytes(text, 0).map(|decoded| decoded.start).chain([text.len()]).collect();
-        for range in &mut ranges {
-            *range = starts[range.start]..starts[range.end];
-        }
-    }
+    in_escaped(text, matches!(plain, Cow::Owned(_)), &mut ranges);
     secrets::find(text, &mut ranges);
     secrets::find_user_info(text, &mut ranges);
     merged(ranges)
@@ -213,7 +264,7 @@ fn decoded_values(secret: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// The [`decoded_bytes`] of a text.
-fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
     let mut plain = Vec::new();
     let mut at = 0;
     while let Some(next) = memchr::memchr2(b'%', b'\\', &text[at..]) {

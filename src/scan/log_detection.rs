@@ -110,7 +110,7 @@ fn doubtful_client_notice(lines: u64, header: Option<&str>) -> Option<String> {
         ),
         None => format!(
             "{what}: a text that clients choose, such as a host, a user name or a list of forwarded addresses, makes more than one \
-             reading of these lines possible; quote such texts in the log format of the server, or write them after the client; for a \
+             reading of these lines possible, or two fields have different clients (--field client=KEY takes one); quote such texts in the log format of the server, or write them after the client; for a \
              list that your proxies write, type --client-from x-forwarded-for --trusted-proxy with their addresses"
         ),
     })

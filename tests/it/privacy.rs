@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::{Harness, line, spawn, wait};
@@ -245,4 +247,180 @@ fn a_message_about_an_unknown_format_shows_nothing_of_its_lines() {
         assert!(shown.is_empty(), "{shown:?} in {text}");
     }
     assert!(texts.iter().filter(|text| text.contains("WORD ADDRESS")).count() > 12, "{texts:#?}");
+}
+
+/// The spellings of one IPv4 and one IPv6 address that are hidden.
+fn spellings() -> Vec<String> {
+    let base64 = |text: &str| STANDARD.encode(text);
+    let digits = "20010db8000100020000000000000009";
+    let nibbles = digits.chars().rev().map(|digit| format!("{digit}.")).collect::<String>() + "ip6.arpa";
+    [
+        "81.2.69.142",
+        "081.002.069.142",
+        "0121.02.0105.0216",
+        "0x51.0x2.0x45.0x8e",
+        "0x5102458e",
+        "81-2-69-142",
+        "81_2_69_142",
+        "ip-81-2-69-142.example.net",
+        "dsl81-2-69-142.example.net",
+        "142.69.2.81.in-addr.arpa",
+        "142-69-2-81.dsl.example.net",
+        "81.2.69.142.dsl.example.net",
+        "%38%31%2E2%2e69.%31%34%32",
+        "81%252E2%252E69%252E142",
+        "81%2D2%2D69%2D142",
+        "2001:db8:1:2::9",
+        "2001%3Adb8%3A1%3A2%3A%3A9",
+        "2001-db8-1-2--9.example.net",
+    ]
+    .map(str::to_owned)
+    .into_iter()
+    .chain([81 << 24 | 2 << 16 | 69 << 8 | 142].into_iter().flat_map(|bits: u32| [bits.to_string(), format!("0{bits:o}")]))
+    .chain([base64("81.2.69.142"), base64("http://81.2.69.142/x"), base64(&base64("from 81.2.69.142 on")), nibbles])
+    .collect()
+}
+
+/// People in a log.
+const PEOPLE: [&str; 7] =
+    ["alice", "alice.smith@example.org", "alice.smith%40example.org", "bob+x@mail.example.org", "carol", "dave", "5550100"];
+
+/// A log with hosts in which everything is a hit and some of it is answered.
+fn log_of_spellings() -> String {
+    let agent = "Mozilla/5.0 (X11; Linux x86_64) Chrome/120.0.0.0";
+    let mut lines = 0;
+    let mut line = |host: &str, target: &str, referer: &str, agent: &str| {
+        lines += 1;
+        let answer = if lines % 3 == 0 { format!("200 {}", 700 + lines * 97) } else { "404 153".to_owned() };
+        let client = if lines % 2 == 0 { "81.2.69.142" } else { "2001:db8:1:2::9" };
+        format!(
+            "{host}:80 {client} - carol [02/Nov/2026:08:01:{:02} +0000] \"GET {target} HTTP/1.1\" {answer} \"{referer}\" \"{agent}\"\n",
+            lines % 60
+        )
+    };
+    let mut log = String::new();
+    for (number, spelling) in spellings().iter().enumerate() {
+        let host = if spelling.contains(['%', ':', '=']) { "81.2.69.142" } else { spelling };
+        log += &line(host, &format!("/a{number}/.env"), "-", agent);
+        log += &line("www.example.org", &format!("/{spelling}/.env"), "-", agent);
+        log += &line("www.example.org", &format!("/b{number}/.env?a={spelling}&b=1"), "-", agent);
+        log += &line("www.example.org", &format!("/c{number}/.env?u=http://{spelling}/x.sh"), &format!("http://{spelling}/"), agent);
+        log += &line("www.example.org", &format!("/d{number}/.env"), "-", &format!("tool {spelling}"));
+    }
+    for (number, person) in PEOPLE.iter().enumerate() {
+        for name in ["user", "log", "login", "email", "user_login", "billing[email]", "phone"] {
+            log += &line(
+                "www.example.org",
+                &format!("/e{number}/.env?x=1&{name}={person}&y=2"),
+                &format!("https://a.example/?{name}={person}"),
+                agent,
+            );
+        }
+        if person.contains("example.org") {
+            log += &line("www.example.org", &format!("/{person}/.env?q={person}"), "-", &format!("tool (+mailto:{person})"));
+        }
+    }
+    log + &line("www.example.org", "/f/.env?u=https://dave@ftp.example.org/&v=https://carol:pw@ftp/", "-", agent)
+}
+
+/// The spellings and people in an output.
+fn shown_in(text: &str) -> Vec<String> {
+    let text = text.to_lowercase();
+    let wanted = spellings().into_iter().chain(PEOPLE.map(str::to_owned));
+    wanted.map(|wanted| wanted.to_lowercase()).filter(|wanted| text.contains(&*wanted)).collect()
+}
+
+#[test]
+fn no_output_shows_an_address_in_any_spelling_or_a_person() {
+    let harness = Harness::new();
+    harness.file("access.log", log_of_spellings());
+    harness.file("key", "0123456789abcdef0123456789abcdef\n");
+    let open = harness.run(["scan", "-f", "ndjson", "access.log"]);
+    let lines = log_of_spellings().lines().count();
+    assert_eq!((open.objects().len(), shown_in(&open.text()).len()), (lines, spellings().len() + PEOPLE.len()), "all is there");
+    let mut leaks = Vec::new();
+    for how in HOWS {
+        for args in [
+            "scan --full",
+            "scan -f csv",
+            "scan -f csv --by client",
+            "scan -f csv --by path",
+            "scan -f csv --by answer",
+            "scan -f csv --by rule",
+            "scan -f json",
+            "scan -f ndjson",
+            "scan -f ndjson --no-redact",
+            "scan -f html",
+            "scan -f ecs",
+            "scan -f ocsf",
+            "scan -f prometheus",
+        ] {
+            let args: Vec<_> = args.split(' ').chain([how, "access.log"]).collect();
+            let run = crate::harness::finish(harness.command(&args).env("COLUMNS", "1000"));
+            assert!(run.code == 0 && !run.stdout.is_empty(), "{}", run.stderr);
+            leaks.extend(shown_in(&(run.text() + &run.stderr)).into_iter().map(|shown| format!("{shown} in {args:?}")));
+        }
+        let (state, out) = (format!("state{}", how.len()), format!("out{}", how.len()));
+        let args = ["report", "--html", "--state", &state, "--out", &out, "--notify-level", "low", how, "access.log"];
+        let run = harness.run(args);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        leaks.extend(shown_in(&run.text()).into_iter().map(|shown| format!("{shown} in the mail")));
+        for file in fs::read_dir(harness.path(format!("{out}/latest"))).unwrap() {
+            let file = file.unwrap().path();
+            let shown = shown_in(&fs::read_to_string(&file).unwrap());
+            leaks.extend(shown.into_iter().map(|shown| format!("{shown} in {}", file.display())));
+        }
+        let args = ["follow", "--from-start", "--alert-file", "alerts.json", how, "-f", "ndjson", "access.log"];
+        let mut child = spawn(&mut harness.command(args));
+        let mut printed = String::new();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            printed += &line.unwrap();
+            if printed.contains("/f/.env") {
+                let _ = kill_process(Pid::from_child(&child), Signal::INT);
+            }
+        }
+        wait(child);
+        printed += &fs::read_to_string(harness.path("alerts.json")).unwrap_or_default();
+        leaks.extend(shown_in(&printed).into_iter().map(|shown| format!("{shown} in follow {how}")));
+    }
+    assert!(leaks.is_empty(), "{leaks:#?}");
+}
+
+#[test]
+fn ordinary_numbers_and_names_stay_readable() {
+    let harness = Harness::new();
+    let targets = [
+        "/v1.2.3.4/.env",
+        "/.env?id=12345678",
+        "/.env?t=1700000000",
+        "/20261127/.env",
+        "/npm/jquery@3.6.0.min.js/.env",
+        "/.env?d=2026-11-27",
+        "/550e8400-e29b-41d4-a716-446655440000/.env",
+        "/.env?u=http://127.0.0.1/",
+        "/.env?u=http://2130706433/",
+        "/.env?u=http://0x7f000001/",
+        "/.env?error_log=on&lang=en&type=user",
+        "/img_345678901.jpg/.env",
+        "/.env?h=d41d8cd98f00b204e9800998ecf8427e",
+        "/@scope/x/.env",
+        "/.env?q=some-long-words-with_underscores",
+        "/.env?a=1-2-3",
+        "/.env?x=08:01:00",
+        "/.env?user_agent=x",
+    ];
+    let agents = [
+        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Chrome/120.0.0.0 Safari/537.36",
+        "Mozilla/5.0 MicroMessenger/8.0.0.1841(0x28005235) UCBrowser/13.4.0.1306",
+    ];
+    let line = |(number, target): (usize, &&str)| {
+        line("203.0.113.9", &format!("GET {target} HTTP/1.1"), 404).replace("Mozilla/5.0", agents[number % 2])
+    };
+    harness.file("access.log", targets.iter().enumerate().map(line).collect::<String>());
+    let objects = harness.run(["scan", "-f", "ndjson", "--anonymize", "access.log"]).objects();
+    assert_eq!(objects.len(), targets.len());
+    for (number, (object, target)) in objects.iter().zip(targets).enumerate() {
+        assert_eq!(object["target"], target);
+        assert_eq!(object["user_agent"], agents[number % 2]);
+    }
 }

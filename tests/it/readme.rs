@@ -196,3 +196,29 @@ fn reports_a_probe(stage: &Harness, follower: &mut Child) -> bool {
     }
     false
 }
+
+#[test]
+fn the_tests_of_the_threat_model_exist() {
+    fn sources(folder: &Path, text: &mut String) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, text);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                text.push_str(&fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut code = String::new();
+    for folder in ["src", "tests"] {
+        sources(&root.join(folder), &mut code);
+    }
+    let guide = fs::read_to_string(root.join("samples/guide.md")).unwrap();
+    let (_, model) = guide.rsplit_once("## What an attacker can do").unwrap();
+    let is_test = |name: &str| name.len() > 20 && name.bytes().all(|byte| byte.is_ascii_lowercase() || b"_0123456789".contains(&byte));
+    let names: Vec<_> = model.split('`').skip(1).step_by(2).filter(|name| is_test(name)).chain(["kills_at_any_moment"]).collect();
+    assert!(names.len() >= 20, "{names:?}");
+    let missing: Vec<_> = names.iter().filter(|name| !code.contains(&format!("fn {name}("))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -4,13 +4,15 @@
 //! the same order, and most keys need no lookup. The cache affects only the speed, never the result.
 //!
 //! Names are normalized to lower-case letters and digits: `remote_addr`, `remoteAddr` and `$remote_addr` are equal. Of several
-//! keys for one field, the lowest rank is used; of equal ranks, the first. Names from [`LOW_CONFIDENCE`] on are too vague to be
-//! used in unknown objects. Headers that clients can send (`X-Forwarded-For`, `X-Real-IP`, `Client-IP`) are never the client
-//! address.
+//! keys for one field, the lowest rank is used; of equal ranks, and of a key that is written twice, the first. Only the client is
+//! unknown if two keys of the best rank have different addresses. Names from [`LOW_CONFIDENCE`] on are too vague to be used in
+//! unknown objects. Headers that clients can send (`X-Forwarded-For`, `X-Real-IP`, `Client-IP`) are never the client address.
 //!
-//! A client chooses the names of its headers, and so some keys. A key that names a header, as Traefik's `request_Uri`, is only the
-//! agent, the referer, the host or the forwarded client, as are the members of `headers`. Keys in the payload of an envelope
-//! ([`ENVELOPES`]) are used only if the envelope itself has no request.
+//! A client chooses the names of its headers, parameters and cookies, and so some keys. A key that names a header, as Traefik's
+//! `request_Uri` or `req.headers.Uri`, is only the agent, the referer, the host or the forwarded client, as are the members of
+//! `headers`; the members of queries, parameters and cookies are nothing. A request has no members of unknown objects, which may be
+//! what the client sent. The forwarded client is in the header with exactly its name: `X--Forwarded-For` is another one. Keys in
+//! the payload of an envelope ([`ENVELOPES`]) are used only if the envelope itself has no request.
 //!
 //! Sources: nginx, variables of `ngx_http_core_module` and `ngx_http_log_module`; Caddy, docs/logging and
 //! docs/caddyfile/directives/log; Traefik, observability/access-logs; Envoy and Istio, `configuration/observability/access_log`;
@@ -148,36 +150,35 @@ impl KeyRoles {
     /// The role of `key` in an object of kind `context` at `path`.
     pub(super) fn role(&self, context: ObjectKind, path: &[&[u8]], key: &[u8]) -> KeyRole {
         let mut buffers = [0; MAX_NAME];
-        let name = normalized_name(key, &mut buffers);
+        let (kind, member) = member_of_dotted(context, key);
+        let name = normalized_name(member, &mut buffers);
         let mut role =
-            name.map_or(KeyRole { within: default_object_kind(context), ..KeyRole::NOTHING }, |name| self.by_key(context, path, key, name));
+            name.map_or(KeyRole { within: object_kind(kind, None), ..KeyRole::NOTHING }, |name| self.by_key(kind, path, member, name));
         if let Some((slot, _)) = self.user_fields.iter().find(|(_, user_fields)| is_path(user_fields.as_bytes(), path, key)) {
             (role.slot, role.rank) = (*slot, 0);
         }
-        role.forwarded = self.is_forwarded(context, path, key, name.unwrap_or_default());
+        role.forwarded = self.is_forwarded(kind, path, key, name.unwrap_or_default());
         role
     }
 
     /// The role of a key by its name, which may be that of a header or of a member of an envelope.
     fn by_key(&self, context: ObjectKind, path: &[&[u8]], key: &[u8], name: &str) -> KeyRole {
         let mut role = self.by_name(context, name);
-        if is_header_key(key) {
+        if role.slot == JsonField::Forwarded && context == ObjectKind::Headers && !key.eq_ignore_ascii_case(b"x-forwarded-for") {
+            role.slot = JsonField::None;
+        }
+        if header_of_key(key).is_some() {
             let is_of_headers = matches!(role.slot, JsonField::UserAgent | JsonField::Referer | JsonField::Host);
             role = KeyRole { slot: if is_of_headers { role.slot } else { JsonField::None }, within: ObjectKind::Closed, ..role };
         }
-        if path.iter().any(|above| ENVELOPES.iter().any(|envelope| above.eq_ignore_ascii_case(envelope))) {
+        if path.iter().any(|above| normalized_name(above, &mut [0; MAX_NAME]).is_some_and(|above| ENVELOPES.contains(&above))) {
             role.rank = role.rank.saturating_add(IN_ENVELOPE);
         }
         role
     }
 
     fn by_name(&self, context: ObjectKind, name: &str) -> KeyRole {
-        let within = match (context, self.objects.get(name)) {
-            (ObjectKind::Closed | ObjectKind::Headers, _) | (ObjectKind::Response, Some(ObjectKind::Headers)) => ObjectKind::Closed,
-            (ObjectKind::Response, _) => ObjectKind::Response,
-            (_, Some(context)) => *context,
-            _ => ObjectKind::Unknown,
-        };
+        let within = object_kind(context, self.objects.get(name).copied().or_else(|| kind_by_word(name)));
         let (slot, rank) = self.slot(context, name).unwrap_or((JsonField::None, 0));
         KeyRole { slot, rank, within, forwarded: false }
     }
@@ -206,9 +207,11 @@ impl KeyRoles {
 impl KeyRoles {
     fn is_forwarded(&self, context: ObjectKind, path: &[&[u8]], key: &[u8], normalized_name: &str) -> bool {
         let Some((name, paths)) = &self.forwarded else { return false };
+        let is_header = |header: &[u8]| paths.last().is_some_and(|name| header.eq_ignore_ascii_case(name.as_bytes()));
         let named = || match context {
             ObjectKind::Closed => false,
-            ObjectKind::Headers => normalized_name == name,
+            ObjectKind::Headers => is_header(member_of_dotted(context, key).1),
+            _ if let Some(header) = header_of_key(key) => is_header(header),
             _ => normalized_name == name || HEADER_NAME_PREFIXES.iter().any(|prefix| normalized_name.strip_prefix(prefix) == Some(name)),
         };
         paths.iter().any(|user_fields| is_path(user_fields.as_bytes(), path, key)) || (!name.is_empty() && named())
@@ -216,26 +219,58 @@ impl KeyRoles {
 }
 
 /// Objects with what an application logged, in the record of a proxy: Google Cloud.
-const ENVELOPES: [&[u8]; 1] = [b"jsonPayload"];
+const ENVELOPES: [&str; 1] = ["jsonpayload"];
 
 /// Added to the rank of a key in an envelope; greater than all other ranks.
 pub(super) const IN_ENVELOPE: u8 = 16;
 
-/// Whether a key names a header of the request or the response, as Traefik writes it: `request_User-Agent`. Go writes the first
-/// letter of each word of a header in upper case, and the others in lower case.
-fn is_header_key(key: &[u8]) -> bool {
-    let header = [&b"request_"[..], b"downstream_", b"origin_"].iter().find_map(|prefix| key.strip_prefix(*prefix));
-    header.is_some_and(|header| header.first().is_some_and(u8::is_ascii_uppercase) && !header.get(1).is_some_and(u8::is_ascii_uppercase))
+/// The header of the request or the response that a key names, as Traefik and CGI write it: `request_User-Agent`,
+/// `HTTP_USER_AGENT`. Go writes a letter that begins a word of a header in upper case and the others in lower case, so
+/// `request_method` and `request_URI` name no header, and `request__uri` names `_uri`.
+fn header_of_key(key: &[u8]) -> Option<&[u8]> {
+    let of_cgi = key.strip_prefix(b"HTTP_").filter(|header| !header.iter().any(u8::is_ascii_lowercase));
+    of_cgi.or_else(|| {
+        let header = [&b"request_"[..], b"downstream_", b"origin_"].iter().find_map(|prefix| key.strip_prefix(*prefix))?;
+        let is_other = matches!(header, [] | [b'a'..=b'z', ..] | [b'A'..=b'Z', b'A'..=b'Z', ..]);
+        (!is_other).then_some(header)
+    })
+}
+
+/// The kind of object that a dotted key names, and the key in it, if clients choose the keys of such objects:
+/// `Headers` and `Uri` of `req.headers.Uri`. Otherwise `context` and the whole key.
+fn member_of_dotted(context: ObjectKind, key: &[u8]) -> (ObjectKind, &[u8]) {
+    let dots = memchr::memchr_iter(b'.', key);
+    let starts = std::iter::once(0).chain(dots.clone().map(|dot| dot + 1));
+    let mut kinds = starts.zip(dots).filter_map(|(start, dot)| {
+        let kind = kind_by_word(normalized_name(&key[start..dot], &mut [0; MAX_NAME])?)?;
+        Some((object_kind(context, Some(kind)), &key[dot + 1..]))
+    });
+    kinds.next().unwrap_or((context, key))
+}
+
+/// The kind of an object in which clients choose the keys, by the word in its name that says so: `multiValueHeaders`,
+/// `pathParameters`. Of a response, nothing is used.
+fn kind_by_word(name: &str) -> Option<ObjectKind> {
+    let has = |word: &str| name.contains(word);
+    if has("header") || has("trailer") {
+        return Some(if name.starts_with("res") { ObjectKind::Closed } else { ObjectKind::Headers });
+    }
+    ["cookie", "query", "param"].into_iter().any(has).then_some(ObjectKind::Closed)
 }
 
 /// Prefixes that nginx, Traefik and others write before header names.
 const HEADER_NAME_PREFIXES: [&str; 4] = ["http", "request", "requestheader", "header"];
 
-/// The kind of an object with an unknown key.
-fn default_object_kind(context: ObjectKind) -> ObjectKind {
-    match context {
-        ObjectKind::Closed | ObjectKind::Headers => ObjectKind::Closed,
-        _ => ObjectKind::Unknown,
+/// The kind of an object within one of kind `context`, by the kind that its key has; `None` for an unknown key.
+fn object_kind(context: ObjectKind, named: Option<ObjectKind>) -> ObjectKind {
+    match (context, named) {
+        // In a request, what the client sent may be in `data` or in any other object.
+        (ObjectKind::Closed | ObjectKind::Headers, _)
+        | (ObjectKind::Response, Some(ObjectKind::Headers))
+        | (ObjectKind::Request, None | Some(ObjectKind::Anywhere)) => ObjectKind::Closed,
+        (ObjectKind::Response, _) => ObjectKind::Response,
+        (_, Some(kind)) => kind,
+        (_, None) => ObjectKind::Unknown,
     }
 }
 
@@ -417,6 +452,9 @@ const LOW_CONFIDENCE: u8 = 4;
 
 type Names = [(JsonField, u8, &'static str)];
 
+/// The rank of `host`, which is `%h` in logs that were converted from the Common Log Format.
+pub(super) const REMOTE_HOST: u8 = LOW_CONFIDENCE;
+
 /// Keys at the top level and in objects that only group fields.
 const ANYWHERE: &Names = &[
     (JsonField::Client, 1, "remoteaddr remoteip remoteaddress clienthost cip downstreamremoteaddresswithoutport"),
@@ -431,8 +469,8 @@ const ANYWHERE: &Names = &[
     (JsonField::Host, 1, "requesthost xhostheader clientrequesthost authority requestauthority requesthostname"),
     (JsonField::Host, 2, "httphost cshost httprequesthost"),
     (JsonField::Host, 3, "vhost virtualhost urldomain originalhost domainname"),
-    (JsonField::Host, LOW_CONFIDENCE, "host domain"),
-    (JsonField::Host, 5, "servername site"),
+    (JsonField::Host, REMOTE_HOST, "host"),
+    (JsonField::Host, 5, "servername site domain"),
     (JsonField::Time, 1, "startutc timelocal timeiso8601 requesttimestamp edgestarttimestamp starttime"),
     (JsonField::Time, 2, "timestamp datetime startlocal eventtime accesstime startedat requestreceived"),
     (JsonField::Time, 3, "msec requesttime requesttimeepoch logtime localtime asctime receivedat"),
@@ -539,22 +577,22 @@ const AGENT: &Names = &[(JsonField::UserAgent, 1, "original raw string")];
 /// Keys in an object of the user.
 const USER: &Names = &[(JsonField::User, 3, "name id")];
 
-/// Keys of objects, and the kind of the object. Objects that the client or server internals fill are closed; other
-/// objects are unknown.
+/// Keys of objects, and the kind of the object, in addition to those of [`kind_by_word`]. Objects that the client or server
+/// internals fill are closed; other objects are unknown.
 const OBJECTS: &[(ObjectKind, &str)] = &[
     (ObjectKind::Anywhere, "nginx apache access accesslog fields nginxfields data jsonpayload properties network event log record"),
     (ObjectKind::Anywhere, "details context httplog"),
     (ObjectKind::Http, "http"),
     (ObjectKind::Request, "request req httprequest clientrequest proxy"),
     (ObjectKind::Response, "response res resp httpresponse"),
-    (ObjectKind::Headers, "headers header requestheaders reqheaders httpheaders"),
     (ObjectKind::Url, "url uri"),
     (ObjectKind::Peer, "client source remote clientinfo peer identity"),
     (ObjectKind::Agent, "useragent agent"),
     (ObjectKind::User, "user"),
-    (ObjectKind::Closed, "query querystring queryparams queryparameters querystringparameters params parameters args body requestbody"),
-    (ObjectKind::Closed, "cookies cookie form session tls ssl server upstream destination backend origin target geo geoip"),
-    (ObjectKind::Closed, "responseheaders respheaders resheaders labels tags error err exception host service container kubernetes"),
+    // Objects of connections in a request, which a client does not fill.
+    (ObjectKind::Unknown, "connection socket info"),
+    (ObjectKind::Closed, "args body requestbody form session tls ssl server upstream destination backend origin target geo geoip"),
+    (ObjectKind::Closed, "labels tags error err exception host service container kubernetes"),
     (ObjectKind::Closed, "docker process cloud file input fileset observer latencies timings metrics"),
 ];
 

@@ -266,6 +266,10 @@ impl FastLayout {
             }
             let Some(chosen) = best.get_mut(role.slot as usize) else { continue };
             if let Some((rank, _)) = chosen {
+                // They may differ.
+                if role.slot == JsonField::Client && role.rank == *rank {
+                    return None;
+                }
                 has_others |= 1 << slot_of(role.slot) as u16;
                 if role.rank >= *rank {
                     continue;

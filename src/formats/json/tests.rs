@@ -285,7 +285,7 @@ fn lines_without_a_request_have_no_fields() {
 #[test]
 fn keys_under_client_control_are_not_the_client() {
     for line in [
-        r#"{"remote_addr":"192.0.2.7","status":404,"http_x_forwarded_for":"203.0.113.9","http_x_real_ip":"203.0.113.9","remote_addr":"203.0.113.9"}"#,
+        r#"{"remote_addr":"192.0.2.7","status":404,"http_x_forwarded_for":"203.0.113.9","http_x_real_ip":"203.0.113.9"}"#,
         r#"{"http_user_agent":"\",\"remote_addr\":\"203.0.113.9","headers":{"remote_addr":"203.0.113.9"},"body":{"remote_addr":"203.0.113.9"},"args":{"remote_addr":["203.0.113.9"]},"remote_addr":"192.0.2.7","status":404}"#,
         r#"{"client_ip":"203.0.113.9","remote_addr":"192.0.2.7","status":404}"#,
         r#"{"status":404,"ip":["192.0.2.7","203.0.113.9"],"list":[{"remote_addr":"203.0.113.9"}]}"#,
@@ -363,9 +363,240 @@ proptest! {
     }
 }
 
+/// Names of fields, as clients may choose them for headers, parameters and cookies.
+const FIELD_NAMES: &[&str] = &[
+    "remote_addr",
+    "Remote-Addr",
+    "RemoteIp",
+    "ClientHost",
+    "c-ip",
+    "client_ip",
+    "Client-Ip",
+    "X-Real-Ip",
+    "ip",
+    "remote",
+    "peer",
+    "sourceIp",
+    "downstream_remote_address",
+    "httpRequest",
+    "request",
+    "Request-Line",
+    "method",
+    "Method",
+    "requestMethod",
+    "uri",
+    "_uri",
+    "--Uri",
+    "!uri",
+    "url",
+    "Url",
+    "path",
+    "Path",
+    "target",
+    "status",
+    "Status",
+    "statusCode",
+    "code",
+    "DownstreamStatus",
+    "time",
+    "Time",
+    "timestamp",
+    "StartUTC",
+    "user",
+    "username",
+    "remote_user",
+    "ClientUsername",
+    "client",
+    "identity",
+    "response",
+    "http",
+    "data",
+    "nginx",
+    "X--Forwarded-For",
+];
+const VALUES: &[&str] = &[
+    r#""198.51.100.66""#,
+    r#""/""#,
+    r#""POST""#,
+    r#""200""#,
+    "200",
+    r#""2020-01-01T00:00:00Z""#,
+    r#""GET / HTTP/1.1""#,
+    r#""eve""#,
+    r#"{"ip":"198.51.100.66","remoteIp":"198.51.100.66","name":"eve","status":200}"#,
+    r#"["198.51.100.66","x"]"#,
+    r#"[{"name":"remote_addr","value":"198.51.100.66"}]"#,
+];
+/// Objects whose keys clients choose.
+const OF_CLIENTS: &[&str] = &[
+    "headers",
+    "requestHeaders",
+    "RequestHeaders",
+    "multiValueHeaders",
+    "headers_in",
+    "query",
+    "querystring",
+    "queryStringParameters",
+    "multiValueQueryStringParameters",
+    "params",
+    "pathParameters",
+    "cookies",
+    "Cookies",
+    "body",
+    "form",
+    "args",
+    "request_cookies",
+];
+/// What stands before the name of a header, a parameter or a cookie in a key.
+const PREFIXES: &[&str] = &[
+    "req.headers.",
+    "request.headers.",
+    "headers.",
+    "request.header.",
+    "http.request.header.",
+    "request_headers_",
+    "req.query.",
+    "request.params.",
+    "query.",
+    "cookies.",
+    "request_header_",
+    "multiValueHeaders.",
+];
+
+/// A member that a client chose.
+fn hostile_member() -> impl Strategy<Value = String> {
+    let member =
+        || (prop::sample::select(FIELD_NAMES), prop::sample::select(VALUES)).prop_map(|(name, value)| format!("\"{name}\":{value}"));
+    let of_go =
+        (prop::sample::select(FIELD_NAMES), prop::sample::select(VALUES), prop::sample::select(vec!["request_", "downstream_", "origin_"]))
+            .prop_map(|(name, value, prefix)| {
+                let words: Vec<_> = name
+                    .split('-')
+                    .map(|word| word[..word.len().min(1)].to_uppercase() + &word.to_lowercase()[word.len().min(1)..])
+                    .collect();
+                format!("\"{prefix}{}\":{value}", words.join("-"))
+            });
+    prop_oneof![
+        (prop::sample::select(OF_CLIENTS), prop::collection::vec(member(), 1..4))
+            .prop_map(|(object, members)| format!("\"{object}\":{{{}}}", members.join(","))),
+        (prop::sample::select(OF_CLIENTS), member())
+            .prop_map(|(object, member)| format!("\"{object}\":{{\"x\":{{{member}}},\"y\":[{{{member}}}]}}")),
+        (prop::sample::select(FIELD_NAMES), prop::sample::select(VALUES))
+            .prop_map(|(name, value)| format!("\"headers\":[{{\"name\":\"{name}\",\"value\":{value}}}]")),
+        (prop::sample::select(PREFIXES), member()).prop_map(|(prefix, member)| format!("\"{prefix}{}", &member[1..])),
+        of_go,
+        member().prop_map(|member| format!("\"list\":[{{{member}}}]")),
+    ]
+}
+
+/// The ends of the objects of a line that hold fields, and those of applications and headers, in which any key may be.
+fn object_starts(line: &str) -> Vec<(usize, bool)> {
+    let starts = line.match_indices('{').map(|(at, _)| at);
+    let key = |at: usize| line[..at].trim_end_matches(['"', ':', ' ', '[']).rsplit('"').next().unwrap_or_default().to_owned();
+    starts
+        .filter(|&at| at == 0 || line[..at].ends_with("\":") || line[..at].ends_with("\": "))
+        .map(|at| (at + 1, at > 0 && ["headers", "jsonPayload", "querystring", "requestHeaders", "query"].contains(&key(at).as_str())))
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn no_key_that_a_client_chose_changes_a_field(
+        which in 0..LINES.len(), members in prop::collection::vec((any::<prop::sample::Index>(), hostile_member(), any::<bool>()), 1..4),
+    ) {
+        let mut line = LINES[which].1.to_owned();
+        for (at, member, is_bare) in members {
+            let starts = object_starts(&line);
+            let (at, is_of_client) = starts[at.index(starts.len())];
+            // In an object of a client, fields need no other name.
+            let inside = member.split_once('{').map(|(_, inside)| inside.trim_end_matches('}').to_owned());
+            let member = inside.filter(|inside| is_bare && is_of_client && !inside.contains(['{', '}', ']'])).unwrap_or(member);
+            line.insert_str(at, &format!("{member},"));
+        }
+        let (json, mut buffers) = (JsonLineParser::new(), FieldBuffers::default());
+        // Also on the fast path, and with what is remembered of the line without them.
+        for line in [LINES[which].1, &line, &line] {
+            prop_assert_eq!(&read_by(&json, line, &mut buffers), LINES[which].2, "{}", line);
+        }
+        prop_assert_eq!(&read(&line), LINES[which].2, "{}", line);
+    }
+}
+
+#[test]
+fn two_peers_of_one_rank_make_the_client_unknown() {
+    let client = |members: &str| {
+        let (json, mut buffers) = (JsonLineParser::new(), FieldBuffers::default());
+        let line = format!(r#"{{{members},"time":"2026-11-02T08:01:00Z","request":"GET /a HTTP/1.1","status":404}}"#);
+        // The second time with a known layout, on the fast path if it has one.
+        [(); 3].map(|()| {
+            let mut fast = None;
+            let quote = |from| Some(from + line.get(from..)?.find('"')?);
+            json.read_fast(line.as_bytes(), quote, &mut buffers, |fields| fast = Some(text(fields.client)));
+            let fields = json.read(line.as_bytes(), &mut buffers).unwrap();
+            assert!(fast.is_none_or(|fast| fast == text(fields.client)), "{line}");
+            (text(fields.client), fields.is_client_doubtful)
+        })
+    };
+    for (members, expected) in [
+        (r#""remote_addr":"192.0.2.7","remote_addr":"203.0.113.9""#, None),
+        (r#""remote_addr":"192.0.2.7","remote_ip":"203.0.113.9""#, None),
+        (r#""remote_ip":"192.0.2.7","remote_addr":"203.0.113.9","remote_ip":"192.0.2.7""#, None),
+        (r#""client_ip":"192.0.2.7","client_addr":"203.0.113.9""#, None),
+        (r#""source":{"ip":"192.0.2.7"},"client":{"ip":"203.0.113.9"}"#, None),
+        (r#""headers":{"X-Forwarded-For":["203.0.113.9","192.0.2.7"]}"#, None),
+        (r#""remote_addr":"192.0.2.7","remote_addr":"192.0.2.7""#, Some("192.0.2.7")),
+        (r#""remote_addr":"192.0.2.7","remote_ip":"[::ffff:192.0.2.7]:80""#, Some("192.0.2.7")),
+        (r#""remote_addr":"-","remote_ip":"192.0.2.7","remote_addr":"""#, Some("192.0.2.7")),
+        // A better rank decides.
+        (r#""client_ip":"203.0.113.8","client_addr":"203.0.113.9","remote_addr":"192.0.2.7""#, Some("192.0.2.7")),
+        (r#""x_forwarded_for":"203.0.113.9","real_ip":"203.0.113.8","ip":"192.0.2.7""#, Some("192.0.2.7")),
+    ] {
+        assert_eq!(client(members), [(); 3].map(|()| (expected.unwrap_or_default().to_owned(), expected.is_none())), "{members}");
+    }
+}
+
+#[test]
+fn a_host_is_the_client_only_in_a_converted_common_log() {
+    let client = |members: &str| {
+        let line = format!(r#"{{{members},"method":"GET","path":"/a","code":404}}"#);
+        read(line).split(" | ").next().unwrap().to_owned()
+    };
+    for (members, expected) in [
+        (r#""host":"192.0.2.7","user":null"#, "192.0.2.7"),
+        (r#""host":"192.0.2.7","user":"-","agent":"x""#, "192.0.2.7"),
+        (r#""host":"66.249.66.1""#, ""),
+        (r#""user":"jo","headers":{"Host":"66.249.66.1"}"#, ""),
+        (r#""user":"jo","authority":"66.249.66.1""#, ""),
+        (r#""user":"jo","http_host":"66.249.66.1""#, ""),
+        (r#""user":"jo","request":{"host":"66.249.66.1"}"#, ""),
+    ] {
+        assert_eq!(client(members), expected, "{members}");
+    }
+}
+
+/// A proxy that adds a line to the header, as HAProxy does, and headers with similar names.
+#[test]
+fn the_forwarded_client_is_that_of_the_nearest_proxy() {
+    let header = FieldKind::Header("x-forwarded-for".to_owned());
+    let json = JsonLineParser::new().with_forwarded(&header);
+    for headers in [
+        r#""headers":{"X--Forwarded-For":["198.51.100.66"],"X-Forwarded-For":["198.51.100.66","203.0.113.9"],"X_forwarded_for":["198.51.100.66"]}"#,
+        r#""headers":[{"name":"x-forwarded-for","value":"198.51.100.66"},{"name":"X-Forwarded-For","value":"203.0.113.9"},{"name":"x_forwarded_for","value":"198.51.100.66"}]"#,
+        r#""request_X--Forwarded-For":"198.51.100.66","request_X-Forwarded-For":"203.0.113.9","request_X_forwarded_for":"198.51.100.66""#,
+        r#""request_header_x":"198.51.100.66","req.headers.x-forwarded-for":"203.0.113.9","req.headers.xForwardedFor":"198.51.100.66""#,
+    ] {
+        let line = format!(r#"{{"ip":"192.0.2.7","status":200,{headers}}}"#);
+        let mut buffers = FieldBuffers::default();
+        for _ in 0..3 {
+            let fields = json.read(line.as_bytes(), &mut buffers).unwrap();
+            assert_eq!((text(fields.client), text(fields.forwarded)), ("192.0.2.7".to_owned(), "203.0.113.9".to_owned()), "{line}");
+        }
+    }
+}
+
 #[test]
 fn the_first_key_of_the_best_rank_is_used() {
-    let line = r#"{"ip":"192.0.2.1","remote_addr":"-","remote_ip":"192.0.2.2","remote_addr":"192.0.2.3","status":"ok","status":200,"code":500,"request":"","uri":"/a","path":"/b","method":"GET","time":"0.123","ts":"x","timestamp":"2026-11-02T08:01:00Z","bytes":"1e3","size":7.0}"#;
+    let line = r#"{"ip":"192.0.2.1","remote_addr":"-","remote_ip":"192.0.2.2","status":"ok","status":200,"status":404,"code":500,"request":"","uri":"/a","path":"/b","method":"GET","time":"0.123","ts":"x","timestamp":"2026-11-02T08:01:00Z","bytes":"1e3","size":7.0}"#;
     assert_eq!(read(line), "192.0.2.2 |  | 2026-11-02T08:01:00+00:00 | GET /a  | 200 | 7 |  | ");
 }
 

@@ -6,7 +6,7 @@
 
 use memchr::memchr2;
 
-use super::keys::{IN_ENVELOPE, JsonField, KeyCache, KeyRole, KeyRoles, KeyScope, ObjectKind, SLOTS};
+use super::keys::{IN_ENVELOPE, JsonField, KeyCache, KeyRole, KeyRoles, KeyScope, ObjectKind, REMOTE_HOST, SLOTS};
 use super::tokenizer::{JsonToken, MemberName, Tokenizer};
 use crate::client::Client;
 use crate::formats::fields::FieldBuffers;
@@ -55,7 +55,7 @@ struct OpenLevel<'a> {
 #[derive(Debug, Clone, Copy)]
 enum LevelKind<'a> {
     Object,
-    /// An array, and the role of its first element; the others have none.
+    /// An array, and the role of its first element; the others have none, except in the field of the forwarded client.
     Array(KeyRole),
     /// `{"name":"Host","value":"example.org"}`, and the value of `name`.
     Pair(&'a [u8]),
@@ -111,7 +111,13 @@ impl<'a> OpenLevels<'a> {
                 let (context, scope) = (level.context, level.scope);
                 keys.role(scope, key, |name| self.look_up(roles, context, name))
             }
-            LevelKind::Array(first) => (std::mem::replace(first, KeyRole::NOTHING), KeyScope::Elsewhere),
+            LevelKind::Array(first) => {
+                let role = *first;
+                // A header of several lines continues a list.
+                let is_list = role.forwarded || role.slot == JsonField::Forwarded;
+                *first = if is_list { role } else { KeyRole::NOTHING };
+                (role, KeyScope::Elsewhere)
+            }
             LevelKind::Pair(header) if key.name == b"value" => {
                 let header = *header;
                 (self.look_up(roles, ObjectKind::Headers, header), KeyScope::Elsewhere)
@@ -177,6 +183,10 @@ pub(super) struct FieldCollector<'a> {
     ranks: [u8; SLOTS],
     /// One bit per field: whether the value contains a backslash or a bare quote.
     escaped: u32,
+    /// One bit per field: whether there is another address of the same rank.
+    disputed: u32,
+    /// Whether there is a key for the user.
+    has_user_key: bool,
     forwarded: &'a [u8],
 }
 
@@ -192,19 +202,33 @@ impl<'a> ValueVisitor<'a> for FieldCollector<'a> {
 
 impl<'a> FieldCollector<'a> {
     pub(super) fn new() -> Self {
-        Self { values: [b""; SLOTS], ranks: [NO_RANK; SLOTS], escaped: 0, forwarded: b"" }
+        Self { values: [b""; SLOTS], ranks: [NO_RANK; SLOTS], escaped: 0, disputed: 0, has_user_key: false, forwarded: b"" }
     }
 
     /// Adds a value, unless a better one was found.
     #[inline]
     pub(super) fn add(&mut self, role: KeyRole, text: &'a [u8], escaped: bool) {
-        if role.forwarded && self.forwarded.is_empty() && text != b"-" {
+        self.has_user_key |= role.slot == JsonField::User;
+        if matches!(text, b"" | b"-") {
+            return;
+        }
+        // The last line of the header is that of the nearest proxy.
+        if role.forwarded {
             self.forwarded = text;
         }
         let Some(rank) = self.ranks.get(role.slot as usize) else { return };
-        if role.rank < *rank && !matches!(text, b"" | b"-") {
+        if role.rank < *rank {
             self.take(role, text, escaped);
+        } else if role.rank == *rank {
+            self.compare(role.slot, text);
         }
+    }
+
+    /// Remembers a client that is not the one with the same rank.
+    fn compare(&mut self, slot: JsonField, text: &[u8]) {
+        let parse = |text| Client::parse(Client::without_marks(text));
+        let is_other = matches!(slot, JsonField::Client | JsonField::Forwarded) && parse(text) != parse(self.get(slot));
+        self.disputed |= u32::from(is_other) << slot as u32;
     }
 
     /// Stores a better value if it has a valid shape for its field.
@@ -224,6 +248,7 @@ impl<'a> FieldCollector<'a> {
         if role.rank < self.ranks[at] {
             (self.ranks[at], self.values[at]) = (role.rank, text);
             self.escaped = self.escaped & !(1 << at) | u32::from(escaped) << at;
+            self.disputed &= !(1 << at);
         }
     }
 
@@ -265,7 +290,11 @@ impl<'a> FieldCollector<'a> {
             escapes: Escapes::Written,
             ..Fields::default()
         };
-        Some(fields.with_client_or_list(self.get(if has_client { JsonField::Client } else { JsonField::Forwarded })))
+        let slot = if has_client { JsonField::Client } else { JsonField::Forwarded };
+        if self.disputed & 1 << slot as u32 != 0 {
+            return Some(Fields { is_client_doubtful: true, ..fields });
+        }
+        Some(fields.with_client_or_list(self.get(slot)))
     }
 
     /// Whether the line has a request line; or a target with a client, a method or a status; or a client and a
@@ -289,10 +318,12 @@ impl<'a> FieldCollector<'a> {
         }
     }
 
-    /// Without a client, a host that is an address is the client, as Tomcat and others log it.
+    /// Without a client, a `host` that is an address is the client if there is a key for the user, as Tomcat, Fluentd and Vector
+    /// write the fields of the Common Log Format. Any other host is what the client sent.
     fn use_host_as_client(&mut self) {
         let (client, host) = (JsonField::Client as usize, JsonField::Host as usize);
-        if self.values[client].is_empty() && Client::parse(self.values[host]).address().is_some() {
+        let is_remote = self.has_user_key && self.ranks[host] == REMOTE_HOST;
+        if is_remote && self.values[client].is_empty() && Client::parse(self.values[host]).address().is_some() {
             self.values[client] = std::mem::take(&mut self.values[host]);
         }
     }

@@ -196,6 +196,46 @@ const REPETITIONS: [&[u8]; 13] = [
     b"second",
 ];
 
+/// A name that ends in one of these words, written as one word or as several, names a person. The guide has the list.
+const PERSON_WORDS: [&[u8]; 33] = [
+    b"user",
+    b"username",
+    b"userid",
+    b"uname",
+    b"usr",
+    b"login",
+    b"loginid",
+    b"loginname",
+    b"logname",
+    b"account",
+    b"email",
+    b"mail",
+    b"emailaddress",
+    b"mailaddress",
+    b"phone",
+    b"phonenumber",
+    b"tel",
+    b"telephone",
+    b"mobile",
+    b"msisdn",
+    b"firstname",
+    b"lastname",
+    b"surname",
+    b"fullname",
+    b"givenname",
+    b"familyname",
+    b"realname",
+    b"displayname",
+    b"nickname",
+    b"birthday",
+    b"birthdate",
+    b"dob",
+    b"passport",
+];
+
+/// These name a person only as the whole name: `WordPress` has `log`, and many pages have an `error_log`.
+const PERSON_NAMES: [&[u8]; 3] = [b"log", b"nick", b"iban"];
+
 /// Every secret name has one of these pairs of letters, and few other names do: a quick check.
 const TELLING_PAIRS: Pairs = Pairs::new(&[
     b"ss", b"wd", b"pw", b"sw", b"wo", b"cr", b"jw", b"sr", b"ok", b"ey", b"ig", b"nc", b"tk", b"mb", b"au", b"hm", b"be", b"ml", b"si",
@@ -256,22 +296,39 @@ const SHORT_NAME: usize = 64;
 
 /// Whether the value of this name is secret. The name may contain escapes.
 pub(super) fn is_secret_name(escaped: &[u8]) -> bool {
+    has_words(escaped, has_telling_pair, is_secret)
+}
+
+/// Whether the value of this name names a person. The name may contain escapes.
+pub(super) fn is_person_name(escaped: &[u8]) -> bool {
+    has_words(
+        escaped,
+        |_| true,
+        |words| {
+            let stem = without_repetitions(words);
+            PERSON_WORDS.iter().any(|word| ends_in_word(stem, word)) || PERSON_NAMES.iter().any(|name| stem.eq_ignore_ascii_case(name))
+        },
+    )
+}
+
+/// Whether the words of a name are as wanted; `may_be` is a quick check of the name without escapes.
+fn has_words(escaped: &[u8], may_be: fn(&[u8]) -> bool, is_wanted: fn(&[u8]) -> bool) -> bool {
     let name: Cow<'_, [u8]> = if memchr::memchr2(b'%', b'\\', escaped).is_none() {
         Cow::Borrowed(escaped)
     } else {
         decoded_bytes(escaped, 0).map(|decoded| decoded.byte).collect()
     };
-    if !has_telling_pair(&name) {
+    if !may_be(&name) {
         return false;
     }
     if name.len() <= SHORT_NAME {
         let mut words = [0; SHORT_NAME];
         let length = split_words(&name, &mut words);
-        is_secret(&words[..length])
+        is_wanted(&words[..length])
     } else {
         let mut words = vec![0; name.len()];
         let length = split_words(&name, &mut words);
-        is_secret(&words[..length])
+        is_wanted(&words[..length])
     }
 }
 

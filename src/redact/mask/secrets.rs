@@ -62,9 +62,13 @@ impl Name {
 
 /// Adds the values of secret names.
 pub(crate) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
-    if !may_have_secret_params(text) {
-        return;
+    if may_have_secret_params(text) {
+        find_values(text, is_secret_name, found);
     }
+}
+
+/// Adds the values of the names that are wanted.
+pub(super) fn find_values(text: &[u8], is_wanted: fn(&[u8]) -> bool, found: &mut Vec<Range<usize>>) {
     let mut name = Name::new(0..0, b' ');
     let mut in_query = false;
     let mut at = 0;
@@ -91,7 +95,7 @@ pub(crate) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
         }
         let is_blank = || decoded_byte_at(text, at).is_some_and(|next| is_blank(next.byte));
         if let Some(separator) = name.separator(decoded.byte, is_blank)
-            && is_secret_name(&text[name.range.clone()])
+            && is_wanted(&text[name.range.clone()])
         {
             let last = DecodedByte { depth: decoded.depth.max(name.quote.unwrap_or(0)), ..decoded };
             let value = value_after(text, (separator, name.is_spaced), last, in_query);

@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# Prints the peak memory of commands over logs that a client wrote to exhaust it: long or very many paths, hosts, user agents,
-# referers, users, queries and clients. The time and the size of what a run wrote are printed too. Ends with 1 if a peak exceeds the
-# promise, or a command fails.
+# Prints what commands cost over logs that a client wrote to exhaust them: long or very many paths, hosts, user agents, referers,
+# users, queries and clients, and texts that are hard to read. By default the peak of their memory, with the time and the size of
+# what a run wrote: it ends with 1 if a peak exceeds the promise, or a command fails. With `cost`, the processor time for a byte
+# beyond that of an empty log, and how it grows from n lines to 4n: it ends with 1 above 2 us a byte, or if four times as much
+# takes more than eight times as long.
 set -eu
 
 usage() {
     cat >&2 <<'USAGE'
-usage: benches/hostile_memory.sh [INPUT...]
+usage: benches/hostile.sh [cost] [INPUT...]
   INPUT  only these of: paths answered queries hosts named_hosts agents referers users clients names lines rules apps periods hours
-         unmatched short
+         unmatched short, and with cost also: sizes campaigns percent mixed comments quotes brackets slashes base64 people keys deep
+         json_keys numbers prefixes heads
 From the environment:
-  SCALE       a percentage of the usual number of lines (100)
-  COMMANDS    only these commands, such as "scan report" (scan json report daily hourly merge learn follow)
+  SCALE       a percentage of the usual number of lines (100; with cost 1, and four times that)
+  COMMANDS    only these commands, such as "scan report" (scan json report daily hourly merge learn follow; with cost scan explain
+              follow, and also report learn block)
   PROBEWATCH  the path of a built command, so that none is built here
   LIMIT       a command that takes more seconds is killed, and its row has failed (600)
 USAGE
@@ -19,12 +23,20 @@ USAGE
 }
 
 inputs=(paths answered queries hosts named_hosts agents referers users clients names lines rules apps periods hours unmatched short)
+hard=(sizes campaigns percent mixed comments quotes brackets slashes base64 people keys deep json_keys numbers prefixes heads)
+mode=memory
+if [ "${1:-}" = cost ]; then
+    mode=cost
+    inputs+=("${hard[@]}")
+    shift
+fi
 for name in "$@"; do
     case " ${inputs[*]} " in *" $name "*) ;; *) usage ;; esac
 done
 [ $# -eq 0 ] || inputs=("$@")
-scale=${SCALE:-100}
-commands=${COMMANDS:-scan json report daily hourly merge learn follow}
+[ "$mode" = memory ] && usual=(100 "scan json report daily hourly merge learn follow") || usual=(1 "scan explain follow")
+scale=${SCALE:-${usual[0]}}
+commands=${COMMANDS:-${usual[1]}}
 limit=${LIMIT:-600}
 probewatch=${PROBEWATCH:+$(realpath -- "$PROBEWATCH")}
 . "$(dirname -- "$0")/built.sh"
@@ -48,6 +60,8 @@ write() {
         function v6(n) { return sprintf("2001:db8:%x:%x::%x", n / 65536 % 65536, n % 65536, n % 977) }
         # A text of `bytes` bytes that begins with a number.
         function long(n, bytes) { return n substr(filler, 1, bytes - length(n)) }
+        function repeat(text, bytes,    all) { all = text; while (length(all) < bytes) all = all all; return substr(all, 1, bytes) }
+        function json(members) { printf "{\"time\":\"2026-11-02T08:01:00Z\",\"remote_addr\":\"%s\",\"status\":404,\"request\":\"GET /%d/.env HTTP/1.1\"%s}\n", address(n), n, members }
         function line(host, client, user, target, status, size, referer, agent) {
             printf "%s%s - %s [%s] \"GET %s HTTP/1.1\" %s %s \"%s\" \"%s\"\n", host, int(client) == client ? address(client) : client, user, time, target, status, size, referer, agent
         }
@@ -91,6 +105,25 @@ make() {
         hours) write 680000 'h = int(n / (lines / 200)); time = sprintf("%02d/Nov/2026:%02d:01:00 +0000", 1 + h / 24, h % 24); line("", n % 85000, "-", "/" n "/" long(0, 700) "/.env", 404, 9, "-", "-")' ;;
         # What `learn` keeps: a path that no rule matches, of clients that occur once.
         unmatched) write 4000000 'line("", n, "-", "/" n % 100000 ".php", 404, 9, "-", "-")' ;;
+        # An answer of each size, and clients that share parts of their lists of paths.
+        sizes) write 1000000 'line("", n % 5000, "-", "/" n % 50000 "/.env", 200, n * 7919 % 100000007, "-", "-")' ;;
+        campaigns) write 1000000 'line("", int(n / 12), "-", "/p" (int(n / 12) * 5 + n % 12) % 40000 "/.env", 404, 9, "-", "-")' ;;
+        # Texts that are hard to decode, to match, to mask and to split.
+        percent) write 60000 'line("", n, "-", "/" n repeat("%2525252525", 7600) "41/.env", 404, 9, "-", "-")' ;;
+        mixed) write 60000 'line("", n, "-", "/" n "?" repeat("a2%\047=+(%27%u0041&", 7600), 404, 9, "-", "-")' ;;
+        comments) write 60000 'line("", n, "-", "/" n "?q=" repeat("un/**/ion/*!", 7600), 404, 9, "-", "-")' ;;
+        quotes) write 60000 'line("", n, "-", "/" n, 404, 9, repeat("\\\" \" ", 7600), repeat("\" \"-", 7600))' ;;
+        brackets) write 60000 'line(repeat("[", 3000) " ", n, repeat("[]", 3000), repeat("/[", 3000), 404, 9, "[", "]")' ;;
+        slashes) write 60000 'line("", n, "-", repeat("//.;/..", 7600) n, 404, 9, "-", "-")' ;;
+        base64) write 60000 'line("", n, "-", "/" n "?x=" repeat("Ly4uLy4uLy4uL2V0Yy9wYXNzd2Q=&a=", 7600), 404, 9, "-", "-")' ;;
+        people) write 60000 'line("", n, "-", "/" n "?x=" repeat("a@b.cd:81-2-69-2//081.2.69.2@", 7600), 404, 9, "-", "-")' ;;
+        keys) write 60000 'line("", n, "-", "/" n "?" repeat("password=;token=\047&", 7600), 404, 9, "-", "-")' ;;
+        deep) write 60000 'json(",\"a\":" repeat("[", 60) repeat("]", 60) ",\"b\":\"" repeat("{\\\"a\\\":", 7000) "\"")' ;;
+        json_keys) write 20000 'all = ""; for (k = 0; k < 300; k++) all = all ",\"k" n k ".headers.x\":{\"query\":" k "}"; json(all)' ;;
+        numbers) write 60000 'json(",\"bytes\":" repeat("9", 4000) ",\"time\":" repeat("1", 3000) ",\"status\":" repeat("404", 600))' ;;
+        # Prefixes of programs, one after the other, and lines of no format.
+        prefixes) write 60000 'printf "%s", repeat("web-1  | 2026-11-02T08:01:00Z stdout F ", 7000); line("", n, "-", "/.env", 404, 9, "-", "-")' ;;
+        heads) write 400000 'printf "%s %s <%d> {%s} GET /%d/.env HTTP/1.%d\n", address(n), repeat("1.2.3.4 | ", n % 90 * 10), n, repeat("[02/Nov", n % 40 * 8), n, n % 2' ;;
         short) write 2000000 'line("", n, "-", "/" n "/.env", 404, 9, "-", "-")' ;;
     esac
 }
@@ -138,7 +171,58 @@ run() {
     took=$(((${EPOCHREALTIME/./} - start) / 1000))
 }
 
+# Sets `spent` to the processor time of the processes that ended, in microseconds.
+spend() {
+    local user system
+    times > spent
+    { read -r _; read -r user system; } < spent
+    spent=$(awk -v all="$user $system" 'BEGIN { gsub(/[ms]/, " ", all); split(all, part, " "); printf "%d", ((part[1] + part[3]) * 60 + part[2] + part[4]) * 1e6 }')
+}
+
+# Runs a command over a log and sets `used` to its processor time in microseconds.
+used_by() {
+    local log=$2 before
+    spend
+    before=$spent
+    case $1 in
+        explain) run explain "$log:1" ;;
+        follow) run follow --from-start -q "$log" ;;
+        report) rm -rf state out && run report -j2 -q --state state --out out "$log" ;;
+        learn) run learn -j2 "$log" ;;
+        *) run "$1" -j2 -q "$log" ;;
+    esac
+    spend
+    used=$((spent - before))
+}
+
+# A row for n lines and 4n.
+cost() {
+    local input=$1 command=$2 verdict='' bytes idle few
+    used_by "$command" empty.log && idle=$used
+    used_by "$command" few.log && few=$((used > idle ? used - idle : 1))
+    used_by "$command" access.log && used=$((used > idle ? used - idle : 1))
+    bytes=$(stat -c %s access.log)
+    # Below 100 ms chance decides.
+    [ "$((used * 1000 / bytes))" -le 2000 ] || verdict="over 2 us a byte"
+    [ "$few" -lt 100000 ] || [ "$((used / few))" -lt 8 ] || verdict="$verdict grows"
+    [ "$peak" -le "$PROMISE" ] || verdict="$verdict exceeded"
+    [ -z "$verdict" ] || failed=1
+    printf '%-12s %-8s %6d ns/byte %6d MiB %5d.%d x %8d KiB  %s\n' "$input" "$command" "$((used * 1000 / bytes))" "$((peak >> 10))" "$((used / few))" "$((used * 10 / few % 10))" "$((bytes >> 10))" "$verdict"
+}
+
 failed=0
+if [ "$mode" = cost ]; then
+    few=$scale
+    printf '%s\n' '192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] "GET /.env HTTP/1.1" 404 9 "-" "-"' > empty.log
+    printf '%-12s %-8s %14s %10s %7s %12s\n' input command cost peak growth size
+    for input in "${inputs[@]}"; do
+        scale=$few && make "$input" > few.log
+        scale=$((few * 4)) && make "$input" > access.log
+        for command in $commands; do cost "$input" "$command"; done
+    done
+    exit "$failed"
+fi
+
 # Prints a row of the last run: the input, the command, and the size of the file or folder that it wrote.
 row() {
     local verdict='' size=
