@@ -445,7 +445,7 @@ mod tests {
                     render(report, &RenderOptions { format, by, ..RenderOptions::default() }, &mut out).unwrap();
                 }
             }
-            crate::render::csv::write_novelty(found, &mut out).unwrap();
+            crate::render::csv::write_novelty(found, &[], &mut out).unwrap();
             let page = RunSummary {
                 withdrawn: &[],
                 report,

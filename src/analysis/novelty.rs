@@ -666,7 +666,7 @@ mod tests {
 
     fn csv(news: &[NewItem<'_>]) -> String {
         let mut out = Vec::new();
-        crate::render::csv::write_novelty(news, &mut out).unwrap();
+        crate::render::csv::write_novelty(news, &[], &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -3,6 +3,8 @@
 //! A run grades a listed answer again if it has lines of its site. The answers are stored with the redacted text that a report
 //! prints, so that a mail can name what it takes back; everything else about them is hashes and numbers.
 
+use std::cmp::Reverse;
+
 use serde::{Deserialize, Serialize};
 
 use super::model::RowKey;
@@ -58,8 +60,8 @@ impl ListedAnswers {
         self.0.is_empty()
     }
 
-    /// Removes and returns the answers that are soft 404s by the evidence of this run and earlier ones. An answer that is uncertain,
-    /// or whose site has no lines in this run, stays.
+    /// Removes and returns the answers that are soft 404s by the evidence of this run and earlier ones, the most severe first. An
+    /// answer that is uncertain, or whose site has no lines in this run, stays.
     pub(crate) fn withdraw(&mut self, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) -> Vec<WithdrawnAnswer> {
         let (hashes, sites) = (rule_hashes(report_input), analysis.sites_by_hash(report_input));
         let mut withdrawn = Vec::new();
@@ -74,6 +76,7 @@ impl ListedAnswers {
             }
             !is_withdrawn
         });
+        withdrawn.sort_by_key(|answer| Reverse(answer.severity));
         withdrawn
     }
 

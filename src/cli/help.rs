@@ -190,7 +190,7 @@ Examples:
 Files of a folder:
   summary.txt   a page of text: answers, what is new, floods, top clients, block candidates
   answered.csv  distinct answers
-  new.csv       answers, rules, paths, clients and campaigns that no earlier run saw
+  new.csv       answers, rules, paths, clients and campaigns first seen now; withdrawn answers
   pairs.csv, clients.csv, paths.csv, rules.csv   as 'scan -f csv --by' prints them; clients.csv has
                 also block candidates, why or why not, and other clients of the same network
   report.json   everything; 'merge' and 'diff' read it

@@ -19,6 +19,7 @@ use crate::analysis::labels::{self, first};
 use crate::analysis::learn::{Proposal, Proposals};
 use crate::analysis::model::{AnswerDetail, BlockDecision, ReportModel, Row, RowKey};
 use crate::analysis::novelty::NewItem;
+use crate::analysis::withdrawn::WithdrawnAnswer;
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
@@ -284,12 +285,12 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W)
     table.finish()
 }
 
-/// Writes what is new, in its order.
+/// Writes what is new, in its order, and the answers of earlier reports that are withdrawn.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub(crate) fn write_novelty(news: &[NewItem<'_>], out: impl Write) -> io::Result<()> {
+pub(crate) fn write_novelty(news: &[NewItem<'_>], withdrawn: &[WithdrawnAnswer], out: impl Write) -> io::Result<()> {
     let mut table = CsvTable::new(out);
     table.text_row(NOVELTY)?;
     for item in news {
@@ -304,6 +305,10 @@ pub(crate) fn write_novelty(news: &[NewItem<'_>], out: impl Write) -> io::Result
             item.sample.line.into(),
         ];
         table.row(cells)?;
+    }
+    for WithdrawnAnswer { key, severity } in withdrawn {
+        let known = ["withdrawn".into(), key.as_str().into(), severity.as_str().into()];
+        table.row(known.into_iter().chain(NOVELTY[3..].iter().map(|_| "".into())))?;
     }
     table.finish()
 }
@@ -482,7 +487,7 @@ const MEANINGS: &[(&str, &str, &str)] = &[
     ("hits", COUNT, "Requests that match at least one rule."),
     ("hits_after", COUNT, "Hits in the new report."),
     ("hits_before", COUNT, "Hits in the old report."),
-    ("key", TEXT, "Which answer, rule, path, client or campaign."),
+    ("key", TEXT, "Which answer, rule, path, client, campaign, or withdrawn: an answer of an earlier report that proved to be a soft 404."),
     ("kind", WORD, "What the row is about: answer, rule, path, client or campaign."),
     ("last_time", TIME, "Time of the latest hit; empty where no hit has one."),
     ("line", COUNT, "Line of the sample in its log, from 1."),

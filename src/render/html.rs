@@ -23,6 +23,7 @@ use super::layout::minute;
 use super::table::headline;
 use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::novelty::NewItem;
+use crate::analysis::withdrawn::WithdrawnAnswer;
 use crate::number::{MORE_THAN, counted, grouped, size};
 use crate::redact::sanitize::escape;
 use crate::time::LogTime;
@@ -44,6 +45,8 @@ pub(crate) struct PageOptions<'a> {
     pub label: Option<&'a str>,
     /// What no run before has seen; `None` where no run was before.
     pub news: Option<&'a [NewItem<'a>]>,
+    /// Answers of earlier reports that are withdrawn.
+    pub withdrawn: &'a [WithdrawnAnswer],
     /// Further notes, a sentence each.
     pub notes: &'a [String],
 }

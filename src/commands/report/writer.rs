@@ -265,14 +265,14 @@ impl<'r> ReportWriter<'r> {
             write_file(staging, name, |out| render(report, &view, out))?;
         }
         write_file(staging, "answered.csv", |out| write_answered(report, out))?;
-        write_file(staging, "new.csv", |out| crate::render::csv::write_novelty(news, out))?;
+        write_file(staging, "new.csv", |out| crate::render::csv::write_novelty(news, withdrawn, out))?;
         let notes = self.notes(folder, report);
         let page = self.page(folder, report, news, withdrawn, &notes);
         write_file(staging, "summary.txt", |out| mail::write_summary(&page, out))?;
         let view = RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() };
         write_file(staging, REPORT_FILE, |out| render(report, &view, out))?;
         if self.run.settings.html {
-            let options = self.page_options(folder, news, &notes);
+            let options = self.page_options(&page);
             write_file(staging, PAGE_FILE, |out| html::write(report, &options, out))?;
         }
         self.mail_of(&page)
@@ -357,12 +357,14 @@ impl<'r> ReportWriter<'r> {
         }
     }
 
-    fn page_options<'p>(&self, folder: &'p ReportFolder<'_>, news: &'p [NewItem<'p>], notes: &'p [String]) -> PageOptions<'p> {
+    fn page_options<'p>(&self, page: &RunSummary<'p>) -> PageOptions<'p> {
+        let &RunSummary { label, news, withdrawn, notes, is_first, .. } = page;
         PageOptions {
             top: None,
             made_at: Some(self.run.now().cast_signed()),
-            label: Some(&folder.label),
-            news: (!self.is_first).then_some(news),
+            label: Some(label),
+            news: (!is_first).then_some(news),
+            withdrawn,
             notes,
         }
     }

@@ -36,6 +36,7 @@ const JSON: &str = "report.json (-f json)";
 /// All sections that have something to show.
 pub(super) fn all(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Vec<Section> {
     let optional = [
+        withdrawn(options),
         new_items(report, options),
         timeline(report),
         hours(report),
@@ -109,6 +110,15 @@ fn answers(report: &ReportModel<'_>, rows: &[Row<'_>], options: &PageOptions<'_>
         .text("last seen", |row| TableCell::time(row.last_time))
         .text("why", |row| detail(row, &|answer| TableCell::text(grades::why(answer))))
         .finish(caption, rows.len() as u64, "answered.csv (-f csv --by answer)", |row| row.answered > 0)
+}
+
+fn withdrawn(options: &PageOptions<'_>) -> Option<Section> {
+    let all = options.withdrawn.len() as u64;
+    let found = TableBuilder::new(options.withdrawn, options.rows())
+        .text("path", |answer| TableCell::code(&answer.key))
+        .text("severity", |answer| TableCell::severity(answer.severity))
+        .finish("Answers that earlier reports listed, and that are what the site gives to any path", all, "new.csv", |_| false);
+    table("withdrawn", "Withdrawn", all, found)
 }
 
 fn new_items(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {

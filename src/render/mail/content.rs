@@ -11,7 +11,6 @@ use ipnet::IpNet;
 use super::RunSummary;
 use crate::analysis::model::{BlockDecision, BlockVerdict, InputSummary, ReportModel, Row, RowKey};
 use crate::analysis::novelty::{NewItem, NoveltyKind};
-use crate::analysis::withdrawn::WithdrawnAnswer;
 use crate::analysis::{block_candidates, labels};
 use crate::client::{Client, Network};
 use crate::finding::RuleId;
@@ -55,13 +54,6 @@ pub(crate) fn answers<'r>(summary: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
     let mut answers: Vec<_> = rows.iter().map(answer).collect();
     answers.sort_by_key(|answer| Reverse((answer.is_new, answer.row.severity, answer.row.hits)));
     answers
-}
-
-/// The withdrawn answers, the most severe first.
-pub(crate) fn withdrawn<'a>(summary: &RunSummary<'a>) -> impl Iterator<Item = &'a WithdrawnAnswer> + use<'a> {
-    let mut withdrawn: Vec<&WithdrawnAnswer> = summary.withdrawn.iter().collect();
-    withdrawn.sort_by_key(|answer| Reverse(answer.severity));
-    withdrawn.into_iter()
 }
 
 /// New items of one kind.

@@ -67,7 +67,7 @@ fn answered(summary: &RunSummary<'_>, answer: &AnsweredPath<'_>) -> String {
 
 /// The answers of earlier reports that proved to be soft 404s.
 fn withdrawn(summary: &RunSummary<'_>) -> Option<String> {
-    let keys: Vec<_> = content::withdrawn(summary).map(|answer| answer.key.clone()).collect();
+    let keys: Vec<_> = summary.withdrawn.iter().map(|answer| answer.key.clone()).collect();
     list_line("Withdrawn, soft 404: ", &keys)
 }
 

@@ -69,13 +69,13 @@ fn answered<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
 
 /// The answers of earlier reports that proved to be soft 404s.
 fn withdrawn<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let withdrawn: Vec<_> = content::withdrawn(summary).collect();
+    let withdrawn = summary.withdrawn;
     if withdrawn.is_empty() {
         return Ok(());
     }
     heading("WITHDRAWN", out)?;
     wrapped("Earlier reports listed these answers. They are what the site gives to any path.", 2, out)?;
-    Grid::new(first(&withdrawn, Some(ROWS)))
+    Grid::new(first(withdrawn, Some(ROWS)))
         .column(Column::text("severity"), |answer| TextCell::new(answer.severity.as_str()))
         .column(Column::text("path").flexible(24), |answer| TextCell::new(&answer.key))
         .write(WIDTH, PLAIN_PAINTER, out)?;

@@ -1,6 +1,6 @@
 //! What cron mails: nothing without news, otherwise ten short lines.
 
-use super::harness::{Out, QUICK, Sums, report_ok};
+use super::harness::{Out, QUICK, Row, Sums, report_ok};
 use crate::harness::{Harness, Rng, line, sized};
 
 fn get(client: &str, path: &str, status: u16) -> String {
@@ -138,7 +138,7 @@ fn the_mail_agrees_with_the_report() {
 /// A row of an earlier mail proves to be what the site gives to any path.
 #[test]
 fn a_mail_withdraws_an_answer_of_an_earlier_one() {
-    for args in [&[][..], &["--daily"]] {
+    for args in [&["--html"][..], &["--html", "--daily"]] {
         let harness = Harness::new();
         let soft = |client: &str, path: &str| sized(&get(client, path, 200), 948);
         let first = mail(&harness, &(soft("192.0.2.1", "/.env") + &get("192.0.2.1", "/.git/HEAD", 200)), args);
@@ -151,6 +151,13 @@ fn a_mail_withdraws_an_answer_of_an_earlier_one() {
         let out = Out::read(&harness);
         let summary = std::fs::read_to_string(harness.path("out").join(&out.last().name).join("summary.txt")).unwrap();
         assert!(summary.contains("WITHDRAWN") && summary.contains("/.env"), "{summary}");
+        let withdrawn = |row: &&Row| row["kind"] == "withdrawn";
+        let news = out.last().rows("new.csv");
+        let rows: Vec<_> = news.iter().filter(withdrawn).map(|row| (&*row["key"], &*row["severity"], &*row["hits"])).collect();
+        assert_eq!(rows, [("/.env", "critical", "")]);
+        let page = std::fs::read_to_string(harness.path("out").join(&out.last().name).join("report.html")).unwrap();
+        let section = page.split("<section").find(|section| section.contains("id=\"withdrawn\"")).unwrap_or_default();
+        assert!(section.contains("/.env") && !section.contains("/.git/HEAD"), "{section}");
         let third = mail(&harness, &soft("198.51.100.7", "/dump.sql"), args);
         assert!(!third.contains("Withdrawn"), "once: {third}");
     }
