@@ -24,6 +24,8 @@ const SEVERAL_CLIENTS: usize = MAX_PATH_CLIENTS;
 const VARYING_PATHS: usize = 5;
 /// If more than one path is constant for so many that vary, a page may be the same for a group of clients.
 const CONSTANT_DIVISOR: usize = 5;
+/// The first changes of hosts are compared at once: they matter most.
+const EAGER_CHANGES: usize = 16;
 /// Fewest hosts that are compared as one server.
 pub(crate) const HOSTS: usize = 3;
 /// A site without logged sizes that answered this many paths, which cannot all exist, answers any path.
@@ -95,6 +97,8 @@ pub enum Reason {
 impl Grade {
     /// The grade without any evidence.
     pub const DISTINCT: Self = Self { answer: Answer::Distinct, reason: Reason::NoSoft404 };
+    /// The grade if a prober got a page of this size for any name.
+    pub const LIKE_ANY_NAME: Self = Self { answer: Answer::Uncertain, reason: Reason::SizesAlike };
     /// The grade if the site is not known.
     pub const OF_MANY_SITES: Self = Self { answer: Answer::Uncertain, reason: Reason::ManySites };
 }
@@ -211,6 +215,9 @@ pub(crate) struct Grader {
     pool: Option<SiteRegions>,
     /// Several hosts answer unrelated paths, each with nothing but empty responses.
     has_empty_hosts: bool,
+    /// New evidence of hosts, and that of it which the fields above use.
+    changes: usize,
+    compared_changes: usize,
     subjects: Arc<[RuleSubject]>,
 }
 
@@ -218,7 +225,7 @@ impl Grader {
     /// A grader without sites. `subjects` are those of the rules, by number.
     #[must_use]
     pub(crate) fn empty(subjects: Arc<[RuleSubject]>) -> Self {
-        Self { sites: Vec::new(), server: None, pool: None, has_empty_hosts: false, subjects }
+        Self { sites: Vec::new(), server: None, pool: None, has_empty_hosts: false, changes: 0, compared_changes: 0, subjects }
     }
 
     /// A grader for these sites, numbered by position. The flag marks virtual hosts, which may share a server.
@@ -227,6 +234,7 @@ impl Grader {
         let mut grader = Self::empty(subjects);
         grader.sites =
             (0..).zip(sites).map(|(number, (is_host, evidence))| GradedSite::new(number, is_host, evidence, &grader.subjects)).collect();
+        grader.changes = grader.sites.len();
         grader.compare_hosts();
         for number in 0..grader.sites.len() {
             grader.grade_site(number);
@@ -234,7 +242,8 @@ impl Grader {
         grader
     }
 
-    /// Replaces the evidence of a site, or appends a site.
+    /// Replaces the evidence of a site, or appends a site. Hosts are compared once their evidence has grown by an eighth, so that
+    /// thousands of them cost little; [`compare_hosts`](Self::compare_hosts) uses all of it.
     pub(crate) fn set(&mut self, site: usize, is_host: bool, evidence: SiteEvidence) {
         let new = GradedSite::new(site as u32, is_host, evidence, &self.subjects);
         if site < self.sites.len() {
@@ -242,10 +251,17 @@ impl Grader {
         } else {
             self.sites.push(new);
         }
-        if is_host {
+        self.changes += usize::from(is_host);
+        let new_changes = self.changes - self.compared_changes;
+        if self.changes <= EAGER_CHANGES || new_changes > self.compared_changes / 8 {
             self.compare_hosts();
         }
         self.grade_site(site);
+    }
+
+    /// The changes of hosts that their comparison uses.
+    pub(crate) fn compared_changes(&self) -> usize {
+        self.compared_changes
     }
 
     /// Finds what the grade of one path says of others.
@@ -254,8 +270,11 @@ impl Grader {
         self.sites[site].has_soft_404 = self.gives_soft_404(site);
     }
 
-    /// Compares the hosts of one server.
-    fn compare_hosts(&mut self) {
+    /// Compares the hosts of one server, if there is new evidence of one.
+    pub(crate) fn compare_hosts(&mut self) {
+        if std::mem::replace(&mut self.compared_changes, self.changes) == self.changes {
+            return;
+        }
         let hosts = || (0..).zip(&self.sites).filter(|(_, site)| site.is_host);
         let all: Vec<(u32, &SiteEvidence)> = hosts().map(|(number, site)| (number, &site.evidence)).collect();
         let pooled: Vec<_> = hosts().filter(|(_, site)| site.is_pooled).map(|(number, site)| (number, &site.evidence)).collect();

@@ -640,6 +640,21 @@ mod hosts {
         assert_eq!(reason(&[host(1), same_path(2), same_path(3)], true, "/1"), Reason::NoSoft404, "one path of two hosts is one file");
     }
 
+    #[test]
+    fn hosts_are_compared_whenever_their_evidence_has_grown_by_an_eighth() {
+        let mut grader = Grader::empty((0..2).map(|_| RuleSubject::Path).collect());
+        let mut compared: Vec<usize> = Vec::new();
+        for host in 0..300 {
+            grader.set(host, true, site().get("/1", 1, LARGE).evidence);
+            compared.push(grader.compared_changes());
+        }
+        assert_eq!(compared[..16], (1..=16).collect::<Vec<_>>(), "the first ones at once");
+        compared.dedup();
+        assert!(compared.len() < 48, "{}", compared.len());
+        grader.compare_hosts();
+        assert_eq!(grader.compared_changes(), 300);
+    }
+
     /// A host whose answers have these of a row of unlike sizes.
     fn host(sizes: std::ops::Range<i32>) -> MadeUpSite {
         sizes.fold(site(), |site, n| site.get(&format!("/{n}"), n as u16 + 1, unlike_size(n)))

@@ -472,6 +472,7 @@ pub(crate) struct GradedResponse<'a> {
 
 /// An answer that was graded and may be graded again.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct TrackedAnswer {
     probe: Probe,
     response: Response,
@@ -479,6 +480,8 @@ struct TrackedAnswer {
     arrival: Arrival,
     /// It is a find.
     is_settled: bool,
+    /// It is one because it stood out.
+    stood_out: bool,
     /// The site refused a path beside it, or it stands out against later answers too.
     is_supported: bool,
     /// As severe as a find that raises an alert, by default.
@@ -564,6 +567,8 @@ pub(crate) struct LiveAnswers {
     graded: usize,
     /// The grader has evidence that the grades do not use yet.
     has_ungraded: bool,
+    /// The changes of hosts that the grades use.
+    compared_changes: usize,
 }
 
 impl SiteAnswers {
@@ -596,7 +601,7 @@ impl SiteAnswers {
             // An uncertain one may still be a find.
             if tracked.grade.answer == Answer::Soft404 && std::mem::take(&mut tracked.is_settled) {
                 withdrawn.push(tracked.probe);
-                self.recent.record_withdrawal();
+                self.recent.record_withdrawal(tracked.stood_out);
                 changes.push(AnswerChange { line: tracked.line.clone(), event: AnswerEvent::Withdrawn });
             }
         }
@@ -648,6 +653,7 @@ impl LiveAnswers {
             paths: 0,
             graded: 0,
             has_ungraded: false,
+            compared_changes: 0,
         }
     }
 
@@ -714,7 +720,7 @@ impl LiveAnswers {
         let grader_index = self.sites.len();
         let mut recent = RecentProbes::default();
         if self.withdrawn.contains(&name.hash(b"")) {
-            recent.record_withdrawal();
+            recent.record_withdrawal(false);
         }
         let name = match name {
             SiteName::Host(host) => (true, host.into()),
@@ -793,7 +799,7 @@ impl LiveAnswers {
         let arrival = Arrival { logged: time.map(|time| time.utc), clock: self.clock, position: site_answers.recent.position() };
         let (probe, line) = (ids.probe, PendingHit::new(line));
         let is_supported = site_answers.recent.support(&probe);
-        let tracked = TrackedAnswer { probe, response, grade, arrival, is_settled: false, is_supported, may_alert, line };
+        let tracked = TrackedAnswer { probe, response, grade, arrival, is_settled: false, stood_out: false, is_supported, may_alert, line };
         site_answers.tracked.push_back(tracked);
         self.graded += 1;
         self.has_ungraded |= site_answers.is_ungraded();
@@ -815,6 +821,7 @@ impl LiveAnswers {
             grade: Grade { answer: answer.answer, ..Grade::DISTINCT },
             arrival: Arrival { logged: answer.logged(), clock: self.clock, position: 0 },
             is_settled: answer.is_settled,
+            stood_out: false,
             is_supported: answer.is_supported,
             may_alert: answered_severity(rules, &line.rules) >= FIND_SEVERITY,
             line,
@@ -849,6 +856,7 @@ impl LiveAnswers {
             Self::update_grader(&mut self.grader, site_answers);
             self.has_ungraded |= site_answers.is_ungraded();
         }
+        self.grader.compare_hosts();
     }
 
     /// Grades the kept answers again if there is new evidence, and returns what changed: grades first, then new finds. If
@@ -860,21 +868,25 @@ impl LiveAnswers {
             tracked.is_waiting() && (settles_all || site.is_due(tracked, logged, clock))
         };
         // A find is graded by all evidence, however little is new.
+        let mut is_any_due = false;
         for site_answers in self.sites.values_mut() {
             site_answers.update_support();
-            if site_answers.changes_in_grader < site_answers.changes
-                && site_answers.tracked.iter().any(|tracked| is_due(site_answers, tracked))
-            {
-                Self::update_grader(&mut self.grader, site_answers);
-                self.has_ungraded = true;
+            if site_answers.tracked.iter().any(|tracked| is_due(site_answers, tracked)) {
+                is_any_due = true;
+                if site_answers.changes_in_grader < site_answers.changes {
+                    Self::update_grader(&mut self.grader, site_answers);
+                    self.has_ungraded = true;
+                }
             }
         }
+        if is_any_due {
+            self.grader.compare_hosts();
+        }
         let mut changes = Vec::new();
-        if std::mem::take(&mut self.has_ungraded) {
-            let is_of_server = self.sites.values().any(|site| site.name.0 && site.changes_in_grader > site.changes_in_grades);
+        let is_compared_anew = std::mem::replace(&mut self.compared_changes, self.grader.compared_changes()) != self.compared_changes;
+        if std::mem::take(&mut self.has_ungraded) || is_compared_anew {
             for site_answers in self.sites.values_mut() {
-                // Hosts are compared with each other.
-                if site_answers.changes_in_grader > site_answers.changes_in_grades || (site_answers.name.0 && is_of_server) {
+                if site_answers.changes_in_grader > site_answers.changes_in_grades || (site_answers.name.0 && is_compared_anew) {
                     site_answers.regrade(&self.grader, &mut changes);
                 }
             }
@@ -884,8 +896,9 @@ impl LiveAnswers {
             // One at a time, as each may make the next one wait.
             for at in 0..site_answers.tracked.len() {
                 if is_due(site_answers, &site_answers.tracked[at]) {
-                    site_answers.tracked[at].is_settled = true;
-                    finds.push(site_answers.tracked[at].line.clone());
+                    let tracked = &mut site_answers.tracked[at];
+                    (tracked.is_settled, tracked.stood_out) = (true, matches!(tracked.grade.reason, Reason::StandsOut(..)));
+                    finds.push(tracked.line.clone());
                 }
             }
         }

@@ -115,6 +115,8 @@ pub(super) struct RecentProbes {
     position: u64,
     /// The position at which a find was withdrawn, 0 in an earlier run: a part of the site answers anything.
     withdrawn: Option<u64>,
+    /// One of them had stood out: the sizes of the site vary so much that standing out proves nothing.
+    has_false_outlier: bool,
 }
 
 #[derive(Debug)]
@@ -135,13 +137,17 @@ impl RecentProbes {
         self.withdrawn.is_some()
     }
 
-    /// Records that a find was withdrawn.
-    pub(super) fn record_withdrawal(&mut self) {
+    /// Records that a find was withdrawn; `stood_out` is whether it was one because its size stood out.
+    pub(super) fn record_withdrawal(&mut self, stood_out: bool) {
         self.withdrawn = Some(self.position);
+        self.has_false_outlier |= stood_out;
     }
 
-    /// Records that a path was answered or refused.
+    /// Records that a path was answered or refused. The home page is none: it shows nothing of names that may not exist.
     pub(super) fn record(&mut self, probe: Probe, is_answered: bool) {
+        if probe.shape.segment == 0 {
+            return;
+        }
         self.probes.retain(|recent| recent.probe.path != probe.path);
         if self.probes.len() == MAX_RECENT {
             self.probes.pop_front();
@@ -161,6 +167,7 @@ impl RecentProbes {
         let may_be_false = (self.has_withdrawn() || waiting.is_second) && !waiting.is_supported;
         if waiting.stands_out {
             let is_proven = match self.withdrawn {
+                _ if self.has_false_outlier => false,
                 // The sizes of the site are known.
                 Some(withdrawn) => waiting.arrival.position > withdrawn + PROVEN_AFTER,
                 None => self.is_proven_by_later(waiting.arrival),
@@ -179,7 +186,7 @@ impl RecentProbes {
 
     /// Whether an answer that still stands out has been compared with enough later ones.
     pub(super) fn is_proven_by_later(&self, arrival: &Arrival) -> bool {
-        self.position >= arrival.position + PROVEN_AFTER
+        !self.has_false_outlier && self.position >= arrival.position + PROVEN_AFTER
     }
 
     fn others(&self, answer: &Probe) -> impl Iterator<Item = &RecentProbe> {
@@ -284,6 +291,7 @@ mod tests {
             ("/.env", "/x/.env", true),
             ("/phpmyadmin", "/x/pma", false),
             ("/phpmyadmin", "/pma", true),
+            ("/phpmyadmin", "/", false),
             ("/.env", "/.env", false),
         ] {
             assert_eq!(site(&[(refused, false)]).support(&probe(find)), supports, "{find} after {refused}");
@@ -295,7 +303,7 @@ mod tests {
     fn a_second_find_waits_for_a_refusal_beside_it_or_a_week() {
         let (find, recent) = (probe("/api/b.php"), site(&[("/api/b.php", true)]));
         let mut withdrawn = site(&[("/api/b.php", true)]);
-        withdrawn.record_withdrawal();
+        withdrawn.record_withdrawal(false);
         let alone = waiting(&find, &START);
         for (recent, waiting) in [(&recent, Waiting { is_second: true, ..alone }), (&withdrawn, alone)] {
             assert!(!recent.is_due(&waiting, None, WAIT_AFTER_ANOTHER.saturating_sub(SECOND)));
@@ -318,7 +326,7 @@ mod tests {
         assert_eq!(is_due(&recent, WAIT), [true, false, false], "nineteen later probes");
         recent.record(probe("/20.php"), true);
         assert_eq!(is_due(&recent, WAIT), [true, true, false], "twenty");
-        recent.record_withdrawal();
+        recent.record_withdrawal(false);
         assert_eq!(is_due(&recent, WAIT), [false; 3]);
         assert_eq!(is_due(&recent, WAIT_IN_DOUBT), [true; 3]);
         assert!(recent.is_due(&Waiting { is_supported: true, ..first }, None, Duration::ZERO), "a refusal beside it");
@@ -327,7 +335,7 @@ mod tests {
     #[test]
     fn what_stands_out_against_twenty_answers_since_a_withdrawal_is_due_at_once() {
         let mut recent = site(&[("/a.php", true)]);
-        recent.record_withdrawal();
+        recent.record_withdrawal(false);
         (0..PROVEN_AFTER).for_each(|n| recent.record(probe(&format!("/{n}.php")), true));
         let find = probe("/b.php");
         let is_due = |position| {
@@ -338,9 +346,22 @@ mod tests {
     }
 
     #[test]
+    fn standing_out_proves_nothing_once_an_outlier_was_withdrawn() {
+        let mut recent = site(&[("/a.php", true)]);
+        recent.record_withdrawal(true);
+        (0..2 * PROVEN_AFTER).for_each(|n| recent.record(probe(&format!("/{n}.php")), true));
+        let find = probe("/b.php");
+        let arrival = Arrival { position: 2 * PROVEN_AFTER, ..START };
+        let is_due =
+            |is_supported, waited| recent.is_due(&Waiting { stands_out: true, is_supported, ..waiting(&find, &arrival) }, None, waited);
+        assert_eq!([is_due(false, Duration::ZERO), is_due(false, WAIT_IN_DOUBT), is_due(true, Duration::ZERO)], [false, true, true]);
+        assert!(!recent.is_proven_by_later(&START));
+    }
+
+    #[test]
     fn the_latest_probes_are_remembered() {
         let mut recent = RecentProbes::default();
-        (0..1_000).for_each(|path| recent.record(Probe { path: path % 100, ..probe("/") }, false));
+        (0..1_000).for_each(|path| recent.record(Probe { path: path % 100, ..probe("/a") }, false));
         assert_eq!((recent.probes.len(), recent.probes[0].probe.path, recent.position()), (MAX_RECENT, 36, 1_000));
     }
 }
