@@ -7,6 +7,7 @@ use std::hint::black_box;
 
 use memchr::{memchr, memchr_iter};
 
+use super::parsed_request::is_refused_login;
 use super::verdict_cache::{CacheKey, CachedVerdicts, SelectedIndices};
 use super::{Matcher, Verdict, WorkerState, path_interner};
 use crate::client::Client;
@@ -266,13 +267,19 @@ impl LineScanner<'_> {
         worker.cache.get_each(&keys[..batch.len()], |n| batch[n].frame.status, &mut cached);
         let mut selected = SelectedIndices::<BATCH>::default();
         for (n, request) in batch.iter().enumerate() {
-            let is_selected = !cached.is_known_to_match_nothing(n) || self.options.unmatched || request.frame.is_home_page();
+            let is_selected = !cached.is_known_to_match_nothing(n)
+                || self.options.unmatched
+                || request.frame.is_home_page()
+                || request.frame.status == Some(401);
             selected.push_if(n, is_selected);
             answers[n] = UnmatchedAnswer::new(request.frame.status, request.frame.bytes);
         }
         for n in selected.iter() {
             let (request, client) = (&batch[n], clients[n]);
-            let verdict = cached.get(n).unwrap_or_else(|| self.verdict(request, worker));
+            let verdict = match request.frame.status {
+                Some(401) => self.verdict_of_refused(request, worker),
+                _ => cached.get(n).unwrap_or_else(|| self.verdict(request, worker)),
+            };
             if request.frame.is_home_page() {
                 record_home_page(request, worker, findings);
                 answers[n] = UnmatchedAnswer::default();
@@ -293,6 +300,13 @@ impl LineScanner<'_> {
         // The same request may have occurred earlier in the batch.
         let cached = worker.cached_verdict(request.frame.request, request.frame.headers, request.frame.status);
         cached.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time()), request.frame.headers, worker))
+    }
+
+    /// The verdict of a request with status 401. It depends on whether the client sent a user, which the cache does not know.
+    #[cold]
+    fn verdict_of_refused(&self, request: &BatchedRequest<'_>, worker: &mut WorkerState) -> Verdict {
+        let entry = request.frame.record(request.time());
+        if is_refused_login(&entry) { self.matcher.match_uncached(&entry, worker) } else { self.verdict(request, worker) }
     }
 
     fn record_request(

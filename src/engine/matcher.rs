@@ -50,6 +50,8 @@ impl<'r> Matcher<'r> {
             request: &copy[..ends[0]],
             referer: record.referer.map(|_| &copy[ends[0]..ends[1]]),
             user_agent: record.user_agent.map(|_| &copy[ends[1]..ends[2]]),
+            // The cache knows no user.
+            user: None,
             ..*record
         };
         let first = &copy[ends[2]..ends[3]];

@@ -30,10 +30,11 @@ impl<'a> ParsedRequest<'a> {
     #[must_use]
     pub(crate) fn new(record: &LogEntry<'a>) -> Self {
         let line = RequestLine::parse(record.request);
+        let of_line = shape(&line).filter(|shape| *shape != RequestShape::NoMethod || !is_method_left_out(&line, record.status));
         Self {
             line,
             request: record.request,
-            shape: shape(&line).filter(|shape| *shape != RequestShape::NoMethod || !is_method_left_out(&line, record.status)),
+            shape: of_line.or_else(|| is_refused_login(record).then_some(RequestShape::RefusedLogin)),
             status: record.status,
             referer: record.referer,
             user_agent: record.user_agent,
@@ -88,6 +89,11 @@ fn shape(line: &RequestLine<'_>) -> Option<RequestShape> {
 fn is_method_left_out(line: &RequestLine<'_>, status: Option<u16>) -> bool {
     let is_refused = matches!(status, None | Some(..=199 | 400 | 405 | 408 | 444 | 499 | 501 | 505));
     !is_refused && (line.target.starts_with(b"/") || memchr::memmem::find(line.target, b"://").is_some())
+}
+
+/// Whether the client sent a user name, and the server refused it or its password.
+pub(super) fn is_refused_login(record: &LogEntry<'_>) -> bool {
+    record.status == Some(401) && record.user.is_some()
 }
 
 /// Whether the log writer escaped an unprintable byte: `\x16`, or `\n` as Apache writes it.

@@ -416,6 +416,8 @@ pub(crate) struct Case {
     pub user_agent: Option<String>,
     /// The `Referer` header.
     pub referer: Option<String>,
+    /// The user that the client sent.
+    pub user: Option<String>,
 }
 
 impl Case {
@@ -428,6 +430,7 @@ impl Case {
             status: Some(self.status),
             user_agent: self.user_agent.as_deref().map(str::as_bytes),
             referer: self.referer.as_deref().map(str::as_bytes),
+            user: self.user.as_deref().map(str::as_bytes),
             ..LogEntry::default()
         }
     }
@@ -440,7 +443,7 @@ impl Case {
     }
 
     fn from_raw(request: String) -> Self {
-        Self { request, status: 404, user_agent: None, referer: None }
+        Self { request, status: 404, user_agent: None, referer: None, user: None }
     }
 }
 
@@ -477,13 +480,15 @@ struct CaseTable {
     user_agent: Option<String>,
     /// Referer.
     referer: Option<String>,
+    /// User.
+    user: Option<String>,
 }
 
 impl<'de> Visitor<'de> for CaseVisitor {
     type Value = Case;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(r#"a request line like "GET /.env", or a table { request = "..", status = 200, user_agent = "..", referer = ".." } or { raw = '..' }"#)
+        f.write_str(r#"a request line like "GET /.env", or a table { request = "..", status = 200, user_agent = "..", referer = "..", user = ".." } or { raw = '..' }"#)
     }
 
     fn visit_str<E: Error>(self, line: &str) -> Result<Case, E> {
@@ -497,7 +502,8 @@ impl<'de> Visitor<'de> for CaseVisitor {
             (None, Some(raw)) => Case::from_raw(raw),
             _ => return Err(A::Error::custom("a case has either `request` or `raw`")),
         };
-        Ok(Case { status: table.status.unwrap_or(case.status), user_agent: table.user_agent, referer: table.referer, ..case })
+        let CaseTable { status, user_agent, referer, user, .. } = table;
+        Ok(Case { status: status.unwrap_or(case.status), user_agent, referer, user, ..case })
     }
 }
 
@@ -535,6 +541,8 @@ pub(crate) enum RequestShape {
     Binary,
     /// An unregistered method before an ordinary target.
     UnknownMethod,
+    /// The client sent a user name, and the server answered 401. Only requests without another shape have it.
+    RefusedLogin,
 }
 
 impl RequestShape {

@@ -165,9 +165,9 @@ fn failure(rule: &Rule, case: &Case, expected: bool) -> String {
     } else {
         format!("{}: matches its must_not_match case '{request}'", rule.id)
     };
-    for (name, header) in [("user agent", &case.user_agent), ("referer", &case.referer)] {
-        if let Some(header) = header {
-            let _ = write!(what, ", {name} '{}'", escape(header.as_bytes()));
+    for (name, field) in [("user agent", &case.user_agent), ("referer", &case.referer), ("user", &case.user)] {
+        if let Some(field) = field {
+            let _ = write!(what, ", {name} '{}'", escape(field.as_bytes()));
         }
     }
     what

@@ -215,6 +215,7 @@ fn shape_name(shape: RequestShape) -> &'static str {
         RequestShape::NoMethod => "without a method",
         RequestShape::Binary => "binary",
         RequestShape::UnknownMethod => "one with an unknown method",
+        RequestShape::RefusedLogin => "one with a user, answered with 401",
     }
 }
 

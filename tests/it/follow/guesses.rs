@@ -225,6 +225,43 @@ fn logins_of_any_kind_and_answer_are_guessed_at() {
     }
 }
 
+/// A line with the user that the client sent.
+fn sent_by(user: &str, second: i64, client: &str, request: &str, status: u16) -> (i64, String) {
+    let (second, line) = at(second, client, request, status);
+    (second, line.replacen(" - - [", &format!(" - {user} ["), 1))
+}
+
+#[test]
+fn refused_logins_of_http_authentication_are_guessed_at() {
+    let harness = Harness::new();
+    let report = |lines: Vec<(i64, String)>| {
+        harness.file("access.log", log([lines, visitors()].concat()));
+        harness.json(["access.log"]).1
+    };
+    let floods = |report: &Value| -> Vec<(String, u64)> {
+        let floods = report["floods"].as_array().unwrap().iter();
+        floods.map(|flood| (flood["rule"].as_str().unwrap().to_owned(), flood["requests"].as_u64().unwrap())).collect()
+    };
+    let botnet = (0..360).map(|n| sent_by("admin", n * 2_000, &client(n % 30), "GET /private/", 401));
+    assert_eq!(guesses(&report(botnet.collect())), [("flood/basic-auth", 30, 360, 30)]);
+    let slow = |count| (0..count).map(|n| sent_by("admin", n * 40_000, "192.0.2.77", "GET /private/", 401)).collect::<Vec<_>>();
+    assert_eq!(floods(&report(slow(100))), [("flood/basic-auth".to_owned(), 100)]);
+    assert_eq!(floods(&report(slow(99))), []);
+    // The owner of a changed password reads pages in the end.
+    let pages = (0..151).map(|n| sent_by("admin", n * 40_001, "192.0.2.77", "GET /private/page", 200));
+    assert_eq!(floods(&report(slow(100).into_iter().chain(pages).collect())), []);
+    // A browser asks for a page, then for the password; feed readers and monitors send none; WebDAV clients repeat an old one.
+    let browsers = (0..40).flat_map(|n| {
+        let (second, client) = (n * 9_000, client(n));
+        let first = [at(second, &client, "GET /private/", 401), sent_by("jane", second + 5, &client, "GET /private/", 401)];
+        first.into_iter().chain((0..6).map(move |n| sent_by("jane", second + 9 + n, &client, "GET /private/page", 200)))
+    });
+    let monitors = (0..3_000).map(|n| at(n * 300, &client(50 + n % 20), "GET /private/feed", 401));
+    let calendar = (0..3_000).map(|n| sent_by("jane", n * 300, "192.0.2.78", "PROPFIND /dav/jane/", 401));
+    let report = report(browsers.chain(monitors).chain(calendar).collect());
+    assert!(!rules(&report).contains("flood/basic-auth"), "{report}");
+}
+
 #[test]
 fn one_client_needs_as_many_attempts_as_a_flood_and_nothing_else() {
     let harness = Harness::new();
