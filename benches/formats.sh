@@ -27,9 +27,14 @@ awk -F '"' -v to="$folder" '
         printf "{\"time_local\":\"%s\",\"remote_addr\":\"%s\",\"request\":\"%s\",\"status\":\"%s\",\"body_bytes_sent\":\"%s\",\"http_referer\":\"%s\",\"http_user_agent\":\"%s\"}\n",
             time, start[1], $2, numbers[1], numbers[2], $4, $6 > (to "/json")
         printf "[%s] %s %s %s 0.004 \"%s\" \"%s\" \"%s\"\n", time, start[1], numbers[1], numbers[2], $4, $6, $2 > (to "/custom")
+        print "2026-11-02T00:00:00.000000000Z stdout F " $0 > (to "/cri")
+        if (split($2, request, " ") != 3) next
+        printf "[%s] - %s %s - %s https www.example.com \"%s\" [Client %s] [Length %s] [Gzip -] [Sent-to 10.0.0.2] \"%s\" \"%s\"\n",
+            time, numbers[1], numbers[1], request[1], request[2], start[1], numbers[2], $6, $4 > (to "/npm")
+        printf "%s | %s | %s | %s | %s | %s | %s\n", time, start[1], request[1], request[2], numbers[1], numbers[2], $6 > (to "/discovered")
     }' "$log"
 custom='[$time_local] $remote_addr $status $body_bytes_sent $request_time "$http_referer" "$http_user_agent" "$request"'
-names=(combined "wc -l combined" json custom)
+names=(combined "wc -l combined" json custom npm discovered cri)
 for pack in gzip zstd bzip2 xz; do
     if command -v "$pack" > /dev/null; then
         "$pack" -1 -c "$folder/combined" > "$folder/$pack"

@@ -258,11 +258,10 @@ impl LineScanner<'_> {
         let keys: [CacheKey; BATCH] = worker.cache.keys(batch.iter().map(|request| (request.frame.request, request.frame.headers)));
         let mut fingerprints = [Fingerprint::default(); BATCH];
         worker.names.clients.fingerprints(batch.iter().map(|request| request.frame.client), &mut fingerprints);
-        let mut clients = [0; BATCH];
-        for ((request, fingerprint), client) in batch.iter().zip(fingerprints).zip(&mut clients) {
+        let mut requests = [(0, UnmatchedAnswer::default()); BATCH];
+        for ((request, fingerprint), (client, _)) in batch.iter().zip(fingerprints).zip(&mut requests) {
             *client = worker.names.clients.intern_by(fingerprint, request.frame.client);
         }
-        let mut answers = [UnmatchedAnswer::default(); BATCH];
         let mut cached = CachedVerdicts::<BATCH>::default();
         worker.cache.get_each(&keys[..batch.len()], |n| batch[n].frame.status, &mut cached);
         let mut selected = SelectedIndices::<BATCH>::default();
@@ -272,26 +271,26 @@ impl LineScanner<'_> {
                 || request.frame.is_home_page()
                 || request.frame.status == Some(401);
             selected.push_if(n, is_selected);
-            answers[n] = UnmatchedAnswer::new(request.frame.status, request.frame.bytes);
+            requests[n].1 = UnmatchedAnswer::new(request.frame.status, request.frame.bytes);
         }
         for n in selected.iter() {
-            let (request, client) = (&batch[n], clients[n]);
+            let (request, client) = (&batch[n], requests[n].0);
             let verdict = match request.frame.status {
                 Some(401) => self.verdict_of_refused(request, worker),
                 _ => cached.get(n).unwrap_or_else(|| self.verdict(request, worker)),
             };
             if request.frame.is_home_page() {
                 record_home_page(request, worker, findings);
-                answers[n] = UnmatchedAnswer::default();
+                requests[n].1 = UnmatchedAnswer::default();
             }
             if verdict.rules != SymbolTables::EMPTY_RULES {
-                answers[n] = UnmatchedAnswer::default();
+                requests[n].1 = UnmatchedAnswer::default();
                 self.record_request(request, client, verdict, worker, findings);
             } else if self.options.unmatched {
                 record_unmatched(request, client, worker, findings);
             }
         }
-        findings.requests.extend(clients.into_iter().zip(answers).take(batch.len()));
+        findings.requests.extend_from_slice(&requests[..batch.len()]);
         batch.clear();
     }
 

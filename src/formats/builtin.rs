@@ -347,8 +347,12 @@ impl Formats {
         &self.json
     }
 
-    pub(super) fn detection_order(&self) -> &[FormatId] {
-        &self.detection_order
+    /// The parsers of the formats that are tried for detection, in this order.
+    pub(super) fn tried(&self) -> impl Iterator<Item = (FormatId, &FormatLineParser)> {
+        self.detection_order.iter().flat_map(|id| {
+            let parsers = if let FormatReader::Strings(parsers) = &self.format(*id).reader { &parsers[..] } else { &[] };
+            parsers.iter().map(|parser| (*id, parser))
+        })
     }
 }
 

@@ -24,6 +24,17 @@ pub(super) const fn marks_outside(bytes: [u8; 8], first: u8, last: u8) -> u64 {
     (is_above | !is_from | bytes) & HIGH
 }
 
+/// Whether all bytes are from `first` to `last`, which are ASCII.
+#[inline]
+pub(super) fn are_within(text: &[u8], first: u8, last: u8) -> bool {
+    let is_within = |part: &[u8; 8]| marks_outside(*part, first, last) == 0;
+    match text.last_chunk() {
+        // The last eight bytes may be checked twice.
+        Some(end) => is_within(end) && text.as_chunks().0.iter().all(is_within),
+        None => text.iter().all(|byte| (first..=last).contains(byte)),
+    }
+}
+
 /// The same as [`marks_of_8`] for sixteen bytes.
 #[inline]
 pub(super) const fn marks_of_16(bytes: [u8; 16], byte: u8) -> u128 {
@@ -92,6 +103,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn all_bytes_are_within_if_each_is(mut text in prop::collection::vec(b'.'..=b'9', 0..20), at: prop::sample::Index, byte: u8) {
+            prop_assert!(are_within(&text, b'.', b'9'));
+            if !text.is_empty() {
+                *at.get_mut(&mut text) = byte;
+                prop_assert_eq!(are_within(&text, b'.', b'9'), (b'.'..=b'9').contains(&byte));
+            }
+        }
+
         #[test]
         fn begins_compares_every_byte(
             start in prop::collection::vec(any::<u8>(), 0..70),

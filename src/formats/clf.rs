@@ -90,13 +90,12 @@ impl<'a> Frame<'a> {
     pub fn is_home_page(&self) -> bool {
         /// Too short for padding.
         const MAX_QUERY: usize = 15;
-        match self.request {
-            [b'G', b'E', b'T', b' ', b'/'] | [b'G', b'E', b'T', b' ', b'/', b' ', ..] => true,
-            [b'G', b'E', b'T', b' ', b'/', query @ ..] if query.starts_with(b"?") => {
-                memchr(b' ', query).unwrap_or(query.len()) <= MAX_QUERY
-            }
-            _ => false,
-        }
+        let start = self.request.first_chunk();
+        let has_short_query = || {
+            let query = &self.request[b"GET /".len()..];
+            memchr(b' ', query).unwrap_or(query.len()) <= MAX_QUERY
+        };
+        start == Some(b"GET / ") || self.request == b"GET /" || start == Some(b"GET /?") && has_short_query()
     }
 
     /// The whole record, for a line whose time was parsed already.
@@ -463,15 +462,22 @@ fn short_number(text: [u8; 8], digits: usize) -> Option<u64> {
     Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
 }
 
+/// A number of digits.
 pub(super) fn number(text: &[u8]) -> Option<u64> {
-    if text.is_empty() {
-        return None;
+    let digit = |byte: &u8| u64::from(byte.wrapping_sub(b'0'));
+    if (1..=MAX_SAFE_DIGITS).contains(&text.len()) {
+        let (number, are_digits) = text
+            .iter()
+            .map(digit)
+            .fold((0_u64, true), |(number, are_digits), digit| (number.wrapping_mul(10).wrapping_add(digit), are_digits & (digit <= 9)));
+        return are_digits.then_some(number);
     }
-    text.iter().try_fold(0_u64, |n, b| {
-        let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
-        n.checked_mul(10)?.checked_add(digit)
-    })
+    let first = text.first().map(digit).filter(|digit| *digit <= 9)?;
+    text[1..].iter().map(digit).try_fold(first, |number, digit| number.checked_mul(10)?.checked_add(digit).filter(|_| digit <= 9))
 }
+
+/// As many digits always fit in 64 bits: the largest number has twenty.
+const MAX_SAFE_DIGITS: usize = 19;
 
 /// Whether a line starts like most Common Log Format lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Then it is in
 /// no other format, whether or not the rest parses.

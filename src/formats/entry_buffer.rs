@@ -6,11 +6,12 @@
 
 use std::ops::Range;
 
+use super::bytes::are_within;
 use super::host::host;
 use super::reader::{LineKind, RelativeRequest};
 use super::{Escapes, Fields, Frame, Headers, RequestField, TimeField, clf};
 use crate::log_entry::LogEntry;
-use crate::time::{ClfTimeParser, PackedTime};
+use crate::time::{CLF_TIME_LEN, ClfTimeParser, PackedTime};
 
 /// The fields of some lines. Keeps its buffers.
 #[derive(Debug, Default)]
@@ -35,8 +36,24 @@ struct EntryParts {
     request: ByteSpan,
     status: Option<u16>,
     bytes: Option<u64>,
-    referer: Option<ByteSpan>,
-    user_agent: Option<ByteSpan>,
+    headers: HeaderSpans,
+}
+
+/// The `Referer` and `User-Agent` headers.
+#[derive(Debug, Clone, Copy)]
+enum HeaderSpans {
+    /// As a line in the Common Log Format ends.
+    Quoted(ByteSpan),
+    Parsed {
+        referer: Option<ByteSpan>,
+        user_agent: Option<ByteSpan>,
+    },
+}
+
+impl Default for HeaderSpans {
+    fn default() -> Self {
+        Self::Parsed { referer: None, user_agent: None }
+    }
 }
 
 /// The range of a text, in the line or in the buffer.
@@ -88,7 +105,7 @@ impl EntryBuffer {
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     pub(crate) fn frame<'a>(&'a self, number: usize, line: &'a [u8]) -> (Frame<'a>, Option<PackedTime>) {
-        let EntryParts { client, user, host, time, request, status, bytes, referer, user_agent } = self.entries[number];
+        let EntryParts { client, user, host, time, request, status, bytes, headers } = self.entries[number];
         let text = |span: ByteSpan| span.bytes(line, &self.text);
         let header = |span: Option<ByteSpan>| span.map_or(&b"-"[..], text);
         let frame = Frame {
@@ -98,7 +115,10 @@ impl EntryBuffer {
             request: text(request),
             status,
             bytes,
-            headers: Headers::parsed(header(referer), header(user_agent)),
+            headers: match headers {
+                HeaderSpans::Quoted(headers) => Headers::quoted(text(headers)),
+                HeaderSpans::Parsed { referer, user_agent } => Headers::parsed(header(referer), header(user_agent)),
+            },
             user: text(user),
         };
         (frame, time)
@@ -126,7 +146,8 @@ impl EntryBuffer {
 
     /// Adds the fields of a line in the Common Log Format, which is a part of the current line.
     pub(super) fn push_frame(&mut self, frame: &Frame<'_>) {
-        let entry = frame.record(None);
+        // Most lines match no rule, so the headers are not split here.
+        let (headers, _) = frame.headers.key();
         let parts = EntryParts {
             client: self.span(frame.client),
             user: self.span(frame.user),
@@ -135,10 +156,19 @@ impl EntryBuffer {
             request: self.span(frame.request),
             status: frame.status,
             bytes: frame.bytes,
-            referer: entry.referer.map(|text| self.span(text)),
-            user_agent: entry.user_agent.map(|text| self.span(text)),
+            headers: HeaderSpans::Quoted(self.span(headers)),
         };
         self.entries.push(parts);
+    }
+
+    /// Removes the fields of the line, which is of another format.
+    pub(super) fn retract(&mut self) {
+        self.entries.truncate(self.kinds.len());
+    }
+
+    /// Whether the fields of the line have a time.
+    pub(super) fn has_time(&self) -> bool {
+        self.entries.last().is_some_and(|entry| entry.time.is_some())
     }
 
     /// Adds the fields of such a line, with this host and request.
@@ -161,8 +191,8 @@ impl EntryBuffer {
             user: self.span(&fields.user[..fields.user.len().min(MAX_USER)]),
             host: host(fields.host).map(|host| self.span(host)),
             time: match fields.time {
-                TimeField::Clf(text) => self.clock.parse(text),
-                TimeField::Parsed(time) => time.and_then(PackedTime::in_four_digit_years),
+                TimeField::Text(text) if text.len() == CLF_TIME_LEN => self.clock.parse(text),
+                TimeField::Text(_) | TimeField::Parsed(_) => fields.time.parse().and_then(PackedTime::in_four_digit_years),
             },
             request: match fields.request {
                 RequestField::Line(text) => span(self, text),
@@ -172,8 +202,7 @@ impl EntryBuffer {
             },
             status: status(fields.status),
             bytes: clf::number(fields.bytes),
-            referer: header(self, fields.referer),
-            user_agent: header(self, fields.user_agent),
+            headers: HeaderSpans::Parsed { referer: header(self, fields.referer), user_agent: header(self, fields.user_agent) },
         };
         self.entries.push(parts);
     }
@@ -181,7 +210,9 @@ impl EntryBuffer {
     /// The client up to the first byte that no address and no host name has; a dash if there is none.
     #[inline]
     fn client(&mut self, client: &[u8]) -> ByteSpan {
-        let end = client.iter().position(|&byte| matches!(byte, 0..=b' ' | b'"' | 0x7f)).unwrap_or(client.len());
+        let is_end = |byte: &u8| matches!(byte, 0..=b' ' | b'"' | 0x7f);
+        let is_plain = are_within(client, b'#', b'~');
+        let end = if is_plain { client.len() } else { client.iter().position(is_end).unwrap_or(client.len()) };
         self.span(if end == 0 { b"-" } else { &client[..end] })
     }
 
@@ -189,28 +220,31 @@ impl EntryBuffer {
     #[inline]
     fn joined_request(&mut self, [method, target, query, protocol]: [&[u8]; 4], escapes: Escapes) -> ByteSpan {
         let start = self.text.len();
-        let mut add = |before: &[u8], part: &[u8], after: &[u8]| {
-            self.text.extend_from_slice(before);
-            let at = self.text.len();
-            self.text.extend_from_slice(part);
-            // The copy is checked: a memory-mapped file may change between two reads.
-            if needs_escaping(&self.text[at..], escapes) {
-                escape(at, escapes, &mut self.text);
-            }
-            self.text.extend_from_slice(after);
-        };
-        if !method.is_empty() {
-            add(b"", method, b" ");
-        }
-        add(b"", target, b"");
-        if !query.is_empty() {
-            add(b"?", query, b"");
-        }
         // Without a method, a protocol would be read as part of the target.
-        if !method.is_empty() && !protocol.is_empty() {
-            add(b" ", protocol, b"");
+        let protocol = if method.is_empty() { b"" } else { protocol };
+        let parts = [("", method, " "), ("", target, ""), ("?", query, ""), (" ", protocol, "")];
+        self.push_parts(parts, None);
+        // The copy is checked: a memory-mapped file may change between two reads.
+        let is_special = |byte: &u8| u8::from(matches!(byte, b'"' | b'\\' | b'\n'));
+        if self.text[start..].iter().fold(0, |any, byte| any | is_special(byte)) > 0 {
+            self.text.truncate(start);
+            self.push_parts(parts, Some(escapes));
         }
         ByteSpan { start: start as u32, end: self.text.len() as u32, in_buffer: true }
+    }
+
+    /// Appends the parts of a request that are not empty, with what is before and after each; escaped with `escapes`.
+    #[inline]
+    fn push_parts(&mut self, parts: [(&str, &[u8], &str); 4], escapes: Option<Escapes>) {
+        for (before, part, after) in parts.into_iter().filter(|(_, part, _)| !part.is_empty()) {
+            self.text.extend_from_slice(before.as_bytes());
+            let at = self.text.len();
+            self.text.extend_from_slice(part);
+            if let Some(escapes) = escapes.filter(|escapes| needs_escaping(&self.text[at..], *escapes)) {
+                escape(at, escapes, &mut self.text);
+            }
+            self.text.extend_from_slice(after.as_bytes());
+        }
     }
 
     /// The span of a text, which is copied if it is not in the line.
@@ -345,7 +379,7 @@ mod tests {
         let fields = Fields {
             client: b"192.0.2.7",
             host: b"example.org:8080",
-            time: TimeField::Clf(b"02/Nov/2026:08:01:00 +0000"),
+            time: TimeField::Text(b"02/Nov/2026:08:01:00 +0000"),
             request: RequestField::Parts { method: b"GET", target: b"/a", query: b"b=1", protocol: b"HTTP/1.1" },
             status: b"200",
             bytes: b"5",
@@ -375,7 +409,7 @@ mod tests {
         assert_eq!(entry(&buffer_of(&Fields::default())), nothing);
         let invalid = Fields {
             client: b"a\"b",
-            time: TimeField::Clf(b"] \"GET /evil HTTP/1.1\" 200 1"),
+            time: TimeField::Text(b"] \"GET /evil HTTP/1.1\" 200 1"),
             status: b"20",
             bytes: b"123456789012345678901",
             request: RequestField::Parts { method: b"", target: b"/a", query: b"", protocol: b"HTTP/1.0" },

@@ -1,4 +1,4 @@
-//! The values of a line on the fast path of JSON, each span packed into one word: a pair that is written as two words and read as one
+//! The values of a line on the fast paths of JSON and of format strings, each span packed into one word: a pair that is written as two words and read as one
 //! stalls the CPU, and there is one for each field of each line.
 
 /// The field of a value.
@@ -14,6 +14,10 @@ pub(super) enum ValueSlot {
     Referer,
     UserAgent,
     User,
+    Method,
+    Target,
+    Query,
+    Protocol,
     None,
 }
 
@@ -40,6 +44,12 @@ impl<'a> FastValues<'a> {
         let start = text.as_ptr().addr().wrapping_sub(self.line.as_ptr().addr());
         let end = start.wrapping_add(text.len());
         self.spans[slot as usize] = if end <= self.line.len() && !text.is_empty() { (end as u64) << 32 | start as u64 } else { 0 };
+    }
+
+    /// Sets a value by its start and its end in the line.
+    #[inline]
+    pub(super) fn set_span(&mut self, slot: ValueSlot, start: usize, end: usize) {
+        self.spans[slot as usize] = (end as u64) << 32 | start as u64;
     }
 
     /// The value of a field.

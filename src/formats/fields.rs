@@ -116,9 +116,9 @@ impl FromStr for FieldKind {
 /// The time of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeField<'a> {
-    /// A Common Log Format time that is not parsed yet, without brackets: `02/Nov/2026:08:01:00 +0000`.
-    Clf(&'a [u8]),
-    /// A parsed time of another format; `None` if it is missing or invalid.
+    /// A time that is not parsed yet, without brackets, usually in the Common Log Format: `02/Nov/2026:08:01:00 +0000`.
+    Text(&'a [u8]),
+    /// A parsed time; `None` if it is missing or invalid.
     Parsed(Option<LogTime>),
 }
 
@@ -127,7 +127,7 @@ impl TimeField<'_> {
     #[must_use]
     pub(crate) fn parse(self) -> Option<LogTime> {
         match self {
-            Self::Clf(text) => LogTime::parse_clf(text),
+            Self::Text(text) => LogTime::parse_any_format(text),
             Self::Parsed(time) => time,
         }
     }

@@ -7,6 +7,9 @@
 
 use memchr::{memchr, memchr2};
 
+use super::bytes::begins;
+use super::clf::starts_like_clf;
+use super::{Formats, Frame};
 use crate::client::Client;
 use crate::time::LogTime;
 
@@ -87,6 +90,9 @@ pub(crate) struct StrippedLine<'l> {
     pub(crate) time: Option<LogTime>,
 }
 
+/// The byte before a control sequence.
+const ESCAPE: u8 = 0x1b;
+
 /// The text after a prefix of one writer, and the time in the prefix; `None` if the line has no such prefix.
 type StripPrefix = fn(&[u8]) -> Option<(&[u8], Option<LogTime>)>;
 
@@ -117,10 +123,80 @@ pub(crate) fn strip_prefix(line: &[u8]) -> Option<StrippedLine<'_>> {
     })
 }
 
+/// The start of the last line that another program began, in which only the time of day may differ from one line to the next. It
+/// affects only the speed: a line that starts otherwise is read from its beginning.
+#[derive(Debug, Default)]
+pub(super) struct UsualPrefix {
+    /// Up to the time of day.
+    before: Vec<u8>,
+    /// The text after it and its fraction; `None` if there is no time of day.
+    after: Option<Vec<u8>>,
+}
+
+impl UsualPrefix {
+    /// Learns the start of a line, which has the line `inner` in it, if any line with this start and an IPv4 address after it is
+    /// read in the same way: by the removal of one prefix, and by no known format because of its first words.
+    #[cold]
+    pub(super) fn learn(&mut self, line: &[u8], inner: &[u8], formats: &Formats) {
+        let is_certain = |found: StrippedLine<'_>| found.rest == inner && inner.len() < line.len() && line.ends_with(inner);
+        let is_format = || formats.tried().any(|(_, parser)| parser.may_read(line));
+        if !strip_prefix(line).is_some_and(is_certain) || !is_usual(inner) || is_format() {
+            return;
+        }
+        let start = &line[..line.len() - inner.len()];
+        let clock = (0..start.len()).find(|at| after_clock(&start[*at..]).is_some());
+        self.before = start[..clock.unwrap_or(start.len())].to_vec();
+        self.after = clock.and_then(|at| after_clock(&start[at..])).map(<[u8]>::to_vec);
+    }
+
+    /// Reads the line after such a start.
+    #[inline]
+    pub(super) fn read<'l>(&self, line: &'l [u8], first_quote: impl Fn(usize) -> Option<usize>) -> Option<Frame<'l>> {
+        if self.before.is_empty() && self.after.is_none() || !begins(line, &self.before) {
+            return None;
+        }
+        let mut inner = &line[self.before.len()..];
+        if let Some(after) = &self.after {
+            inner = after_clock(inner).filter(|rest| begins(rest, after)).map(|rest| &rest[after.len()..])?;
+        }
+        // Without colours, it may be another line.
+        if memchr(ESCAPE, line).is_some() {
+            return None;
+        }
+        let start = line.len() - inner.len();
+        if !is_usual(inner) {
+            return None;
+        }
+        Frame::locate_by(inner, None, |from| Some(first_quote(start + from)? - start))
+    }
+}
+
+/// Whether a line starts like most in the Common Log Format, with an IPv4 address.
+#[inline]
+fn is_usual(line: &[u8]) -> bool {
+    let client = || line.split(|byte| *byte == b' ').next().unwrap_or_default();
+    starts_like_clf(line) && matches!(Client::parse(client()), Client::V4(_))
+}
+
+/// The most digits of the fraction of a second.
+const MAX_FRACTION: usize = 9;
+
+/// The text after a valid time of day and its fraction.
+#[inline]
+fn after_clock(text: &[u8]) -> Option<&[u8]> {
+    let ([h1, h2, b':', m1, m2, b':', s1, s2], rest) = text.split_first_chunk()? else { return None };
+    let is_digit = [h1, h2, m1, m2, s1, s2].iter().all(|byte| byte.is_ascii_digit());
+    if !is_digit || [*h1, *h2] > *b"23" || *m1 > b'5' || *s1 > b'5' {
+        return None;
+    }
+    let Some((b'.' | b',', fraction)) = rest.split_first() else { return Some(rest) };
+    let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    ((1..=MAX_FRACTION).contains(&digits)).then(|| &fraction[digits..])
+}
+
 /// The line without the colours of a terminal, written to `buffer`; `None` if it has none.
 #[must_use]
 pub(crate) fn without_colors<'b>(line: &[u8], buffer: &'b mut Vec<u8>) -> Option<&'b [u8]> {
-    const ESCAPE: u8 = 0x1b;
     let mut next = memchr(ESCAPE, line)?;
     let mut rest = line;
     buffer.clear();
@@ -417,13 +493,14 @@ fn after_word(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// Whether a line starts like `shape`, where `0` is any digit and `d` a digit or a space.
-fn is_shaped(line: &[u8], shape: &[u8]) -> bool {
-    line.len() >= shape.len()
-        && line.iter().zip(shape).all(|(b, s)| match s {
-            b'0' => b.is_ascii_digit(),
-            b'd' => b.is_ascii_digit() || *b == b' ',
-            other => b == other,
-        })
+#[inline]
+fn is_shaped<const N: usize>(line: &[u8], shape: &[u8; N]) -> bool {
+    let fits = |(b, s): (&u8, &u8)| match s {
+        b'0' => b.is_ascii_digit(),
+        b'd' => b.is_ascii_digit() || *b == b' ',
+        other => b == other,
+    };
+    line.first_chunk::<N>().is_some_and(|start| start.iter().zip(shape).all(fits))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::clf::{is_bare, starts_like_clf};
 use super::client_position::{self, ClientPosition};
 use super::detect::{is_binary, is_error_log, is_report};
 use super::discover::{Layouts, SAMPLE, SHARE};
-use super::line_prefix::{LinePrefix, without_colors};
+use super::line_prefix::{LinePrefix, UsualPrefix, without_colors};
 use super::unwrap::{ReadInner, UnwrapBuffers, read_within};
 use super::{EntryBuffer, FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, LogFormat, TimeField, W3cHeader, loose_clf};
 use crate::client::{Client, ClientIpSource};
@@ -46,6 +46,8 @@ pub struct LogReader {
     /// The writer of what is around the last line, and the line within.
     prefix: Option<LinePrefix>,
     inner: Vec<u8>,
+    /// The start of the last line that had one.
+    usual_prefix: UsualPrefix,
     /// The columns of a header, and the same with the field of the forwarded client.
     columns: Option<(Arc<FormatLineParser>, FormatLineParser)>,
     /// The fields of a line that is read alone.
@@ -181,11 +183,18 @@ impl LogReader {
         buffer: &mut EntryBuffer,
     ) {
         buffer.begin(line);
-        let read = self.read_fast_path(line, context, first_quote, buffer).unwrap_or_else(|| self.read(line, context, header, buffer));
+        let read = self.read_fast_path(line, context, &first_quote, buffer).unwrap_or_else(|| {
+            let read = self.read(line, context, header, buffer);
+            if self.prefix.is_some() {
+                self.usual_prefix.learn(content(line), &self.inner, context.formats);
+            }
+            read
+        });
         buffer.end(read);
     }
 
-    /// Reads a line of the requested format, or JSON if none is requested, on the fast path.
+    /// Reads a line on the fast path of the requested format, of the layout of the log, of JSON, or of the known format that may be
+    /// that of the line; or after the start that the last such line had.
     #[inline]
     fn read_fast_path(
         &mut self,
@@ -194,34 +203,34 @@ impl LogReader {
         first_quote: impl Fn(usize) -> Option<usize>,
         buffer: &mut EntryBuffer,
     ) -> Option<LineKind> {
-        let LineContext { formats, preferred: first, header, layouts, max_line, .. } = context;
-        let id = match (first.first(), line.first()?) {
-            (_, 0) => return None,
-            (Some(first), _) => *first,
-            (None, _) if layouts.is_some() => DISCOVERED,
-            (None, b'{') => JSON,
-            (None, _) => return None,
-        };
-        if header.is_w3c() || formats.client_ip_source().is_some() || line.len() > *max_line {
+        let LineContext { formats, preferred, header, layouts, max_line, .. } = context;
+        if header.is_w3c() || formats.client_ip_source().is_some() || line.len() > *max_line || *line.first()? == 0 {
             return None;
         }
         self.prefix = None;
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let Self { buffers, usual_prefix, .. } = self;
+        let id = match (preferred.first(), line.first()?) {
+            (Some(first), _) => *first,
+            (None, _) if layouts.is_some() => DISCOVERED,
+            (None, b'{') => JSON,
+            (None, _) => {
+                let after_prefix = usual_prefix.read(line, &first_quote);
+                return match after_prefix {
+                    Some(frame) => Some(push_frame(&frame, buffer)),
+                    None => detect_fast(line, formats, first_quote, buffers, buffer),
+                };
+            }
+        };
         let is_fast = match &formats.format(id).reader {
-            FormatReader::Json => formats.json().read_fast(line, first_quote, &mut self.buffers, |fields| buffer.push_unescaped(fields)),
+            FormatReader::Json => formats.json().read_fast(line, first_quote, buffers, |fields| buffer.push_unescaped(fields)),
             FormatReader::Strings(parsers) => {
-                parsers.first()?.read_fast(line, first_quote, &mut self.buffers, |fields| buffer.push_unescaped(fields))
+                let parser = parsers.first()?;
+                read_if(parser, line, first_quote, buffers, buffer, |_| true)
             }
             FormatReader::Discovered => {
                 let layout = layouts.as_ref()?.all().first()?;
-                let mut is_plausible = false;
-                let is_read = layout.parser().read_fast(line, first_quote, &mut self.buffers, |fields| {
-                    is_plausible = layout.is_plausible(fields);
-                    if is_plausible {
-                        buffer.push_unescaped(fields);
-                    }
-                });
-                is_read && is_plausible
+                read_if(layout.parser(), line, first_quote, buffers, buffer, |fields| layout.is_plausible(fields))
             }
             FormatReader::Clf | FormatReader::W3c => false,
         };
@@ -326,11 +335,7 @@ impl FieldReader<'_, '_> {
         match self.directly(text, time) {
             // What follows a newline is another line.
             Some(None) if memchr(b'\n', text).is_some() => None,
-            Some(None) => {
-                let frame = Frame::locate(text, None)?;
-                self.out.push_frame(&frame);
-                Some(LineKind::As(FormatId(frame.format() as u8)))
-            }
+            Some(None) => Some(push_frame(&Frame::locate(text, None)?, self.out)),
             Some(Some(kind)) => Some(kind),
             None => self.by_detection(text, time).or_else(|| self.loosely(text, time)),
         }
@@ -370,12 +375,9 @@ impl FieldReader<'_, '_> {
 
     fn by_detection(&mut self, text: &[u8], time: Option<LogTime>) -> Option<LineKind> {
         let formats = self.context.formats;
-        formats.detection_order().iter().find_map(|id| match &formats.format(*id).reader {
-            FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| {
-                let fields = parser.read(text, self.buffers).filter(is_plausible);
-                push_fields(*id, fields, time, formats.client_ip_source(), self.out)
-            }),
-            _ => None,
+        formats.tried().filter(|(_, parser)| parser.may_read(text)).find_map(|(id, parser)| {
+            let fields = parser.read(text, self.buffers).filter(is_plausible);
+            push_fields(id, fields, time, formats.client_ip_source(), self.out)
         })
     }
 
@@ -397,6 +399,59 @@ impl FieldReader<'_, '_> {
             FormatReader::Clf | FormatReader::W3c | FormatReader::Discovered => None,
         }
     }
+}
+
+/// Reads a line on the fast path of a format, if its fields are accepted.
+#[expect(clippy::inline_always, reason = "in the line loop")]
+#[inline(always)]
+fn read_if(
+    parser: &FormatLineParser,
+    line: &[u8],
+    first_quote: impl Fn(usize) -> Option<usize>,
+    buffers: &mut FieldBuffers,
+    out: &mut EntryBuffer,
+    is_accepted: impl FnOnce(&Fields<'_>) -> bool,
+) -> bool {
+    let mut is_plausible = false;
+    let is_read = parser.read_fast(line, first_quote, buffers, |fields| {
+        is_plausible = is_accepted(fields);
+        match is_plausible {
+            true if parser.is_quoted() => out.push_unescaped(fields),
+            true => out.push(fields),
+            false => {}
+        }
+    });
+    is_read && is_plausible
+}
+
+/// Reads a line on the fast path of the first known format that may be that of the line. A line that the line loop parses stays as
+/// it is.
+fn detect_fast(
+    line: &[u8],
+    formats: &Formats,
+    first_quote: impl Fn(usize) -> Option<usize>,
+    buffers: &mut FieldBuffers,
+    out: &mut EntryBuffer,
+) -> Option<LineKind> {
+    if starts_like_clf(line) || Frame::locate(line, None).is_some() {
+        return Some(LineKind::AsIs);
+    }
+    for (id, parser) in formats.tried().filter(|(_, parser)| parser.may_read(line)) {
+        if read_if(parser, line, &first_quote, buffers, out, is_client_plausible) && out.has_time() {
+            return Some(LineKind::As(id));
+        }
+        out.retract();
+        if parser.read(line, buffers).is_some_and(|fields| is_plausible(&fields)) {
+            return None;
+        }
+    }
+    None
+}
+
+/// Adds the fields of a line in the Common Log Format family.
+fn push_frame(frame: &Frame<'_>, out: &mut EntryBuffer) -> LineKind {
+    out.push_frame(frame);
+    LineKind::As(FormatId(frame.format() as u8))
 }
 
 /// A request with an absolute target, as the client sent it to the server.
@@ -465,7 +520,12 @@ fn with_forwarded_field<'c>(
 
 /// Whether fields are plausible in a format that was not requested: there is a time, and the client is an address.
 fn is_plausible(fields: &Fields<'_>) -> bool {
-    fields.time.parse().is_some() && (fields.client.is_empty() || Client::parse(fields.client).address().is_some())
+    fields.time.parse().is_some() && is_client_plausible(fields)
+}
+
+/// Whether there is no client, or the client is an address.
+fn is_client_plausible(fields: &Fields<'_>) -> bool {
+    fields.client.is_empty() || Client::parse(fields.client).address().is_some()
 }
 
 /// Whether a text in the place of the client is an address or a name.
@@ -519,10 +579,11 @@ mod tests {
         context(W3cHeader::from_log_start(lines, 1000))
     }
 
-    /// How each line was read, and its fields.
+    /// How each line is read, whatever was read before it, and its fields.
     fn read(lines: &[u8], context: &LineContext<'_>) -> Vec<(LineKind, String)> {
-        let (mut log_reader, mut context) = (LogReader::default(), context.clone());
+        let mut context = context.clone();
         let shown = |line| {
+            let mut log_reader = LogReader::default();
             let (kind, entry) = log_reader.line(line, &mut context);
             (kind, shown(entry))
         };
@@ -577,6 +638,48 @@ mod tests {
         })
     }
 
+    /// Lines after the starts of two writers that differ in a few bytes, in any order.
+    fn lines_with_similar_starts() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        let starts = [
+            "2026-11-02T08:01:00.669Z stdout F ",
+            "2026-11-02T08:01:00.669794202+01:00 stderr F ",
+            "2026-11-02T08:01:00Z ",
+            "2026-11-02T08:01:00+01:00 ",
+            "2026-11-02 08:01:00,123 ",
+            "Nov  2 08:01:00 web nginx: ",
+            "<190>Nov 12 08:01:00 web nginx[12]: ",
+            "08:01:00 web.1: ",
+            "08:01:00 ",
+            "web-1  | ",
+            "[pod/web-1/nginx] ",
+            "a.log:",
+            "www:80 ",
+            "x 2026-11-02T08:01:00Z ",
+            "\x1b[0m",
+            "\"",
+        ];
+        let ends = [
+            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /.env HTTP/1.1" 404 162 "-" "a b [c] d""#,
+            r#"999.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 404 162 "-" "x""#,
+            r#"192.0.2.7 - jo [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 404 162 "-" "x""#,
+            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" - -"#,
+            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET \" 1 "-" "x""#,
+            r#"2001:db8::7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 404 162 "-" "x""#,
+            r#"{"remote_addr":"192.0.2.7","request":"GET / HTTP/1.1"}"#,
+        ];
+        let edits = prop::collection::vec((0_usize..44, prop::sample::select(b"0123456789 :.-\"x".to_vec())), 0..2);
+        let lines = prop::collection::vec((any::<bool>(), prop::sample::select(ends.to_vec()), edits), 2..12);
+        let start = || prop::sample::select(starts.to_vec());
+        (start(), start(), lines).prop_map(|(usual, other, lines)| {
+            let edited = lines.into_iter().map(|(is_usual, end, edits)| {
+                let mut line = [if is_usual { usual } else { other }, end].concat().into_bytes();
+                edits.into_iter().for_each(|(at, byte)| line[at] = byte);
+                line
+            });
+            edited.collect()
+        })
+    }
+
     #[test]
     fn every_example_is_read_as_its_format() {
         for id in FORMATS.ids() {
@@ -611,6 +714,31 @@ mod tests {
             let (FormatReader::Strings(_), Some(example)) = (&format.reader, &format.example) else { continue };
             let read = read(example.as_bytes(), &LineContext { preferred: &[id], ..from_log_start(b"") });
             assert_eq!(kinds(&read), [LineKind::As(id)], "{}: {read:?}", format.name);
+        }
+    }
+
+    /// Speed only: without these paths, such a log takes several times as long.
+    #[test]
+    fn lines_of_known_formats_and_after_usual_starts_take_the_fast_path() {
+        let npm = FORMATS.format(FORMATS.get("nginx_proxy_manager").unwrap()).example.clone().unwrap();
+        let cri = |second: u8| format!("2026-11-02T08:01:{second:02}.{second:09}Z stdout F {CLF}");
+        let compose = format!("web-1  | {CLF}");
+        let syslog = |second: u8| format!("Nov  2 08:01:{second:02} web nginx: {CLF}");
+        for (lines, is_learned) in
+            [([npm.clone(), npm], false), ([cri(1), cri(59)], true), ([compose.clone(), compose], true), ([syslog(3), syslog(4)], true)]
+        {
+            let context = from_log_start(b"");
+            let (mut log_reader, mut buffer, mut header) = (LogReader::default(), EntryBuffer::default(), W3cHeader::None);
+            let first_quote = |line: &'_ [u8], from| Some(from + memchr(b'"', line.get(from..)?)?);
+            let [first, second] = lines.each_ref().map(|line| line.as_bytes());
+            buffer.begin(first);
+            let before = log_reader.read_fast_path(first, &context, |from| first_quote(first, from), &mut buffer);
+            assert_eq!(before.is_none(), is_learned, "{}", lines[0]);
+            buffer.clear();
+            log_reader.read_into(first, &context, &mut header, |from| first_quote(first, from), &mut buffer);
+            buffer.begin(second);
+            let after = log_reader.read_fast_path(second, &context, |from| first_quote(second, from), &mut buffer);
+            assert_eq!(after, buffer.kinds().first().copied(), "{}", lines[1]);
         }
     }
 
@@ -887,6 +1015,21 @@ mod tests {
             let whole = lines.join(&b'\n');
             let context = LineContext { preferred: if is_requested { id.as_slice() } else { &[] }, ..from_log_start(&whole) };
             prop_assert_eq!(read_block(&whole, &context), read(&whole, &context));
+        }
+
+        #[test]
+        fn starts_of_lines_do_not_affect_other_lines(lines in lines_with_similar_starts()) {
+            let whole = lines.join(&b'\n');
+            prop_assert_eq!(read_block(&whole, &from_log_start(b"")), read(&whole, &from_log_start(b"")));
+        }
+
+        #[test]
+        fn a_format_reads_no_line_that_its_first_fields_exclude(lines in prop::collection::vec(any_line(), 1..12)) {
+            for (line, (id, parser)) in lines.iter().flat_map(|line| FORMATS.tried().map(move |tried| (line, tried))) {
+                let mut buffers = FieldBuffers::default();
+                let is_read = parser.read(line, &mut buffers).is_some_and(|fields| is_plausible(&fields));
+                prop_assert!(parser.may_read(line) || !is_read, "{:?}: {}", id, line.escape_ascii());
+            }
         }
 
         #[test]

@@ -171,9 +171,9 @@ const MAX_FORM: usize = 64;
 
 /// Whether a text may have one of the forms: each has a time of day, with a colon between digits, and the digits of a day besides.
 fn may_be_time(text: &[u8]) -> bool {
-    let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let digits = || text.iter().filter(|byte| byte.is_ascii_digit()).count();
     let has_clock = || text.windows(3).any(|part| matches!(part, [b'0'..=b'9', b':', b'0'..=b'9']));
-    text.len() <= MAX_FORM && digits >= 5 && has_clock()
+    text.len() <= MAX_FORM && memchr::memchr(b':', text).is_some() && digits() >= 5 && has_clock()
 }
 
 /// A time in one of the less frequent forms; `None` if two forms read it differently.

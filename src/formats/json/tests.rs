@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
 
 fn time(time: TimeField<'_>) -> Option<LogTime> {
     match time {
-        TimeField::Clf(time) => LogTime::parse_clf(time),
+        TimeField::Text(time) => LogTime::parse_clf(time),
         TimeField::Parsed(time) => time,
     }
 }

@@ -372,10 +372,10 @@ impl<'a> FieldCollector<'a> {
 #[inline(always)]
 pub(super) fn parse_time<'a>(text: &'a [u8], buffers: &'a mut Vec<u8>) -> TimeField<'a> {
     if let Some(time) = clf(text) {
-        return TimeField::Clf(time);
+        return TimeField::Text(time);
     }
     if iso_time::iso_time_to_clf(text, buffers) {
-        return TimeField::Clf(buffers);
+        return TimeField::Text(buffers);
     }
     TimeField::Parsed(unescaped_value(text, buffers))
 }

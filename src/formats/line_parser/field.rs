@@ -173,7 +173,7 @@ impl FieldMatcher {
     #[inline]
     pub(super) fn take<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let length = match self.stop {
-            Delimiter::Near => self.first(rest, find_byte)?,
+            Delimiter::Near => self.near(rest)?,
             Delimiter::NearQuote => self.quote(rest, find_byte)?,
             Delimiter::FarQuote => self.quote(rest, memchr)?,
             Delimiter::Width(width) if self.fits(rest, usize::from(width)) => usize::from(width),
@@ -188,6 +188,11 @@ impl FieldMatcher {
         Some((rest.get(..length)?, rest.get(length + self.suffix.len()..)?))
     }
 
+    /// Whether the field, after which there is a blank, can end at the first one.
+    pub(super) fn is_word(&self, rest: &[u8]) -> bool {
+        find_byte(self.key, rest).is_some_and(|end| self.fits(rest, end))
+    }
+
     /// Whether the field can end at `at`.
     #[inline]
     pub(super) fn fits(&self, rest: &[u8], at: usize) -> bool {
@@ -197,6 +202,12 @@ impl FieldMatcher {
             _ => begins(text, &self.suffix),
         };
         fits && (!self.number_follows || matches!(text.get(self.suffix.len()), Some(b'0'..=b'9' | b'-')))
+    }
+
+    /// The first match, which is usually near.
+    #[inline]
+    pub(super) fn near(&self, rest: &[u8]) -> Option<usize> {
+        self.first(rest, find_byte)
     }
 
     /// The first match.
@@ -460,14 +471,14 @@ impl<'a> CapturedFields<'a> {
     fn time(&self, form: &TimeFormat, buffers: &'a mut Vec<u8>) -> TimeField<'a> {
         let time = self.get(CaptureSlot::Time);
         let rewritten = match form {
-            TimeFormat::Clf => return TimeField::Clf(time),
+            TimeFormat::Clf => return TimeField::Text(time),
             TimeFormat::DateAndTime => {
                 iso_time::iso_date_and_time_to_clf(self.get(CaptureSlot::Date), self.get(CaptureSlot::TimeOfDay), buffers)
             }
             TimeFormat::Written | TimeFormat::Strftime(_) => iso_time::iso_time_to_clf(time, buffers),
         };
         if rewritten {
-            return TimeField::Clf(buffers);
+            return TimeField::Text(buffers);
         }
         TimeField::Parsed(match form {
             TimeFormat::Clf | TimeFormat::Written => LogTime::parse_any_format(time),

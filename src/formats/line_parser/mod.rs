@@ -22,7 +22,7 @@ use self::readings::{FormatSection, Language, Unknown, sections};
 use super::fast_values::{FastValues, ValueSlot};
 use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
 use super::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, iso_time, nginx};
-use crate::formats::bytes::begins;
+use crate::formats::bytes::{are_within, begins};
 use crate::formats::clf::{is_bare, is_escaped};
 use crate::time::LogTime;
 
@@ -227,6 +227,12 @@ impl FormatLineParser {
         fast_path.emit(&self.fields, (line, self.start.len()), first_quote, &mut buffers.time, emit)
     }
 
+    /// Whether texts that [`read_fast`](Self::read_fast) emits have no bare quote.
+    #[inline]
+    pub(super) fn is_quoted(&self) -> bool {
+        self.fast_path.as_ref().is_some_and(|fast_path| fast_path.is_quoted)
+    }
+
     /// Also reads the field of the forwarded client: a header, or a variable of that name.
     #[must_use]
     pub fn with_forwarded(mut self, header: &FieldKind) -> Self {
@@ -277,6 +283,28 @@ impl FormatLineParser {
         Some(split)
     }
 
+    /// Whether a line may be in this format, with a time and an address or no client, as far as its first two fields show.
+    pub(super) fn may_read(&self, line: &[u8]) -> bool {
+        if self.is_spaced || self.is_columns || self.pairs.is_some() || self.sections.first().is_some_and(|section| section.first < 2) {
+            return true;
+        }
+        let Some(mut rest) = self.after_start(line) else { return false };
+        for (number, field) in self.fields.iter().take(2).enumerate() {
+            // An address has no blank.
+            let is_client = number == 0 && field.slot == Some(CaptureSlot::Client) && self.client == ClientField::Peer;
+            if is_client && field.key() == b' ' && !field.is_word(rest) {
+                return false;
+            }
+            let Some((text, after)) = field.take(rest) else { return false };
+            let is_time = || text.len() >= MIN_TIME && LogTime::parse_any_format(text).is_some();
+            if field.slot == Some(CaptureSlot::Time) && self.time == TimeFormat::Written && !is_time() {
+                return false;
+            }
+            rest = after;
+        }
+        true
+    }
+
     #[inline]
     fn after_start<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
         let is_remark = self.is_columns && line.first() == Some(&b'#');
@@ -314,6 +342,11 @@ struct FastPath {
     /// The value slot of each field.
     value_slots: Box<[ValueSlot]>,
     is_clf: bool,
+    /// The request is in one field, and not in parts.
+    has_request_line: bool,
+    escapes: Escapes,
+    /// Request, referer and agent are between quotes and escaped, so that they have no bare quote.
+    is_quoted: bool,
     /// The first field of a part that a client may have read wrongly, and its blanks if no client did.
     checked: Option<(usize, usize)>,
 }
@@ -322,8 +355,9 @@ impl FastPath {
     /// `None` if the format is not simple.
     fn from_parser(parser: &FormatLineParser) -> Option<Self> {
         let is_clf = parser.time == TimeFormat::Clf;
-        let starts_like_clf = parser.encoding == Encoding::No
-            && parser.request_form == RequestForm::Line
+        let has_request_line = parser.request_form == RequestForm::Line;
+        let is_simple = parser.encoding == Encoding::No
+            && (has_request_line || parser.request_form == RequestForm::Parts)
             && parser.client == ClientField::Peer
             && !(parser.is_columns || parser.is_spaced || parser.pairs.is_some());
         let mut checked = parser.sections.iter().filter(|section| !section.is_anchored_time());
@@ -332,14 +366,19 @@ impl FastPath {
             (Some(section), None) => Some((section.first, section.blanks_before_quote()?)),
             (Some(_), Some(_)) => return None,
         };
-        if !starts_like_clf || !is_clf && parser.time != TimeFormat::Written {
+        if !is_simple || !is_clf && parser.time != TimeFormat::Written {
             return None;
         }
         let value_slots = parser.fields.iter().map(value_slot).collect::<Option<Box<[_]>>>()?;
+        let has = |slot| parser.fields.iter().any(|field| field.slot == Some(slot));
+        // Which of them counts depends on the line.
+        if has(CaptureSlot::Target) && (has(CaptureSlot::Path) || has(CaptureSlot::Query)) {
+            return None;
+        }
         let is_text = |slot| matches!(slot, ValueSlot::Request | ValueSlot::Referer | ValueSlot::UserAgent);
-        let in_quotes =
+        let is_quoted =
             parser.escapes == Escapes::Written && value_slots.iter().zip(&parser.fields).all(|(p, field)| !is_text(*p) || is_quoted(field));
-        in_quotes.then_some(Self { value_slots, is_clf, checked })
+        Some(Self { value_slots, is_clf, has_request_line, escapes: parser.escapes, is_quoted, checked })
     }
 
     /// Parses a line after its literal start and emits its fields; `false` if it is not simple.
@@ -363,43 +402,58 @@ impl FastPath {
             }
             let Some(end) = end(field, line, at, &first_quote) else { return false };
             // A quote before the request is of no server: the other path decides.
-            if *slot == ValueSlot::Client && (first_quote(at).is_some_and(|quote| quote < end) || !is_bare(&line[at..end])) {
+            if *slot == ValueSlot::Client
+                && !(end - at <= MAX_IPV4 && are_within(&line[at..end], b'.', b'9'))
+                && (first_quote(at).is_some_and(|quote| quote < end) || !is_bare(&line[at..end]))
+            {
                 return false;
             }
-            values.set(*slot, &line[at..end]);
+            values.set_span(*slot, at, end);
             at = end + field.suffix().len();
         }
-        if at == line.len() {
+        let is_read = at == line.len() && u32::try_from(at).is_ok();
+        if is_read {
             emit(&self.fields(&values, time));
         }
-        at == line.len()
+        is_read
     }
 
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     fn fields<'a>(&self, values: &FastValues<'a>, buffers: &'a mut Vec<u8>) -> Fields<'a> {
-        let time = values.get(ValueSlot::Time);
+        // A dash is an empty value, except as a request.
+        let value = |slot| Some(values.get(slot)).filter(|text| *text != b"-").unwrap_or_default();
+        let time = value(ValueSlot::Time);
         Fields {
-            client: values.get(ValueSlot::Client),
-            host: values.get(ValueSlot::Host),
-            time: if self.is_clf {
-                TimeField::Clf(time)
-            } else if iso_time::iso_time_to_clf(time, buffers) {
-                TimeField::Clf(buffers)
+            client: value(ValueSlot::Client),
+            host: value(ValueSlot::Host),
+            time: TimeField::Text(if !self.is_clf && iso_time::iso_time_to_clf(time, buffers) { buffers } else { time }),
+            request: if self.has_request_line {
+                RequestField::Line(values.get(ValueSlot::Request))
             } else {
-                TimeField::Parsed(LogTime::parse_any_format(time))
+                RequestField::Parts {
+                    method: value(ValueSlot::Method),
+                    target: value(ValueSlot::Target),
+                    query: value(ValueSlot::Query),
+                    protocol: value(ValueSlot::Protocol),
+                }
             },
-            request: RequestField::Line(values.get(ValueSlot::Request)),
-            status: values.get(ValueSlot::Status),
-            bytes: values.get(ValueSlot::Bytes),
-            referer: values.get(ValueSlot::Referer),
-            user_agent: values.get(ValueSlot::UserAgent),
-            user: values.get(ValueSlot::User),
-            escapes: Escapes::Written,
+            status: value(ValueSlot::Status),
+            bytes: value(ValueSlot::Bytes),
+            referer: value(ValueSlot::Referer),
+            user_agent: value(ValueSlot::UserAgent),
+            user: value(ValueSlot::User),
+            escapes: self.escapes,
             ..Fields::default()
         }
     }
 }
+
+/// The shortest time, seconds since 1970.
+const MIN_TIME: usize = "100000000".len();
+
+/// The longest IPv4 address, in bytes. A client of digits and dots is bare.
+const MAX_IPV4: usize = 15;
 
 /// The slot of a field; `None` if the field is not simple.
 fn value_slot(field: &FieldMatcher) -> Option<ValueSlot> {
@@ -409,6 +463,7 @@ fn value_slot(field: &FieldMatcher) -> Option<ValueSlot> {
             | Delimiter::Far
             | Delimiter::After(_)
             | Delimiter::Width(_)
+            | Delimiter::List
             | Delimiter::NearQuote
             | Delimiter::FarQuote
             | Delimiter::End { .. }
@@ -422,6 +477,10 @@ fn value_slot(field: &FieldMatcher) -> Option<ValueSlot> {
         Some(CaptureSlot::Host) => ValueSlot::Host,
         Some(CaptureSlot::Time) => ValueSlot::Time,
         Some(CaptureSlot::Request) => ValueSlot::Request,
+        Some(CaptureSlot::Method) => ValueSlot::Method,
+        Some(CaptureSlot::Target | CaptureSlot::Path) => ValueSlot::Target,
+        Some(CaptureSlot::Query) => ValueSlot::Query,
+        Some(CaptureSlot::Protocol) => ValueSlot::Protocol,
         Some(CaptureSlot::Status) => ValueSlot::Status,
         Some(CaptureSlot::Bytes) => ValueSlot::Bytes,
         Some(CaptureSlot::Referer) => ValueSlot::Referer,
@@ -469,6 +528,7 @@ fn end(field: &FieldMatcher, line: &[u8], at: usize, first_quote: impl Fn(usize)
             (is_end && !number).then_some(end)
         }
         Delimiter::Width(width) => Some(at + usize::from(width)).filter(|end| field.fits(line, *end)),
+        Delimiter::Near => Some(at + field.near(line.get(at..)?)?),
         _ => Some(at + field.take(line.get(at..)?)?.0.len()),
     }
 }

@@ -301,7 +301,7 @@ fn a_user_with_a_time_does_not_hide_the_time() {
             let fields = parser.read(line.as_bytes(), &mut buffers).unwrap();
             assert_eq!(
                 (fields.client, fields.time),
-                (&b"203.0.113.9"[..], TimeField::Clf(b"02/Nov/2026:08:01:00 +0000")),
+                (&b"203.0.113.9"[..], TimeField::Text(b"02/Nov/2026:08:01:00 +0000")),
                 "{format}: {line}"
             );
             assert!(
@@ -610,7 +610,7 @@ fn assert_same(parser: &FormatLineParser, line: &[u8], sent: &Sent, has: impl Fn
     prop_assert_eq!(fields.client, sent.client.as_bytes(), "{}", shown);
     prop_assert_eq!(fields.status.to_vec(), sent.status.to_string().into_bytes(), "{}", shown);
     let time = match fields.time {
-        TimeField::Clf(text) => LogTime::parse_clf(text),
+        TimeField::Text(text) => LogTime::parse_clf(text),
         TimeField::Parsed(time) => time,
     };
     prop_assert_eq!(time.map(|t| t.utc), Some(sent.utc), "{}", shown);
@@ -812,7 +812,7 @@ proptest! {
             prop_assert_eq!((fields.referer.to_vec(), fields.user_agent.to_vec()), (dash(spaced(referer)), dash(spaced(agent))));
             prop_assert_eq!((fields.client, fields.host), (sent.client.as_bytes(), sent.host.as_bytes()));
             prop_assert_eq!((fields.status, fields.bytes), (&status[..], &bytes[..]));
-            let TimeField::Clf(time) = fields.time else { panic!("{:?}", fields.time) };
+            let TimeField::Text(time) = fields.time else { panic!("{:?}", fields.time) };
             prop_assert_eq!(LogTime::parse_clf(time).map(|t| t.utc), Some(sent.utc));
         }
     }
