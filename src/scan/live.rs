@@ -340,12 +340,16 @@ impl<'a> LiveScan<'a> {
         Ok(stats)
     }
 
-    /// Adds a notice, once per log, if the client of some lines is unknown.
-    fn note_unknown_clients(&mut self, log: &LiveLog, findings: &Findings) {
-        let path = Path::new(OsStr::from_bytes(&log.path));
+    /// Adds a notice, once per log, if the client of some lines is unknown, and a warning about fields that were not read.
+    fn note_unknown_clients(&mut self, log: &mut LiveLog, findings: &Findings) {
+        let path = &Path::new(OsStr::from_bytes(&log.path)).to_owned();
         let layouts = layout_notice(&findings.lines, log.layouts.as_ref());
         for what in unknown_client_notices(&findings.lines, self.job.formats, path).chain(layouts) {
             self.add_notice(path, Some(what));
+        }
+        if let Some(what) = self.path_stats.warning_of(&log.path).filter(|_| !log.is_warned) {
+            log.is_warned = true;
+            self.notices.push(Notice { path: path.to_owned(), what, problem: true });
         }
     }
 

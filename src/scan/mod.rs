@@ -13,6 +13,7 @@ mod input_stats;
 pub(crate) mod live;
 mod log_detection;
 mod time_range;
+mod unread_fields;
 mod w3c_headers;
 mod worker;
 

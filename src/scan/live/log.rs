@@ -40,6 +40,8 @@ pub(super) struct LiveLog {
     pub(super) is_report: bool,
     /// The first lines were examined.
     pub(super) is_examined: bool,
+    /// There was a warning about its fields.
+    pub(super) is_warned: bool,
     held: Vec<HeldLines>,
 }
 
@@ -71,6 +73,7 @@ impl LiveLog {
             piped: Vec::new(),
             is_report: matches!(piece.chunk, Chunk { offset: 0, body: Body::Lines(lines) } if is_report(lines) && !piece.named),
             is_examined,
+            is_warned: false,
             held: Vec::new(),
         }
     }
