@@ -188,6 +188,8 @@ pub struct LineCounts {
     pub without_client: u64,
     /// Parsed lines whose client is unknown, because a client may have sent what stands in its place.
     pub doubtful_clients: u64,
+    /// Parsed lines that matched, and their fields that could not be read.
+    pub unread: UnreadFields,
     /// Lines that no format parses.
     pub unparsed: u64,
     /// Lines over the length limit.
@@ -215,10 +217,33 @@ impl LineCounts {
         self.others.add(&other.others);
         self.without_client += other.without_client;
         self.doubtful_clients += other.doubtful_clients;
+        self.unread.add(other.unread);
         self.unparsed += other.unparsed;
         self.skipped += other.skipped;
         self.oversized += other.oversized;
         self.nul_bytes += other.nul_bytes;
+    }
+}
+
+/// Lines that matched, and those of them that seem to have a field that could not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UnreadFields {
+    /// All of them.
+    pub hits: u64,
+    /// Those whose client is no address or host name, or is unknown although they have an address.
+    pub clients: u64,
+    /// Those without a time that have something like one.
+    pub times: u64,
+    /// Those without a status that have something like one.
+    pub statuses: u64,
+}
+
+impl UnreadFields {
+    fn add(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.clients += other.clients;
+        self.times += other.times;
+        self.statuses += other.statuses;
     }
 }
 

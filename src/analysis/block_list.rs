@@ -13,7 +13,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
 use super::block_candidates::block_decisions;
-use super::block_traffic::{RecentTraffic, RequestCounts, makes_nearly_all};
+use super::block_traffic::{RecentTraffic, RequestCounts};
 use super::build::LogAnalysis;
 use super::labels;
 use super::model::{BlockVerdict, ReportModel, Row};
@@ -23,7 +23,7 @@ use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
 use crate::client::Client;
 use crate::finding::Severity;
 use crate::redact::mask::redacted;
-use crate::tally::{Site, Tally};
+use crate::tally::Site;
 use crate::time::LogTime;
 
 /// The largest number of entries that a ledger keeps between runs. Of more, the latest are kept.
@@ -37,14 +37,6 @@ const MAX_SAMPLE_LEN: usize = 200;
 
 /// The shortest own host name that is looked for in paths: shorter ones are in too many other words.
 const MIN_HOST_LEN: usize = 4;
-
-/// The client that makes nearly all of these requests and may be a proxy, and its requests.
-#[must_use]
-pub(crate) fn dominant_client(tally: &Tally, requests: u64) -> Option<(Client<'_>, u64)> {
-    let counts = tally.client_counts().iter().map(|count| count.requests);
-    let (number, most) = (0..).zip(counts).max_by_key(|(_, requests)| *requests)?;
-    makes_nearly_all(most, requests).then(|| (tally.client(number), most))
-}
 
 /// An address or network that could be blocked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

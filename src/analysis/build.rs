@@ -139,6 +139,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         period: None,
         prefix: None,
         hidden: None,
+        proxied: None,
         totals,
         approximate: approximate(report_input.tally, &items, &overflow),
         timeline: timeline.with_answers(&answered),
@@ -172,6 +173,12 @@ pub(crate) fn count_hits(report_input: &ReportInput<'_>, analysis: &LogAnalysis<
 }
 
 impl ReportModel<'_> {
+    /// A sentence on what the addresses of the clients show.
+    #[must_use]
+    pub(crate) fn proxied_sentence(&self) -> Option<String> {
+        self.proxied.map(|proxied| proxied.sentence(self.hidden.is_some()))
+    }
+
     /// Sums its inputs again after a change.
     pub fn recount(&mut self) {
         self.totals.sum = sum(&self.inputs);

@@ -440,6 +440,13 @@ fn key(source: &SourceInfo) -> (Option<&str>, &[u8]) {
     (source.log_host.as_deref(), &source.path)
 }
 
+/// Different sentences about an input, as one text.
+fn all_sentences(texts: [&Option<String>; 2]) -> Option<String> {
+    let sentences: BTreeSet<&str> = texts.into_iter().flatten().flat_map(|text| text.split(ALSO)).collect();
+    let sentences: Vec<&str> = sentences.into_iter().collect();
+    (!sentences.is_empty()).then(|| sentences.join(ALSO))
+}
+
 fn add(sum: &mut InputSummary, other: &InputSummary) {
     sum.bytes += other.bytes;
     sum.lines += other.lines;
@@ -459,9 +466,8 @@ fn add(sum: &mut InputSummary, other: &InputSummary) {
     sum.spans.extend_from_slice(&other.spans);
     // If one report read it, it was read.
     sum.skipped_whole = sum.skipped_whole.and(other.skipped_whole);
-    let problems: BTreeSet<&str> = [&sum.problem, &other.problem].into_iter().flatten().flat_map(|problem| problem.split(ALSO)).collect();
-    let problems: Vec<&str> = problems.into_iter().collect();
-    sum.problem = (!problems.is_empty()).then(|| problems.join(ALSO));
+    sum.problem = all_sentences([&sum.problem, &other.problem]);
+    sum.warning = all_sentences([&sum.warning, &other.warning]);
 }
 
 /// The entries of allow lists, sorted by file, line and reason.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use super::proxied::ProxiedClients;
 use crate::block::NeverBlockReason;
 use crate::client::{Client, Ipv6Prefix};
 use crate::finding::{OtherFormatCounts, RuleId, Severity};
@@ -39,6 +40,8 @@ pub struct ReportModel<'a> {
     pub inputs: Vec<InputSummary>,
     /// Sums over all inputs.
     pub totals: Totals,
+    /// What the addresses of the clients show; not saved with the report.
+    pub proxied: Option<ProxiedClients>,
     /// The most that rows may lack; `None` where they are exact.
     pub approximate: Option<ErrorBound>,
     /// One row per site and path with a distinct answer; counts only the hits that received it.
@@ -119,10 +122,19 @@ pub struct InputSummary {
     pub last_time: Option<LogTime>,
     /// What was wrong with it: damaged, unreadable, not a log.
     pub problem: Option<String>,
+    /// What was perhaps not read as it is meant.
+    pub warning: Option<String>,
     /// Why it was not read at all; `None` where it was read.
     pub skipped_whole: Option<SkipReason>,
     /// The byte ranges that were read, if it was not read whole and the ranges are not joined yet.
     pub spans: Vec<LineSpan>,
+}
+
+impl InputSummary {
+    /// What was wrong with it, and what was perhaps not read as it is meant.
+    pub(crate) fn remarks(&self) -> impl Iterator<Item = &str> {
+        self.problem.iter().chain(&self.warning).map(String::as_str)
+    }
 }
 
 /// Why a log was not read: it is entirely outside the requested time range.

@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use super::block_traffic::{MIN_VISITORS, is_nearly_all};
+use super::block_traffic::{MIN_VISITORS, is_nearly_all, makes_nearly_all};
 use crate::block::{ProxyOperator, ProxyRanges};
 use crate::number::{counted, grouped};
 use crate::tally::Tally;
@@ -16,7 +16,7 @@ const PROXIED_DIVISOR: u64 = 10;
 
 /// What the addresses of the clients show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProxiedClients {
+pub enum ProxiedClients {
     /// Many are edges of a content delivery network.
     Edges {
         /// The network.
@@ -24,6 +24,15 @@ pub(crate) enum ProxiedClients {
         /// The clients in its ranges.
         clients: u64,
         /// All clients with an address.
+        of: u64,
+    },
+    /// One address makes nearly all requests, and the lines have a field of forwarded addresses.
+    Forwarding {
+        /// The address.
+        address: IpAddr,
+        /// Its requests.
+        requests: u64,
+        /// All requests of clients with an address.
         of: u64,
     },
     /// One private address makes nearly all requests.
@@ -45,31 +54,37 @@ pub(crate) enum ProxiedClients {
 }
 
 impl ProxiedClients {
-    /// What the addresses of the clients of a log show, if it is anything.
+    /// What the addresses of the clients of a log show, if it is anything. `has_forwarded` says that most lines have a field of
+    /// forwarded addresses which is not read.
     #[must_use]
-    pub(crate) fn find(tally: &Tally, ranges: &ProxyRanges) -> Option<Self> {
+    pub(crate) fn find(tally: &Tally, ranges: &ProxyRanges, has_forwarded: bool) -> Option<Self> {
         let mut edges = ProxyOperator::ALL.map(|operator| (operator, 0));
         let (mut clients, mut requests) = (0, 0);
         let (mut private_clients, mut private_requests) = (0, 0);
         let mut busiest: Option<(u64, IpAddr)> = None;
+        let mut busiest_private: Option<(u64, IpAddr)> = None;
         for (number, count) in (0..).zip(tally.client_counts()).filter(|(_, count)| count.requests > 0) {
             let Some(address) = tally.client(number).first_address() else { continue };
             clients += 1;
             requests += count.requests;
+            busiest = busiest.max(Some((count.requests, address)));
             if let Some(operator) = ranges.operator_of(address) {
                 edges.iter_mut().filter(|(known, _)| *known == operator).for_each(|(_, clients)| *clients += 1);
             } else if is_private(address) {
                 private_clients += 1;
                 private_requests += count.requests;
-                busiest = busiest.max(Some((count.requests, address)));
+                busiest_private = busiest_private.max(Some((count.requests, address)));
             }
+        }
+        if let Some((most, address)) = busiest.filter(|(most, _)| has_forwarded && makes_nearly_all(*most, requests)) {
+            return Some(Self::Forwarding { address, requests: most, of: requests });
         }
         if let Some((operator, most)) = edges.into_iter().find(|(_, most)| most * PROXIED_DIVISOR > clients) {
             return Some(Self::Edges { operator, clients: most, of: clients });
         }
         // Where visitors have other addresses, a private one is that of a check of the server's health.
         let has_visitors = clients - private_clients >= MIN_VISITORS && !is_nearly_all(private_clients, clients);
-        let (most, address) = busiest.filter(|_| is_nearly_all(private_requests, requests) && !has_visitors)?;
+        let (most, address) = busiest_private.filter(|_| is_nearly_all(private_requests, requests) && !has_visitors)?;
         Some(if is_nearly_all(most, requests) {
             Self::Gateway { address, requests: most, of: requests }
         } else {
@@ -88,6 +103,15 @@ impl ProxiedClients {
                      its ranges; Apache: mod_remoteip with RemoteIPHeader {header} and RemoteIPTrustedProxy for its ranges, and %a in LogFormat)",
                     percent(clients, of),
                     operator.its("proxies")
+                )
+            }
+            Self::Forwarding { address, requests, of } => {
+                let address = if is_hidden { "ADDRESS".to_owned() } else { address.to_string() };
+                format!(
+                    "one client makes {} of {} requests, and the log has a field of forwarded addresses: if it is your proxy, type \
+                     --client-from x-forwarded-for --trusted-proxy {address}",
+                    grouped(requests),
+                    grouped(of)
                 )
             }
             Self::Gateway { address, requests, of } => {
@@ -124,7 +148,7 @@ fn percent(part: u64, all: u64) -> u64 {
 }
 
 /// Whether an address is private, link-local or of the machine itself: RFC 1122, RFC 1918, RFC 3927, RFC 4193, RFC 4291.
-fn is_private(address: IpAddr) -> bool {
+pub(crate) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(four) => four.is_private() || four.is_loopback() || four.is_link_local(),
         IpAddr::V6(six) => six.is_loopback() || six.is_unique_local() || six.is_unicast_link_local(),
@@ -144,7 +168,7 @@ mod tests {
             let key = ClientKey::from(&Client::parse(client.as_bytes()));
             tally.insert_client(key.client(), ClientCount { requests: *requests, ..ClientCount::default() });
         }
-        ProxiedClients::find(&tally, &ProxyRanges::read(&[]).unwrap())
+        ProxiedClients::find(&tally, &ProxyRanges::read(&[]).unwrap(), false)
     }
 
     fn clients(many: std::ops::Range<u32>, prefix: &str, requests: u64) -> Vec<(String, u64)> {

@@ -248,7 +248,7 @@ fn add_inputs(
         let analysis = LogAnalysis::new(report_input);
         let report = build(report_input, &analysis, ROWS);
         let not_listed = ledger.add_report(&report, report_input, &analysis, policy, origin);
-        Unlisted { not_listed, proxied: ProxiedClients::find(report_input.tally, policy.proxies()) }
+        Unlisted { not_listed, proxied: ProxiedClients::find(report_input.tally, policy.proxies(), false) }
     };
     if reports.is_empty() {
         return Ok((logs.as_ref().map(&mut add).unwrap_or_default(), false));
@@ -282,7 +282,7 @@ fn print_unlisted(
     if origin.is_forwarded && !settings.quiet {
         message::warning(FORWARDED);
     }
-    if let Some(proxied) = proxied.filter(|_| !settings.quiet) {
+    if let Some(proxied) = proxied {
         message::warning(&proxied.sentence(false));
     }
     warn_of_proxy(settings, page.list.possible_proxy);

@@ -192,10 +192,13 @@ pub(super) fn print_notices(settings: &ScanSettings, inputs: &[InputSummary], sc
     }
 }
 
-/// Prints an error for each input with a problem. Returns whether there was any.
+/// Prints an error for each input with a problem, and warnings about what was perhaps not read. Returns whether there was any error.
 pub(super) fn print_problems(inputs: &[InputSummary]) -> bool {
     let mut any = false;
     for input in inputs {
+        if let Some(warning) = &input.warning {
+            message::warning(&format!("{}: {warning}", crate::redact::sanitize::escape(&input.path)));
+        }
         if let Some(problem) = &input.problem {
             any = true;
             message::error(&format!("{}: {}", crate::redact::sanitize::escape(&input.path), sanitized(problem)));

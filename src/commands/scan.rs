@@ -13,10 +13,9 @@ use super::common::{
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
-use crate::analysis::block_list::dominant_client;
 use crate::analysis::build::{LogAnalysis, build};
 use crate::analysis::hit::{HitBuffers, hit_from_line};
-use crate::analysis::model::{InputSummary, ReportModel, ReportedHit};
+use crate::analysis::model::{ReportModel, ReportedHit};
 use crate::analysis::networks::add_geo;
 use crate::analysis::notes;
 use crate::analysis::proxied::ProxiedClients;
@@ -68,10 +67,9 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     report.prefix = settings.client.prefix;
     print_notices(settings, &report.inputs, &scan, &found);
     message::warnings(&broad);
-    if let Some(hint) = proxy_hint(settings, &scan, &report.totals.sum) {
-        message::hint(&hint);
-    }
-    if let Some(proxied) = ProxiedClients::find(&scan.tally, &proxies).filter(|_| !settings.quiet) {
+    let has_forwarded = scan.has_forwarded && settings.client.origin.is_none();
+    report.proxied = ProxiedClients::find(&scan.tally, &proxies, has_forwarded);
+    if let Some(proxied) = report.proxied {
         message::warning(&proxied.sentence(settings.client.anonymize.is_some()));
     }
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
@@ -91,20 +89,6 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
         _ if problems => Exit::Damaged,
         _ => Exit::Success,
     })
-}
-
-/// A hint if all requests seem to come from a proxy that records the client.
-fn proxy_hint(settings: &ScanSettings, scan: &scan::ScanResult, sum: &InputSummary) -> Option<String> {
-    if settings.quiet || settings.client.origin.is_some() || !scan.has_forwarded {
-        return None;
-    }
-    let (client, most) = dominant_client(&scan.tally, sum.requests)?;
-    let client = client.address().filter(|_| settings.client.anonymize.is_none());
-    let client = client.map_or_else(|| "ADDRESS".to_owned(), |address| address.to_string());
-    Some(format!(
-        "one client makes {most} of {} requests, and the log has a field of forwarded addresses: if it is your proxy, type --client-from x-forwarded-for --trusted-proxy {client}",
-        sum.requests
-    ))
 }
 
 /// The time in seconds since 1970.

@@ -469,7 +469,7 @@ pub(super) fn number(text: &[u8]) -> Option<u64> {
         let (number, are_digits) = text
             .iter()
             .map(digit)
-            .fold((0_u64, true), |(number, are_digits), digit| (number.wrapping_mul(10).wrapping_add(digit), are_digits & (digit <= 9)));
+            .fold((0_u64, true), |(number, are_digits), digit| (number.wrapping_mul(10).wrapping_add(digit), are_digits && digit <= 9));
         return are_digits.then_some(number);
     }
     let first = text.first().map(digit).filter(|digit| *digit <= 9)?;

@@ -673,7 +673,9 @@ mod tests {
         (start(), start(), lines).prop_map(|(usual, other, lines)| {
             let edited = lines.into_iter().map(|(is_usual, end, edits)| {
                 let mut line = [if is_usual { usual } else { other }, end].concat().into_bytes();
-                edits.into_iter().for_each(|(at, byte)| line[at] = byte);
+                for (at, byte) in edits {
+                    line[at] = byte;
+                }
                 line
             });
             edited.collect()
@@ -730,7 +732,7 @@ mod tests {
             let context = from_log_start(b"");
             let (mut log_reader, mut buffer, mut header) = (LogReader::default(), EntryBuffer::default(), W3cHeader::None);
             let first_quote = |line: &'_ [u8], from| Some(from + memchr(b'"', line.get(from..)?)?);
-            let [first, second] = lines.each_ref().map(|line| line.as_bytes());
+            let [first, second] = lines.each_ref().map(String::as_bytes);
             buffer.begin(first);
             let before = log_reader.read_fast_path(first, &context, |from| first_quote(first, from), &mut buffer);
             assert_eq!(before.is_none(), is_learned, "{}", lines[0]);

@@ -223,6 +223,9 @@ pub(super) struct InputObject<'a> {
     last_time: Option<String>,
     /// Why the log could not be read to its end; null where it was.
     problem: Option<Cow<'a, str>>,
+    /// Fields of its lines that were perhaps not read, and what to type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<Cow<'a, str>>,
     /// Why no line of the log was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     skipped_whole: Option<SkipReason>,
@@ -245,6 +248,7 @@ pub(super) fn input(input: &InputSummary) -> InputObject<'_> {
         first_time: input.first_time.map(LogTime::rfc3339),
         last_time: input.last_time.map(LogTime::rfc3339),
         problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
+        warning: input.warning.as_ref().map(|warning| escape(warning.as_bytes())),
         skipped_whole: input.skipped_whole,
     }
 }

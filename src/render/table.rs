@@ -583,7 +583,7 @@ fn write_short_accounting<W: Write>(report: &ReportModel<'_>, page: TablePage, o
 /// The inputs, or only those with a problem if there are more than `top`; and the sum of all.
 fn accounting_lines<'r>(report: &'r ReportModel<'_>, top: usize) -> Vec<AccountingLine<'r>> {
     let many = report.inputs.len() > top;
-    let shown = report.inputs.iter().filter(|input| !many || input.problem.is_some()).take(top);
+    let shown = report.inputs.iter().filter(|input| !many || input.remarks().next().is_some()).take(top);
     let mut lines: Vec<_> = shown.map(|input| AccountingLine { name: escape(&input.path), input, is_sum: false }).collect();
     if report.inputs.len() != 1 {
         let name = format!("all {}", counted(report.inputs.len() as u64, "input", "inputs"));
@@ -637,14 +637,18 @@ fn write_notes<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W)
     if let Some(sentence) = notes::skipped_sentence(&report.inputs) {
         page.note(&sentence, out)?;
     }
+    if let Some(sentence) = report.proxied_sentence() {
+        page.note(&sentence, out)?;
+    }
     if let Some(bound) = &report.approximate {
         page.note(&accuracy_note(bound), out)?;
     }
     Ok(())
 }
 
-fn write_problems<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    let problems: Vec<_> = report.inputs.iter().filter_map(|input| Some((escape(&input.path), input.problem.as_ref()?))).collect();
+fn write_problems<'r, W: Write>(report: &'r ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let remarks = |input: &'r InputSummary| input.remarks().map(|remark| (escape(&input.path), remark));
+    let problems: Vec<_> = report.inputs.iter().flat_map(remarks).collect();
     for (i, (path, problem)) in problems.iter().take(page.top).enumerate() {
         if i == 0 {
             writeln!(out)?;

@@ -2,6 +2,7 @@
 //!
 //! Trying the direct way first only saves work; the findings are the same either way.
 
+use super::unread_fields;
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::Findings;
 use crate::formats::reader::{LineContext, LogReader, looks_like_clf};
@@ -15,6 +16,19 @@ pub(super) struct AnyFormatScanner {
 impl AnyFormatScanner {
     /// Scans whole lines; the last one may lack its newline.
     pub(super) fn scan(
+        &mut self,
+        line_scanner: LineScanner<'_>,
+        scope: &ScanOptions,
+        lines: &[u8],
+        context: &LineContext<'_>,
+        scratch: &mut WorkerState,
+    ) -> Findings {
+        let mut findings = self.findings(line_scanner, scope, lines, context, scratch);
+        findings.lines.unread = unread_fields::count(&findings, lines, &scratch.names);
+        findings
+    }
+
+    fn findings(
         &mut self,
         line_scanner: LineScanner<'_>,
         scope: &ScanOptions,
@@ -118,7 +132,8 @@ mod tests {
             let mut scratch = WorkerState::default();
             let found = with_names(AnyFormatScanner::default().scan(line_scanner, &scope, &text, &context, &mut scratch), &scratch);
             let mut scratch = WorkerState::default();
-            let expected = line_scanner.scan_any(&text, &context, &mut LogReader::default(), &mut scratch);
+            let mut expected = line_scanner.scan_any(&text, &context, &mut LogReader::default(), &mut scratch);
+            expected.lines.unread = unread_fields::count(&expected, &text, &scratch.names);
             prop_assert_eq!(found, with_names(expected, &scratch));
         }
     }

@@ -1,5 +1,6 @@
 //! Line counts of one input or one path, and their form in a report.
 
+use super::unread_fields;
 use crate::analysis::model::{InputSummary, ReportModel};
 use crate::finding::{Findings, LineCounts};
 use crate::formats::LogFormat;
@@ -90,6 +91,7 @@ impl InputStats {
             requests: self.requests,
             first_time,
             last_time,
+            warning: unread_fields::warning(&self.lines.unread),
             ..InputSummary::default()
         }
     }
@@ -128,6 +130,11 @@ impl PathStats {
     /// The number of lines of one path.
     pub(super) fn lines_of(&self, path: &[u8]) -> u64 {
         self.paths.get(path).map_or(0, |(stats, _)| stats.lines.lines)
+    }
+
+    /// The warning about fields of one path that were not read.
+    pub(super) fn warning_of(&self, path: &[u8]) -> Option<String> {
+        self.paths.get(path).and_then(|(stats, _)| unread_fields::warning(&stats.lines.unread))
     }
 
     /// Lines without a time, if a time range is set.

@@ -95,6 +95,8 @@ struct LiveLog {
     family: Vec<u8>,
     /// The number of its input.
     input: u32,
+    /// There is a notice about fields that were not read.
+    is_warned: bool,
     /// Lines of a file in a folder that may still show that it is an access log.
     held: Vec<HeldLines>,
 }
@@ -114,6 +116,7 @@ impl LiveLog {
             generation: piece.generation,
             family: source_info(piece).family().to_vec(),
             input,
+            is_warned: false,
             held: Vec::new(),
         }
     }
@@ -352,6 +355,11 @@ impl<'a> LiveScan<'a> {
         self.path_stats.count(log.scanned.path.as_os_str().as_bytes(), run.bytes, &findings);
         for what in log.scanned.notices(&findings.lines, self.job.formats) {
             self.add_notice(&log.scanned.path, Some(what));
+        }
+        let warning = self.path_stats.warning_of(log.scanned.path.as_os_str().as_bytes()).filter(|_| !log.is_warned);
+        if let Some(what) = warning {
+            log.is_warned = true;
+            self.notices.push(Notice { path: log.scanned.path.clone(), what, problem: true });
         }
         let position = LinePosition { input: log.input, chunk: run.offset, offset: 0, line: run.lines_before };
         self.tally.add_findings(&findings, position);

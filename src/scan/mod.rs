@@ -12,6 +12,7 @@ pub(crate) mod live;
 pub(crate) mod log;
 mod log_detection;
 mod time_range;
+mod unread_fields;
 mod w3c_headers;
 mod worker;
 

@@ -97,8 +97,6 @@ pub enum Reason {
 impl Grade {
     /// The grade without any evidence.
     pub const DISTINCT: Self = Self { answer: Answer::Distinct, reason: Reason::NoSoft404 };
-    /// The grade if a prober got a page of this size for any name.
-    pub const LIKE_ANY_NAME: Self = Self { answer: Answer::Uncertain, reason: Reason::SizesAlike };
     /// The grade if the site is not known.
     pub const OF_MANY_SITES: Self = Self { answer: Answer::Uncertain, reason: Reason::ManySites };
 }

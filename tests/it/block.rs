@@ -522,7 +522,7 @@ fn a_log_of_proxies_alone_has_an_empty_list_and_a_sentence() {
         assert_eq!(block.matches(sentence).count(), 1, "{block}");
         let scan = harness.run(["scan", "access.log"]);
         assert!(scan.stderr.contains(sentence), "{}", scan.stderr);
-        assert_eq!(harness.run(["scan", "-q", "access.log"]).stderr, "");
+        assert!(harness.run(["scan", "-q", "access.log"]).stderr.contains(sentence), "a warning is not hidden");
         let report = harness.run(["report", "--state", "state", "--out", "out", "--from-start", "--html", "access.log"]);
         assert_eq!(report.code, 0, "{}", report.stderr);
         let page = fs::read_to_string(harness.path("out/latest/summary.txt")).unwrap();

@@ -327,17 +327,13 @@ fn a_hint_is_printed_if_one_client_makes_all_requests() {
     };
     let hint = scan(100, 5, FIELD, &[]);
     let typed = "--client-from x-forwarded-for --trusted-proxy 10.0.0.1";
-    assert!(hint.contains("hint: one client makes 95 of 100 requests") && hint.contains(typed), "{hint}");
+    assert!(hint.contains("warning: one client makes 95 of 100 requests") && hint.contains(typed), "{hint}");
+    assert!(scan(100, 5, FIELD, &["-q"]).contains(typed), "a warning is not hidden");
     assert!(!scan(100, 5, FIELD, &["--anonymize"]).contains("10.0.0.1"));
     let typed: Vec<&str> = typed.split(' ').collect();
-    for (lines, others, field, args) in [
-        (100, 6, FIELD, &[][..]),
-        (99, 0, FIELD, &[]),
-        (100, 0, "", &[]),
-        (100, 0, " \"-\"", &[]),
-        (100, 0, FIELD, &["-q"]),
-        (100, 0, FIELD, &typed),
-    ] {
+    for (lines, others, field, args) in
+        [(100, 6, FIELD, &[][..]), (99, 0, FIELD, &[]), (100, 0, "", &[]), (100, 0, " \"-\"", &[]), (100, 0, FIELD, &typed)]
+    {
         let hint = scan(lines, others, field, args);
         assert!(!hint.contains("--client-from"), "{lines} {others} {field} {hint}");
     }

@@ -445,13 +445,13 @@ fn generated(events: &[(u8, u64)]) -> Vec<Sent> {
                 }
             }
             5 => {
-                let long = format!("/{}", "a".repeat(300));
+                let much = format!("/{}", "a".repeat(300));
                 for (method, target, status) in [
                     ("GET", "/video.mp4", 206),
                     ("OPTIONS", "*", 200),
                     ("HEAD", "/", 200),
                     ("PROPFIND", "/", 405),
-                    ("GET", long.as_str(), 414),
+                    ("GET", much.as_str(), 414),
                     ("CONNECT", "example.org:443", 400),
                     ("GET", "http://example.org/", 400),
                 ] {
@@ -528,7 +528,7 @@ fn writers() -> [Writer; 14] {
     let caddy = |r: &Sent| {
         let sent = |text: &str| if matches!(text, "" | "-") { json!([]) } else { json!([text]) };
         let request = json!({"remote_ip": r.client, "remote_port": "5712", "client_ip": r.client, "proto": r.protocol, "method": r.method, "host": HOST, "uri": r.target, "headers": {"User-Agent": sent(r.agent), "Referer": sent(r.referer)}});
-        json!({"level": "info", "ts": r.second as f64 + 0.25, "logger": "http.log.access", "msg": "handled request", "request": request, "user_id": r.user, "size": r.bytes, "status": r.status}).to_string()
+        json!({"level": "info", "ts": r.second, "logger": "http.log.access", "msg": "handled request", "request": request, "user_id": r.user, "size": r.bytes, "status": r.status}).to_string()
     };
     let traefik = |r: &Sent| {
         json!({"ClientHost": r.client, "ClientUsername": r.user, "DownstreamContentSize": r.bytes, "DownstreamStatus": r.status, "RequestHost": HOST, "RequestMethod": r.method, "RequestPath": r.target, "RequestProtocol": r.protocol, "StartUTC": iso(r), "request_Referer": r.referer, "request_User-Agent": r.agent, "level": "info", "msg": ""}).to_string()
@@ -632,7 +632,7 @@ fn said_of_requests(value: &mut Value) {
             for (name, value) in fields {
                 match value {
                     Value::String(text) if matches!(&**name, "target" | "user_agent" | "referer" | "command") => {
-                        *text = without_escapes(text)
+                        *text = without_escapes(text);
                     }
                     other => said_of_requests(other),
                 }
@@ -783,4 +783,47 @@ fn hostile_first_lines_change_no_report() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A time that no form explains, a client that is no address and a status in words: each is read in most programs' logs, so each is
+/// worth a warning, which `-q` does not hide.
+#[test]
+fn fields_that_were_not_read_are_in_a_warning() {
+    let harness = Harness::new();
+    let log = |line: &str| (0..10).map(|n| line.replace('#', &n.to_string())).collect::<String>();
+    let time = log("[W 261126 12:00:0# web:2271] 404 GET /.env (203.0.113.5) 0.47ms\n");
+    let client = log("515 - - [26/Nov/2026:12:00:0# +0000] \"GET /.env HTTP/1.1\" 404 162\n");
+    for (text, field, typed) in [(&time, "time", "$time"), (&client, "client", "$remote_addr")] {
+        harness.file("odd.log", text);
+        let sentence = format!("the {field} of 10 of 10 lines that match a rule was not read");
+        let (run, report) = harness.json(["-q", "odd.log"]);
+        let expected = format!("warning: odd.log: {sentence}");
+        assert!(run.stderr.starts_with(&expected) && run.stderr.contains(typed) && run.code == 0, "{}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+        assert!(report["inputs"][0]["warning"].as_str().is_some_and(|warning| warning.starts_with(&sentence)), "{report}");
+        let run = harness.run_with_stdin(["follow", "-q", "-"], text.as_bytes());
+        assert!(run.stderr.contains(&sentence) && run.text().contains(&sentence[..40]), "{}{}", run.stderr, run.text());
+    }
+    // A part of the lines is the work of clients.
+    let read = log("203.0.113.5 - - [26/Nov/2026:12:00:0# +0000] \"GET /.env HTTP/1.1\" 404 162\n");
+    for (odd, is_said) in [(5, false), (6, true)] {
+        let lines: Vec<&str> = client.lines().take(odd).chain(read.lines().take(10 - odd)).collect();
+        harness.file("odd.log", lines.join("\n"));
+        assert_eq!(harness.run(["scan", "-q", "odd.log"]).stderr.contains("the client of"), is_said, "{odd} of 10");
+    }
+    // A text of the client is no time of the log.
+    harness.file("odd.log", log("203.0.113.5 GET /.env?2026-11-26T12:00:0# 404\n"));
+    assert_eq!(harness.run(["scan", "-q", "odd.log"]).stderr, "");
+}
+
+/// DEBUG and TRACE are methods, and levels of the logs of programs.
+#[test]
+fn a_level_is_no_method() {
+    let harness = Harness::new();
+    let line = |path: &str| {
+        format!("2026-11-26T12:00:01.1Z DEBUG request{{method=GET uri={path} version=HTTP/1.1}}: on_response: latency=0 ms status=200\n")
+    };
+    harness.file("app.log", line("/").repeat(9) + &line("/.env"));
+    let (_, report) = harness.json(["app.log"]);
+    assert_eq!((&report["totals"]["hits"], &report["paths"][0]["path"]), (&json!(1), &json!("/.env")), "{report}");
 }

@@ -339,6 +339,23 @@ fn an_unparsed_access_log_in_a_folder_is_matched_like_a_given_file() {
     }
 }
 
+/// Its client program logs a request now and then, which is no line of an access log.
+const LETSENCRYPT: &str = "\
+2026-11-02 08:01:00,123:DEBUG:certbot._internal.main:certbot version: 2.9.0
+2026-11-02 08:01:00,124:DEBUG:certbot._internal.main:Location of certbot entry point: /usr/bin/certbot
+2026-11-02 08:01:00,125:DEBUG:certbot._internal.main:Arguments: ['--webroot-path', '/srv/www']
+2026-11-02 08:01:00,126:DEBUG:certbot._internal.log:Root logging level set at 30
+2026-11-02 08:01:00,127:DEBUG:certbot._internal.plugins.selection:Requested authenticator webroot and installer None
+2026-11-02 08:01:00,128:DEBUG:certbot.ocsp:Querying OCSP for /etc/letsencrypt/archive/example.org/cert1.pem
+2026-11-02 08:01:00,129:DEBUG:certbot._internal.storage:Should renew, less than 30 days before certificate expiry.
+2026-11-02 08:01:00,130:INFO:certbot._internal.renewal:Certificate is due for renewal, auto-renewing...
+2026-11-02 08:01:00,131:DEBUG:acme.client:Sending GET request to https://acme-v02.api.letsencrypt.org/directory.
+2026-11-02 08:01:00,132:DEBUG:urllib3.connectionpool:https://acme-v02.api.letsencrypt.org:443 \"GET /directory HTTP/1.1\" 200 746
+2026-11-02 08:01:00,133:DEBUG:acme.client:Received response:
+HTTP 200
+Server: nginx
+";
+
 /// Package managers, mail servers, source code and tables: whatever paths they have, no line of them is a request.
 #[test]
 fn files_of_a_folder_that_are_no_access_logs_are_not_matched() {
@@ -353,14 +370,40 @@ fn files_of_a_folder_that_are_no_access_logs_are_not_matched() {
         ("main.rs", "    let path = \"/etc/passwd\"; // GET /.env\n"),
         ("links.csv", "1,https://www.example.org/.git/config,2026-11-02\n"),
         ("odd.log", ODD),
+        ("journal.log", "Nov 02 08:01:00 web systemd[1]: Started /etc/init.d/nginx.\n"),
+        ("cron.log", "Nov  2 08:01:01 web CRON[4711]: (root) CMD (cd / && run-parts --report /etc/cron.hourly)\n"),
+        ("fail2ban.log", "2026-11-02 08:01:00,123 fail2ban.actions        [612]: NOTICE  [nginx-botsearch] Ban 203.0.113.9\n"),
+        ("postgresql.log", "2026-11-02 08:01:00.123 UTC [4711] app@shop ERROR:  relation \"wp_users\" does not exist at character 15\n"),
+        (
+            "mysql-slow.log",
+            "# User@Host: app[app] @ localhost []  Id:    12\nSELECT * FROM wp_users WHERE id = 1 UNION SELECT password FROM users;\n",
+        ),
+        ("php-fpm.log", "[02-Nov-2026 08:01:00] WARNING: [pool www] child 4711 said into stderr: \"NOTICE: PHP message: /var/www/.env\"\n"),
+        ("letsencrypt.log", LETSENCRYPT),
+        (
+            "ufw.log",
+            "Nov  2 08:01:00 web kernel: [ 12.345678] [UFW BLOCK] IN=eth0 OUT= SRC=203.0.113.9 DST=192.0.2.1 PROTO=TCP SPT=4711 DPT=23\n",
+        ),
+        (
+            "package.json",
+            "{\n  \"scripts\": { \"start\": \"node ./server.js\" },\n  \"repository\": \"https://github.example/shop/.git\"\n}\n",
+        ),
+        (".bash_history", "curl -s http://192.0.2.1/.env\ncat /etc/passwd\nsudo tail -f /var/log/nginx/access.log\n"),
+        (
+            "traceback.txt",
+            "Traceback (most recent call last):\n  File \"/srv/app/views.py\", line 12, in get\n    return open(\"/etc/passwd\")\n",
+        ),
+        ("nginx-errors.log", NGINX_ERROR),
+        ("apache-errors.log", APACHE_ERROR),
     ];
+    assert!(others.len() > 20);
     for (name, line) in others {
         harness.file(format!("logs/{name}"), line.repeat(5));
     }
     harness.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
     let (run, report) = harness.json(["logs"]);
     assert_eq!((run.code, &report["totals"]["hits"], run.stderr.lines().count()), (0, &Value::from(1), 1), "{}", run.stderr);
-    assert!(run.stderr.starts_with("note: 8 files are not access logs and were skipped"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("note: 21 files are not access logs and were skipped"), "{}", run.stderr);
 }
 
 #[test]

@@ -253,7 +253,7 @@ fn a_message_about_an_unknown_format_shows_nothing_of_its_lines() {
 fn spellings() -> Vec<String> {
     let base64 = |text: &str| STANDARD.encode(text);
     let digits = "20010db8000100020000000000000009";
-    let nibbles = digits.chars().rev().map(|digit| format!("{digit}.")).collect::<String>() + "ip6.arpa";
+    let nibbles = digits.chars().rev().flat_map(|digit| [digit, '.']).collect::<String>() + "ip6.arpa";
     [
         "81.2.69.142",
         "081.002.069.142",
@@ -276,7 +276,7 @@ fn spellings() -> Vec<String> {
     ]
     .map(str::to_owned)
     .into_iter()
-    .chain([81 << 24 | 2 << 16 | 69 << 8 | 142].into_iter().flat_map(|bits: u32| [bits.to_string(), format!("0{bits:o}")]))
+    .chain([u32::from_be_bytes([81, 2, 69, 142])].into_iter().flat_map(|bits: u32| [bits.to_string(), format!("0{bits:o}")]))
     .chain([base64("81.2.69.142"), base64("http://81.2.69.142/x"), base64(&base64("from 81.2.69.142 on")), nibbles])
     .collect()
 }
@@ -327,7 +327,7 @@ fn log_of_spellings() -> String {
 fn shown_in(text: &str) -> Vec<String> {
     let text = text.to_lowercase();
     let wanted = spellings().into_iter().chain(PEOPLE.map(str::to_owned));
-    wanted.map(|wanted| wanted.to_lowercase()).filter(|wanted| text.contains(&*wanted)).collect()
+    wanted.map(|wanted| wanted.to_lowercase()).filter(|wanted| text.contains(wanted)).collect()
 }
 
 #[test]

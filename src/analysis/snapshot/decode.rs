@@ -141,6 +141,7 @@ impl<'r> SnapshotDecoder<'r> {
             first_time,
             last_time,
             problem: row.problem.as_ref().map(|problem| escape(problem.as_bytes()).into_owned()),
+            warning: row.warning.as_ref().map(|warning| escape(warning.as_bytes()).into_owned()),
             skipped_whole: row.skipped_whole,
             spans,
         });

@@ -69,6 +69,7 @@ fn row<'a>(input: &'a InputSummary, log_host: Option<&'a str>) -> InputRow<'a> {
         requests: input.requests,
         times: input.first_time.zip(input.last_time).map(|(first, last)| (first.into(), last.into())),
         problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
+        warning: input.warning.as_ref().map(|warning| escape(warning.as_bytes())),
         skipped_whole: input.skipped_whole,
         ranges: input.spans.iter().map(Into::into).collect(),
     }
@@ -90,6 +91,7 @@ fn unlisted<'a>(source: &'a SourceInfo, log_host: Option<&'a str>) -> InputRow<'
         requests: 0,
         times: None,
         problem: None::<Cow<'_, str>>,
+        warning: None,
         skipped_whole: None,
         ranges: Vec::new(),
     }

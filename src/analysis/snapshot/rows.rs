@@ -74,6 +74,8 @@ pub(crate) struct InputRow<'a> {
     pub(crate) times: Option<TimesRow>,
     pub(crate) problem: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) warning: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) skipped_whole: Option<SkipReason>,
     /// The byte ranges that were read, if it was not read whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

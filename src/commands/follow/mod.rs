@@ -30,7 +30,9 @@ use crate::analysis::answers::leak_place;
 use crate::analysis::build::RowSelection;
 use crate::analysis::hit::LiveHit;
 use crate::analysis::networks::add_geo;
+use crate::analysis::proxied::ProxiedClients;
 use crate::analysis::rule_status::AnswerEvent;
+use crate::block::ProxyRanges;
 use crate::geoip::GeoDatabases;
 use crate::input::pipe::{Pipe, STDIN};
 use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
@@ -222,7 +224,8 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
 
     fn print_notices(&mut self) {
         for notice in self.stream.notices() {
-            self.runtime.output.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
+            let text = format!("{}: {}", notice.path.to_string_lossy(), notice.what);
+            if notice.problem { self.runtime.output.warning(&text) } else { self.runtime.output.notice(&text) }
         }
     }
 
@@ -403,8 +406,10 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             most: top,
         };
         let running = runtime.started.elapsed();
+        let proxies = ProxyRanges::read(&runtime.settings.scan.client.proxy_ranges)?;
         stream.summary(rows, |report, since| {
             report.elapsed = running;
+            report.proxied = report.evidence.as_ref().and_then(|evidence| ProxiedClients::find(evidence.tally, &proxies, false));
             let note = match since {
                 SummaryStart::Start => None,
                 SummaryStart::Time(Some(time)) => {

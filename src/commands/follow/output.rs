@@ -144,6 +144,14 @@ impl LiveOutput {
         }
     }
 
+    /// Prints a warning, which `-q` does not hide.
+    pub(super) fn warning(&mut self, text: &str) {
+        match &mut self.mode {
+            OutputMode::View(view) => view.dashboard.notice(text),
+            _ => message::warning(&sanitized(text)),
+        }
+    }
+
     /// Prints an error that does not end the run.
     pub(super) fn error(&mut self, text: &str) {
         match &mut self.mode {

@@ -178,7 +178,7 @@ impl<'a> ReportRun<'a> {
                 notes.push(format!("{} {}", notice.path.display(), notice.what));
             }
         }
-        let has_forwarded = !self.settings.block_lists.is_empty() && tail.logs().any(|log| is_forwarded(log.path));
+        let has_forwarded = self.settings.scan.client.origin.is_none() && tail.logs().any(|log| is_forwarded(log.path));
         let backlog = Backlog { files: tail.logs().count() as u64, lag: tail.logs().map(|log| log.lag).sum() };
         Ok(ReadResult { increment, problems, notes, has_forwarded, backlog })
     }

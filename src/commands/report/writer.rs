@@ -66,8 +66,6 @@ struct ReportFolder<'e> {
     label: String,
     path: PathBuf,
     notes: Vec<String>,
-    /// What the addresses of its clients show.
-    proxied: Option<ProxiedClients>,
 }
 
 impl<'r> ReportWriter<'r> {
@@ -169,9 +167,8 @@ impl<'r> ReportWriter<'r> {
         // In all reports on a period, the keys first seen in that period are new.
         let generation = part.period.map_or(number, |period| (period.start / 3_600).cast_unsigned()) as u32;
         let label = part.period.map_or_else(|| format!("Run {number}"), Period::label);
-        let proxied = ProxiedClients::find(&part.tally, self.run.policy().proxies());
         let path = self.run.settings.out.as_deref().unwrap_or(Path::new("")).join(name);
-        ReportFolder { name, part, generation, label, path, notes: self.folder_notes(part, state), proxied }
+        ReportFolder { name, part, generation, label, path, notes: self.folder_notes(part, state) }
     }
 
     /// What this run read, of one period.
@@ -307,6 +304,7 @@ impl<'r> ReportWriter<'r> {
             report.period = folder.part.period.map(Period::label);
             self.attach_problems(&mut report.inputs);
             let policy = self.run.policy();
+            report.proxied = ProxiedClients::find(report_input.tally, policy.proxies(), self.origin.is_forwarded);
             // The lines of this run are in a report of all rows once; other reports of the folder have those of earlier runs too.
             let is_of_run = wanted.pairs && std::ptr::eq(report_input.tally, &raw const folder.part.tally);
             let mut withdrawn = Vec::new();
@@ -372,9 +370,7 @@ impl<'r> ReportWriter<'r> {
     /// All notes for the reader of a report.
     fn notes(&self, folder: &ReportFolder<'_>, report: &ReportModel<'_>) -> Vec<String> {
         let of_report = report.approximate.as_ref().map(notes::accuracy_note).into_iter().chain(self.run.privacy.note());
-        let is_hidden = self.run.settings.scan.client.anonymize.is_some();
-        let proxied = folder.proxied.map(|proxied| proxied.sentence(is_hidden));
-        folder.notes.iter().cloned().chain(proxied).chain(of_report).collect()
+        folder.notes.iter().cloned().chain(report.proxied_sentence()).chain(of_report).collect()
     }
 
     /// Notes for the reader of a folder.

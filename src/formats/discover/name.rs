@@ -53,11 +53,12 @@ impl Names {
             self.put(at, if columns[at].kind == Kind::Request { "request" } else { "absolute_request" });
             return Some(at);
         }
-        // Words such as DEBUG are methods too.
+        // The levels DEBUG and TRACE are methods too.
         let is_usual = |column: &LogColumn<'_>| column.present().any(|value| matches!(value, b"GET" | b"POST" | b"HEAD"));
+        let is_level = |column: &LogColumn<'_>| column.present().all(|value| matches!(value, b"DEBUG" | b"TRACE"));
         let method = self
             .put_first(columns, "request_method", |_, column| column.kind == Kind::Method && is_usual(column))
-            .or_else(|| self.put_first(columns, "request_method", |_, column| column.kind == Kind::Method));
+            .or_else(|| self.put_first(columns, "request_method", |_, column| column.kind == Kind::Method && !is_level(column)));
         let is_target = |at: &usize| matches!(columns[*at].kind, Kind::Path | Kind::Url) && (method.is_some() || columns[*at].has_each());
         let varies = |at: &usize| !columns[*at].is_constant();
         let targets: Vec<usize> = (0..columns.len()).filter(is_target).collect();

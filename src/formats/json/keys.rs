@@ -507,7 +507,11 @@ const ANYWHERE: &Names = &[
     (JsonField::Status, 6, "targetstatuscode"),
     (JsonField::Status, 7, "code"),
     (JsonField::Bytes, 1, "bodybytessent downstreamcontentsize edgeresponsebytes scbytes httpresponsebodybytes"),
-    (JsonField::Bytes, 2, "bytessent sentbytes responsesize responselength responsebytes responsebodysize bytesout byteswritten"),
+    (
+        JsonField::Bytes,
+        2,
+        "bytessent sentbytes responsesize responselength responsebytes responsebodysize bytesout byteswritten writtenbytes",
+    ),
     (JsonField::Bytes, 3, "bodysent bodybytes respsize respbytes bytesbodysent responsecontentlength rescontentlength"),
     (JsonField::Bytes, LOW_CONFIDENCE, "bytes size"),
     (JsonField::Bytes, 5, "contentlength length"),

@@ -574,7 +574,7 @@ fn a_host_is_the_client_only_in_a_converted_common_log() {
     }
 }
 
-/// A proxy that adds a line to the header, as HAProxy does, and headers with similar names.
+/// A proxy that adds a line to the header, as `HAProxy` does, and headers with similar names.
 #[test]
 fn the_forwarded_client_is_that_of_the_nearest_proxy() {
     let header = FieldKind::Header("x-forwarded-for".to_owned());

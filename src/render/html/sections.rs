@@ -395,7 +395,7 @@ fn inputs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section
     }
     let name = |input: &InputSummary| if is_sum(input) { "all inputs".to_owned() } else { escape(&input.path).into_owned() };
     let format = |input: &InputSummary| input.format.clone().map_or_else(String::new, |format| escape(format.as_bytes()).into_owned());
-    let problem = |input: &InputSummary| escape(input.problem.as_deref().unwrap_or_default().as_bytes()).into_owned();
+    let problem = |input: &InputSummary| escape(input.remarks().collect::<Vec<_>>().join("; ").as_bytes()).into_owned();
     let found = TableBuilder::new(&rows, usize::MAX)
         .text("input", |input| TableCell::code(name(input)))
         .text("problem", |input| TableCell::text(problem(input)))
@@ -410,7 +410,7 @@ fn inputs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section
         .text("format", |input| TableCell::text(format(input)))
         .text("first line", |input| TableCell::time(input.first_time))
         .text("last line", |input| TableCell::time(input.last_time))
-        .finish("Where each line went", all, JSON, |input| input.problem.is_some());
+        .finish("Where each line went", all, JSON, |input| input.remarks().next().is_some());
     table("inputs", "Inputs", all, found)
 }
 
@@ -422,8 +422,8 @@ fn notes(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
         sentences.push(format!("{many} kept: --since and --until need one."));
     }
     sentences.extend(skipped_sentence(&report.inputs).map(|sentence| escape(sentence.as_bytes()).into_owned()));
-    let accuracy = report.approximate.as_ref().map(accuracy_note);
-    sentences.extend(accuracy.filter(|note| !options.notes.contains(note)));
+    let of_report = [report.proxied_sentence(), report.approximate.as_ref().map(accuracy_note)].into_iter().flatten();
+    sentences.extend(of_report.filter(|note| !options.notes.contains(note)));
     (!sentences.is_empty()).then(|| Section { id: "notes", title: "Notes", sentences, ..Section::default() })
 }
 

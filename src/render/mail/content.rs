@@ -131,8 +131,8 @@ pub(crate) fn rule_title<'r>(report: &ReportModel<'r>, id: &'r str) -> &'r str {
 
 /// Notes: problems of inputs first, with each input's `name`, then the other notes.
 pub(crate) fn notes(summary: &RunSummary<'_>, name: impl Fn(&InputSummary) -> String) -> Vec<String> {
-    let problem = |input: &InputSummary| Some(format!("{}: {}", name(input), input.problem.as_ref()?));
-    summary.report.inputs.iter().filter_map(problem).chain(summary.notes.iter().cloned()).collect()
+    let remarks = |input| InputSummary::remarks(input).map(|remark| format!("{}: {remark}", name(input)));
+    summary.report.inputs.iter().flat_map(remarks).chain(summary.notes.iter().cloned()).collect()
 }
 
 /// One address or network.
