@@ -375,7 +375,7 @@ groups! {
     /// Notices.
     #[command(next_help_heading = "Output")]
     QuietArgs {
-        /// Suppress notices on standard error, but not errors
+        /// Suppress notices on standard error, but not errors and warnings
         #[arg(short, long, action = ArgAction::SetTrue)]
         quiet: Option<bool>,
     }

@@ -820,7 +820,7 @@ mod tests {
             format!(r#"{{"result":{{"_raw":{},"host":"web1"}}}}"#, json(CLF)),
             format!(r#"2026-11-02T08:01:00Z stdout F {{"any":{}}}"#, json(&format!("<190>Nov  2 08:01:00 web nginx: {CLF}"))),
             format!("2026-11-02T08:01:00Z,web1,\"{}\"", CLF.replace('"', "\"\"")),
-            format!("\"2026-11-02T08:01:00Z\",\"web1 nginx: {}\",/var/log/a.log", CLF.replace('"', "\"\"")),
+            format!("\"2026-11-02T08:01:00Z\",\"<190>Nov  2 08:01:00 web1 nginx: {}\",/var/log/a.log", CLF.replace('"', "\"\"")),
             format!("  '{CLF}',"),
             format!(r#"{{"message":{},"agent":{{"type":"filebeat"}},"log":{{"file":{{"path":"/var/log/nginx/access.log"}}}}}}"#, json(CLF)),
         ] {

@@ -66,17 +66,23 @@ impl ScannedLog {
 
     /// The log of its first known piece.
     pub(super) fn of_piece(piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) -> Self {
-        let mut log = Self::new(piece.path, InputOrigin::new(piece.named, piece.from_pattern), b"", formats, scope);
+        let first = if piece.path == Path::new(STDIN) { None } else { read_head(piece.path, HEAD_BYTES) };
+        let first = first.filter(|first| !first.is_empty());
+        let start = if let (None, Body::Lines(lines)) = (&first, piece.chunk.body) { Some(lines.to_vec()) } else { None };
+        let by = InputOrigin::new(piece.named, piece.from_pattern);
+        let mut log = Self::new(piece.path, by, first.as_deref().or(start.as_deref()).unwrap_or_default(), formats, scope);
         log.header = w3c_headers::header_before(piece, scope.max_line);
-        let is_readable = piece.path != Path::new(STDIN) && read_head(piece.path, HEAD_BYTES).is_some_and(|first| !first.is_empty());
-        (log.start, log.examined) = ((!is_readable).then(Vec::new), Some(0));
-        log.grow(piece, formats, scope);
+        log.start = start;
+        log.examined = log.may_grow().then(|| end_of(piece));
         log
     }
 
-    /// Adds a piece, in order. Looks at the first lines again if the log has twice as many as at the last look, or if they showed no
+    /// Adds a piece, in order, which may be the first one. Looks at the first lines again if the log has twice as many as at the last look, or if they showed no
     /// request: a log that grows by lines is looked at a few times.
     pub(super) fn grow(&mut self, piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) {
+        if self.examined == Some(end_of(piece)) {
+            return;
+        }
         if let (Some(start), Body::Lines(lines)) = (&mut self.start, piece.chunk.body) {
             start.extend_from_slice(lines);
         }
@@ -97,12 +103,17 @@ impl ScannedLog {
     }
 
     fn look(&mut self, last: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) {
+        self.examined = self.may_grow().then(|| end_of(last));
         let start = self.start.take();
-        let length = start.as_ref().map_or_else(|| self.path.metadata().map_or(0, |file| file.len()), |start| start.len() as u64);
-        self.examined = (length < HEAD_BYTES as u64).then(|| end_of(last));
         let read = if start.is_none() { read_head(&self.path, HEAD_BYTES) } else { None };
         self.examine(start.as_deref().or(read.as_deref()).unwrap_or_default(), formats, scope);
         self.start = start.filter(|_| self.examined.is_some());
+    }
+
+    /// Whether its first lines are fewer than decide.
+    fn may_grow(&self) -> bool {
+        let length = self.start.as_ref().map_or_else(|| self.path.metadata().map_or(0, |file| file.len()), |start| start.len() as u64);
+        length < HEAD_BYTES as u64
     }
 
     fn examine(&mut self, lines: &[u8], formats: &Formats, scope: &ScanOptions) {

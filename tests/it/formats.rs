@@ -791,7 +791,7 @@ fn hostile_first_lines_change_no_report() {
 fn fields_that_were_not_read_are_in_a_warning() {
     let harness = Harness::new();
     let log = |line: &str| (0..10).map(|n| line.replace('#', &n.to_string())).collect::<String>();
-    let time = log("[W 261126 12:00:0# web:2271] 404 GET /.env (203.0.113.5) 0.47ms\n");
+    let time = log("[W 330/2026 12:00:0# web:2271] 404 GET /.env (203.0.113.5) 0.47ms\n");
     let client = log("515 - - [26/Nov/2026:12:00:0# +0000] \"GET /.env HTTP/1.1\" 404 162\n");
     for (text, field, typed) in [(&time, "time", "$time"), (&client, "client", "$remote_addr")] {
         harness.file("odd.log", text);

@@ -56,7 +56,8 @@ fn page(harness: &Harness, name: &str, log: &Path) -> (String, PathBuf) {
     let file = harness.path(format!("{name}.html"));
     let run =
         harness.run(["scan".as_ref(), "-q".as_ref(), "-f".as_ref(), "html".as_ref(), "-o".as_ref(), file.as_os_str(), log.as_os_str()]);
-    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", log.display());
+    let is_read = run.code == 0 && run.stderr.is_empty();
+    assert!(is_read || run.code == 3 && run.stderr.contains("in no known format"), "{}: {}", log.display(), run.stderr);
     (name.to_owned(), file)
 }
 

@@ -68,7 +68,7 @@ fn columns_are_known_by_what_all_of_them_look_like() {
             log(|(method, target, status, size, client, second)| {
                 format!("20/Nov/2026:08:01:{second:02} {client} -> {method} {target} => {status} ({size} bytes)")
             }),
-            "$time $remote_addr -> $request_method $request_uri => $status ($body_bytes_sent $field8)",
+            "$time $remote_addr $field3> $request_method $request_uri $field6 $status ($body_bytes_sent $field9)",
         ),
         (
             log(|(method, target, status, size, client, second)| {
