@@ -793,15 +793,18 @@ fn fields_that_were_not_read_are_in_a_warning() {
     let log = |line: &str| (0..10).map(|n| line.replace('#', &n.to_string())).collect::<String>();
     let time = log("[W 330/2026 12:00:0# web:2271] 404 GET /.env (203.0.113.5) 0.47ms\n");
     let client = log("515 - - [26/Nov/2026:12:00:0# +0000] \"GET /.env HTTP/1.1\" 404 162\n");
-    for (text, field, typed) in [(&time, "time", "$time"), (&client, "client", "$remote_addr")] {
+    // Without a format that was given, a log in which no line has a client is in a layout without one, which a note says.
+    for (text, field, typed, format) in
+        [(&time, "time", "$time", &[][..]), (&client, "client", "$remote_addr", &["--log-format", "common"])]
+    {
         harness.file("odd.log", text);
         let sentence = format!("the {field} of 10 of 10 lines that match a rule was not read");
-        let (run, report) = harness.json(["-q", "odd.log"]);
+        let (run, report) = harness.json([&["-q", "odd.log"], format].concat());
         let expected = format!("warning: odd.log: {sentence}");
         assert!(run.stderr.starts_with(&expected) && run.stderr.contains(typed) && run.code == 0, "{}", run.stderr);
         assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
         assert!(report["inputs"][0]["warning"].as_str().is_some_and(|warning| warning.starts_with(&sentence)), "{report}");
-        let run = harness.run_with_stdin(["follow", "-q", "-"], text.as_bytes());
+        let run = harness.run_with_stdin([&["follow", "-q", "-"], format].concat(), text.as_bytes());
         assert!(run.stderr.contains(&sentence) && run.text().contains(&sentence[..40]), "{}{}", run.stderr, run.text());
     }
     // A part of the lines is the work of clients.
