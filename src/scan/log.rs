@@ -131,7 +131,9 @@ impl ScannedLog {
             clients: ClientPosition::Unknown,
             max_line: scope.max_line,
         };
-        context.layouts = if scope.format.is_some() { None } else { reader.discover(lines, &context) };
+        // An incomplete line is no layout: the log may be truncated, or written to, while it is read.
+        let complete = &lines[..memchr::memrchr(b'\n', lines).map_or(0, |newline| newline + 1)];
+        context.layouts = if scope.format.is_some() { None } else { reader.discover(complete, &context) };
         let has_request = reader.reads_any(lines, &context, scope.format);
         self.head = LogHead::new(lines, has_request, scope.max_line);
         (self.layouts, self.clients) = (context.layouts, client_position(lines));
@@ -206,4 +208,20 @@ pub(super) struct SkippedLog {
     pub(super) what: String,
     /// The user gave its name, so that this is a problem.
     pub(super) is_requested: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scan::log::*;
+
+    #[test]
+    fn an_incomplete_line_shows_no_layout() {
+        const TORN: &str = "192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET /.git/config HTTP/1.1";
+        let formats = Formats::builtin().unwrap();
+        let has_layout = |lines: &str| {
+            let log = ScannedLog::new(Path::new("a.log"), InputOrigin::Name, lines.as_bytes(), &formats, &ScanOptions::default());
+            log.layouts().is_some()
+        };
+        assert_eq!([TORN, &format!("{TORN}\n")].map(has_layout), [false, true]);
+    }
 }
