@@ -171,6 +171,10 @@ pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
     let (mut hosts, mut others) = (HostLines::default(), HostLines::default());
     for (number, line) in lines.split(|&byte| byte == b'\n').enumerate() {
         let line = &line[leading_nuls(line)..];
+        // Nothing around a line hides the bracket before its time, and looking for prefixes takes long.
+        if memchr(b'[', line).is_none() {
+            continue;
+        }
         let line = if starts_like_clf(line) { line } else { unwrapped(line, &json, &mut keys, &mut unescaped) };
         let Some(leading) = request_start(line).and_then(|(bracket, _)| LeadingFields::new(&line[..bracket])) else { continue };
         match (is_address(leading.first), is_address(leading.second)) {

@@ -245,7 +245,7 @@ pub(crate) fn is_binary(head: &[u8]) -> bool {
 }
 
 /// Whether `line` starts like `shape`, where `0` is any digit and `a` and `A` any letter.
-fn shaped_like(line: &[u8], shape: &[u8]) -> bool {
+pub(crate) fn shaped_like(line: &[u8], shape: &[u8]) -> bool {
     line.len() >= shape.len()
         && line.iter().zip(shape).all(|(b, s)| match s {
             b'0' => b.is_ascii_digit(),

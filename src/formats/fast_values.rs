@@ -1,5 +1,5 @@
-//! The values of a line on the fast paths of JSON and of format strings, each span packed into one word: a pair that is written as two words and read as one
-//! stalls the CPU, and there is one for each field of each line.
+//! The values of a line on the fast paths of JSON and of format strings, each span packed into one word: a pair that is written as
+//! two words and read as one stalls the CPU, and there is one for each field of each line.
 
 /// The field of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use glob::Pattern;
 
 use super::find::{InputSource, SourceKind};
 use super::wildcard::{GlobMatches, SHELL_OPTIONS, expand, is_pattern};
+use crate::atomic_file::folder_of;
 use crate::system::list_folder;
 
 /// File name suffixes of compressed files.
@@ -169,10 +170,7 @@ pub(super) fn has_compression_suffix(path: &Path) -> bool {
 
 /// The folder of a path; `.` for a bare name.
 pub(super) fn parent_folder(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
+    folder_of(path).to_owned()
 }
 
 /// The file name of a path as bytes.

@@ -23,38 +23,21 @@ impl AnyFormatScanner {
         context: &LineContext<'_>,
         scratch: &mut WorkerState,
     ) -> Findings {
-        let mut findings = self.findings(line_scanner, scope, lines, context, scratch);
+        // The user requested a format that the engine reads, and no other.
+        let is_clf = scope.format.is_some();
+        let direct = (is_clf || context.is_clf_first() && looks_like_clf(lines)).then(|| line_scanner.scan(lines, scratch));
+        let mut findings = match direct {
+            Some(findings) if is_clf || findings.lines.unparsed == 0 => findings,
+            direct if self.log_reader.is_needed(lines, context) => {
+                if let Some(findings) = direct {
+                    scratch.recycle(findings);
+                }
+                line_scanner.scan_any(lines, context, &mut self.log_reader, scratch)
+            }
+            direct => direct.unwrap_or_else(|| line_scanner.scan(lines, scratch)),
+        };
         findings.lines.unread = unread_fields::count(&findings, lines, &scratch.names);
         findings
-    }
-
-    fn findings(
-        &mut self,
-        line_scanner: LineScanner<'_>,
-        scope: &ScanOptions,
-        lines: &[u8],
-        context: &LineContext<'_>,
-        scratch: &mut WorkerState,
-    ) -> Findings {
-        // The user requested a format that the engine reads, and no other.
-        if scope.format.is_some() {
-            return line_scanner.scan(lines, scratch);
-        }
-        let mut direct = None;
-        if context.is_clf_first() && looks_like_clf(lines) {
-            let findings = line_scanner.scan(lines, scratch);
-            if findings.lines.unparsed == 0 {
-                return findings;
-            }
-            direct = Some(findings);
-        }
-        if !self.log_reader.is_needed(lines, context) {
-            return direct.unwrap_or_else(|| line_scanner.scan(lines, scratch));
-        }
-        if let Some(findings) = direct {
-            scratch.recycle(findings);
-        }
-        line_scanner.scan_any(lines, context, &mut self.log_reader, scratch)
     }
 }
 

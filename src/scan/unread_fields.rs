@@ -5,6 +5,7 @@
 
 use crate::client::Client;
 use crate::finding::{Findings, UnreadFields};
+use crate::formats::detect::shaped_like;
 use crate::intern::SymbolTables;
 use crate::log_entry::{LogEntry, RequestLine};
 use crate::number::grouped;
@@ -87,14 +88,10 @@ fn is_public_address(token: &[u8]) -> bool {
 
 /// Hours, minutes and seconds, a date with the year first, or seconds or milliseconds since 1970 of 2001 to 2033.
 fn is_like_time(token: &[u8]) -> bool {
-    let shape = |part: &[u8], shape: &[u8]| {
-        part.len() == shape.len()
-            && part.iter().zip(shape).all(|(byte, wanted)| if *wanted == b'0' { byte.is_ascii_digit() } else { byte == wanted })
-    };
     let seconds = token.split(|&byte| byte == b'.').next().unwrap_or_default();
-    token.windows(8).any(|part| shape(part, b"00:00:00"))
-        || token.get(..10).is_some_and(|part| shape(part, b"0000-00-00"))
-        || seconds.first() == Some(&b'1') && (shape(seconds, b"0000000000") || shape(seconds, b"0000000000000"))
+    token.windows(8).any(|part| shaped_like(part, b"00:00:00"))
+        || shaped_like(token, b"0000-00-00")
+        || seconds.first() == Some(&b'1') && matches!(seconds.len(), 10 | 13) && seconds.iter().all(u8::is_ascii_digit)
 }
 
 fn is_like_status(token: &[u8]) -> bool {

@@ -703,7 +703,7 @@ proptest::proptest! {
     }
 }
 
-/// Whom a forged line names, and who sends it.
+/// The client in a forged line, and the client that sends it.
 const FORGED: &str = "203.0.113.66";
 const SENDER: &str = "198.51.100.200";
 
