@@ -51,6 +51,26 @@ pub enum LinePrefix {
 }
 
 impl LinePrefix {
+    /// All, in the order of the guide.
+    pub(crate) const ALL: [Self; 16] = [
+        Self::Syslog,
+        Self::Cri,
+        Self::Pod,
+        Self::Compose,
+        Self::Json,
+        Self::Csv,
+        Self::Array,
+        Self::Name,
+        Self::Counter,
+        Self::Colors,
+        Self::Level,
+        Self::Logger,
+        Self::Time,
+        Self::Tabs,
+        Self::Quotes,
+        Self::Blanks,
+    ];
+
     /// The name for messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {

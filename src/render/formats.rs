@@ -2,14 +2,16 @@
 //!
 //! Detects nothing itself. All text of a log is redacted; of a line without a known format only the shape is shown.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 use super::layout::{BOLD, Column, DIM, Grid, PLAIN, TextCell, TextPage};
 use super::{OutputFormat, RenderOptions};
-use crate::formats::builtin::FormatDefinition;
+use crate::formats::builtin::{FormatDefinition, LogWriter, log_writers};
 use crate::formats::detect::{Detected, DetectedFormat};
+use crate::formats::line_prefix::LinePrefix;
 use crate::formats::{FormatId, Formats, line_shape};
 use crate::redact::mask::{redacted, redacted_value};
 use crate::redact::sanitize::escape;
@@ -32,8 +34,10 @@ pub(crate) struct SampledLog {
 /// Those of `out`.
 pub(crate) fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     if options.format == OutputFormat::Json {
-        let known: Vec<_> = formats.all().map(known).collect();
-        return write_json(&KnownFormatList { schema_version: 1, formats: known }, out);
+        let known = formats.all().map(known).collect();
+        let programs = log_writers().into_iter().map(|LogWriter { name, example }| (name, example)).collect();
+        let prefixes = LinePrefix::ALL.map(LinePrefix::as_str);
+        return write_json(&KnownFormatList { schema_version: 1, formats: known, programs, prefixes }, out);
     }
     let rows: Vec<&FormatDefinition> = formats.all().collect();
     let page = TextPage::new(options);
@@ -44,6 +48,12 @@ pub(crate) fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, 
             TextCell::new(format.source.as_deref().unwrap_or_default()).styled(DIM)
         })
         .write(page.width, page.painter, out)?;
+    writeln!(out)?;
+    let names: Vec<String> = log_writers().into_iter().map(|writer| writer.name).collect();
+    page.text(&format!("Programs whose lines are read without a flag: {}.", names.join(", ")), 0, PLAIN, out)?;
+    writeln!(out)?;
+    let prefixes = LinePrefix::ALL.map(LinePrefix::as_str).join(", ");
+    page.text(&format!("A line may stand in what other programs write: {prefixes}."), 0, PLAIN, out)?;
     writeln!(out)?;
     let other = "Other layouts are discovered in the first lines of a log. Where that fails, give a format string: --log-format '$remote_addr [$time_local] \"$request\" $status', as in log_format or LogFormat of the server's configuration. Keys of JSON lines that are not recognised are named with --field.";
     page.text(other, 0, PLAIN, out)
@@ -144,6 +154,8 @@ fn confidence(detected: &Detected) -> f64 {
 struct KnownFormatList<'a> {
     schema_version: u32,
     formats: Vec<KnownFormat<'a>>,
+    programs: BTreeMap<String, String>,
+    prefixes: [&'static str; 16],
 }
 
 #[derive(Serialize)]
@@ -222,7 +234,7 @@ fn object<'a>(found: &'a DetectedFormat, formats: &'a Formats) -> DetectedObject
     DetectedObject {
         format: formats.name(best(found)),
         read_as: formats.name(found.format),
-        prefix: found.prefix.map(crate::formats::line_prefix::LinePrefix::as_str),
+        prefix: found.prefix.map(LinePrefix::as_str),
         lines: found.lines,
         line: found.line,
         string: found.string.as_deref(),

@@ -24,6 +24,48 @@ const REQUESTS: [Request; 5] = [
     Request { second: 4, client: "198.51.100.3", target: "/cgi-bin/.%2e/.%2e/bin/sh", status: 400 },
 ];
 
+/// What `probewatch formats` lists is what is read without a flag, and what the guide lists.
+#[test]
+fn listed_programs_are_read_without_a_flag() {
+    let harness = Harness::new();
+    let listed: Value = serde_json::from_slice(&harness.run(["formats", "-f", "json"]).stdout).unwrap();
+    let guide = fs::read_to_string("samples/guide.md").unwrap();
+    let programs = listed["programs"].as_object().unwrap();
+    for (name, example) in programs {
+        let (head, last) = example
+            .as_str()
+            .unwrap()
+            .rsplit_once('\n')
+            .map_or((String::new(), example.as_str().unwrap()), |(head, last)| (format!("{head}\n"), last));
+        let clients = ["192.0.2.7", "192.0.2.8", "192.0.2.9"];
+        let text: String = clients.iter().map(|client| last.replace("192.0.2.7", client) + "\n").collect();
+        harness.file("program.log", head + &text);
+        let output = harness.run(["scan", "-f", "ndjson", "program.log"]);
+        let rows: Vec<Value> = output.text().lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+        assert_eq!(rows.len(), 3, "{name}: {}", output.stderr);
+        assert_eq!(output.code, 0, "{name}: {}", output.stderr);
+        for (row, client) in rows.iter().zip(clients) {
+            assert_eq!(row["path"], "/.env", "{name}");
+            assert_eq!(row["status"], if last.contains("404") { json!(404) } else { Value::Null }, "{name}");
+            let has_time = last.contains("08:01:00") || last.contains("1793606460");
+            let time = row["time"].as_str().filter(|_| has_time).unwrap_or("2026-11-02T08:01:00");
+            assert!(time.starts_with("2026-11-02T08:01:00"), "{name}: {row}");
+            assert_eq!(row["time"].is_null(), !has_time, "{name}");
+            assert_eq!(row["client"], if last.contains("192.0.2.7") { client } else { "-" }, "{name}");
+        }
+    }
+    let mut names: Vec<&str> = programs.keys().map(String::as_str).collect();
+    names.sort_by_key(|name| name.to_lowercase());
+    let prefixes: Vec<&str> = listed["prefixes"].as_array().unwrap().iter().map(|prefix| prefix.as_str().unwrap()).collect();
+    for list in [names.join(", "), prefixes.join(", ")] {
+        assert!(guide.contains(&list), "the guide does not have this list: {list}");
+    }
+    for format in listed["formats"].as_array().unwrap() {
+        let name = format["name"].as_str().unwrap();
+        assert!(guide.contains(&format!("`{name}`")), "the guide does not name {name}");
+    }
+}
+
 const AGENT: &str = "Mozilla/5.0 (X11)";
 
 /// A log of these requests; `write` formats one of them.

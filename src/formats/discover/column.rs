@@ -87,12 +87,16 @@ fn present<'l>(values: &[&'l [u8]]) -> impl Iterator<Item = &'l [u8]> {
 
 /// Whether a condition holds for nine of ten values, of those that are not missing.
 fn are(values: &[&[u8]], is: impl Fn(&[u8]) -> bool) -> bool {
-    let (mut all, mut fitting) = (0, 0);
+    let (mut all, mut other) = (0, 0);
     for value in present(values) {
         all += 1;
-        fitting += usize::from(is(value));
+        other += usize::from(!is(value));
+        // Most conditions are false for the first values already.
+        if other * 10 > values.len() * (10 - CERTAIN) {
+            return false;
+        }
     }
-    all > 0 && fitting * 10 >= all * CERTAIN
+    all > 0 && other * 10 <= all * (10 - CERTAIN)
 }
 
 fn kind(values: &[&[u8]]) -> Kind {

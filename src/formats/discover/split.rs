@@ -74,7 +74,8 @@ fn describe_split<'l>(texts: &[&'l [u8]], separator: ColumnSeparator, columns: u
                 ColumnSeparator::Byte(byte) => push_text(&char::from(byte).to_string(), out),
             }
         }
-        let time = (2..=MAX_TIME_WORDS.min(columns - number)).rev().find_map(|words| {
+        let words = if separator == ColumnSeparator::Blank { 2..=MAX_TIME_WORDS.min(columns - number) } else { 1..=0 };
+        let time = words.rev().find_map(|words| {
             let joined: Vec<&[u8]> = texts
                 .iter()
                 .zip(&rows)
@@ -82,8 +83,8 @@ fn describe_split<'l>(texts: &[&'l [u8]], separator: ColumnSeparator, columns: u
                 .collect();
             // A method after a time is no zone.
             let has_method = rows.iter().any(|row| row[number..number + words].iter().any(|word| crate::log_entry::is_known_method(word)));
-            let column = LogColumn::new(joined, false);
-            (separator == ColumnSeparator::Blank && !has_method && column.kind == Kind::Time(words as u16)).then_some((column, words))
+            let column = (!has_method).then(|| LogColumn::new(joined, false))?;
+            (column.kind == Kind::Time(words as u16)).then_some((column, words))
         });
         if let Some((column, words)) = time {
             out.push(Piece::Column(column));
