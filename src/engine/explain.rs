@@ -15,7 +15,7 @@ use super::worker_state::ReDecodeBuffers;
 use super::{Matcher, ParsedRequest};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::{LogEntry, Outcome, RequestLine};
-use crate::normalize::{AltDecoding, DecodeRound, Normalizer, rounds, unescape};
+use crate::normalize::{AltDecoding, DecodeRound, Normalizer, PathReading, rounds, unescape};
 use crate::rules::{
     Field, LiteralHits, LiteralMatch, Literals, Regions, RequestFacts, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit,
 };
@@ -126,11 +126,13 @@ impl<'r> Explainer<'r> {
                 });
             });
         }
-        let mut fragment_buffer = Vec::new();
-        if let Some(with_fragment) = probe.with_fragment(&mut fragment_buffer) {
-            let path = Normalizer::default().views(with_fragment.line.target).path.to_vec();
-            for account in self.accounts(&with_fragment, None).into_iter().filter(RuleExplanation::matches) {
-                let alternative = AlternativeDecoding { field: Field::Target, reading: AlternativeKind::Fragment, text: path.clone() };
+        let mut buffer = Vec::new();
+        for reading in PathReading::ALL {
+            let Some(other) = probe.read_as(reading, &mut buffer) else { continue };
+            let path = Normalizer::default().views(other.line.target).path.to_vec();
+            let is_match = |account: &RuleExplanation<'_>| account.matches() && self.matcher.is_tried(account.rule, reading);
+            for account in self.accounts(&other, None).into_iter().filter(is_match) {
+                let alternative = AlternativeDecoding { field: Field::Target, reading: AlternativeKind::Path(reading), text: path.clone() };
                 alternatives.entry(account.rule).or_insert(alternative);
             }
         }
@@ -275,8 +277,8 @@ pub(crate) struct AlternativeDecoding {
 pub(crate) enum AlternativeKind {
     /// As a database, a shell or a script reads it.
     Run(AltDecoding),
-    /// As a server without fragments reads it: `#` is a byte of the path.
-    Fragment,
+    /// As a server may read the path.
+    Path(PathReading),
 }
 
 /// A literal that was found.
