@@ -406,6 +406,15 @@ pub(super) enum RulesCommand {
     /// added.
     #[command(after_help = help::ADD)]
     Add(AddArgs),
+    /// Write the built-in rules to a folder, a file each family
+    ///
+    /// `--no-builtin --rules FOLDER` reads such a folder in place of the built-in rules. So hosts get new rules without a new program.
+    /// Each file names its version and the oldest program that reads it.
+    Export {
+        /// Folder to create, or an empty one
+        #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+    },
     /// Convert rules of other tools to a rule file
     ///
     /// Reads word lists, CRS .data files, Sigma rules for web servers and nuclei templates. What cannot be converted is listed

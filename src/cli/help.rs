@@ -441,7 +441,8 @@ Examples:
   probewatch rules show dotfiles/env
   probewatch rules test my.toml
   probewatch rules add /old-admin.php --class panel
-  probewatch rules lint my.toml";
+  probewatch rules lint my.toml
+  probewatch rules export rules-2026-12";
 
 /// After `rules add --help`.
 pub(super) const ADD: &str = "\

@@ -232,6 +232,7 @@ fn rules(command: RulesCommand, environment: &Environment) -> Exit {
         RulesCommand::Test { paths, only } => commands::rules::test(&RuleChoice { only, ..only_rules(paths) }),
         RulesCommand::Cover { file, flags } => with_rules(flags, &|rules| commands::rules::cover(rules, &file)),
         RulesCommand::Lint { paths } => commands::rules::lint(&only_rules(paths)),
+        RulesCommand::Export { folder } => commands::rules::export(&folder),
         RulesCommand::Add(args) => commands::rules::add(&AddOptions {
             paths: args.paths,
             class: args.class,

@@ -15,7 +15,7 @@ use super::worker_state::ReDecodeBuffers;
 use super::{Matcher, ParsedRequest};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::{LogEntry, Outcome, RequestLine};
-use crate::normalize::{AltDecoding, DecodeRound, Normalizer, rounds, unescape};
+use crate::normalize::{AltDecoding, DecodeRound, Normalizer, PathReading, rounds, unescape};
 use crate::rules::{
     Field, LiteralHits, LiteralMatch, Literals, Regions, RequestFacts, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit,
 };
@@ -54,7 +54,7 @@ impl<'r> Explainer<'r> {
     /// Explains a request; with `only`, for this rule alone.
     #[must_use]
     pub(crate) fn explain(&self, probe: &ParsedRequest<'_>, only: Option<RuleId>) -> Explanation<'r> {
-        let mut accounts = self.accounts(probe, only);
+        let mut accounts = self.accounts(probe, only, &PathReading::ALL);
         accounts.retain(|account| only.is_none_or(|rule| rule == account.rule));
         let (mut matches, mut near_misses): (Vec<_>, Vec<_>) = accounts.into_iter().partition(RuleExplanation::matches);
         if only.is_none() {
@@ -65,8 +65,8 @@ impl<'r> Explainer<'r> {
         Explanation { texts: DecodedTexts::from_request(probe), trails: DecodeSteps::all_of(probe), matches, near_misses }
     }
 
-    /// The explanations of all candidate rules, and of `also`.
-    fn accounts(&self, probe: &ParsedRequest<'_>, also: Option<RuleId>) -> Vec<RuleExplanation<'r>> {
+    /// The explanations of all candidate rules, and of `also`, with the path also read in these ways.
+    fn accounts(&self, probe: &ParsedRequest<'_>, also: Option<RuleId>, readings: &[PathReading]) -> Vec<RuleExplanation<'r>> {
         let [mut target, mut referer, mut agent] = [(); 3].map(|()| Normalizer::default());
         let mut buffer = Vec::new();
         let mut literal_matches = LiteralMatches::new(self.rules.rules().len());
@@ -96,7 +96,7 @@ impl<'r> Explainer<'r> {
             Field::Method => &raw[..probe.line.method.len()],
             Field::Raw => raw,
         };
-        let mut alternatives = self.alternatives(probe);
+        let mut alternatives = self.alternatives(probe, readings);
         let mut candidates = literal_matches.candidates(also);
         candidates.extend(alternatives.keys().map(|rule| rule.0));
         candidates.sort_unstable();
@@ -112,7 +112,7 @@ impl<'r> Explainer<'r> {
     }
 
     /// The alternative decodings of the target and the headers that a rule matches; the first one of each rule.
-    fn alternatives(&self, probe: &ParsedRequest<'_>) -> BTreeMap<RuleId, AlternativeDecoding> {
+    fn alternatives(&self, probe: &ParsedRequest<'_>, readings: &[PathReading]) -> BTreeMap<RuleId, AlternativeDecoding> {
         let mut second = ReDecodeBuffers::default();
         let mut alternatives = BTreeMap::new();
         let headers = [(Field::Referer, probe.referer), (Field::UserAgent, probe.user_agent)];
@@ -126,11 +126,13 @@ impl<'r> Explainer<'r> {
                 });
             });
         }
-        let mut fragment_buffer = Vec::new();
-        if let Some(with_fragment) = probe.with_fragment(&mut fragment_buffer) {
-            let path = Normalizer::default().views(with_fragment.line.target).path.to_vec();
-            for account in self.accounts(&with_fragment, None).into_iter().filter(RuleExplanation::matches) {
-                let alternative = AlternativeDecoding { field: Field::Target, reading: AlternativeKind::Fragment, text: path.clone() };
+        let mut buffer = Vec::new();
+        for &reading in readings {
+            let Some(other) = probe.read_as(reading, &mut buffer) else { continue };
+            let path = Normalizer::default().views(other.line.target).path.to_vec();
+            let is_match = |account: &RuleExplanation<'_>| account.matches() && self.matcher.is_tried(account.rule, reading);
+            for account in self.accounts(&other, None, &[]).into_iter().filter(is_match) {
+                let alternative = AlternativeDecoding { field: Field::Target, reading: AlternativeKind::Path(reading), text: path.clone() };
                 alternatives.entry(account.rule).or_insert(alternative);
             }
         }
@@ -275,8 +277,8 @@ pub(crate) struct AlternativeDecoding {
 pub(crate) enum AlternativeKind {
     /// As a database, a shell or a script reads it.
     Run(AltDecoding),
-    /// As a server without fragments reads it: `#` is a byte of the path.
-    Fragment,
+    /// As a server may read the path.
+    Path(PathReading),
 }
 
 /// A literal that was found.

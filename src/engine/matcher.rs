@@ -13,7 +13,7 @@ use crate::finding::{RuleId, Severity};
 use crate::formats::Headers;
 use crate::intern::SymbolTables;
 use crate::log_entry::LogEntry;
-use crate::normalize::{AltDecoding, DecodedViews, DecodingSource, Normalizer, unescape};
+use crate::normalize::{AltDecoding, DecodedViews, DecodingSource, Normalizer, PathReading, unescape};
 use crate::rules::{Field, LiteralHits, Literals, Regions, RequestFacts, RuleSet};
 use crate::short_bytes::append;
 
@@ -144,15 +144,17 @@ impl<'r> Matcher<'r> {
     /// Finds the rules that match, after the headers were searched; returns what the verdict depends on besides the request.
     fn match_request(&self, probe: &ParsedRequest<'_>, worker: &mut WorkerState) -> Dependencies {
         let mut used = self.match_target(probe, worker);
-        let mut buffer = std::mem::take(&mut worker.buffers.fragment);
-        if let Some(with_fragment) = probe.with_fragment(&mut buffer) {
+        let mut buffer = std::mem::take(&mut worker.buffers.reading);
+        for reading in PathReading::ALL {
+            let Some(other) = probe.read_as(reading, &mut buffer) else { continue };
             let rules_so_far = std::mem::take(&mut worker.buffers.rules);
             worker.buffers.clear(self.rules.rules().len());
-            self.scan_headers(&with_fragment, worker);
-            used = used.union(self.match_target(&with_fragment, worker));
+            self.scan_headers(&other, worker);
+            used = used.union(self.match_target(&other, worker));
+            worker.buffers.rules.retain(|&rule| self.is_tried(rule, reading));
             worker.buffers.rules.extend(rules_so_far);
         }
-        worker.buffers.fragment = buffer;
+        worker.buffers.reading = buffer;
         let MatchBuffers { target, rules, path, .. } = &mut worker.buffers;
         rules.sort_unstable();
         rules.dedup();
@@ -161,6 +163,13 @@ impl<'r> Matcher<'r> {
             path.extend_from_slice(target.views(probe.line.target).resolved);
         }
         used
+    }
+
+    /// Whether a rule is tried on a path read in this way. A script of the site with a path after it is an ordinary address, so it is
+    /// nothing that rules count or that shows an app.
+    pub(super) fn is_tried(&self, rule: RuleId, reading: PathReading) -> bool {
+        let rule = self.rules.rule(rule);
+        reading == PathReading::Fragment || rule.is_certain() && !rule.is_app_evidence
     }
 
     /// The same for one decoding of the target.

@@ -4,7 +4,7 @@
 
 use super::candidates::each_candidate;
 use crate::log_entry::{LogEntry, RequestLine, is_known_method};
-use crate::normalize::escape_fragment;
+use crate::normalize::PathReading;
 use crate::rules::RequestShape;
 use crate::short_bytes::is_printable_ascii;
 
@@ -41,16 +41,20 @@ impl<'a> ParsedRequest<'a> {
         }
     }
 
-    /// The same request as a server without fragments reads it; `None` if its path has no `#`. `buffer` is for its text.
+    /// The request with its path read in another way; `None` if that is the same path. `buffer` is for its text.
     #[must_use]
-    pub(super) fn with_fragment<'t>(&self, buffer: &'t mut Vec<u8>) -> Option<ParsedRequest<'t>>
+    pub(super) fn read_as<'t>(&self, reading: PathReading, buffer: &'t mut Vec<u8>) -> Option<ParsedRequest<'t>>
     where
         'a: 't,
     {
         let RequestLine { method, target, protocol } = self.line;
+        // Files are changed by the paths of interfaces, which follow a script: `PUT /index.php/notes/1`.
+        if reading == PathReading::PathInfo && !matches!(method, b"GET" | b"HEAD" | b"POST") {
+            return None;
+        }
         // A request without a method is only a target.
         let start = if method.is_empty() { 0 } else { method.len() + 1 };
-        let target = escape_fragment(self.request, start..start + target.len(), buffer)?;
+        let target = reading.rewrite(self.request, start..start + target.len(), buffer)?;
         let request = &buffer[..];
         Some(ParsedRequest { line: RequestLine { method, target: &request[target], protocol }, request, ..*self })
     }
@@ -79,16 +83,20 @@ fn shape(line: &RequestLine<'_>) -> Option<RequestShape> {
             _ => Some(RequestShape::NoMethod),
         };
     }
-    let scheme = memchr::memmem::find(line.target, b"://")?;
-    let named = scheme > 0 && line.target[..scheme].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
-    named.then_some(RequestShape::Absolute)
+    let scheme = memchr::memmem::find(line.target, b"://").filter(|&scheme| scheme > 0).map(|scheme| &line.target[..scheme]);
+    if scheme.is_some_and(|name| name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))) {
+        return Some(RequestShape::Absolute);
+    }
+    // Words of which the first could be a method: `name Yarn`, `DELETE your logs`.
+    let is_text = line.protocol.is_empty() && (!is_known_method(line.method) || memchr::memchr(b' ', line.target).is_some());
+    is_text.then_some(RequestShape::NoMethod)
 }
 
 /// Whether the format has no method, as the answer shows: a server refuses a request line that is only a path, since HTTP/1.0
 /// (RFC 1945, section 4.1) with the status 400. Others refuse it with 405, 501 or 505, or close the connection.
 fn is_method_left_out(line: &RequestLine<'_>, status: Option<u16>) -> bool {
     let is_refused = matches!(status, None | Some(..=199 | 400 | 405 | 408 | 444 | 499 | 501 | 505));
-    !is_refused && (line.target.starts_with(b"/") || memchr::memmem::find(line.target, b"://").is_some())
+    line.method.is_empty() && !is_refused && (line.target.starts_with(b"/") || memchr::memmem::find(line.target, b"://").is_some())
 }
 
 /// Whether the client sent a user name, and the server refused it or its password.

@@ -52,6 +52,70 @@ fn binary_is_what_was_sent_however_it_was_escaped() {
     }
 }
 
+#[test]
+fn words_that_are_no_target_are_no_request() {
+    let shape = |request| ParsedRequest::new(&LogEntry { request, status: Some(200), ..LogEntry::default() }).shape;
+    for logged in ["service launcher", "name Yarn", "DELETE your logs", "LOGIN anonymous", "OPTIONS sip:nm SIP/2.0"] {
+        assert_eq!(shape(logged.as_bytes()), Some(RequestShape::NoMethod), "{logged}");
+    }
+    for logged in
+        ["GET favicon.ico", "GET favicon.ico HTTP/1.0", "OPTIONS *", "CONNECT a.example:443", "GET a b HTTP/1.1", "VIEW x HTTP/1.1"]
+    {
+        assert_eq!(shape(logged.as_bytes()), None, "{logged}");
+    }
+}
+
+/// A server that has `/.env` or runs `/x.php` does so whatever slash or path follows it.
+#[test]
+fn what_follows_a_file_changes_nothing() {
+    let mut runner = RuleRunner::new();
+    let (mut tried, mut wrong) = (0, BTreeSet::new());
+    for (number, rule) in RULES.rules().iter().enumerate().filter(|(_, rule)| rule.is_certain() && !rule.is_app_evidence) {
+        for case in rule.must_match.iter().filter(|case| !case.request.contains(['%', '#', ';'])) {
+            let Some((line, protocol)) = case.request.rsplit_once(" HTTP/") else { continue };
+            let (path, query) = line.split_once('?').map_or((line, String::new()), |(path, query)| (path, format!("?{query}")));
+            let is_read = ["GET ", "HEAD ", "POST "].iter().any(|method| path.starts_with(method));
+            let Some((folder, name)) = path.rsplit_once('/') else { continue };
+            if !is_read || folder.contains('.') || !name.contains('.') || name.ends_with('.') {
+                continue;
+            }
+            let is_script = [".php", ".jsp", ".aspx", ".cgi"].iter().any(|extension| path.ends_with(extension));
+            for after in ["/", "//", "/a.css", "/x/y"].iter().take(if is_script { 4 } else { 2 }) {
+                tried += 1;
+                let case = Case { request: format!("{path}{after}{query} HTTP/{protocol}"), ..case.clone() };
+                if !runner.matches(number, &case, Some(case.status)) {
+                    wrong.insert(format!("{}: {}", rule.id, case.request));
+                }
+            }
+        }
+    }
+    assert!(tried > 1_000 && wrong.is_empty(), "{} of {tried}: {wrong:#?}", wrong.len());
+}
+
+/// A redirect to https or to a login page, a page for everything and a referer of any site say nothing about what was requested.
+#[test]
+fn cases_hold_with_any_status_and_referer() {
+    let mut runner = RuleRunner::new();
+    let (mut tried, mut wrong) = (0, BTreeSet::new());
+    let rules = RULES.rules().iter().enumerate().filter_map(|(number, rule)| Some((number, rule, WRITTEN.get(&rule.id)?)));
+    for (number, rule, written) in rules.filter(|(_, _, written)| written.statuses.is_empty() && written.shape.is_none()) {
+        // An exception for an agent holds only where nothing was answered.
+        let cases = rule.must_match.iter().filter(|case| case.user_agent.is_none() || written.unless.agents.is_empty());
+        for case in cases {
+            for (status, referer) in
+                [404, 301, 302, 200].iter().flat_map(|status| ["http://a/", "https://www.example.org/"].map(|referer| (*status, referer)))
+            {
+                tried += 1;
+                let case = Case { referer: case.referer.clone().or_else(|| Some(referer.into())), ..case.clone() };
+                if !runner.matches(number, &case, Some(status)) {
+                    wrong.insert(format!("{}: {status} {}", rule.id, case.request));
+                }
+            }
+        }
+    }
+    assert!(tried > 10_000 && wrong.is_empty(), "{} of {tried}: {wrong:#?}", wrong.len());
+}
+
 /// The findings of a chunk, in a form that does not depend on how the text was split.
 fn explanation(findings: &Findings, worker: &WorkerState, offset: u64, line: u64) -> Vec<String> {
     findings
@@ -270,6 +334,9 @@ struct TestRule {
     id: String,
     class: String,
     answer: Option<String>,
+    shape: Option<String>,
+    #[serde(default)]
+    statuses: Vec<u16>,
     #[serde(default)]
     unless: TestUnless,
 }

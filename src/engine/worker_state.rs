@@ -45,8 +45,8 @@ pub(super) struct MatchBuffers {
     pub(super) redecode: ReDecodeBuffers,
     /// A copy of the request and its headers.
     pub(super) copy: Vec<u8>,
-    /// The request with its fragment as part of the path.
-    pub(super) fragment: Vec<u8>,
+    /// The request with its path read in another way.
+    pub(super) reading: Vec<u8>,
     /// A request in an unparsed line, and the first one that a rule matches.
     pub(super) candidate: Vec<u8>,
     pub(super) matched: Vec<u8>,

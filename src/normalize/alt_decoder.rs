@@ -2,8 +2,9 @@
 //!
 //! The views are the decoded texts as a server gets them. Some obfuscations cannot be decoded there, as different programs read
 //! them differently: a comment within a word is nothing to one database and a space to another, a line break in a path is dropped
-//! but is a space in a query, and a shell ignores a quote within a word. Each alternative is no longer than the text. Most texts
-//! have none, which one pass over them finds out.
+//! but is a space in a query, a shell ignores a quote within a word, and an application with routes gets its values from the
+//! segments of the path. Each alternative is at most as long as the text, those of segments twice. Most texts have none, which one
+//! pass over them finds out.
 //!
 //! Base64 is decoded in both alphabets, with padding and without, and only once. Only values of printable text are decoded;
 //! nearly all tokens, hashes and long words fail at their first bytes.
@@ -22,11 +23,13 @@ pub(crate) enum AltDecoding {
     Unquoted,
     /// Base64 values decoded.
     Unwrapped,
+    /// Segments of a path as values of parameters.
+    Segments,
 }
 
 impl AltDecoding {
     /// All kinds.
-    pub(crate) const ALL: [Self; 4] = [Self::Spaced, Self::Joined, Self::Unquoted, Self::Unwrapped];
+    pub(crate) const ALL: [Self; 5] = [Self::Spaced, Self::Joined, Self::Unquoted, Self::Unwrapped, Self::Segments];
 }
 
 /// The origin of a text.
@@ -46,7 +49,7 @@ pub(crate) struct AltDecoder {
     reading: Vec<u8>,
     spare: Vec<u8>,
     /// The alternatives that the decoded text may have.
-    signs: [bool; 4],
+    signs: [bool; 5],
 }
 
 impl AltDecoder {
@@ -55,9 +58,9 @@ impl AltDecoder {
         if needs_decoding(logged) {
             unescape(logged, &mut self.sent);
             decode(&self.sent, &mut self.decoded, &mut self.spare);
-            self.signs = signs(&self.decoded, source);
+            self.signs = signs(&self.decoded, source, true);
         } else {
-            self.signs = signs(logged, source);
+            self.signs = signs(logged, source, false);
             if self.signs.contains(&true) {
                 self.decoded.clear();
                 self.decoded.extend_from_slice(logged);
@@ -78,6 +81,7 @@ impl AltDecoder {
             AltDecoding::Joined => joined(decoded, out),
             AltDecoding::Unquoted => unquoted(decoded, out),
             AltDecoding::Unwrapped => unwrap_base64(decoded, out),
+            AltDecoding::Segments => segments(decoded, out),
         };
         out.make_ascii_lowercase();
         differs.then_some(out.as_slice())
@@ -85,7 +89,7 @@ impl AltDecoder {
 }
 
 /// Whether a decoded text may have each alternative. There are false positives, but no false negatives.
-fn signs(text: &[u8], source: DecodingSource) -> [bool; 4] {
+fn signs(text: &[u8], source: DecodingSource, was_encoded: bool) -> [bool; 5] {
     let plus = if source == DecodingSource::Header { byte_class::PLUS } else { 0 };
     let kinds = byte_class::of_text(text);
     let has_class = |wanted: u8| kinds & wanted != 0;
@@ -94,6 +98,8 @@ fn signs(text: &[u8], source: DecodingSource) -> [bool; 4] {
         has_class(byte_class::STAR),
         has_class(byte_class::QUOTE),
         has_base64_value(text),
+        // Clients send code with a quote or an escape at least.
+        source == DecodingSource::Target && (was_encoded || has_class(byte_class::QUOTE)) && path_segments(text).any(is_code),
     ]
 }
 
@@ -152,6 +158,26 @@ fn unquoted(text: &[u8], out: &mut Vec<u8>) -> bool {
         }
     }
     out.len() < text.len()
+}
+
+/// Writes each segment that may be code, with `=` before it like a parameter and `&` between them; returns whether there is any.
+fn segments(text: &[u8], out: &mut Vec<u8>) -> bool {
+    for segment in path_segments(text).filter(|segment| is_code(segment)) {
+        out.extend_from_slice(if out.is_empty() { b"=" } else { b"&=" });
+        out.extend_from_slice(segment);
+    }
+    !out.is_empty()
+}
+
+/// The segments of a path, up to a `data:` URL, whose slashes are data.
+fn path_segments(target: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let path = &target[..memchr::memchr(b'?', target).unwrap_or(target.len())];
+    path.split(|byte| *byte == b'/').take_while(|segment| !segment.starts_with(b"data:"))
+}
+
+/// Whether a segment has a byte that statements and commands have, and words of a URL do not.
+fn is_code(segment: &[u8]) -> bool {
+    segment.iter().any(|byte| matches!(byte, b' ' | b'"' | b'\'' | b'(' | b';' | b'<' | b'`' | b'{' | b'|'))
 }
 
 /// The shortest value that is decoded, with its padding: the length of an encoded `<script>`.
@@ -253,8 +279,11 @@ mod tests {
             ("/?q='1'='1'", AltDecoding::Unquoted, None),
             ("/?q=PHNjcmlwdD4=", AltDecoding::Unwrapped, Some("=<script>")),
             ("/?q=hello", AltDecoding::Unwrapped, None),
+            ("/a/1%27%3Bselect%201/b/%7Bx%7D?q='", AltDecoding::Segments, Some("=1';select 1&={x}")),
+            ("/a/b/c?q='/(", AltDecoding::Segments, None),
         ] {
-            assert_eq!(read(text, DecodingSource::Header, reading).as_deref(), expected, "{text} {reading:?}");
+            let source = if reading == AltDecoding::Segments { DecodingSource::Target } else { DecodingSource::Header };
+            assert_eq!(read(text, source, reading).as_deref(), expected, "{text} {reading:?}");
         }
     }
 
@@ -265,7 +294,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_alternative_is_longer_than_the_text(text in prop_oneof![
+        fn the_length_of_an_alternative_is_bounded(text in prop_oneof![
             prop::collection::vec(any::<u8>(), 0..100),
             "[a-z/*'\"\\\\$@`^()#\n%0-9+?=-]{0,80}".prop_map(String::into_bytes),
             "[A-Za-z0-9+/=&_-]{0,80}".prop_map(String::into_bytes),
@@ -275,7 +304,8 @@ mod tests {
                 if reader.take(&text, source) {
                     for reading in AltDecoding::ALL {
                         let length = reader.read(reading).map_or(0, <[u8]>::len);
-                        prop_assert!(length <= text.len(), "{reading:?}");
+                        let most = text.len() * if reading == AltDecoding::Segments { 2 } else { 1 };
+                        prop_assert!(length <= most, "{reading:?}");
                     }
                 }
             }
@@ -286,7 +316,7 @@ mod tests {
             let mut reader = AltDecoder::default();
             if !needs_decoding(text.as_bytes()) && !reader.take(text.as_bytes(), DecodingSource::Target) {
                 reader.decoded = text.into_bytes();
-                reader.signs = [true; 4];
+                reader.signs = [true; 5];
                 for reading in AltDecoding::ALL {
                     prop_assert_eq!(reader.read(reading), None);
                 }

@@ -143,21 +143,53 @@ fn fragment(path: &[u8]) -> Option<usize> {
     memchr::memchr(b'#', path)
 }
 
-/// Writes a request as a server without fragments reads it: each `#` in the path becomes `%23`. `target` is the range of the target
-/// in the request. Returns the range of the new target; `None` if the path has no `#`.
-pub(crate) fn escape_fragment(request: &[u8], target: Range<usize>, out: &mut Vec<u8>) -> Option<Range<usize>> {
-    let (path, _) = split(&request[target.clone()]);
-    fragment(path)?;
-    let path = target.start..target.start + path.len();
-    out.clear();
-    out.extend_from_slice(&request[..path.start]);
-    for &byte in &request[path.clone()] {
-        out.extend_from_slice(if byte == b'#' { b"%23" } else { std::slice::from_ref(&byte) });
-    }
-    let grown = out.len() - path.end;
-    out.extend_from_slice(&request[path.end..]);
-    Some(target.start..target.end + grown)
+/// Another way in which a server may read the path of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathReading {
+    /// As a server without fragments reads it: `#` is a byte of the path.
+    Fragment,
+    /// As a server that ends the path at a file: `/.env/` is `/.env`, and `/x.php/a.css` runs `/x.php` with `PATH_INFO`.
+    PathInfo,
 }
+
+impl PathReading {
+    /// All of them.
+    pub(crate) const ALL: [Self; 2] = [Self::Fragment, Self::PathInfo];
+
+    /// Writes a request that is read in this way by the ordinary rules. `target` is the range of the target in the request. Returns the
+    /// range of the new target; `None` if it is the old one.
+    pub(crate) fn rewrite(self, request: &[u8], target: Range<usize>, out: &mut Vec<u8>) -> Option<Range<usize>> {
+        let (path, _) = split(&request[target.clone()]);
+        let end = match self {
+            Self::Fragment => fragment(path).map(|_| path.len()),
+            Self::PathInfo => file_end(path),
+        }?;
+        let path = target.start..target.start + path.len();
+        out.clear();
+        out.extend_from_slice(&request[..path.start]);
+        for byte in &request[path.start..path.start + end] {
+            let is_escaped = self == Self::Fragment && *byte == b'#';
+            out.extend_from_slice(if is_escaped { b"%23" } else { std::slice::from_ref(byte) });
+        }
+        let query = out.len();
+        out.extend_from_slice(&request[path.end..]);
+        Some(target.start..query + target.end - path.end)
+    }
+}
+
+/// The end of the first file in a path, if slashes follow it to the end, or segments follow a script.
+fn file_end(path: &[u8]) -> Option<usize> {
+    let dot = memchr::memchr(b'.', path)?;
+    memchr::memchr_iter(b'/', &path[dot..]).map(|at| dot + at).find(|&end| {
+        let name = &path[memchr::memrchr(b'/', &path[..end]).map_or(0, |slash| slash + 1)..end];
+        let Some(dot) = memchr::memrchr(b'.', name) else { return false };
+        let is_last = || path[end..].iter().all(|byte| *byte == b'/');
+        SCRIPTS.iter().any(|extension| name[dot + 1..].eq_ignore_ascii_case(extension.as_bytes())) || is_last()
+    })
+}
+
+/// The extensions of scripts, which servers run with the rest of the path as `PATH_INFO`.
+const SCRIPTS: [&str; 14] = ["php", "php3", "php4", "php5", "php7", "phtml", "asp", "aspx", "ashx", "jsp", "jspx", "cgi", "cfm", "pl"];
 
 /// A target without the `http://host` of the absolute form.
 fn without_authority(target: &[u8]) -> &[u8] {
@@ -383,6 +415,26 @@ mod tests {
         ] {
             assert_eq!(seen(target)[3], query, "{target}");
         }
+    }
+
+    #[test]
+    fn a_path_ends_at_a_file() {
+        for (path, file) in [
+            ("/.env/", Some("/.env")),
+            ("/a/id.bak//", Some("/a/id.bak")),
+            ("/wp-login.php/x.css", Some("/wp-login.php")),
+            ("/a.PHP/b/c.php/", Some("/a.PHP")),
+            ("/a.zip/preview", None),
+            ("/sites/www.example.com/logo.png", None),
+            ("/v1.2/a", None),
+            ("/a.php", None),
+            ("/a/", None),
+        ] {
+            assert_eq!(file_end(path.as_bytes()).map(|end| &path[..end]), file, "{path}");
+        }
+        let (mut out, request) = (Vec::new(), b"GET /x.php/a#b?c=d HTTP/1.1");
+        let target = PathReading::PathInfo.rewrite(request, 4..18, &mut out);
+        assert_eq!((out.as_slice(), target), (&b"GET /x.php?c=d HTTP/1.1"[..], Some(4..14)));
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) const BUILTIN: &[BuiltinFile] = include!(concat!(env!("OUT_DIR"), "/b
 /// A built-in rule file.
 #[derive(Debug)]
 pub(super) struct BuiltinFile {
-    name: &'static str,
+    pub(super) name: &'static str,
     /// The source text, compressed.
     text: &'static [u8],
     /// A [`ParsedRuleFile`] as JSON, without cases and compressed; empty if the file is no valid TOML.

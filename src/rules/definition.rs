@@ -77,6 +77,14 @@ pub(crate) fn schema() -> Schema {
 #[derive(Debug, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleFile {
+    /// Version of the rules, by `rules export`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "describes the file")]
+    pub(super) version: Option<String>,
+    /// Oldest version of the program that reads the file.
+    #[serde(default)]
+    #[expect(dead_code, reason = "read before the rest, which an older program may not know")]
+    pub(super) requires: Option<String>,
     /// Prefix of every rule ID of the file.
     #[serde(default)]
     pub(super) family: String,
@@ -569,11 +577,27 @@ pub(super) fn fields(mask: u16) -> impl Iterator<Item = Field> {
 /// The rules of one file. Windows line ends and a byte order mark are accepted.
 pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<LocatedRule>, RuleError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let syntax_error = |error: toml::de::Error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() };
+    let refusal = |message: String| RuleError::Syntax { file: file.to_owned(), message };
+    let syntax_error = |error: toml::de::Error| refusal(error.to_string());
+    let own = env!("CARGO_PKG_VERSION");
+    if let Some(least) = required_version(text).filter(|least| number_of(least) > number_of(own)) {
+        return Err(refusal(format!("these rules need probewatch {least} or later, and this is {own}")));
+    }
     // First, as it needs much memory for a moment. The rules report errors.
     let lines = RuleLines::parse(text);
     let rules = toml::from_str(text).map_err(syntax_error)?;
     Ok(locate(file, rules, lines.map_err(syntax_error)?, is_builtin))
+}
+
+/// The oldest program that reads a file, by what precedes its tables.
+fn required_version(text: &str) -> Option<String> {
+    let head = &text[..text.find("[[").unwrap_or(text.len())];
+    Some(toml::from_str::<toml::Table>(head).ok()?.get("requires")?.as_str()?.to_owned())
+}
+
+/// The numbers of a version, to compare.
+fn number_of(version: &str) -> Vec<u64> {
+    version.split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect()
 }
 
 /// The rules of a file, in its order.

@@ -298,6 +298,12 @@ pub(crate) fn source_text(choice: &RuleChoice, id: &str) -> Option<String> {
     texts.chain(builtin).find_map(|text| table(&text, id))
 }
 
+/// The built-in rule files as files of a folder: name and text, with the version of the rules and the oldest program that reads them.
+pub(crate) fn exported_files() -> impl Iterator<Item = (&'static str, String)> {
+    let version = env!("CARGO_PKG_VERSION");
+    BUILTIN.iter().map(move |file| (file.name, format!("version = \"{version}\"\nrequires = \"{version}\"\n{}", file.text())))
+}
+
 /// The table of a rule or an app, by its id.
 fn table(text: &str, id: &str) -> Option<String> {
     let (heading, key) = id.strip_prefix("apps/").map_or(("[[rule]]", id), |app| ("[[app]]", app));

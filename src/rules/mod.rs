@@ -36,6 +36,6 @@ pub(crate) use error::nearest;
 pub(crate) use guess::{Guess, GuessStats, is_little_else};
 pub(crate) use literals::{LiteralHits, LiteralMatch, Literals, Regions, bit};
 pub use load::{RuleChoice, check, load};
-pub(crate) use load::{family, source_text};
+pub(crate) use load::{exported_files, family, source_text};
 pub use set::{Rule, RuleSet};
 pub(crate) use window::{By, Window};

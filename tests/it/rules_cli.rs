@@ -231,6 +231,23 @@ fn lint_reports_file_line_and_advice() {
     assert!(broken.code == 2 && broken.stderr.contains("gone.toml"), "{}", broken.stderr);
 }
 
+#[test]
+fn exported_rules_are_the_built_in_ones_for_this_program_and_later_ones() {
+    let harness = harness_with_log(&["GET /.env", "GET /?id=1'+union+select+1", "GET /wp-login.php/", "GET /about"]);
+    assert_eq!(harness.run(["rules", "export", "rules"]).code, 0);
+    let findings = |rules: &[&str]| harness.run(["scan", "-f", "ndjson"].iter().chain(rules).chain(&["access.log"])).stdout;
+    assert_eq!(findings(&["--no-builtin", "--rules", "rules"]), findings(&[]));
+    assert!(!findings(&[]).is_empty());
+
+    let again = harness.run(["rules", "export", "rules"]);
+    assert!(again.code == 4 && again.stderr.contains("rules: it is not empty; name a new folder"), "{}", again.stderr);
+
+    let rule = "requires = \"99.0.0\"\nunheard = 1\n[[rule]]\nid = 'x/y'\n";
+    harness.file("new.toml", rule);
+    let run = harness.run(["scan", "--rules", "new.toml", "access.log"]);
+    assert!(run.code == 2 && run.stderr.contains("need probewatch 99.0.0 or later, and this is 0."), "{}", run.stderr);
+}
+
 /// J8. Rules come with the program or from files that are named, and never from the net: an address is the name of a file that is
 /// not there, and nobody is connected to. What would promise that a file was checked is no key of one.
 #[test]

@@ -1,4 +1,4 @@
-//! `probewatch rules`: lists, shows, lints and tests rules here; adds, imports and covers in a file each.
+//! `probewatch rules`: lists, shows, lints, tests and exports rules here; adds, imports and covers in a file each.
 
 mod add;
 mod cover;
@@ -21,7 +21,8 @@ use crate::engine::{Matcher, WorkerState};
 use crate::finding::RuleId;
 use crate::redact::sanitize::escape;
 use crate::rules::lint::Lint;
-use crate::rules::{AnswerMeaning, Case, Rule, RuleChoice, RuleSet, load, source_text};
+use crate::rules::{AnswerMeaning, Case, Rule, RuleChoice, RuleSet, exported_files, load, source_text};
+use crate::system::list_folder;
 
 /// Lists the selected rules, or those of one class.
 #[must_use]
@@ -225,6 +226,26 @@ fn read_rule_file(path: &Path) -> io::Result<Option<String>> {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// Writes the built-in rules to a folder. One with files in it is refused: a file that this version lacks would stay.
+#[must_use]
+pub(crate) fn export(folder: &Path) -> Exit {
+    let written = fs::create_dir_all(folder).and_then(|()| list_folder(folder)).and_then(|files| {
+        if files.is_empty() {
+            exported_files().try_for_each(|(name, text)| write_rule_file(&folder.join(name), &text))
+        } else {
+            Err(io::Error::other("it is not empty"))
+        }
+    });
+    match written {
+        Ok(()) => Exit::Success,
+        Err(error) => {
+            let name = sanitized(&folder.display().to_string());
+            message::error(&format!("cannot write the rules to {name}: {error}; name a new folder"));
+            Exit::Output
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::ExplainedRequest;
 use crate::engine::explain::{AlternativeKind, RuleExplanation, SuppressedBy, literal};
 use crate::finding::RuleId;
-use crate::normalize::AltDecoding;
+use crate::normalize::{AltDecoding, PathReading};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::rules::{Field, RequestShape, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit};
@@ -82,7 +82,8 @@ pub(crate) fn check(check: &RequirementCheck<'_>, explained: &RuleExplanation<'_
 /// How a text was decoded another way.
 pub(crate) fn decoding_name(reading: AlternativeKind) -> &'static str {
     let reading = match reading {
-        AlternativeKind::Fragment => return "# as a byte of the path",
+        AlternativeKind::Path(PathReading::Fragment) => return "# as a byte of the path",
+        AlternativeKind::Path(PathReading::PathInfo) => return "path up to the file",
         AlternativeKind::Run(reading) => reading,
     };
     match reading {
@@ -90,6 +91,7 @@ pub(crate) fn decoding_name(reading: AlternativeKind) -> &'static str {
         AltDecoding::Joined => "comments within words as nothing",
         AltDecoding::Unquoted => "quotes and backslashes within words as nothing",
         AltDecoding::Unwrapped => "Base64 unwrapped",
+        AltDecoding::Segments => "segments of the path as values",
     }
 }
 
