@@ -131,9 +131,8 @@ impl Layout {
             Some(lines.iter().copied().filter(|line| has(line)).collect::<Vec<_>>()).filter(|of| of.len() >= least.max(1))
         };
         let lines = requests(has_method).or_else(|| requests(has_target))?;
-        let separated = SEPARATORS.into_iter().flat_map(|separator| [quoted_columns(&lines, separator), columns(&lines, separator)]);
-        let guesses = std::iter::once(pairs(&lines)).chain(separated).flatten();
-        let layouts = guesses.filter_map(|guess| Self::new(guess, &lines));
+        let separated = SEPARATORS.into_iter().flat_map(|separator| separated(&lines, separator));
+        let layouts = pairs(&lines).into_iter().chain(separated).filter_map(|guess| Self::new(guess, &lines));
         // Of equal scores, the first.
         let best = layouts.fold(
             None,
@@ -240,10 +239,28 @@ fn has_target(line: &[u8]) -> bool {
     memchr::memchr_iter(b'/', line).any(starts) || memchr::memmem::find(line, b"://").is_some()
 }
 
+/// The layouts of lines with as many columns as nine of ten have at least. A client that sends the separator adds columns to its own
+/// lines and takes none away, so lines without more columns come first.
+fn separated(lines: &[&[u8]], separator: ColumnSeparator) -> Vec<LayoutGuess> {
+    let counts: Vec<usize> = lines.iter().map(|line| split::split(line, separator).len()).collect();
+    let mut sorted = counts.clone();
+    sorted.sort_unstable();
+    let Some(count) = sorted.get(lines.len() / 10).copied().filter(|count| *count > 1) else { return Vec::new() };
+    let with = |has: fn(&usize, &usize) -> bool| {
+        let rows = lines.iter().zip(&counts).filter(|(_, columns)| has(columns, &count));
+        rows.map(|(line, _)| *line).collect::<Vec<_>>()
+    };
+    let (exact, all) = (with(usize::eq), with(usize::ge));
+    let mut guesses = vec![quoted_columns(&exact, separator), columns(&exact, separator, count)];
+    if exact.len() < all.len() {
+        guesses.push(columns(&all, separator, count));
+    }
+    guesses.into_iter().flatten().collect()
+}
+
 /// The layout of lines with these columns.
-fn columns(lines: &[&[u8]], separator: ColumnSeparator) -> Option<LayoutGuess> {
-    let mut lines = lines.to_vec();
-    let pieces = split::pieces(&mut lines, separator)?;
+fn columns(lines: &[&[u8]], separator: ColumnSeparator, count: usize) -> Option<LayoutGuess> {
+    let pieces = split::pieces(lines, separator, count);
     let names = Names::new(&columns_of(&pieces))?;
     let mut string = names.write(&pieces)?.trim().to_owned();
     if string.starts_with('\'') {
@@ -258,17 +275,14 @@ fn columns_of<'p, 'l>(pieces: &'p [Piece<'l>]) -> Vec<&'p LogColumn<'l>> {
     pieces.iter().filter_map(column).collect()
 }
 
-/// The layout of lines with columns of which some are in quotes.
+/// The layout of lines with equally many columns, of which some are in quotes.
 fn quoted_columns(lines: &[&[u8]], separator: ColumnSeparator) -> Option<LayoutGuess> {
     let ColumnSeparator::Byte(byte) = separator else { return None };
     let rows: Vec<Vec<&[u8]>> = lines.iter().map(|line| split::split(line, separator)).collect();
-    let count = rows.first()?.len();
-    let rows: Vec<_> = rows.into_iter().filter(|row| row.len() == count).collect();
-    let is_open = |value: &[u8]| value.starts_with(b"\"");
-    if count < 2 || !rows.iter().flatten().any(|value| is_open(value)) {
+    if !rows.iter().flatten().any(|value| value.starts_with(b"\"")) {
         return None;
     }
-    let columns = (0..count).map(|number| {
+    let columns = (0..rows.first()?.len()).map(|number| {
         let values: Option<Vec<&[u8]>> = rows.iter().map(|row| without_quotes(row[number])).collect();
         // Any column may be in quotes, so quotes do not show who wrote it.
         values.map(|values| LogColumn::new(values, false))

@@ -39,20 +39,11 @@ const ENCLOSURES: [(u8, u8); 6] = [(b'"', b'"'), (b'\'', b'\''), (b'[', b']'), (
 /// Columns are split again, up to this depth.
 const MAX_DEPTH: usize = 4;
 
-/// The pieces of lines; the last column takes the rest of a line that has more columns than others. Removes lines with too few
-/// columns.
-pub(super) fn pieces<'l>(lines: &mut Vec<&'l [u8]>, separator: ColumnSeparator) -> Option<Vec<Piece<'l>>> {
-    let mut counts: Vec<usize> = lines.iter().map(|line| split(line, separator).len()).collect();
-    counts.sort_unstable();
-    // Nine of ten lines have as many columns.
-    let columns = *counts.get(counts.len() / 10)?;
-    if columns < 2 {
-        return None;
-    }
-    lines.retain(|line| split(line, separator).len() >= columns);
+/// The pieces of lines with this many columns or more; the last column takes the rest of a line.
+pub(super) fn pieces<'l>(lines: &[&'l [u8]], separator: ColumnSeparator, columns: usize) -> Vec<Piece<'l>> {
     let mut out = Vec::new();
     describe_split(lines, separator, columns, 0, &mut out);
-    Some(out)
+    out
 }
 
 /// Splits the start of lines before their pairs, which may have any number of words.
@@ -235,9 +226,18 @@ pub(super) fn split(text: &[u8], separator: ColumnSeparator) -> Vec<&[u8]> {
 
 /// The length of a text in quotes or brackets at the start, without the closing mark; 0 if there is none.
 fn closed(text: &[u8], separator: ColumnSeparator) -> usize {
-    let is_end = |at: usize| text.get(at + 1).is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    let is_end = |at: usize| match separator {
+        ColumnSeparator::Blank => text.get(at + 1).is_none_or(|byte| !byte.is_ascii_alphanumeric()),
+        // Where a quote is written twice, the first of two ends nothing.
+        ColumnSeparator::Byte(byte) => text[at + 1..].iter().find(|after| **after != b' ').is_none_or(|after| *after == byte),
+    };
+    let mut is_second = false;
     let close = match text.first() {
-        Some(&quote @ (b'"' | b'\'')) => (1..text.len()).find(|&at| text[at] == quote && !is_escaped(text, at) && is_end(at)),
+        Some(&quote @ (b'"' | b'\'')) => memchr::memchr_iter(quote, text).skip(1).find(|&at| {
+            let is_open = is_escaped(text, at) || is_second || !is_end(at);
+            is_second = is_open && !is_second && text.get(at + 1) == Some(&quote) && !is_escaped(text, at);
+            !is_open
+        }),
         Some(b'[') if separator == ColumnSeparator::Blank => (1..text.len()).find(|&at| text[at] == b']'),
         _ => None,
     };
