@@ -136,6 +136,9 @@ const MAX_ADDRESS_LEN: usize = 52;
 /// The shortest run of Base64 that is decoded: `1.2.3.4` has ten characters.
 const MIN_BASE64_LEN: usize = 10;
 
+/// What belongs to a value in Base64 besides letters and digits: as in a query, as in a path, and if other text is beside it.
+const BASE64_JOINS: [&[u8]; 3] = [b"+-_/", b"+-_", b"+"];
+
 /// How often Base64 is decoded.
 const MAX_BASE64_DEPTH: u32 = 2;
 
@@ -203,7 +206,7 @@ impl Anonymizer {
         }
         found.extend(reversed_v6(text).into_iter().map(hidden_whole));
         if depth < MAX_BASE64_DEPTH {
-            let runs = text.split(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'_')));
+            let runs = BASE64_JOINS.iter().flat_map(|joins| text.split(|byte| !(byte.is_ascii_alphanumeric() || joins.contains(byte))));
             for run in runs.filter(|run| run.len() >= MIN_BASE64_LEN) {
                 if decoded_text(run).is_some_and(|decoded| !self.replacements(&decoded, false, depth + 1).is_empty()) {
                     let start = run.as_ptr().addr() - text.as_ptr().addr();
@@ -226,7 +229,9 @@ impl Anonymizer {
     fn number(&self, text: &[u8], at: usize, agent: bool) -> Option<Replacement> {
         let joins = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
         let (before, rest) = text.split_at(at);
-        if before.last().is_some_and(joins) || agent && (before.ends_with(b"(") || is_after_name(before)) {
+        let is_version =
+            |before: &[u8]| is_after_name(before) || before.strip_suffix(b"(").is_some_and(|name| name.last().is_some_and(joins));
+        if before.last().is_some_and(joins) || agent && is_version(before) {
             return None;
         }
         let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).take(13).count();

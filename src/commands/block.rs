@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,9 +41,9 @@ pub(crate) fn run(settings: &BlockSettings) -> Exit {
 }
 
 fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
-    let input_paths = InputPaths::new(&settings.scan);
+    let input_paths = InputPaths::new(&settings.scan)?;
     let scan = ScanSettings { paths: input_paths.logs.clone(), ..settings.scan.clone() };
-    let pool = pool(&scan)?;
+    let pool = pool(scan.threads)?;
     let mut rule_context = RuleContext::load_in(&pool, &scan)?;
     (rule_context.scope.since, rule_context.scope.until) = (scan.since, scan.until);
     let geoip = Privacy::new(None, true).open_geoip(&scan.client.geoip)?;
@@ -118,12 +118,25 @@ struct InputPaths {
 }
 
 impl InputPaths {
-    fn new(settings: &ScanSettings) -> Self {
+    fn new(settings: &ScanSettings) -> Result<Self, CommandError> {
         let stdin = [PathBuf::from("-")];
         let is_stdin = settings.paths.is_empty() && settings.found.is_empty();
         let paths = if is_stdin { &stdin[..] } else { &settings.paths };
-        let (reports, logs): (Vec<_>, Vec<_>) = paths.iter().cloned().partition(|path| is_report(path));
-        Self { reports: report_files(&reports, settings.quiet), logs }
+        let (mut reports, mut logs) = (Vec::new(), Vec::new());
+        for path in paths {
+            let of_its_kind = match is_report(path) {
+                Ok(true) => &mut reports,
+                // A log that may not be read is named when it is read; an argument without a file may be a glob.
+                Ok(false) => &mut logs,
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied) => {
+                    &mut logs
+                }
+                // A report that is read as a log would give an empty list.
+                Err(error) => return Err(CommandError::Unreadable { path: path.clone(), source: error.into() }),
+            };
+            of_its_kind.push(path.clone());
+        }
+        Ok(Self { reports: report_files(&reports, settings.quiet), logs })
     }
 
     fn has_logs(&self, settings: &ScanSettings) -> bool {
@@ -139,18 +152,23 @@ pub(super) const FORWARDED: &str = "the log has a field of forwarded addresses, 
 const HEAD: usize = 512;
 
 /// Whether a path is a report of probewatch, or a folder with one. Pipes are not opened, except standard input.
-fn is_report(path: &Path) -> bool {
+///
+/// # Errors
+///
+/// It cannot be read.
+fn is_report(path: &Path) -> io::Result<bool> {
     if path.as_os_str() == "-" {
-        return starts_like_report(&stdin_head().unwrap_or_default());
+        return Ok(starts_like_report(&stdin_head().unwrap_or_default()));
     }
-    let Ok(metadata) = fs::metadata(path) else { return false };
+    let metadata = fs::metadata(path)?;
     if metadata.is_dir() {
-        return path.join(REPORT).is_file();
+        return path.join(REPORT).try_exists();
     }
     let mut head = Vec::new();
-    metadata.is_file()
-        && File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head)).is_ok()
-        && starts_like_report(&head)
+    if metadata.is_file() {
+        File::open(path)?.take(HEAD as u64).read_to_end(&mut head)?;
+    }
+    Ok(starts_like_report(&head))
 }
 
 /// The first bytes of standard input, which are not consumed: it is read later, as a report or as a log. Empty for a socket.
@@ -418,7 +436,7 @@ fn remove_older(path: &Path, mut number: usize) {
         let old = numbered(path, number);
         let mut head = Vec::new();
         let read = fs::symlink_metadata(&old)
-            .and_then(|metadata| if metadata.is_file() { File::open(&old) } else { Err(io::ErrorKind::InvalidInput.into()) })
+            .and_then(|metadata| if metadata.is_file() { File::open(&old) } else { Err(ErrorKind::InvalidInput.into()) })
             .and_then(|file| file.take(ABUSE_HEADER.len() as u64).read_to_end(&mut head));
         if read.is_err() || head != ABUSE_HEADER.as_bytes() || fs::remove_file(&old).is_err() {
             return;

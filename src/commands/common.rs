@@ -158,9 +158,12 @@ pub(super) fn check_binary(format: OutputFormat, sink: &Sink) -> Result<(), Comm
     if format == OutputFormat::Partial && sink.is_terminal() { Err(CommandError::BinaryOnTerminal) } else { Ok(()) }
 }
 
-pub(super) fn pool(settings: &ScanSettings) -> Result<ThreadPool, CommandError> {
-    let threads = settings.threads.unwrap_or(0);
-    ThreadPoolBuilder::new().num_threads(threads).build().map_err(|source| CommandError::Threads { threads, source })
+/// As many threads, or one per core. If the system refuses those, the current thread does all.
+pub(super) fn pool(threads: Option<usize>) -> Result<ThreadPool, CommandError> {
+    let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
+    let pool =
+        if threads.is_some() { pool } else { pool.or_else(|_| ThreadPoolBuilder::new().num_threads(1).use_current_thread().build()) };
+    pool.map_err(|source| CommandError::Threads { threads: threads.unwrap_or(1), source: io::Error::other(source) })
 }
 
 /// Reads all inputs, unless a signal arrives first.
@@ -238,7 +241,8 @@ impl Progress {
         }
         thread::scope(|scope| {
             let (finished, waiting) = mpsc::channel::<()>();
-            scope.spawn(move || {
+            // Without a thread nothing is shown.
+            let _ = thread::Builder::new().spawn_scoped(scope, move || {
                 if waiting.recv_timeout(SHOW_AFTER) == Err(RecvTimeoutError::Timeout) {
                     let bar = bar(total(sources));
                     while waiting.recv_timeout(REDRAW_INTERVAL) == Err(RecvTimeoutError::Timeout) {
@@ -286,10 +290,7 @@ pub(super) struct RuleContext {
 impl RuleContext {
     /// Loads the files that the settings name, in a temporary pool: for commands that read logs with one thread.
     pub(super) fn load(settings: &ScanSettings) -> Result<Self, CommandError> {
-        match ThreadPoolBuilder::new().build() {
-            Ok(pool) => Self::load_in(&pool, settings),
-            Err(_) => Self::new(settings, load(&settings.rules)?, server_logs::formats(settings)),
-        }
+        Self::load_in(&pool(None)?, settings)
     }
 
     /// The same in this pool, which reads the logs later.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::common::apps;
+use super::common::{apps, pool};
 use super::merge::{merged, output_sink, report_files};
 use super::stdout::TerminalInfo;
 use super::{DiffSettings, Exit, ReportFilterSettings, message};
@@ -15,7 +15,7 @@ use crate::rules::{RuleSet, load};
 /// Prints the differences between the reports.
 #[must_use]
 pub(crate) fn run(settings: &DiffSettings) -> Exit {
-    run_diff(settings).unwrap_or_else(|error| error.report())
+    pool(None).and_then(|pool| pool.install(|| run_diff(settings))).unwrap_or_else(|error| error.report())
 }
 
 fn run_diff(settings: &DiffSettings) -> Result<Exit, CommandError> {

@@ -52,7 +52,7 @@ pub(super) enum CommandError {
     #[error("{0}")]
     Group(String),
     #[error("cannot start {threads} threads: {source}; try a smaller --threads")]
-    Threads { threads: usize, source: rayon::ThreadPoolBuildError },
+    Threads { threads: usize, source: io::Error },
     #[error("{} {source}", path.display())]
     Unreadable { path: PathBuf, source: SnapshotError },
     #[error(transparent)]

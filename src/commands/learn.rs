@@ -25,7 +25,7 @@ pub(crate) fn run(settings: &LearnSettings) -> Exit {
 
 fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     let scan_settings = &settings.scan;
-    let pool = pool(scan_settings)?;
+    let pool = pool(scan_settings.threads)?;
     let mut rule_context = RuleContext::load_in(&pool, scan_settings)?;
     let scope = &mut rule_context.scope;
     (scope.since, scope.until, scope.unmatched, scope.windows) = (scan_settings.since, scan_settings.until, true, false);

@@ -10,7 +10,7 @@ use std::{fs, io};
 
 use rayon::prelude::*;
 
-use super::common::{apps, check_binary, print_problems, privacy};
+use super::common::{apps, check_binary, pool, print_problems, privacy};
 use super::scan::now;
 use super::settings::ReportFilterSettings;
 use super::stdout::TerminalInfo;
@@ -28,7 +28,7 @@ use crate::rules::{Rule, RuleChoice, RuleSet, load};
 /// Merges the reports and prints the result.
 #[must_use]
 pub(crate) fn run(settings: &MergeSettings) -> Exit {
-    merge(settings).unwrap_or_else(|error| error.report())
+    pool(None).and_then(|pool| pool.install(|| merge(settings))).unwrap_or_else(|error| error.report())
 }
 
 fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {

@@ -35,7 +35,7 @@ pub(crate) fn run(settings: &ScanSettings) -> Exit {
 
 fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let started = Instant::now();
-    let pool = pool(settings)?;
+    let pool = pool(settings.threads)?;
     let mut rule_context = ManuallyDrop::new(RuleContext::load_in(&pool, settings)?);
     (rule_context.scope.since, rule_context.scope.until) = (settings.since, settings.until);
     let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;

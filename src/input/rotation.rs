@@ -90,19 +90,20 @@ pub(super) fn is_name_variant(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// For each byte of the path of a file, whether it is a digit of a date or a time: in a group of six digits or more, as in
-/// `access.20261125`, or in groups with one byte between them, the first of four digits and the others of two, as in
+/// `access.20261125`, which in the name of a folder are a possible date or the time after one, or in groups with one byte between them, the first of four digits and the others of two, as in
 /// `2026/11/25/access.log`. If there is none, of the last running number in its name: three digits or more, the first a zero, as in
 /// `access-0012.log`. Any other number may be a port, or belong to the name of another log.
 pub(super) fn sequence_digits(path: &[u8]) -> Vec<bool> {
     let mut is_date = vec![false; path.len()];
     let mut date_ends_at = None;
     let mut start = 0;
+    let name_at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
     for group in path.chunk_by(|one, other| one.is_ascii_digit() == other.is_ascii_digit()) {
         let end = start + group.len();
         if group[0].is_ascii_digit() {
-            let continues = group.len() == 2 && date_ends_at.is_some_and(|end| end + 1 == start);
+            let continues = matches!(group.len(), 2 | 6) && date_ends_at.is_some_and(|end| end + 1 == start);
             let begins = group.len() == 4 && path.get(end + 1..end + 3).is_some_and(|month| month.iter().all(u8::is_ascii_digit));
-            if group.len() >= 6 || begins || continues {
+            if group.len() >= 6 && (start >= name_at || is_date_like(group)) || begins || continues {
                 is_date[start..end].fill(true);
                 date_ends_at = Some(end);
             }
@@ -118,6 +119,15 @@ pub(super) fn sequence_digits(path: &[u8]) -> Vec<bool> {
         }
     }
     is_date
+}
+
+/// Whether at least six digits can be a date, perhaps with a time: of the years from 1900 to 2099 as in `202611` and `20261125`, or as in
+/// `261125`, or the seconds since 1970. Other numbers are those of customers and sites.
+fn is_date_like(digits: &[u8]) -> bool {
+    let number = |at: usize| digits.get(at..at + 2).map(|two| (two[0] - b'0') * 10 + (two[1] - b'0'));
+    let is_day = |at: usize| matches!(number(at), Some(1..=12)) && matches!(number(at + 2), None | Some(1..=31));
+    let has_century = matches!(number(0), Some(19 | 20));
+    has_century && is_day(4) || digits.len() == 6 && is_day(2) || digits.len() >= 10 && digits[0] == b'1'
 }
 
 /// The rank of a suffix such as `.1`, `-20261101` or `.old`.
@@ -376,6 +386,12 @@ mod tests {
             ("web12/access-20261125.log", "web12/access-DDDDDDDD.log"),
             ("12-20261125", "12-DDDDDDDD"),
             ("/log/0001/web3-0012.log", "/log/0001/web3-DDDD.log"),
+            // In the names of folders, numbers of customers are no dates.
+            ("/vhosts/100234/access-0012.log", "/vhosts/100234/access-DDDD.log"),
+            ("/vhosts/100234/20261125/access.log", "/vhosts/100234/DDDDDDDD/access.log"),
+            ("/vhosts/100234/access-100234.log", "/vhosts/100234/access-DDDDDD.log"),
+            ("/log/20261125-235959/access.log", "/log/DDDDDDDD-DDDDDD/access.log"),
+            ("/log/202611/261125/1795000000/access.log", "/log/DDDDDD/DDDDDD/DDDDDDDDDD/access.log"),
             ("web-012-3.log", "web-012-3.log"),
             ("access.log.1", "access.log.1"),
             ("vhost2/access-8080.log", "vhost2/access-8080.log"),

@@ -88,9 +88,8 @@ impl SnapshotTask {
         let (sender, task) = mpsc::sync_channel(1);
         // A send fails only if the document could not be written.
         let work = move || drop(sender.send(PackedSnapshot::new(report, is_whole)));
-        if rayon::current_num_threads() > 1 {
-            scope.spawn(work);
-        } else {
+        let has_threads = rayon::current_num_threads() > 1;
+        if !has_threads || thread::Builder::new().spawn_scoped(scope, work.clone()).is_err() {
             work();
         }
         Self(task)

@@ -13,8 +13,8 @@ mod line_batch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::thread;
 use std::time::Instant;
+use std::{io, thread};
 
 use self::batch_scanner::BatchScanner;
 use self::line_batch::OwnedPiece;
@@ -78,7 +78,11 @@ const MAX_PERIOD_BYTES: usize = 96 << 20;
 const PIECES_AHEAD: usize = 16;
 
 /// Scans everything new on the current rayon pool. One more thread reads ahead.
-pub(crate) fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &IncrementalOptions<'_>) -> IncrementalResult {
+///
+/// # Errors
+///
+/// That thread cannot be started.
+pub(crate) fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &IncrementalOptions<'_>) -> io::Result<IncrementalResult> {
     let (used, buffers) = mpsc::channel();
     let mut scanner = BatchScanner::new(job, options, batch_scanner::BATCH_BYTES, used);
     let (sender, pieces) = mpsc::sync_channel(PIECES_AHEAD);
@@ -90,16 +94,17 @@ pub(crate) fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &Incre
             let mut send = |piece: LineChunk<'_>| drop(sender.send(OwnedPiece::new(&piece, &buffers)));
             tail.read_once_until(Instant::now(), &pause, &mut send);
         };
-        scope.spawn(read_ahead);
+        let started = thread::Builder::new().spawn_scoped(scope, read_ahead).map(drop);
         for piece in pieces {
             scanner.take(piece);
             if scanner.is_full() || options.stop.load(Ordering::Relaxed) {
                 pause.store(true, Ordering::Relaxed);
             }
         }
-    });
+        started
+    })?;
     let stopped = options.stop.load(Ordering::Relaxed);
-    IncrementalResult { stopped, has_more: pause.into_inner(), ..scanner.finish(tail) }
+    Ok(IncrementalResult { stopped, has_more: pause.into_inner(), ..scanner.finish(tail) })
 }
 
 #[cfg(test)]

@@ -745,6 +745,119 @@ proptest::proptest! {
     }
 }
 
+/// Ten writers of JSON.
+fn json_writers() -> Vec<Writer> {
+    fn iso(r: &Sent) -> String {
+        time(r.second, "%Y-%m-%dT%H:%M:%SZ")
+    }
+    let google = |r: &Sent| {
+        let request = json!({"requestMethod": r.method, "requestUrl": r.target, "status": r.status, "responseSize": r.bytes.to_string(), "userAgent": r.agent, "remoteIp": r.client, "referer": r.referer, "protocol": r.protocol});
+        json!({"httpRequest": request, "timestamp": iso(r), "jsonPayload": {"statusDetails": "x"}, "resource": {"type": "http_load_balancer"}}).to_string()
+    };
+    let gateway = |r: &Sent| {
+        json!({"requestId": "x", "ip": r.client, "requestTime": time(r.second, "%d/%b/%Y:%H:%M:%S %z"), "httpMethod": r.method, "path": r.target, "status": r.status.to_string(), "protocol": r.protocol, "responseLength": r.bytes.to_string(), "userAgent": r.agent}).to_string()
+    };
+    let cloudflare = |r: &Sent| {
+        json!({"ClientIP": r.client, "ClientRequestHost": HOST, "ClientRequestMethod": r.method, "ClientRequestURI": r.target, "ClientRequestProtocol": r.protocol, "EdgeResponseStatus": r.status, "EdgeResponseBytes": r.bytes, "EdgeStartTimestamp": iso(r), "ClientRequestUserAgent": r.agent, "ClientRequestReferer": r.referer}).to_string()
+    };
+    let pino = |r: &Sent| {
+        let request = json!({"id": 1, "method": r.method, "url": r.target, "headers": {"user-agent": r.agent, "referer": r.referer}, "remoteAddress": r.client, "remotePort": 5712});
+        json!({"level": 30, "time": r.second * 1000, "req": request, "res": {"statusCode": r.status}, "responseTime": 3, "msg": "request completed"}).to_string()
+    };
+    let envoy = |r: &Sent| {
+        json!({"start_time": iso(r), "method": r.method, "path": r.target, "protocol": r.protocol, "response_code": r.status, "bytes_sent": r.bytes, "downstream_remote_address": format!("{}:5712", r.client), "user_agent": r.agent, "authority": HOST}).to_string()
+    };
+    let elastic = |r: &Sent| {
+        let http = json!({"request": {"method": r.method, "referrer": r.referer}, "response": {"status_code": r.status, "body": {"bytes": r.bytes}}, "version": "1.1"});
+        json!({"@timestamp": iso(r), "source": {"address": r.client, "ip": r.client}, "http": http, "url": {"original": r.target}, "user_agent": {"original": r.agent}}).to_string()
+    };
+    let front_door = |r: &Sent| {
+        let properties = json!({"httpMethod": r.method, "requestUri": r.target, "httpStatusCode": r.status.to_string(), "clientIp": r.client, "userAgent": r.agent, "referer": r.referer, "httpVersion": "1.1"});
+        json!({"time": iso(r), "category": "FrontDoorAccessLog", "properties": properties}).to_string()
+    };
+    let of_others = [
+        writer("Google Cloud", false, google),
+        writer("API Gateway", false, gateway),
+        writer("Cloudflare", false, cloudflare),
+        writer("pino", false, pino),
+        writer("Envoy", false, envoy),
+        writer("Elastic", false, elastic),
+        writer("Front Door", false, front_door),
+    ];
+    let known = writers().into_iter().filter(|writer| matches!(writer.name, "nginx's JSON" | "Caddy" | "Traefik"));
+    known.chain(of_others).collect()
+}
+
+/// A line with members whose keys a client chose: at its start, at its end, or in the object of an application.
+fn with_hostile_members(line: &str, dice: &mut Dice) -> String {
+    let mut line = line.to_owned();
+    for _ in 0..=dice.below(2) {
+        let name = dice.pick(&[
+            "Remote-Addr",
+            "RemoteIp",
+            "ClientHost",
+            "c-ip",
+            "client_ip",
+            "ip",
+            "httpRequest",
+            "request",
+            "method",
+            "Uri",
+            "url",
+            "path",
+            "status",
+            "StatusCode",
+            "time",
+            "timestamp",
+            "user",
+            "Remote-User",
+            "Protocol",
+        ]);
+        let value = dice.pick(&[
+            "\"203.0.113.66\"",
+            "\"GET /.git/config HTTP/1.1\"",
+            "200",
+            "\"DELETE\"",
+            "1",
+            "{\"remoteIp\":\"203.0.113.66\",\"status\":200}",
+        ]);
+        let member = match dice.below(4) {
+            0 => format!("\"{}\":{{\"{name}\":{value}}}", dice.pick(&["headers", "query", "params", "cookies", "requestHeaders"])),
+            1 => format!(
+                "\"{}{name}\":{value}",
+                dice.pick(&["req.headers.", "request.headers.", "query.", "cookies.", "http.request.header."])
+            ),
+            2 => format!("\"headers\":[{{\"name\":\"{name}\",\"value\":{value}}}]"),
+            _ => format!("\"list\":[{{\"{name}\":{value}}}]"),
+        };
+        match (dice.below(3), line.find("\"jsonPayload\":{")) {
+            (0, Some(payload)) => line.insert_str(payload + "\"jsonPayload\":{".len(), &format!("\"{name}\":{value},")),
+            (1, _) => line.insert_str(line.len() - 1, &format!(",{member}")),
+            _ => line.insert_str(1, &format!("{member},")),
+        }
+    }
+    line
+}
+
+proptest::proptest! {
+    #![proptest_config(ProptestConfig { cases: format_cases(), failure_persistence: None, max_shrink_iters: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_key_that_a_client_chose_changes_a_report(events in proptest::collection::vec((0_u8..8, proptest::num::u64::ANY), 1..5), seed: u64) {
+        let (harness, log, mut dice) = (Harness::new(), generated(&events), Dice(seed));
+        for of_json in json_writers() {
+            let Writer { name, line, .. } = of_json;
+            let clean: Vec<_> = log.iter().map(line).collect();
+            let hostile: String = clean.iter().map(|line| with_hostile_members(line, &mut dice) + "\n").collect();
+            let expected = report_of(&harness, &of_json, &(clean.join("\n") + "\n"));
+            assert_eq!((&expected["inputs"][0]["parsed"], expected["clients"][0]["client"] == "-"), (&json!(log.len()), false), "{name}");
+            let mut places = Vec::new();
+            differences("", &expected, &report_of(&harness, &of_json, &hostile), &mut places);
+            assert!(places.is_empty(), "{name}: {places:#?}\n{hostile}");
+        }
+    }
+}
+
 /// The client in a forged line, and the client that sends it.
 const FORGED: &str = "203.0.113.66";
 const SENDER: &str = "198.51.100.200";

@@ -278,6 +278,7 @@ fn spellings() -> Vec<String> {
     .into_iter()
     .chain([u32::from_be_bytes([81, 2, 69, 142])].into_iter().flat_map(|bits: u32| [bits.to_string(), format!("0{bits:o}")]))
     .chain([base64("81.2.69.142"), base64("http://81.2.69.142/x"), base64(&base64("from 81.2.69.142 on")), nibbles])
+    .chain([base64("a?b?c? 81.2.69.142"), format!("id-{}", base64("81.2.69.142")), format!("{}_v2", base64("81.2.69.142 "))])
     .collect()
 }
 
@@ -300,7 +301,8 @@ fn log_of_spellings() -> String {
     };
     let mut log = String::new();
     for (number, spelling) in spellings().iter().enumerate() {
-        let host = if spelling.contains(['%', ':', '=']) { "81.2.69.142" } else { spelling };
+        // The name of a host has no capital letters, and so no Base64.
+        let host = if spelling.contains(['%', ':', '=', '/']) || spelling.ends_with("_v2") { "81.2.69.142" } else { spelling };
         log += &line(host, &format!("/a{number}/.env"), "-", agent);
         log += &line("www.example.org", &format!("/{spelling}/.env"), "-", agent);
         log += &line("www.example.org", &format!("/b{number}/.env?a={spelling}&b=1"), "-", agent);
@@ -320,6 +322,7 @@ fn log_of_spellings() -> String {
             log += &line("www.example.org", &format!("/{person}/.env?q={person}"), "-", &format!("tool (+mailto:{person})"));
         }
     }
+    log += &line("www.example.org", "/g/.env", "-", "tool (0x5102458e; x)");
     log + &line("www.example.org", "/f/.env?u=https://dave@ftp.example.org/&v=https://carol:pw@ftp/", "-", agent)
 }
 

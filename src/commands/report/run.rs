@@ -100,7 +100,7 @@ impl<'a> ReportRun<'a> {
         let log_host = settings.log_host.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Ok(Self {
-            pool: pool(&settings.scan)?,
+            pool: pool(settings.scan.threads)?,
             settings,
             rule_context,
             privacy,
@@ -164,7 +164,8 @@ impl<'a> ReportRun<'a> {
             begin(max_bytes.min(bytes))?;
         }
         let options = IncrementalOptions { stop: self.stop.flag(), now, cut: self.settings.cut.as_ref(), max_bytes };
-        let mut increment = self.pool.install(|| scan_new_lines(&mut tail, &job, &options));
+        let scanned = self.pool.install(|| scan_new_lines(&mut tail, &job, &options));
+        let mut increment = scanned.map_err(|source| CommandError::Threads { threads: 1, source })?;
         if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
             increment.parts.push(PeriodResult { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
         }

@@ -1,7 +1,7 @@
 //! Drains the generations that a path led to before, and closes them when no more data comes.
 //!
 //! A writer may keep a rotated file open for long, so the time without new data decides. A deleted file occupies disk
-//! space while it is open, so it is closed after a fixed time at the latest.
+//! space while it is open, so that time is short, unless the writer may not have opened a new file yet.
 
 use std::fs::File;
 use std::path::Path;
@@ -24,8 +24,8 @@ use crate::source::HEAD;
 const CLOSE_DELETED_AFTER: Duration = Duration::from_secs(5);
 /// A file that still has a name is closed after this time without new data.
 const CLOSE_LINKED_AFTER: Duration = Duration::from_secs(60);
-/// A deleted file is closed after this time in any case.
-const MAX_DELETED_AGE: Duration = Duration::from_secs(60);
+/// A deleted file of a path that has no line yet: the server may still write to it, until it opens the path again.
+const CLOSE_UNREPLACED_AFTER: Duration = Duration::from_secs(60);
 /// Maximum number of open old generations per path.
 const MAX_OPEN: usize = 64;
 
@@ -177,8 +177,9 @@ impl WatchedPath {
     /// Closes generations that are done.
     pub(super) fn close_finished(&mut self, poll: &mut PollContext<'_>) {
         let logs = mem::take(&mut self.generations);
+        let has_new = logs.iter().any(|log| log.state == GenerationState::Live && log.content.is_some());
         for mut log in logs {
-            let should_close = if poll.once { Self::is_finished(&mut log) } else { should_close(&mut log, poll) };
+            let should_close = if poll.once { Self::is_finished(&mut log) } else { should_close(&mut log, has_new, poll) };
             if should_close && !start_unfinished(&mut log, poll) {
                 self.files_changed = true;
                 self.close_old(log, poll);
@@ -300,8 +301,8 @@ fn read_log(
     }
 }
 
-/// Whether a generation is to be closed now. An unfinished line is returned first.
-fn should_close(log: &mut Generation, poll: &PollContext<'_>) -> bool {
+/// Whether a generation is to be closed now; `has_new` if its path has lines of a newer one. An unfinished line is returned first.
+fn should_close(log: &mut Generation, has_new: bool, poll: &PollContext<'_>) -> bool {
     let quiet = poll.now.saturating_duration_since(log.quiet_since);
     match log.state {
         GenerationState::Live => false,
@@ -311,12 +312,15 @@ fn should_close(log: &mut Generation, poll: &PollContext<'_>) -> bool {
         GenerationState::Draining if log.is_compressed() => false,
         GenerationState::Draining if log.mismatched => true,
         GenerationState::Draining => {
-            let unlinked = log.unlinked_since.map(|since| poll.now.saturating_duration_since(since));
-            let limit = if unlinked.is_some() { CLOSE_DELETED_AFTER } else { CLOSE_LINKED_AFTER };
+            let is_deleted = log.unlinked_since.is_some();
+            let limit = match (is_deleted, has_new) {
+                (true, true) => CLOSE_DELETED_AFTER,
+                (true, false) => CLOSE_UNREPLACED_AFTER,
+                (false, _) => CLOSE_LINKED_AFTER,
+            };
             // Too short to be recognized if it grows after it was closed.
-            let weak = log.content.is_none() && log.stat.size > 0 && unlinked.is_none();
-            let read = !weak && (log.content.is_none() || log.caught_up);
-            let over = read && (quiet >= limit && log.is_read() || unlinked.is_some_and(|since| since >= MAX_DELETED_AGE));
+            let weak = log.content.is_none() && log.stat.size > 0 && !is_deleted;
+            let over = !weak && (log.content.is_none() || log.caught_up) && quiet >= limit && log.is_read();
             if over && (log.is_unfinished() || log.has_more()) {
                 log.state = GenerationState::Closing;
                 return false;

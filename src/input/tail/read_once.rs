@@ -179,13 +179,22 @@ impl WatchedPath {
         if self.named && self.role == PathRole::Log && self.missing.is_some() && (self.known != StateKnowledge::Known || is_empty) {
             report("no such file".to_owned(), true);
         }
+        self.report_vanished(notices);
+    }
+
+    /// Reports the content of the checkpoint that no file has any more.
+    pub(super) fn report_vanished(&mut self, notices: &mut Vec<Notice>) {
         for old in &mut self.old_generations {
             // The path led to this content when the checkpoint was written.
             let was_live = old.path == self.path && old.id != (0, 0) && old.content.offset > 0;
             if was_live && old.last_seen_scan < self.scans && self.role != PathRole::NotRequested {
                 old.id = (0, 0);
                 let read = old.content.offset;
-                report(format!("is not the log that was read up to byte {read}, and that log was not found"), false);
+                let what = format!(
+                    "is not the log that was read up to byte {read}, and that log was not found: lines that were added to it since may have \
+                     been passed over"
+                );
+                notices.push(Notice { path: self.path.clone(), what, problem: false });
             }
         }
     }

@@ -71,7 +71,13 @@ impl WatchedPath {
         let (mut named, mut links) = (Vec::new(), Vec::new());
         let here = poll.listings.get(&self.folder);
         if let Some(error) = &here.error {
-            self.report_sibling_problem(poll, format!("is in a folder that cannot be listed, so rotated files are not found: {error}"));
+            let what = format!("is in a folder that cannot be listed, so rotated files are not found: {error}");
+            if error.kind() != io::ErrorKind::PermissionDenied {
+                self.report_sibling_problem(poll, what);
+            } else if self.sibling_problems.insert(what.clone()) {
+                // Logs without rotation can be read there.
+                poll.notice(&self.path, what);
+            }
         }
         for (rank, name) in here.rotated(&self.base) {
             let path = self.folder.join(OsStr::from_bytes(name));
@@ -160,6 +166,8 @@ pub(super) fn targets(path: &Path, listings: &mut FolderListings) -> Vec<(Rotati
         found.sort_unstable_by(|one, other| other.cmp(one));
         found.truncate(MAX_TARGETS);
     }
+    // A number that is no date in another path may belong to another log.
+    found.retain(|file| sequence_digits(strip_compression_suffix(file.as_os_str().as_bytes())) == is_date);
     let date = |file: &PathBuf| {
         let bytes = file.as_os_str().as_bytes().iter().zip(&is_date);
         RotationRank::Date(bytes.filter(|(_, is_date)| **is_date).map(|(byte, _)| *byte).collect())
@@ -206,16 +214,14 @@ pub(super) struct FolderListing {
     /// Subfolders.
     pub(super) below: Vec<PathBuf>,
     /// Why it is incomplete. The user may have no permission to list a folder whose files can be read.
-    error: Option<String>,
+    error: Option<io::Error>,
 }
 
 impl FolderListing {
     fn read(folder: &Path) -> Self {
         let mut listing = Self::default();
         let entries = list_folder(folder).unwrap_or_else(|error| {
-            if !is_absent(&error) && error.kind() != io::ErrorKind::PermissionDenied {
-                listing.error = Some(error.to_string());
-            }
+            listing.error = Some(error).filter(|error| !is_absent(error));
             Vec::new()
         });
         for (name, kind) in entries {
@@ -363,7 +369,7 @@ impl WatchedPath {
         self.prune_unseen();
     }
 
-    /// Reports content whose file is gone since it was closed to limit the number of open files.
+    /// Reports content whose file is gone since it was closed to limit the number of open files, or since the checkpoint.
     fn report_unread(&mut self, poll: &mut PollContext<'_>) {
         if self.scan_at.is_none() || self.rescans > 0 && !poll.once {
             return;
@@ -377,6 +383,9 @@ impl WatchedPath {
                     format!("was removed while it was closed, to keep to the limit of open files: lines after byte {read} were not read"),
                 );
             }
+        }
+        if !poll.once && self.scans > self.search_until_scan {
+            self.report_vanished(poll.notices);
         }
     }
 

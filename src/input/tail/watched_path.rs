@@ -206,7 +206,7 @@ pub(super) struct WatchedPath {
     /// The last problem of the path that was reported.
     last_problem: Option<String>,
     /// The problems of its siblings that were reported.
-    sibling_problems: BTreeSet<String>,
+    pub(super) sibling_problems: BTreeSet<String>,
 }
 
 impl WatchedPath {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{fs, io, thread};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -46,7 +46,8 @@ impl FolderWatcher {
                 send(event_of);
             }
         };
-        match notify::recommended_watcher(handle) {
+        // Without a thread for its events, the watcher panics.
+        match thread::Builder::new().spawn(|| ()).map_err(notify::Error::io).and_then(|_| notify::recommended_watcher(handle)) {
             Ok(watcher) => new.watcher = Some(watcher),
             Err(error) => new.error = Some(reason(&error)),
         }

@@ -455,7 +455,7 @@ fn a_scan_that_pauses_continues_at_its_checkpoints() {
             let options = TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096, max_open: 1000 };
             let mut tail = Tail::new(paths, options, checkpoints.take());
             let options = IncrementalOptions { stop: &NOT, now: NOW, cut, max_bytes: 200_000 };
-            let increment = scan_new_lines(&mut tail, &job, &options);
+            let increment = scan_new_lines(&mut tail, &job, &options).unwrap();
             scans += 1;
             lines += increment.parts.iter().map(|part| part.lines).sum::<u64>();
             hits += increment.parts.iter().flat_map(|part| part.tally.cells()).map(|view| view.cell.hits).sum::<u64>();
@@ -485,6 +485,7 @@ fn a_stop_is_reported() {
         &mut tail,
         &ScanJob { rules: &RULES, scope: &scope, formats: &FORMATS, prefix: None },
         &IncrementalOptions { stop: &stop, now: NOW, cut: None, max_bytes: u64::MAX },
-    );
+    )
+    .unwrap();
     assert!(stopped.stopped && stopped.parts.is_empty());
 }

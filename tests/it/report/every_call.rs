@@ -387,6 +387,65 @@ fn a_read_error_is_named() {
     }
 }
 
+/// The command with faults of `strace`. What is printed must be of the command alone.
+fn with_faults(harness: &Harness, faults: &[&str], args: &[&str]) -> Run {
+    let tracer = ["strace", "-D", "-f", "-qq", "-o", "trace"].iter().chain(faults).copied().collect::<Vec<_>>();
+    Run::of(output(&mut harness.under(&tracer, args)).output)
+}
+
+/// A report that cannot be read is not taken for a log, whose list would be empty.
+#[test]
+fn a_report_that_cannot_be_read_replaces_no_block_list() {
+    if !can_trace("unreadable reports") {
+        return;
+    }
+    let harness = Harness::new();
+    harness.file("access.log", (1..4).map(|number| line(&format!("81.2.69.{number}"), "GET /.env", 404)).collect::<String>());
+    assert_eq!(harness.run(["scan", "-f", "json", "-o", "report.json", "access.log"]).code, 0);
+    harness.file("list", "192.0.2.7\n");
+    let path = harness.path("report.json");
+    for call in ["statx", "openat", "read"] {
+        for error in ["EIO", "ENOSPC"] {
+            let (trace, inject) = (format!("trace={call}"), format!("inject={call}:error={error}:when=1"));
+            let faults = ["-P", "report.json", "-P", path.to_str().unwrap(), "-e", &trace, "-e", &inject];
+            let run = with_faults(&harness, &faults, &["block", "-o", "list", "report.json"]);
+            let list = fs::read_to_string(harness.path("list")).unwrap();
+            assert_eq!((run.code, list.as_str()), (2, "192.0.2.7\n"), "{error} at {call}: {}", run.stderr);
+            assert!(run.stderr.contains("report.json cannot be read"), "{error} at {call}: {}", run.stderr);
+        }
+    }
+}
+
+/// A system may refuse any thread.
+#[test]
+fn no_thread_can_be_started() {
+    if !can_trace("threads") {
+        return;
+    }
+    let harness = Harness::new();
+    harness.file("access.log", line("81.2.69.1", "GET /.env", 404));
+    for name in ["a.json", "b.json"] {
+        assert_eq!(harness.run(["scan", "-f", "json", "-o", name, "access.log"]).code, 0);
+    }
+    for (args, code) in [
+        (&["merge", "-f", "json", "a.json", "b.json"][..], 0),
+        (&["diff", "a.json", "b.json"], 0),
+        (&["block", "a.json"], 0),
+        (&["scan", "-f", "json", "access.log"], 0),
+        (&["learn", "access.log"], 0),
+        (&["report", "--state", "state", "--out", "out", "--from-start", "access.log"], 2),
+    ] {
+        let run = with_faults(&harness, &["-e", "trace=?clone,?clone3", "-e", "inject=?clone,?clone3:error=EAGAIN"], args);
+        assert_eq!(run.code, code, "{args:?}: {}", run.stderr);
+        assert_eq!(run.stdout, if code == 0 { harness.run(args).stdout } else { Vec::new() }, "{args:?}");
+    }
+    assert_eq!(
+        fs::read_dir(harness.path("state"))
+            .map_or(0, |folder| folder.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.file_name() == "report.json")).count()),
+        0
+    );
+}
+
 /// Each log is compared with those of related names, not with each other one.
 #[test]
 fn reads_of_equal_logs_grow_with_their_number() {

@@ -362,7 +362,8 @@ fn a_vanished_log_is_reported() {
     fs::write(runs.path("access.log"), lines(200..300)).unwrap();
     assert_eq!(runs.run(&["access.log"]), some(200..300));
     assert_eq!(runs.notices.len(), 1, "{:?}", runs.notices);
-    assert!(runs.notices[0].what.contains("was not found") && !runs.notices[0].problem);
+    assert!(runs.notices[0].what.contains("was not found: lines that were added to it since may have been passed over"));
+    assert!(!runs.notices[0].problem);
     runs.run(&["access.log"]);
     assert!(runs.notices.is_empty(), "{:?}", runs.notices);
 }
@@ -429,4 +430,24 @@ fn a_run_ends_although_lines_are_appended() {
         assert!(pieces < 1000, "reads without end");
     });
     assert!(pieces > 0);
+}
+
+/// The link of a customer leads to a file with a number in its name, and the folder of each customer has a number too.
+#[test]
+fn a_number_of_a_folder_leads_to_no_other_log() {
+    let mut runs = OneShotRuns::new();
+    for customer in ["100234", "100235"] {
+        fs::create_dir(runs.path(customer)).unwrap();
+        runs.append(&format!("{customer}/access-0001.log"), &line(usize::from(customer == "100235") * 10 + 1));
+    }
+    let switch = |runs: &OneShotRuns, number: u32| {
+        let _ = fs::remove_file(runs.path("100234/access.log"));
+        std::os::unix::fs::symlink(format!("access-000{number}.log"), runs.path("100234/access.log")).unwrap();
+    };
+    switch(&runs, 1);
+    assert_eq!(runs.run(&["100234/access.log"]), [Some(1)]);
+    runs.append("100234/access-0002.log", &line(2));
+    runs.append("100235/access-0002.log", &line(12));
+    switch(&runs, 2);
+    assert_eq!(runs.run(&["100234/access.log"]), [Some(2)], "{:?}", runs.notices);
 }
