@@ -470,7 +470,7 @@ fn after_level(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
 /// The most bytes that a logger writes before a line.
 const MAX_LOGGER: usize = 160;
 
-/// Words up to ` : ` or ` - ` before an address: `1 --- [main] access : `. A quote or an address before it shows that the words
+/// Words up to ` : `, ` - ` or `]` before an address: `1 --- [main] access : `. A quote or an address before it shows that the words
 /// are fields.
 fn after_logger(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     let head = &line[..line.len().min(MAX_LOGGER)];
@@ -480,6 +480,10 @@ fn after_logger(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
         let rest = line.get(end + 1..)?;
         if memchr(b'"', word).is_some() || Client::parse_address(word).is_some() {
             return None;
+        }
+        // `[info]192.0.2.7 - - [`, as Fly.io writes.
+        if word.starts_with(b"[") && memchr(b']', word).is_some_and(|close| Client::parse_address(&word[close + 1..]).is_some()) {
+            return Some((&line[at + memchr(b']', word)? + 1..], None));
         }
         let next = rest.split(|b| *b == b' ').next().unwrap_or_default();
         if matches!(word, b":" | b"-") && at > 0 && Client::parse_address(next).is_some() {
@@ -552,6 +556,7 @@ mod tests {
             ("<190>Nov 12 08:01:00 web nginx[12]: LINE", &[Syslog], false),
             ("<190>Nov  2 2026 08:01:00 web nginx: LINE", &[Syslog], true),
             ("<14>nginx: LINE", &[Syslog], false),
+            ("2026-11-02T08:01:00Z app[148ed599] fra [info]LINE", &[Time, Logger], true),
             ("Nov  2 08:01:00 web haproxy[4096]: LINE", &[Syslog], false),
             ("Nov  2 08:01:00.123456 web haproxy[4096]: LINE", &[Syslog], false),
             ("2026-11-02T08:01:00.123456+00:00 web nginx: LINE", &[Syslog], true),

@@ -132,6 +132,10 @@ impl LogReader {
         let mut plain = vec![Vec::new(); lines.len()];
         let lines: Vec<&[u8]> = lines.iter().zip(&mut plain).map(|(line, plain)| without_colors(line, plain).unwrap_or(line)).collect();
         let layouts = Layouts::discover(&lines, context.formats.client_ip_source())?;
+        // `515 - - [`: a line whose client is no address, which is worth a warning, is not a line without a client.
+        if !layouts.has_client() && lines.iter().all(|line| Frame::locate(line, None).is_some()) {
+            return None;
+        }
         // Lines that a known format explains must stay lines of that format.
         let buffers = &mut self.buffers;
         let is_taken = others.iter().any(|line| layouts.all().iter().any(|layout| layout.read(line, buffers).is_some()));
@@ -243,13 +247,14 @@ impl LogReader {
         self.prefix.map(|prefix| (prefix, &self.inner[..]))
     }
 
-    /// Whether any line is in a known format, or in `only` if that is given.
-    pub fn reads_any(&mut self, lines: &[u8], context: &LineContext<'_>, only: Option<LogFormat>) -> bool {
+    /// How many lines are in a known format, or in `only` if that is given; counts up to `most`.
+    pub fn count_read(&mut self, lines: &[u8], context: &LineContext<'_>, only: Option<LogFormat>, most: usize) -> usize {
         let mut context = context.clone();
-        each(lines).any(|line| match only {
+        let mut is_read = |line: &&[u8]| match only {
             Some(_) => Frame::locate(content(line), only).is_some(),
             None => self.line(line, &mut context).1.is_some(),
-        })
+        };
+        each(lines).filter(|line| is_read(line)).take(most).count()
     }
 
     /// Whether the line loop cannot parse all lines alone.

@@ -97,3 +97,17 @@ fn is_like_time(token: &[u8]) -> bool {
 fn is_like_status(token: &[u8]) -> bool {
     matches!(token, [b'1'..=b'5', tens, ones] if tens.is_ascii_digit() && ones.is_ascii_digit())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::scan::unread_fields::*;
+
+    #[test]
+    fn more_hits_than_a_share_are_worth_a_warning() {
+        let said = |unread: UnreadFields| warning(&unread).map(|warning| warning.split(' ').nth(1).unwrap_or_default().to_owned());
+        let none = UnreadFields { hits: 20, ..UnreadFields::default() };
+        assert_eq!([2, 3].map(|times| said(UnreadFields { times, ..none })), [None, Some("time".to_owned())]);
+        assert_eq!([2, 3].map(|statuses| said(UnreadFields { statuses, ..none })), [None, Some("status".to_owned())]);
+        assert_eq!([10, 11].map(|clients| said(UnreadFields { clients, ..none })), [None, Some("client".to_owned())]);
+    }
+}

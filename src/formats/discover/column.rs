@@ -138,7 +138,8 @@ fn kind(values: &[&[u8]]) -> Kind {
     if are(values, |value| value.iter().all(u8::is_ascii_digit)) {
         return Kind::Number;
     }
-    if are(values, |value| value.starts_with(b"/") && !value.contains(&b' ')) {
+    // Some clients send blanks in a target; no path has them in most lines.
+    if are(values, |value| value.starts_with(b"/")) && most(|value| !value.contains(&b' ')) {
         return Kind::Path;
     }
     if are(values, is_url) {

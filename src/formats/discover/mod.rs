@@ -118,6 +118,11 @@ impl Layouts {
         self.all.iter().any(|layout| layout.is_client_unclear)
     }
 
+    /// Whether a layout has a client, or columns that may be one.
+    pub(super) fn has_client(&self) -> bool {
+        self.is_client_unclear() || self.all.iter().any(|layout| layout.client != ClientForm::Nothing)
+    }
+
     /// The layouts, those of more lines first.
     pub(super) fn all(&self) -> &[Layout] {
         &self.all
@@ -364,7 +369,8 @@ fn pairs_start(line: &[u8], assign: &str, separator: &str) -> usize {
         let length = line[at..].iter().position(|byte| !is_key(*byte)).unwrap_or(line.len() - at);
         length > 0 && line[at].is_ascii_alphabetic() && line[at + length..].starts_with(assign.as_bytes())
     };
-    let is_start = |at: &usize| *at == 0 || line[..*at].ends_with(separator.as_bytes()) || line[*at - 1] == b' ';
+    let is_start =
+        |at: &usize| *at == 0 || line[..*at].ends_with(separator.as_bytes()) || matches!(line[*at - 1], b' ' | b'|' | b'{' | b'(' | b'[');
     (0..line.len()).filter(is_start).find(|at| is_pair(*at)).unwrap_or(line.len())
 }
 

@@ -31,7 +31,10 @@ impl Names {
         names.bytes(columns);
         let is_browser = |column: &LogColumn<'_>| column.present().any(|value| value.starts_with(b"Mozilla/"));
         names.put_first(columns, "http_user_agent", |at, column| column.kind == Kind::Agent && (at > request || is_browser(column)));
-        names.put_first(columns, "http_referer", |at, column| at > request && matches!(column.kind, Kind::Referer | Kind::Url));
+        let is_referer = |column: &LogColumn<'_>| matches!(column.kind, Kind::Referer | Kind::Url);
+        names
+            .put_first(columns, "http_referer", |at, column| at > request && is_referer(column))
+            .or_else(|| names.put_first(columns, "http_referer", |_, column| is_referer(column)));
         Some(names)
     }
 

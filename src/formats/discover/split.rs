@@ -74,11 +74,16 @@ fn describe_split<'l>(texts: &[&'l [u8]], separator: ColumnSeparator, columns: u
                 .collect();
             // A method after a time is no zone.
             let has_method = rows.iter().any(|row| row[number..number + words].iter().any(|word| crate::log_entry::is_known_method(word)));
-            let column = (!has_method).then(|| LogColumn::new(joined, false))?;
-            (column.kind == Kind::Time(words as u16)).then_some((column, words))
+            // A comma after the time is a mark of its writer.
+            let mark = [b',', b';'].into_iter().find(|mark| joined.iter().all(|time| time.ends_with(&[*mark])));
+            let length = |time: &[u8]| time.len() - usize::from(mark.is_some());
+            let times = || joined.iter().map(|time| &time[..length(time)]).collect();
+            let column = (!has_method).then(|| LogColumn::new(times(), false))?;
+            (column.kind == Kind::Time(words as u16)).then_some((column, words, mark))
         });
-        if let Some((column, words)) = time {
+        if let Some((column, words, mark)) = time {
             out.push(Piece::Column(column));
+            push_text(mark.map_or("", |mark| if mark == b',' { "," } else { ";" }), out);
             number += words;
         } else {
             describe(column(number), false, depth + 1, out);
@@ -101,7 +106,10 @@ fn describe<'l>(values: Vec<&'l [u8]>, is_quoted: bool, depth: usize, out: &mut 
         describe(values.into_iter().map(<[u8]>::trim_ascii).collect(), is_quoted, depth, out);
         return push_text(after, out);
     }
-    for (open, close) in ENCLOSURES {
+    // `"a" "b"` in each line is two texts.
+    let are_several =
+        values.iter().all(|value| matches!(value.first(), Some(b'"' | b'\'')) && closed(value, ColumnSeparator::Blank) + 1 < value.len());
+    for (open, close) in ENCLOSURES.into_iter().filter(|_| !are_several) {
         if values.iter().all(|value| value.len() > 1 && value[0] == open && value[value.len() - 1] == close) {
             push_text(&char::from(open).to_string(), out);
             describe(values.into_iter().map(|value| &value[1..value.len() - 1]).collect(), is_quoted || open == b'"', depth + 1, out);

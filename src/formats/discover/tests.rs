@@ -126,6 +126,44 @@ fn the_client_is_a_column_that_no_client_wrote() {
 }
 
 #[test]
+fn marks_of_a_writer_are_not_part_of_a_column() {
+    for (log, expected) in [
+        (
+            // A referer and an agent in one column.
+            log(|(method, target, status, size, client, second)| {
+                let texts = format!("\"https://shop.example/{second}\" \"Mozilla/5.0 (X11; rv:1.{second}) x\"");
+                format!("{client} | \"{method} {target} HTTP/1.1\" | {texts} | {status} | {size}")
+            }),
+            "$remote_addr | \"$request\" | \"$http_referer\" \"$http_user_agent\" | $status | $body_bytes_sent",
+        ),
+        (
+            // A referer before the request.
+            log(|(_, target, status, size, client, second)| {
+                let referer = if second % 2 == 0 { "-" } else { "https://other.example/" };
+                format!("{status}|179360646{}|{size}|{client}|{referer}|https://shop.example{target}", second % 10)
+            }),
+            "$status|$msec|$body_bytes_sent|$remote_addr|$http_referer|$url",
+        ),
+        (
+            // A time of twelve hours, with a comma after it.
+            log(|(method, target, status, size, client, second)| {
+                format!("11/20/2026 06:01:{second:02} PM, {client}, {method}, {target}, {status}, {size}")
+            }),
+            "$time3, $remote_addr, $request_method, $request_uri, $status, $body_bytes_sent",
+        ),
+        (
+            // Pairs after a mark.
+            log(|(method, target, status, _, client, second)| {
+                format!("CEF:0|Acme|WAF|3|start=17935326{second:02}123 src={client} requestMethod={method} request={target} cn1={status}")
+            }),
+            "escape=logfmt \"$field1|$field2|$field3|$field4|start=$msec src=$remote_addr requestMethod=$request_method request=$request_uri cn1=$status\"",
+        ),
+    ] {
+        assert_eq!(strings(&log), [expected], "{log}");
+    }
+}
+
+#[test]
 fn lines_between_requests_stay_unparsed() {
     let log = log(|(method, target, status, _, client, second)| {
         let start = format!("I [x1] 2026-11-20 08:01:{second:02}");

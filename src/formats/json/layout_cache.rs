@@ -300,7 +300,8 @@ impl FastLayout {
             && is_text(values.get(ValueSlot::Client))
             && is_bare(values.get(ValueSlot::Client))
             && memchr(b',', values.get(ValueSlot::Client)).is_none()
-            && is_text(values.get(ValueSlot::Request))
+            // A method may stand alone.
+            && memchr(b' ', values.get(ValueSlot::Request)).is_some()
             && !is_target(values.get(ValueSlot::Request))
             && matches!(time_shaped(values.get(ValueSlot::Time)), Some((JsonField::Time, _)))
     }

@@ -14,6 +14,7 @@ mod values;
 pub(super) use self::envelope::{is_request, may_be_line, unescape_line};
 pub(super) use self::keys::KeyCache;
 pub(super) use layout_cache::LayoutCache;
+pub(super) use values::protocol;
 
 use memchr::memchr;
 
@@ -64,7 +65,7 @@ impl JsonLineParser {
     }
 
     /// Parses a line. `None` if it is not a valid JSON object or describes no request: it must have a request line,
-    /// or a target with a client, a method or a status, or a client with a status.
+    /// or a target with a client, a method or a status, or a client with a status and a key for the target.
     #[must_use]
     pub fn read<'a>(&self, line: &'a [u8], buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
         // Filled in place, because it is too large to return.

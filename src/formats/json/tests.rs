@@ -271,13 +271,23 @@ fn lines_without_a_request_have_no_fields() {
         r#"{"level":"error","path":"/etc/app.toml","message":"no such file"}"#,
         r#"{"log":"192.0.2.7 - - [02\/Nov\/2026:08:01:00 +0000] \"GET / HTTP/1.1\" 200 1\n","stream":"stdout","time":"2026-11-02T08:01:00Z"}"#,
         r#"{"client":"192.0.2.7","message":"connected"}"#,
+        r#"{"client":"192.0.2.7","status":200}"#,
         r#"{"request":"7f3a","message":"done"}"#,
         r#"{"request":"GET / HTTP/1.1","status":200"#,
         r#"{"request":"GET / HTTP/1.1","status":200}{"request":"GET / HTTP/1.1","status":200}"#,
     ] {
         assert_eq!(read(line), "none", "{line}");
     }
-    for line in [r#"{"request":"GET / HTTP/1.1"}"#, r#"{"client":"192.0.2.7","status":200}"#, r#"{"path":"/","status":200}"#] {
+    let of = |more: &str| read(format!(r#"{{"ip":"192.0.2.7","status":404,{more}}}"#));
+    // A method under the key of a request, a request under that of a route, and a route without a path.
+    for more in [
+        r#""request":"GET","url":"/.env""#,
+        r#""routeKey":"GET /.env","httpMethod":"GET""#,
+        r#""routeKey":"$default","path":"/.env","method":"GET""#,
+    ] {
+        assert!(of(more).contains("| GET /.env |"), "{}", of(more));
+    }
+    for line in [r#"{"request":"GET / HTTP/1.1"}"#, r#"{"client":"192.0.2.7","status":400,"uri":""}"#, r#"{"path":"/","status":200}"#] {
         assert_ne!(read(line), "none", "{line}");
     }
 }
@@ -285,10 +295,10 @@ fn lines_without_a_request_have_no_fields() {
 #[test]
 fn keys_under_client_control_are_not_the_client() {
     for line in [
-        r#"{"remote_addr":"192.0.2.7","status":404,"http_x_forwarded_for":"203.0.113.9","http_x_real_ip":"203.0.113.9"}"#,
-        r#"{"http_user_agent":"\",\"remote_addr\":\"203.0.113.9","headers":{"remote_addr":"203.0.113.9"},"body":{"remote_addr":"203.0.113.9"},"args":{"remote_addr":["203.0.113.9"]},"remote_addr":"192.0.2.7","status":404}"#,
-        r#"{"client_ip":"203.0.113.9","remote_addr":"192.0.2.7","status":404}"#,
-        r#"{"status":404,"ip":["192.0.2.7","203.0.113.9"],"list":[{"remote_addr":"203.0.113.9"}]}"#,
+        r#"{"remote_addr":"192.0.2.7","status":404,"http_x_forwarded_for":"203.0.113.9","http_x_real_ip":"203.0.113.9","uri":""}"#,
+        r#"{"http_user_agent":"\",\"remote_addr\":\"203.0.113.9","headers":{"remote_addr":"203.0.113.9"},"body":{"remote_addr":"203.0.113.9"},"args":{"remote_addr":["203.0.113.9"]},"remote_addr":"192.0.2.7","status":404,"uri":""}"#,
+        r#"{"client_ip":"203.0.113.9","remote_addr":"192.0.2.7","status":404,"uri":""}"#,
+        r#"{"uri":"","status":404,"ip":["192.0.2.7","203.0.113.9"],"list":[{"remote_addr":"203.0.113.9"}]}"#,
     ] {
         assert!(read(line).starts_with("192.0.2.7 |"), "{line}: {}", read(line));
     }

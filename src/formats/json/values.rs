@@ -11,6 +11,7 @@ use super::tokenizer::{JsonToken, MemberName, Tokenizer};
 use crate::client::Client;
 use crate::formats::fields::FieldBuffers;
 use crate::formats::{Escapes, Fields, RequestField, TimeField, iso_time};
+use crate::log_entry::is_known_method;
 use crate::time::{CLF_TIME_LEN, LogTime};
 
 /// The maximum depth at which members are visited.
@@ -185,8 +186,9 @@ pub(super) struct FieldCollector<'a> {
     escaped: u32,
     /// One bit per field: whether there is another address of the same rank.
     disputed: u32,
-    /// Whether there is a key for the user.
+    /// Whether there is a key for the user, and one for the request or its target.
     has_user_key: bool,
+    has_target_key: bool,
     forwarded: &'a [u8],
 }
 
@@ -202,13 +204,22 @@ impl<'a> ValueVisitor<'a> for FieldCollector<'a> {
 
 impl<'a> FieldCollector<'a> {
     pub(super) fn new() -> Self {
-        Self { values: [b""; SLOTS], ranks: [NO_RANK; SLOTS], escaped: 0, disputed: 0, has_user_key: false, forwarded: b"" }
+        Self {
+            values: [b""; SLOTS],
+            ranks: [NO_RANK; SLOTS],
+            escaped: 0,
+            disputed: 0,
+            has_user_key: false,
+            has_target_key: false,
+            forwarded: b"",
+        }
     }
 
     /// Adds a value, unless a better one was found.
     #[inline]
     pub(super) fn add(&mut self, role: KeyRole, text: &'a [u8], escaped: bool) {
         self.has_user_key |= role.slot == JsonField::User;
+        self.has_target_key |= matches!(role.slot, JsonField::Request | JsonField::Sent | JsonField::Target | JsonField::Path);
         if matches!(text, b"" | b"-") {
             return;
         }
@@ -240,7 +251,13 @@ impl<'a> FieldCollector<'a> {
             // nginx's `server_name _` is not a host name.
             JsonField::Host => (text != b"_").then_some((JsonField::Host, text)),
             // A duration, or a count.
+            JsonField::Request if is_known_method(text) => Some((JsonField::Method, text)),
             JsonField::Request => (!text.iter().all(|b| b.is_ascii_digit() || *b == b'.')).then_some((JsonField::Request, text)),
+            // API Gateway's `routeKey`: `GET /pets`, or `$default`.
+            JsonField::Path => match memchr::memchr(b' ', text) {
+                Some(end) if is_known_method(&text[..end]) => Some((JsonField::Path, &text[end + 1..])),
+                _ => (!text.starts_with(b"$")).then_some((JsonField::Path, text)),
+            },
             slot => Some((slot, text)),
         };
         let Some((slot, text)) = shaped else { return };
@@ -298,12 +315,12 @@ impl<'a> FieldCollector<'a> {
     }
 
     /// Whether the line has a request line; or a target with a client, a method or a status; or a client and a
-    /// status.
+    /// status, and a key for the target, which a bad request lacks.
     fn is_request(&self) -> bool {
         let known = |slots: &[JsonField]| slots.iter().any(|slot| !self.get(*slot).is_empty());
         let has_target = known(&[JsonField::Request, JsonField::Sent, JsonField::Target, JsonField::Path]);
         (has_target && known(&[JsonField::Client, JsonField::Method, JsonField::Status]))
-            || (known(&[JsonField::Client]) && known(&[JsonField::Status]))
+            || (self.has_target_key && known(&[JsonField::Client]) && known(&[JsonField::Status]))
             || memchr::memmem::find(self.get(JsonField::Request), b" HTTP").is_some()
     }
 
@@ -462,7 +479,7 @@ fn is_same_host(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// The protocol as in a request line; empty for a scheme.
-fn protocol(text: &[u8]) -> &'static [u8] {
+pub(in crate::formats) fn protocol(text: &[u8]) -> &'static [u8] {
     let number = text.strip_prefix(b"HTTP/").or_else(|| text.strip_prefix(b"http/")).unwrap_or(text);
     match number {
         b"0.9" => b"HTTP/0.9",
