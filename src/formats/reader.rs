@@ -247,14 +247,13 @@ impl LogReader {
         self.prefix.map(|prefix| (prefix, &self.inner[..]))
     }
 
-    /// How many lines are in a known format, or in `only` if that is given; counts up to `most`.
-    pub fn count_read(&mut self, lines: &[u8], context: &LineContext<'_>, only: Option<LogFormat>, most: usize) -> usize {
+    /// Whether any line is in a known format, or in `only` if that is given.
+    pub fn reads_any(&mut self, lines: &[u8], context: &LineContext<'_>, only: Option<LogFormat>) -> bool {
         let mut context = context.clone();
-        let mut is_read = |line: &&[u8]| match only {
+        each(lines).any(|line| match only {
             Some(_) => Frame::locate(content(line), only).is_some(),
             None => self.line(line, &mut context).1.is_some(),
-        };
-        each(lines).filter(|line| is_read(line)).take(most).count()
+        })
     }
 
     /// Whether the line loop cannot parse all lines alone.

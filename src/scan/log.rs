@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::log_detection::{BINARY_PROBLEM, LogHead, is_unnamed, layout_notice, skipped_message, unknown_client_notices, unparsed_problem};
+use super::log_detection::{BINARY_PROBLEM, LogHead, layout_notice, skipped_message, unknown_client_notices, unparsed_problem};
 use super::w3c_headers::{self, BOM};
 use crate::engine::ScanOptions;
 use crate::finding::LineCounts;
@@ -23,12 +23,6 @@ use crate::input::tail::LineChunk;
 
 /// The number of bytes at the start of a log that decide: some 300 lines.
 pub(crate) const HEAD_BYTES: usize = 64 << 10;
-
-/// A file of a folder is no log because of this many requests among [`EXAMPLE_SHARE`] times as many lines: source code and manuals
-/// have some log lines as examples.
-const MAX_EXAMPLES: usize = 5;
-/// A log of an application may have nine lines about each request.
-const EXAMPLE_SHARE: u64 = 10;
 
 /// A log.
 #[derive(Debug)]
@@ -140,10 +134,8 @@ impl ScannedLog {
         // An incomplete line is no layout: the log may be truncated, or written to, while it is read.
         let complete = &lines[..memchr::memrchr(b'\n', lines).map_or(0, |newline| newline + 1)];
         context.layouts = if scope.format.is_some() { None } else { reader.discover(complete, &context) };
-        let requests = reader.count_read(lines, &context, scope.format, MAX_EXAMPLES + 1);
-        self.head = LogHead::new(lines, requests > 0, scope.max_line);
-        let is_example = requests <= MAX_EXAMPLES && requests as u64 * EXAMPLE_SHARE < self.head.lines;
-        self.head.has_request &= !(is_example && is_unnamed(&self.path, self.by));
+        let has_request = reader.reads_any(lines, &context, scope.format);
+        self.head = LogHead::new(lines, has_request, scope.max_line);
         (self.layouts, self.clients) = (context.layouts, client_position(lines));
     }
 

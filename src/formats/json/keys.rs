@@ -78,6 +78,8 @@ pub(super) enum ObjectKind {
     Unknown,
     /// Closed: nothing in it is used.
     Closed,
+    /// A body: of a response its size is used, of anything else nothing. Only the kind of a key.
+    Body,
 }
 
 /// The role of a key.
@@ -266,9 +268,10 @@ fn object_kind(context: ObjectKind, named: Option<ObjectKind>) -> ObjectKind {
     match (context, named) {
         // In a request, what the client sent may be in `data` or in any other object.
         (ObjectKind::Closed | ObjectKind::Headers, _)
-        | (ObjectKind::Response, Some(ObjectKind::Headers))
+        | (ObjectKind::Response, Some(ObjectKind::Headers | ObjectKind::Closed))
         | (ObjectKind::Request, None | Some(ObjectKind::Anywhere)) => ObjectKind::Closed,
         (ObjectKind::Response, _) => ObjectKind::Response,
+        (_, Some(ObjectKind::Body)) => ObjectKind::Closed,
         (_, Some(kind)) => kind,
         (_, None) => ObjectKind::Unknown,
     }
@@ -597,7 +600,8 @@ const OBJECTS: &[(ObjectKind, &str)] = &[
     (ObjectKind::User, "user"),
     // Objects of connections in a request, which a client does not fill.
     (ObjectKind::Unknown, "connection socket info"),
-    (ObjectKind::Closed, "args body requestbody form session tls ssl server upstream destination backend origin target geo geoip"),
+    (ObjectKind::Body, "body"),
+    (ObjectKind::Closed, "args requestbody form session tls ssl server upstream destination backend origin target geo geoip"),
     (ObjectKind::Closed, "labels tags error err exception host service container kubernetes"),
     (ObjectKind::Closed, "docker process cloud file input fileset observer latencies timings metrics"),
 ];
@@ -664,6 +668,8 @@ mod tests {
             (&["response", "headers"], "status", JsonField::None),
             (&["http", "request"], "method", JsonField::Method),
             (&["http", "response", "body"], "bytes", JsonField::Bytes),
+            (&["http", "response", "query"], "status", JsonField::None),
+            (&["http", "response", "x", "params"], "status", JsonField::None),
             (&["http"], "version", JsonField::Protocol),
             (&["user_agent"], "original", JsonField::UserAgent),
             (&["user"], "name", JsonField::User),
