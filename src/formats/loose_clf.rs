@@ -14,7 +14,6 @@ use memchr::memchr;
 use super::clf::is_escaped;
 use super::client_position::is_name;
 use super::host::host;
-use super::json::protocol as protocol_of;
 use super::line_prefix::is_address_list;
 use super::{Fields, RequestField, TimeField};
 use crate::client::Client;
@@ -72,7 +71,7 @@ pub(super) fn read(line: &[u8]) -> Option<Fields<'_>> {
         host,
         user: user_in(line, before, client),
         time: TimeField::Parsed(time.map(|(_, _, time)| time)),
-        request: request_field(request),
+        request: RequestField::Line(request),
         status: &answer[1..4],
         bytes,
         referer,
@@ -80,18 +79,6 @@ pub(super) fn read(line: &[u8]) -> Option<Fields<'_>> {
         ..Fields::default()
     };
     Some(fields.with_client_or_list(client))
-}
-
-/// The request; Hypercorn writes the bare version of the protocol, `GET / 2`.
-fn request_field(request: &[u8]) -> RequestField<'_> {
-    let RequestLine { method, target, protocol } = RequestLine::parse(request);
-    let version = target.iter().rposition(|byte| *byte == b' ').map(|blank| target.split_at(blank));
-    match version {
-        Some((target, version @ (b" 1.0" | b" 1.1" | b" 2" | b" 3"))) if protocol.is_empty() && !method.is_empty() => {
-            RequestField::Parts { method, target, query: b"", protocol: protocol_of(&version[1..]) }
-        }
-        _ => RequestField::Line(request),
-    }
 }
 
 /// The fields before the request, the request, and the text after it: the request is the first quoted field that a status follows.
@@ -282,15 +269,6 @@ mod tests {
         let TimeField::Parsed(time) = fields.time else { panic!("{:?}", fields.time) };
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         Some((text(fields.client), text(fields.host), time.map_or_else(String::new, LogTime::rfc3339_utc)))
-    }
-
-    #[test]
-    fn a_bare_version_is_the_protocol() {
-        for (written, protocol) in [("/.env 2", "HTTP/2.0"), ("/.env 1.1", "HTTP/1.1")] {
-            let line = format!("192.0.2.7:4711 - - [02/Nov/2026:08:01:00 ] \"GET {written}\" 404 162");
-            let expected = RequestField::Parts { method: b"GET", target: b"/.env", query: b"", protocol: protocol.as_bytes() };
-            assert_eq!(read(line.as_bytes()).unwrap().request, expected, "{line}");
-        }
     }
 
     #[test]

@@ -132,10 +132,6 @@ impl LogReader {
         let mut plain = vec![Vec::new(); lines.len()];
         let lines: Vec<&[u8]> = lines.iter().zip(&mut plain).map(|(line, plain)| without_colors(line, plain).unwrap_or(line)).collect();
         let layouts = Layouts::discover(&lines, context.formats.client_ip_source())?;
-        // `515 - - [`: a line whose client is no address, which is worth a warning, is not a line without a client.
-        if !layouts.has_client() && lines.iter().all(|line| Frame::locate(line, None).is_some()) {
-            return None;
-        }
         // Lines that a known format explains must stay lines of that format.
         let buffers = &mut self.buffers;
         let is_taken = others.iter().any(|line| layouts.all().iter().any(|layout| layout.read(line, buffers).is_some()));
@@ -418,7 +414,9 @@ fn read_if(
 ) -> bool {
     let mut is_plausible = false;
     let is_read = parser.read_fast(line, first_quote, buffers, |fields| {
-        is_plausible = is_accepted(fields);
+        // A client that other readings of the line change is decided on the slow path.
+        let is_certain = if fields.client.is_empty() { !fields.is_client_doubtful } else { is_bare(fields.client) };
+        is_plausible = is_certain && is_accepted(fields);
         match is_plausible {
             true if parser.is_quoted() => out.push_unescaped(fields),
             true => out.push(fields),
@@ -711,6 +709,21 @@ mod tests {
             assert!(entry.time.is_some_and(|time| time.rfc3339().starts_with("2026-11-02T08:01:00")), "{shown}");
             assert!(entry.status.is_some() && entry.bytes.is_some(), "{shown}");
         }
+    }
+
+    /// The client of the layout of these lines is in doubt. Found by a fuzz target.
+    #[test]
+    fn a_client_in_doubt_is_in_doubt_on_the_fast_path() {
+        let lines = b"www.example.org\x01\0\0\0\0\0\0\0:80 192.0.2.7 - - [02/Nov/2026:08:01:00`k000\xd0\xa2\xdf\xd7\xd0ET \xd1\xdf\
+            HTTP/1.1\" 2001:00 +0000] \".5.0:92.0.2.60 - - [05/Nov/\xef026:08:01:04 +0000] \"GET / HTTP/1.1\" 200 3042 \
+            \"https://app.example.com/\" \"Mozilla/<.0 (iPhone; CPU iPho\x8ee OS 18192.0.\"2.7 -s\n192.0.2.7 - - [02/Nov\
+            /2026:08:01:00 ";
+        let context = from_log_start(lines);
+        let layouts = LogReader::default().discover(lines, &context);
+        assert!(layouts.is_some());
+        let context = LineContext { layouts, ..context };
+        assert_eq!(kinds(&read(lines, &context))[0], LineKind::AsDoubtful(DISCOVERED));
+        assert_eq!(kinds(&read_block(lines, &context)), kinds(&read(lines, &context)));
     }
 
     #[test]

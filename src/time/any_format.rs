@@ -270,10 +270,8 @@ fn name(text: &[u8]) -> Option<&str> {
 /// The month that a text starts with, and the rest.
 fn month_name(text: &[u8]) -> Option<(i64, &[u8])> {
     let name = name(text)?;
-    let is_name = |known: &&str| match name.is_ascii() {
-        true => known.eq_ignore_ascii_case(name),
-        false => known.chars().eq(name.chars().flat_map(char::to_lowercase)),
-    };
+    let is_name =
+        |known: &&str| known.eq_ignore_ascii_case(name) || !name.is_ascii() && known.chars().eq(name.chars().flat_map(char::to_lowercase));
     let (month, _) = (1..).zip(MONTH_NAMES).find(|(_, names)| names.iter().any(is_name))?;
     let rest = &text[name.len()..];
     Some((month, rest.strip_prefix(b".").unwrap_or(rest)))

@@ -946,11 +946,10 @@ fn fields_that_were_not_read_are_in_a_warning() {
     let log = |line: &str| (0..10).map(|n| line.replace('#', &n.to_string())).collect::<String>();
     let time = log("[W 330/2026 12:00:0# web:2271] 404 GET /.env (203.0.113.5) 0.47ms\n");
     let client = log("515 - - [26/Nov/2026:12:00:0# +0000] \"GET /.env HTTP/1.1\" 404 162\n");
-    for (text, field, typed, format) in [
-        (&time, "time", "$time", &[][..]),
-        (&client, "client", "$remote_addr", &[]),
-        (&client, "client", "$remote_addr", &["--log-format", "common"]),
-    ] {
+    // Without a format that was given, a log in which no line has a client is in a layout without one, which a note says.
+    for (text, field, typed, format) in
+        [(&time, "time", "$time", &[][..]), (&client, "client", "$remote_addr", &["--log-format", "common"])]
+    {
         harness.file("odd.log", text);
         let sentence = format!("the {field} of 10 of 10 lines that match a rule was not read");
         let (run, report) = harness.json([&["-q", "odd.log"], format].concat());

@@ -118,11 +118,6 @@ impl Layouts {
         self.all.iter().any(|layout| layout.is_client_unclear)
     }
 
-    /// Whether a layout has a client, or columns that may be one.
-    pub(super) fn has_client(&self) -> bool {
-        self.is_client_unclear() || self.all.iter().any(|layout| layout.client != ClientForm::Nothing)
-    }
-
     /// The layouts, those of more lines first.
     pub(super) fn all(&self) -> &[Layout] {
         &self.all

@@ -65,8 +65,8 @@ fn describe_split<'l>(texts: &[&'l [u8]], separator: ColumnSeparator, columns: u
                 ColumnSeparator::Byte(byte) => push_text(&char::from(byte).to_string(), out),
             }
         }
-        let words = if separator == ColumnSeparator::Blank { 2..=MAX_TIME_WORDS.min(columns - number) } else { 1..=0 };
-        let time = words.rev().find_map(|words| {
+        let most = if separator == ColumnSeparator::Blank { MAX_TIME_WORDS.min(columns - number) } else { 1 };
+        let time = (2..=most).rev().find_map(|words| {
             let joined: Vec<&[u8]> = texts
                 .iter()
                 .zip(&rows)

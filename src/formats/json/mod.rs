@@ -14,7 +14,6 @@ mod values;
 pub(super) use self::envelope::{is_request, may_be_line, unescape_line};
 pub(super) use self::keys::KeyCache;
 pub(super) use layout_cache::LayoutCache;
-pub(super) use values::protocol;
 
 use memchr::memchr;
 

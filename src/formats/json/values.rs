@@ -479,7 +479,7 @@ fn is_same_host(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// The protocol as in a request line; empty for a scheme.
-pub(in crate::formats) fn protocol(text: &[u8]) -> &'static [u8] {
+fn protocol(text: &[u8]) -> &'static [u8] {
     let number = text.strip_prefix(b"HTTP/").or_else(|| text.strip_prefix(b"http/")).unwrap_or(text);
     match number {
         b"0.9" => b"HTTP/0.9",
