@@ -347,8 +347,18 @@ struct FastPath {
     escapes: Escapes,
     /// Request, referer and agent are between quotes and escaped, so that they have no bare quote.
     is_quoted: bool,
-    /// The first field of a part that a client may have read wrongly, and its blanks if no client did.
-    checked: Option<(usize, usize)>,
+    checked: Option<CheckedPart>,
+}
+
+/// A part that ends at a quote, and that a client may have read wrongly.
+#[derive(Debug, Clone, Copy)]
+struct CheckedPart {
+    first: usize,
+    last: usize,
+    /// Its blanks if no client did.
+    blanks: usize,
+    /// The bytes between its last field and the quote.
+    gap: usize,
 }
 
 impl FastPath {
@@ -363,7 +373,10 @@ impl FastPath {
         let mut checked = parser.sections.iter().filter(|section| !section.is_anchored_time());
         let checked = match (checked.next(), checked.next()) {
             (None, _) => None,
-            (Some(section), None) => Some((section.first, section.blanks_before_quote()?)),
+            (Some(section), None) => {
+                let (blanks, gap) = section.blanks_before_quote()?;
+                Some(CheckedPart { first: section.first, last: section.first + section.len() - 1, blanks, gap })
+            }
             (Some(_), Some(_)) => return None,
         };
         if !is_simple || !is_clf && parser.time != TimeFormat::Written {
@@ -393,14 +406,19 @@ impl FastPath {
         emit: impl FnOnce(&Fields<'_>),
     ) -> bool {
         let mut values = FastValues::new(line);
-        let mut at = start;
+        let (mut at, mut part_end) = (start, None);
         for (number, (field, slot)) in fields.iter().zip(&self.value_slots).enumerate() {
-            if let Some((_, blanks)) = self.checked.filter(|(first, _)| *first == number)
-                && first_quote(at).is_none_or(|quote| line[..quote].ends_with(b"\\") || blanks_in(&line[at..quote]) != blanks)
-            {
-                return false;
+            if let Some(part) = self.checked.filter(|part| part.first == number) {
+                part_end = first_quote(at).filter(|quote| !line[..*quote].ends_with(b"\\") && blanks_in(&line[at..*quote]) == part.blanks);
+                if part_end.is_none() {
+                    return false;
+                }
             }
             let Some(end) = end(field, line, at, &first_quote) else { return false };
+            // A field that takes the quote is another reading.
+            if self.checked.is_some_and(|part| part.last == number && part_end != Some(end + part.gap)) {
+                return false;
+            }
             // A quote before the request is of no server: the other path decides.
             if *slot == ValueSlot::Client
                 && !(end - at <= MAX_IPV4 && are_within(&line[at..end], b'.', b'9'))

@@ -212,9 +212,9 @@ impl FormatSection {
         self.end.is_some() && self.languages[last].width().is_some() && *self.needed == [(last, CaptureSlot::Time)]
     }
 
-    /// The blanks of a section without a chosen blank, if the section ends at a quote.
-    pub(super) fn blanks_before_quote(&self) -> Option<usize> {
-        self.blanks.filter(|_| self.end.is_some_and(|(byte, _)| byte == b'"'))
+    /// The blanks of a section without a chosen blank, if the section ends at a quote, and the bytes from its last field to the quote.
+    pub(super) fn blanks_before_quote(&self) -> Option<(usize, usize)> {
+        self.blanks.zip(self.end.filter(|(byte, _)| *byte == b'"').map(|(_, offset)| offset))
     }
 
     /// Reads the section at the start of `rest`; returns the text after it, and sets what is unknown. `None` if the line is
