@@ -98,22 +98,11 @@ pub struct Formats {
 const BUILTIN: &str = include_str!("builtin.toml");
 const PROGRAMS: &str = include_str!("programs.toml");
 
-/// A program whose lines are read without a flag.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LogWriter {
-    /// Its name.
-    pub(crate) name: String,
-    /// A line of it, after header lines if it writes them.
-    pub(crate) example: String,
-}
-
-/// The programs whose lines are read without a flag, besides the known formats, by name.
+/// The programs whose lines are read without a flag, besides the known formats: names, and a line of each, after header lines if it
+/// writes them.
 #[expect(clippy::expect_used, reason = "a test reads each line of the built-in file")]
-pub(crate) fn log_writers() -> Vec<LogWriter> {
-    let programs: BTreeMap<String, String> = toml::from_str(PROGRAMS).expect("the built-in file maps names to lines");
-    let mut writers: Vec<_> = programs.into_iter().map(|(name, example)| LogWriter { name, example }).collect();
-    writers.sort_by_cached_key(|writer| writer.name.to_lowercase());
-    writers
+pub(crate) fn programs() -> BTreeMap<String, String> {
+    toml::from_str(PROGRAMS).expect("the built-in file maps names to lines")
 }
 
 /// Why a format is not available.

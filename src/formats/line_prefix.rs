@@ -482,8 +482,8 @@ fn after_logger(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
             return None;
         }
         // `[info]192.0.2.7 - - [`, as Fly.io writes.
-        if word.starts_with(b"[") && memchr(b']', word).is_some_and(|close| Client::parse_address(&word[close + 1..]).is_some()) {
-            return Some((&line[at + memchr(b']', word)? + 1..], None));
+        if let Some(close) = memchr(b']', word).filter(|close| word[0] == b'[' && Client::parse_address(&word[close + 1..]).is_some()) {
+            return Some((&line[at + close + 1..], None));
         }
         let next = rest.split(|b| *b == b' ').next().unwrap_or_default();
         if matches!(word, b":" | b"-") && at > 0 && Client::parse_address(next).is_some() {

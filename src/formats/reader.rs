@@ -414,9 +414,7 @@ fn read_if(
 ) -> bool {
     let mut is_plausible = false;
     let is_read = parser.read_fast(line, first_quote, buffers, |fields| {
-        // A client that other readings of the line change is decided on the slow path.
-        let is_certain = if fields.client.is_empty() { !fields.is_client_doubtful } else { is_bare(fields.client) };
-        is_plausible = is_certain && is_accepted(fields);
+        is_plausible = is_accepted(fields);
         match is_plausible {
             true if parser.is_quoted() => out.push_unescaped(fields),
             true => out.push(fields),

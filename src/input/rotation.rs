@@ -90,9 +90,10 @@ pub(super) fn is_name_variant(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// For each byte of the path of a file, whether it is a digit of a date or a time: in a group of six digits or more, as in
-/// `access.20261125`, which in the name of a folder are a possible date or the time after one, or in groups with one byte between them, the first of four digits and the others of two, as in
-/// `2026/11/25/access.log`. If there is none, of the last running number in its name: three digits or more, the first a zero, as in
-/// `access-0012.log`. Any other number may be a port, or belong to the name of another log.
+/// `access.20261125`, which in the name of a folder are a possible date or the time after one, or in groups with one byte between them,
+/// the first of four digits and the others of two, as in `2026/11/25/access.log`. If there is none, of the last running number in its
+/// name: three digits or more, the first a zero, as in `access-0012.log`. Any other number may be a port, or belong to the name of
+/// another log.
 pub(super) fn sequence_digits(path: &[u8]) -> Vec<bool> {
     let mut is_date = vec![false; path.len()];
     let mut date_ends_at = None;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::layout::{BOLD, Column, DIM, Grid, PLAIN, TextCell, TextPage};
 use super::{OutputFormat, RenderOptions};
-use crate::formats::builtin::{FormatDefinition, LogWriter, log_writers};
+use crate::formats::builtin::{FormatDefinition, programs};
 use crate::formats::detect::{Detected, DetectedFormat};
 use crate::formats::line_prefix::LinePrefix;
 use crate::formats::{FormatId, Formats, line_shape};
@@ -35,9 +35,8 @@ pub(crate) struct SampledLog {
 pub(crate) fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     if options.format == OutputFormat::Json {
         let known = formats.all().map(known).collect();
-        let programs = log_writers().into_iter().map(|LogWriter { name, example }| (name, example)).collect();
         let prefixes = LinePrefix::ALL.map(LinePrefix::as_str);
-        return write_json(&KnownFormatList { schema_version: 1, formats: known, programs, prefixes }, out);
+        return write_json(&KnownFormatList { schema_version: 1, formats: known, programs: programs(), prefixes }, out);
     }
     let rows: Vec<&FormatDefinition> = formats.all().collect();
     let page = TextPage::new(options);
@@ -49,7 +48,8 @@ pub(crate) fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, 
         })
         .write(page.width, page.painter, out)?;
     writeln!(out)?;
-    let names: Vec<String> = log_writers().into_iter().map(|writer| writer.name).collect();
+    let mut names: Vec<String> = programs().into_keys().collect();
+    names.sort_by_cached_key(|name| name.to_lowercase());
     page.text(&format!("Programs whose lines are read without a flag: {}.", names.join(", ")), 0, PLAIN, out)?;
     writeln!(out)?;
     let prefixes = LinePrefix::ALL.map(LinePrefix::as_str).join(", ");

@@ -74,16 +74,13 @@ fn describe_split<'l>(texts: &[&'l [u8]], separator: ColumnSeparator, columns: u
                 .collect();
             // A method after a time is no zone.
             let has_method = rows.iter().any(|row| row[number..number + words].iter().any(|word| crate::log_entry::is_known_method(word)));
-            // A comma after the time is a mark of its writer.
-            let mark = [b',', b';'].into_iter().find(|mark| joined.iter().all(|time| time.ends_with(&[*mark])));
-            let length = |time: &[u8]| time.len() - usize::from(mark.is_some());
-            let times = || joined.iter().map(|time| &time[..length(time)]).collect();
-            let column = (!has_method).then(|| LogColumn::new(times(), false))?;
+            let (times, mark) = without_end_mark(joined);
+            let column = (!has_method).then(|| LogColumn::new(times, false))?;
             (column.kind == Kind::Time(words as u16)).then_some((column, words, mark))
         });
         if let Some((column, words, mark)) = time {
             out.push(Piece::Column(column));
-            push_text(mark.map_or("", |mark| if mark == b',' { "," } else { ";" }), out);
+            push_text(mark, out);
             number += words;
         } else {
             describe(column(number), false, depth + 1, out);
@@ -116,11 +113,10 @@ fn describe<'l>(values: Vec<&'l [u8]>, is_quoted: bool, depth: usize, out: &mut 
             return push_text(&char::from(close).to_string(), out);
         }
     }
-    for mark in [b',', b';'] {
-        if values.iter().all(|value| value.len() > 1 && value.ends_with(&[mark])) {
-            describe(values.into_iter().map(|value| &value[..value.len() - 1]).collect(), is_quoted, depth + 1, out);
-            return push_text(&char::from(mark).to_string(), out);
-        }
+    let (values, mark) = without_end_mark(values);
+    if !mark.is_empty() {
+        describe(values, is_quoted, depth + 1, out);
+        return push_text(mark, out);
     }
     let column = LogColumn::new(values, is_quoted);
     if column.kind != Kind::Other || depth > MAX_DEPTH {
@@ -151,6 +147,13 @@ fn describe<'l>(values: Vec<&'l [u8]>, is_quoted: bool, depth: usize, out: &mut 
         }
     }
     out.push(Piece::Column(column));
+}
+
+/// Takes off the comma or semicolon that ends all values, which their writer put there; returns it too.
+fn without_end_mark(values: Vec<&[u8]>) -> (Vec<&[u8]>, &'static str) {
+    let ends_all = |mark: &&str| values.iter().all(|value| value.len() > 1 && value.ends_with(mark.as_bytes()));
+    let mark = [",", ";"].into_iter().find(ends_all).unwrap_or("");
+    (values.into_iter().map(|value| &value[..value.len() - mark.len()]).collect(), mark)
 }
 
 /// Whether a column of this kind is worth a split.
