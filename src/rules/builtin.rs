@@ -17,8 +17,8 @@ use super::literals::Literals;
 use super::pattern::decompressed;
 use super::prefilter::{Prefilter, WindowLiteral, WindowTable};
 
-/// The rule files that were in `rules/` at build time.
-pub(super) const BUILTIN: &[BuiltinFile] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
+/// The rule files that were in `rules/` at build time. Not a constant, which each codegen unit that uses it would hold once more.
+pub(super) static BUILTIN: &[BuiltinFile] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
 
 /// A built-in rule file.
 #[derive(Debug)]

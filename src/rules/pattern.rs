@@ -96,7 +96,7 @@ fn compile(source: &str, ignores_case: bool) -> Result<Regex, String> {
 
 /// The regexes with an automaton, all but those whose automaton is large, sorted, and the range of each compressed table in [`TABLES`].
 #[expect(clippy::unreadable_literal, reason = "generated code")]
-const AUTOMATA: &[(&str, usize, usize)] = include!(concat!(env!("OUT_DIR"), "/automata.rs"));
+static AUTOMATA: &[(&str, usize, usize)] = include!(concat!(env!("OUT_DIR"), "/automata.rs"));
 
 /// The tables, compressed, as they have many repeats.
 static TABLES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/automata.bin"));
