@@ -285,7 +285,8 @@ impl WatchedPath {
             match self.match_moved(&sibling, found, poll) {
                 Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
                 Ok(SiblingAction::Retry) => self.scan_at = None,
-                Ok(SiblingAction::Ignore | SiblingAction::Unknown) => self.settle(stat),
+                // It is not settled: it may be a sibling under another name, which waits for the other paths to be polled.
+                Ok(SiblingAction::Ignore | SiblingAction::Unknown) => {}
                 // It is gone, or may not be read.
                 Err(_) => {}
             }

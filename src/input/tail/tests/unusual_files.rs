@@ -4,8 +4,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
-use super::{TailHarness, append, gzip, line, lines};
+use super::{TailHarness, append, gzip, line, lines, number_of};
 
 #[test]
 fn an_oversized_line_is_skipped_however_it_is_written() {
@@ -177,6 +179,28 @@ fn targets_of_a_rotated_link_are_read() {
         harness.wait(3);
         harness.assert_numbers(12);
     }
+}
+
+/// While nothing runs, the target of the link is truncated and written again, and the link is rotated as a file is. The target has two
+/// names in the folder that is followed, one of a rotated file and one that no rotation gives.
+#[test]
+fn a_truncated_target_of_a_rotated_link_is_read() {
+    let mut harness = TailHarness::new(&["."], true, |folder| {
+        fs::write(folder.join("other.log"), lines(0..3)).unwrap();
+        fs::write(folder.join("real-0009.log"), lines(3..10)).unwrap();
+        symlink("real-0009.log", folder.join("access.log")).unwrap();
+    });
+    let state = harness.tail.checkpoints();
+    fs::write(harness.path("real-0009.log"), lines(10..15)).unwrap();
+    harness.rename("access.log", "access.log-20260111");
+    fs::write(harness.path("access.log"), lines(15..20)).unwrap();
+    // A scan remembers only files that did not change within the last two seconds.
+    thread::sleep(Duration::from_millis(2100));
+    harness.restart(state);
+    harness.wait(20);
+    let mut numbers: Vec<_> = harness.lines().iter().map(|text| number_of(text).unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..20).collect::<Vec<_>>(), "{:?}", harness.notices);
 }
 
 #[test]
