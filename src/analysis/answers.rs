@@ -129,10 +129,11 @@ fn leaks<'a>(report_input: &ReportInput<'a>, mut paths: Vec<GradedItems<'a>>) ->
     }
     let mut leaks: Vec<Leak<'a>> = Vec::new();
     for (answered, (number, depth)) in paths.into_iter().zip(places) {
-        if number == leaks.len() {
-            leaks.push(Leak { folder: answered.path, paths: Vec::new() });
+        match leaks.get_mut(number) {
+            Some(leak) => leak.add(answered, depth),
+            // Most leaks are one path, so there is room for no other yet.
+            None => leaks.push(Leak { folder: answered.path, paths: vec![answered] }),
         }
-        leaks[number].add(answered, depth);
     }
     leaks
 }

@@ -604,6 +604,7 @@ fn refusing(sites: &[(u32, &SiteEvidence)]) -> HashMap<(u32, Extension), Refusin
     }
     let is_refused = |path: &&PathHistory| !path.is_answered || path.refused_hours.is_some();
     parts.retain(|_, part| part.0.iter().filter(is_refused).map(|path| path.weight).sum::<f64>() >= RefusingPart::FEWEST);
+    parts.shrink_to_fit();
     parts
 }
 

@@ -192,6 +192,9 @@ impl Region {
         region.answers_any_in_part = has_products(&answered, subjects, MIN_SITE_CONTRADICTIONS);
         region.answers_empty = region.answers_any_get && region.is_mostly_empty();
         region.fit();
+        // A log may have very many hosts with one path each.
+        region.entries.shrink_to_fit();
+        region.models.shrink_to_fit();
         region
     }
 
@@ -221,8 +224,11 @@ impl Region {
         empty().count() >= SATURATED_PATHS && 2 * empty().count() > self.entries.len() && has_unrelated(empty(), MIN_UNRELATED)
     }
 
-    /// Finds the part of the request whose length pages contain, if any.
+    /// Finds the part of the request whose length pages contain, if any. Without sizes there is nothing to compare.
     fn fit(&mut self) {
+        if self.paths_with_size == 0 && !self.answers_empty {
+            return;
+        }
         let unadjusted = self.model(0, LengthOf::Path);
         let commonest = unadjusted.commonest();
         self.models.push(unadjusted);

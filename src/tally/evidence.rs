@@ -187,13 +187,15 @@ impl Tally {
         let names = &self.names;
         let shape_of = |path: u32| PathShape::new(names.paths.resolve(path));
         let shapes = (0..names.paths.keys().len() as u32).map(shape_of).collect();
-        let mut ordinariness = AnswerFrequencies { sites: HashMap::default(), server: AnswerSizes::default(), shapes };
-        for (key, mut evidence) in sites {
+        let mut ordinariness = AnswerFrequencies { sites: AnswerSizes::default(), server: AnswerSizes::default(), shapes };
+        for (key, evidence) in &mut sites {
             evidence.trim();
-            ordinariness.add(key, &evidence);
-            self.evidence.dropped.insert(key, evidence);
+            ordinariness.sites.add(*key, evidence);
+            ordinariness.server.add((), evidence);
         }
-        ordinariness.sort();
+        ordinariness.sites.sort();
+        ordinariness.server.sort();
+        self.evidence.dropped = sites;
         self.evidence.trim();
         ordinariness
     }
@@ -203,9 +205,9 @@ impl Tally {
 /// requested.
 #[derive(Debug)]
 pub(super) struct AnswerFrequencies {
-    sites: HashMap<SiteKey, AnswerSizes>,
+    sites: AnswerSizes<SiteKey>,
     /// Of all sites together.
-    server: AnswerSizes,
+    server: AnswerSizes<()>,
     /// By path number.
     shapes: Vec<PathShape>,
 }
@@ -222,66 +224,67 @@ pub(super) struct SimilarCounts {
     of_server: usize,
 }
 
-/// Sizes of answers, sorted once all are known, and the number of paths per rule.
-#[derive(Debug, Default)]
-struct AnswerSizes {
-    all: Vec<u64>,
-    folders: HashMap<u32, Vec<u64>>,
-    rules: HashMap<RuleId, usize>,
+/// The sizes of answers, and the rules of their paths, of several sites. Lists and not maps, because there may be very many sites with
+/// one path each. Sorted once all are known.
+#[derive(Debug)]
+struct AnswerSizes<S> {
+    all: Vec<(S, u64)>,
+    folders: Vec<((S, u32), u64)>,
+    rules: Vec<(S, RuleId)>,
 }
 
-impl AnswerSizes {
-    fn add(&mut self, evidence: &SiteEvidence) {
+impl<S> Default for AnswerSizes<S> {
+    fn default() -> Self {
+        Self { all: Vec::new(), folders: Vec::new(), rules: Vec::new() }
+    }
+}
+
+impl<S: Copy + Ord> AnswerSizes<S> {
+    fn add(&mut self, site: S, evidence: &SiteEvidence) {
         for (_, path) in evidence.answered() {
             for size in path.sizes() {
-                self.all.push(size.bytes);
-                self.folders.entry(path.shape.folder).or_default().push(size.bytes);
+                self.all.push((site, size.bytes));
+                self.folders.push(((site, path.shape.folder), size.bytes));
             }
-            for rule in path.rules() {
-                *self.rules.entry(*rule).or_default() += 1;
-            }
+            self.rules.extend(path.rules().iter().map(|rule| (site, *rule)));
         }
     }
 
     fn sort(&mut self) {
         self.all.sort_unstable();
-        self.folders.values_mut().for_each(|sizes| sizes.sort_unstable());
+        self.folders.sort_unstable();
+        self.rules.sort_unstable();
     }
 
-    /// How many answers have about this size, and the least of this count, that of the folder and that of the rules.
+    /// How many answers of a site have about this size, and the least of this count, that of the folder and that of the rules.
     /// Without a size only the rules count.
-    fn similar(&self, bytes: Option<u64>, folder: u32, rules: &[RuleId]) -> (usize, usize) {
-        let of_rules = rules.iter().map(|rule| self.rules.get(rule).copied().unwrap_or(0)).max().unwrap_or(0);
+    fn similar(&self, site: S, bytes: Option<u64>, folder: u32, rules: &[RuleId]) -> (usize, usize) {
+        let of_rule = |rule: &RuleId| between(&self.rules, (site, *rule), (site, *rule));
+        let of_rules = rules.iter().map(of_rule).max().unwrap_or(0);
         let Some(bytes) = bytes else { return (of_rules, of_rules) };
-        let of_folder = self.folders.get(&folder).map_or(0, |sizes| similar(sizes, bytes));
-        let all = similar(&self.all, bytes);
-        (all, all.min(of_folder).min(of_rules))
+        let all = similar(&self.all, site, bytes);
+        (all, all.min(similar(&self.folders, (site, folder), bytes)).min(of_rules))
     }
 }
 
 impl AnswerFrequencies {
-    fn add(&mut self, site: SiteKey, evidence: &SiteEvidence) {
-        self.sites.entry(site).or_default().add(evidence);
-        self.server.add(evidence);
-    }
-
-    fn sort(&mut self) {
-        self.sites.values_mut().for_each(AnswerSizes::sort);
-        self.server.sort();
-    }
-
     /// How many answers are similar to that of a cell.
     pub(super) fn similar_to(&self, key: &CellKey, rules: &[RuleId]) -> SimilarCounts {
         let folder = self.shapes.get(key.path as usize).map_or(0, |shape| shape.folder);
         let bytes = key.bytes().filter(|&bytes| bytes > 0);
-        let (of_site, least) = self.sites.get(&(key.input, key.host)).map_or((0, 0), |site| site.similar(bytes, folder, rules));
-        let (_, of_server) = self.server.similar(bytes, folder, rules);
+        let (of_site, least) = self.sites.similar((key.input, key.host), bytes, folder, rules);
+        let (_, of_server) = self.server.similar((), bytes, folder, rules);
         SimilarCounts { least, of_site, of_server }
     }
 }
 
-/// How many of the sorted sizes differ by at most a tenth.
-fn similar(sizes: &[u64], bytes: u64) -> usize {
+/// How many of the sorted sizes of a part differ from one by at most a tenth.
+fn similar<P: Copy + Ord>(sizes: &[(P, u64)], part: P, bytes: u64) -> usize {
     let tenth = bytes / 10;
-    sizes.partition_point(|size| *size <= bytes.saturating_add(tenth)) - sizes.partition_point(|size| *size < bytes - tenth)
+    between(sizes, (part, bytes - tenth), (part, bytes.saturating_add(tenth)))
+}
+
+/// How many of the sorted values are neither less than `least` nor more than `most`.
+fn between<T: Ord>(sorted: &[T], least: T, most: T) -> usize {
+    sorted.partition_point(|value| *value <= most) - sorted.partition_point(|value| *value < least)
 }
