@@ -130,7 +130,7 @@ impl<'a> RequestLine<'a> {
         match protocol_at(rest) {
             Some(end) => Self { method, target: &rest[..end], protocol: &rest[end + 1..] },
             None if rest.starts_with(b"HTTP/") => Self { method, target: b"", protocol: rest },
-            None => match folded_protocol(rest) {
+            None => match unusual_protocol(rest) {
                 Some(start) => Self { method, target: &rest[..start - 1], protocol: &rest[start..] },
                 None => Self { method, target: rest, protocol: b"" },
             },
@@ -228,11 +228,13 @@ fn protocol_at(rest: &[u8]) -> Option<usize> {
     memchr::memmem::rfind(rest, b" HTTP/")
 }
 
-/// The start of a protocol that is not in capitals: Apache accepts `http/1.1` if configured so.
-fn folded_protocol(rest: &[u8]) -> Option<usize> {
+/// The start of a protocol that few servers log: Apache accepts `http/1.1` if configured so, and Hypercorn writes the version alone.
+fn unusual_protocol(rest: &[u8]) -> Option<usize> {
     let start = memchr::memrchr(b' ', rest)? + 1;
-    let (name, version) = rest[start..].split_at_checked(5)?;
-    let is_protocol = name.eq_ignore_ascii_case(b"HTTP/") && version.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+    let is_protocol = match rest[start..].split_at_checked(5) {
+        Some((name, version)) => name.eq_ignore_ascii_case(b"HTTP/") && version.iter().all(|b| b.is_ascii_digit() || *b == b'.'),
+        None => matches!(&rest[start..], b"1.0" | b"1.1" | b"2" | b"2.0" | b"3" | b"3.0"),
+    };
     is_protocol.then_some(start)
 }
 
@@ -372,11 +374,13 @@ mod tests {
 
     #[test]
     fn parses_request_lines() {
-        let cases: [(&str, [&str; 3]); 12] = [
+        let cases: [(&str, [&str; 3]); 14] = [
             ("GET / HTTP/1.1", ["GET", "/", "HTTP/1.1"]),
             ("GET /a b HTTP/1.1", ["GET", "/a b", "HTTP/1.1"]),
             ("GET /a HTTP/1.1 HTTP/1.1", ["GET", "/a HTTP/1.1", "HTTP/1.1"]),
             ("GET /a http/1.1", ["GET", "/a", "http/1.1"]),
+            ("GET /a 1.1", ["GET", "/a", "1.1"]),
+            ("GET /a 4", ["GET", "/a 4", ""]),
             ("GET /a http/<b>", ["GET", "/a http/<b>", ""]),
             ("GET /a http", ["GET", "/a http", ""]),
             ("GET /", ["GET", "/", ""]),
