@@ -30,13 +30,15 @@ struct GradedItems<'a> {
     shown: String,
     items: Vec<RowItem<'a>>,
     row: Row<'a>,
+    place: Place,
 }
 
-/// Paths that are one leak.
-struct Leak<'a> {
-    /// The folder that holds them, if there are several.
-    folder: &'a [u8],
-    paths: Vec<GradedItems<'a>>,
+/// The leak that a path is part of.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    leak: usize,
+    /// The number of slashes of a folder that it is in with other paths of the leak.
+    depth: Option<usize>,
 }
 
 /// The status that asks for a log-in.
@@ -53,8 +55,15 @@ pub(crate) fn by_answer<'a>(
     let is_locked = |i: &&RowItem<'a>| i.view.status == Some(UNAUTHORIZED);
     let locked: HashSet<_> = all.iter().filter(is_locked).map(|i| (analysis.site_root(i.view.site), i.view.path)).collect();
     let of_grade = |answer| {
-        let leaks = leaks(report_input, answered_paths(report_input, analysis, items, answer));
-        let mut rows: Vec<Row<'a>> = leaks.into_iter().map(|leak| leak.row(report_input, analysis, &locked)).collect();
+        let mut paths = answered_paths(report_input, analysis, items, answer);
+        find_leaks(report_input, &mut paths);
+        let (mut rows, mut paths) = (Vec::new(), paths.into_iter().peekable());
+        while let Some(first) = paths.next() {
+            let leak = first.place.leak;
+            let mut of_leak = vec![first];
+            of_leak.extend(std::iter::from_fn(|| paths.next_if(|next| next.place.leak == leak)));
+            rows.push(leak_row(report_input, analysis, &locked, of_leak));
+        }
         // Logs of two hosts may have the same name.
         let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.offset);
         rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b))));
@@ -84,7 +93,7 @@ fn answered_paths<'a>(
         let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
         let (site, path) = (group[0].0.0, report_input.tally.path(group[0].0.1));
         let shown = redacted(path).into_owned();
-        GradedItems { site, path, shown, row: row_of(report_input, analysis, &items, path), items }
+        GradedItems { site, path, shown, row: row_of(report_input, analysis, &items, path), items, place: Place::default() }
     };
     members.chunk_by(|a, b| a.0 == b.0).map(of_path).collect()
 }
@@ -109,33 +118,28 @@ const TREE: &str = "";
 /// The folders of a path in which others are members of its leak: its own, and the one that it is in.
 const NEAR_FOLDERS: usize = 2;
 
-/// The leaks that paths belong to, in no order.
-fn leaks<'a>(report_input: &ReportInput<'a>, mut paths: Vec<GradedItems<'a>>) -> Vec<Leak<'a>> {
+/// Finds the leaks that paths belong to, and sorts the paths by them.
+fn find_leaks<'a>(report_input: &ReportInput<'a>, paths: &mut [GradedItems<'a>]) {
     // A folder comes before what is below it.
     let order = |answered: &GradedItems<'a>| (answered.site, folders(&answered.shown).count());
     paths.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| tie(a).cmp(&tie(b))));
     let mut numbers: HashMap<LeakKey<'a, '_>, usize> = HashMap::default();
     let (mut places, mut count) = (Vec::with_capacity(paths.len()), 0);
-    for answered in &paths {
+    for answered in &*paths {
         let (classes, above) = place_of(report_input.rules, &answered.shown, &answered.row.rules);
         let keys = || above.iter().map(|&folder| keys(answered.site, folder, &classes));
-        let known = keys().flatten().find_map(|key| Some((*numbers.get(&key)?, Some(depth(key.1)))));
-        let place = known.unwrap_or((count, None));
-        count = count.max(place.0 + 1);
+        let known = keys().flatten().find_map(|key| Some(Place { leak: *numbers.get(&key)?, depth: Some(depth(key.1)) }));
+        let place = known.unwrap_or(Place { leak: count, depth: None });
+        count = count.max(place.leak + 1);
         for key in keys().take(NEAR_FOLDERS).flatten() {
-            numbers.entry(key).or_insert(place.0);
+            numbers.entry(key).or_insert(place.leak);
         }
         places.push(place);
     }
-    let mut leaks: Vec<Leak<'a>> = Vec::new();
-    for (answered, (number, depth)) in paths.into_iter().zip(places) {
-        match leaks.get_mut(number) {
-            Some(leak) => leak.add(answered, depth),
-            // Most leaks are one path, so there is room for no other yet.
-            None => leaks.push(Leak { folder: answered.path, paths: vec![answered] }),
-        }
+    for (answered, place) in paths.iter_mut().zip(places) {
+        answered.place = place;
     }
-    leaks
+    paths.sort_by_key(|answered| answered.place.leak);
 }
 
 /// The classes of a path, and the folders in which another path of one of them is a member of the same leak, the nearest first.
@@ -187,42 +191,39 @@ fn depth(folder: &str) -> usize {
     folder.bytes().filter(|&b| b == b'/').count()
 }
 
-impl<'a> Leak<'a> {
-    /// Adds a path that is in a folder of this depth with others.
-    fn add(&mut self, answered: GradedItems<'a>, depth: Option<usize>) {
-        let slashes = || memchr::memchr_iter(b'/', answered.path);
-        if let Some(end) = depth.and_then(|depth| slashes().nth(depth))
-            && end < self.folder.len()
-        {
-            self.folder = &answered.path[..=end];
-        }
-        self.paths.push(answered);
+/// The row of the paths of a leak, in the order in which they were found: that of the only path, or one of the folder that holds them with
+/// the details of the most important path.
+fn leak_row<'a>(
+    report_input: &ReportInput<'a>,
+    analysis: &LogAnalysis<'a>,
+    locked: &HashSet<(Site<'a>, u32)>,
+    mut paths: Vec<GradedItems<'a>>,
+) -> Row<'a> {
+    let within = |folder: &'a [u8], answered: &GradedItems<'a>| {
+        let slash = answered.place.depth.and_then(|depth| memchr::memchr_iter(b'/', answered.path).nth(depth));
+        slash.filter(|&end| end < folder.len()).map_or(folder, |end| &answered.path[..=end])
+    };
+    let folder = paths.iter().fold(paths[0].path, within);
+    paths.sort_by(|a, b| rank(&a.row).cmp(&rank(&b.row)).then_with(|| tie(a).cmp(&tie(b))));
+    let mut details: Vec<AnswerDetail<'a>> = paths.iter().map(|answered| detail(report_input, analysis, &answered.items)).collect();
+    let member = |(answered, detail): (&GradedItems<'a>, &AnswerDetail<'a>)| LeakMember {
+        path: answered.path,
+        severity: answered.row.severity,
+        statuses: detail.statuses.clone(),
+        bytes: detail.bytes,
+        hits: answered.row.hits,
+    };
+    let members: Vec<LeakMember<'a>> = paths.iter().zip(&details).map(member).collect();
+    let (mut first_detail, first) = (details.swap_remove(0), paths.swap_remove(0));
+    let is_locked = |item: &RowItem<'a>| locked.contains(&(first.site, item.view.path));
+    first_detail.needs_login = first.row.sample.user.is_some() && first.items.iter().any(is_locked);
+    if members.len() == 1 {
+        return Row { answer: Some(Box::new(first_detail)), ..first.row };
     }
-
-    /// The row: that of the only path, or one of the folder with the details of the most important path.
-    fn row(mut self, report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, locked: &HashSet<(Site<'a>, u32)>) -> Row<'a> {
-        self.paths.sort_by(|a, b| rank(&a.row).cmp(&rank(&b.row)).then_with(|| tie(a).cmp(&tie(b))));
-        let details = self.paths.iter().map(|answered| detail(report_input, analysis, &answered.items));
-        let mut details: Vec<AnswerDetail<'a>> = details.collect();
-        let member = |(answered, detail): (&GradedItems<'a>, &AnswerDetail<'a>)| LeakMember {
-            path: answered.path,
-            severity: answered.row.severity,
-            statuses: detail.statuses.clone(),
-            bytes: detail.bytes,
-            hits: answered.row.hits,
-        };
-        let members: Vec<LeakMember<'a>> = self.paths.iter().zip(&details).map(member).collect();
-        let (mut first_detail, first) = (details.swap_remove(0), self.paths.swap_remove(0));
-        let is_locked = |item: &RowItem<'a>| locked.contains(&(first.site, item.view.path));
-        first_detail.needs_login = first.row.sample.user.is_some() && first.items.iter().any(is_locked);
-        if members.len() == 1 {
-            return Row { answer: Some(Box::new(first_detail)), ..first.row };
-        }
-        let items: Vec<RowItem<'a>> = self.paths.iter().chain([&first]).flat_map(|answered| answered.items.iter().copied()).collect();
-        let answer = AnswerDetail { client: only_client(report_input, &items), members, ..first_detail };
-        let row = row_of(report_input, analysis, &items, self.folder);
-        Row { answer: Some(Box::new(answer)), sample: first.row.sample, ..row }
-    }
+    let items: Vec<RowItem<'a>> = paths.iter().chain([&first]).flat_map(|answered| answered.items.iter().copied()).collect();
+    let answer = AnswerDetail { client: only_client(report_input, &items), members, ..first_detail };
+    let row = row_of(report_input, analysis, &items, folder);
+    Row { answer: Some(Box::new(answer)), sample: first.row.sample, ..row }
 }
 
 /// The answers of one path: one with content decides, then the most frequent one, then the earliest.

@@ -35,6 +35,9 @@ const PAIR: usize = 16;
 /// The bytes of a cell with its sample, which has 200 bytes on average and at most [`MAX_CUT_SAMPLE`](super::cell::MAX_CUT_SAMPLE).
 const CELL: usize = 512;
 
+/// The bytes of a virtual host besides its text: its name, and the evidence and the grades of a site with one path.
+const HOST: usize = 1024;
+
 /// The number of levels that a hash of 64 bits has.
 const LEVELS: usize = u64::BITS as usize + 1;
 
@@ -72,17 +75,23 @@ pub(super) fn enforce(tally: &mut Tally, budget: usize) {
 fn largest_size(tally: &Tally) -> usize {
     let Tally { names, cells, unmatched, .. } = tally;
     let of_names = names.clients.len() * CLIENT + names.clients.bytes() + names.paths.keys().len() * PATH + names.paths.bytes();
-    of_names + cells.len() * CELL + unmatched.len() * PAIR
+    let of_hosts = names.hosts.keys().len() * HOST + names.hosts.bytes();
+    of_names + of_hosts + cells.len() * CELL + unmatched.len() * PAIR
 }
 
-/// The bytes that each level adds to the sample of the level above it: its clients, and the paths that no client of a higher level
-/// requested.
+/// The bytes that each level adds to the sample of the level above it: its clients, and the paths and hosts that no client of a higher
+/// level requested.
 fn sizes(tally: &Tally) -> [usize; LEVELS] {
     let Tally { names, cells, unmatched, .. } = tally;
     let levels = client_levels(names);
     let mut sizes = [0; LEVELS];
     for (number, level) in (0..).zip(&levels) {
         sizes[usize::from(*level)] += CLIENT + names.text_len(number, SymbolTables::OTHER, SymbolTables::OTHER);
+    }
+    let mut highest_of_hosts: Vec<Option<u8>> = vec![None; names.hosts.keys().len()];
+    for key in cells.keys().filter(|key| key.is_pair()) {
+        let highest = &mut highest_of_hosts[key.host as usize];
+        *highest = (*highest).max(Some(levels[key.client as usize]));
     }
     let mut highest: Vec<Option<u8>> = vec![None; names.paths.keys().len()];
     let of_cells = cells.keys().filter(|key| key.is_pair()).map(|key| (key.client, key.path, CELL));
@@ -92,9 +101,11 @@ fn sizes(tally: &Tally) -> [usize; LEVELS] {
         let highest = &mut highest[path as usize];
         *highest = (*highest).max(Some(level));
     }
-    for (path, level) in names.paths.keys().iter().zip(highest) {
+    let of_paths = names.paths.keys().iter().zip(highest).map(|(path, level)| (level, PATH + path.len()));
+    let of_hosts = names.hosts.keys().iter().zip(highest_of_hosts).map(|(host, level)| (level, HOST + host.len()));
+    for (level, size) in of_paths.chain(of_hosts) {
         if let Some(level) = level {
-            sizes[usize::from(level)] += PATH + path.len();
+            sizes[usize::from(level)] += size;
         }
     }
     sizes
@@ -265,7 +276,8 @@ mod tests {
             let requests: Vec<Request> = (0..500).map(|n| (first * 500 + n, first * 500 + n, 404, n % 9 == 0, false)).collect();
             tally.merge(part(&requests, first.into()));
             // Besides the sample, there is a cell of the hits of all other clients.
-            assert!(size(&tally) <= BUDGET && largest_size(&tally) <= BUDGET + CELL, "{}", size(&tally));
+            // Besides the sample, there is a cell of the hits of all other clients, and the empty host.
+            assert!(size(&tally) <= BUDGET && largest_size(&tally) <= BUDGET + CELL + HOST, "{}", size(&tally));
         }
         // 20,000 clients of 500 bytes are ten million: one of 128 fits.
         assert_eq!(tally.unmatched().level(), 7);
