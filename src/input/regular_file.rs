@@ -31,7 +31,7 @@ use crate::source::LineSpan;
 /// A file smaller than this is read faster than it is mapped.
 const MIN_MMAP_BYTES: u64 = 1 << 20;
 /// Ranges this far back are normally no longer in use.
-const RELEASE_DISTANCE: usize = 32;
+const RELEASE_DISTANCE: usize = 8;
 /// Bytes read first to find where a line starts: most lines are shorter.
 const FIRST_READ: usize = 4 << 10;
 /// Bytes per further read.

@@ -13,9 +13,9 @@ use crate::engine::{SharedCache, WorkerState};
 use crate::intern::SymbolTables;
 use crate::tally::{Budget, Tally};
 
-/// The number of cells, clients or paths that all workers may hold together. Each of two workers may hold more cells than the standard
-/// [`Budget`] keeps, so that a tally that stays exact is merged once, at the end.
-const TOTAL_CAPACITY: usize = 3 << 16;
+/// The number of cells, clients or paths that all workers may hold together. Each of two workers may hold just more cells than the
+/// standard [`Budget`] keeps, so that a tally that stays exact is merged once, at the end.
+const TOTAL_CAPACITY: usize = 2 * 86_000;
 /// The largest and the smallest capacity of one worker.
 const MAX_WORKER_CAPACITY: usize = TOTAL_CAPACITY / 2;
 const MIN_WORKER_CAPACITY: usize = 1 << 12;

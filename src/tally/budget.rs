@@ -33,7 +33,7 @@
 //! keys are long. The rule of eviction stays the same: the lightest go first, and rare answers last. Only the samples of cells
 //! that hold evicted hits [are cut](super::cell::MAX_CUT_SAMPLE), because their hits stay in any case.
 //!
-//! A prune reads all cells, so a scan or a merge prunes a tally only at [`SLACK`] times its budget, and once more at its end.
+//! A prune reads all cells, so a scan or a merge prunes a tally only at [`slack_cells`](Budget::slack_cells), and once more at its end.
 //!
 //! Whether a tally is exact depends on what was counted, not on how it was split: either the whole exceeds the budget,
 //! or no part of it did. Above the budget, the order of the parts decides which light keys stay and how high the floors
@@ -61,8 +61,7 @@ pub struct Budget {
 /// with the fewest hits are evicted first.
 pub(super) const MAX_CELLS_PER_KEY: usize = 16;
 
-/// How many times its budget a tally may hold until it is pruned. A prune reads all cells and keeps about half the budget, so with
-/// this slack it evicts three of four cells that it reads. A cell takes 300 bytes until the report is built.
+/// How many times its budget of names a tally may hold until it is pruned. A prune reads all cells and keeps about half the budget.
 const SLACK: usize = 2;
 
 /// The most sites, of all apps together, whose evidence a prune keeps: 4 MB. A client may invent any number of host names.
@@ -150,9 +149,15 @@ impl Budget {
         self.is_exceeded_by(tally, self.max_cells(tally), 1)
     }
 
+    /// The most cells between two prunes. A table has space for a power of two, and 127,500 is just below one: a cell takes 300 bytes
+    /// until the report is built.
+    pub(super) fn slack_cells(self) -> usize {
+        self.cells * 3 / 2
+    }
+
     /// Whether a tally exceeds what it may hold between two prunes.
     pub(super) fn is_slack_exceeded(self, tally: &Tally) -> bool {
-        self.is_exceeded_by(tally, self.cells * SLACK, SLACK)
+        self.is_exceeded_by(tally, self.slack_cells(), SLACK)
     }
 
     fn is_exceeded_by(self, tally: &Tally, cells: usize, times: usize) -> bool {

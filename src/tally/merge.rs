@@ -30,6 +30,10 @@ impl Tally {
         if self.sample_budget.is_some() {
             client_sample::align(self, &mut other);
         }
+        let cells = self.cells.len() + other.cells.len();
+        if self.budget.is_some_and(|budget| cells > budget.slack_cells()) {
+            self.prune_if(Budget::is_exceeded);
+        }
         if self.is_untouched() {
             *self = Self { budget: self.budget, sample_budget: self.sample_budget, ..other };
         } else {
