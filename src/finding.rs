@@ -424,8 +424,23 @@ impl Findings {
 }
 
 /// Lines of other formats, by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<(String, u64)>", from = "Vec<(String, u64)>")]
 pub struct OtherFormatCounts(Vec<(Arc<str>, u64)>);
+
+impl From<OtherFormatCounts> for Vec<(String, u64)> {
+    fn from(counts: OtherFormatCounts) -> Self {
+        counts.iter().map(|(name, lines)| (name.as_ref().to_owned(), lines)).collect()
+    }
+}
+
+impl From<Vec<(String, u64)>> for OtherFormatCounts {
+    fn from(list: Vec<(String, u64)>) -> Self {
+        let mut counts = Self::default();
+        list.into_iter().for_each(|(name, lines)| counts.count(&name.into(), lines));
+        counts
+    }
+}
 
 impl OtherFormatCounts {
     /// Adds lines of a format.

@@ -15,19 +15,27 @@ use foldhash::{HashMap, HashSet};
 use maxminddb::{LookupResult, PathElement, Reader};
 use rayon::prelude::*;
 use serde::de::Visitor;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
-/// What GeoIP databases have about an address.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What GeoIP databases have about the client. Rows of `clients`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, schemars::JsonSchema, Serialize)]
+#[schemars(rename = "GeoObject")]
 pub struct GeoInfo {
-    /// The country, as two letters of ISO 3166-1.
+    /// Country of the client, two letters of ISO 3166-1; absent without a GeoIP database that has it.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::redact::serialize_name")]
+    #[schemars(with = "Option<String>")]
     pub country: Option<Arc<str>>,
-    /// The city, in English.
+    /// City of the client, in English; absent without a GeoIP database that has it.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::redact::serialize_name")]
+    #[schemars(with = "Option<String>")]
     pub city: Option<Arc<str>>,
-    /// The number of the autonomous system.
+    /// Number of the autonomous system of the client; absent without a GeoIP database that has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub asn: Option<u32>,
-    /// The name of the autonomous system.
+    /// Name of that autonomous system; absent without a GeoIP database that has it.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::redact::serialize_name")]
+    #[schemars(with = "Option<String>")]
     pub as_name: Option<Arc<str>>,
 }
 

@@ -16,7 +16,7 @@ pub mod analysis {
         pub use crate::analysis::model::{InputSummary, Row, RowKey};
     }
     pub mod snapshot {
-        pub use crate::analysis::snapshot::{ReportSnapshot, read};
+        pub use crate::analysis::snapshot::{ReportSnapshot, read, read_rows};
     }
 }
 

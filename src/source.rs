@@ -7,9 +7,9 @@
 //! written as `\xNN`. Paths in reports go through `redact::sanitize`, whose output cannot be decoded.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
-use serde::de::{Error, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -75,7 +75,8 @@ impl SourceInfo {
 }
 
 /// The lines of one byte range of a log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "[u64; 5]", try_from = "[u64; 5]")]
 pub struct LineSpan {
     /// The generation of the log.
     pub generation: u64,
@@ -87,6 +88,23 @@ pub struct LineSpan {
     pub lines: u64,
     /// The length of the log when the range was read.
     pub log_len: u64,
+}
+
+impl From<LineSpan> for [u64; 5] {
+    fn from(LineSpan { generation, start, end, lines, log_len }: LineSpan) -> Self {
+        [generation, start, end, lines, log_len]
+    }
+}
+
+impl TryFrom<[u64; 5]> for LineSpan {
+    type Error = String;
+
+    /// The range, checked to be within its log.
+    fn try_from([generation, start, end, lines, log_len]: [u64; 5]) -> Result<Self, String> {
+        let fits = start <= end && end <= log_len && lines <= end - start && log_len < 1 << 62;
+        let range = Self { generation, start, end, lines, log_len };
+        if fits { Ok(range) } else { Err(format!("bytes {start} to {end} of {log_len} are no range of a log")) }
+    }
 }
 
 /// The number of bytes at the start of a log that identify it.
@@ -134,26 +152,12 @@ pub struct Checkpoint {
     pub tail: ContentHash,
 }
 
-fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&encode(bytes))
 }
 
-fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-    deserializer.deserialize_str(Escaped)
-}
-
-struct Escaped;
-
-impl Visitor<'_> for Escaped {
-    type Value = Vec<u8>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string in which a backslash begins \\xNN")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Vec<u8>, E> {
-        unescaped(text).ok_or_else(|| E::custom("a backslash that begins no \\xNN"))
-    }
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    unescaped(&String::deserialize(deserializer)?).ok_or_else(|| D::Error::custom("a backslash that begins no \\xNN"))
 }
 
 fn encode(bytes: &[u8]) -> Cow<'_, str> {

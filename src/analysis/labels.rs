@@ -49,11 +49,6 @@ pub(crate) fn id(generation: u64, offset: u64) -> String {
     format!("{generation:016x}:{offset}")
 }
 
-/// The generation of a log, as part of the identity of a request.
-pub(crate) fn generation(generation: u64) -> String {
-    format!("{generation:016x}")
-}
-
 /// The ids of rules, in the given order.
 pub(crate) fn rule_ids<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
     rules.iter().map(|&rule| set.rule(rule).id.as_str()).collect()

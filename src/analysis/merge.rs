@@ -63,8 +63,9 @@ pub struct ReportMerger<'r> {
     ranges: BTreeSet<Vec<SourceRange>>,
     /// Ranges of a log may be missing: the result is merged again.
     allows_gaps: bool,
-    /// Parts that are not in the tally yet, and their cells.
-    pending: Vec<PendingPart>,
+    /// Parts that are not in the tally yet, with the numbers of their own inputs and the numbers of their unknown rules; and their
+    /// cells.
+    pending: Vec<(ReportSnapshot, Vec<RuleId>)>,
     pending_cells: usize,
 }
 
@@ -72,17 +73,6 @@ pub struct ReportMerger<'r> {
 /// memory does not matter.
 const MAX_PENDING_PARTS: usize = 512;
 const MAX_PENDING_CELLS: usize = 1 << 14;
-
-/// A part of a merge, with the numbers of its own inputs.
-#[derive(Debug)]
-struct PendingPart {
-    tally: Tally,
-    sources: Vec<SourceInfo>,
-    inputs: Vec<InputSummary>,
-    allowed: Vec<AllowOrigin>,
-    /// The numbers of its unknown rules.
-    rules: Vec<RuleId>,
-}
 
 /// The merged reports, as the input of a new report.
 #[derive(Debug)]
@@ -156,18 +146,17 @@ impl<'r> ReportMerger<'r> {
     /// # Errors
     ///
     /// There are too many rules or entries, or the reports group IPv6 clients differently.
-    pub fn add(&mut self, snapshot: ReportSnapshot) -> Result<(), MergeError> {
+    pub fn add(&mut self, mut snapshot: ReportSnapshot) -> Result<(), MergeError> {
         self.check_prefix(&snapshot)?;
         if ranges_only(&snapshot).is_some_and(|ranges| !self.ranges.insert(ranges)) {
             return Ok(());
         }
-        let ReportSnapshot { log_host, period, prefix: _, tally, sources, inputs, allowed, without_time, unknown_rules } = snapshot;
-        let rules = self.unknown.add(unknown_rules, self.known.rules().len())?;
-        self.without_time += without_time;
-        self.log_hosts.insert(log_host);
-        self.periods.insert(period);
-        self.pending_cells += tally.len();
-        self.pending.push(PendingPart { tally, sources, inputs, allowed, rules });
+        let rules = self.unknown.add(std::mem::take(&mut snapshot.unknown_rules), self.known.rules().len())?;
+        self.without_time += snapshot.without_time;
+        self.log_hosts.insert(snapshot.log_host.take());
+        self.periods.insert(snapshot.period.take());
+        self.pending_cells += snapshot.tally.len();
+        self.pending.push((snapshot, rules));
         if self.pending.len() >= MAX_PENDING_PARTS || self.pending_cells >= MAX_PENDING_CELLS { self.merge_pending() } else { Ok(()) }
     }
 
@@ -176,8 +165,8 @@ impl<'r> ReportMerger<'r> {
     fn merge_pending(&mut self) -> Result<(), MergeError> {
         self.pending_cells = 0;
         let (mut sources, mut inputs, mut allowed, mut tallies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for part in self.pending.drain(..) {
-            tallies.push((part.tally, part.rules, part.inputs.len(), part.allowed.len()));
+        for (part, rules) in self.pending.drain(..) {
+            tallies.push((part.tally, rules, part.inputs.len(), part.allowed.len()));
             sources.extend(part.sources);
             inputs.extend(part.inputs);
             allowed.extend(part.allowed);
@@ -240,7 +229,8 @@ impl<'r> ReportMerger<'r> {
         self.without_time += other.without_time;
         let rules = self.unknown.add(other.unknown.rules, self.known.rules().len())?;
         let (sources, inputs) = other.inputs.into_parts();
-        self.pending.push(PendingPart { tally: other.tally, sources, inputs, allowed: other.allowed.each, rules });
+        let part = ReportSnapshot { tally: other.tally, sources, inputs, allowed: other.allowed.each, ..ReportSnapshot::default() };
+        self.pending.push((part, rules));
         self.merge_pending()?;
         Ok(Some(self))
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::proxied::ProxiedClients;
@@ -16,6 +17,7 @@ use crate::client::{Client, Ipv6Prefix};
 use crate::finding::{OtherFormatCounts, RuleId, Severity};
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
+use crate::redact;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
 use crate::source::{LineSpan, SourceInfo};
@@ -85,13 +87,15 @@ pub struct ReportModel<'a> {
 }
 
 /// One input and its line counts: `lines = parsed + unparsed + oversized + skipped + pending`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputSummary {
     /// The path as named or found; `-` is standard input. May hold any byte.
+    #[serde(with = "crate::source")]
     pub path: Vec<u8>,
     /// The host of the log, if known.
     pub log_host: Option<String>,
     /// The format of most of its lines, such as `combined`; `None` where no line parses.
+    #[serde(skip)]
     pub format: Option<Arc<str>>,
     /// Bytes of log text, after decompression.
     pub bytes: u64,
@@ -115,6 +119,7 @@ pub struct InputSummary {
     /// Requests within `--since` and `--until`.
     pub requests: u64,
     /// Requests that matched.
+    #[serde(skip)]
     pub hits: u64,
     /// The earliest time of a line.
     pub first_time: Option<LogTime>,
@@ -138,7 +143,7 @@ impl InputSummary {
 }
 
 /// Why a log was not read: it is entirely outside the requested time range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, schemars::JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
     /// It was last written to before `--since`.
@@ -235,17 +240,22 @@ pub struct Row<'a> {
 }
 
 /// Hits of clients of one autonomous system.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(rename = "NetworkObject")]
 pub struct NetworkRow {
-    /// Its number; `None` for clients whose system is unknown.
+    /// Number of the autonomous system; null for clients whose system is unknown.
     pub asn: Option<u32>,
-    /// Its name.
+    /// Name of the autonomous system; null where it is unknown.
+    #[serde(serialize_with = "redact::serialize_name")]
+    #[schemars(with = "Option<String>")]
     pub as_name: Option<Arc<str>>,
-    /// The countries of its clients, sorted.
+    /// Countries of its clients, sorted.
+    #[serde(serialize_with = "redact::serialize_names")]
+    #[schemars(with = "Vec<String>")]
     pub countries: Vec<Arc<str>>,
-    /// Clients that hit.
+    /// Distinct clients with a hit.
     pub clients: u64,
-    /// Their hits.
+    /// Hits of these clients.
     pub hits: u64,
     /// Hits with a distinct answer.
     pub answered: u64,
@@ -309,17 +319,22 @@ pub struct AnswerDetail<'a> {
 }
 
 /// One of several paths that are one leak.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(rename = "LeakMemberObject")]
 pub struct LeakMember<'a> {
     /// The path.
+    #[serde(serialize_with = "redact::serialize_text")]
+    #[schemars(with = "String")]
     pub path: &'a [u8],
-    /// The severity of its answer.
+    /// Severity of its answer.
     pub severity: Severity,
-    /// The statuses, sorted.
+    /// Status codes of the answers, sorted.
+    #[serde(rename = "status")]
     pub statuses: Vec<u16>,
-    /// Bytes of the answer; `None` where the log has no size.
+    /// Size of the answer in bytes; absent where none is logged.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Hits with the grade of the row.
+    /// Hits with such an answer.
     pub hits: u64,
 }
 
@@ -445,27 +460,34 @@ pub struct HostRow<'a> {
     pub answered: u64,
 }
 
-/// An app that a site runs. Its normal pages are not reported there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// An application that a site runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(rename = "AppObject")]
 pub struct AppSeen<'a> {
-    /// Its name in rules.
+    /// ID of the application.
     pub app: &'a str,
     /// Its display name.
+    #[serde(skip)]
     pub title: &'a str,
-    /// The host it was detected on, or the input where hosts are not logged; `None` if it was declared for all sites.
+    /// Host it was detected on, or the log where hosts are not logged; null where it was given with `--app`.
+    #[serde(serialize_with = "redact::serialize_optional_text")]
+    #[schemars(with = "Option<String>")]
     pub site: Option<&'a [u8]>,
-    /// Requests that would be reported if the app did not run.
+    /// Hits on its normal pages, which are not reported.
     pub silenced: u64,
 }
 
-/// The requests that one entry of an allow list removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// An entry of an allow list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(rename = "AllowedObject")]
 pub struct AllowedCount<'a> {
-    /// The file of the list.
+    /// Path of the allow list.
+    #[serde(serialize_with = "redact::serialize_escaped")]
     pub file: &'a str,
-    /// The first line of the entry, from 1.
+    /// Line of the entry, from 1.
     pub line: usize,
-    /// Why it is allowed.
+    /// Reason that the entry gives.
+    #[serde(serialize_with = "redact::serialize_escaped")]
     pub reason: &'a str,
     /// Requests that matched a rule and are allowed.
     pub requests: u64,

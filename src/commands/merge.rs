@@ -173,7 +173,7 @@ pub(super) fn finish(merged: ReportMerger<'_>, choice: &RuleChoice, quiet: bool)
 }
 
 fn read_snapshot(file: &Path, rules: &RuleSet) -> Result<snapshot::ReportSnapshot, SnapshotError> {
-    if file.as_os_str() == "-" { snapshot::read_any(io::stdin().lock(), rules) } else { snapshot::read_any(File::open(file)?, rules) }
+    if file.as_os_str() == "-" { snapshot::read(io::stdin().lock(), rules) } else { snapshot::read(File::open(file)?, rules) }
 }
 
 fn unknown(ids: &[String]) -> String {

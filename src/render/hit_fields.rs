@@ -1,8 +1,10 @@
-//! Parts of a hit that the formats of other tools name alike: the address of the client, the parts of the target, the host.
+//! What the formats of other tools share: parts of a hit that they name alike, and a JSON object whose fields have paths.
 //!
 //! Returns text that is safe to print. Parts that a request does not have are `None`; nothing is guessed.
 
 use std::borrow::Cow;
+
+use serde::Serialize;
 
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
@@ -10,6 +12,145 @@ use crate::client::Client;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::rules::{Rule, RuleSet};
+
+/// A JSON object that is written field by field: `put("http.request.method", "GET")` gives `{"http":{"request":{"method":"GET"`.
+/// Fields of one inner object follow each other.
+pub(crate) struct Fields<'j> {
+    json: &'j mut Vec<u8>,
+    /// The names of the inner objects that are open.
+    open: Vec<&'static str>,
+    /// Whether the innermost object has no field yet.
+    is_empty: bool,
+    /// The object is a document: a line for each of its own fields, and for each row of its lists.
+    is_document: bool,
+}
+
+impl<'j> Fields<'j> {
+    /// An object as a line.
+    pub(crate) fn line(put: impl FnOnce(&mut Fields<'_>)) -> Vec<u8> {
+        let mut json = Vec::with_capacity(1024);
+        Fields::object(&mut json, put);
+        json.push(b'\n');
+        json
+    }
+
+    /// A document.
+    pub(crate) fn document(put: impl FnOnce(&mut Fields<'_>)) -> Vec<u8> {
+        let mut json = b"{".to_vec();
+        let mut fields = Fields { json: &mut json, open: Vec::new(), is_empty: true, is_document: true };
+        put(&mut fields);
+        fields.close(0);
+        json.extend_from_slice(b"\n}\n");
+        json
+    }
+
+    /// Appends an object.
+    pub(crate) fn object(json: &'j mut Vec<u8>, put: impl FnOnce(&mut Fields<'_>)) {
+        json.push(b'{');
+        let mut fields = Fields { json, open: Vec::new(), is_empty: true, is_document: false };
+        put(&mut fields);
+        fields.close(0);
+        fields.json.push(b'}');
+    }
+
+    /// Closes the inner objects but the first `depth`.
+    fn close(&mut self, depth: usize) {
+        for _ in self.open.drain(depth..) {
+            self.json.push(b'}');
+            self.is_empty = false;
+        }
+    }
+
+    /// Begins an inner object, which may stay empty, if it is not open.
+    pub(crate) fn open(&mut self, path: &'static str) {
+        let names = path.split('.');
+        let known = names.clone().zip(&self.open).take_while(|(name, open)| name == *open).count();
+        self.close(known);
+        for name in names.skip(known) {
+            self.name(name);
+            self.json.push(b'{');
+            self.open.push(name);
+            self.is_empty = true;
+        }
+    }
+
+    fn name(&mut self, name: &'static str) {
+        if !std::mem::take(&mut self.is_empty) {
+            self.json.push(b',');
+        }
+        let (before, after): (&[u8], &[u8]) = if self.is_document && self.open.is_empty() { (b"\n  \"", b"\": ") } else { (b"\"", b"\":") };
+        for part in [before, name.as_bytes(), after] {
+            self.json.extend_from_slice(part);
+        }
+    }
+
+    fn path(&mut self, path: &'static str) {
+        match path.rsplit_once('.') {
+            Some((objects, name)) => {
+                self.open(objects);
+                self.name(name);
+            }
+            None => {
+                self.close(0);
+                self.name(path);
+            }
+        }
+    }
+
+    /// Writes a field.
+    pub(crate) fn put(&mut self, path: &'static str, value: impl Serialize) {
+        self.path(path);
+        // Writing to a `Vec` does not fail.
+        let _ = serde_json::to_writer(&mut *self.json, &value);
+    }
+
+    /// Writes a field that has a value.
+    pub(crate) fn put_some(&mut self, path: &'static str, value: Option<impl Serialize>) {
+        if let Some(value) = value {
+            self.put(path, value);
+        }
+    }
+
+    /// Writes an object, whose paths begin in it.
+    pub(crate) fn put_object(&mut self, path: &'static str, put: impl FnOnce(&mut Fields<'_>)) {
+        self.path(path);
+        Fields::object(&mut *self.json, put);
+    }
+
+    /// Writes a list of objects.
+    pub(crate) fn put_objects<T>(&mut self, path: &'static str, items: impl IntoIterator<Item = T>, put: impl Fn(&mut Fields<'_>, T)) {
+        self.list(path, items, |json, item| Fields::object(json, |fields| put(fields, item)));
+    }
+
+    /// Writes a list of objects that know their fields.
+    pub(crate) fn put_rows<T: Serialize>(&mut self, path: &'static str, rows: impl IntoIterator<Item = T>) {
+        // Writing to a `Vec` does not fail.
+        self.list(path, rows, |json, row| drop(serde_json::to_writer(json, &row)));
+    }
+
+    fn list<T>(&mut self, path: &'static str, items: impl IntoIterator<Item = T>, write: impl Fn(&mut Vec<u8>, T)) {
+        self.path(path);
+        let mut items = items.into_iter().peekable();
+        let (row, end): (&[u8], &[u8]) = if self.is_document && items.peek().is_some() { (b"\n    ", b"\n  ]") } else { (b"", b"]") };
+        self.json.push(b'[');
+        for (number, item) in items.enumerate() {
+            if number > 0 {
+                self.json.push(b',');
+            }
+            self.json.extend_from_slice(row);
+            write(&mut *self.json, item);
+        }
+        self.json.extend_from_slice(end);
+    }
+
+    /// Writes a list of objects that has any.
+    pub(crate) fn put_any<T>(&mut self, path: &'static str, items: impl IntoIterator<Item = T>, put: impl Fn(&mut Fields<'_>, T)) {
+        let mut items = items.into_iter().peekable();
+        if items.peek().is_some() {
+            self.put_objects(path, items, put);
+        }
+    }
+}
 
 /// The parts of a target that is a path: `/index.php?id=1`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

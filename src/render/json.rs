@@ -18,6 +18,7 @@ use serde_json::ser::Serializer as JsonSerializer;
 use serde_json::{Map, Value, json};
 
 use super::grades;
+use super::hit_fields::Fields;
 use super::row_lines::{RenderedRows, RowLineFormatter};
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
@@ -25,7 +26,7 @@ use crate::analysis::model::{
     AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, Guesses, InputSummary, LeakMember, NetworkRow, ReportModel, Row, RowKey,
     SampleRequest, SkipReason, Soft404, Timeline, TimelineBucket, Totals,
 };
-use crate::analysis::snapshot::PackedSnapshot;
+use crate::analysis::snapshot::{PackedSnapshot, SCHEMA_VERSION};
 use crate::client::Ipv6Prefix;
 use crate::finding::Severity;
 use crate::geoip::GeoInfo;
@@ -35,9 +36,6 @@ use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::tally::ErrorBound;
 use crate::time::LogTime;
-
-/// Counts the additions to the document.
-const SCHEMA_VERSION: u32 = 8;
 
 /// The program that wrote it.
 pub(super) const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
@@ -53,9 +51,9 @@ fn write_with<W: Write>(report: &ReportModel<'_>, top: Option<usize>, evidence: 
     let document = ReportDocument {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
-        inputs: Inputs(&report.inputs),
+        inputs: &report.inputs,
         totals: totals(&report.totals),
-        approximate: report.approximate.map(approximate),
+        approximate: report.approximate,
         answered: list(&report.answered),
         uncertain: list(&report.uncertain),
         soft_404: report.soft_404.iter().map(soft_404).collect(),
@@ -67,9 +65,9 @@ fn write_with<W: Write>(report: &ReportModel<'_>, top: Option<usize>, evidence: 
         floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one, agents)).collect(),
         timeline: report.timeline.buckets.iter().map(bucket).collect(),
         hours: has_hours(&report.timeline).then_some(report.timeline.hours),
-        apps: report.apps.iter().map(app).collect(),
-        allowed: report.allowed.iter().map(allowed).collect(),
-        networks: first(&report.networks, top).iter().map(network).collect(),
+        apps: &report.apps,
+        allowed: &report.allowed,
+        networks: first(&report.networks, top),
         log_host: report.log_host.as_ref().map(|host| escape(host.as_bytes())),
         period: report.period.as_deref(),
         ipv6_prefix: report.prefix.map(Ipv6Prefix::bits),
@@ -96,16 +94,6 @@ impl SnapshotTask {
     }
 }
 
-impl JsonSchema for SnapshotTask {
-    fn schema_name() -> Cow<'static, str> {
-        PackedSnapshot::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        PackedSnapshot::json_schema(generator)
-    }
-}
-
 impl Serialize for SnapshotTask {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.recv().map_err(S::Error::custom)?.map_err(S::Error::custom)?.serialize(serializer)
@@ -121,11 +109,13 @@ pub(crate) struct ReportDocument<'a> {
     /// Program and version that wrote the document.
     generated_by: &'static str,
     /// Logs that were read, in the order of the command line.
-    inputs: Inputs<'a>,
+    #[serde(serialize_with = "inputs")]
+    #[schemars(with = "Vec<InputObject<'a>>")]
+    inputs: &'a [InputSummary],
     /// Sums over all inputs.
     totals: TotalsObject,
     /// How far counts may be too low; null where every count is exact.
-    approximate: Option<ApproximateObject>,
+    approximate: Option<ErrorBound>,
     /// Paths with a distinct answer, the worst first.
     answered: RowList<'a>,
     /// Paths whose answer may be distinct, the worst first.
@@ -149,11 +139,11 @@ pub(crate) struct ReportDocument<'a> {
     /// Hits by weekday, from Monday, and hour, in the time zone of the logs; null where no hit has a time or where memory was limited.
     hours: Option<[[u64; 24]; 7]>,
     /// Applications that the sites run, whose normal pages are not reported.
-    apps: Vec<AppObject<'a>>,
+    apps: &'a [AppSeen<'a>],
     /// Entries of the allow list that matched requests.
-    allowed: Vec<AllowedObject<'a>>,
+    allowed: &'a [AllowedCount<'a>],
     /// Hits by autonomous system, most hits first; empty without a GeoIP database. All hits are in it.
-    networks: Vec<NetworkObject<'a>>,
+    networks: &'a [NetworkRow],
     /// Host whose logs these are; null where it is unknown.
     log_host: Option<Cow<'a, str>>,
     /// Period that the report covers, such as `2026-11-20`; null where it covers all lines read.
@@ -166,26 +156,13 @@ pub(crate) struct ReportDocument<'a> {
     anonymized: Option<&'static str>,
     /// All counts the report is made of, for `merge` and `diff`: their rules, and the rest compressed; null in a report with `--top`. Its form
     /// may change with any version.
+    #[schemars(with = "PackedSnapshot")]
     evidence: SnapshotTask,
 }
 
 /// The inputs, each made when it is written: a folder may hold a hundred thousand.
-struct Inputs<'a>(&'a [InputSummary]);
-
-impl JsonSchema for Inputs<'_> {
-    fn schema_name() -> Cow<'static, str> {
-        "Inputs".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        <Vec<InputObject<'_>>>::json_schema(generator)
-    }
-}
-
-impl Serialize for Inputs<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(input))
-    }
+fn inputs<S: Serializer>(inputs: &[InputSummary], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(inputs.iter().map(input))
 }
 
 /// A log that was read.
@@ -275,68 +252,6 @@ fn has_hours(timeline: &Timeline) -> bool {
     timeline.hours.iter().flatten().any(|hits| *hits > 0)
 }
 
-/// An application that a site runs.
-#[derive(JsonSchema, Serialize)]
-struct AppObject<'a> {
-    /// ID of the application.
-    app: &'a str,
-    /// Host it was detected on, or the log where hosts are not logged; null where it was given with `--app`.
-    site: Option<Cow<'a, str>>,
-    /// Hits on its normal pages, which are not reported.
-    silenced: u64,
-}
-
-fn app<'a>(seen: &AppSeen<'a>) -> AppObject<'a> {
-    AppObject { app: seen.app, site: seen.site.map(redacted), silenced: seen.silenced }
-}
-
-/// An entry of an allow list.
-#[derive(JsonSchema, Serialize)]
-struct AllowedObject<'a> {
-    /// Path of the allow list.
-    file: Cow<'a, str>,
-    /// Line of the entry, from 1.
-    line: usize,
-    /// Reason that the entry gives.
-    reason: Cow<'a, str>,
-    /// Requests that matched a rule and are allowed.
-    requests: u64,
-}
-
-fn allowed<'a>(entry: &AllowedCount<'a>) -> AllowedObject<'a> {
-    let AllowedCount { file, line, reason, requests } = *entry;
-    AllowedObject { file: escape(file.as_bytes()), line, reason: escape(reason.as_bytes()), requests }
-}
-
-/// Hits of clients of one autonomous system.
-#[derive(JsonSchema, Serialize)]
-struct NetworkObject<'a> {
-    /// Number of the autonomous system; null for clients whose system is unknown.
-    asn: Option<u32>,
-    /// Name of the autonomous system; null where it is unknown.
-    as_name: Option<Cow<'a, str>>,
-    /// Countries of its clients, sorted.
-    countries: Vec<Cow<'a, str>>,
-    /// Distinct clients with a hit.
-    clients: u64,
-    /// Hits of these clients.
-    hits: u64,
-    /// Hits with a distinct answer.
-    answered: u64,
-}
-
-fn network(row: &NetworkRow) -> NetworkObject<'_> {
-    let NetworkRow { asn, ref as_name, ref countries, clients, hits, answered } = *row;
-    NetworkObject {
-        asn,
-        as_name: labels::geo_name(as_name.as_ref()),
-        countries: countries.iter().map(|country| escape(country.as_bytes())).collect(),
-        clients,
-        hits,
-        answered,
-    }
-}
-
 /// Sums over all inputs.
 #[derive(JsonSchema, Serialize)]
 struct TotalsObject {
@@ -406,28 +321,6 @@ fn totals(totals: &Totals) -> TotalsObject {
         outcomes: OutcomeCounts(totals.outcomes),
         severity: totals.severity,
     }
-}
-
-/// How far a count may be too low, in hits unless said otherwise.
-#[derive(JsonSchema, Serialize)]
-struct ApproximateObject {
-    /// Most hits that a row of `pairs` may lack.
-    pairs: u64,
-    /// Most hits that a row of `clients` may lack.
-    clients: u64,
-    /// Most requests that a row of `clients` may lack.
-    requests: u64,
-    /// Most hits that a row of `paths` may lack.
-    paths: u64,
-    /// Hits that no row of `pairs` counts.
-    rest_hits: u64,
-    /// Requests that no minute of a flood counts.
-    uncounted: u64,
-}
-
-fn approximate(bound: ErrorBound) -> ApproximateObject {
-    let ErrorBound { pairs, clients, requests, paths, rest_hits, uncounted } = bound;
-    ApproximateObject { pairs, clients, requests, paths, rest_hits, uncounted }
 }
 
 impl JsonSchema for RowList<'_> {
@@ -550,33 +443,7 @@ struct RowObject<'a> {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     block: Option<BlockObject>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    geo: Option<GeoObject<'a>>,
-}
-
-/// What GeoIP databases have about the client. Rows of `clients`.
-#[derive(JsonSchema, Serialize)]
-struct GeoObject<'a> {
-    /// Country of the client, two letters of ISO 3166-1; absent without a GeoIP database that has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    country: Option<Cow<'a, str>>,
-    /// City of the client, in English; absent without a GeoIP database that has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    city: Option<Cow<'a, str>>,
-    /// Number of the autonomous system of the client; absent without a GeoIP database that has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    asn: Option<u32>,
-    /// Name of that autonomous system; absent without a GeoIP database that has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    as_name: Option<Cow<'a, str>>,
-}
-
-fn geo(geo: &GeoInfo) -> GeoObject<'_> {
-    GeoObject {
-        country: labels::geo_name(geo.country.as_ref()),
-        city: labels::geo_name(geo.city.as_ref()),
-        asn: geo.asn,
-        as_name: labels::geo_name(geo.as_name.as_ref()),
-    }
+    geo: Option<&'a GeoInfo>,
 }
 
 /// Whether the client may be blocked. Rows of `clients` that `report` writes.
@@ -627,7 +494,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>, agents: &mut ShownAgents
         cve: labels::cves(rules, &row.rules),
         sample: sample(&row.sample, agents),
         block: None,
-        geo: row.geo.as_deref().map(geo),
+        geo: row.geo.as_deref(),
         client: client.map(labels::client),
         path,
     }
@@ -654,24 +521,8 @@ struct AnswerObject<'a> {
     command: Option<String>,
     /// If several paths are one leak: all of them, the most important first. `path` is their folder then, and the other details
     /// are those of the first one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    members: Vec<LeakMemberObject<'a>>,
-}
-
-/// One of several paths that are one leak.
-#[derive(JsonSchema, Serialize)]
-struct LeakMemberObject<'a> {
-    /// The path.
-    path: Cow<'a, str>,
-    /// Severity of its answer.
-    severity: Severity,
-    /// Status codes of the answers, sorted.
-    status: &'a [u16],
-    /// Size of the answer in bytes; absent where none is logged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<u64>,
-    /// Hits with such an answer.
-    hits: u64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    members: &'a [LeakMember<'a>],
 }
 
 fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
@@ -684,13 +535,8 @@ fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
         reason: grades::reason(detail.grade.reason),
         why: grades::why(detail),
         command: grades::command(row),
-        members: detail.members.iter().map(leak_member).collect(),
+        members: &detail.members,
     })
-}
-
-fn leak_member<'a>(member: &'a LeakMember<'_>) -> LeakMemberObject<'a> {
-    let LeakMember { path, severity, ref statuses, bytes, hits } = *member;
-    LeakMemberObject { path: redacted(path), severity, status: statuses, bytes, hits }
 }
 
 /// Counts by [`Outcome`]. All outcomes are always present.
@@ -924,37 +770,24 @@ fn flood<'a>(rules: &'a RuleSet, flood: &'a FloodRow<'_>, agents: &mut ShownAgen
     }
 }
 
-#[derive(Serialize)]
-struct DiffObject<'a> {
-    kind: &'static str,
-    key: &'a str,
-    change: &'static str,
-    severity: Severity,
-    hits_before: u64,
-    hits_after: u64,
-    status_after: Option<u16>,
-}
-
 /// Writes the first `top` differences between two reports as a list, a line each.
 pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, mut out: W) -> io::Result<()> {
     out.write_all(b"[")?;
     for (number, row) in first(rows, top).iter().enumerate() {
         out.write_all(if number == 0 { b"\n  " } else { b",\n  " })?;
-        serde_json::to_writer(&mut out, &diff_object(row))?;
+        let mut json = Vec::new();
+        Fields::object(&mut json, |fields| {
+            fields.put("kind", row.kind.as_str());
+            fields.put("key", &row.key);
+            fields.put("change", row.change.as_str());
+            fields.put("severity", row.severity);
+            fields.put("hits_before", row.before);
+            fields.put("hits_after", row.after);
+            fields.put("status_after", row.status);
+        });
+        out.write_all(&json)?;
     }
     out.write_all(if first(rows, top).is_empty() { b"]\n" } else { b"\n]\n" })
-}
-
-fn diff_object(row: &DiffRow) -> DiffObject<'_> {
-    DiffObject {
-        kind: row.kind.as_str(),
-        key: &row.key,
-        change: row.change.as_str(),
-        severity: row.severity,
-        hits_before: row.before,
-        hits_after: row.after,
-        status_after: row.status,
-    }
 }
 
 #[cfg(test)]

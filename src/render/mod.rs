@@ -216,7 +216,7 @@ pub fn render<W: Write>(report: &ReportModel<'_>, options: &RenderOptions, out: 
         OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),
         OutputFormat::Json => json::write(report, options.top, out),
         OutputFormat::Ndjson | OutputFormat::Ecs | OutputFormat::Ocsf => Ok(()),
-        OutputFormat::Partial => write_partial(report, json::GENERATED_BY, out),
+        OutputFormat::Partial => write_partial(report, out),
         OutputFormat::Prometheus => prometheus::write_report(report, out),
         OutputFormat::Html => {
             html::write(report, &html::PageOptions { top: options.top, made_at: options.made_at, ..html::PageOptions::default() }, out)

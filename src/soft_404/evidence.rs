@@ -202,7 +202,7 @@ pub struct PathEvidence {
 }
 
 /// The evidence of one path as numbers, for a file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PathNumbers {
     /// What the path looks like.
     pub shape: ShapeNumbers,

@@ -171,7 +171,7 @@ impl Budget {
 }
 
 /// The most that an absent key may have had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct ErrorFloor {
     /// Hits of a pair of a client and a path.
     pub pairs: u64,
@@ -201,19 +201,20 @@ impl ErrorFloor {
 /// The error bounds of a tally or a report that is not exact, because memory was limited. Sums over all hits are exact: rows of rules,
 /// and totals except for the number of clients and paths. The true count of any key is at most this much above its count, and
 /// every key with a greater true count is present.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, schemars::JsonSchema, serde::Serialize)]
+#[schemars(rename = "ApproximateObject", description = "How far a count may be too low, in hits unless said otherwise.")]
 pub struct ErrorBound {
-    /// Hits of a pair of a client and a path.
+    /// Most hits that a row of `pairs` may lack.
     pub pairs: u64,
-    /// Hits of a client.
+    /// Most hits that a row of `clients` may lack.
     pub clients: u64,
-    /// Requests of a client.
+    /// Most requests that a row of `clients` may lack.
     pub requests: u64,
-    /// Hits of a path.
+    /// Most hits that a row of `paths` may lack.
     pub paths: u64,
-    /// Hits that are in no pair.
+    /// Hits that no row of `pairs` counts.
     pub rest_hits: u64,
-    /// Requests no longer counted for rules with a `window`.
+    /// Requests that no minute of a flood counts.
     pub uncounted: u64,
 }
 

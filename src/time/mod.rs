@@ -10,16 +10,35 @@ pub(crate) use self::period::{Period, PeriodRule, PeriodUnit};
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 
 /// A point in time as written in a log: an instant and its UTC offset.
 ///
 /// Ordered by instant; the offset breaks ties, so that the order is total.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "(i64, i16)", try_from = "(i64, i16)")]
 pub struct LogTime {
     /// Seconds since 1970-01-01T00:00:00Z.
     pub utc: i64,
     /// Minutes east of UTC.
     pub offset: i16,
+}
+
+impl From<LogTime> for (i64, i16) {
+    fn from(LogTime { utc, offset }: LogTime) -> Self {
+        (utc, offset)
+    }
+}
+
+impl TryFrom<(i64, i16)> for LogTime {
+    type Error = String;
+
+    /// The time, checked to be valid in a log.
+    fn try_from((utc, offset): (i64, i16)) -> Result<Self, String> {
+        // Seconds of the years 0 to 9999, and one day in minutes.
+        let is_valid = (-62_167_305_600..253_402_387_200).contains(&utc) && (-1439..1440).contains(&offset);
+        if is_valid { Ok(Self { utc, offset }) } else { Err(format!("{utc} seconds at {offset} minutes is no time of a log")) }
+    }
 }
 
 /// Length in bytes of a Common Log Format time, `02/Nov/2026:08:01:00 +0000`.

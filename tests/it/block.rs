@@ -127,7 +127,7 @@ fn refusals_exit_with_2_and_write_nothing() {
     let json = harness.run(["scan", "-f", "json", "--anonymize", "-o", "hidden.json", "access.log"]);
     assert_eq!(json.code, 0, "{}", json.stderr);
     refused(&["hidden.json"], "its clients are hidden");
-    let old = fs::read_to_string(harness.path("hidden.json")).unwrap().replace("\"schema_version\": 8", "\"schema_version\": 3");
+    let old = fs::read_to_string(harness.path("hidden.json")).unwrap().replace("\"schema_version\": 9", "\"schema_version\": 3");
     harness.file("old.json", old);
     refused(&["old.json"], "schema_version 3");
     let run = harness.command(["block", "access.log"]).env("PROBEWATCH_ANONYMIZE", "truncate").output().unwrap();

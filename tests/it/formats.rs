@@ -356,7 +356,7 @@ fn reports_of_different_formats_merge() {
     assert_eq!(merged["inputs"].as_array().unwrap().iter().map(|input| &input["format"]).collect::<Vec<_>>(), ["json", "json"]);
     assert_eq!(merged["totals"]["parsed"], whole["totals"]["parsed"]);
     let plain: Value = serde_json::from_str(&with_plain_evidence(&merged.to_string())).unwrap();
-    assert_eq!(plain["evidence"]["inputs"][1]["other_formats"], json!([["json", 5]]));
+    assert_eq!(plain["evidence"]["input"][1]["others"], json!([["json", 5]]));
 }
 
 /// A request of a generated log.

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write as _;
@@ -234,12 +235,32 @@ impl Rng {
     }
 }
 
-/// A JSON report with all lists of its evidence as plain JSON: most of them are a zstd frame in Base64. Other texts are unchanged.
+/// A JSON report with the rows of its evidence as lists of plain JSON, by kind, where they are a zstd frame in Base64. Other texts are
+/// unchanged.
 pub(crate) fn with_plain_evidence(report: &str) -> String {
-    let Some((before, packed)) = report.split_once("\"packed\":\"") else { return report.to_owned() };
-    let Some((packed, after)) = packed.split_once('"') else { return report.to_owned() };
-    let mut lists = Vec::with_capacity(1 << 24);
-    zstd_safe::decompress(&mut lists, &STANDARD.decode(packed).unwrap()).unwrap();
-    let lists = String::from_utf8(lists).unwrap();
+    let Some((before, packed, after)) = packed_evidence(report) else { return report.to_owned() };
+    let mut lists: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for row in packed.lines() {
+        let row: BTreeMap<String, Value> = serde_json::from_str(row).unwrap();
+        row.into_iter().for_each(|(kind, row)| lists.entry(kind).or_default().push(row));
+    }
+    let lists = serde_json::to_string(&lists).unwrap();
     format!("{before}{}{after}", lists.strip_prefix('{').and_then(|lists| lists.strip_suffix('}')).unwrap())
+}
+
+/// A JSON report with changed rows of its evidence, compressed again.
+pub(crate) fn with_changed_evidence(report: &str, change: impl Fn(&str) -> String) -> String {
+    let (before, rows, after) = packed_evidence(report).unwrap();
+    let mut frame = Vec::with_capacity(1 << 20);
+    zstd_safe::compress(&mut frame, change(&rows).as_bytes(), 1).unwrap();
+    format!("{before}\"packed\":\"{}\"{after}", STANDARD.encode(frame))
+}
+
+/// The text of a report before and after its packed evidence, and the rows between them.
+fn packed_evidence(report: &str) -> Option<(&str, String, &str)> {
+    let (before, packed) = report.split_once("\"packed\":\"")?;
+    let (packed, after) = packed.split_once('"')?;
+    let mut rows = Vec::with_capacity(1 << 24);
+    zstd_safe::decompress(&mut rows, &STANDARD.decode(packed).unwrap()).unwrap();
+    Some((before, String::from_utf8(rows).unwrap(), after))
 }

@@ -1,6 +1,6 @@
 //! `merge` and `diff`: merged reports of parts equal the report of the whole, and differences are listed.
 
-use crate::harness::{Harness, Run, line, log, with_plain_evidence};
+use crate::harness::{Harness, Run, line, log, with_changed_evidence};
 
 /// Logs with probes on sites that answer, with secrets and unparsed lines.
 fn logs(harness: &Harness) -> [&'static str; 3] {
@@ -122,15 +122,14 @@ fn files_that_are_no_reports_are_refused() {
     report(&harness, "cut.json", &["--top", "3", "a.log"]);
     let whole = std::fs::read_to_string(harness.path(name)).unwrap();
     harness.file("half.json", &whole[..whole.len() / 2]);
-    let plain = with_plain_evidence(&whole);
-    let changed = |key: &str, after: &str| {
-        let whole = &plain;
+    let changed = |whole: &str, key: &str, after: &str| {
         let at = whole.find(key).and_then(|at| Some(at + whole[at..].find(after)? + after.len())).unwrap();
         format!("{}7{}", &whole[..at], &whole[at..])
     };
-    harness.file("totals.json", changed("\"totals\"", "\"parsed\":"));
-    harness.file("lines.json", changed("\"evidence\"", "\"lines\":"));
-    harness.file("later.json", whole.replacen("\"schema_version\": 8", "\"schema_version\": 9", 1));
+    harness.file("totals.json", changed(&whole, "\"totals\"", "\"parsed\":"));
+    harness.file("lines.json", with_changed_evidence(&whole, |rows| changed(rows, "{\"input\"", "\"lines\":")));
+    harness.file("host.json", whole.replacen("\"log_host\": null", "\"log_host\": \"other\"", 1));
+    harness.file("later.json", whole.replacen("\"schema_version\": 9", "\"schema_version\": 10", 1));
     harness.file("other.json", "{\"general\": {}}");
     let ndjson = harness.run(["scan", "-f", "ndjson", "a.log"]).stdout;
     harness.file("hits.ndjson", ndjson);
@@ -145,7 +144,8 @@ fn files_that_are_no_reports_are_refused() {
         ("half.json", "is damaged"),
         ("totals.json", "its totals have"),
         ("lines.json", "an input has"),
-        ("later.json", "schema_version 9"),
+        ("host.json", "its host, its period"),
+        ("later.json", "schema_version 10"),
     ] {
         for args in [&["merge", name, file][..], &["diff", file, name], &["diff", name, file]] {
             let run = harness.run(args);

@@ -266,7 +266,7 @@ fn damaged_partials_are_refused() {
     harness.file("longer", [&fine[..], b"x"].concat());
     harness.file("twice", fine.repeat(2));
     for (file, message) in [
-        ("later", "a partial report of version 2"),
+        ("later", "a report of schema_version 2"),
         ("empty", "is no report"),
         ("a.log", "is no report"),
         ("longer", "other data follows it"),

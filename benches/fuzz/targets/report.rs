@@ -1,15 +1,15 @@
-//! A report in JSON, as `merge` and `diff` read it.
+//! A report in JSON, or the rows of its evidence before they are compressed, as `merge` and `diff` read them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use probewatch::internals::analysis::merge::{ReportMerger, MergedReport};
 use probewatch::internals::analysis::build::{LogAnalysis, ReportFilter, RowSelection, build};
-use probewatch::internals::analysis::snapshot::{ReportSnapshot, read};
+use probewatch::internals::analysis::snapshot::{ReportSnapshot, read, read_rows};
 use probewatch::internals::render::{OutputFormat, RenderOptions, render};
 use probewatch::internals::rules::RuleSet;
 use probewatch_fuzz::RULES;
 
-fuzz_target!(|text: &[u8]| match read(text, &RULES) {
+fuzz_target!(|text: &[u8]| match if text.starts_with(b"{\"head") { read_rows(text, &RULES) } else { read(text, &RULES) } {
     Err(error) => assert!(error.to_string().contains(' '), "an error that says nothing: {error}"),
     Ok(evidence) => check(evidence),
 });

@@ -2,25 +2,21 @@
 //! every time must be valid in a log, and no sum may overflow.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use foldhash::HashMap;
 
-use super::rows::{
-    AllowedRow, AppEvidenceRow, BackRef, CellRow, CellTimesRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow,
-    PathErrorRow, RangeRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow, TimesRow, UnmatchedAnswersRow, span,
-};
+use super::rows::{CellRow, HeadRow, RuleRow, SampleRow, SnapshotRow};
 use super::{AllowOrigin, ReportSnapshot};
 use crate::analysis::model::InputSummary;
-use crate::client::Client;
+use crate::client::{Client, Ipv6Prefix};
 use crate::finding::{BoundedSet, OtherFormatCounts, RuleId};
 use crate::formats::LogFormat;
 use crate::intern::SymbolTables;
 use crate::redact::mask::pre_redacted;
 use crate::redact::sanitize::escape;
 use crate::rules::{AnswerMeaning, By, Guess, MAX_RULES, Rule, RuleSet, Window, WithClient};
-use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
+use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, SiteEvidence};
 use crate::source::{SourceInfo, unescaped};
 use crate::tally::{
     Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, ListedTimes, MinuteKey, Sample, SampleContent, SizeSpan,
@@ -42,31 +38,21 @@ pub(crate) struct SnapshotDecoder<'r> {
     evidence: ReportSnapshot,
     /// By index; `None` for a rule that is ignored here.
     rules: Vec<Option<RuleId>>,
-    hosts: Vec<DecodedHost>,
+    /// Numbers and texts, by index; the first one stands for no host.
+    hosts: Vec<(u32, Arc<[u8]>)>,
     clients: Vec<u32>,
-    paths: Vec<DecodedPath>,
+    paths: Vec<(u32, Arc<[u8]>)>,
     lists: Vec<u32>,
     generations: Vec<u64>,
     agents: Vec<Arc<[u8]>>,
     /// Targets of samples as printed, and what is stored of them.
     targets: HashMap<String, Arc<[u8]>>,
-    /// The unit of the times of cells; `None` in a report without them.
+    /// The unit of the times of cells; `None` before the first row.
     unit: Option<TimeUnit>,
-    /// The times of cells that follow, and the number of cells so far.
-    times: VecDeque<CellTimesRow>,
-    cells: u32,
+    /// The times of the next cell.
+    times: Option<(u64, Vec<u64>, Vec<u64>)>,
     /// The sum of all hits, requests, lines and errors so far.
     sum: u64,
-}
-
-struct DecodedHost {
-    number: u32,
-    shown: Arc<[u8]>,
-}
-
-struct DecodedPath {
-    number: u32,
-    bytes: Arc<[u8]>,
 }
 
 impl<'r> SnapshotDecoder<'r> {
@@ -83,17 +69,138 @@ impl<'r> SnapshotDecoder<'r> {
             agents: Vec::new(),
             targets: HashMap::default(),
             unit: None,
-            times: VecDeque::new(),
-            cells: 0,
+            times: None,
             sum: 0,
         }
     }
 
-    pub(crate) fn finish(self) -> ReportSnapshot {
-        self.evidence
+    /// The snapshot, after its last row.
+    pub(crate) fn finish(self) -> Result<ReportSnapshot, String> {
+        if self.unit.is_some() && self.times.is_none() { Ok(self.evidence) } else { Err("it is incomplete".into()) }
     }
 
-    pub(crate) fn rule(&mut self, row: RuleRow<'_>) -> Result<(), String> {
+    /// Adds a row.
+    pub(crate) fn row(&mut self, row: SnapshotRow<'_>) -> Result<(), String> {
+        if self.unit.is_none() != matches!(row, SnapshotRow::Head(_)) {
+            return Err("exactly its first row must be its head".into());
+        }
+        match row {
+            SnapshotRow::Head(row) => self.head(row)?,
+            SnapshotRow::Rule(row) => self.rule(row)?,
+            SnapshotRow::Input(row) => self.input(row)?,
+            SnapshotRow::Host(host) => {
+                let host = bytes(&host)?;
+                if self.hosts.is_empty() != host.is_empty() {
+                    return Err("exactly the first host must be empty".into());
+                }
+                self.hosts.push((self.evidence.tally.insert_host(&host), host.into()));
+            }
+            SnapshotRow::Client(name, requests, allowed) => {
+                self.add(requests)?;
+                self.add(allowed)?;
+                let count = ClientCount { requests, allowed, ..ClientCount::default() };
+                self.clients.push(self.evidence.tally.insert_client(Client::parse(&bytes(&name)?), count));
+            }
+            SnapshotRow::UnmatchedAnswers(client, refused, redirected, served, least, most) => {
+                if (served == 0) != (least > most) {
+                    return Err(format!("{served} pages have the sizes {least} to {most}"));
+                }
+                let unmatched = UnmatchedAnswers { refused, redirected, served, sizes: SizeSpan { least, most } };
+                self.evidence.tally.insert_unmatched_answers(*at(&self.clients, client, "client")?, unmatched);
+            }
+            SnapshotRow::Path(path) => {
+                let path = bytes(&path)?;
+                self.paths.push((self.evidence.tally.insert_path(&path), path.into()));
+            }
+            SnapshotRow::List(rules) => {
+                let mut rules = self.rules(&rules)?;
+                rules.sort_unstable();
+                rules.dedup();
+                self.lists.push(self.evidence.tally.insert_rule_list(&rules));
+            }
+            SnapshotRow::Generation(generation) => self.generations.push(generation),
+            SnapshotRow::Agent(agent) => self.agents.push(imported_text(&agent)),
+            SnapshotRow::Times(untimed, hours, buckets) => {
+                if self.times.replace((untimed, hours, buckets)).is_some() {
+                    return Err("the times of a cell are in the wrong place".into());
+                }
+            }
+            SnapshotRow::Cell(row) => self.cell(row)?,
+            SnapshotRow::Minute(client, path, list, minute, requests) => {
+                self.add(requests)?;
+                let is_known = minute.checked_mul(60).is_some_and(|seconds| LogTime::try_from((seconds, 0)).is_ok());
+                let rules = *at(&self.lists, list, "list of rules")?;
+                let (client, path) = match (client, path) {
+                    _ if !is_known => return Err(format!("minute {minute} is no time of a log")),
+                    (Some(client), None) => (*at(&self.clients, client, "client")?, SymbolTables::OTHER),
+                    (None, Some(path)) => (SymbolTables::OTHER, at(&self.paths, path, "path")?.0),
+                    _ => return Err("it counts requests in a minute that are neither those of one client nor those for one path".into()),
+                };
+                self.evidence.tally.insert_minute(MinuteKey { client, path, rules, minute }, requests);
+            }
+            SnapshotRow::AppEvidence(rule, input, host, clients, sizes, magnitudes) => {
+                self.app_evidence(rule, (input, host), clients, sizes.as_deref(), magnitudes)?;
+            }
+            SnapshotRow::HomePage(input, host, sizes) => {
+                let (input, host) = self.site(input, host)?;
+                let mut home = HomeSizes::default();
+                sizes.into_iter().for_each(|size| home.insert(size));
+                self.evidence.tally.insert_home(input, host, &home);
+            }
+            SnapshotRow::SitePath(input, host, path, rules, numbers) => {
+                let (input, host) = self.site(input, host)?;
+                let mut evidence = SiteEvidence::default();
+                evidence.insert(path, &Arc::new(PathEvidence::from_numbers(numbers, &self.rules(&rules)?)));
+                self.evidence.tally.insert_evidence(input, host, &evidence);
+            }
+            SnapshotRow::Allowed(file, line, reason, requests) => {
+                self.add(requests)?;
+                let shown = |logged: &str| escape(logged.as_bytes()).into_owned();
+                let entry = u16::try_from(self.evidence.allowed.len());
+                let entry = entry.map_err(|_| "it has too many entries of allow lists".to_owned())?;
+                self.evidence.allowed.push(AllowOrigin { file: shown(&file), line, reason: shown(&reason) });
+                self.evidence.tally.insert_allowed(entry, requests);
+            }
+            SnapshotRow::ClientError(client, hits, requests) => {
+                self.add(hits)?;
+                self.add(requests)?;
+                self.evidence.tally.insert_client_error(*at(&self.clients, client, "client")?, hits, requests);
+            }
+            SnapshotRow::PathError(path, hits) => {
+                self.add(hits)?;
+                self.evidence.tally.insert_path_error(at(&self.paths, path, "path")?.0, hits);
+            }
+        }
+        Ok(())
+    }
+
+    fn head(&mut self, row: HeadRow) -> Result<(), String> {
+        let HeadRow { log_host, period, ipv6_prefix, time_unit, has_hours, without_time, uncounted, floor } = row;
+        let unit = TimeUnit::from_seconds(time_unit).ok_or_else(|| format!("{time_unit} seconds is no unit of time"))?;
+        let prefix = ipv6_prefix.map(|bits| Ipv6Prefix::new(bits).ok_or_else(|| format!("{bits} is no ipv6_prefix"))).transpose()?;
+        self.add(without_time)?;
+        self.add(uncounted)?;
+        self.unit = Some(unit);
+        let shown = |logged: String| escape(logged.as_bytes()).into_owned();
+        self.evidence =
+            ReportSnapshot { log_host: log_host.map(shown), period: period.map(shown), prefix, without_time, ..ReportSnapshot::default() };
+        let tally = &mut self.evidence.tally;
+        tally.insert_time_unit(unit, has_hours);
+        tally.insert_uncounted(uncounted);
+        if let Some(floor) = floor {
+            let ErrorFloor { pairs, clients, requests, paths } = floor;
+            tally.insert_error_floor(floor);
+            [pairs, clients, requests, paths].into_iter().try_for_each(|most| self.add(most))?;
+        }
+        Ok(())
+    }
+
+    /// The rules with these indices, without those that are ignored here.
+    fn rules(&self, indices: &[u32]) -> Result<Vec<RuleId>, String> {
+        indices.iter().filter_map(|&index| at(&self.rules, index, "rule").map(|rule| *rule).transpose()).collect()
+    }
+
+    fn rule(&mut self, row: RuleRow<'_>) -> Result<(), String> {
         check_rule_id(&row.id)?;
         let number = match self.known.number_of(&row.id) {
             Some(number) => Some(number),
@@ -113,141 +220,43 @@ impl<'r> SnapshotDecoder<'r> {
         Ok(())
     }
 
-    pub(crate) fn input(&mut self, row: &InputRow<'_>) -> Result<(), String> {
-        let counts = [row.bytes, row.lines, row.unparsed, row.oversized, row.skipped, row.pending, row.requests];
-        counts.into_iter().chain(row.formats).try_for_each(|count| self.add(count))?;
-        self.add(row.parsed)?;
-        let others = self.others(&row.other_formats)?;
-        let spans = row.ranges.iter().map(RangeRow::span).collect::<Result<_, _>>()?;
-        let path = bytes(&row.path)?;
-        let log_host = row.log_host.as_ref().map(|host| escape(host.as_bytes()).into_owned());
-        let (first_time, last_time) = span(row.times)?.unzip();
-        self.evidence.sources.push(SourceInfo::new(path.clone(), 0, Vec::new()).with_host(log_host.as_deref()));
-        self.evidence.inputs.push(InputSummary {
-            path,
-            log_host,
-            format: LogFormat::most_frequent(&row.formats, &others),
-            bytes: row.bytes,
-            lines: row.lines,
-            parsed: row.parsed,
-            formats: row.formats,
-            others,
-            unparsed: row.unparsed,
-            oversized: row.oversized,
-            skipped: row.skipped,
-            pending: row.pending,
-            requests: row.requests,
-            hits: 0,
-            first_time,
-            last_time,
-            problem: row.problem.as_ref().map(|problem| escape(problem.as_bytes()).into_owned()),
-            warning: row.warning.as_ref().map(|warning| escape(warning.as_bytes()).into_owned()),
-            skipped_whole: row.skipped_whole,
-            spans,
-        });
-        Ok(())
-    }
-
-    /// The line counts of other formats, by name.
-    fn others(&mut self, rows: &[(Cow<'_, str>, u64)]) -> Result<OtherFormatCounts, String> {
-        if rows.len() > MOST_FORMATS {
-            return Err(format!("it has {} formats of one log", rows.len()));
+    fn input(&mut self, mut row: InputSummary) -> Result<(), String> {
+        let parts = [row.parsed, row.unparsed, row.oversized, row.skipped, row.pending];
+        let others = row.others.iter().map(|(_, lines)| lines);
+        parts
+            .into_iter()
+            .chain([row.bytes, row.lines, row.requests])
+            .chain(row.formats)
+            .chain(others)
+            .try_for_each(|count| self.add(count))?;
+        let sum = parts.iter().sum::<u64>();
+        if row.lines != sum {
+            return Err(format!("an input has {} lines, and its parts have {sum}", row.lines));
+        }
+        if row.others.iter().count() > MOST_FORMATS {
+            return Err(format!("it has {} formats of one log", row.others.iter().count()));
+        }
+        for text in [&mut row.log_host, &mut row.problem, &mut row.warning].into_iter().flatten() {
+            *text = escape(text.as_bytes()).into_owned();
         }
         let mut others = OtherFormatCounts::default();
-        for (name, lines) in rows {
-            self.add(*lines)?;
-            others.count(&escape(name.as_bytes()).as_ref().into(), *lines);
-        }
-        Ok(others)
-    }
-
-    pub(crate) fn host(&mut self, row: &str) -> Result<(), String> {
-        let host = bytes(row)?;
-        if self.hosts.is_empty() != host.is_empty() {
-            return Err("exactly the first host must be empty".into());
-        }
-        let number = self.evidence.tally.insert_host(&host);
-        self.hosts.push(DecodedHost { number, shown: host.into() });
+        row.others.iter().for_each(|(name, lines)| others.count(&escape(name.as_bytes()).as_ref().into(), lines));
+        row.format = LogFormat::most_frequent(&row.formats, &others);
+        row.others = others;
+        // A report counts only the severities that it prints.
+        row.hits = 0;
+        self.evidence.sources.push(SourceInfo::new(row.path.clone(), 0, Vec::new()).with_host(row.log_host.as_deref()));
+        self.evidence.inputs.push(row);
         Ok(())
     }
 
-    pub(crate) fn client(&mut self, row: &ClientRow<'_>) -> Result<(), String> {
-        let ClientRow(name, requests, allowed) = row;
-        self.add(*requests)?;
-        self.add(*allowed)?;
-        let count = ClientCount { requests: *requests, allowed: *allowed, ..ClientCount::default() };
-        self.clients.push(self.evidence.tally.insert_client(Client::parse(&bytes(name)?), count));
-        Ok(())
+    /// The times of a cell with these hits.
+    fn cell_times(&mut self, hits: u64, times: Option<(LogTime, LogTime)>) -> Result<Option<Box<TimeCounts>>, String> {
+        let (Some(listed), Some((first, last)), Some(unit)) = (self.times.take(), times, self.unit) else { return Ok(None) };
+        Ok(Some(Box::new(TimeCounts::from_listed(unit, &listed_times(listed, unit, hits, first, last)?))))
     }
 
-    pub(crate) fn unmatched_answers(&mut self, row: &UnmatchedAnswersRow) -> Result<(), String> {
-        let &UnmatchedAnswersRow(client, refused, redirected, served, least, most) = row;
-        if (served == 0) != (least > most) {
-            return Err(format!("{served} pages have the sizes {least} to {most}"));
-        }
-        let client = *at(&self.clients, client, "client")?;
-        let unmatched = UnmatchedAnswers { refused, redirected, served, sizes: SizeSpan { least, most } };
-        self.evidence.tally.insert_unmatched_answers(client, unmatched);
-        Ok(())
-    }
-
-    pub(crate) fn path(&mut self, row: &str) -> Result<(), String> {
-        let bytes = bytes(row)?;
-        let number = self.evidence.tally.insert_path(&bytes);
-        self.paths.push(DecodedPath { number, bytes: bytes.into() });
-        Ok(())
-    }
-
-    pub(crate) fn list(&mut self, row: &[u32]) -> Result<(), String> {
-        let rules: Vec<Option<RuleId>> = row.iter().map(|&index| at(&self.rules, index, "rule").copied()).collect::<Result<_, _>>()?;
-        let mut rules: Vec<RuleId> = rules.into_iter().flatten().collect();
-        rules.sort_unstable();
-        rules.dedup();
-        self.lists.push(self.evidence.tally.insert_rule_list(&rules));
-        Ok(())
-    }
-
-    pub(crate) fn time_unit(&mut self, row: TimeUnitRow) -> Result<(), String> {
-        let TimeUnitRow(seconds, has_hours) = row;
-        let unit = TimeUnit::from_seconds(seconds).ok_or_else(|| format!("{seconds} seconds is no unit of time"))?;
-        if self.cells > 0 || self.unit.replace(unit).is_some() {
-            return Err("the unit of time occurs twice, or after the cells".into());
-        }
-        self.evidence.tally.insert_time_unit(unit, has_hours);
-        Ok(())
-    }
-
-    pub(crate) fn times(&mut self, row: CellTimesRow) -> Result<(), String> {
-        let is_next = self.times.back().is_none_or(|before| before.0 < row.0);
-        if self.cells > 0 || self.unit.is_none() || !is_next {
-            return Err("the times of a cell are in the wrong place".into());
-        }
-        self.times.push_back(row);
-        Ok(())
-    }
-
-    /// The times of the next cell, with these hits.
-    fn cell_times(&mut self, hits: u64, times: Option<TimesRow>) -> Result<Option<Box<TimeCounts>>, String> {
-        let index = self.cells;
-        self.cells += 1;
-        let Some((first, last)) = span(times)? else { return Ok(None) };
-        let Some(unit) = self.unit else {
-            // Another version wrote the report. The times of further hits are unknown.
-            let is_minute = first.utc.div_euclid(60) == last.utc.div_euclid(60) && first.offset == last.offset;
-            let untimed = if is_minute { 0 } else { hits.saturating_sub(2) };
-            let listed = ListedTimes { untimed, ..ListedTimes::default() };
-            return Ok((untimed > 0).then(|| Box::new(TimeCounts::from_listed(TimeUnit::default(), &listed))));
-        };
-        if self.times.front().is_none_or(|row| row.0 != index) {
-            return Ok(None);
-        }
-        self.times
-            .pop_front()
-            .map(|row| Ok(Box::new(TimeCounts::from_listed(unit, &listed_times(row, unit, hits, first, last)?))))
-            .transpose()
-    }
-
-    pub(crate) fn cell(&mut self, row: CellRow<'_>) -> Result<(), String> {
+    fn cell(&mut self, row: CellRow<'_>) -> Result<(), String> {
         self.add(row.hits)?;
         self.add(row.error)?;
         at(&self.evidence.inputs, row.input, "input")?;
@@ -257,11 +266,11 @@ impl<'r> SnapshotDecoder<'r> {
         }
         let key = ImportedKey {
             client: row.client.map_or(Ok(SymbolTables::OTHER), |client| at(&self.clients, client, "client").copied())?,
-            path: row.path.map_or(Ok(SymbolTables::OTHER), |path| Ok::<_, String>(at(&self.paths, path, "path")?.number))?,
+            path: row.path.map_or(Ok(SymbolTables::OTHER), |path| Ok::<_, String>(at(&self.paths, path, "path")?.0))?,
             rules: *at(&self.lists, row.list, "list of rules")?,
             status: row.status,
             input: if host.is_some() { row.input } else { SymbolTables::NO_INPUT },
-            host: host.map_or(SymbolTables::NO_HOST, |host| host.number),
+            host: host.map_or(SymbolTables::NO_HOST, |host| host.0),
             answered: row.answered,
             is_probe: row.is_probe,
             method: MethodClass::from_u8(row.method),
@@ -272,7 +281,7 @@ impl<'r> SnapshotDecoder<'r> {
         // Only pairs can lack hits here; evicted hits are all in other cells.
         let error = row.client.and(row.path).map_or(0, |_| row.error);
         let counts = self.cell_times(row.hits, row.times)?;
-        self.evidence.tally.insert_cell(key, Cell { hits: row.hits, error, times: span(row.times)?, counts, sample });
+        self.evidence.tally.insert_cell(key, Cell { hits: row.hits, error, times: row.times, counts, sample });
         Ok(())
     }
 
@@ -282,19 +291,18 @@ impl<'r> SnapshotDecoder<'r> {
         if row.offset >= 1 << 62 || row.line >= 1 << 62 {
             return Err("a line number or an offset is out of range".into());
         }
-        let generation = self.generation(row.generation)?;
-        let user_agent = row.user_agent.map(|agent| self.agent(agent)).transpose()?;
+        let user_agent = row.agent.map(|agent| at(&self.agents, agent, "user agent").cloned()).transpose()?;
         let target = match (row.target, path) {
             (Some(target), _) => self.target(target),
-            (None, Some(path)) => Arc::clone(&at(&self.paths, path, "path")?.bytes),
+            (None, Some(path)) => Arc::clone(&at(&self.paths, path, "path")?.1),
             (None, None) => return Err("it has a request without a target".into()),
         };
         let usual = || {
             let host = host.map(|host| at(&self.hosts, host, "host")).transpose()?;
-            Ok::<_, String>(host.map(|host| host.shown.clone()).filter(|host| !host.is_empty()))
+            Ok::<_, String>(host.map(|host| host.1.clone()).filter(|host| !host.is_empty()))
         };
         let imported = ImportedSample {
-            generation,
+            generation: *at(&self.generations, row.generation, "generation")?,
             line: row.line,
             target,
             status,
@@ -303,11 +311,7 @@ impl<'r> SnapshotDecoder<'r> {
             user: row.user.map(|user| imported_text(&user).as_ref().into()),
         };
         let position = LinePosition { input, chunk: row.offset, offset: 0, line: row.line };
-        Ok(Sample {
-            time: row.time.map(super::rows::TimeRow::time).transpose()?,
-            position,
-            content: SampleContent::Imported(Box::new(imported)),
-        })
+        Ok(Sample { time: row.time, position, content: SampleContent::Imported(Box::new(imported)) })
     }
 
     /// The target of a sample. A scanner sends the same ones from many clients.
@@ -322,143 +326,34 @@ impl<'r> SnapshotDecoder<'r> {
         target
     }
 
-    fn generation(&mut self, mention: BackRef<'_>) -> Result<u64, String> {
-        match mention {
-            BackRef::Again(number) => at(&self.generations, number, "generation").copied(),
-            BackRef::First(digits) => {
-                let wrong = |_| format!("'{}' names no generation of a log", escape(digits.as_bytes()));
-                let generation = u64::from_str_radix(&digits, 16).map_err(wrong)?;
-                self.generations.push(generation);
-                Ok(generation)
-            }
-        }
-    }
-
-    fn agent(&mut self, mention: BackRef<'_>) -> Result<Arc<[u8]>, String> {
-        match mention {
-            BackRef::Again(number) => at(&self.agents, number, "user agent").cloned(),
-            BackRef::First(agent) => {
-                let agent = imported_text(&agent);
-                self.agents.push(Arc::clone(&agent));
-                Ok(agent)
-            }
-        }
-    }
-
-    pub(crate) fn minute(&mut self, row: MinuteRow) -> Result<(), String> {
-        let minute = row.minute()?;
-        let MinuteRow(client, path, list, _, requests) = row;
-        self.add(requests)?;
-        let rules = *at(&self.lists, list, "list of rules")?;
-        let key = match (client, path) {
-            (Some(client), None) => MinuteKey { client: *at(&self.clients, client, "client")?, path: SymbolTables::OTHER, rules, minute },
-            (None, Some(path)) => MinuteKey { client: SymbolTables::OTHER, path: at(&self.paths, path, "path")?.number, rules, minute },
-            _ => return Err("it counts requests in a minute that are neither those of one client nor those for one path".into()),
-        };
-        self.evidence.tally.insert_minute(key, requests);
-        Ok(())
-    }
-
-    pub(crate) fn uncounted(&mut self, requests: u64) -> Result<(), String> {
-        self.add(requests)?;
-        self.evidence.tally.insert_uncounted(requests);
-        Ok(())
-    }
-
-    pub(crate) fn app_evidence(&mut self, row: &AppEvidenceRow) -> Result<(), String> {
-        let AppEvidenceRow(rule, input, host, clients, sizes, magnitudes) = row;
-        let rule = *at(&self.rules, *rule, "rule")?;
-        let input = input.unwrap_or(0);
-        at(&self.evidence.inputs, input, "input")?;
-        let host = at(&self.hosts, host.unwrap_or(0), "host")?.number;
-        let clients: Option<Vec<u32>> = clients
-            .as_ref()
-            .map(|indices| indices.iter().map(|&index| at(&self.clients, index, "client").copied()).collect())
-            .transpose()?;
+    fn app_evidence(
+        &mut self,
+        rule: u32,
+        site: (Option<u32>, Option<u32>),
+        clients: Option<Vec<u32>>,
+        sizes: Option<&[u64]>,
+        magnitudes: u64,
+    ) -> Result<(), String> {
+        let rule = *at(&self.rules, rule, "rule")?;
+        let (input, host) = self.site(site.0, site.1)?;
+        let client = |index| at(&self.clients, index, "client").copied();
+        let clients: Option<Vec<u32>> = clients.map(|indices| indices.into_iter().map(client).collect()).transpose()?;
         // Without a list there were enough clients; any three represent them.
         let any: [u32; BoundedSet::MIN_DISTINCT] = match (&clients, self.clients.first_chunk()) {
             (None, None) => return Err("more clients saw an app than there are".into()),
             (_, first) => first.copied().unwrap_or_default(),
         };
         if let Some(rule) = rule {
-            self.evidence.tally.insert_app_evidence(
-                rule,
-                input,
-                host,
-                &BoundedSet::from_listed(clients.as_deref(), sizes.as_deref(), *magnitudes, any),
-            );
+            let evidence = BoundedSet::from_listed(clients.as_deref(), sizes, magnitudes, any);
+            self.evidence.tally.insert_app_evidence(rule, input, host, &evidence);
         }
-        Ok(())
-    }
-
-    pub(crate) fn home(&mut self, row: &HomePageRow) -> Result<(), String> {
-        let HomePageRow(input, host, sizes) = row;
-        let (input, host) = self.site(*input, *host)?;
-        let mut home = HomeSizes::default();
-        for size in sizes {
-            home.insert(*size);
-        }
-        self.evidence.tally.insert_home(input, host, &home);
-        Ok(())
-    }
-
-    pub(crate) fn site_path(&mut self, row: SitePathRow) -> Result<(), String> {
-        let SitePathRow(input, host, path, shape, rules, flags, get, post, partial, clients, hours) = row;
-        let (input, host) = self.site(input, host)?;
-        let path = u64::from_str_radix(&path, 16).map_err(|_| format!("'{}' is no hash of a path", escape(path.as_bytes())))?;
-        let rules: Vec<Option<RuleId>> = rules.iter().map(|&index| at(&self.rules, index, "rule").copied()).collect::<Result<_, _>>()?;
-        let rules: Vec<RuleId> = rules.into_iter().flatten().collect();
-        let known = PathEvidence::from_numbers(PathNumbers { shape, flags, get, post, partial, clients, hours }, &rules);
-        let mut evidence = SiteEvidence::default();
-        evidence.insert(path, &Arc::new(known));
-        self.evidence.tally.insert_evidence(input, host, &evidence);
         Ok(())
     }
 
     fn site(&self, input: Option<u32>, host: Option<u32>) -> Result<(u32, u32), String> {
         let input = input.unwrap_or(0);
         at(&self.evidence.inputs, input, "input")?;
-        Ok((input, at(&self.hosts, host.unwrap_or(0), "host")?.number))
-    }
-
-    pub(crate) fn allowed(&mut self, row: AllowedRow<'_>) -> Result<(), String> {
-        let AllowedRow(file, line, reason, requests) = row;
-        self.add(requests)?;
-        let shown = |logged: &str| escape(logged.as_bytes()).into_owned();
-        let entry = u16::try_from(self.evidence.allowed.len()).map_err(|_| "it has too many entries of allow lists".to_owned())?;
-        self.evidence.allowed.push(AllowOrigin { file: shown(&file), line, reason: shown(&reason) });
-        self.evidence.tally.insert_allowed(entry, requests);
-        Ok(())
-    }
-
-    pub(crate) fn without_time(&mut self, lines: u64) -> Result<(), String> {
-        self.add(lines)?;
-        self.evidence.without_time = lines;
-        Ok(())
-    }
-
-    pub(crate) fn floor(&mut self, row: &ErrorFloorRow) -> Result<(), String> {
-        let &ErrorFloorRow { pairs, clients, requests, paths } = row;
-        [pairs, clients, requests, paths].into_iter().try_for_each(|most| self.add(most))?;
-        self.evidence.tally.insert_error_floor(ErrorFloor { pairs, clients, requests, paths });
-        Ok(())
-    }
-
-    pub(crate) fn client_error(&mut self, row: &ClientErrorRow) -> Result<(), String> {
-        let &ClientErrorRow(client, hits, requests) = row;
-        self.add(hits)?;
-        self.add(requests)?;
-        let client = *at(&self.clients, client, "client")?;
-        self.evidence.tally.insert_client_error(client, hits, requests);
-        Ok(())
-    }
-
-    pub(crate) fn path_error(&mut self, row: &PathErrorRow) -> Result<(), String> {
-        let &PathErrorRow(path, hits) = row;
-        self.add(hits)?;
-        let path = at(&self.paths, path, "path")?.number;
-        self.evidence.tally.insert_path_error(path, hits);
-        Ok(())
+        Ok((input, at(&self.hosts, host.unwrap_or(0), "host")?.0))
     }
 
     fn add(&mut self, count: u64) -> Result<(), String> {
@@ -468,8 +363,13 @@ impl<'r> SnapshotDecoder<'r> {
 }
 
 /// The times of a cell with these hits, checked: sorted, between its first and its last, and no more than its hits.
-fn listed_times(row: CellTimesRow, unit: TimeUnit, hits: u64, first: LogTime, last: LogTime) -> Result<ListedTimes, String> {
-    let CellTimesRow(_, untimed, hours, buckets) = row;
+fn listed_times(
+    (untimed, hours, buckets): (u64, Vec<u64>, Vec<u64>),
+    unit: TimeUnit,
+    hits: u64,
+    first: LogTime,
+    last: LogTime,
+) -> Result<ListedTimes, String> {
     let mut listed = ListedTimes { untimed, ..ListedTimes::default() };
     for pair in hours.chunks(2) {
         let hour = u32::try_from(pair[0]).ok().filter(|&hour| (hour as usize) < WEEK_HOURS);

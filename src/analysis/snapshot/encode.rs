@@ -3,34 +3,27 @@
 //! It holds numbers and borrowed texts; each row is made when it is written.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::decode::SnapshotDecoder;
-use super::inputs::InputTable;
-use super::rows::{
-    AllowedRow, AppEvidenceRow, BackRef, CellRow, CellTimesRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow,
-    PathErrorRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow, UnmatchedAnswersRow,
-};
-use crate::analysis::labels;
-use crate::analysis::model::{AllowedCount, ReportModel, SnapshotSource};
+use super::rows::{CellRow, HeadRow, RuleRow, SampleRow, SnapshotRow};
+use crate::analysis::model::{AllowedCount, InputSummary, ReportModel, SampleRequest, SnapshotSource};
 use crate::analysis::rows::sample_request;
-use crate::client::Client;
+use crate::client::{Client, Ipv6Prefix};
 use crate::finding::{AppEvidence, BoundedSet, RuleId};
+use crate::formats::LogFormat;
 use crate::intern::SymbolTables;
 use crate::redact::mask::{RedactedKey, redacted};
 use crate::redact::sanitize::{escape, escape_lossless};
-use crate::rules::{Rule, RuleSet};
-use crate::soft_404::{HomeSizes, PathEvidence, PathNumbers, SiteEvidence};
+use crate::rules::Rule;
+use crate::soft_404::{PathEvidence, PathNumbers};
 use crate::source::SourceInfo;
-use crate::tally::{CellView, ClientCount, ErrorFloor, MinuteKey, SampleView, Site, Tally, UnmatchedAnswers};
+use crate::tally::{CellView, ClientCount, MinuteKey, Site, Tally, UnmatchedAnswers};
 
 /// The snapshot of a report, ready to be encoded.
 pub(crate) struct SnapshotEncoder<'a> {
+    report: &'a ReportModel<'a>,
     source: SnapshotSource<'a>,
-    set: &'a RuleSet,
-    allowed: &'a [AllowedCount<'a>],
-    pub(crate) without_time: u64,
-    sources: InputTable<'a>,
+    inputs: InputTable<'a>,
     rules: Vec<RuleId>,
     lists: SortedIds<&'a [RuleId]>,
     clients: SortedIds<ClientText<'a>>,
@@ -89,11 +82,9 @@ impl<'a> SnapshotEncoder<'a> {
         rules.sort_unstable();
         rules.dedup();
         let mut encoder = Self {
+            report,
             source,
-            set: report.rule_set,
-            allowed: &report.allowed,
-            without_time: report.totals.without_time,
-            sources: InputTable::new(
+            inputs: InputTable::new(
                 report,
                 source.sources,
                 cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of)),
@@ -114,7 +105,7 @@ impl<'a> SnapshotEncoder<'a> {
         let indexed = |view: CellView<'a>| IndexedCell {
             client: self.clients.index(view.client),
             path: self.paths.index(view.path),
-            input: self.sources.index(source_of(&view)),
+            input: self.inputs.index(source_of(&view)),
             host: site_of(view).map(|site| self.host(site)),
             list: self.lists.index(view.rules),
             view,
@@ -135,55 +126,85 @@ impl<'a> SnapshotEncoder<'a> {
         self.rules.partition_point(|known| *known < rule) as u32
     }
 
+    /// The rules that occur in the counts.
     pub(crate) fn rules(&self) -> impl Iterator<Item = RuleRow<'a>> {
-        self.rules.iter().map(|&rule| rule_row(self.set.rule(rule)))
+        self.rules.iter().map(|&rule| rule_row(self.report.rule_set.rule(rule)))
     }
 
-    pub(crate) fn inputs(&self) -> &[InputRow<'a>] {
-        &self.sources.rows
+    /// Passes on all rows, each after those that it refers to.
+    pub(crate) fn for_each<E>(&self, mut put: impl FnMut(SnapshotRow<'_>) -> Result<(), E>) -> Result<(), E> {
+        put(SnapshotRow::Head(self.head()))?;
+        self.rules().try_for_each(|row| put(SnapshotRow::Rule(row)))?;
+        self.inputs.rows().try_for_each(|row| put(SnapshotRow::Input(row)))?;
+        self.hosts.names.iter().try_for_each(|host| put(SnapshotRow::Host(escape_lossless(host))))?;
+        let clients = || (0..).zip(self.clients.numbered()).map(|(index, (client, name))| (index, name, self.count(client)));
+        clients().try_for_each(|(_, name, count)| put(SnapshotRow::Client(name.escape_lossless(), count.requests, count.allowed)))?;
+        for (index, _, count) in clients() {
+            let UnmatchedAnswers { refused, redirected, served, sizes } = count.unmatched;
+            if refused > 0 || redirected > 0 || served > 0 {
+                put(SnapshotRow::UnmatchedAnswers(index, refused, redirected, served, sizes.least, sizes.most))?;
+            }
+        }
+        self.paths.names.iter().try_for_each(|path| put(SnapshotRow::Path(escape_lossless(&path.bytes))))?;
+        for list in &self.lists.names {
+            put(SnapshotRow::List(list.iter().map(|&rule| self.rule_index(rule)).collect()))?;
+        }
+        self.for_each_cell(&mut put)?;
+        self.minutes().into_iter().try_for_each(|(client, path, list, minute, requests)| {
+            put(SnapshotRow::Minute(known(client), known(path), list, minute, requests))
+        })?;
+        self.for_each_app(&mut put)?;
+        self.home_pages().into_iter().try_for_each(|((input, host), sizes)| put(SnapshotRow::HomePage(input, host, sizes)))?;
+        self.site_paths()
+            .into_iter()
+            .try_for_each(|((input, host), hash, rules, path)| put(SnapshotRow::SitePath(input, host, hash, rules, path)))?;
+        for AllowedCount { file, line, reason, requests } in &self.report.allowed {
+            put(SnapshotRow::Allowed(escape(file.as_bytes()), *line, escape(reason.as_bytes()), *requests))?;
+        }
+        for (index, _, count) in clients().filter(|(.., count)| count.error > 0 || count.missed > 0) {
+            put(SnapshotRow::ClientError(index, count.error, count.missed))?;
+        }
+        let errors = (0..).zip(self.paths.numbered()).map(|(index, (path, _))| (index, self.source.tally.path_error(path)));
+        errors.filter(|(_, error)| *error > 0).try_for_each(|(index, error)| put(SnapshotRow::PathError(index, error)))
     }
 
-    /// The first one stands for no host.
-    pub(crate) fn hosts(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.hosts.names.iter().map(|host| escape_lossless(host))
+    fn head(&self) -> HeadRow {
+        let Self { report, source: SnapshotSource { tally, .. }, .. } = self;
+        HeadRow {
+            log_host: report.log_host.clone(),
+            period: report.period.clone(),
+            ipv6_prefix: report.prefix.map(Ipv6Prefix::bits),
+            time_unit: tally.time_unit().seconds(),
+            has_hours: tally.has_hours(),
+            without_time: report.totals.without_time,
+            uncounted: tally.minutes().dropped(),
+            floor: (!tally.is_exact()).then(|| tally.error_floor()),
+        }
     }
 
-    pub(crate) fn clients(&self) -> impl Iterator<Item = ClientRow<'_>> {
-        let counts = self.source.tally.client_counts();
-        self.clients.numbered().map(|(client, name)| {
-            let count = counts.get(client as usize).copied().unwrap_or_default();
-            ClientRow(name.escape_lossless(), count.requests, count.allowed)
-        })
+    fn count(&self, client: u32) -> ClientCount {
+        self.source.tally.client_counts().get(client as usize).copied().unwrap_or_default()
     }
 
-    /// Of clients with a request that no rule matched.
-    pub(crate) fn unmatched_answers(&self) -> impl Iterator<Item = UnmatchedAnswersRow> {
-        let counts = self.source.tally.client_counts();
-        let row = |(index, (client, _)): (u32, (u32, &ClientText<'_>))| {
-            let UnmatchedAnswers { refused, redirected, served, sizes } = counts.get(client as usize)?.unmatched;
-            let is_any = refused > 0 || redirected > 0 || served > 0;
-            is_any.then_some(UnmatchedAnswersRow(index, refused, redirected, served, sizes.least, sizes.most))
-        };
-        (0..).zip(self.clients.numbered()).filter_map(row)
-    }
-
-    pub(crate) fn paths(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.paths.names.iter().map(|path| escape_lossless(&path.bytes))
-    }
-
-    /// Lists of indices of rules.
-    pub(crate) fn lists(&self) -> impl Iterator<Item = Vec<u32>> {
-        self.lists.names.iter().map(|list| list.iter().map(|&rule| self.rule_index(rule)).collect())
-    }
-
-    pub(crate) fn cells(&self) -> impl Iterator<Item = CellRow<'_>> {
+    /// Passes on the cells, and their agents and times.
+    fn for_each_cell<E>(&self, put: &mut impl FnMut(SnapshotRow<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut samples = SampleEncoder::default();
-        self.cells.iter().map(move |indexed| {
-            let IndexedCell { client, path, input, host, list, view } = indexed;
+        for IndexedCell { client, path, input, host, list, view } in &self.cells {
             let source = &self.source.sources[source_of(view) as usize];
-            let known = |index: u32| (index != SymbolTables::OTHER).then_some(index);
+            let request = sample_request(source, view.sample());
+            let (generation, new) = samples.generation(request.generation);
+            if new {
+                put(SnapshotRow::Generation(request.generation))?;
+            }
+            let (agent, new) = request.user_agent.map(|agent| samples.agent(agent)).unzip();
+            if let Some(agent) = new.flatten() {
+                put(SnapshotRow::Agent(agent))?;
+            }
+            if let Some((untimed, hours, buckets)) = self.times(view) {
+                put(SnapshotRow::Times(untimed, hours, buckets))?;
+            }
             let shown = self.paths.names.get(*path as usize).map(|path| &*path.redacted);
-            CellRow {
+            put(SnapshotRow::Cell(CellRow {
                 client: known(*client),
                 path: known(*path),
                 list: *list,
@@ -197,149 +218,91 @@ impl<'a> SnapshotEncoder<'a> {
                 extra: view.extra,
                 hits: view.cell.hits,
                 error: view.error(),
-                times: view.cell.times().map(|(first, last)| (first.into(), last.into())),
-                sample: samples.row(source, view.sample(), shown, view.site),
-            }
-        })
+                times: view.cell.times(),
+                sample: SampleRow { time: view.sample().time, generation, agent, ..samples.row(&request, shown, view.site) },
+            }))?;
+        }
+        Ok(())
     }
 
-    pub(crate) fn time_unit(&self) -> TimeUnitRow {
-        TimeUnitRow(self.source.tally.time_unit().seconds(), self.source.tally.has_hours())
-    }
-
-    /// The times of cells that have more than a first and a last time.
-    pub(crate) fn times(&self) -> impl Iterator<Item = CellTimesRow> {
+    /// The times of a cell that has more than a first and a last time.
+    fn times(&self, view: &CellView<'a>) -> Option<(u64, Vec<u64>, Vec<u64>)> {
         let tally = self.source.tally;
-        (0..).zip(&self.cells).filter_map(move |(index, IndexedCell { view, .. })| {
-            let listed = tally.listed_times(view);
-            let (first, _) = view.cell.times().filter(|_| !listed.is_empty())?;
-            let mut before = tally.time_unit().bucket(first.utc);
-            let mut buckets = Vec::with_capacity(2 * listed.buckets.len());
-            for (bucket, hits) in listed.buckets {
-                buckets.extend([u64::from(bucket - before), hits]);
-                before = bucket;
-            }
-            let hours = listed.hours.into_iter().flat_map(|(hour, hits)| [hour.into(), hits]).collect();
-            Some(CellTimesRow(index, listed.untimed, hours, buckets))
-        })
+        let listed = tally.listed_times(view);
+        let (first, _) = view.cell.times().filter(|_| !listed.is_empty())?;
+        let mut before = tally.time_unit().bucket(first.utc);
+        let mut buckets = Vec::with_capacity(2 * listed.buckets.len());
+        for (bucket, hits) in listed.buckets {
+            buckets.extend([u64::from(bucket - before), hits]);
+            before = bucket;
+        }
+        Some((listed.untimed, listed.hours.into_iter().flat_map(|(hour, hits)| [hour.into(), hits]).collect(), buckets))
     }
 
-    pub(crate) fn minutes(&self) -> Vec<MinuteRow> {
-        let known = |index: u32| (index != SymbolTables::OTHER).then_some(index);
+    fn minutes(&self) -> Vec<(u32, u32, u32, i64, u64)> {
         let row = |(key, requests): (MinuteKey, u64)| {
-            let (client, path) = (self.clients.index(key.client), self.paths.index(key.path));
-            MinuteRow(known(client), known(path), self.lists.index(key.rules), key.minute, requests)
+            (self.clients.index(key.client), self.paths.index(key.path), self.lists.index(key.rules), key.minute, requests)
         };
-        let mut rows: Vec<MinuteRow> = self.source.tally.minutes().iter().map(row).collect();
+        let mut rows: Vec<_> = self.source.tally.minutes().iter().map(row).collect();
         rows.sort_unstable();
         rows
     }
 
-    /// Requests that are in no minute.
-    pub(crate) fn uncounted(&self) -> u64 {
-        self.source.tally.minutes().dropped()
-    }
-
-    pub(crate) fn app_evidence(&self) -> Vec<AppEvidenceRow> {
-        let row = |(app, site, evidence): &(RuleId, Site<'a>, BoundedSet)| {
-            let (input, host) = self.site(*site);
-            let mut clients: Option<Vec<u32>> =
-                evidence.clients().map(|clients| clients.iter().map(|&client| self.clients.index(client)).collect());
-            let mut sizes = evidence.sizes().map(<[u64]>::to_vec);
-            if let Some(clients) = &mut clients {
-                clients.sort_unstable();
-            }
-            if let Some(sizes) = &mut sizes {
-                sizes.sort_unstable();
-            }
-            AppEvidenceRow(self.rule_index(*app), input, host, clients, sizes, evidence.magnitudes())
-        };
-        let mut rows: Vec<_> = self.app_evidence.iter().map(row).collect();
-        rows.sort_unstable_by_key(|row| (row.0, row.1, row.2));
-        rows
+    fn for_each_app<E>(&self, put: &mut impl FnMut(SnapshotRow<'_>) -> Result<(), E>) -> Result<(), E> {
+        let mut rows: Vec<_> =
+            self.app_evidence.iter().map(|(app, site, evidence)| (self.rule_index(*app), self.site(*site), evidence)).collect();
+        rows.sort_unstable_by_key(|(app, site, _)| (*app, *site));
+        rows.into_iter().try_for_each(|(app, (input, host), evidence)| {
+            let clients = evidence.clients().map(|clients| clients.iter().map(|&client| self.clients.index(client)));
+            let sizes = evidence.sizes().map(|sizes| sizes.iter().copied());
+            put(SnapshotRow::AppEvidence(app, input, host, clients.map(sorted), sizes.map(sorted), evidence.magnitudes()))
+        })
     }
 
     /// Sizes of home pages.
-    pub(crate) fn home_pages(&self) -> Vec<HomePageRow> {
-        let row = |(_, site, _, home): (u32, Site<'a>, Option<&SiteEvidence>, Option<&'a HomeSizes>)| {
-            let mut sizes: Vec<u64> = home?.iter().collect();
-            sizes.sort_unstable();
-            let (input, host) = self.site(site);
-            Some(HomePageRow(input, host, sizes))
-        };
-        let mut rows: Vec<_> = self.source.tally.kept_evidence().filter_map(row).collect();
-        rows.sort_unstable_by_key(|row| (row.0, row.1));
+    fn home_pages(&self) -> Vec<(SiteIndex, Vec<u64>)> {
         // One host may be in several inputs.
-        rows.dedup_by(|row, first| {
-            let same = (row.0, row.1) == (first.0, first.1);
-            if same {
-                first.2.append(&mut row.2);
-                first.2.sort_unstable();
-                first.2.dedup();
+        let mut sites: BTreeMap<SiteIndex, BTreeSet<u64>> = BTreeMap::new();
+        for (_, site, _, home) in self.source.tally.kept_evidence() {
+            if let Some(home) = home {
+                sites.entry(self.site(site)).or_default().extend(home.iter());
             }
-            same
-        });
-        rows
+        }
+        sites.into_iter().map(|(site, sizes)| (site, sizes.into_iter().collect())).collect()
     }
 
     /// The responses of sites whose cells were pruned.
-    pub(crate) fn site_paths(&self) -> Vec<SitePathRow> {
+    fn site_paths(&self) -> Vec<(SiteIndex, u64, Vec<u32>, PathNumbers)> {
         let mut rows = Vec::new();
         for (_, site, evidence, _) in self.source.tally.kept_evidence() {
-            let (input, host) = self.site(site);
             let paths = evidence.into_iter().flat_map(|evidence| evidence.answered().chain(evidence.refused()));
-            rows.extend(paths.map(|(hash, path)| site_row((input, host), hash, path, |rule| self.rule_index(rule))));
+            let rules = |path: &PathEvidence| path.rules().iter().map(|&rule| self.rule_index(rule)).collect();
+            rows.extend(paths.map(|(hash, path)| (self.site(site), hash, rules(path), path.numbers())));
         }
-        rows.sort_unstable_by(|a, b| (a.0, a.1, &a.2, &a.6, &a.7).cmp(&(b.0, b.1, &b.2, &b.6, &b.7)));
+        rows.sort_unstable();
         rows
     }
 
     /// The index of a site: of its input or of its host.
-    fn site(&self, site: Site<'_>) -> (Option<u32>, Option<u32>) {
+    fn site(&self, site: Site<'_>) -> SiteIndex {
         match site {
-            Site::Input(input) => (Some(self.sources.index(input)), None),
+            Site::Input(input) => (Some(self.inputs.index(input)), None),
             Site::Host(_) => (None, Some(self.host(site))),
         }
     }
-
-    pub(crate) fn allowed(&self) -> impl Iterator<Item = AllowedRow<'_>> {
-        self.allowed
-            .iter()
-            .map(|entry| AllowedRow(escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()), entry.requests))
-    }
-
-    /// Whether nothing was evicted, so that there are no error bounds.
-    pub(crate) fn is_exact(&self) -> bool {
-        self.source.tally.is_exact()
-    }
-
-    pub(crate) fn floor(&self) -> ErrorFloorRow {
-        let ErrorFloor { pairs, clients, requests, paths } = self.source.tally.error_floor();
-        ErrorFloorRow { pairs, clients, requests, paths }
-    }
-
-    /// Of clients that may lack hits or requests.
-    pub(crate) fn client_errors(&self) -> impl Iterator<Item = ClientErrorRow> {
-        let counts = self.source.tally.client_counts();
-        let row = |(index, (client, _)): (u32, (u32, &ClientText<'_>))| {
-            let ClientCount { error, missed, .. } = *counts.get(client as usize)?;
-            (error > 0 || missed > 0).then_some(ClientErrorRow(index, error, missed))
-        };
-        (0..).zip(self.clients.numbered()).filter_map(row)
-    }
-
-    /// Of paths that may lack hits.
-    pub(crate) fn path_errors(&self) -> impl Iterator<Item = PathErrorRow> {
-        let error = |path| self.source.tally.path_error(path);
-        let rows = (0..).zip(self.paths.numbered()).map(move |(index, (path, _))| PathErrorRow(index, error(path)));
-        rows.filter(|row| row.1 > 0)
-    }
 }
 
-fn site_row((input, host): (Option<u32>, Option<u32>), hash: u64, path: &PathEvidence, rule: impl Fn(RuleId) -> u32) -> SitePathRow {
-    let PathNumbers { shape, flags, get, post, partial, clients, hours } = path.numbers();
-    let rules = path.rules().iter().map(|&id| rule(id)).collect();
-    SitePathRow(input, host, format!("{hash:016x}"), shape, rules, flags, get, post, partial, clients, hours)
+/// The index of an input or of a host.
+type SiteIndex = (Option<u32>, Option<u32>);
+
+fn known(index: u32) -> Option<u32> {
+    (index != SymbolTables::OTHER).then_some(index)
+}
+
+fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut items: Vec<T> = items.collect();
+    items.sort_unstable();
+    items
 }
 
 /// The rules that occur in evidence outside the cells.
@@ -366,30 +329,6 @@ fn source_of(view: &CellView<'_>) -> u32 {
 /// The numbers of paths that may lack hits.
 fn nonzero(errors: &[u64]) -> impl Iterator<Item = u32> {
     (0..).zip(errors).filter(|(_, error)| **error > 0).map(|(number, _)| number)
-}
-
-/// Passes all rows to a decoder.
-pub(crate) fn transfer(encoder: &SnapshotEncoder<'_>, decoder: &mut SnapshotDecoder<'_>) -> Result<(), String> {
-    encoder.rules().try_for_each(|row| decoder.rule(row))?;
-    encoder.inputs().iter().try_for_each(|row| decoder.input(row))?;
-    encoder.hosts().try_for_each(|row| decoder.host(&row))?;
-    encoder.clients().try_for_each(|row| decoder.client(&row))?;
-    encoder.unmatched_answers().try_for_each(|row| decoder.unmatched_answers(&row))?;
-    encoder.paths().try_for_each(|row| decoder.path(&row))?;
-    encoder.lists().try_for_each(|row| decoder.list(&row))?;
-    decoder.time_unit(encoder.time_unit())?;
-    encoder.times().try_for_each(|row| decoder.times(row))?;
-    encoder.cells().try_for_each(|row| decoder.cell(row))?;
-    encoder.minutes().into_iter().try_for_each(|row| decoder.minute(row))?;
-    decoder.uncounted(encoder.uncounted())?;
-    encoder.app_evidence().iter().try_for_each(|row| decoder.app_evidence(row))?;
-    encoder.home_pages().iter().try_for_each(|row| decoder.home(row))?;
-    encoder.site_paths().into_iter().try_for_each(|row| decoder.site_path(row))?;
-    encoder.allowed().try_for_each(|row| decoder.allowed(row))?;
-    decoder.without_time(encoder.without_time)?;
-    decoder.floor(&encoder.floor())?;
-    encoder.client_errors().try_for_each(|row| decoder.client_error(&row))?;
-    encoder.path_errors().try_for_each(|row| decoder.path_error(&row))
 }
 
 fn input_of(site: Site<'_>) -> Option<u32> {
@@ -439,7 +378,7 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
 
 /// Encodes samples: a repeated text is stored once.
 #[derive(Default)]
-pub(crate) struct SampleEncoder<'a> {
+struct SampleEncoder<'a> {
     generations: HashMap<u64, u32>,
     agents: HashMap<Cow<'a, str>, u32>,
     /// The number of an agent by its text in the tally: most come again, and are not redacted again.
@@ -448,9 +387,8 @@ pub(crate) struct SampleEncoder<'a> {
 }
 
 impl<'a> SampleEncoder<'a> {
-    /// The row of a sample. `path` and `site` are those of its cell, and are not repeated.
-    pub(crate) fn row(&mut self, source: &'a SourceInfo, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
-        let request = sample_request(source, sample);
+    /// The row of a sample, without time and indices. `path` and `site` are those of its cell, and are not repeated.
+    fn row(&mut self, request: &SampleRequest<'a>, path: Option<&str>, site: Site<'a>) -> SampleRow<'a> {
         let host = request.host.map(redacted);
         let is_usual = match site {
             Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| redacted(usual))),
@@ -458,34 +396,34 @@ impl<'a> SampleEncoder<'a> {
         };
         let target = redacted(request.target);
         SampleRow {
-            time: sample.time.map(Into::into),
-            generation: self.generation(request.generation),
+            time: None,
+            generation: 0,
             offset: request.offset,
             line: request.line,
             target: Some(target).filter(|target| Some(&**target) != path),
             host: host.filter(|_| !is_usual),
-            user_agent: request.user_agent.map(|agent| self.agent(agent)),
+            agent: None,
             user: request.user.map(redacted),
         }
     }
 
-    fn generation(&mut self, generation: u64) -> BackRef<'a> {
+    /// The index of a generation, and whether it is new.
+    fn generation(&mut self, generation: u64) -> (u32, bool) {
         let next = self.generations.len() as u32;
-        match *self.generations.entry(generation).or_insert(next) {
-            new if new == next => BackRef::First(Cow::Owned(labels::generation(generation))),
-            known => BackRef::Again(known),
-        }
+        let number = *self.generations.entry(generation).or_insert(next);
+        (number, number == next)
     }
 
-    fn agent(&mut self, text: &'a [u8]) -> BackRef<'a> {
+    /// The index of an agent, and its text if it is new.
+    fn agent(&mut self, text: &'a [u8]) -> (u32, Option<Cow<'a, str>>) {
         if let Some(&known) = self.agents_by_text.get(text) {
-            return BackRef::Again(known);
+            return (known, None);
         }
         let agent = redacted(text);
         let next = self.agents.len() as u32;
         let number = *self.agents.entry(agent.clone()).or_insert(next);
         self.agents_by_text.insert(text, number);
-        if number == next { BackRef::First(agent) } else { BackRef::Again(number) }
+        (number, Some(agent).filter(|_| number == next))
     }
 }
 
@@ -565,5 +503,63 @@ impl<'a> PathText<'a> {
     pub(crate) fn new(path: &'a [u8]) -> Self {
         let key = RedactedKey::new(path);
         Self { redacted: key.redacted(), bytes: key.into_bytes() }
+    }
+}
+
+/// The inputs of a snapshot, and the input of each log of a tally.
+struct InputTable<'a> {
+    report: &'a ReportModel<'a>,
+    /// Used logs that are no input of the report, and their hosts.
+    others: Vec<(Option<&'a str>, &'a SourceInfo)>,
+    /// By the number of the log.
+    indices: Vec<u32>,
+}
+
+impl<'a> InputTable<'a> {
+    /// The inputs in the order of the report, followed by used sources that are no input of it.
+    fn new(report: &'a ReportModel<'a>, sources: &'a [SourceInfo], used: impl Iterator<Item = u32>) -> Self {
+        let log_host = report.log_host.as_deref();
+        let mut known: HashMap<(Option<&str>, &[u8]), u32> = HashMap::new();
+        for (input, index) in report.inputs.iter().zip(0..) {
+            known.entry((input.log_host.as_deref().or(log_host), &input.path)).or_insert(index);
+        }
+        let (mut others, mut indices) = (Vec::new(), vec![u32::MAX; sources.len()]);
+        for number in used {
+            let at = number as usize;
+            if indices[at] == u32::MAX {
+                let source = &sources[at];
+                let its_host = source.log_host.as_deref().or(log_host);
+                indices[at] = *known.entry((its_host, &source.path)).or_insert_with(|| {
+                    others.push((its_host, source));
+                    (report.inputs.len() + others.len() - 1) as u32
+                });
+            }
+        }
+        Self { report, others, indices }
+    }
+
+    /// The index of a log by its number.
+    fn index(&self, number: u32) -> u32 {
+        self.indices[number as usize]
+    }
+
+    fn rows(&self) -> impl Iterator<Item = InputSummary> {
+        let listed = self.report.inputs.iter().map(|input| {
+            let mut row = input.clone();
+            row.log_host = row.log_host.or_else(|| self.report.log_host.clone());
+            if let Some(format) = LogFormat::ALL.iter().position(|format| Some(format.as_str()) == row.format.as_deref())
+                && row.formats == [0; 3]
+                && row.others.is_empty()
+            {
+                row.formats[format] = row.parsed;
+            }
+            row
+        });
+        let other = |(log_host, source): &(Option<&str>, &SourceInfo)| InputSummary {
+            log_host: log_host.map(str::to_owned),
+            path: source.path.clone(),
+            ..InputSummary::default()
+        };
+        listed.chain(self.others.iter().map(other))
     }
 }

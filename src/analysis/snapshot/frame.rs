@@ -1,4 +1,4 @@
-//! Compressed text: one zstd frame with a checksum, as it is or in Base64.
+//! Compressed text: one zstd frame with a checksum.
 //!
 //! A frame is untrusted input: one that is truncated, damaged, followed by other data, or far larger than its compressed size is
 //! refused. The same text gives the same bytes.
@@ -6,17 +6,10 @@
 use std::io::{self, Read, Write};
 use std::mem;
 
-use base64::engine::general_purpose::STANDARD;
-use base64::read::DecoderReader;
-use base64::write::EncoderStringWriter;
-use serde::Serialize;
 use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, SafeResult};
 
 use crate::redact::sanitize::escape;
 
-/// The compression level of the snapshot in a JSON report, which is a small part of it: level 9 takes ten times as long and saves a
-/// quarter.
-const JSON_LEVEL: i32 = 1;
 /// The largest window of a frame, 8 MiB: that of the level, with room for others.
 const WINDOW_LOG: u32 = 23;
 /// Bytes of compressed data that are in memory.
@@ -30,24 +23,6 @@ const MAX_RATIO: u64 = 1_000;
 const FLUSHED: usize = 1 << 10;
 /// The most text beyond the ratio: what the writer compresses until it looks at the ratio again, and what the library holds of it.
 const MAX_EXCESS: u64 = 2 * TEXT as u64;
-
-/// The lists of a snapshot as a JSON string: one zstd frame, in Base64.
-///
-/// # Errors
-///
-/// Those of the compressor.
-pub(super) fn packed(lists: &impl Serialize) -> io::Result<String> {
-    let mut text = EncoderStringWriter::new(&STANDARD);
-    let mut frame = FrameWriter::new(&mut text, JSON_LEVEL)?;
-    serde_json::to_writer(&mut frame, lists)?;
-    frame.finish()?;
-    Ok(text.into_inner())
-}
-
-/// The JSON text of [`packed`] lists.
-pub(crate) fn unpack(packed: &str) -> impl Read {
-    FrameReader::new(DecoderReader::new(packed.as_bytes(), &STANDARD))
-}
 
 fn library_error(code: usize) -> io::Error {
     io::Error::other(zstd_safe::get_error_name(code))

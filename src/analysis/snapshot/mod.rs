@@ -1,5 +1,5 @@
-//! The snapshot of a report: the data it was made of, stored in the JSON report under `evidence`, so that reports can
-//! be merged and analysed again.
+//! The snapshot of a report: the data it was made of, stored in the JSON report under `evidence` and alone in a partial report, so
+//! that reports can be merged and analysed again.
 //!
 //! It holds every cell of the tally, whatever rows the report prints, in an order that does not depend on threads: a
 //! merge of the parts gives the same bytes as one scan. Texts are redacted as in all outputs; where two keys become
@@ -8,26 +8,20 @@
 
 mod decode;
 mod encode;
+mod file;
 mod frame;
-mod inputs;
-mod json;
-mod partial;
-mod read;
 mod rows;
 
-pub(crate) use self::json::PackedSnapshot;
-use self::json::SnapshotJson;
-
-#[cfg(test)]
-pub(crate) use self::frame::unpack;
-pub(crate) use self::partial::{read_any, write_partial};
-pub use self::read::read;
 use std::io;
 
 use thiserror::Error;
 
 use self::decode::SnapshotDecoder;
-use self::encode::{SnapshotEncoder, transfer};
+use self::encode::SnapshotEncoder;
+pub use self::file::read;
+#[cfg(any(test, feature = "internals"))]
+pub use self::file::read_rows;
+pub(crate) use self::file::{PackedSnapshot, write_partial};
 use super::model::{InputSummary, ReportModel};
 use crate::client::Ipv6Prefix;
 use crate::rules::Rule;
@@ -76,13 +70,11 @@ pub struct ReportSnapshot {
 pub(crate) fn roundtrip(report: &ReportModel<'_>) -> Result<ReportSnapshot, SnapshotError> {
     let Some(encoder) = SnapshotEncoder::new(report) else { return Err(SnapshotError::Cut) };
     let mut decoder = SnapshotDecoder::new(report.rule_set);
-    transfer(&encoder, &mut decoder).map_err(SnapshotError::Damaged)?;
-    let (log_host, period, prefix) = (report.log_host.clone(), report.period.clone(), report.prefix);
-    Ok(ReportSnapshot { log_host, period, prefix, ..decoder.finish() })
+    encoder.for_each(|row| decoder.row(row)).and_then(|()| decoder.finish()).map_err(SnapshotError::Damaged)
 }
 
-/// The `schema_version` that this version reads.
-pub(crate) const READS_SCHEMA: u32 = 8;
+/// The `schema_version` of reports that this version writes and reads.
+pub(crate) const SCHEMA_VERSION: u32 = 9;
 
 /// Why a report cannot be read. The caller prefixes the name of the file.
 #[derive(Debug, Error)]
@@ -94,14 +86,11 @@ pub enum SnapshotError {
     #[error("is no report: {0}; give files written by `probewatch scan -f json`, `-f partial` or `probewatch report`")]
     Foreign(String),
     /// A later version wrote it.
-    #[error("is a report of schema_version {0}, and this probewatch reads {READS_SCHEMA}; use the one that wrote it, or a newer one")]
+    #[error("is a report of schema_version {0}, and this probewatch reads {SCHEMA_VERSION}; use the one that wrote it, or a newer one")]
     Newer(u32),
     /// An older version wrote it.
-    #[error("is a report of schema_version {0}, and this probewatch reads {READS_SCHEMA}; scan the logs again with it")]
+    #[error("is a report of schema_version {0}, and this probewatch reads {SCHEMA_VERSION}; scan the logs again with it")]
     Older(u32),
-    /// Another version wrote it.
-    #[error("is a partial report of version {0}, and this probewatch reads 1; use the one that wrote it, or scan the logs again")]
-    OtherPartial(u8),
     /// It was truncated.
     #[error("has no evidence because of --top; write it again without --top")]
     Cut,
