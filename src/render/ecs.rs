@@ -2,17 +2,13 @@
 //!
 //! Only fields of the released schema are written, and none without a value. Text is masked and escaped as in NDJSON.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
-use serde::Serialize;
-
 use super::attack::{Technique, techniques};
-use super::hit_fields::{TargetParts, address, host_name, http_version, title, unless_empty, worst_rule};
+use super::hit_fields::{Fields, TargetParts, address, host_name, http_version, title, unless_empty, worst_rule};
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
-use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
@@ -23,249 +19,68 @@ use crate::time::LogTime;
 /// The version of the schema.
 pub(crate) const ECS_VERSION: &str = "9.4.0";
 
-type Text<'a> = Cow<'a, str>;
-
-/// A hit.
-#[derive(Serialize)]
-struct EcsEvent<'a> {
-    #[serde(rename = "@timestamp", skip_serializing_if = "Option::is_none")]
-    timestamp: Option<String>,
-    ecs: EcsInfo,
-    message: String,
-    event: EventFields,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<RuleFields<'a>>,
-    threat: ThreatFields<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    vulnerability: Option<VulnerabilityFields<'a>>,
-    source: SourceFields<'a>,
-    url: UrlFields<'a>,
-    http: HttpFields<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user_agent: Option<Original<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<UserFields<'a>>,
-    log: LogFields<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    related: Option<RelatedFields>,
-    tags: Vec<&'a str>,
-    labels: Labels,
-}
-
-#[derive(Serialize)]
-struct EcsInfo {
-    version: &'static str,
-}
-
-#[derive(Serialize)]
-struct EventFields {
-    kind: &'static str,
-    category: [&'static str; 2],
-    r#type: Vec<&'static str>,
-    outcome: &'static str,
-    severity: u8,
-    id: String,
-    sequence: u64,
-    module: &'static str,
-    dataset: &'static str,
-}
-
-#[derive(Serialize)]
-struct UserFields<'a> {
-    name: Text<'a>,
-}
-
-#[derive(Serialize)]
-struct RuleFields<'a> {
-    id: &'a str,
-    name: Text<'a>,
-    category: &'a str,
-    ruleset: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reference: Option<Text<'a>>,
-}
-
-#[derive(Serialize)]
-struct ThreatFields<'a> {
-    framework: &'static str,
-    #[serde(skip_serializing_if = "NamedIds::is_empty")]
-    tactic: NamedIds<'a>,
-    technique: TechniqueFields<'a>,
-}
-
-/// Numbers and names in the same order.
-#[derive(Serialize, Default)]
-struct NamedIds<'a> {
-    id: Vec<&'a str>,
-    name: Vec<&'static str>,
-}
-
-#[derive(Serialize)]
-struct TechniqueFields<'a> {
-    #[serde(flatten)]
-    ids: NamedIds<'a>,
-    #[serde(skip_serializing_if = "NamedIds::is_empty")]
-    subtechnique: NamedIds<'a>,
-}
-
-#[derive(Serialize)]
-struct VulnerabilityFields<'a> {
-    id: &'a str,
-    enumeration: &'static str,
-}
-
-#[derive(Serialize)]
-struct SourceFields<'a> {
-    address: Text<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ip: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    geo: Option<GeoFields<'a>>,
-    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
-    autonomous_system: Option<AsFields<'a>>,
-}
-
-#[derive(Serialize)]
-struct GeoFields<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    country_iso_code: Option<Text<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    city_name: Option<Text<'a>>,
-}
-
-#[derive(Serialize)]
-struct AsFields<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    number: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    organization: Option<AsOrganization<'a>>,
-}
-
-#[derive(Serialize)]
-struct AsOrganization<'a> {
-    name: Text<'a>,
-}
-
-#[derive(Serialize)]
-struct UrlFields<'a> {
-    original: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    domain: Option<Text<'a>>,
-}
-
-#[derive(Serialize)]
-struct HttpFields<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<Text<'a>>,
-    request: HttpRequestFields<'a>,
-    response: HttpResponseFields,
-}
-
-#[derive(Serialize)]
-struct HttpRequestFields<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    method: Option<Text<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    referrer: Option<Text<'a>>,
-}
-
-#[derive(Serialize)]
-struct HttpResponseFields {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status_code: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    body: Option<BodySize>,
-}
-
-#[derive(Serialize)]
-struct BodySize {
-    bytes: u64,
-}
-
-#[derive(Serialize)]
-struct Original<'a> {
-    original: Text<'a>,
-}
-
-#[derive(Serialize)]
-struct LogFields<'a> {
-    file: LogFile<'a>,
-}
-
-#[derive(Serialize)]
-struct LogFile<'a> {
-    path: Text<'a>,
-}
-
-#[derive(Serialize)]
-struct RelatedFields {
-    ip: [String; 1],
-}
-
-/// What has no field of its own.
-#[derive(Serialize)]
-struct Labels {
-    outcome: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    context: Option<&'static str>,
-}
-
 /// Writes one hit and its newline, in one piece.
 pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
-    let mut line = serde_json::to_vec(&object(hit, rules))?;
-    line.push(b'\n');
-    out.write_all(&line)
+    out.write_all(&Fields::line(|fields| put_hit(fields, hit, rules)))
 }
 
-fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> EcsEvent<'a> {
+fn put_hit(fields: &mut Fields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet) {
     let rule = worst_rule(hit, rules);
     let cves = labels::cves(rules, hit.rules);
-    let (vulnerability, ip) = (cves.first().copied(), address(hit.client));
-    EcsEvent {
-        // A time outside the calendar has no date.
-        timestamp: hit.time.map(LogTime::rfc3339).filter(|time| !time.starts_with('@')),
-        ecs: EcsInfo { version: ECS_VERSION },
-        message: format!("{}, {}", rule.map(title).unwrap_or_default(), hit.outcome.as_str()),
-        event: event(hit),
-        rule: rule.map(|rule| RuleFields {
-            id: &rule.id,
-            name: title(rule),
-            category: &rule.class,
-            ruleset: "probewatch",
-            reference: rule.references.first().map(|reference| escape(reference.as_bytes())),
-        }),
-        threat: threat(&techniques(rules, hit.rules)),
-        vulnerability: vulnerability.map(|id| VulnerabilityFields { id, enumeration: "CVE" }),
-        source: source(hit, ip.clone()),
-        url: url(hit),
-        http: http(hit),
-        user_agent: hit.user_agent.map(|agent| Original { original: redacted(agent) }),
-        user: hit.user.map(|name| UserFields { name: redacted(name) }),
-        log: LogFields { file: LogFile { path: escape(hit.source) } },
-        related: ip.map(|ip| RelatedFields { ip: [ip] }),
-        tags: labels::rule_ids(rules, hit.rules).into_iter().chain(cves).collect(),
-        labels: Labels { outcome: hit.outcome.as_str(), answer: hit.answer.map(Answer::as_str), context: hit.context },
+    let ip = address(hit.client);
+    // A time outside the calendar has no date.
+    fields.put_some("@timestamp", hit.time.map(LogTime::rfc3339).filter(|time| !time.starts_with('@')));
+    fields.put("ecs.version", ECS_VERSION);
+    fields.put("message", format!("{}, {}", rule.map(title).unwrap_or_default(), hit.outcome.as_str()));
+    fields.put("event.kind", "alert");
+    fields.put("event.category", ["web", "intrusion_detection"]);
+    fields.put("event.type", ["access", event_type(hit.outcome)]);
+    fields.put("event.outcome", event_outcome(hit));
+    fields.put("event.severity", severity_number(hit.severity));
+    fields.put("event.id", labels::id(hit.generation, hit.offset));
+    fields.put("event.sequence", hit.line);
+    fields.put("event.module", "probewatch");
+    fields.put("event.dataset", "probewatch.hit");
+    if let Some(rule) = rule {
+        fields.put("rule.id", &rule.id);
+        fields.put("rule.name", title(rule));
+        fields.put("rule.category", &rule.class);
+        fields.put("rule.ruleset", "probewatch");
+        fields.put_some("rule.reference", rule.references.first().map(|reference| escape(reference.as_bytes())));
     }
-}
-
-fn event(hit: &ReportedHit<'_>) -> EventFields {
-    EventFields {
-        kind: "alert",
-        category: ["web", "intrusion_detection"],
-        r#type: vec!["access", event_type(hit.outcome)],
-        outcome: event_outcome(hit),
-        severity: severity_number(hit.severity),
-        id: labels::id(hit.generation, hit.offset),
-        sequence: hit.line,
-        module: "probewatch",
-        dataset: "probewatch.hit",
+    put_threat(fields, &techniques(rules, hit.rules));
+    if let Some(cve) = cves.first() {
+        fields.put("vulnerability.id", cve);
+        fields.put("vulnerability.enumeration", "CVE");
     }
+    fields.put("source.address", labels::client(hit.client));
+    fields.put_some("source.ip", ip.as_ref());
+    if let Some(geo) = hit.geo {
+        fields.put_some("source.geo.country_iso_code", labels::geo_name(geo.country.as_ref()));
+        fields.put_some("source.geo.city_name", labels::geo_name(geo.city.as_ref()));
+        fields.put_some("source.as.number", geo.asn);
+        fields.put_some("source.as.organization.name", labels::geo_name(geo.as_name.as_ref()));
+    }
+    let TargetParts { whole, path, query } = TargetParts::new(hit.target);
+    fields.put("url.original", whole);
+    fields.put_some("url.path", path);
+    fields.put_some("url.query", query);
+    fields.put_some("url.domain", host_name(hit));
+    fields.put_some("http.version", http_version(hit));
+    fields.open("http.request");
+    fields.put_some("http.request.method", unless_empty(hit.method));
+    fields.put_some("http.request.referrer", hit.referer.map(redacted));
+    fields.open("http.response");
+    fields.put_some("http.response.status_code", hit.status);
+    fields.put_some("http.response.body.bytes", hit.bytes);
+    fields.put_some("user_agent.original", hit.user_agent.map(redacted));
+    fields.put_some("user.name", hit.user.map(redacted));
+    fields.put("log.file.path", escape(hit.source));
+    fields.put_some("related.ip", ip.map(|ip| [ip]));
+    fields.put("tags", labels::rule_ids(rules, hit.rules).into_iter().chain(cves).collect::<Vec<_>>());
+    fields.put("labels.outcome", hit.outcome.as_str());
+    fields.put_some("labels.answer", hit.answer.map(Answer::as_str));
+    fields.put_some("labels.context", hit.context);
 }
 
 /// Whether the site let the request through.
@@ -299,61 +114,38 @@ pub(crate) fn severity_number(severity: Severity) -> u8 {
     }
 }
 
-impl<'a> NamedIds<'a> {
-    fn is_empty(&self) -> bool {
-        self.id.is_empty()
-    }
-
-    /// Adds a number once. A technique without a name has its number there too, so that the lists stay parallel.
-    fn add(&mut self, id: &'a str, name: &'static str) {
-        if !self.id.contains(&id) {
-            self.id.push(id);
-            self.name.push(name);
+/// Numbers and names of techniques, in the same order and each once. A technique without a name has its number there too, so that
+/// the lists stay parallel.
+fn put_threat(fields: &mut Fields<'_>, techniques: &[Technique<'_>]) {
+    let mut lists: [(Vec<&str>, Vec<&str>); 3] = Default::default();
+    let mut add = |list: usize, id, name| {
+        let (ids, names) = &mut lists[list];
+        if !ids.contains(&id) {
+            ids.push(id);
+            names.push(name);
         }
-    }
-}
-
-fn threat<'a>(techniques: &[Technique<'a>]) -> ThreatFields<'a> {
-    let (mut tactic, mut ids, mut subtechnique) = (NamedIds::default(), NamedIds::default(), NamedIds::default());
+    };
     for technique in techniques {
         let parent = technique.parent();
-        ids.add(parent.id, parent.name);
+        add(1, parent.id, parent.name);
         if technique.is_sub_technique() {
-            subtechnique.add(technique.id, technique.name);
+            add(2, technique.id, technique.name);
         }
         if let Some(goal) = technique.tactic {
-            tactic.add(goal.id, goal.name);
+            add(0, goal.id, goal.name);
         }
     }
-    ThreatFields { framework: "MITRE ATT&CK", tactic, technique: TechniqueFields { ids, subtechnique } }
-}
-
-fn source<'a>(hit: &ReportedHit<'a>, ip: Option<String>) -> SourceFields<'a> {
-    SourceFields {
-        address: labels::client(hit.client),
-        ip,
-        geo: hit.geo.filter(|geo| geo.country.is_some() || geo.city.is_some()).map(|geo| GeoFields {
-            country_iso_code: labels::geo_name(geo.country.as_ref()),
-            city_name: labels::geo_name(geo.city.as_ref()),
-        }),
-        autonomous_system: hit.geo.filter(|geo| geo.asn.is_some() || geo.as_name.is_some()).map(autonomous_system),
+    fields.put("threat.framework", "MITRE ATT&CK");
+    let [tactics, parents, sub_techniques] = lists;
+    if !tactics.0.is_empty() {
+        fields.put("threat.tactic.id", tactics.0);
+        fields.put("threat.tactic.name", tactics.1);
     }
-}
-
-fn autonomous_system(geo: &GeoInfo) -> AsFields<'_> {
-    AsFields { number: geo.asn, organization: labels::geo_name(geo.as_name.as_ref()).map(|name| AsOrganization { name }) }
-}
-
-fn url<'a>(hit: &ReportedHit<'a>) -> UrlFields<'a> {
-    let TargetParts { whole, path, query } = TargetParts::new(hit.target);
-    UrlFields { original: whole, path, query, domain: host_name(hit) }
-}
-
-fn http<'a>(hit: &ReportedHit<'a>) -> HttpFields<'a> {
-    HttpFields {
-        version: http_version(hit),
-        request: HttpRequestFields { method: unless_empty(hit.method), referrer: hit.referer.map(redacted) },
-        response: HttpResponseFields { status_code: hit.status, body: hit.bytes.map(|bytes| BodySize { bytes }) },
+    fields.put("threat.technique.id", parents.0);
+    fields.put("threat.technique.name", parents.1);
+    if !sub_techniques.0.is_empty() {
+        fields.put("threat.technique.subtechnique.id", sub_techniques.0);
+        fields.put("threat.technique.subtechnique.name", sub_techniques.1);
     }
 }
 

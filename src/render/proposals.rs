@@ -3,32 +3,24 @@
 //! The keys of the JSON document are stable: new ones may be added. The rule file has one rule for each kind and class, with
 //! cases. Of a log it contains only paths, which are printable ASCII.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use serde::Serialize;
-use serde_json::ser::Serializer as JsonSerializer;
-
-use super::json::{GENERATED_BY, InputObject, input};
+use super::hit_fields::Fields;
+use super::json::{GENERATED_BY, input};
 use super::layout::{BOLD, Column, DIM, Grid, TextCell, minute, write_wrapped};
-use super::row_lines::RowLineFormatter;
 use super::table::TablePage;
 use crate::analysis::labels::first;
 use crate::analysis::learn::{Proposal, Proposals};
 use crate::analysis::notes;
-use crate::finding::Severity;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 use crate::render::RenderOptions;
 use crate::time::LogTime;
 
 /// A proposal and its rank.
-struct Ranked<'r> {
-    rank: u64,
-    proposal: &'r Proposal<'r>,
-}
+type Ranked<'r> = (u64, &'r Proposal<'r>);
 
 /// Writes the proposals.
 pub(crate) fn write_table<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
@@ -37,7 +29,7 @@ pub(crate) fn write_table<W: Write>(proposals: &Proposals<'_>, options: &RenderO
     if !proposals.rules.is_empty() {
         page.heading("UNLISTED PATHS", out)?;
         let shown = first(&proposals.rules, Some(page.top));
-        let ranked: Vec<_> = (1..).zip(shown).map(|(rank, proposal)| Ranked { rank, proposal }).collect();
+        let ranked: Vec<_> = (1..).zip(shown).collect();
         grid(&ranked).write(page.width, page.painter, out)?;
         page.more(proposals.rules.len(), "", ", or -f csv", out)?;
     }
@@ -55,16 +47,16 @@ fn headline(proposals: &Proposals<'_>) -> String {
 
 fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
     Grid::new(rows)
-        .column(Column::number("rank").rank(3), |row| TextCell::new(grouped(row.rank)))
-        .column(Column::text("path").flexible(24), |row| TextCell::new(row.proposal.path).styled(BOLD))
-        .column(Column::number("probers"), |row| TextCell::new(grouped(row.proposal.probers)))
-        .column(Column::number("others").rank(6), |row| TextCell::new(grouped(row.proposal.others)))
-        .column(Column::number("requests").rank(2), |row| TextCell::new(grouped(row.proposal.requests)))
-        .column(Column::text("status").rank(1), |row| TextCell::new(row.proposal.status_words().join(" ")))
-        .column(Column::text("class").rank(4), |row| TextCell::new(row.proposal.class))
-        .column(Column::text("last seen").rank(7), |row| TextCell::new(row.proposal.last_time.map(minute).unwrap_or_default()))
+        .column(Column::number("rank").rank(3), |row| TextCell::new(grouped(row.0)))
+        .column(Column::text("path").flexible(24), |row| TextCell::new(row.1.path).styled(BOLD))
+        .column(Column::number("probers"), |row| TextCell::new(grouped(row.1.probers)))
+        .column(Column::number("others").rank(6), |row| TextCell::new(grouped(row.1.others)))
+        .column(Column::number("requests").rank(2), |row| TextCell::new(grouped(row.1.requests)))
+        .column(Column::text("status").rank(1), |row| TextCell::new(row.1.status_words().join(" ")))
+        .column(Column::text("class").rank(4), |row| TextCell::new(row.1.class))
+        .column(Column::text("last seen").rank(7), |row| TextCell::new(row.1.last_time.map(minute).unwrap_or_default()))
         .column(Column::text("as in").rank(5).flexible(16).keep_end(), |row| {
-            let example = &row.proposal.example;
+            let example = &row.1.example;
             TextCell::new(format!("{}:{}", escape(example.source), example.line))
         })
 }
@@ -106,95 +98,42 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W
 /// Counts the additions to the document.
 const SCHEMA_VERSION: u32 = 1;
 
-#[derive(Serialize)]
-struct ProposalDocument<'a> {
-    schema_version: u32,
-    generated_by: &'static str,
-    inputs: Vec<InputObject<'a>>,
-    totals: ProposalTotals,
-    proposals: Vec<ProposalRow<'a>>,
-}
-
-#[derive(Serialize)]
-struct ProposalTotals {
-    proposals: u64,
-    probers: u64,
-    min_probers: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sampled_one_of: Option<u64>,
-    left_out: u64,
-    without_time: u64,
-}
-
-#[derive(Serialize)]
-struct ProposalRow<'a> {
-    rank: u64,
-    path: &'a str,
-    probers: u64,
-    others: u64,
-    requests: u64,
-    answered: u64,
-    statuses: BTreeMap<String, u64>,
-    rule: &'a str,
-    class: &'a str,
-    severity: Severity,
-    first_time: Option<String>,
-    last_time: Option<String>,
-    sample: ProposalSample<'a>,
-}
-
-#[derive(Serialize)]
-struct ProposalSample<'a> {
-    source: Cow<'a, str>,
-    line: u64,
-    target: Cow<'a, str>,
-    status: Option<u16>,
-}
-
 /// Writes the document, with the first `top` proposals.
 pub(crate) fn write_json<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
     let Proposals { inputs, rules: all, random, probers, min_probers, one_of, without_time } = proposals;
-    let document = ProposalDocument {
-        schema_version: SCHEMA_VERSION,
-        generated_by: GENERATED_BY,
-        inputs: inputs.iter().map(input).collect(),
-        totals: ProposalTotals {
-            proposals: all.len() as u64,
-            probers: *probers,
-            min_probers: *min_probers,
-            sampled_one_of: (*one_of > 1).then_some(*one_of),
-            left_out: *random,
-            without_time: *without_time,
-        },
-        proposals: (1..).zip(first(all, top)).map(|(rank, proposal)| json_row(rank, proposal)).collect(),
-    };
-    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLineFormatter::default()))?;
-    out.write_all(b"\n")
+    out.write_all(&Fields::document(|fields| {
+        fields.put("schema_version", SCHEMA_VERSION);
+        fields.put("generated_by", GENERATED_BY);
+        fields.put_rows("inputs", inputs.iter().map(input));
+        fields.put("totals.proposals", all.len());
+        fields.put("totals.probers", probers);
+        fields.put("totals.min_probers", min_probers);
+        fields.put_some("totals.sampled_one_of", Some(one_of).filter(|one_of| **one_of > 1));
+        fields.put("totals.left_out", random);
+        fields.put("totals.without_time", without_time);
+        fields.put_objects("proposals", (1..).zip(first(all, top)), put_proposal);
+    }))
 }
 
-fn json_row<'a>(rank: u64, proposal: &'a Proposal<'_>) -> ProposalRow<'a> {
+fn put_proposal(fields: &mut Fields<'_>, (rank, proposal): (u64, &Proposal<'_>)) {
     let example = &proposal.example;
-    let statuses = proposal.status_words().into_iter().zip(proposal.statuses.iter().map(|(_, n)| *n)).collect();
-    ProposalRow {
-        rank,
-        path: proposal.path,
-        probers: proposal.probers,
-        others: proposal.others,
-        requests: proposal.requests,
-        answered: proposal.answered(),
-        statuses,
-        rule: &proposal.rule,
-        class: proposal.class,
-        severity: proposal.severity,
-        first_time: proposal.first_time.map(LogTime::rfc3339),
-        last_time: proposal.last_time.map(LogTime::rfc3339),
-        sample: ProposalSample {
-            source: escape(example.source),
-            line: example.line,
-            target: example.shown_target(),
-            status: example.status,
-        },
-    }
+    let statuses: BTreeMap<_, _> = proposal.status_words().into_iter().zip(proposal.statuses.iter().map(|(_, n)| *n)).collect();
+    fields.put("rank", rank);
+    fields.put("path", proposal.path);
+    fields.put("probers", proposal.probers);
+    fields.put("others", proposal.others);
+    fields.put("requests", proposal.requests);
+    fields.put("answered", proposal.answered());
+    fields.put("statuses", statuses);
+    fields.put("rule", &proposal.rule);
+    fields.put("class", proposal.class);
+    fields.put("severity", proposal.severity);
+    fields.put("first_time", proposal.first_time.map(LogTime::rfc3339));
+    fields.put("last_time", proposal.last_time.map(LogTime::rfc3339));
+    fields.put("sample.source", escape(example.source));
+    fields.put("sample.line", example.line);
+    fields.put("sample.target", example.shown_target());
+    fields.put("sample.status", example.status);
 }
 
 const HEAD: &str = "\

@@ -6,12 +6,12 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::FixedState;
 
 use super::text;
-use crate::alerting::{Alert, AlertKind};
+use crate::alerting::Alert;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
 use crate::log_entry::Outcome;
-use crate::number::compact_counted;
 use crate::redact::mask;
+use crate::render::live::alert::sentence;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
 use crate::time::LogTime;
@@ -133,12 +133,11 @@ impl AlertRow {
     pub(super) fn new(number: u64, alert: &Alert, rules: &RuleSet) -> Self {
         let client = alert.client.as_ref().map(|client| text::client_name(client.client()));
         let path = alert.path.as_deref().filter(|path| !path.is_empty()).map(text::redact_and_truncate);
-        let text = alert_sentence(alert, rules, client.as_deref(), path.as_deref());
         Self {
             number,
             time: alert.last_time.or(alert.first_time),
             severity: Some(alert.severity),
-            text: text::truncate_bytes(&text, 2 * text::MAX_BYTES),
+            text: text::truncate_bytes(&sentence(alert, rules), 2 * text::MAX_BYTES),
             client,
             path,
         }
@@ -147,43 +146,6 @@ impl AlertRow {
     /// The row of a notice.
     pub(super) fn notice(number: u64, notice: &str) -> Self {
         Self { number, time: None, severity: None, text: text::escape_and_truncate(notice.as_bytes()), client: None, path: None }
-    }
-}
-
-fn alert_sentence(alert: &Alert, rules: &RuleSet, client: Option<&str>, path: Option<&str>) -> String {
-    let client_text = client.map_or_else(|| compact_counted(alert.clients, "client", "clients"), str::to_owned);
-    let span = alert_span(alert);
-    match alert.kind {
-        AlertKind::Threshold(rule) | AlertKind::Guesses(rule) => {
-            let on = path.map(|path| format!(" on {path}")).unwrap_or_default();
-            format!("{client_text}: {} of {}{on}{span}", compact_counted(alert.hits, "hit", "hits"), rules.rule(rule).id)
-        }
-        AlertKind::Probing => format!("{client_text} requested {}{span}", compact_counted(alert.paths, "probe path", "probe paths")),
-        AlertKind::Answered | AlertKind::AnsweredAgain => {
-            let status = alert.sample.status.map(|status| format!(" {status}")).unwrap_or_default();
-            let again = if alert.kind == AlertKind::AnsweredAgain { " as well" } else { "" };
-            format!("{client_text} was answered{status}{again}: {}", text::redact_and_truncate(&alert.sample.target))
-        }
-        AlertKind::Withdrawn => format!("withdrawn, a soft 404: {}", text::redact_and_truncate(&alert.sample.target)),
-        AlertKind::Campaign => {
-            let of = path.map(|path| format!(", {path}")).unwrap_or_default();
-            format!(
-                "{} requested the same {}{of}{span}",
-                compact_counted(alert.clients, "client", "clients"),
-                compact_counted(alert.paths, "path", "paths")
-            )
-        }
-    }
-}
-
-/// ` within 58 s`; empty if the log has no times.
-fn alert_span(alert: &Alert) -> String {
-    match (alert.first_time, alert.last_time) {
-        (Some(first), Some(last)) => match (last.utc - first.utc).max(0) {
-            seconds @ 0..120 => format!(" within {seconds} s"),
-            seconds => format!(" within {} min", (seconds + 59) / 60),
-        },
-        _ => String::new(),
     }
 }
 

@@ -6,17 +6,15 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use serde::Serialize;
-
 use super::LiveLines;
 use crate::alerting::{Alert, AlertKind, AlertSample};
 use crate::analysis::labels;
 use crate::client::Client;
-use crate::finding::Severity;
 use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
+use crate::render::hit_fields::{Fields, unless_empty};
 use crate::render::layout::{ALARM, BOLD, DIM, truncate};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
@@ -30,56 +28,13 @@ const MAX_NAME: usize = 39;
 /// The least columns of a request; with fewer it is left out.
 const MIN_REQUEST: usize = 12;
 
-/// An alert for programs. All keys are always present.
-#[derive(Serialize)]
-struct AlertObject<'a> {
-    /// `threshold`, `probing`, `answered`, `answered_again`, `withdrawn` or `campaign`.
-    kind: &'static str,
-    severity: Severity,
-    /// RFC 3339 or null, as are all times.
-    first_time: Option<String>,
-    last_time: Option<String>,
-    /// Null if it is not about one client.
-    client: Option<Cow<'a, str>>,
-    /// The normalised path; null if it is not about one path.
-    path: Option<Cow<'a, str>>,
-    /// Requests that count, and their distinct clients and paths.
-    hits: u64,
-    clients: u64,
-    paths: u64,
-    rules: Vec<&'a str>,
-    classes: Vec<&'a str>,
-    cve: Vec<&'a str>,
-    sample: AlertSampleObject<'a>,
-    /// The rule of the threshold, or of the guesses of a campaign; null for others.
-    rule: Option<&'a str>,
-    /// The sentence for people.
-    text: String,
-    /// That of the hit; a withdrawal has that of the alert.
-    id: String,
-}
-
-/// The request that raised the alert.
-#[derive(Serialize)]
-struct AlertSampleObject<'a> {
-    /// The `id` of its hit.
-    id: String,
-    source: Cow<'a, str>,
-    line: u64,
-    method: Option<Cow<'a, str>>,
-    target: Cow<'a, str>,
-    status: Option<u16>,
-    outcome: &'static str,
-}
-
 /// Writes an alert as one JSON object and its newline.
 ///
 /// # Errors
 ///
 /// Those of `out`.
 pub(crate) fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &object(alert, rules))?;
-    out.write_all(b"\n")
+    out.write_all(&Fields::line(|fields| put_alert(fields, alert, rules)))
 }
 
 /// An alert as one line of escaped text without colour or newline, at most about 500 columns.
@@ -122,7 +77,7 @@ fn is_of_find(kind: AlertKind) -> bool {
 }
 
 /// What happened, as a sentence without a full stop.
-fn sentence(alert: &Alert, rules: &RuleSet) -> String {
+pub(crate) fn sentence(alert: &Alert, rules: &RuleSet) -> String {
     let within = within(alert);
     match alert.kind {
         AlertKind::Threshold(rule) => {
@@ -203,47 +158,48 @@ fn client_name(client: Client<'_>) -> Cow<'_, str> {
     Cow::Owned(truncate(&labels::client(client), MAX_NAME).into_owned())
 }
 
-fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> AlertObject<'a> {
-    AlertObject {
-        kind: alert.kind.as_str(),
-        severity: alert.severity,
-        first_time: alert.first_time.map(LogTime::rfc3339),
-        last_time: alert.last_time.map(LogTime::rfc3339),
-        client: alert.client.as_ref().map(|client| labels::client(client.client())),
-        path: alert.path.as_deref().map(redacted),
-        hits: alert.hits,
-        clients: alert.clients,
-        paths: alert.paths,
-        rules: labels::rule_ids(rules, &alert.rules),
-        classes: labels::classes(rules, &alert.rules),
-        cve: labels::cves(rules, &alert.rules),
-        sample: sample(&alert.sample),
-        rule: match alert.kind {
-            AlertKind::Threshold(rule) | AlertKind::Guesses(rule) => Some(&rules.rule(rule).id),
-            _ => None,
-        },
-        text: sentence(alert, rules),
-        id: labels::id(alert.sample.generation, alert.sample.offset),
-    }
-}
-
-fn sample(sample: &AlertSample) -> AlertSampleObject<'_> {
-    AlertSampleObject {
-        id: labels::id(sample.generation, sample.offset),
-        source: escape(&sample.source),
-        line: sample.line,
-        method: (!sample.method.is_empty()).then(|| redacted(&sample.method)),
-        target: redacted(&sample.target),
-        status: sample.status,
-        outcome: Outcome::from_status(sample.status).as_str(),
-    }
+/// All keys are always present. Times are RFC 3339 or null.
+fn put_alert(fields: &mut Fields<'_>, alert: &Alert, rules: &RuleSet) {
+    let sample = &alert.sample;
+    let id = labels::id(sample.generation, sample.offset);
+    fields.put("kind", alert.kind.as_str());
+    fields.put("severity", alert.severity);
+    fields.put("first_time", alert.first_time.map(LogTime::rfc3339));
+    fields.put("last_time", alert.last_time.map(LogTime::rfc3339));
+    // Null if it is not about one client, or one path.
+    fields.put("client", alert.client.as_ref().map(|client| labels::client(client.client())));
+    fields.put("path", alert.path.as_deref().map(redacted));
+    // Requests that count, and their distinct clients and paths.
+    fields.put("hits", alert.hits);
+    fields.put("clients", alert.clients);
+    fields.put("paths", alert.paths);
+    fields.put("rules", labels::rule_ids(rules, &alert.rules));
+    fields.put("classes", labels::classes(rules, &alert.rules));
+    fields.put("cve", labels::cves(rules, &alert.rules));
+    // The request that raised the alert.
+    fields.put("sample.id", &id);
+    fields.put("sample.source", escape(&sample.source));
+    fields.put("sample.line", sample.line);
+    fields.put("sample.method", unless_empty(&sample.method));
+    fields.put("sample.target", redacted(&sample.target));
+    fields.put("sample.status", sample.status);
+    fields.put("sample.outcome", Outcome::from_status(sample.status).as_str());
+    // The rule of the threshold, or of the guesses of a campaign.
+    let rule = match alert.kind {
+        AlertKind::Threshold(rule) | AlertKind::Guesses(rule) => Some(&rules.rule(rule).id),
+        _ => None,
+    };
+    fields.put("rule", rule);
+    fields.put("text", sentence(alert, rules));
+    // That of the hit; a withdrawal has that of the alert.
+    fields.put("id", id);
 }
 
 #[cfg(test)]
 mod tests {
     use crate::analysis::fixture;
     use crate::client::ClientKey;
-    use crate::finding::RuleId;
+    use crate::finding::{RuleId, Severity};
     use crate::render::live::alert::*;
     use proptest::prelude::*;
 
