@@ -24,14 +24,19 @@ use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::{csv_guard, escape};
-use crate::rules::RuleSet;
+use crate::rules::{Rule, RuleSet};
 use crate::time::LogTime;
 
-/// A column: its name, and its cell of a row.
-type CsvColumn = (&'static str, for<'r> fn(&'r RuleSet, &'r Row<'_>) -> CsvCell<'r>);
+/// What the cells of a line are made of.
+#[derive(Clone, Copy)]
+struct Line<'r> {
+    rules: &'r RuleSet,
+    row: &'r Row<'r>,
+    block: Option<&'r BlockDecision>,
+}
 
-/// A further column of a client: its name, and its cell of a block candidate.
-type BlockColumn = (&'static str, fn(&BlockDecision) -> CsvCell<'static>);
+/// The cell of a line.
+type CellOf = for<'r> fn(Line<'r>) -> CsvCell<'r>;
 
 /// The content of a cell.
 enum CsvCell<'r> {
@@ -59,11 +64,6 @@ impl From<String> for CsvCell<'_> {
     }
 }
 
-/// The user of the sample.
-fn user<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> CsvCell<'r> {
-    CsvCell::from_option(row.sample.user.map(redacted))
-}
-
 impl From<u64> for CsvCell<'_> {
     fn from(count: u64) -> Self {
         Self::Count(count)
@@ -83,106 +83,83 @@ impl CsvCell<'_> {
     }
 }
 
-const PAIR: &[CsvColumn] = &[
-    ("client", client),
-    ("path", path),
-    ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
-    ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
-    ("severity", severity),
-    ("outcome", |_, row| CsvCell::from_option(row.key.outcome().map(Outcome::as_str))),
-    ("hits", |_, row| CsvCell::Count(row.hits)),
-    ("first_time", |_, row| CsvCell::from(row.first_time)),
-    ("last_time", |_, row| CsvCell::from(row.last_time)),
-    ("status", |_, row| CsvCell::from_option(row.status.map(u64::from))),
-    ("sample_target", |_, row| redacted(row.sample.target).into()),
-    ("source", |_, row| escape(row.sample.source).into()),
-    ("line", |_, row| CsvCell::Count(row.sample.line)),
-    ("user", user),
+const PAIR: &[&str] = &[
+    "client",
+    "path",
+    "rules",
+    "classes",
+    "severity",
+    "outcome",
+    "hits",
+    "first_time",
+    "last_time",
+    "status",
+    "sample_target",
+    "source",
+    "line",
+    "user",
 ];
 
-const CLIENT: &[CsvColumn] = &[
-    ("client", client),
-    ("hits", |_, row| CsvCell::Count(row.hits)),
-    ("paths", |_, row| CsvCell::Count(row.paths)),
-    ("rules", |_, row| CsvCell::Count(row.rules.len() as u64)),
-    ("severity", severity),
-    ("answered", |_, row| CsvCell::Count(row.answered)),
-    ("other_requests", |_, row| CsvCell::Count(row.other_requests)),
-    ("first_time", |_, row| CsvCell::from(row.first_time)),
-    ("last_time", |_, row| CsvCell::from(row.last_time)),
-    ("user_agent", |_, row| CsvCell::from_option(row.sample.user_agent.map(redacted))),
-    ("sample_target", |_, row| redacted(row.sample.target).into()),
-    ("source", |_, row| escape(row.sample.source).into()),
-    ("line", |_, row| CsvCell::Count(row.sample.line)),
-];
-
-const PATH: &[CsvColumn] = &[
-    ("path", path),
-    ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
-    ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
-    ("severity", severity),
-    ("hits", |_, row| CsvCell::Count(row.hits)),
-    ("clients", |_, row| CsvCell::Count(row.clients)),
-    ("answered", |_, row| CsvCell::Count(row.answered)),
-    ("first_time", |_, row| CsvCell::from(row.first_time)),
-    ("last_time", |_, row| CsvCell::from(row.last_time)),
-    ("sample_target", |_, row| redacted(row.sample.target).into()),
-    ("source", |_, row| escape(row.sample.source).into()),
-    ("line", |_, row| CsvCell::Count(row.sample.line)),
-    ("user", user),
-];
-
-const RULE: &[CsvColumn] = &[
-    ("rule", |set, row| CsvCell::from_option(row.key.rule().map(|rule| set.rule(rule).id.as_str()))),
-    ("class", |set, row| CsvCell::from_option(row.key.rule().map(|rule| set.rule(rule).class.as_str()))),
-    ("severity", severity),
-    ("cve", |set, row| joined(&labels::cves(set, &row.rules))),
-    ("hits", |_, row| CsvCell::Count(row.hits)),
-    ("clients", |_, row| CsvCell::Count(row.clients)),
-    ("paths", |_, row| CsvCell::Count(row.paths)),
-    ("answered", |_, row| CsvCell::Count(row.answered)),
-    ("first_time", |_, row| CsvCell::from(row.first_time)),
-    ("last_time", |_, row| CsvCell::from(row.last_time)),
-];
-
-const ANSWER: &[CsvColumn] = &[
-    ("site", |_, row| if let RowKey::Answer(.., site) = row.key { redacted(site).into() } else { CsvCell::Empty }),
-    ("path", path),
-    ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
-    ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
-    ("severity", severity),
-    ("status", |_, row| answer_cell(row, |answer| answer.joined_statuses(";"))),
-    ("bytes", |_, row| CsvCell::from_option(row.answer.as_ref().and_then(|answer| answer.bytes))),
-    ("method", |_, row| answer_cell(row, |answer| answer.method.as_str())),
-    ("hits", |_, row| CsvCell::Count(row.hits)),
-    ("clients", |_, row| CsvCell::Count(row.clients)),
-    ("first_time", |_, row| CsvCell::from(row.first_time)),
-    ("last_time", |_, row| CsvCell::from(row.last_time)),
-    ("why", |_, row| answer_cell(row, grades::why)),
-    ("command", |_, row| CsvCell::from_option(grades::command(row))),
-    ("sample_target", |_, row| redacted(row.sample.target).into()),
-    ("source", |_, row| escape(row.sample.source).into()),
-    ("line", |_, row| CsvCell::Count(row.sample.line)),
-    ("user", user),
-    ("paths", |_, row| CsvCell::Count(row.paths)),
+const CLIENT: &[&str] = &[
+    "client",
+    "hits",
+    "paths",
+    "rules",
+    "severity",
+    "answered",
+    "other_requests",
+    "first_time",
+    "last_time",
+    "user_agent",
+    "sample_target",
+    "source",
+    "line",
 ];
 
 /// Further columns of a client, if block candidates were requested.
-const BLOCK: &[BlockColumn] = &[
-    ("block_candidate", |block| block.is_candidate().to_string().into()),
-    ("block_reason", |block| block.reason().into()),
-    ("network", |block| block.network_text().into()),
-    ("network_probers", |block| CsvCell::Count(block.network_probers)),
-];
+const BLOCK: &[&str] = &["block_candidate", "block_reason", "network", "network_probers"];
 
 /// The last columns of a client: the rules of its floods, what GeoIP databases have, and the user.
-const CLIENT_END: &[CsvColumn] = &[
-    ("floods", |set, row| joined(&labels::flood_ids(set, &row.rules))),
-    ("country", |_, row| geo_cell(row, |geo| labels::geo_name(geo.country.as_ref()))),
-    ("city", |_, row| geo_cell(row, |geo| labels::geo_name(geo.city.as_ref()))),
-    ("asn", |_, row| geo_cell(row, |geo| geo.asn.map(u64::from))),
-    ("as_name", |_, row| geo_cell(row, |geo| labels::geo_name(geo.as_name.as_ref()))),
-    ("user", user),
+const CLIENT_END: &[&str] = &["floods", "country", "city", "asn", "as_name", "user"];
+
+const PATH: &[&str] = &[
+    "path",
+    "rules",
+    "classes",
+    "severity",
+    "hits",
+    "clients",
+    "answered",
+    "first_time",
+    "last_time",
+    "sample_target",
+    "source",
+    "line",
+    "user",
+];
+
+const RULE: &[&str] = &["rule", "class", "severity", "cve", "hits", "clients", "paths", "answered", "first_time", "last_time"];
+
+const ANSWER: &[&str] = &[
+    "site",
+    "path",
+    "rules",
+    "classes",
+    "severity",
+    "status",
+    "bytes",
+    "method",
+    "hits",
+    "clients",
+    "first_time",
+    "last_time",
+    "why",
+    "command",
+    "sample_target",
+    "source",
+    "line",
+    "user",
+    "paths",
 ];
 
 const DIFF: [&str; 7] = ["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"];
@@ -213,15 +190,15 @@ const PROPOSAL: &[ProposalColumn] = &[
 /// Writes the first `top` rows of the table that `by` chooses.
 pub(crate) fn write<W: Write>(report: &ReportModel<'_>, by: GroupBy, top: Option<usize>, out: W) -> io::Result<()> {
     let (columns, rows) = match by {
-        GroupBy::Pair => (PAIR, &report.pairs),
-        GroupBy::Client => (CLIENT, &report.clients),
-        GroupBy::Path => (PATH, &report.paths),
-        GroupBy::Rule => (RULE, &report.rules),
-        GroupBy::Answer => (ANSWER, &report.answered),
+        GroupBy::Pair => (PAIR.to_vec(), &report.pairs),
+        GroupBy::Client if report.blocks.is_some() => ([CLIENT, BLOCK, CLIENT_END].concat(), &report.clients),
+        GroupBy::Client => ([CLIENT, CLIENT_END].concat(), &report.clients),
+        GroupBy::Path => (PATH.to_vec(), &report.paths),
+        GroupBy::Rule => (RULE.to_vec(), &report.rules),
+        GroupBy::Answer => (ANSWER.to_vec(), &report.answered),
     };
     let blocks = report.blocks.as_deref().filter(|_| by == GroupBy::Client);
-    let last = if by == GroupBy::Client { CLIENT_END } else { &[] };
-    write_rows(report.rule_set, (columns, last), first(rows, top), blocks, out)
+    write_rows(report.rule_set, &columns, first(rows, top), blocks, out)
 }
 
 /// Writes a row for each distinct answer.
@@ -230,36 +207,26 @@ pub(crate) fn write<W: Write>(report: &ReportModel<'_>, by: GroupBy, top: Option
 ///
 /// Those of `out`.
 pub(crate) fn write_answered<W: Write>(report: &ReportModel<'_>, out: W) -> io::Result<()> {
-    write_rows(report.rule_set, (ANSWER, &[]), &report.answered, None, out)
+    write_rows(report.rule_set, ANSWER, &report.answered, None, out)
 }
 
-/// Writes rows in parallel: their first columns, those of block candidates if there are any, and the last ones.
+/// Writes rows in parallel.
 fn write_rows<W: Write>(
     rules: &RuleSet,
-    (columns, last): (&[CsvColumn], &[CsvColumn]),
+    columns: &[&'static str],
     rows: &[Row<'_>],
     blocks: Option<&[BlockDecision]>,
     mut out: W,
 ) -> io::Result<()> {
-    let further = if blocks.is_some() { BLOCK } else { &[] };
-    let names = columns.iter().map(|(name, _)| name).chain(further.iter().map(|(name, _)| name)).chain(last.iter().map(|(name, _)| name));
     let mut header = CsvTable::new(&mut out);
-    header.text_row(names)?;
+    header.text_row(columns)?;
     header.finish()?;
+    let cells: Vec<CellOf> = columns.iter().filter_map(|name| column(name).cell).collect();
     write_in_parallel(rows, &mut out, |start, rows, out| {
         let mut table = CsvTable::new(out);
         for (number, row) in (start..).zip(rows) {
-            let block = blocks.and_then(|blocks| blocks.get(number));
-            for (_, cell) in columns {
-                table.cell(cell(rules, row))?;
-            }
-            for (_, cell) in further {
-                table.cell(CsvCell::from_option(block.map(cell)))?;
-            }
-            for (_, cell) in last {
-                table.cell(cell(rules, row))?;
-            }
-            table.end_row()?;
+            let line = Line { rules, row, block: blocks.and_then(|blocks| blocks.get(number)) };
+            table.row(cells.iter().map(|cell| cell(line)))?;
         }
         table.finish()
     })?;
@@ -419,26 +386,6 @@ fn into_io(error: ::csv::Error) -> io::Error {
     }
 }
 
-fn client<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> CsvCell<'r> {
-    CsvCell::from_option(row.key.client().map(labels::client))
-}
-
-fn path<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> CsvCell<'r> {
-    CsvCell::from_option(row.shown_path())
-}
-
-fn severity<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> CsvCell<'r> {
-    row.severity.as_str().into()
-}
-
-fn answer_cell<'r, T: Into<CsvCell<'r>>>(row: &'r Row<'_>, cell: impl FnOnce(&'r AnswerDetail<'_>) -> T) -> CsvCell<'r> {
-    CsvCell::from_option(row.answer.as_deref().map(cell))
-}
-
-fn geo_cell<'r, T: Into<CsvCell<'r>>>(row: &'r Row<'_>, cell: impl FnOnce(&'r GeoInfo) -> Option<T>) -> CsvCell<'r> {
-    CsvCell::from_option(row.geo.as_deref().and_then(cell))
-}
-
 fn joined<'r>(words: &[&'r str]) -> CsvCell<'r> {
     match words {
         [word] => (*word).into(),
@@ -446,15 +393,35 @@ fn joined<'r>(words: &[&'r str]) -> CsvCell<'r> {
     }
 }
 
-/// A column.
+impl<'r> Line<'r> {
+    fn rule(self) -> Option<&'r Rule> {
+        self.row.key.rule().map(|rule| self.rules.rule(rule))
+    }
+
+    fn answer<T: Into<CsvCell<'r>>>(self, cell: impl FnOnce(&'r AnswerDetail<'r>) -> T) -> CsvCell<'r> {
+        CsvCell::from_option(self.row.answer.as_deref().map(cell))
+    }
+
+    fn geo<T: Into<CsvCell<'r>>>(self, cell: impl FnOnce(&'r GeoInfo) -> Option<T>) -> CsvCell<'r> {
+        CsvCell::from_option(self.row.geo.as_deref().and_then(cell))
+    }
+
+    fn block<T: Into<CsvCell<'r>>>(self, cell: impl FnOnce(&'r BlockDecision) -> T) -> CsvCell<'r> {
+        CsvCell::from_option(self.block.map(cell))
+    }
+}
+
+/// A column of any table.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ColumnDoc {
+pub(crate) struct CsvColumn {
     /// Its name, as the header has it.
     pub(crate) name: &'static str,
     /// Its type.
     pub(crate) kind: &'static str,
     /// Its meaning, with its unit.
     pub(crate) meaning: &'static str,
+    /// Its cell, in tables of rows.
+    cell: Option<CellOf>,
 }
 
 const TEXT: &str = "text";
@@ -463,74 +430,185 @@ const TIME: &str = "RFC 3339";
 const LIST: &str = "list (;)";
 const WORD: &str = "word";
 
-/// The type and the meaning of each column.
-const MEANINGS: &[(&str, &str, &str)] = &[
-    ("address", TEXT, "Address or network to block."),
-    ("addresses", COUNT, "Addresses of it with hits."),
-    ("answered", COUNT, "Hits with a distinct answer."),
-    ("as_name", TEXT, "Name of the autonomous system of the client; empty without a GeoIP database that has it."),
-    ("asn", COUNT, "Number of the autonomous system of the client; empty without a GeoIP database that has it."),
-    ("block_candidate", "true, false", "Whether the client is a block candidate."),
-    ("block_reason", TEXT, "Why it is a block candidate or is not."),
-    ("bytes", COUNT, "Size of the answer in bytes; empty where none is logged."),
-    ("change", WORD, "How it changed: new, more, fewer, gone, or what became of an answer."),
-    ("city", TEXT, "City of the client, in English; empty without a GeoIP database that has it."),
-    ("class", WORD, "Class of the rule."),
-    ("classes", LIST, "Classes of the rules, sorted."),
-    ("client", TEXT, "Client: an address, or the text of the log; `-` where unknown."),
-    ("clients", COUNT, "Distinct clients."),
-    ("command", TEXT, "A shell command that requests the path, to see what it answers now."),
-    ("country", WORD, "Country of the client, two letters of ISO 3166-1; empty without a GeoIP database that has it."),
-    ("cve", LIST, "CVE IDs of the rule, sorted."),
-    ("first_time", TIME, "Time of the earliest hit; empty where no hit has one."),
-    ("floods", LIST, "IDs of the rules with a window whose limit the client exceeded."),
-    ("hits", COUNT, "Requests that match at least one rule."),
-    ("hits_after", COUNT, "Hits in the new report."),
-    ("hits_before", COUNT, "Hits in the old report."),
-    ("key", TEXT, "Which answer, rule, path, client, campaign, or withdrawn: an answer of an earlier report that proved to be a soft 404."),
-    ("kind", WORD, "What the row is about: answer, rule, path, client or campaign."),
-    ("last_time", TIME, "Time of the latest hit; empty where no hit has one."),
-    ("line", COUNT, "Line of the sample in its log, from 1."),
-    ("method", WORD, "Method of the answered requests: GET, POST, HEAD or OTHER."),
-    ("network", TEXT, "The /24 or /64 of the client; empty where it has no address."),
-    ("network_probers", COUNT, "Clients of that network with hits."),
-    ("other_requests", COUNT, "Requests of the client that match no rule, and unparsed lines that begin with its address."),
-    ("others", COUNT, "Independent clients that are no probers and requested the path."),
-    ("outcome", WORD, "Outcome of the requests, from their status."),
-    ("path", TEXT, "Normalized path."),
-    ("paths", COUNT, "Distinct paths."),
-    ("probers", COUNT, "Independent probers that requested the path."),
-    ("rank", COUNT, "Position in the list, from 1."),
-    ("requests", COUNT, "Requests for the path."),
-    ("rule", WORD, "ID of the rule."),
-    ("rules", LIST, "IDs of the rules that matched, sorted; a count in the table of clients."),
-    ("sample_paths", LIST, "Some of the paths, the most severe first, percent-encoded."),
-    (
+/// All columns, by name. A name means the same in every table.
+const COLUMNS: &[CsvColumn] = &[
+    column_of("address", TEXT, "Address or network to block.", None),
+    column_of("addresses", COUNT, "Addresses of it with hits.", None),
+    column_of("answered", COUNT, "Hits with a distinct answer.", Some(|line| CsvCell::Count(line.row.answered))),
+    column_of(
+        "as_name",
+        TEXT,
+        "Name of the autonomous system of the client; empty without a GeoIP database that has it.",
+        Some(|line| line.geo(|geo| labels::geo_name(geo.as_name.as_ref()))),
+    ),
+    column_of(
+        "asn",
+        COUNT,
+        "Number of the autonomous system of the client; empty without a GeoIP database that has it.",
+        Some(|line| line.geo(|geo| geo.asn.map(u64::from))),
+    ),
+    column_of(
+        "block_candidate",
+        "true, false",
+        "Whether the client is a block candidate.",
+        Some(|line| line.block(|block| block.is_candidate().to_string())),
+    ),
+    column_of("block_reason", TEXT, "Why it is a block candidate or is not.", Some(|line| line.block(BlockDecision::reason))),
+    column_of(
+        "bytes",
+        COUNT,
+        "Size of the answer in bytes; empty where none is logged.",
+        Some(|line| CsvCell::from_option(line.row.answer.as_ref().and_then(|answer| answer.bytes))),
+    ),
+    column_of("change", WORD, "How it changed: new, more, fewer, gone, or what became of an answer.", None),
+    column_of(
+        "city",
+        TEXT,
+        "City of the client, in English; empty without a GeoIP database that has it.",
+        Some(|line| line.geo(|geo| labels::geo_name(geo.city.as_ref()))),
+    ),
+    column_of("class", WORD, "Class of the rule.", Some(|line| CsvCell::from_option(line.rule().map(|rule| rule.class.as_str())))),
+    column_of("classes", LIST, "Classes of the rules, sorted.", Some(|line| joined(&labels::classes(line.rules, &line.row.rules)))),
+    column_of(
+        "client",
+        TEXT,
+        "Client: an address, or the text of the log; `-` where unknown.",
+        Some(|line| CsvCell::from_option(line.row.key.client().map(labels::client))),
+    ),
+    column_of("clients", COUNT, "Distinct clients.", Some(|line| CsvCell::Count(line.row.clients))),
+    column_of(
+        "command",
+        TEXT,
+        "A shell command that requests the path, to see what it answers now.",
+        Some(|line| CsvCell::from_option(grades::command(line.row))),
+    ),
+    column_of(
+        "country",
+        WORD,
+        "Country of the client, two letters of ISO 3166-1; empty without a GeoIP database that has it.",
+        Some(|line| line.geo(|geo| labels::geo_name(geo.country.as_ref()))),
+    ),
+    column_of("cve", LIST, "CVE IDs of the rule, sorted.", Some(|line| joined(&labels::cves(line.rules, &line.row.rules)))),
+    column_of("first_time", TIME, "Time of the earliest hit; empty where no hit has one.", Some(|line| line.row.first_time.into())),
+    column_of(
+        "floods",
+        LIST,
+        "IDs of the rules with a window whose limit the client exceeded.",
+        Some(|line| joined(&labels::flood_ids(line.rules, &line.row.rules))),
+    ),
+    column_of("hits", COUNT, "Requests that match at least one rule.", Some(|line| CsvCell::Count(line.row.hits))),
+    column_of("hits_after", COUNT, "Hits in the new report.", None),
+    column_of("hits_before", COUNT, "Hits in the old report.", None),
+    column_of(
+        "key",
+        TEXT,
+        "Which answer, rule, path, client, campaign, or withdrawn: an answer of an earlier report that proved to be a soft 404.",
+        None,
+    ),
+    column_of("kind", WORD, "What the row is about: answer, rule, path, client or campaign.", None),
+    column_of("last_time", TIME, "Time of the latest hit; empty where no hit has one.", Some(|line| line.row.last_time.into())),
+    column_of("line", COUNT, "Line of the sample in its log, from 1.", Some(|line| CsvCell::Count(line.row.sample.line))),
+    column_of(
+        "method",
+        WORD,
+        "Method of the answered requests: GET, POST, HEAD or OTHER.",
+        Some(|line| line.answer(|answer| answer.method.as_str())),
+    ),
+    column_of(
+        "network",
+        TEXT,
+        "The /24 or /64 of the client; empty where it has no address.",
+        Some(|line| line.block(BlockDecision::network_text)),
+    ),
+    column_of("network_probers", COUNT, "Clients of that network with hits.", Some(|line| line.block(|block| block.network_probers))),
+    column_of(
+        "other_requests",
+        COUNT,
+        "Requests of the client that match no rule, and unparsed lines that begin with its address.",
+        Some(|line| CsvCell::Count(line.row.other_requests)),
+    ),
+    column_of("others", COUNT, "Independent clients that are no probers and requested the path.", None),
+    column_of(
+        "outcome",
+        WORD,
+        "Outcome of the requests, from their status.",
+        Some(|line| CsvCell::from_option(line.row.key.outcome().map(Outcome::as_str))),
+    ),
+    column_of("path", TEXT, "Normalized path.", Some(|line| CsvCell::from_option(line.row.shown_path()))),
+    column_of("paths", COUNT, "Distinct paths.", Some(|line| CsvCell::Count(line.row.paths))),
+    column_of("probers", COUNT, "Independent probers that requested the path.", None),
+    column_of("rank", COUNT, "Position in the list, from 1.", None),
+    column_of("requests", COUNT, "Requests for the path.", None),
+    column_of("rule", WORD, "ID of the rule.", Some(|line| CsvCell::from_option(line.rule().map(|rule| rule.id.as_str())))),
+    column_of("rules", LIST, "IDs of the rules that matched, sorted; a count in the table of clients.", Some(rules)),
+    column_of("sample_paths", LIST, "Some of the paths, the most severe first, percent-encoded.", None),
+    column_of(
         "sample_target",
         TEXT,
         "Request target of the sample, as logged, secrets masked. The sample is the most severe hit, of several the earliest.",
+        Some(|line| redacted(line.row.sample.target).into()),
     ),
-    ("severity", WORD, "Highest severity of the hits, one step higher where an answer exposes something."),
-    ("site", TEXT, "Host that answered, or the log where hosts are not logged."),
-    ("source", TEXT, "Path of the log of the sample."),
-    ("status", TEXT, "Most frequent status code, the lowest of equals; of an answer all of them, joined by `;`."),
-    ("status_after", COUNT, "Most frequent status code that the path gets now; empty where it is not requested."),
-    ("statuses", LIST, "Status codes of the requests, sorted; `-` where none is logged."),
-    ("user", TEXT, "User of the sample, secrets masked; empty where none is logged. A client can send any name."),
-    ("user_agent", TEXT, "User agent of the sample; empty where none is logged."),
-    ("why", TEXT, "Why the answer is distinct or uncertain."),
+    column_of(
+        "severity",
+        WORD,
+        "Highest severity of the hits, one step higher where an answer exposes something.",
+        Some(|line| line.row.severity.as_str().into()),
+    ),
+    column_of("site", TEXT, "Host that answered, or the log where hosts are not logged.", Some(site)),
+    column_of("source", TEXT, "Path of the log of the sample.", Some(|line| escape(line.row.sample.source).into())),
+    column_of("status", TEXT, "Most frequent status code, the lowest of equals; of an answer all of them, joined by `;`.", Some(status)),
+    column_of("status_after", COUNT, "Most frequent status code that the path gets now; empty where it is not requested.", None),
+    column_of("statuses", LIST, "Status codes of the requests, sorted; `-` where none is logged.", None),
+    column_of(
+        "user",
+        TEXT,
+        "User of the sample, secrets masked; empty where none is logged. A client can send any name.",
+        Some(|line| CsvCell::from_option(line.row.sample.user.map(redacted))),
+    ),
+    column_of(
+        "user_agent",
+        TEXT,
+        "User agent of the sample; empty where none is logged.",
+        Some(|line| CsvCell::from_option(line.row.sample.user_agent.map(redacted))),
+    ),
+    column_of("why", TEXT, "Why the answer is distinct or uncertain.", Some(|line| line.answer(grades::why))),
 ];
 
+const fn column_of(name: &'static str, kind: &'static str, meaning: &'static str, cell: Option<CellOf>) -> CsvColumn {
+    CsvColumn { name, kind, meaning, cell }
+}
+
+/// The number of the rules of a client, and the rules of other rows.
+fn rules(line: Line<'_>) -> CsvCell<'_> {
+    match line.row.key {
+        RowKey::Client(_) => CsvCell::Count(line.row.rules.len() as u64),
+        _ => joined(&labels::rule_ids(line.rules, &line.row.rules)),
+    }
+}
+
+fn site(line: Line<'_>) -> CsvCell<'_> {
+    if let RowKey::Answer(.., site) = line.row.key { redacted(site).into() } else { CsvCell::Empty }
+}
+
+/// All statuses of an answer, and the most frequent one of other rows.
+fn status(line: Line<'_>) -> CsvCell<'_> {
+    match line.row.key {
+        RowKey::Answer(..) => line.answer(|answer| answer.joined_statuses(";")),
+        _ => CsvCell::from_option(line.row.status.map(u64::from)),
+    }
+}
+
 /// Every table: when it is written, and its columns in their order.
-pub(crate) fn tables() -> Vec<(&'static str, Vec<ColumnDoc>)> {
-    let of = |columns: &[CsvColumn]| columns.iter().map(|(name, _)| *name).collect::<Vec<_>>();
-    let clients = [of(CLIENT), BLOCK.iter().map(|(name, _)| *name).collect(), of(CLIENT_END)].concat();
+pub(crate) fn tables() -> Vec<(&'static str, Vec<CsvColumn>)> {
     [
-        ("a row for each client, path and outcome (scan -f csv; pairs.csv)", of(PAIR)),
-        ("a row for each client (scan -f csv --by client; clients.csv, which alone has the block and network columns)", clients),
-        ("a row for each path (scan -f csv --by path; paths.csv)", of(PATH)),
-        ("a row for each rule (scan -f csv --by rule; rules.csv)", of(RULE)),
-        ("a row for each distinct answer (scan -f csv --by answer; answered.csv)", of(ANSWER)),
+        ("a row for each client, path and outcome (scan -f csv; pairs.csv)", PAIR.to_vec()),
+        (
+            "a row for each client (scan -f csv --by client; clients.csv, which alone has the block and network columns)",
+            [CLIENT, BLOCK, CLIENT_END].concat(),
+        ),
+        ("a row for each path (scan -f csv --by path; paths.csv)", PATH.to_vec()),
+        ("a row for each rule (scan -f csv --by rule; rules.csv)", RULE.to_vec()),
+        ("a row for each distinct answer (scan -f csv --by answer; answered.csv)", ANSWER.to_vec()),
         ("a row for each novelty (new.csv)", NOVELTY.to_vec()),
         ("a row for each difference (diff -f csv)", DIFF.to_vec()),
         ("a row for each proposal (learn -f csv)", proposal_names().collect()),
@@ -540,9 +618,10 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<ColumnDoc>)> {
     .into()
 }
 
-fn column(name: &'static str) -> ColumnDoc {
-    let (_, kind, meaning) = MEANINGS.iter().find(|(known, ..)| *known == name).copied().unwrap_or_default();
-    ColumnDoc { name, kind, meaning }
+/// The column with this name.
+fn column(name: &str) -> CsvColumn {
+    #[expect(clippy::expect_used, reason = "a test looks up every name of every table")]
+    *COLUMNS.iter().find(|column| column.name == name).expect("every name is in the list")
 }
 
 #[cfg(test)]
@@ -636,14 +715,17 @@ mod tests {
 
     #[test]
     fn every_column_has_a_meaning_and_every_meaning_a_column() {
-        let columns: Vec<ColumnDoc> = tables().into_iter().flat_map(|(_, columns)| columns).collect();
-        for ColumnDoc { name, kind, meaning } in &columns {
+        let columns: Vec<CsvColumn> = tables().into_iter().flat_map(|(_, columns)| columns).collect();
+        for CsvColumn { name, kind, meaning, .. } in &columns {
             assert!(!kind.is_empty() && meaning.contains(". ") | meaning.ends_with('.'), "{name}: {kind:?}, {meaning:?}");
         }
-        for (name, ..) in MEANINGS {
+        for CsvColumn { name, .. } in COLUMNS {
             assert!(columns.iter().any(|column| column.name == *name), "{name} is in no table");
         }
-        assert!(MEANINGS.is_sorted(), "the meanings are sorted by name");
+        assert!(COLUMNS.is_sorted_by_key(|column| column.name), "the columns are sorted by name");
+        for name in [PAIR, CLIENT, BLOCK, CLIENT_END, PATH, RULE, ANSWER].concat() {
+            assert!(column(name).cell.is_some(), "{name} has no cell of a row");
+        }
     }
 
     #[test]
