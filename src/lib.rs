@@ -117,7 +117,7 @@ mod tally;
 mod time;
 mod tui;
 
-pub use api::{Counts, Error, Report, ReportedAnswer, ReportedClient, ReportedInput, ReportedPath, ReportedSample, Scanner};
+pub use api::{Counts, Error, Report, ReportedInput, ReportedRow, ReportedSample, Scanner};
 pub use finding::Severity;
 pub use render::GroupBy;
 pub use rules::{Rule, RuleChoice, RuleSet};

@@ -12,6 +12,7 @@ use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::labels;
 use crate::analysis::model::{InputSummary, ReportModel, Row, RowKey, SampleRequest};
 use crate::analysis::report_input::{ReportFilter, ReportInput};
+use crate::client::Client;
 use crate::finding::Severity;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
@@ -49,9 +50,9 @@ pub struct Report {
     counts: Counts,
     severity: Option<Severity>,
     inputs: Vec<ReportedInput>,
-    answers: Vec<ReportedAnswer>,
-    clients: Vec<ReportedClient>,
-    paths: Vec<ReportedPath>,
+    answers: Vec<ReportedRow>,
+    clients: Vec<ReportedRow>,
+    paths: Vec<ReportedRow>,
 }
 
 /// Counts of lines and requests: `lines = parsed + unparsed + oversized + skipped`.
@@ -90,83 +91,44 @@ pub struct ReportedInput {
     pub problem: Option<String>,
 }
 
-/// A client with hits.
+/// A client with hits, a path with hits, or a path with a distinct answer, as its list says. As in the JSON document, some fields
+/// are those of some lists; they are empty or 0 in others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ReportedClient {
-    /// The address, or the text that the log has in its place; `-` if the client is unknown.
+pub struct ReportedRow {
+    /// Clients: the address, or the text that the log has in its place; `-` if the client is unknown.
     pub client: String,
-    /// The address, if the client is one.
+    /// Clients: the address, if the client is one.
     pub address: Option<IpAddr>,
+    /// Paths and answers: the path without the query, decoded and normalized, in lower case; the folder of several paths that
+    /// are one leak.
+    pub path: String,
     /// The highest severity of its hits.
     pub severity: Severity,
-    /// Requests that match at least one rule.
+    /// Requests that match at least one rule; of an answer those with this answer.
     pub hits: u64,
     /// Hits with a distinct answer.
     pub answered: u64,
-    /// All its requests.
-    pub requests: u64,
-    /// Requests that match no rule: what it would cost to block the client.
-    pub other_requests: u64,
+    /// Distinct clients among the hits.
+    pub clients: u64,
     /// Distinct paths among the hits.
     pub paths: u64,
-    /// IDs of the rules that match, sorted.
-    pub rules: Vec<String>,
-    /// The logged time of the first hit.
-    pub first_time: Option<SystemTime>,
-    /// The logged time of the last hit.
-    pub last_time: Option<SystemTime>,
-    /// The first of the most severe hits.
-    pub sample: ReportedSample,
-}
-
-/// A path with hits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReportedPath {
-    /// The path without the query, decoded and normalized, in lower case.
-    pub path: String,
-    /// The highest severity of its hits.
-    pub severity: Severity,
-    /// Requests that match at least one rule.
-    pub hits: u64,
-    /// Hits with a distinct answer.
-    pub answered: u64,
-    /// Distinct clients among the hits.
-    pub clients: u64,
-    /// IDs of the rules that match, sorted.
-    pub rules: Vec<String>,
-    /// The logged time of the first hit.
-    pub first_time: Option<SystemTime>,
-    /// The logged time of the last hit.
-    pub last_time: Option<SystemTime>,
-    /// The first of the most severe hits.
-    pub sample: ReportedSample,
-}
-
-/// A path that exists, as far as the log shows: its answer has the status 2xx or 304 and differs from what the site answers to
-/// any path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReportedAnswer {
-    /// The host, or the log where hosts are not logged.
+    /// Clients: all requests.
+    pub requests: u64,
+    /// Clients: requests that match no rule: what it would cost to block the client.
+    pub other_requests: u64,
+    /// Answers: the host, or the log where hosts are not logged.
     pub site: String,
-    /// The path without the query, decoded and normalized, in lower case; the folder of several paths that are one leak.
-    pub path: String,
-    /// If several paths are one leak: all of them, the most important first. Status, size and sample are those of the first one.
+    /// Answers: if several paths are one leak, all of them, the most important first. Status, size and sample are those of the
+    /// first one.
     pub members: Vec<String>,
-    /// The highest severity of its hits.
-    pub severity: Severity,
-    /// The status codes, sorted.
+    /// Answers: the status codes, sorted.
     pub statuses: Vec<u16>,
-    /// The size of the answer in bytes, if it is logged.
+    /// Answers: the size in bytes, if it is logged.
     pub bytes: Option<u64>,
-    /// Why the answer is distinct, as a sentence.
+    /// Answers: why the answer is distinct, as a sentence. Its status is 2xx or 304 and it differs from what the site answers to
+    /// any path: the path exists, as far as the log shows.
     pub why: String,
-    /// Hits with this answer.
-    pub hits: u64,
-    /// Distinct clients among the hits.
-    pub clients: u64,
     /// IDs of the rules that match, sorted.
     pub rules: Vec<String>,
     /// The logged time of the first hit.
@@ -209,14 +171,15 @@ impl Report {
         let (counts, severity) = (Counts::default(), None);
         let (inputs, answers, clients, paths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let empty = Self { rules, scan, summaries, min_severity, elapsed, notices, counts, severity, inputs, answers, clients, paths };
+        let row = |row: &Row<'_>| ReportedRow::new(&empty.rules, row);
         let (counts, severity, inputs, answers, clients, paths) = empty.with_model(COPIED, |model| {
             (
                 Counts::new(&model.totals.sum),
                 model.totals.severity,
                 model.inputs.iter().map(ReportedInput::new).collect(),
-                model.answered.iter().filter_map(|row| ReportedAnswer::new(&empty.rules, row)).collect(),
-                model.clients.iter().filter_map(|row| ReportedClient::new(&empty.rules, row)).collect(),
-                model.paths.iter().filter_map(|row| ReportedPath::new(&empty.rules, row)).collect(),
+                model.answered.iter().map(row).collect(),
+                model.clients.iter().map(row).collect(),
+                model.paths.iter().map(row).collect(),
             )
         });
         Self { counts, severity, inputs, answers, clients, paths, ..empty }
@@ -242,19 +205,19 @@ impl Report {
 
     /// Paths with a distinct answer, the most severe first.
     #[must_use]
-    pub fn answers(&self) -> &[ReportedAnswer] {
+    pub fn answers(&self) -> &[ReportedRow] {
         &self.answers
     }
 
     /// Clients with hits, the most severe first.
     #[must_use]
-    pub fn clients(&self) -> &[ReportedClient] {
+    pub fn clients(&self) -> &[ReportedRow] {
         &self.clients
     }
 
     /// Paths with hits, the most severe first.
     #[must_use]
-    pub fn paths(&self) -> &[ReportedPath] {
+    pub fn paths(&self) -> &[ReportedRow] {
         &self.paths
     }
 
@@ -331,63 +294,31 @@ impl ReportedInput {
     }
 }
 
-impl ReportedClient {
-    /// The row; `None` unless it is about a client.
-    fn new(rules: &RuleSet, row: &Row<'_>) -> Option<Self> {
-        let client = row.key.client()?;
-        Some(Self {
-            client: labels::client(client).into_owned(),
-            address: client.address(),
+impl ReportedRow {
+    fn new(rules: &RuleSet, row: &Row<'_>) -> Self {
+        let answer = row.answer.as_deref();
+        let site = if let RowKey::Answer(.., site) = row.key { redacted(site).into_owned() } else { String::new() };
+        Self {
+            client: row.key.client().map(labels::client).unwrap_or_default().into_owned(),
+            address: row.key.client().and_then(Client::address),
+            path: row.shown_path().unwrap_or_default().into_owned(),
             severity: row.severity,
             hits: row.hits,
             answered: row.answered,
+            clients: row.clients,
+            paths: row.paths,
             requests: row.requests,
             other_requests: row.other_requests,
-            paths: row.paths,
-            rules: rule_ids(rules, row),
+            site,
+            members: answer.iter().flat_map(|answer| &answer.members).map(|member| redacted(member.path).into_owned()).collect(),
+            statuses: answer.map(|answer| answer.statuses.clone()).unwrap_or_default(),
+            bytes: answer.and_then(|answer| answer.bytes),
+            why: answer.map(grades::why).unwrap_or_default(),
+            rules: labels::rule_ids(rules, &row.rules).into_iter().map(str::to_owned).collect(),
             first_time: row.first_time.map(system_time),
             last_time: row.last_time.map(system_time),
             sample: ReportedSample::new(&row.sample),
-        })
-    }
-}
-
-impl ReportedPath {
-    /// The row; `None` unless it is about a path.
-    fn new(rules: &RuleSet, row: &Row<'_>) -> Option<Self> {
-        Some(Self {
-            path: row.shown_path()?.into_owned(),
-            severity: row.severity,
-            hits: row.hits,
-            answered: row.answered,
-            clients: row.clients,
-            rules: rule_ids(rules, row),
-            first_time: row.first_time.map(system_time),
-            last_time: row.last_time.map(system_time),
-            sample: ReportedSample::new(&row.sample),
-        })
-    }
-}
-
-impl ReportedAnswer {
-    /// The row; `None` unless it is about an answer.
-    fn new(rules: &RuleSet, row: &Row<'_>) -> Option<Self> {
-        let (RowKey::Answer(.., site), Some(answer)) = (row.key, &row.answer) else { return None };
-        Some(Self {
-            site: redacted(site).into_owned(),
-            path: row.shown_path()?.into_owned(),
-            members: answer.members.iter().map(|member| redacted(member.path).into_owned()).collect(),
-            severity: row.severity,
-            statuses: answer.statuses.clone(),
-            bytes: answer.bytes,
-            why: grades::why(answer),
-            hits: row.hits,
-            clients: row.clients,
-            rules: rule_ids(rules, row),
-            first_time: row.first_time.map(system_time),
-            last_time: row.last_time.map(system_time),
-            sample: ReportedSample::new(&row.sample),
-        })
+        }
     }
 }
 
@@ -403,10 +334,6 @@ impl ReportedSample {
             user: sample.user.map(redacted).map(Cow::into_owned),
         }
     }
-}
-
-fn rule_ids(rules: &RuleSet, row: &Row<'_>) -> Vec<String> {
-    labels::rule_ids(rules, &row.rules).into_iter().map(str::to_owned).collect()
 }
 
 /// The same instant. The UTC offset of the log is lost.
