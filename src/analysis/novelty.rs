@@ -11,7 +11,6 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::fmt;
 use std::hash::BuildHasher as _;
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
-use serde::de::{Error, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -372,21 +371,8 @@ impl<const MAX_KEYS: usize> Serialize for SeenKeys<MAX_KEYS> {
 
 impl<'de, const MAX_KEYS: usize> Deserialize<'de> for SeenKeys<MAX_KEYS> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Records<const MAX_KEYS: usize>;
-
-        impl<const MAX_KEYS: usize> Visitor<'_> for Records<MAX_KEYS> {
-            type Value = SeenKeys<MAX_KEYS>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("what was seen, 20 characters a key in Base64, in order")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                SeenKeys::decode(text).ok_or_else(|| E::custom("the seen keys are invalid: 20 characters a key in Base64, in order"))
-            }
-        }
-
-        deserializer.deserialize_str(Records)
+        let text = String::deserialize(deserializer)?;
+        Self::decode(&text).ok_or_else(|| D::Error::custom("the seen keys are invalid: 20 characters a key in Base64, in order"))
     }
 }
 

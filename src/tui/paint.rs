@@ -228,7 +228,7 @@ fn draw_panel(visible_rows: &VisibleRows<'_>, view: &mut ViewState, panel: Panel
     let first = view.cursor(panel).scroll(&items, visible);
     let chosen = focused.then(|| view.cursor(panel).position(&items));
     let page_items: Vec<PanelItem<'_>> = items.into_iter().skip(first).take(visible).collect();
-    draw_rows(panel, &page_items, chosen.map(|at| at - first), list, canvas);
+    draw_rows(panel, &page_items, false, chosen.map(|at| at - first), list, canvas);
 }
 
 fn panel_title(visible_rows: &VisibleRows<'_>, panel: Panel, focused: bool) -> String {
@@ -336,8 +336,15 @@ const METHOD_WIDTH: u16 = 7;
 /// Columns of `auth_required`.
 const OUTCOME_WIDTH: u16 = 13;
 
-/// Draws the rows of a panel; the selected one is reversed.
-fn draw_rows(panel: Panel, items: &[PanelItem<'_>], chosen: Option<usize>, area: Rect, canvas: &mut Canvas<'_>) {
+/// Draws the rows of a panel, without the client of hits where they are all of one; the selected one is reversed.
+fn draw_rows(
+    panel: Panel,
+    items: &[PanelItem<'_>],
+    of_one_client: bool,
+    chosen: Option<usize>,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+) {
     let client = widest(items, area.width, |item| match item {
         PanelItem::Entry(_, entry) => &entry.sample.client,
         PanelItem::Hit(row) => &row.client,
@@ -347,7 +354,13 @@ fn draw_rows(panel: Panel, items: &[PanelItem<'_>], chosen: Option<usize>, area:
         let cells = match item {
             PanelItem::Entry(_, entry) if panel == Panel::Answered => answered(entry, client, area.width, canvas),
             PanelItem::Entry(name, entry) => name_cells(name, entry, canvas),
-            PanelItem::Hit(row) => hit(row, client, area.width, canvas),
+            PanelItem::Hit(row) => {
+                let mut cells = hit(row, client, area.width, canvas);
+                if of_one_client {
+                    cells.remove(3);
+                }
+                cells
+            }
             PanelItem::Alert(row) => alert(row, canvas),
         };
         canvas.line(area, y as u16, &cells, chosen == Some(y));
@@ -411,26 +424,6 @@ fn hit<'t>(row: &'t HitRow, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<
     cells
 }
 
-/// Draws the hits of a detail page, with the client unless the page is that of a client.
-fn draw_hits(items: &[PanelItem<'_>], of_one_client: bool, chosen: usize, area: Rect, canvas: &mut Canvas<'_>) {
-    let client = if of_one_client {
-        0
-    } else {
-        widest(items, area.width, |item| match item {
-            PanelItem::Hit(row) => &row.client,
-            PanelItem::Entry(..) | PanelItem::Alert(_) => "",
-        })
-    };
-    for (y, item) in items.iter().enumerate().take(area.height.into()) {
-        let PanelItem::Hit(row) = item else { continue };
-        let mut cells = hit(row, client, area.width, canvas);
-        if of_one_client {
-            cells.remove(3);
-        }
-        canvas.line(area, y as u16, &cells, y == chosen);
-    }
-}
-
 fn alert<'t>(row: &'t AlertRow, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
     let level = match row.severity {
         Some(level) => severity(level, 1, canvas),
@@ -461,7 +454,7 @@ fn draw_subject(subject: &DetailSubject, visible_rows: &VisibleRows<'_>, view: &
     let list = Rect { height: area.height - detail_rows, ..area };
     let first = view.detail_cursor().scroll(&items, list.height.into());
     let page_items: Vec<_> = items.into_iter().skip(first).take(list.height.into()).collect();
-    draw_hits(&page_items, matches!(subject, DetailSubject::Client(_)), at - first, list, canvas);
+    draw_rows(Panel::Latest, &page_items, matches!(subject, DetailSubject::Client(_)), Some(at - first), list, canvas);
     draw_details(&lines, Rect { y: area.y + list.height, height: detail_rows, ..area }, canvas);
 }
 
