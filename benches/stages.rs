@@ -125,7 +125,7 @@ fn verdicts(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str
     let (matcher, records) = (Matcher::new(rules), records(log));
     // As in the line loop: the cache is asked first.
     let found = |record: &LogEntry<'_>, headers, scratch: &mut WorkerState| {
-        let known = scratch.cached_verdict(record.request, headers, record.status);
+        let known = scratch.cached_verdict(record.request, headers, record.status, matcher.may_be_unknown(record.status));
         known.unwrap_or_else(|| matcher.verdict(record, headers, scratch)).rules != SymbolTables::EMPTY_RULES
     };
     let hits = |scratch: &mut WorkerState| records.iter().filter(|(record, headers)| found(record, *headers, scratch)).count();

@@ -52,7 +52,7 @@ fn main() -> io::Result<()> {
         println!("cargo::rerun-if-changed=src/{module}");
     }
     let mut files: Vec<_> = fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
-    files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
+    files.retain(|path| path.extension().is_some_and(|e| e == "toml") && !path.ends_with(CLASSES));
     files.sort();
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
     let mut regexes = BTreeSet::new();
@@ -76,7 +76,41 @@ fn main() -> io::Result<()> {
     list.push_str("]\n");
     fs::write(out.join("builtin_rules.rs"), list)?;
     fs::write(out.join("literals.rs"), literals(&rules).unwrap_or_else(|| "None".to_owned()))?;
+    fs::write(out.join("classes.rs"), classes(&fs::read_to_string(folder.join(CLASSES))?)?)?;
     write_automata(&out, &regexes)
+}
+
+/// The file of the classes of rules.
+const CLASSES: &str = "classes.toml";
+
+/// What the rules of a class have in common. The crate documents the keys.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Class {
+    id: String,
+    wants: String,
+    remedy: String,
+    #[serde(default)]
+    payload: bool,
+    #[serde(default = "is_learnt")]
+    learn: bool,
+    #[serde(default)]
+    abuse: Vec<u8>,
+}
+
+fn is_learnt() -> bool {
+    true
+}
+
+/// The classes as an expression of `definition::CLASSES`. An error in them ends the build, because nothing works without them.
+fn classes(text: &str) -> io::Result<String> {
+    let mut file: BTreeMap<String, Vec<Class>> = toml::from_str(text).map_err(io::Error::other)?;
+    let mut classes = file.remove("class").unwrap_or_default();
+    classes.sort_by(|a, b| a.id.cmp(&b.id));
+    let expression = |Class { id, wants, remedy, payload, learn, abuse }: &Class| {
+        format!("Class {{ id: {id:?}, wants: {wants:?}, remedy: {remedy:?}, payload: {payload}, learn: {learn}, abuse: &{abuse:?} }},")
+    };
+    Ok(format!("&[{}]", classes.iter().map(expression).collect::<String>()))
 }
 
 /// The keys of a rule that no scan needs.

@@ -160,6 +160,13 @@ impl UnmatchedAnswer {
         Self(size << 2 | u32::from(class))
     }
 
+    /// Whether the site may not have what was requested: it refused or redirected the request.
+    #[must_use]
+    #[inline]
+    pub fn may_be_unknown_name(self) -> bool {
+        matches!(self.class(), Self::REFUSED | Self::REDIRECTED)
+    }
+
     /// The class.
     #[must_use]
     #[inline]
@@ -281,7 +288,7 @@ pub struct Hit {
     pub rules: u32,
     /// The windows that it counts for.
     pub windows: Windows,
-    /// Only rules with `with_client` matched it: whether it is a probe depends on its client.
+    /// It matched a rule with `with_client`, and none by its line alone: whether it is a probe depends on its client.
     pub needs_client: bool,
     text: Range<usize>,
 }

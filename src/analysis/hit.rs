@@ -16,7 +16,7 @@ use crate::intern::{SymbolTables, bound_name};
 use crate::log_entry::{LogEntry, Outcome};
 use crate::normalize::{DecodedViews, Normalizer};
 use crate::soft_404::{Answer, MethodClass, Response};
-use crate::tally::{LinePosition, Site};
+use crate::tally::{LinePosition, RequestsSoFar, Site};
 
 /// A stored line that matched.
 #[derive(Debug, Clone, Copy)]
@@ -195,8 +195,8 @@ impl LiveHit<'_> {
 /// Why a line is reported.
 #[derive(Debug)]
 pub(crate) enum ReportReason<'o> {
-    /// It is a new line. Held requests of its client are appended to the list if the client proves to be a prober.
-    New(&'o mut Vec<PendingHit>),
+    /// It is a new line of a client with these requests. Those held of the client are appended to the list if it proves to be a prober.
+    New(RequestsSoFar, &'o mut Vec<PendingHit>),
     /// Its client has proved to be a prober.
     Promoted,
     /// It was reported before, and its answer changed.
@@ -224,8 +224,8 @@ pub(crate) fn live_hit<'a>(
     };
     let ids = analysis.resolve(&context);
     let change = match occasion {
-        ReportReason::New(late) => {
-            late.extend(analysis.observe(line.rules, &context, &ids));
+        ReportReason::New(so_far, late) => {
+            late.extend(analysis.observe(line.rules, &context, &ids, so_far));
             None
         }
         ReportReason::Promoted => None,

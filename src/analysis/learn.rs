@@ -17,7 +17,7 @@ use crate::client::Network;
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
 use crate::redact::mask;
-use crate::rules::RuleSet;
+use crate::rules::{Class, RuleSet};
 use crate::source::SourceInfo;
 use crate::tally::{SampleContent, Tally, UnmatchedPath};
 use crate::time::LogTime;
@@ -159,9 +159,6 @@ struct ProbeProfile<'a> {
     classes: BTreeMap<&'a str, u64>,
 }
 
-/// Classes of rules on how a request was sent; they do not show what it looked for.
-const EXCLUDED_CLASSES: [&str; 4] = ["method", "non-http", "proxy", "scanner-agent"];
-
 /// The votes of one prober, divided among the classes it probed.
 const VOTE_WEIGHT: u64 = 1_000;
 
@@ -174,7 +171,7 @@ impl<'a> KnownProbers<'a> {
                 .filter(|r| r.severity >= Severity::Low && r.with_client.is_none())
                 .map(|r| r.class.as_str())
                 .collect();
-            classes.retain(|class| !EXCLUDED_CLASSES.contains(class));
+            classes.retain(|class| Class::find(class).is_none_or(|class| class.learn));
             classes
         };
         let mut findings: BTreeMap<u32, ClientFindings<'a>> = BTreeMap::new();
@@ -556,7 +553,7 @@ mod tests {
     use super::*;
     use crate::analysis::fixture;
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
-    use crate::rules::{AllowList, CLASSES, RuleChoice, RuleSet, load};
+    use crate::rules::{AllowList, Class, RuleChoice, RuleSet, load};
     use crate::tally::LinePosition;
 
     /// A few rules, independent of the built-in ones.
@@ -760,7 +757,7 @@ mod tests {
         let hinted = HINTS.iter().map(|(_, class)| class);
         for kind in [PathKind::Dot, PathKind::Backup, PathKind::Php, PathKind::Admin, PathKind::Other] {
             for class in kind.classes().iter().chain(hinted.clone()) {
-                assert!(CLASSES.contains(class), "{class}");
+                assert!(Class::find(class).is_some(), "{class}");
             }
         }
     }

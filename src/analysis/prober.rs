@@ -1,12 +1,15 @@
 //! Who is a prober: a client most of whose requests are probes, whatever a single one of them is.
 //!
+//! Such a client makes findings of the requests that no rule matches by their line, see `unknown` in `rules/README.md`, and of its
+//! requests none is what a block would cost.
+//!
 //! Probes are hits, and requests for names that do not exist which no rule knows. The latter were refused; or they got what the probes
 //! of the same client got, where a site redirects what it does not have, or answers anything with one page.
 
-use super::rule_status::LogAnalysis;
+use super::rule_status::{Decision, LogAnalysis};
 use crate::log_entry::Outcome;
 use crate::soft_404::Answer;
-use crate::tally::{SizeSpan, Tally, UnmatchedAnswers};
+use crate::tally::{CellView, ClientCount, SizeSpan, Tally, UnmatchedAnswers};
 
 /// Three failed probes are no accident: a visitor or a search engine with an outdated link may cause one or two.
 pub(super) const MIN_PROBES: u64 = 3;
@@ -42,6 +45,8 @@ impl ClientRequests {
 /// How a site responds to the probes of one client.
 #[derive(Debug, Clone, Copy, Default)]
 struct ProbeResponses {
+    /// Hits.
+    hits: u64,
     /// It redirects one of them.
     is_redirected: bool,
     /// The sizes of soft 404s.
@@ -53,20 +58,38 @@ struct ProbeResponses {
 /// The requests of each client for names that do not exist and that are no hit, by the number of the client.
 #[must_use]
 pub(crate) fn unknown_requests(tally: &Tally, analysis: &LogAnalysis<'_>) -> Vec<u64> {
+    let is_soft_404 = |decision: &Decision| decision.grade.is_some_and(|grade| grade.answer == Answer::Soft404);
+    let decided = tally.cells().zip(analysis.decisions());
+    let cells = decided.map(|(view, decision)| (decision.matched, is_soft_404(decision), view));
+    client_requests(tally, cells).into_iter().map(|requests| requests.unknown).collect()
+}
+
+/// The requests of each client, by its number. Of each cell it takes whether its requests are hits, and whether they got
+/// what the site gives to any name.
+pub(crate) fn client_requests<'t>(
+    tally: &Tally,
+    cells: impl Iterator<Item = (bool, bool, CellView<'t>)>,
+) -> Vec<ClientRequests> {
     let counts = tally.client_counts();
     let mut responses = vec![ProbeResponses::default(); counts.len()];
-    for (view, decision) in tally.cells().zip(analysis.decisions()) {
+    for (is_hit, is_soft_404, view) in cells {
         let Some(of_client) = responses.get_mut(view.client as usize) else { continue };
-        if !decision.matched {
+        if !is_hit {
             of_client.unmatched.add_requests(view.status, view.bytes, view.cell.hits);
             continue;
         }
+        of_client.hits += view.cell.hits;
         of_client.is_redirected |= Outcome::from_status(view.status) == Outcome::Redirected;
-        if let Some(bytes) = view.bytes.filter(|_| decision.grade.is_some_and(|grade| grade.answer == Answer::Soft404)) {
+        if let Some(bytes) = view.bytes.filter(|_| is_soft_404) {
             of_client.soft_404.add(bytes.try_into().unwrap_or(u32::MAX));
         }
     }
-    counts.iter().zip(responses).map(|(count, responses)| responses.unknown(count.unmatched)).collect()
+    let requests = |(count, responses): (&ClientCount, ProbeResponses)| ClientRequests {
+        hits: responses.hits,
+        others: count.requests.saturating_sub(responses.hits + count.allowed),
+        unknown: responses.unknown(count.unmatched),
+    };
+    counts.iter().zip(responses).map(requests).collect()
 }
 
 impl ProbeResponses {
@@ -100,6 +123,15 @@ impl ProberSet {
             is_prober[client] = true;
         }
         Self { is_prober }
+    }
+
+    /// Only the clients whose requests are those of a prober; `requests` are by client.
+    #[must_use]
+    pub(crate) fn with_requests(mut self, requests: &[ClientRequests]) -> Self {
+        for (is_prober, requests) in self.is_prober.iter_mut().zip(requests) {
+            *is_prober &= requests.are_of_prober();
+        }
+        self
     }
 
     /// Whether a client is a prober.

@@ -20,7 +20,7 @@ use super::flood_index::FloodIndex;
 use super::guesses::{GuessIndex, LoginClients};
 use super::report_input::ReportInput;
 use crate::analysis::probe_answers::{CommonAnswer, ProbeAnswers};
-use crate::analysis::prober::ProberSet;
+use crate::analysis::prober::{ProberSet, client_requests};
 use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
 use crate::finding::{AppEvidence, RuleId, Severity};
 use crate::intern::{Interner, SymbolTables};
@@ -301,24 +301,33 @@ impl<'a> LogAnalysis<'a> {
         let mut conditions: Vec<&'a WithClient> = self.rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
         conditions.sort_unstable();
         conditions.dedup();
+        let tally = report_input.tally;
+        // Whether a cell is a hit by the lines of its requests, on rules of these classes.
+        let strong = |view: &CellView<'a>, lists: &[bool], counts: &dyn Fn(&Rule) -> bool| {
+            let rules = tally.rule_list(view.rules).iter().filter(|&&rule| counts(self.rules.rule(rule)));
+            lists[view.rules as usize] && rules.into_iter().any(|&rule| self.suppressing_app(rule, view.site).is_none())
+        };
+        let requests = conditions.iter().any(|with| with.same_answer).then(|| {
+            let lists = lists_with(report_input, |rule| self.rules.rule(rule).is_certain());
+            let is_answered = |view: &CellView<'_>| Outcome::from_status(view.status) == Outcome::Answered;
+            let cells = tally.cells().map(|view| (strong(&view, &lists, &Rule::is_certain), is_answered(&view), view));
+            client_requests(tally, cells)
+        });
         let with = |with: &'a WithClient| {
             let counts = |rule: &Rule| rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class));
             let lists = lists_with(report_input, |rule| counts(self.rules.rule(rule)));
             // The distinct paths of evicted cells are unknown.
-            let cells = report_input.tally.cells().filter(|view| lists[view.rules as usize] && !view.is_other());
-            let cells = cells.filter(|view| !report_input.tally.client(view.client).is_unknown());
-            let strong = |view: &CellView<'a>| {
-                let rules = report_input.tally.rule_list(view.rules).iter();
-                rules.filter(|&&rule| counts(self.rules.rule(rule))).any(|&rule| self.suppressing_app(rule, view.site).is_none())
-            };
+            let cells = tally.cells().filter(|view| !view.is_other() && !tally.client(view.client).is_unknown());
             let (mut requested, mut answers) = (Vec::new(), Vec::new());
-            for view in cells.filter(strong) {
+            for view in cells.filter(|view| strong(view, &lists, &counts)) {
                 requested.push((view.client, view.path));
                 if let (true, CommonAnswer::Given(status, size)) = (with.same_answer, CommonAnswer::new(&view.response())) {
                     answers.push(((view.client, self.site_root(view.site), status), size, view.path));
                 }
             }
-            (with, ProberSet::from_requests(requested, with.distinct_paths), ProbeAnswers::new(answers, with.distinct_paths))
+            let probers = ProberSet::from_requests(requested, with.distinct_paths);
+            let probers = requests.iter().filter(|_| with.same_answer).fold(probers, |probers, of| probers.with_requests(of));
+            (with, probers, ProbeAnswers::new(answers, with.distinct_paths))
         };
         conditions.into_iter().map(with).collect()
     }

@@ -19,7 +19,7 @@ use super::help;
 use crate::config::Layer;
 use crate::finding::Severity;
 use crate::render::block::BlockFormat;
-use crate::rules::CLASSES;
+use crate::rules::Class;
 use crate::rules::import::ImportFormat;
 
 /// Declares sets of flags that are made of groups.
@@ -430,7 +430,7 @@ pub(super) struct AddArgs {
     #[arg(value_name = "PATH", required = true, value_parser = NonEmptyStringValueParser::new())]
     pub(super) paths: Vec<String>,
     /// Class of the rule, such as panel
-    #[arg(long, default_value = "exposure", hide_possible_values = true, value_parser = PossibleValuesParser::new(CLASSES))]
+    #[arg(long, default_value = "exposure", hide_possible_values = true, value_parser = PossibleValuesParser::new(Class::ids()))]
     pub(super) class: String,
     /// Severity of the rule: info, low, medium, high, critical
     #[arg(long, value_name = "LEVEL", default_value = "medium", value_enum, hide_possible_values = true)]

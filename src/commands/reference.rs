@@ -13,6 +13,7 @@ use clap_mangen::Man;
 use super::message::sanitized;
 use super::{Exit, message, stdout};
 use crate::render::schema::{self, Topic};
+use crate::rules::{CLASSES, Class};
 
 /// Prints the page of `command`, or of its subcommand `only`.
 #[must_use]
@@ -95,7 +96,9 @@ const FINDS_TEXT: &str = include_str!("reference/finds.txt");
 fn finds_page(version: &str) -> Vec<u8> {
     let title = format!(".TH probewatch-{FINDS} 7 \"\" \"probewatch {version}\"\n.nh\n.ad l\n");
     let name = format!(".SH NAME\nprobewatch\\-{FINDS} \\- what to do with each kind of find\n");
-    [title, name, lines(FINDS_TEXT, "SH"), ".fi\n".to_owned()].concat().into_bytes()
+    let of_class = |class: &Class| format!("{}\n  {}\n  {}\n", class.id, class.wants, class.remedy);
+    let classes = format!("Classes of rules:\n{}", CLASSES.iter().map(of_class).collect::<String>());
+    [title, name, lines(FINDS_TEXT, "SH"), lines(&classes, "SH"), ".fi\n".to_owned()].concat().into_bytes()
 }
 
 /// The text after the options.
@@ -166,7 +169,7 @@ mod tests {
         let listed = FINDS_TEXT.lines().filter_map(|line| line.trim_start().strip_prefix("Classes: "));
         let mut classes: Vec<&str> = listed.flat_map(|classes| classes.split(", ")).collect();
         classes.sort_unstable();
-        assert_eq!(classes, crate::rules::CLASSES);
+        assert!(classes.into_iter().eq(Class::ids()));
         assert!(FINDS_TEXT.lines().all(|line| line.chars().count() <= 80));
         let page = String::from_utf8(finds_page("1.2.3")).expect("UTF-8");
         assert!(page.starts_with(".TH probewatch-finds 7") && page.contains(".SH \"NOTHING ANSWERED\"\n"), "{page}");

@@ -101,14 +101,25 @@ impl<'r> Explainer<'r> {
         candidates.extend(alternatives.keys().map(|rule| rule.0));
         candidates.sort_unstable();
         candidates.dedup();
-        let mut account = |rule: u16| {
-            let checks = self.rules.condition(rule).checks(literal_matches.marks.of(rule), &request, field);
-            let suppressed_by = self.suppressed_by(RuleId(rule), probe.status);
-            let alternative = alternatives.remove(&RuleId(rule));
-            let (seen, is_candidate) = (literal_matches.of_rule(rule), literal_matches.is_candidate(rule));
-            RuleExplanation { rule: RuleId(rule), checks, seen, is_candidate, alternative, suppressed_by }
+        let mut account = |rule: RuleId, extra: u16| {
+            let checks = self.rules.condition(rule.0).checks(literal_matches.marks.of(rule.0) | extra, &request, field);
+            let suppressed_by = self.suppressed_by(rule, probe.status);
+            let alternative = alternatives.remove(&rule);
+            let (seen, is_candidate) = (literal_matches.of_rule(rule.0), extra != 0 || literal_matches.is_candidate(rule.0));
+            RuleExplanation { rule, checks, seen, is_candidate, alternative, suppressed_by }
         };
-        candidates.into_iter().map(&mut account).collect()
+        let unknown = self.rules.unknown();
+        let others = candidates.into_iter().map(RuleId).filter(|rule| Some(*rule) != unknown);
+        let mut accounts: Vec<_> = others.map(|rule| account(rule, 0)).collect();
+        let is_of_line = |account: &RuleExplanation<'_>| {
+            let rule = self.rules.rule(account.rule);
+            account.matches() && rule.is_certain() && !rule.is_app_evidence
+        };
+        let is_unknown = self.matcher.may_be_unknown(probe.status) && !accounts.iter().any(is_of_line);
+        if let Some(rule) = unknown.filter(|rule| is_unknown || also == Some(*rule)) {
+            accounts.push(account(rule, if is_unknown { bit::UNKNOWN } else { 0 }));
+        }
+        accounts
     }
 
     /// The alternative decodings of the target and the headers that a rule matches; the first one of each rule.
@@ -130,7 +141,9 @@ impl<'r> Explainer<'r> {
         for &reading in readings {
             let Some(other) = probe.read_as(reading, &mut buffer) else { continue };
             let path = Normalizer::default().views(other.line.target).path.to_vec();
-            let is_match = |account: &RuleExplanation<'_>| account.matches() && self.matcher.is_tried(account.rule, reading);
+            let is_match = |account: &RuleExplanation<'_>| {
+                account.matches() && self.matcher.is_tried(account.rule, reading) && Some(account.rule) != self.rules.unknown()
+            };
             for account in self.accounts(&other, None, &[]).into_iter().filter(is_match) {
                 let alternative = AlternativeDecoding { field: Field::Target, reading: AlternativeKind::Path(reading), text: path.clone() };
                 alternatives.entry(account.rule).or_insert(alternative);
@@ -430,6 +443,7 @@ pub(crate) fn literal(kind: u16) -> &'static str {
         bit::GLOB => "path_glob",
         bit::AGENT => "agents",
         bit::PREFIX => "raw_prefixes",
+        bit::UNKNOWN => "unknown",
         _ => "words",
     }
 }

@@ -255,10 +255,17 @@ impl LineScanner<'_> {
         if batch.is_empty() {
             return;
         }
-        let keys: [CacheKey; BATCH] = worker.cache.keys(batch.iter().map(|request| (request.frame.request, request.frame.headers)));
+        let mut requests = [(0, UnmatchedAnswer::default()); BATCH];
+        for (request, (_, answer)) in batch.iter().zip(&mut requests) {
+            *answer = UnmatchedAnswer::new(request.frame.status, request.frame.bytes);
+        }
+        let has_unknown = self.rules.unknown().is_some();
+        let texts = batch.iter().zip(&requests).map(|(request, (_, answer))| {
+            (request.frame.request, request.frame.headers, has_unknown && answer.may_be_unknown_name())
+        });
+        let keys: [CacheKey; BATCH] = worker.cache.keys(texts);
         let mut fingerprints = [Fingerprint::default(); BATCH];
         worker.names.clients.fingerprints(batch.iter().map(|request| request.frame.client), &mut fingerprints);
-        let mut requests = [(0, UnmatchedAnswer::default()); BATCH];
         for ((request, fingerprint), (client, _)) in batch.iter().zip(fingerprints).zip(&mut requests) {
             *client = worker.names.clients.intern_by(fingerprint, request.frame.client);
         }
@@ -271,7 +278,6 @@ impl LineScanner<'_> {
                 || request.frame.is_home_page()
                 || request.frame.status == Some(401);
             selected.push_if(n, is_selected);
-            requests[n].1 = UnmatchedAnswer::new(request.frame.status, request.frame.bytes);
         }
         for n in selected.iter() {
             let (request, client) = (&batch[n], requests[n].0);
@@ -297,7 +303,8 @@ impl LineScanner<'_> {
     #[cold]
     fn verdict(&self, request: &BatchedRequest<'_>, worker: &mut WorkerState) -> Verdict {
         // The same request may have occurred earlier in the batch.
-        let cached = worker.cached_verdict(request.frame.request, request.frame.headers, request.frame.status);
+        let may_be_unknown = self.matcher.may_be_unknown(request.frame.status);
+        let cached = worker.cached_verdict(request.frame.request, request.frame.headers, request.frame.status, may_be_unknown);
         cached.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time()), request.frame.headers, worker))
     }
 
@@ -383,7 +390,7 @@ impl LineScanner<'_> {
             by_path: counts_by(By::Path),
             only: rules.iter().all(|&rule| self.rules.rule(rule).counts_requests()),
         };
-        let needs_client = rules.iter().all(|&rule| self.rules.rule(rule).with_client.is_some());
+        let needs_client = !is_certain && rules.iter().any(|&rule| self.rules.rule(rule).with_client.is_some());
         let [app_evidence, rules] = [app_evidence, rules].map(|rules| names.rules.intern(&*rules, Box::from));
         let new = RuleSummary { app_evidence, rules, exposes, is_certain, needs_client, windows };
         summaries.resize(summaries.len().max(at + 1), None);

@@ -9,12 +9,12 @@ use super::ParsedRequest;
 use super::candidates::each_candidate;
 use super::verdict_cache::{Dependencies, HeaderClass, Verdict};
 use super::worker_state::{MatchBuffers, ReDecodeBuffers, WorkerState};
-use crate::finding::{RuleId, Severity};
+use crate::finding::{RuleId, Severity, UnmatchedAnswer};
 use crate::formats::Headers;
 use crate::intern::SymbolTables;
 use crate::log_entry::LogEntry;
 use crate::normalize::{AltDecoding, DecodedViews, DecodingSource, Normalizer, PathReading, unescape};
-use crate::rules::{Field, LiteralHits, Literals, Regions, RequestFacts, RuleSet};
+use crate::rules::{Field, LiteralHits, Literals, Regions, RequestFacts, RuleSet, bit};
 use crate::short_bytes::append;
 
 /// The fields of an alternative decoding of the target: it counts as query.
@@ -34,6 +34,13 @@ impl<'r> Matcher<'r> {
     pub fn new(rules: &'r RuleSet) -> Self {
         let ordinary = |&rule: &u16| rules.condition(rule).may_be_ordinary();
         Self { rules, unanchored_ordinary: rules.unanchored().iter().any(ordinary) }
+    }
+
+    /// Whether a request with this status may match the rule for unknown names.
+    #[must_use]
+    #[inline]
+    pub fn may_be_unknown(&self, status: Option<u16>) -> bool {
+        self.rules.unknown().is_some() && UnmatchedAnswer::new(status, None).may_be_unknown_name()
     }
 
     /// The verdict of a log entry with these headers, as the line has them.
@@ -62,7 +69,7 @@ impl<'r> Matcher<'r> {
     }
 
     fn match_and_cache(&self, entry: &LogEntry<'_>, headers: Headers<'_>, worker: &mut WorkerState) -> Verdict {
-        let key = worker.cache.key(entry.request, headers);
+        let key = worker.cache.key(entry.request, headers, self.may_be_unknown(entry.status));
         if let Some(verdict) = worker.cache.fetch_shared(key, entry.status, &mut worker.names) {
             return verdict;
         }
@@ -80,7 +87,7 @@ impl<'r> Matcher<'r> {
                 return verdict;
             }
         }
-        let used = self.match_request(&probe, worker);
+        let used = self.match_request(&probe, self.may_be_unknown(entry.status), worker);
         let verdict = worker.intern_verdict();
         worker.cache.insert(key, class, entry.status, used, verdict, &worker.names);
         verdict
@@ -88,7 +95,7 @@ impl<'r> Matcher<'r> {
 
     /// The verdict of a log entry without a line; it is not cached.
     pub fn match_uncached(&self, record: &LogEntry<'_>, worker: &mut WorkerState) -> Verdict {
-        self.match_parsed(&ParsedRequest::new(record), worker)
+        self.match_parsed(&ParsedRequest::new(record), self.may_be_unknown(record.status), worker)
     }
 
     /// The verdict of an unparsed line: the rules that match any request in it, and the path of the first that a rule matches, which
@@ -99,7 +106,9 @@ impl<'r> Matcher<'r> {
         matched.clear();
         let mut verdict = Verdict::default();
         each_candidate(text, &mut candidate, |request, status| {
-            let next = self.match_parsed(&ParsedRequest { status, ..ParsedRequest::from_raw(request) }, worker);
+            // A line without a client is of no prober.
+            let probe = ParsedRequest { status, ..ParsedRequest::from_raw(request) };
+            let next = self.match_parsed(&probe, false, worker);
             if next.rules == SymbolTables::EMPTY_RULES {
                 return;
             }
@@ -118,10 +127,10 @@ impl<'r> Matcher<'r> {
         verdict
     }
 
-    fn match_parsed(&self, probe: &ParsedRequest<'_>, worker: &mut WorkerState) -> Verdict {
+    fn match_parsed(&self, probe: &ParsedRequest<'_>, may_be_unknown: bool, worker: &mut WorkerState) -> Verdict {
         worker.buffers.clear(self.rules.rules().len());
         self.scan_headers(probe, worker);
-        self.match_request(probe, worker);
+        self.match_request(probe, may_be_unknown, worker);
         worker.intern_verdict()
     }
 
@@ -142,7 +151,7 @@ impl<'r> Matcher<'r> {
     }
 
     /// Finds the rules that match, after the headers were searched; returns what the verdict depends on besides the request.
-    fn match_request(&self, probe: &ParsedRequest<'_>, worker: &mut WorkerState) -> Dependencies {
+    fn match_request(&self, probe: &ParsedRequest<'_>, may_be_unknown: bool, worker: &mut WorkerState) -> Dependencies {
         let mut used = self.match_target(probe, worker);
         let mut buffer = std::mem::take(&mut worker.buffers.reading);
         for reading in PathReading::ALL {
@@ -155,6 +164,15 @@ impl<'r> Matcher<'r> {
             worker.buffers.rules.extend(rules_so_far);
         }
         worker.buffers.reading = buffer;
+        let is_of_line = |&rule: &RuleId| self.rules.rule(rule).is_certain() && !self.rules.rule(rule).is_app_evidence;
+        if let Some(rule) = self.rules.unknown().filter(|_| may_be_unknown && !worker.buffers.rules.iter().any(is_of_line)) {
+            let rules_so_far = std::mem::take(&mut worker.buffers.rules);
+            worker.buffers.clear(self.rules.rules().len());
+            self.scan_headers(probe, worker);
+            worker.buffers.marks.add(rule.0, bit::UNKNOWN);
+            used = used.union(self.match_target(probe, worker));
+            worker.buffers.rules.extend(rules_so_far);
+        }
         let MatchBuffers { target, rules, path, .. } = &mut worker.buffers;
         rules.sort_unstable();
         rules.dedup();

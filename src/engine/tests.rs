@@ -14,7 +14,7 @@ use super::*;
 use crate::finding::{Findings, Severity};
 use crate::formats::Headers;
 use crate::log_entry::LogEntry;
-use crate::rules::{Case, PAYLOADS, RequestShape, Rule, RuleChoice, RuleSet, load};
+use crate::rules::{CLASSES, Case, Class, RequestShape, Rule, RuleChoice, RuleSet, load};
 
 fn builtin() -> &'static RuleSet {
     static BUILTIN: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice { with_cases: true, ..RuleChoice::default() }).unwrap());
@@ -39,6 +39,19 @@ fn every_rule_passes_its_cases() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_class_and_every_rule_says_what_it_wants_and_what_to_do() {
+    let is_sentence = |text: &str| text.len() > 20 && text.ends_with('.') && !text.contains('\n') && text.is_ascii();
+    assert!(CLASSES.is_sorted_by(|a, b| a.id < b.id), "each id is there once");
+    for class in CLASSES {
+        assert!(is_sentence(class.wants) && is_sentence(class.remedy), "{}: {:?} {:?}", class.id, class.wants, class.remedy);
+        assert!(builtin().rules().iter().any(|rule| rule.class == class.id), "{}: a class without a rule", class.id);
+    }
+    for rule in builtin().rules().iter().filter(|rule| !rule.is_app_evidence) {
+        assert!(is_sentence(rule.wants()) && is_sentence(rule.remedy()), "{}", rule.id);
+    }
 }
 
 #[test]
@@ -313,7 +326,7 @@ proptest! {
                 ..Default::default()
             };
             let worker = &mut workers[worker];
-            let known = worker.cached_verdict(record.request, headers, record.status);
+            let known = worker.cached_verdict(record.request, headers, record.status, matcher.may_be_unknown(record.status));
             let verdict = known.unwrap_or_else(|| matcher.verdict(&record, headers, worker));
             let expected = matcher.match_uncached(&record, &mut alone);
             prop_assert_eq!(worker.rules(verdict), alone.rules(expected), "{:?}", record);
@@ -434,7 +447,7 @@ fn relevant_rules() -> impl Iterator<Item = (usize, &'static Rule, &'static Test
 }
 
 fn has_payload(rule: &TestRule) -> bool {
-    PAYLOADS.contains(&rule.class.as_str())
+    Class::is_payload(&rule.class)
 }
 
 /// The case with a query appended.

@@ -73,18 +73,19 @@ impl VerdictCache {
         self.shared.clone()
     }
 
-    /// The keys of requests and their headers, at most `MOST`. Prefetches their entries.
+    /// The keys of requests and their headers, at most `MOST`, and whether each [may be unknown](CacheKeys::key). Prefetches their
+    /// entries.
     #[inline]
     pub(super) fn keys<'t, const MOST: usize>(
         &self,
-        texts: impl ExactSizeIterator<Item = (&'t [u8], Headers<'t>)> + Clone,
+        texts: impl ExactSizeIterator<Item = (&'t [u8], Headers<'t>, bool)> + Clone,
     ) -> [CacheKey; MOST] {
         let (mut requests, mut headers) = ([Fingerprint::default(); MOST], [Fingerprint::default(); MOST]);
-        self.keys.of_each(texts.clone().map(|(request, _)| request), &mut requests);
-        self.keys.of_each(texts.clone().map(|(_, headers)| headers.key().0), &mut headers);
+        self.keys.of_each(texts.clone().map(|(request, ..)| request), &mut requests);
+        self.keys.of_each(texts.clone().map(|(_, headers, _)| headers.key().0), &mut headers);
         let mut keys = [CacheKey::default(); MOST];
-        for (((key, request), headers), (_, text)) in keys.iter_mut().zip(requests).zip(headers).zip(texts) {
-            let headers = self.keys.of_headers(headers, text);
+        for (((key, request), headers), (_, text, may_be_unknown)) in keys.iter_mut().zip(requests).zip(headers).zip(texts) {
+            let (request, headers) = (request.salted(may_be_unknown), self.keys.of_headers(headers, text));
             self.headers.prefetch(headers);
             self.requests.prefetch(request);
             *key = CacheKey { request, headers };
@@ -93,8 +94,8 @@ impl VerdictCache {
     }
 
     /// The key of a request.
-    pub(super) fn key(&self, request: &[u8], headers: Headers<'_>) -> CacheKey {
-        self.keys.key(request, headers)
+    pub(super) fn key(&self, request: &[u8], headers: Headers<'_>, may_be_unknown: bool) -> CacheKey {
+        self.keys.key(request, headers, may_be_unknown)
     }
 
     /// The cached verdicts of requests. Nearly all have no dependencies. For the others the second lookup is prefetched for all
@@ -534,8 +535,11 @@ impl CacheDependencies {
 pub(super) struct CacheKeys(Fingerprinter);
 
 impl CacheKeys {
-    pub(super) fn key(&self, request: &[u8], headers: Headers<'_>) -> CacheKey {
-        CacheKey { request: self.fingerprint(request), headers: self.of_headers(self.fingerprint(headers.key().0), headers) }
+    /// The key of a request. One that was refused or redirected may match a rule with `unknown`, so its verdict is another; the
+    /// status is no part of the key of others.
+    pub(super) fn key(&self, request: &[u8], headers: Headers<'_>, may_be_unknown: bool) -> CacheKey {
+        let request = self.fingerprint(request).salted(may_be_unknown);
+        CacheKey { request, headers: self.of_headers(self.fingerprint(headers.key().0), headers) }
     }
 
     /// The fingerprint of headers, whose first text has the fingerprint `first`.
@@ -601,7 +605,7 @@ mod tests {
     #[test]
     fn a_verdict_is_found_only_by_all_its_dependencies() {
         let keys = CacheKeys::default();
-        let key = keys.key(b"GET /index.php HTTP/1.1", Headers::default());
+        let key = keys.key(b"GET /index.php HTTP/1.1", Headers::default(), false);
         let all = [(true, false), (false, true), (true, true)].map(|(status, class)| CacheDependencies::new(status, class));
         for (status, class) in [(Some(404), HeaderClass::EMPTY), (None, HeaderClass::EMPTY), (Some(0), HeaderClass(HeaderClass::REFERER))] {
             let mut found = all.map(|dependencies| keys.next(key.request, dependencies, key, class, status).word());

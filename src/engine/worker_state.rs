@@ -83,7 +83,7 @@ pub(super) struct RuleSummary {
     pub(super) exposes: bool,
     /// Whether one of the rules depends on the line alone.
     pub(super) is_certain: bool,
-    /// Whether all of the rules depend on the client.
+    /// Whether a rule depends on the client, and none on the line alone.
     pub(super) needs_client: bool,
     /// What rules with a window count.
     pub(super) windows: Windows,
@@ -112,10 +112,10 @@ impl WorkerState {
         self.names.rules.resolve(verdict.rules)
     }
 
-    /// The cached verdict of a request.
+    /// The cached verdict of a request, which [may be unknown](super::Matcher::may_be_unknown).
     #[must_use]
-    pub fn cached_verdict(&self, request: &[u8], headers: Headers<'_>, status: Option<u16>) -> Option<Verdict> {
-        self.cache.get(self.cache.key(request, headers), status)
+    pub fn cached_verdict(&self, request: &[u8], headers: Headers<'_>, status: Option<u16>, may_be_unknown: bool) -> Option<Verdict> {
+        self.cache.get(self.cache.key(request, headers, may_be_unknown), status)
     }
 
     /// Interns the verdict in the buffers.

@@ -91,6 +91,14 @@ impl Fingerprint {
         Self(hash.max(1))
     }
 
+    /// Another fingerprint of the text, if `is_other`, without a branch.
+    #[must_use]
+    #[inline]
+    pub(crate) fn salted(self, is_other: bool) -> Self {
+        // The golden ratio in 64 bits: it changes the bits of a slot as well as those of a shard.
+        Self::new(self.0 ^ u64::from(is_other) * 0x9e37_79b9_7f4a_7c15)
+    }
+
     /// The hash.
     #[must_use]
     pub fn word(self) -> u64 {

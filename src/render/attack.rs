@@ -4,7 +4,7 @@
 //! number and has no name.
 
 use crate::finding::RuleId;
-use crate::rules::{PAYLOADS, RuleSet};
+use crate::rules::{Class, RuleSet};
 
 /// A technique or a sub-technique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,7 @@ pub(crate) fn techniques<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<Techniqu
     let rules = || rules.iter().map(|&rule| set.rule(rule));
     let mut ids: Vec<&str> = rules().flat_map(|rule| &rule.attack).map(String::as_str).collect();
     if ids.is_empty() {
-        ids.push(if rules().any(|rule| PAYLOADS.contains(&rule.class.as_str())) { "T1190" } else { "T1595.003" });
+        ids.push(if rules().any(|rule| Class::is_payload(&rule.class)) { "T1190" } else { "T1595.003" });
     }
     ids.sort_unstable();
     ids.dedup();

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::condition::{Condition, TextCondition};
-use super::definition::{APP_FAMILY, AnswerMeaning, CLASSES, Definition, LocatedRule, PathAnchor};
+use super::definition::{APP_FAMILY, AnswerMeaning, Class, Definition, LocatedRule, PathAnchor};
 use super::error::{RuleError, nearest};
 use super::exceptions::Exceptions;
 use super::glob::{self, Globs};
@@ -13,6 +13,7 @@ use super::literals::{Literals, bit};
 use super::pattern::RulePattern;
 use super::set::{Rule, RuleSet, evidence_rule};
 use super::window::Window;
+use crate::finding::RuleId;
 use crate::soft_404::RuleSubject;
 
 /// The most rules of a set: ids have 16 bits, and one value is reserved.
@@ -68,6 +69,7 @@ struct Compiler {
     /// The literals of the rules; `None` if the caller has their searches.
     literals: Option<RuleLiterals>,
     unanchored: Vec<u16>,
+    unknown: Option<RuleId>,
     warnings: Vec<String>,
 }
 
@@ -101,6 +103,9 @@ impl Compiler {
         if condition.needs == 0 && !condition.text.as_ref().is_some_and(|t| t.has_words) {
             self.unanchored.push(rule);
         }
+        if located.definition.unknown && self.unknown.replace(RuleId(rule)).is_some() {
+            return Err("unknown: another rule has it already; one list of such requests is enough".into());
+        }
         self.conditions.push(condition);
         Ok(())
     }
@@ -114,6 +119,7 @@ impl Compiler {
             request,
             headers,
             unanchored: self.unanchored,
+            unknown: self.unknown,
             warnings: self.warnings,
         }
     }
@@ -136,7 +142,8 @@ fn uncompiled_condition(d: &Definition) -> Condition {
         | present(&d.suffixes, bit::SUFFIX)
         | present(&d.path_glob.0, bit::GLOB)
         | present(&d.agents, bit::AGENT)
-        | present(&d.raw_prefixes, bit::PREFIX);
+        | present(&d.raw_prefixes, bit::PREFIX)
+        | if d.unknown { bit::UNKNOWN } else { 0 };
     let fields = d.field_mask();
     let pattern = d.regex.clone().map(RulePattern::lazy);
     let text =
@@ -168,6 +175,8 @@ impl From<Definition> for Rule {
             class: d.class,
             severity: d.severity,
             answer,
+            wants: d.wants,
+            remedy: d.remedy,
             with_client: d.with_client,
             window: d.window,
             guess: d.guess,
@@ -190,7 +199,10 @@ impl From<Definition> for Rule {
 fn check(d: &Definition) -> Result<(), String> {
     check_names_and_texts(d)?;
     let literals = [&d.paths, &d.suffixes, &d.path_glob.0, &d.words, &d.agents, &d.raw_prefixes];
-    if literals.iter().all(|l| l.is_empty()) && d.methods.is_empty() && d.shape.is_none() {
+    if d.unknown && (d.with_client.is_none() || d.statuses.is_empty()) {
+        return Err("unknown: such a request is ordinary by itself; give the rule with_client and statuses".into());
+    }
+    if literals.iter().all(|l| l.is_empty()) && d.methods.is_empty() && d.shape.is_none() && !d.unknown {
         return Err("it has no literal, no method and no shape; give it paths, suffixes, path_glob, words, agents, raw_prefixes, methods or a shape (a regex alone would be tried on every line)".into());
     }
     for (name, list) in [("paths", &d.paths), ("path_glob", &d.path_glob.0)] {
@@ -274,9 +286,9 @@ fn check_names_and_texts(d: &Definition) -> Result<(), String> {
 }
 
 fn check_class(class: &str) -> Result<(), String> {
-    if CLASSES.contains(&class) {
+    if Class::find(class).is_some() {
         return Ok(());
     }
-    let suggestion = nearest(class, CLASSES.into_iter()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
-    Err(format!("no class is called '{class}'{suggestion}; there are {}", CLASSES.join(", ")))
+    let suggestion = nearest(class, Class::ids()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
+    Err(format!("no class is called '{class}'{suggestion}; there are {}", Class::ids().collect::<Vec<_>>().join(", ")))
 }

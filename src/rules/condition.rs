@@ -246,7 +246,7 @@ impl Condition {
 }
 
 /// The kinds of literals; a rule requires one literal of each kind that it has.
-const LITERALS: [u16; 5] = [bit::PATHS, bit::SUFFIX, bit::GLOB, bit::AGENT, bit::PREFIX];
+const LITERALS: [u16; 6] = [bit::PATHS, bit::SUFFIX, bit::GLOB, bit::AGENT, bit::PREFIX, bit::UNKNOWN];
 
 impl<'r> RequirementCheck<'r> {
     fn without_match(requirement: Requirement<'r>, holds: bool) -> Self {

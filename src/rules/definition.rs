@@ -22,50 +22,44 @@ use crate::finding::Severity;
 use crate::log_entry::LogEntry;
 use crate::soft_404::RuleSubject;
 
-/// The classes a rule may have.
-pub(crate) const CLASSES: [&str; 37] = [
-    "auth-bypass",
-    "backup",
-    "cloud",
-    "cms",
-    "config-exposure",
-    "crlf",
-    "cve",
-    "db-admin",
-    "debug",
-    "default-login",
-    "exposure",
-    "iot",
-    "java",
-    "ldap",
-    "lfi",
-    "log-exposure",
-    "log4shell",
-    "method",
-    "misconfig",
-    "non-http",
-    "nosqli",
-    "panel",
-    "php-eval",
-    "phpinfo",
-    "proxy",
-    "rce",
-    "redirect",
-    "scanner-agent",
-    "sqli",
-    "ssrf",
-    "ssti",
-    "vcs-exposure",
-    "vpn",
-    "webshell",
-    "wordpress",
-    "xss",
-    "xxe",
-];
+/// What the rules of a class have in common: a table of `rules/classes.toml`.
+#[derive(Debug)]
+pub(crate) struct Class {
+    /// Its name in rules.
+    pub id: &'static str,
+    /// What a request of the class is after: a sentence.
+    pub wants: &'static str,
+    /// What to do if it was answered: a sentence.
+    pub remedy: &'static str,
+    /// The text itself is the attack, whatever path it is sent to.
+    pub payload: bool,
+    /// Its rules show what a client looks for, so `learn` proposes paths for it.
+    pub learn: bool,
+    /// The categories of AbuseIPDB; none for an attack on a web application.
+    pub abuse: &'static [u8],
+}
 
-/// The classes of requests with a payload: the text itself is the attack, whatever path it is sent to.
-pub(crate) const PAYLOADS: [&str; 13] =
-    ["crlf", "ldap", "lfi", "log4shell", "nosqli", "php-eval", "rce", "redirect", "sqli", "ssrf", "ssti", "xss", "xxe"];
+/// The classes a rule may have, sorted.
+pub(crate) const CLASSES: &[Class] = include!(concat!(env!("OUT_DIR"), "/classes.rs"));
+
+impl Class {
+    /// The class with this id; `None` if an earlier report has it, from another version.
+    #[must_use]
+    pub(crate) fn find(id: &str) -> Option<&'static Self> {
+        CLASSES.iter().find(|class| class.id == id)
+    }
+
+    /// Whether this is the id of a class of payloads.
+    #[must_use]
+    pub(crate) fn is_payload(id: &str) -> bool {
+        Self::find(id).is_some_and(|class| class.payload)
+    }
+
+    /// The ids of all classes.
+    pub(crate) fn ids() -> impl Iterator<Item = &'static str> + Clone {
+        CLASSES.iter().map(|class| class.id)
+    }
+}
 
 /// The JSON Schema of a rule file.
 #[must_use]
@@ -118,6 +112,10 @@ pub(super) struct Definition {
     pub(super) severity: Severity,
     /// What a 2xx means: `exposes` or `inconclusive`.
     pub(super) answer: Option<AnswerMeaning>,
+    /// What such a request is after, in place of the sentence of the class.
+    pub(super) wants: Option<String>,
+    /// What to do if it was answered, in place of the sentence of the class.
+    pub(super) remedy: Option<String>,
     /// CVE IDs.
     #[serde(default)]
     pub(super) cve: Vec<String>,
@@ -165,6 +163,9 @@ pub(super) struct Definition {
     pub(super) statuses: Vec<u16>,
     /// Shape of the request as a whole.
     pub(super) shape: Option<RequestShape>,
+    /// No other rule matches the request by its line alone, and the site refused or redirected it.
+    #[serde(default)]
+    pub(super) unknown: bool,
     /// Exceptions: requests that the rule does not match.
     pub(super) unless: Option<Unless>,
     /// Applications on whose sites the rule does not count.
@@ -242,6 +243,8 @@ impl From<AppDefinition> for Definition {
             class: APP_CLASS.to_owned(),
             severity: Severity::Info,
             answer: Some(AnswerMeaning::Inconclusive),
+            wants: None,
+            remedy: None,
             cve: Vec::new(),
             attack: Vec::new(),
             cwe: Vec::new(),
@@ -259,6 +262,7 @@ impl From<AppDefinition> for Definition {
             methods: Vec::new(),
             statuses: Vec::new(),
             shape: None,
+            unknown: false,
             unless: app.unless,
             unless_app: OneOrMany::default(),
             with_client: None,
@@ -281,7 +285,8 @@ pub(crate) struct WithClient {
     /// Classes of the rules that name these paths; any class where empty.
     #[serde(default)]
     pub classes: Vec<String>,
-    /// A request that was answered or redirected counts only if that many of these paths got the same answer.
+    /// The client is a prober: at least half of its requests are for these paths or for names that the site does not have. A
+    /// request that was answered or redirected counts only if that many of these paths got the same answer.
     #[serde(default)]
     pub same_answer: bool,
 }

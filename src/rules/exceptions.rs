@@ -11,7 +11,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::condition::RequestFacts;
-use super::definition::{AnswerMeaning, Definition, Field, PAYLOADS, fields};
+use super::definition::{AnswerMeaning, Class, Definition, Field, fields};
 use super::literals::bit;
 use super::pattern::RulePattern;
 
@@ -41,7 +41,7 @@ impl Exceptions {
             referer: unless.referer.map(RulePattern::lazy),
             agents: WordSet::any_of(&unless.agents),
             removes_text: d.regex.is_some(),
-            ignores_status: d.answer == Some(AnswerMeaning::Inconclusive) && !PAYLOADS.contains(&d.class.as_str()),
+            ignores_status: d.answer == Some(AnswerMeaning::Inconclusive) && !Class::is_payload(&d.class),
         }
     }
 

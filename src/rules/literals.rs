@@ -28,6 +28,8 @@ pub(crate) mod bit {
     pub(crate) const PREFIX: u16 = 1 << 11;
     /// One of `unless.agents` is in the user agent.
     pub(crate) const EXCEPTION: u16 = 1 << 12;
+    /// No rule matches the request by its line alone, for a rule with `unknown`.
+    pub(crate) const UNKNOWN: u16 = 1 << 13;
     /// The rule is a candidate, with or without other bits.
     pub(super) const CANDIDATE: u16 = 1 << 15;
 

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::builtin::{self, BUILTIN, BuiltinFile, Detail};
 use super::compile::{compile, compile_with};
-use super::definition::{APP_CLASS, CLASSES, Definition, LocatedRule, RuleFile, parse};
+use super::definition::{APP_CLASS, Class, Definition, LocatedRule, RuleFile, parse};
 use super::error::{RuleError, nearest};
 use super::path_list;
 use super::set::RuleSet;
@@ -217,7 +217,7 @@ fn duplicate_id_message(located: &LocatedRule, first: &LocatedRule) -> String {
 fn select(rules: &mut BTreeMap<String, LocatedRule>, choice: &RuleChoice) -> Result<(), RuleError> {
     let ids: Vec<String> = rules.keys().cloned().collect();
     for name in &choice.only {
-        if !rules.contains_key(name) && !CLASSES.contains(&name.as_str()) && name != APP_CLASS {
+        if !rules.contains_key(name) && Class::find(name).is_none() && name != APP_CLASS {
             return Err(unknown_name("--only", name, true, &ids));
         }
     }
@@ -238,8 +238,8 @@ fn select(rules: &mut BTreeMap<String, LocatedRule>, choice: &RuleChoice) -> Res
 }
 
 fn unknown_name(flag: &'static str, name: &str, or_class: bool, ids: &[String]) -> RuleError {
-    let classes = if or_class { &CLASSES[..] } else { &[] };
-    let nearest = nearest(name, ids.iter().map(String::as_str).chain(classes.iter().copied()));
+    let classes: Vec<&str> = Class::ids().filter(|_| or_class).collect();
+    let nearest = nearest(name, ids.iter().map(String::as_str).chain(classes));
     RuleError::Unknown { flag, name: name.to_owned(), or_class, nearest }
 }
 

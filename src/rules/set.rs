@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::condition::Condition;
-use super::definition::{APP_FAMILY, AnswerMeaning, Case, WithClient};
+use super::definition::{APP_FAMILY, AnswerMeaning, Case, Class, WithClient};
 use super::error::nearest;
 use super::guess::Guess;
 use super::literals::Literals;
@@ -24,6 +24,10 @@ pub struct Rule {
     pub(crate) severity: Severity,
     /// What a 2xx means.
     pub(crate) answer: AnswerMeaning,
+    /// What it is after, if not what its class is.
+    pub(crate) wants: Option<String>,
+    /// What to do if it was answered, if not what its class says.
+    pub(crate) remedy: Option<String>,
     /// It matches only if the client made other requests as well.
     pub(crate) with_client: Option<WithClient>,
     /// A single request is no finding; many within a window are.
@@ -89,6 +93,18 @@ impl Rule {
         &self.references
     }
 
+    /// What such a request is after: a sentence; empty for the evidence of an app.
+    #[must_use]
+    pub(crate) fn wants(&self) -> &str {
+        self.wants.as_deref().unwrap_or_else(|| Class::find(&self.class).map_or("", |class| class.wants))
+    }
+
+    /// What to do if it was answered: a sentence; empty for the evidence of an app.
+    #[must_use]
+    pub(crate) fn remedy(&self) -> &str {
+        self.remedy.as_deref().unwrap_or_else(|| Class::find(&self.class).map_or("", |class| class.remedy))
+    }
+
     /// Whether a 2xx means that the requested resource exists.
     #[must_use]
     pub(crate) fn exposes(&self) -> bool {
@@ -149,6 +165,7 @@ pub struct RuleSet {
     pub(super) request: Literals,
     pub(super) headers: Literals,
     pub(super) unanchored: Vec<u16>,
+    pub(super) unknown: Option<RuleId>,
     pub(super) warnings: Vec<String>,
     /// The evidence of the apps that suppress each rule.
     pub(super) suppressed_by_apps: Vec<Vec<RuleId>>,
@@ -219,6 +236,12 @@ impl RuleSet {
     #[must_use]
     pub(crate) fn unanchored(&self) -> &[u16] {
         &self.unanchored
+    }
+
+    /// The rule for requests that no other rule matches by their line alone.
+    #[must_use]
+    pub(crate) fn unknown(&self) -> Option<RuleId> {
+        self.unknown
     }
 
     /// What is probably wrong with the selected rules, as sentences: an app that no rule defines.

@@ -395,8 +395,9 @@ impl<'a> LiveScan<'a> {
             is_saved: false,
         };
         let mut late = Vec::new();
-        let new = live_hit(&mut self.analysis, &line, ReportReason::New(&mut late), &mut self.buffers);
-        let hit_report = LiveHit { requests: self.tally.requests_so_far(hit.client), ..new };
+        let so_far = self.tally.requests_so_far(hit.client);
+        let new = live_hit(&mut self.analysis, &line, ReportReason::New(so_far, &mut late), &mut self.buffers);
+        let hit_report = LiveHit { requests: so_far.requests, ..new };
         self.hits += u64::from(hit_report.is_reported());
         emit(&hit_report)?;
         let (client, may_come_late) = (hit_report.hit.client, hit_report.may_be_promoted);

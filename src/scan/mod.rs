@@ -113,6 +113,7 @@ fn scan_with(
 ) -> ScanResult {
     // Unmatched requests are kept of a sample of clients, all others by their weight.
     let merged = if job.scope.unmatched { Tally::with_sample_budget(SAMPLE_BUDGET) } else { Tally::with_budget(Budget::STANDARD) };
+    let merged = merged.with_unknown(job.rules.unknown());
     let workers = WorkerPool::new(rayon::current_num_threads(), merged).with_prefix(job.prefix);
     let spool = options.keep_lines.then(HitSpool::default);
     let time_range = TimeRangeFilter::new(sources, job.scope, job.formats);

@@ -35,6 +35,10 @@
 //!
 //! A prune reads all cells, so a scan or a merge prunes a tally only at [`slack_cells`](Budget::slack_cells), and once more at its end.
 //!
+//! **Requests for unknown names go first.** They are hits only if their client proves to be a prober. So a prune first drops those of
+//! clients without any other hit, which are nearly all of an ordinary log, and counts them as requests that no rule matched. If the
+//! rest fits, the tally stays exact. Those of clients with a hit stay within the budget as all hits do.
+//!
 //! Whether a tally is exact depends on what was counted, not on how it was split: either the whole exceeds the budget,
 //! or no part of it did. Above the budget, the order of the parts decides which light keys stay and how high the floors
 //! are. Heavy keys stay in any order: a key with more than N / M hits is always present.
@@ -43,6 +47,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::cell::CellKey;
 use super::table::CellTable;
+use crate::finding::RuleId;
 use super::{CellView, Tally};
 use crate::intern::SymbolTables;
 
@@ -224,6 +229,13 @@ impl Tally {
     #[must_use]
     pub fn with_budget(budget: Budget) -> Self {
         Self { budget: Some(budget), ..Self::default() }
+    }
+
+    /// The same; above the budget, the cells of this rule alone are dropped where their client has no other, and counted as
+    /// requests that no rule matched.
+    #[must_use]
+    pub(crate) fn with_unknown(self, rule: Option<RuleId>) -> Self {
+        Self { unknown: rule, ..self }
     }
 
     /// The bytes of its texts, and of what it stores for each.

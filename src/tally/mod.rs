@@ -62,6 +62,8 @@ pub struct Tally {
     unmatched: UnmatchedRequests,
     /// The limit of its size; `None` is unlimited.
     budget: Option<Budget>,
+    /// The rule for unknown names: its cells are the first that a prune drops.
+    unknown: Option<RuleId>,
     /// The bytes above which it becomes that of a [sample of clients](client_sample); `None` is unlimited.
     sample_budget: Option<usize>,
     error_floor: ErrorFloor,
@@ -86,6 +88,15 @@ pub struct ClientCount {
     pub missed: u64,
     /// What it got for the requests that no rule matched.
     pub unmatched: UnmatchedAnswers,
+}
+
+/// The requests of a client so far, as far as they are counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RequestsSoFar {
+    /// All.
+    pub requests: u64,
+    /// Those that no rule matched and that the site refused.
+    pub refused: u64,
 }
 
 /// Counts of one client that every line changes, without branches on the answer: the requests by the class
@@ -226,9 +237,12 @@ impl Tally {
     }
 
     /// The requests of a client before it has names.
-    pub(crate) fn requests_so_far(&self, client: u32) -> u64 {
+    pub(crate) fn requests_so_far(&self, client: u32) -> RequestsSoFar {
         let at = client as usize;
-        self.uncounted.get(at).map_or(0, |count| count.requests.iter().sum()) + self.clients.get(at).map_or(0, |count| count.requests)
+        let uncounted = self.uncounted.get(at).map_or([0; UnmatchedAnswer::CLASSES], |count| count.requests);
+        let counted = self.clients.get(at).map_or(0, |count| count.requests);
+        let refused = uncounted[usize::from(UnmatchedAnswer::REFUSED)];
+        RequestsSoFar { requests: counted + uncounted.iter().sum::<u64>(), refused }
     }
 
     /// Adds the names of the clients, paths, hosts and rules to which its numbers refer.

@@ -68,6 +68,7 @@ struct KeptCells {
 
 /// Prunes a tally that exceeds its budget.
 pub(super) fn prune(tally: &mut Tally, budget: Budget) {
+    drop_unknown(tally);
     let is_over = budget.are_cells_exceeded(tally);
     tally.clients.resize(tally.names.clients.len(), ClientCount::default());
     tally.path_errors.resize(tally.names.paths.keys().len(), 0);
@@ -98,6 +99,24 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     if tally.is_exact() {
         tally.evidence.clear_dropped();
     }
+}
+
+/// Drops the requests for unknown names of clients without another hit.
+fn drop_unknown(tally: &mut Tally) {
+    let Some(rule) = tally.unknown else { return };
+    let is_unknown: Vec<bool> = tally.names.rules.keys().iter().map(|list| **list == [rule]).collect();
+    let has_hit: HashSet<u32> = tally.cells.keys().filter(|key| !is_unknown[key.rules as usize]).map(|key| key.client).collect();
+    let Tally { cells, clients, scale, .. } = tally;
+    let is_dropped = |key: &CellKey| key.is_pair() && is_unknown[key.rules as usize] && !has_hit.contains(&key.client);
+    let (dropped, kept): (Vec<u32>, Vec<u32>) = cells.numbers().partition(|&number| is_dropped(cells.key(number)));
+    for number in dropped {
+        let (key, hits) = (*cells.key(number), cells.hits(number));
+        let at = key.client as usize;
+        clients.resize(clients.len().max(at + 1), ClientCount::default());
+        clients[at].unmatched.add_requests(key.status(), key.bytes(), hits);
+    }
+    *scale = scale.without_cells();
+    cells.retain(kept, |key| *key, Some(scale));
 }
 
 /// Selects the pairs that stay. The dropped cells include those that are no pair.

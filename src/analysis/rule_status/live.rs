@@ -21,6 +21,7 @@ use super::settle::{Arrival, Probe, RecentProbes, Waiting};
 use super::{Decision, RuleStatus, decide, required_context};
 use crate::alerting::FIND_SEVERITY;
 use crate::analysis::probe_answers::CommonAnswer;
+use crate::analysis::prober::ClientRequests;
 use crate::analysis::report_input::ReportFilter;
 use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
 use crate::client::{Client, ClientKey};
@@ -30,6 +31,7 @@ use crate::log_entry::Outcome;
 use crate::lru::LruMap;
 use crate::rules::{Rule, RuleSet, WithClient};
 use crate::soft_404::{Answer, Grade, GradeCandidate, Grader, Hours, MethodClass, Reason, Response, SentResponse, SiteEvidence};
+use crate::tally::RequestsSoFar;
 use crate::time::LogTime;
 
 /// The most sites. A client may invent any number of host names; later sites share one entry without evidence.
@@ -171,6 +173,9 @@ const MAX_ANSWERS: usize = 16;
 struct DistinctPaths {
     /// Hashes of the first distinct paths, as many as the condition needs.
     paths: Vec<u64>,
+    /// Hits, and names that the site does not have.
+    probes: u64,
+    so_far: RequestsSoFar,
     /// The latest answers for distinct paths, if the condition compares them: the site, the status and the size, and the path.
     answers: VecDeque<(Option<SiteId>, (u16, u64), u64)>,
 }
@@ -198,11 +203,22 @@ impl DistinctPaths {
         self.answers.iter().filter(is_same).map(|(.., path)| path).collect::<HashSet<_>>().len()
     }
 
+    /// Whether its requests meet a condition.
+    fn is_prober(&self, condition: &WithClient) -> bool {
+        let RequestsSoFar { requests, refused } = self.so_far;
+        let requests = ClientRequests { hits: self.probes, others: requests.saturating_sub(self.probes), unknown: refused };
+        self.paths.len() >= condition.distinct_paths as usize && (!condition.same_answer || requests.are_of_prober())
+    }
+
+    /// Whether such a response is one to a name that the site does not have.
+    fn is_of_unknown_name(&self, condition: &WithClient, site: Option<SiteId>, answer: CommonAnswer) -> bool {
+        answer.agrees(|status, size| self.same_answers(site, (status, size)) >= condition.distinct_paths as usize)
+    }
+
     /// Whether the client meets a condition with a request that got this response.
     fn meets(&self, condition: &WithClient, site: Option<SiteId>, response: &Response) -> bool {
-        let enough = condition.distinct_paths as usize;
-        let is_common = |status, size| self.same_answers(site, (status, size)) >= enough;
-        self.paths.len() >= enough && (!condition.same_answer || CommonAnswer::new(response).agrees(is_common))
+        let is_unknown = || self.is_of_unknown_name(condition, site, CommonAnswer::new(response));
+        self.is_prober(condition) && (!condition.same_answer || is_unknown())
     }
 }
 
@@ -327,7 +343,13 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// Records a hit. Returns the held requests of its client, if this hit proves that it is a prober.
-    pub(crate) fn observe(&mut self, matched: &[RuleId], context: &LiveHitContext<'_>, ids: &ResolvedIds) -> Vec<PendingHit> {
+    pub(crate) fn observe(
+        &mut self,
+        matched: &[RuleId],
+        context: &LiveHitContext<'_>,
+        ids: &ResolvedIds,
+        so_far: RequestsSoFar,
+    ) -> Vec<PendingHit> {
         let answer = CommonAnswer::new(&context.response);
         // A page of the site that a prober could request shows nothing of unknown paths.
         let is_probe = answer == CommonAnswer::Refused || matched.iter().any(|&rule| self.rules.rule(rule).with_client.is_none());
@@ -346,14 +368,21 @@ impl<'r> LiveAnalysis<'r> {
             let (condition, _) = self.conditions[at];
             let counts = |rule: &Rule| rule.is_certain() && (condition.classes.is_empty() || condition.classes.contains(&rule.class));
             let strong = |rule: &RuleId| counts(self.rules.rule(*rule)) && self.suppressing_app(*rule, ids.site).is_none();
-            if !matched.iter().any(strong) {
+            let is_strong = matched.iter().any(strong);
+            if !is_strong && !condition.same_answer {
                 continue;
             }
             let enough = condition.distinct_paths as usize;
             let distinct = self.conditions[at].1.get_or_insert_with(ids.client.clone(), DistinctPaths::default);
-            if distinct.paths.len() < enough && !distinct.paths.contains(&path) {
+            let was_prober = distinct.is_prober(condition);
+            distinct.so_far = so_far;
+            distinct.probes += u64::from(is_strong || distinct.is_of_unknown_name(condition, ids.site, answer));
+            if is_strong && distinct.paths.len() < enough && !distinct.paths.contains(&path) {
                 distinct.paths.push(path);
-                is_proven |= distinct.paths.len() == enough;
+            }
+            is_proven |= !was_prober && distinct.is_prober(condition);
+            if !is_strong {
+                continue;
             }
             if let (true, CommonAnswer::Given(status, size)) = (condition.same_answer, answer) {
                 is_proven |= distinct.add_answer(ids.site, (status, size), path, enough);

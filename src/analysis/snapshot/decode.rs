@@ -437,6 +437,8 @@ fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
         class: class.into_owned(),
         severity,
         answer: if exposes { AnswerMeaning::Exposes } else { AnswerMeaning::Inconclusive },
+        wants: None,
+        remedy: None,
         with_client,
         window: counts.map(|counts| window(counts, others)).transpose()?,
         guess: checked_guess(guess)?,

@@ -63,7 +63,9 @@ fn page(rule: &Rule, source_text: Option<&str>) -> String {
     let facts = [
         ("class", rule.class.clone()),
         ("severity", rule.severity.to_string()),
+        ("wants", rule.wants().to_owned()),
         ("answer", answer.to_owned()),
+        ("remedy", rule.remedy().to_owned()),
         ("window", if rule.counts_requests() { format!("not reported by itself, only at {}", rule.counts_text()) } else { String::new() }),
         ("cve", rule.cve.join(", ")),
         ("cwe", cwe.join(", ")),

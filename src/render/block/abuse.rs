@@ -13,6 +13,7 @@ use crate::analysis::block_list::BlockEntry;
 use crate::analysis::labels;
 use crate::geoip::GeoInfo;
 use crate::number::counted;
+use crate::rules::Class;
 
 /// The first line of each file.
 pub(crate) const ABUSE_HEADER: &str = "IP,Categories,ReportDate,Comment\n";
@@ -80,13 +81,8 @@ fn bulk_line(entry: &BlockEntry) -> String {
     format!("{},\"{}\",{},\"{comment}\"\n", entry.address, categories.join(","), entry.last_time().rfc3339())
 }
 
-const PORT_SCAN: u8 = 14;
-const HACKING: u8 = 15;
-const SQL_INJECTION: u8 = 16;
-const BRUTE_FORCE: u8 = 18;
-const BAD_WEB_BOT: u8 = 19;
+/// The category of an attack on a web application.
 const WEB_APP_ATTACK: u8 = 21;
-const IOT: u8 = 23;
 
 /// The categories of AbuseIPDB for classes of rules, sorted.
 fn categories(classes: &[String]) -> Vec<u8> {
@@ -100,14 +96,9 @@ fn categories(classes: &[String]) -> Vec<u8> {
 }
 
 fn categories_of(class: &str) -> &'static [u8] {
-    match class {
-        "sqli" | "nosqli" => &[SQL_INJECTION, WEB_APP_ATTACK],
-        "auth-bypass" | "default-login" => &[BRUTE_FORCE, WEB_APP_ATTACK],
-        "cve" | "java" | "log4shell" | "php-eval" | "rce" | "ssti" | "webshell" => &[HACKING, WEB_APP_ATTACK],
-        "iot" => &[WEB_APP_ATTACK, IOT],
-        "non-http" => &[PORT_SCAN],
-        "scanner-agent" => &[BAD_WEB_BOT, WEB_APP_ATTACK],
-        _ => &[WEB_APP_ATTACK],
+    match Class::find(class) {
+        Some(Class { abuse: [], .. }) | None => &[WEB_APP_ATTACK],
+        Some(class) => class.abuse,
     }
 }
 

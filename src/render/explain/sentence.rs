@@ -43,6 +43,8 @@ pub(crate) fn rule_key(requirement: &Requirement<'_>) -> &'static str {
 pub(crate) fn check(check: &RequirementCheck<'_>, explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
     let method = shown_method(subject);
     match (check.requirement, check.holds) {
+        (Requirement::Literal(bit::UNKNOWN), true) => "no other rule matches the request by its line alone".into(),
+        (Requirement::Literal(bit::UNKNOWN), false) => "another rule matches the request, or the site answered it".into(),
         (Requirement::Literal(kind), true) => present(kind, explained, subject),
         (Requirement::Word(fields), true) => present(fields, explained, subject),
         (Requirement::Literal(kind), false) => absent(kind, explained, subject),
@@ -103,7 +105,11 @@ pub(crate) fn suppressed(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) ->
         SuppressedBy::Client => match &rules.rule(rule).with_client {
             Some(with) => {
                 let classes = if with.classes.is_empty() { "any class".into() } else { with.classes.join(", ") };
-                let same = if with.same_answer { "; if this was answered or redirected, they got the same answer" } else { "" };
+                let same = if with.same_answer {
+                    ", and half of its requests were probes; if this was answered or redirected, they got the same answer"
+                } else {
+                    ""
+                };
                 format!(
                     "counts only if its client also requested {} distinct paths that rules of {classes} match{same}",
                     with.distinct_paths

@@ -247,7 +247,16 @@ fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, explained: &RuleExplanat
     if let Some(reread) = &explained.alternative {
         write_reread(subject, reread, page)?;
     }
-    if explained.matches() { write_suppressed(subject, explained, page) } else { Ok(()) }
+    if !explained.matches() {
+        return Ok(());
+    }
+    let rule = subject.rules.rule(explained.rule);
+    for (label, sentence) in [("wants", rule.wants()), ("if answered", rule.remedy())] {
+        if !sentence.is_empty() {
+            page.labelled(4, LABEL_WIDTH, label, &sanitize::escape(sentence.as_bytes()))?;
+        }
+    }
+    write_suppressed(subject, explained, page)
 }
 
 /// `yes  raw_prefixes`.

@@ -67,7 +67,17 @@ fn answered(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Section {
     let (id, title, rows) = ("answered", "What answered", &report.answered);
     let found = answers(report, rows, options, "Paths that gave something, with the reason why the answer stands out");
     let nothing = || Section { id, title, sentences: vec![nothing_answered(report)], ..Section::default() };
-    table(id, title, rows.len() as u64, found).unwrap_or_else(nothing)
+    let section = table(id, title, rows.len() as u64, found).unwrap_or_else(nothing);
+    // The rows are sorted by severity.
+    let worst = rows.iter().filter_map(|row| labels::worst(report.rule_set, &row.rules));
+    let mut advice: Vec<String> = Vec::new();
+    for rule in worst.filter(|rule| !rule.remedy().is_empty()) {
+        let sentences = format!("{}: {} {}", escape(rule.class.as_bytes()), escape(rule.wants().as_bytes()), escape(rule.remedy().as_bytes()));
+        if advice.len() < MAX_CLASSES && !advice.contains(&sentences) {
+            advice.push(sentences);
+        }
+    }
+    Section { sentences: [section.sentences, advice].concat(), ..section }
 }
 
 fn nothing_answered(report: &ReportModel<'_>) -> String {

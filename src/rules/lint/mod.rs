@@ -21,7 +21,7 @@ use regex_syntax::hir::literal::{Extractor, Literal};
 
 use self::redundancy::LiteralList;
 use super::compile::compile;
-use super::definition::{AnswerMeaning, Case, Definition, Field, LocatedRule, PAYLOADS, Unless};
+use super::definition::{AnswerMeaning, Case, Class, Definition, Field, LocatedRule, Unless};
 use super::error::RuleError;
 use super::literals::bit;
 use super::load::{RuleChoice, selected_rules};
@@ -236,7 +236,7 @@ fn check_regex(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
 fn check_exceptions(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     let d = &rule.definition;
     let Some(unless) = d.unless.as_ref().filter(|_| !d.is_app_evidence) else { return };
-    let has_payload = PAYLOADS.contains(&d.class.as_str());
+    let has_payload = Class::is_payload(&d.class);
     if has_payload {
         check_header_exceptions(rule, unless, found);
     } else if let Some(referer) = unless.referer.as_ref().filter(|regex| !is_of_one_site(regex)) {

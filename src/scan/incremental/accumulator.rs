@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{MAX_PERIOD_BYTES, PeriodResult};
 use crate::analysis::model::InputSummary;
-use crate::client::Ipv6Prefix;
+use crate::scan::ScanJob;
 use crate::scan::input_stats::{HitLines, InputStats};
 use crate::scan::log_detection::nul_bytes_problem;
 use crate::scan::worker::WorkerPool;
@@ -55,14 +55,15 @@ impl PeriodAccumulators {
         &mut self,
         periods: &BTreeSet<PeriodKey>,
         threads: usize,
-        prefix: Option<Ipv6Prefix>,
+        job: &ScanJob<'_>,
     ) -> BTreeMap<PeriodKey, &WorkerPool> {
         self.turn += 1;
         let turn = self.turn;
         for period in periods {
             let part = self.parts.entry(*period).or_default();
             part.used = turn;
-            part.workers.get_or_insert_with(|| WorkerPool::new(threads, Tally::with_budget(Budget::STANDARD)).with_prefix(prefix));
+            let tally = || Tally::with_budget(Budget::STANDARD).with_unknown(job.rules.unknown());
+            part.workers.get_or_insert_with(|| WorkerPool::new(threads, tally()).with_prefix(job.prefix));
         }
         let mut open: Vec<_> = self.parts.values_mut().filter(|part| part.workers.is_some()).collect();
         open.sort_by_key(|part| part.used);

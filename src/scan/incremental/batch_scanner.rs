@@ -222,7 +222,7 @@ impl<'a> BatchScanner<'a> {
 
     fn count_group(&mut self, group: &[CountedRun<'_>], periods: &BTreeSet<PeriodKey>) {
         let Self { job, scanner, parts, logs, .. } = self;
-        let workers = parts.open(periods, rayon::current_num_threads(), job.prefix);
+        let workers = parts.open(periods, rayon::current_num_threads(), job);
         let done: Vec<InputStats> = group.par_iter().with_max_len(1).map(|run| scan_run(*scanner, job, logs, run, &workers)).collect();
         for (run, stats) in group.iter().zip(done) {
             parts.count(run.period, run.input, run.bytes(), &stats);
