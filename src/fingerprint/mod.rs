@@ -96,7 +96,7 @@ impl Fingerprint {
     #[inline]
     pub(crate) fn salted(self, is_other: bool) -> Self {
         // The golden ratio in 64 bits: it changes the bits of a slot as well as those of a shard.
-        Self::new(self.0 ^ u64::from(is_other) * 0x9e37_79b9_7f4a_7c15)
+        Self::new(self.0 ^ (u64::from(is_other) * 0x9e37_79b9_7f4a_7c15))
     }
 
     /// The hash.

@@ -259,7 +259,7 @@ impl<S: Copy + Ord> AnswerSizes<S> {
     /// How many answers of a site have about this size, and the least of this count, that of the folder and that of the rules.
     /// Without a size only the rules count.
     fn similar(&self, site: S, bytes: Option<u64>, folder: u32, rules: &[RuleId]) -> (usize, usize) {
-        let of_rule = |rule: &RuleId| between(&self.rules, (site, *rule), (site, *rule));
+        let of_rule = |rule: &RuleId| between(&self.rules, &(site, *rule), &(site, *rule));
         let of_rules = rules.iter().map(of_rule).max().unwrap_or(0);
         let Some(bytes) = bytes else { return (of_rules, of_rules) };
         let all = similar(&self.all, site, bytes);
@@ -281,10 +281,10 @@ impl AnswerFrequencies {
 /// How many of the sorted sizes of a part differ from one by at most a tenth.
 fn similar<P: Copy + Ord>(sizes: &[(P, u64)], part: P, bytes: u64) -> usize {
     let tenth = bytes / 10;
-    between(sizes, (part, bytes - tenth), (part, bytes.saturating_add(tenth)))
+    between(sizes, &(part, bytes - tenth), &(part, bytes.saturating_add(tenth)))
 }
 
 /// How many of the sorted values are neither less than `least` nor more than `most`.
-fn between<T: Ord>(sorted: &[T], least: T, most: T) -> usize {
-    sorted.partition_point(|value| *value <= most) - sorted.partition_point(|value| *value < least)
+fn between<T: Ord>(sorted: &[T], least: &T, most: &T) -> usize {
+    sorted.partition_point(|value| value <= most) - sorted.partition_point(|value| value < least)
 }

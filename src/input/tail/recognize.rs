@@ -286,9 +286,8 @@ impl WatchedPath {
                 Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
                 Ok(SiblingAction::Retry) => self.scan_at = None,
                 // It is not settled: it may be a sibling under another name, which waits for the other paths to be polled.
-                Ok(SiblingAction::Ignore | SiblingAction::Unknown) => {}
-                // It is gone, or may not be read.
-                Err(_) => {}
+                // An error means that it is gone, or may not be read.
+                Ok(SiblingAction::Ignore | SiblingAction::Unknown) | Err(_) => {}
             }
         }
     }
