@@ -356,7 +356,7 @@ fn answers_are_kept_before_refusals() {
 
 /// The slack does not decide whether a tally is exact.
 #[test]
-fn a_deferred_prune_waits_for_twice_the_budget() {
+fn a_deferred_prune_waits_for_one_and_a_half_times_the_budget() {
     let distinct = |pairs: u8| -> Vec<Request> { (0..pairs).map(|n| (n % 20, n, 404, true)).collect() };
     let deferred = |pairs: u8| {
         let mut tally = Tally::with_budget(SMALL);
@@ -365,7 +365,7 @@ fn a_deferred_prune_waits_for_twice_the_budget() {
     };
     let budget = SMALL.cells as u8;
     for (pairs, is_exact, is_exact_at_the_end) in
-        [(budget, true, true), (budget + 1, true, false), (2 * budget, true, false), (2 * budget + 1, false, false)]
+        [(budget, true, true), (budget + 1, true, false), (budget * 3 / 2, true, false), (budget * 3 / 2 + 1, false, false)]
     {
         let mut tally = deferred(pairs);
         assert_eq!(tally.is_exact(), is_exact, "{pairs} pairs");

@@ -249,7 +249,7 @@ impl WatchedPath {
 }
 
 /// Whether a file holds so much that another one with the same beginning is a copy.
-fn proves_copy(inspected: &InspectedFile) -> bool {
+pub(super) fn proves_copy(inspected: &InspectedFile) -> bool {
     inspected.head().len() == HEAD
 }
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use memchr::memchr_iter;
 
 use super::content::{ContentFingerprint, ContentMatch, IndexMatch, common};
+use super::drain::proves_copy;
 use super::generation::{Generation, GenerationReader, GenerationState};
 use super::inspected_file::{FileId, FileStat, InspectedFile};
 use super::siblings::{SiblingAction, SiblingFile};
@@ -164,7 +165,8 @@ impl WatchedPath {
         Ok(false)
     }
 
-    /// Claims an unclaimed checkpoint for a file that was followed under an unrelated name before a restart.
+    /// Claims an unclaimed checkpoint for a file that was followed under an unrelated name before a restart, or for a copy of its first
+    /// part.
     pub(super) fn claim_content(
         &mut self,
         inspected: &mut InspectedFile,
@@ -178,7 +180,15 @@ impl WatchedPath {
                 || unclaimed_one.id == id
                 || is_name_variant(&file_name_bytes(&unclaimed_one.path), &file_name_bytes(path))
                 || !unclaimed_one.path.exists();
-            if likely && unclaimed_one.content.compare(inspected)? == ContentMatch::Same {
+            let is_it = match unclaimed_one.content.compare(inspected)? {
+                ContentMatch::Same => likely,
+                // A copy of a part of what was read, beside it.
+                ContentMatch::Prefix => {
+                    unclaimed_one.content.offset > 0 && unclaimed_one.path.parent() == path.parent() && proves_copy(inspected)
+                }
+                ContentMatch::Different => false,
+            };
+            if is_it {
                 self.old_generations.push(poll.unclaimed.remove(index));
                 break;
             }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 use std::thread;
@@ -201,6 +202,26 @@ fn a_truncated_target_of_a_rotated_link_is_read() {
     let mut numbers: Vec<_> = harness.lines().iter().map(|text| number_of(text).unwrap()).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..20).collect::<Vec<_>>(), "{:?}", harness.notices);
+}
+
+/// A copy was made before all was read, and then the log was truncated. Its checkpoint has a name that is no sibling's.
+#[test]
+fn a_copy_of_a_part_of_unclaimed_content_is_not_read_again() {
+    for compressed in [false, true] {
+        let mut harness = TailHarness::new(&["access.log*"], true, |folder| {
+            fs::write(folder.join("access.log"), lines(0..100)).unwrap();
+        });
+        let mut state = harness.tail.checkpoints();
+        state[0].path = harness.path("real-0004.log").into_os_string().into_vec();
+        fs::write(harness.path("access.log.1"), lines(0..50)).unwrap();
+        if compressed {
+            harness.gzip("access.log.1");
+        }
+        fs::write(harness.path("access.log"), lines(100..105)).unwrap();
+        harness.restart(state);
+        harness.wait(20);
+        harness.assert_numbers(105);
+    }
 }
 
 #[test]
