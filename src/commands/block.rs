@@ -26,6 +26,7 @@ use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::model::InputSummary;
 use crate::analysis::proxied::ProxiedClients;
 use crate::analysis::report_input::ReportInput;
+use crate::analysis::snapshot;
 use crate::block::{AddressRanges, BlockPolicy, NeverBlockReason, ProxyRanges};
 use crate::geoip::{GeoDatabases, GeoInfo};
 use crate::input::find::FoundInputs;
@@ -158,7 +159,7 @@ const HEAD: usize = 512;
 /// It cannot be read.
 fn is_report(path: &Path) -> io::Result<bool> {
     if path.as_os_str() == "-" {
-        return Ok(starts_like_report(&stdin_head().unwrap_or_default()));
+        return Ok(snapshot::starts_like_report(&stdin_head().unwrap_or_default()));
     }
     let metadata = fs::metadata(path)?;
     if metadata.is_dir() {
@@ -168,7 +169,7 @@ fn is_report(path: &Path) -> io::Result<bool> {
     if metadata.is_file() {
         File::open(path)?.take(HEAD as u64).read_to_end(&mut head)?;
     }
-    Ok(starts_like_report(&head))
+    Ok(snapshot::starts_like_report(&head))
 }
 
 /// The first bytes of standard input, which are not consumed: it is read later, as a report or as a log. Empty for a socket.
@@ -188,11 +189,6 @@ fn stdin_head() -> rustix::io::Result<Vec<u8>> {
     };
     head.truncate(read);
     Ok(head)
-}
-
-fn starts_like_report(head: &[u8]) -> bool {
-    let has = |part: &[u8]| memchr::memmem::find(head, part).is_some();
-    head.trim_ascii_start().first() == Some(&b'{') && has(b"\"schema_version\"") && has(b"\"generated_by\"")
 }
 
 /// Opens the output, which must be neither a report nor a log that is read.

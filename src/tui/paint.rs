@@ -337,14 +337,7 @@ const METHOD_WIDTH: u16 = 7;
 const OUTCOME_WIDTH: u16 = 13;
 
 /// Draws the rows of a panel, without the client of hits where they are all of one; the selected one is reversed.
-fn draw_rows(
-    panel: Panel,
-    items: &[PanelItem<'_>],
-    of_one_client: bool,
-    chosen: Option<usize>,
-    area: Rect,
-    canvas: &mut Canvas<'_>,
-) {
+fn draw_rows(panel: Panel, items: &[PanelItem<'_>], of_one_client: bool, chosen: Option<usize>, area: Rect, canvas: &mut Canvas<'_>) {
     let client = widest(items, area.width, |item| match item {
         PanelItem::Entry(_, entry) => &entry.sample.client,
         PanelItem::Hit(row) => &row.client,

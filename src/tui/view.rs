@@ -17,7 +17,7 @@ use super::top::{SortOrder, TopEntry, TopTable};
 const MAX_FILTER_LEN: usize = 64;
 
 /// Rows that a page key moves by.
-const PAGE_ROWS: usize = 10;
+const PAGE_ROWS: isize = 10;
 
 /// A command for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,13 +100,6 @@ pub(super) enum KeyOutcome {
     Nothing,
     Pause,
     Command(TuiCommand),
-}
-
-/// How far to move.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Movement {
-    Up(usize),
-    Down(usize),
 }
 
 impl ViewState {
@@ -203,29 +196,25 @@ impl ViewState {
     }
 
     fn move_by(&mut self, code: KeyCode, items: &[PanelItem<'_>]) {
-        let step = match code {
-            KeyCode::Up | KeyCode::Char('k') => Movement::Up(1),
-            KeyCode::Down | KeyCode::Char('j') => Movement::Down(1),
-            KeyCode::PageUp => Movement::Up(PAGE_ROWS),
-            KeyCode::PageDown => Movement::Down(PAGE_ROWS),
-            KeyCode::Home | KeyCode::Char('g') => Movement::Up(usize::MAX),
-            KeyCode::End | KeyCode::Char('G') => Movement::Down(usize::MAX),
+        let rows = match code {
+            KeyCode::Up | KeyCode::Char('k') => -1,
+            KeyCode::Down | KeyCode::Char('j') => 1,
+            KeyCode::PageUp => -PAGE_ROWS,
+            KeyCode::PageDown => PAGE_ROWS,
+            KeyCode::Home | KeyCode::Char('g') => isize::MIN,
+            KeyCode::End | KeyCode::Char('G') => isize::MAX,
             _ => return,
-        };
-        let stepped = |at: usize| match step {
-            Movement::Up(rows) => at.saturating_sub(rows),
-            Movement::Down(rows) => at.saturating_add(rows),
         };
         let cursor = match self.page {
             ScreenPage::Overview => &mut self.cursors[self.focus() as usize],
             ScreenPage::Details(_) => &mut self.opened,
             ScreenPage::Logs => {
-                self.logs_from = stepped(self.logs_from);
+                self.logs_from = self.logs_from.saturating_add_signed(rows);
                 return;
             }
             ScreenPage::Help => return,
         };
-        let at = stepped(cursor.position(items));
+        let at = cursor.position(items).saturating_add_signed(rows);
         cursor.choose(items, at);
     }
 }

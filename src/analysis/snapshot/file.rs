@@ -160,8 +160,7 @@ pub fn read(mut input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Sna
         return read_rows(FrameReader::new(input), rules);
     }
     input.by_ref().take(HEAD).read_to_end(&mut head)?;
-    let has = |key: &[u8]| memchr::memmem::find(&head, key).is_some();
-    if head.trim_ascii_start().first() != Some(&b'{') || !has(b"\"schema_version\"") || !has(b"\"generated_by\"") {
+    if !starts_like_report(&head) {
         return Err(SnapshotError::Foreign("its first keys are not 'schema_version' and 'generated_by'".into()));
     }
     let mut text = Vec::new();
@@ -178,6 +177,12 @@ pub fn read(mut input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Sna
     let snapshot = read_rows(FrameReader::new(DecoderReader::new(evidence.packed.as_bytes(), &STANDARD)), rules)?;
     document.check(&snapshot).map_err(SnapshotError::Damaged)?;
     Ok(snapshot)
+}
+
+/// Whether these first bytes of a file are those of a JSON report.
+pub(crate) fn starts_like_report(head: &[u8]) -> bool {
+    let has = |part: &[u8]| memchr::memmem::find(head, part).is_some();
+    head.trim_ascii_start().first() == Some(&b'{') && has(b"\"schema_version\"") && has(b"\"generated_by\"")
 }
 
 fn check_version(version: u32) -> Result<(), SnapshotError> {

@@ -21,7 +21,7 @@ use self::encode::SnapshotEncoder;
 pub use self::file::read;
 #[cfg(any(test, feature = "internals"))]
 pub use self::file::read_rows;
-pub(crate) use self::file::{PackedSnapshot, write_partial};
+pub(crate) use self::file::{PackedSnapshot, starts_like_report, write_partial};
 use super::model::{InputSummary, ReportModel};
 use crate::client::Ipv6Prefix;
 use crate::rules::Rule;
