@@ -444,7 +444,9 @@ impl From<OtherFormatCounts> for Vec<(String, u64)> {
 impl From<Vec<(String, u64)>> for OtherFormatCounts {
     fn from(list: Vec<(String, u64)>) -> Self {
         let mut counts = Self::default();
-        list.into_iter().for_each(|(name, lines)| counts.count(&name.into(), lines));
+        for (name, lines) in list {
+            counts.count(&name.into(), lines);
+        }
         counts
     }
 }

@@ -3,6 +3,8 @@
 //! Plain data, complete and in its final order; text is as logged. Renderers may truncate (`--top`), escape and lay
 //! out; they do not count or sort.
 
+#![expect(clippy::ref_option_ref, reason = "serde passes a reference to a function that writes a field")]
+
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;

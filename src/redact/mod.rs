@@ -13,13 +13,12 @@ use self::mask::redacted;
 use self::sanitize::escape;
 
 /// Writes text of a log into a document.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 pub(crate) fn serialize_text<S: Serializer>(text: &&[u8], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&redacted(text))
 }
 
 /// Writes text of a log, if there is one.
-#[expect(clippy::ref_option, reason = "serde passes a reference")]
+#[expect(clippy::ref_option_ref, reason = "serde passes a reference")]
 pub(crate) fn serialize_optional_text<S: Serializer>(text: &Option<&[u8]>, serializer: S) -> Result<S::Ok, S::Error> {
     text.map(redacted).serialize(serializer)
 }

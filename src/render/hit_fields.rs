@@ -85,15 +85,12 @@ impl<'j> Fields<'j> {
     }
 
     fn path(&mut self, path: &'static str) {
-        match path.rsplit_once('.') {
-            Some((objects, name)) => {
-                self.open(objects);
-                self.name(name);
-            }
-            None => {
-                self.close(0);
-                self.name(path);
-            }
+        if let Some((objects, name)) = path.rsplit_once('.') {
+            self.open(objects);
+            self.name(name);
+        } else {
+            self.close(0);
+            self.name(path);
         }
     }
 

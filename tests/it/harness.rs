@@ -242,7 +242,9 @@ pub(crate) fn with_plain_evidence(report: &str) -> String {
     let mut lists: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for row in packed.lines() {
         let row: BTreeMap<String, Value> = serde_json::from_str(row).unwrap();
-        row.into_iter().for_each(|(kind, row)| lists.entry(kind).or_default().push(row));
+        for (kind, row) in row {
+            lists.entry(kind).or_default().push(row);
+        }
     }
     let lists = serde_json::to_string(&lists).unwrap();
     format!("{before}{}{after}", lists.strip_prefix('{').and_then(|lists| lists.strip_suffix('}')).unwrap())

@@ -144,7 +144,9 @@ impl<'r> SnapshotDecoder<'r> {
             SnapshotRow::HomePage(input, host, sizes) => {
                 let (input, host) = self.site(input, host)?;
                 let mut home = HomeSizes::default();
-                sizes.into_iter().for_each(|size| home.insert(size));
+                for size in sizes {
+                    home.insert(size);
+                }
                 self.evidence.tally.insert_home(input, host, &home);
             }
             SnapshotRow::SitePath(input, host, path, rules, numbers) => {
@@ -197,7 +199,7 @@ impl<'r> SnapshotDecoder<'r> {
 
     /// The rules with these indices, without those that are ignored here.
     fn rules(&self, indices: &[u32]) -> Result<Vec<RuleId>, String> {
-        indices.iter().filter_map(|&index| at(&self.rules, index, "rule").map(|rule| *rule).transpose()).collect()
+        indices.iter().filter_map(|&index| at(&self.rules, index, "rule").copied().transpose()).collect()
     }
 
     fn rule(&mut self, row: RuleRow<'_>) -> Result<(), String> {

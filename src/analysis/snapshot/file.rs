@@ -281,7 +281,7 @@ impl<R: Read> RowSkipper<R> {
             if !buffer.starts_with(&ROW_START[..ROW_START.len().min(buffer.len())]) {
                 return Ok(());
             }
-            self.from.by_ref().take(LONGEST as u64).read_until(b'\n', &mut self.line)?;
+            self.from.by_ref().take(LONGEST).read_until(b'\n', &mut self.line)?;
             if !is_row(self.line.strip_suffix(b"\n").unwrap_or_default()) {
                 return Ok(());
             }

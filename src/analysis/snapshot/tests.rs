@@ -180,7 +180,7 @@ fn a_frame_is_read_from_a_document_and_alone_and_checked() {
         (packed(""), "it is incomplete"),
         (packed(&format!("{whole}1\n")), "is damaged"),
         (packed(&format!("{whole}{HEAD}\n")), "exactly its first row must be its head"),
-        (packed(&whole.replacen(HEAD, "", 1).trim_start().to_owned()), "exactly its first row must be its head"),
+        (packed(whole.replacen(HEAD, "", 1).trim_start()), "exactly its first row must be its head"),
         (packed(whole.trim_end()), "it ends within a row"),
         (packed("[]\n"), "is damaged"),
         (changed("\"packed\":\"", "\"packed\":\"A"), "is damaged"),
