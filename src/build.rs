@@ -23,6 +23,8 @@ mod case_folding;
 #[allow(dead_code, reason = "globs are only split")]
 #[path = "rules/glob.rs"]
 mod glob;
+#[path = "rules/known.rs"]
+mod known;
 #[path = "rules/lines.rs"]
 mod lines;
 #[path = "rules/literal_table.rs"]
@@ -37,8 +39,15 @@ use literal_table::{FIELD_NAMES, LiteralCollector, LiteralKeys, LiteralTable, Ru
 use prefilter::{Prefilter, WindowTable};
 
 /// What the build script and the crate have in common.
-const SHARED: [&str; 6] =
-    ["rules/case_folding.rs", "rules/glob.rs", "rules/lines.rs", "rules/literal_table.rs", "rules/prefilter.rs", "short_bytes.rs"];
+const SHARED: [&str; 7] = [
+    "rules/case_folding.rs",
+    "rules/glob.rs",
+    "rules/known.rs",
+    "rules/lines.rs",
+    "rules/literal_table.rs",
+    "rules/prefilter.rs",
+    "short_bytes.rs",
+];
 
 /// The most bytes of an automaton. Five in six regexes have one; all together are 7.5 megabytes, and 0.3 compressed.
 const MAX_AUTOMATON: usize = 1 << 17;
@@ -52,9 +61,11 @@ fn main() -> io::Result<()> {
         println!("cargo::rerun-if-changed=src/{module}");
     }
     let mut files: Vec<_> = fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
-    files.retain(|path| path.extension().is_some_and(|e| e == "toml") && !path.ends_with(CLASSES));
+    files.retain(|path| path.extension().is_some_and(|e| e == "toml") && !TABLES.iter().any(|name| path.ends_with(name)));
     files.sort();
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
+    let exceptions = exceptions(&fs::read_to_string(folder.join(TABLES[1]))?)?;
+    let known: Vec<(&str, &str)> = exceptions.iter().map(|(name, regex)| (name.as_str(), regex.as_str())).collect();
     let mut regexes = BTreeSet::new();
     let mut rules = BTreeMap::new();
     let mut list = String::from("&[\n");
@@ -62,7 +73,7 @@ fn main() -> io::Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(&path)?;
         let file: Option<Value> = toml::from_str(&text).ok();
-        regexes.extend(file.iter().flat_map(regexes_of));
+        regexes.extend(file.iter().flat_map(|file| regexes_of(file, &known)));
         rules.extend(file.iter().flat_map(literal_rules));
         let [full, json, short] = ["z", "json.z", "json"].map(|extension| out.join(format!("{name}.{extension}")));
         fs::write(&full, compressed(text.as_bytes())?)?;
@@ -76,12 +87,27 @@ fn main() -> io::Result<()> {
     list.push_str("]\n");
     fs::write(out.join("builtin_rules.rs"), list)?;
     fs::write(out.join("literals.rs"), literals(&rules).unwrap_or_else(|| "None".to_owned()))?;
-    fs::write(out.join("classes.rs"), classes(&fs::read_to_string(folder.join(CLASSES))?)?)?;
+    fs::write(out.join("classes.rs"), classes(&fs::read_to_string(folder.join(TABLES[0]))?)?)?;
+    fs::write(out.join("exceptions.rs"), format!("&{exceptions:?}"))?;
     write_automata(&out, &regexes)
 }
 
-/// The file of the classes of rules.
-const CLASSES: &str = "classes.toml";
+/// The files without rules: the classes of rules, and the exceptions that rules have in common.
+const TABLES: [&str; 2] = ["classes.toml", "exceptions.toml"];
+
+/// An exception that rules have in common.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedException {
+    id: String,
+    regex: String,
+}
+
+/// The exceptions by name.
+fn exceptions(text: &str) -> io::Result<Vec<(String, String)>> {
+    let mut file: BTreeMap<String, Vec<NamedException>> = toml::from_str(text).map_err(io::Error::other)?;
+    Ok(file.remove("exception").unwrap_or_default().into_iter().map(|known| (known.id, known.regex)).collect())
+}
 
 /// What the rules of a class have in common. The crate documents the keys.
 #[derive(Deserialize)]
@@ -184,11 +210,16 @@ fn literal_rules(file: &Value) -> Vec<(String, LiteralRule)> {
 }
 
 /// The regexes of the rules and of the apps of a file.
-fn regexes_of(file: &Value) -> Vec<String> {
+fn regexes_of(file: &Value, known: &[(&str, &str)]) -> Vec<String> {
     let all = ["rule", "app"].into_iter().filter_map(|kind| file[kind].as_array()).flatten();
-    all.flat_map(|one| [&one["regex"], &one["unless"]["regex"], &one["unless"]["referer"]])
-        .filter_map(|regex| Some(regex.as_str()?.to_owned()))
-        .collect()
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let names = |value: &Value| value.as_array().into_iter().flatten().filter_map(text).collect::<Vec<_>>();
+    all.flat_map(|one| {
+        let unless = &one["unless"];
+        [text(&one["regex"]), known::with_known(&names(&unless["known"]), text(&unless["regex"]), known), text(&unless["referer"])]
+    })
+    .flatten()
+    .collect()
 }
 
 /// The literals of the rules, numbered in the order of their ids, as an expression of `builtin::literals`; `None` if they cannot be

@@ -278,6 +278,8 @@ pub struct Hit {
     pub has_query: bool,
     /// Bytes of the target beyond the path, 255 for more.
     pub extra: u8,
+    /// Its place among the requests of its [`Findings`]; 0 if the line was not parsed.
+    pub request: u32,
     /// The client.
     pub client: u32,
     /// The normalised path.
@@ -375,6 +377,7 @@ impl Hit {
             method: MethodClass::Get,
             has_query: false,
             extra: 0,
+            request: 0,
             client: 0,
             path: 0,
             host: 0,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use super::labels;
 use super::model::{
     AllowedCount, AnswerDetail, AppSeen, Campaign, ClassHits, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, ReportedHit, Row,
     RowKey, SampleRequest, Soft404, Timeline, TimelineBucket, Totals,
@@ -136,6 +137,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
         key: RowKey::Pair(Client::parse(client.as_bytes()), path.as_bytes(), outcome),
         severity: if answered > 0 { severity.escalated() } else { severity },
         rules: rules.iter().map(|&r| RuleId(r)).collect(),
+        cves: labels::sorted(rules.iter().flat_map(|&r| RULES[usize::from(r)].4.iter().copied())),
         hits,
         outcomes,
         answered,
@@ -197,6 +199,7 @@ fn add(sum: &mut Row<'static>, pair: &Row<'static>) {
     rules.extend(&*pair.rules);
     rules.sort_unstable();
     rules.dedup();
+    sum.cves = labels::sorted(sum.cves.iter().chain(&pair.cves).copied());
     sum.first_time = sum.first_time.min(pair.first_time);
     sum.last_time = sum.last_time.max(pair.last_time);
 }

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::model::{Row, RowKey};
+use super::model::{ReportedHit, Row, RowKey};
 use crate::client::Client;
 use crate::finding::RuleId;
 use crate::geoip::GeoInfo;
@@ -78,12 +78,23 @@ pub(crate) fn classes<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
     sorted(rules.iter().map(|&rule| set.rule(rule).class.as_str()))
 }
 
-/// The CVE ids of rules, sorted.
-pub(crate) fn cves<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
-    sorted(rules.iter().flat_map(|&rule| &set.rule(rule).cve).map(String::as_str))
+/// Whether the CVE ids of a rule depend on the request.
+pub(crate) fn depend_on_request(set: &RuleSet, rules: &[RuleId]) -> bool {
+    rules.iter().any(|&rule| set.rule(rule).of.is_some())
 }
 
-fn sorted<'r>(words: impl Iterator<Item = &'r str>) -> Vec<&'r str> {
+/// The CVE ids of a request that matched these rules, sorted. `texts` are its path and its target.
+pub(crate) fn cves<'r>(set: &'r RuleSet, rules: &[RuleId], texts: &[&[u8]]) -> Vec<&'r str> {
+    let text = if depend_on_request(set, rules) { texts.join(&b'\n').to_ascii_lowercase() } else { Vec::new() };
+    sorted(rules.iter().flat_map(|&rule| set.rule(rule).cves_of(&text)))
+}
+
+/// The CVE ids of a hit.
+pub(crate) fn cves_of_hit<'r>(set: &'r RuleSet, hit: &ReportedHit<'_>) -> Vec<&'r str> {
+    cves(set, hit.rules, &[hit.path, hit.target, hit.decoded.unwrap_or_default()])
+}
+
+pub(crate) fn sorted<'r>(words: impl Iterator<Item = &'r str>) -> Vec<&'r str> {
     let mut words: Vec<_> = words.collect();
     words.sort_unstable();
     words.dedup();

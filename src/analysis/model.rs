@@ -209,6 +209,8 @@ pub struct Row<'a> {
     pub severity: Severity,
     /// The rules that matched, sorted by their ids' text.
     pub rules: Cow<'a, [RuleId]>,
+    /// The CVE ids of its requests, sorted.
+    pub cves: Vec<&'a str>,
     /// Requests that matched.
     pub hits: u64,
     /// Hits by outcome, in the order of [`Outcome::ALL`].

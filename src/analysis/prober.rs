@@ -66,10 +66,7 @@ pub(crate) fn unknown_requests(tally: &Tally, analysis: &LogAnalysis<'_>) -> Vec
 
 /// The requests of each client, by its number. Of each cell it takes whether its requests are hits, and whether they got
 /// what the site gives to any name.
-pub(crate) fn client_requests<'t>(
-    tally: &Tally,
-    cells: impl Iterator<Item = (bool, bool, CellView<'t>)>,
-) -> Vec<ClientRequests> {
+pub(crate) fn client_requests<'t>(tally: &Tally, cells: impl Iterator<Item = (bool, bool, CellView<'t>)>) -> Vec<ClientRequests> {
     let counts = tally.client_counts();
     let mut responses = vec![ProbeResponses::default(); counts.len()];
     for (is_hit, is_soft_404, view) in cells {

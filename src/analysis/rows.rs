@@ -14,6 +14,7 @@ use std::hash::Hash;
 use foldhash::HashMap;
 use rayon::prelude::*;
 
+use super::labels;
 use super::model::{ClientHits, HostRow, Row, RowKey, SampleRequest};
 use super::report_input::ReportInput;
 use super::rule_status::{Decision, LogAnalysis, OverflowDecision};
@@ -192,10 +193,21 @@ fn plus((is_answered, worst, answered, hits): Rank, item: &RowItem<'_>) -> Rank 
 /// Builds a row from its items; there is at least one.
 pub(super) fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -> Row<'a> {
     let (_, severity, answered, hits) = items.iter().fold((false, Severity::Info, 0, 0), plus);
+    let rules = distinct_rules(items);
+    let cves = if labels::depend_on_request(report_input.rules, &rules) {
+        let of_item = |item: &RowItem<'a>| {
+            let path = if item.view.path == SymbolTables::OTHER { b"" } else { report_input.tally.path(item.view.path) };
+            labels::cves(report_input.rules, item.rules, &[path, sample(report_input, item.view.sample()).target])
+        };
+        labels::sorted(items.iter().flat_map(of_item))
+    } else {
+        labels::cves(report_input.rules, &rules, &[])
+    };
     let mut row = Row {
         key,
         severity,
-        rules: distinct_rules(items),
+        rules,
+        cves,
         hits,
         outcomes: [0; 8],
         answered,

@@ -109,14 +109,11 @@ impl<'r> Explainer<'r> {
             RuleExplanation { rule, checks, seen, is_candidate, alternative, suppressed_by }
         };
         let unknown = self.rules.unknown();
-        let others = candidates.into_iter().map(RuleId).filter(|rule| Some(*rule) != unknown);
+        let others = candidates.into_iter().map(RuleId).filter(|rule| !unknown.contains(rule));
         let mut accounts: Vec<_> = others.map(|rule| account(rule, 0)).collect();
-        let is_of_line = |account: &RuleExplanation<'_>| {
-            let rule = self.rules.rule(account.rule);
-            account.matches() && rule.is_certain() && !rule.is_app_evidence
-        };
+        let is_of_line = |account: &RuleExplanation<'_>| account.matches() && self.matcher.is_of_line(account.rule);
         let is_unknown = self.matcher.may_be_unknown(probe.status) && !accounts.iter().any(is_of_line);
-        if let Some(rule) = unknown.filter(|rule| is_unknown || also == Some(*rule)) {
+        for &rule in unknown.iter().filter(|rule| is_unknown || also == Some(**rule)) {
             accounts.push(account(rule, if is_unknown { bit::UNKNOWN } else { 0 }));
         }
         accounts
@@ -142,7 +139,7 @@ impl<'r> Explainer<'r> {
             let Some(other) = probe.read_as(reading, &mut buffer) else { continue };
             let path = Normalizer::default().views(other.line.target).path.to_vec();
             let is_match = |account: &RuleExplanation<'_>| {
-                account.matches() && self.matcher.is_tried(account.rule, reading) && Some(account.rule) != self.rules.unknown()
+                account.matches() && self.matcher.is_tried(account.rule, reading) && !self.rules.unknown().contains(&account.rule)
             };
             for account in self.accounts(&other, None, &[]).into_iter().filter(is_match) {
                 let alternative = AlternativeDecoding { field: Field::Target, reading: AlternativeKind::Path(reading), text: path.clone() };

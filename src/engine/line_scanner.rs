@@ -259,10 +259,11 @@ impl LineScanner<'_> {
         for (request, (_, answer)) in batch.iter().zip(&mut requests) {
             *answer = UnmatchedAnswer::new(request.frame.status, request.frame.bytes);
         }
-        let has_unknown = self.rules.unknown().is_some();
-        let texts = batch.iter().zip(&requests).map(|(request, (_, answer))| {
-            (request.frame.request, request.frame.headers, has_unknown && answer.may_be_unknown_name())
-        });
+        let has_unknown = !self.rules.unknown().is_empty();
+        let texts = batch
+            .iter()
+            .zip(&requests)
+            .map(|(request, (_, answer))| (request.frame.request, request.frame.headers, has_unknown && answer.may_be_unknown_name()));
         let keys: [CacheKey; BATCH] = worker.cache.keys(texts);
         let mut fingerprints = [Fingerprint::default(); BATCH];
         worker.names.clients.fingerprints(batch.iter().map(|request| request.frame.client), &mut fingerprints);
@@ -291,7 +292,11 @@ impl LineScanner<'_> {
             }
             if verdict.rules != SymbolTables::EMPTY_RULES {
                 requests[n].1 = UnmatchedAnswer::default();
+                let hits = findings.hits.len();
                 self.record_request(request, client, verdict, worker, findings);
+                if let Some(hit) = findings.hits.get_mut(hits) {
+                    hit.request = (findings.requests.len() + n) as u32;
+                }
             } else if self.options.unmatched {
                 record_unmatched(request, client, worker, findings);
             }

@@ -40,7 +40,7 @@ impl<'r> Matcher<'r> {
     #[must_use]
     #[inline]
     pub fn may_be_unknown(&self, status: Option<u16>) -> bool {
-        self.rules.unknown().is_some() && UnmatchedAnswer::new(status, None).may_be_unknown_name()
+        !self.rules.unknown().is_empty() && UnmatchedAnswer::new(status, None).may_be_unknown_name()
     }
 
     /// The verdict of a log entry with these headers, as the line has them.
@@ -152,30 +152,25 @@ impl<'r> Matcher<'r> {
 
     /// Finds the rules that match, after the headers were searched; returns what the verdict depends on besides the request.
     fn match_request(&self, probe: &ParsedRequest<'_>, may_be_unknown: bool, worker: &mut WorkerState) -> Dependencies {
-        let mut used = self.match_target(probe, worker);
+        let unknown = if may_be_unknown { self.rules.unknown() } else { &[] };
+        let mut used = self.match_target(probe, unknown, worker);
         let mut buffer = std::mem::take(&mut worker.buffers.reading);
         for reading in PathReading::ALL {
             let Some(other) = probe.read_as(reading, &mut buffer) else { continue };
             let rules_so_far = std::mem::take(&mut worker.buffers.rules);
             worker.buffers.clear(self.rules.rules().len());
             self.scan_headers(&other, worker);
-            used = used.union(self.match_target(&other, worker));
+            used = used.union(self.match_target(&other, &[], worker));
             worker.buffers.rules.retain(|&rule| self.is_tried(rule, reading));
             worker.buffers.rules.extend(rules_so_far);
         }
         worker.buffers.reading = buffer;
-        let is_of_line = |&rule: &RuleId| self.rules.rule(rule).is_certain() && !self.rules.rule(rule).is_app_evidence;
-        if let Some(rule) = self.rules.unknown().filter(|_| may_be_unknown && !worker.buffers.rules.iter().any(is_of_line)) {
-            let rules_so_far = std::mem::take(&mut worker.buffers.rules);
-            worker.buffers.clear(self.rules.rules().len());
-            self.scan_headers(probe, worker);
-            worker.buffers.marks.add(rule.0, bit::UNKNOWN);
-            used = used.union(self.match_target(probe, worker));
-            worker.buffers.rules.extend(rules_so_far);
-        }
         let MatchBuffers { target, rules, path, .. } = &mut worker.buffers;
         rules.sort_unstable();
         rules.dedup();
+        if !unknown.is_empty() && rules.iter().any(|&rule| self.is_of_line(rule)) {
+            rules.retain(|rule| !unknown.contains(rule));
+        }
         if rules.iter().any(|&rule| !self.rules.rule(rule).is_app_evidence) {
             // Again, to get the original case.
             path.extend_from_slice(target.views(probe.line.target).resolved);
@@ -186,12 +181,18 @@ impl<'r> Matcher<'r> {
     /// Whether a rule is tried on a path read in this way. A script of the site with a path after it is an ordinary address, so it is
     /// nothing that rules count or that shows an app.
     pub(super) fn is_tried(&self, rule: RuleId, reading: PathReading) -> bool {
-        let rule = self.rules.rule(rule);
-        reading == PathReading::Fragment || rule.is_certain() && !rule.is_app_evidence
+        reading == PathReading::Fragment || self.is_of_line(rule)
     }
 
-    /// The same for one decoding of the target.
-    fn match_target(&self, probe: &ParsedRequest<'_>, worker: &mut WorkerState) -> Dependencies {
+    /// Whether a rule makes a request a finding by its line alone.
+    pub(super) fn is_of_line(&self, rule: RuleId) -> bool {
+        let rule = self.rules.rule(rule);
+        rule.is_certain() && !rule.is_app_evidence
+    }
+
+    /// The same for one decoding of the target. The rules `unknown` are tried if no other rule matches by the line
+    /// alone.
+    fn match_target(&self, probe: &ParsedRequest<'_>, unknown: &[RuleId], worker: &mut WorkerState) -> Dependencies {
         let MatchBuffers { target, referer, agent, raw, marks, redecode, rules, .. } = &mut worker.buffers;
         let literals = self.rules.request_literals();
         let mark = |text: &[u8], regions: &Regions| {
@@ -202,7 +203,7 @@ impl<'r> Matcher<'r> {
         self.match_redecoded(&TARGET, probe.line.target, redecode, |rule, _, _| rules.push(rule));
         // Whether a request without a method has a shape depends on its status.
         let is_status_used = probe.line.method.is_empty();
-        if marks.touched().is_empty() && rules.is_empty() {
+        if marks.touched().is_empty() && rules.is_empty() && unknown.is_empty() {
             return Dependencies { status: is_status_used, ..Dependencies::default() };
         }
         let [referer, agent] = [(probe.referer, referer), (probe.user_agent, agent)]
@@ -234,6 +235,10 @@ impl<'r> Matcher<'r> {
         };
         let holds = |&&rule: &&u16| self.rules.condition(rule).holds(marks.of(rule), &request, field);
         rules.extend(marks.touched().iter().filter(holds).map(|&r| RuleId(r)));
+        if !rules.iter().any(|&rule| self.is_of_line(rule)) {
+            let holds = |rule: &&RuleId| self.rules.condition(rule.0).holds(marks.of(rule.0) | bit::UNKNOWN, &request, field);
+            rules.extend(unknown.iter().filter(holds));
+        }
         Dependencies { status: used_status.get(), class: asked_class.get(), headers: asked_headers.get() }
     }
 

@@ -488,7 +488,7 @@ const COLUMNS: &[CsvColumn] = &[
         "Country of the client, two letters of ISO 3166-1; empty without a GeoIP database that has it.",
         Some(|line| line.geo(|geo| labels::geo_name(geo.country.as_ref()))),
     ),
-    column_of("cve", LIST, "CVE IDs of the rule, sorted.", Some(|line| joined(&labels::cves(line.rules, &line.row.rules)))),
+    column_of("cve", LIST, "CVE IDs of the rule, sorted.", Some(|line| joined(&line.row.cves))),
     column_of("first_time", TIME, "Time of the earliest hit; empty where no hit has one.", Some(|line| line.row.first_time.into())),
     column_of(
         "floods",

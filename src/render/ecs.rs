@@ -26,7 +26,7 @@ pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut 
 
 fn put_hit(fields: &mut Fields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet) {
     let rule = worst_rule(hit, rules);
-    let cves = labels::cves(rules, hit.rules);
+    let cves = labels::cves_of_hit(rules, hit);
     let ip = address(hit.client);
     // A time outside the calendar has no date.
     fields.put_some("@timestamp", hit.time.map(LogTime::rfc3339).filter(|time| !time.starts_with('@')));

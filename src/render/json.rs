@@ -491,7 +491,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>, agents: &mut ShownAgents
         severity: row.severity,
         rules: labels::rule_ids(rules, &row.rules),
         classes: labels::classes(rules, &row.rules),
-        cve: labels::cves(rules, &row.rules),
+        cve: row.cves.clone(),
         sample: sample(&row.sample, agents),
         block: None,
         geo: row.geo.as_deref(),

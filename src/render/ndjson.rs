@@ -97,7 +97,7 @@ pub(crate) fn write(hit: &ReportedHit<'_>, rules: &RuleSet, texts: &mut HitTexts
     push_identity(hit, texts, json);
     push_request(hit, texts, json);
     push_answer(hit, json);
-    texts.rules.push(rules, hit.rules, json);
+    texts.rules.push(rules, hit, json);
     push_headers(hit, texts, json);
     json.extend_from_slice(br#","source":"#);
     texts.source.push(hit.source, json);
@@ -330,19 +330,29 @@ impl RuleListCache {
     const MAX_LISTS: usize = 4096;
 
     /// Appends the keys of a list, after another key.
-    fn push(&mut self, set: &RuleSet, rules: &[RuleId], json: &mut Vec<u8>) {
+    fn push(&mut self, set: &RuleSet, hit: &ReportedHit<'_>, json: &mut Vec<u8>) {
+        self.push_list(set, hit.rules, json);
+        if json.ends_with(b"[") {
+            push_words(&labels::cves_of_hit(set, hit), json);
+            json.push(b']');
+        }
+    }
+
+    /// The same, up to the CVE ids if they depend on the request.
+    fn push_list(&mut self, set: &RuleSet, rules: &[RuleId], json: &mut Vec<u8>) {
         if let Some(keys) = self.lists.get(rules) {
             append(json, keys);
             return;
         }
         let start = json.len();
-        for (key, words) in [
-            (&br#","rules":["#[..], labels::rule_ids(set, rules)),
-            (br#","classes":["#, labels::classes(set, rules)),
-            (br#","cve":["#, labels::cves(set, rules)),
-        ] {
+        for (key, words) in [(&br#","rules":["#[..], labels::rule_ids(set, rules)), (br#","classes":["#, labels::classes(set, rules))] {
             json.extend_from_slice(key);
             push_words(&words, json);
+            json.push(b']');
+        }
+        json.extend_from_slice(br#","cve":["#);
+        if !labels::depend_on_request(set, rules) {
+            push_words(&labels::cves(set, rules, &[]), json);
             json.push(b']');
         }
         if self.lists.len() >= Self::MAX_LISTS {
@@ -435,7 +445,7 @@ mod tests {
             severity: hit.severity,
             rules: labels::rule_ids(rules, hit.rules),
             classes: labels::classes(rules, hit.rules),
-            cve: labels::cves(rules, hit.rules),
+            cve: labels::cves_of_hit(rules, hit),
             host: hit.host.map(redacted),
             referer: hit.referer.map(redacted),
             user_agent: hit.user_agent.map(redacted),

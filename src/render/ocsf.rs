@@ -70,7 +70,7 @@ fn put_hit(fields: &mut Fields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet, now:
     fields.put_some("finding_info.first_seen_time", time);
     fields.put_some("finding_info.last_seen_time", time);
     fields.put_objects("evidences", [hit], |fields, hit| put_evidence(fields, hit, method));
-    fields.put_any("vulnerabilities", labels::cves(rules, hit.rules), |fields, cve| fields.put("cve.uid", cve));
+    fields.put_any("vulnerabilities", labels::cves_of_hit(rules, hit), |fields, cve| fields.put("cve.uid", cve));
     fields.put_any("observables", address(hit.client), |fields, ip| {
         fields.put("name", "evidences[].src_endpoint.ip");
         fields.put("type_id", 2);

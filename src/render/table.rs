@@ -366,7 +366,7 @@ fn write_rules<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W)
         .column(Column::number("answered").rank(2), |row| answers(row))
         .column(Column::text("last seen").rank(5), |row| time(row.last_time))
         .column(Column::text("what it finds").rank(3).flexible(20), |row| TextCell::new(of(row).map_or("", |rule| &rule.title)))
-        .column(Column::text("cve").rank(6), |row| cve(report.rule_set, row));
+        .column(Column::text("cve").rank(6), cve);
     section("RULES", &grid, report.totals.rules as usize, "-f csv --by rule", page, out)
 }
 
@@ -517,8 +517,8 @@ fn rules(set: &RuleSet, rules: &[RuleId]) -> TextCell {
 }
 
 /// The first CVE ID and the number of others: a cut ID would be useless.
-fn cve(set: &RuleSet, row: &Row<'_>) -> TextCell {
-    match labels::cves(set, &row.rules).as_slice() {
+fn cve(row: &Row<'_>) -> TextCell {
+    match row.cves.as_slice() {
         [] => TextCell::new(""),
         [one] => TextCell::new(one),
         [one, more @ ..] => TextCell::new(format!("{one} +{}", more.len())),

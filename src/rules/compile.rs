@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::condition::{Condition, TextCondition};
-use super::definition::{APP_FAMILY, AnswerMeaning, Class, Definition, LocatedRule, PathAnchor};
+use super::definition::{APP_FAMILY, AnswerMeaning, Class, Definition, EXCEPTIONS, LocatedRule, PathAnchor};
 use super::error::{RuleError, nearest};
 use super::exceptions::Exceptions;
 use super::glob::{self, Globs};
@@ -69,7 +69,7 @@ struct Compiler {
     /// The literals of the rules; `None` if the caller has their searches.
     literals: Option<RuleLiterals>,
     unanchored: Vec<u16>,
-    unknown: Option<RuleId>,
+    unknown: Vec<RuleId>,
     warnings: Vec<String>,
 }
 
@@ -103,8 +103,8 @@ impl Compiler {
         if condition.needs == 0 && !condition.text.as_ref().is_some_and(|t| t.has_words) {
             self.unanchored.push(rule);
         }
-        if located.definition.unknown && self.unknown.replace(RuleId(rule)).is_some() {
-            return Err("unknown: another rule has it already; one list of such requests is enough".into());
+        if located.definition.unknown {
+            self.unknown.push(RuleId(rule));
         }
         self.conditions.push(condition);
         Ok(())
@@ -185,6 +185,7 @@ impl From<Definition> for Rule {
             // That there are many requests does not show what a path contains.
             subject: if counts_requests { RuleSubject::Client } else { d.subject },
             cve: d.cve,
+            of: d.of,
             attack: d.attack,
             cwe: d.cwe,
             references: d.references,
@@ -226,6 +227,14 @@ fn check(d: &Definition) -> Result<(), String> {
         with.classes.iter().try_for_each(|class| check_class(class))?;
     }
     check_counts(d)?;
+    let entries = d.of.iter().flatten();
+    if let Some(cve) = entries.flat_map(|entry| &entry.cve).find(|cve| !d.cve.contains(cve)) {
+        return Err(format!("of: found '{cve}', which is not among the `cve` of the rule; add it there"));
+    }
+    if let Some(name) = d.unless.iter().flat_map(|unless| &unless.known).find(|name| EXCEPTIONS.iter().all(|(known, _)| known != name)) {
+        let known: Vec<&str> = EXCEPTIONS.iter().map(|(known, _)| *known).collect();
+        return Err(format!("unless.known: no exception is called '{name}'; there are {}", known.join(", ")));
+    }
     if d.fields.as_ref().is_some_and(Vec::is_empty) {
         return Err("fields: the list is empty; leave it out for path and query".into());
     }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use memchr::memmem;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -14,6 +15,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::error::RuleError;
 use super::guess::Guess;
+use super::known::with_known;
 use super::lines::RuleLines;
 use super::literal_table::{FIELD_NAMES, LiteralKeys};
 use super::literals::bit;
@@ -119,6 +121,9 @@ pub(super) struct Definition {
     /// CVE IDs.
     #[serde(default)]
     pub(super) cve: Vec<String>,
+    /// Which of them which path or text of the rule stands for: a request has those of the entries that it contains, and no
+    /// others. Without `of` it has all.
+    pub(super) of: Option<Vec<Attribution>>,
     /// MITRE ATT&CK techniques.
     #[serde(default)]
     pub(super) attack: Vec<String>,
@@ -191,6 +196,33 @@ pub(super) struct Definition {
     pub(super) subject: RuleSubject,
 }
 
+/// What a path or a text of a rule stands for.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Attribution {
+    /// CVE IDs, which the rule has too.
+    pub cve: Vec<String>,
+    /// One of these occurs in the path as whole segments.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// Or one of these texts occurs in the path or the target.
+    #[serde(default)]
+    pub words: Vec<String>,
+}
+
+impl Attribution {
+    /// Whether a text in lower case, of paths and targets, contains one of its paths or words.
+    #[must_use]
+    pub(crate) fn is_in(&self, text: &[u8]) -> bool {
+        let is_segment = |path: &String| {
+            let ends = memmem::find_iter(text, path.as_bytes()).map(|at| text.get(at + path.len()));
+            path.ends_with('/') || ends.into_iter().any(|next| next.is_none_or(|next| b"/?;#&\n".contains(next)))
+        };
+        let is_there = |text_of_rule: &&String| memmem::find(text, text_of_rule.as_bytes()).is_some();
+        self.paths.iter().filter(is_there).any(is_segment) || self.words.iter().any(|word| is_there(&word))
+    }
+}
+
 /// An application: what its pages load.
 #[derive(Debug, Clone, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -246,6 +278,7 @@ impl From<AppDefinition> for Definition {
             wants: None,
             remedy: None,
             cve: Vec::new(),
+            of: None,
             attack: Vec::new(),
             cwe: Vec::new(),
             references: app.references,
@@ -336,6 +369,9 @@ impl Definition {
 #[derive(Debug, Clone, Default, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Unless {
+    /// Names of exceptions that rules have in common: `forge-file`, `synced-file`. They are part of `regex`.
+    #[serde(default)]
+    pub(super) known: Vec<String>,
     /// One of these texts occurs in one of the `fields`.
     #[serde(default)]
     pub(super) words: Vec<String>,
@@ -347,6 +383,9 @@ pub(super) struct Unless {
     #[serde(default)]
     pub(super) agents: Vec<String>,
 }
+
+/// The exceptions that rules have in common, by name: the tables of `rules/exceptions.toml`.
+pub(super) const EXCEPTIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/exceptions.rs"));
 
 /// A text or a list of texts.
 #[derive(Debug, Clone, Default, JsonSchema, Deserialize)]
@@ -611,6 +650,9 @@ pub(super) fn locate(file: &str, rules: RuleFile, lines: RuleLines, is_builtin: 
     let (file, family) = (Arc::from(file), Arc::from(family));
     for definition in &mut rule {
         definition.subject = subject;
+        if let Some(unless) = &mut definition.unless {
+            unless.regex = with_known(&unless.known, unless.regex.take(), EXCEPTIONS);
+        }
     }
     let of_apps = app.into_iter().map(|app| Box::new(Definition::from(app)));
     let of_rules = rule.into_iter().zip(lines.rule);

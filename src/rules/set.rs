@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::condition::Condition;
-use super::definition::{APP_FAMILY, AnswerMeaning, Case, Class, WithClient};
+use super::definition::{APP_FAMILY, AnswerMeaning, Attribution, Case, Class, WithClient};
 use super::error::nearest;
 use super::guess::Guess;
 use super::literals::Literals;
@@ -42,6 +42,8 @@ pub struct Rule {
     pub(crate) subject: RuleSubject,
     /// CVE ids.
     pub(crate) cve: Vec<String>,
+    /// Which of them which path or text stands for.
+    pub(crate) of: Option<Vec<Attribution>>,
     /// MITRE ATT&CK techniques.
     pub(crate) attack: Vec<String>,
     /// CWE numbers.
@@ -85,6 +87,13 @@ impl Rule {
     #[must_use]
     pub fn cve(&self) -> &[String] {
         &self.cve
+    }
+
+    /// The CVE ids of a request; `text` is its path and target in lower case.
+    pub(crate) fn cves_of<'r>(&'r self, text: &[u8]) -> impl Iterator<Item = &'r str> {
+        let all = self.cve.iter().filter(|_| self.of.is_none());
+        let some = self.of.iter().flatten().filter(move |entry| entry.is_in(text)).flat_map(|entry| &entry.cve);
+        all.chain(some).map(String::as_str)
     }
 
     /// URLs of what is known about it.
@@ -165,7 +174,7 @@ pub struct RuleSet {
     pub(super) request: Literals,
     pub(super) headers: Literals,
     pub(super) unanchored: Vec<u16>,
-    pub(super) unknown: Option<RuleId>,
+    pub(super) unknown: Vec<RuleId>,
     pub(super) warnings: Vec<String>,
     /// The evidence of the apps that suppress each rule.
     pub(super) suppressed_by_apps: Vec<Vec<RuleId>>,
@@ -238,10 +247,10 @@ impl RuleSet {
         &self.unanchored
     }
 
-    /// The rule for requests that no other rule matches by their line alone.
+    /// The rules for requests that no other rule matches by their line alone.
     #[must_use]
-    pub(crate) fn unknown(&self) -> Option<RuleId> {
-        self.unknown
+    pub(crate) fn unknown(&self) -> &[RuleId] {
+        &self.unknown
     }
 
     /// What is probably wrong with the selected rules, as sentences: an app that no rule defines.

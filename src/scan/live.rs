@@ -16,14 +16,14 @@ use crate::analysis::rule_status::{AnswerChange, AnswerEvent, LiveAnalysis, Live
 use crate::analysis::site::SiteHistory;
 use crate::client::Ipv6Prefix;
 use crate::engine::{LineScanner, WorkerState};
-use crate::finding::{Findings, Hit};
+use crate::finding::{Findings, Hit, UnmatchedAnswer};
 use crate::formats::W3cHeader;
 use crate::input::find::InputOrigin;
 use crate::input::read::Body;
 use crate::input::tail::{LineChunk, Notice};
 use crate::intern::SymbolTables;
 use crate::source::SourceInfo;
-use crate::tally::{LinePosition, Tally};
+use crate::tally::{LinePosition, RequestsSoFar, Tally};
 use crate::time::LogTime;
 use std::collections::{HashMap, HashSet};
 use std::mem;
@@ -368,8 +368,23 @@ impl<'a> LiveScan<'a> {
         if let Some((_, latest)) = findings.times {
             self.analysis.record_time(&log.family, latest);
         }
+        // Up to each hit: later lines, which may be in the same piece or in the next, change nothing that is known at a line.
+        let (mut later, mut done): (HashMap<u32, RequestsSoFar>, usize) = (HashMap::new(), 0);
+        for (client, answer) in findings.requests.iter().filter(|_| !findings.hits.is_empty()) {
+            let later = later.entry(*client).or_default();
+            later.requests += 1;
+            later.refused += u64::from(answer.class() == UnmatchedAnswer::REFUSED);
+        }
         for hit in &findings.hits {
-            self.emit_hit(log, &findings, hit, position, emit)?;
+            let until = if hit.parsed { hit.request as usize + 1 } else { done };
+            for (client, answer) in &findings.requests[done..until.max(done)] {
+                let later = later.entry(*client).or_default();
+                later.requests -= 1;
+                later.refused -= u64::from(answer.class() == UnmatchedAnswer::REFUSED);
+            }
+            done = until.max(done);
+            let so_far = self.tally.requests_so_far(hit.client).without(later.get(&hit.client).copied().unwrap_or_default());
+            self.emit_hit(log, &findings, (hit, so_far), position, emit)?;
         }
         self.scratch.recycle(findings);
         Ok(stats)
@@ -379,7 +394,7 @@ impl<'a> LiveScan<'a> {
         &mut self,
         log: &LiveLog,
         findings: &Findings,
-        hit: &Hit,
+        (hit, so_far): (&Hit, RequestsSoFar),
         position: LinePosition,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -395,9 +410,8 @@ impl<'a> LiveScan<'a> {
             is_saved: false,
         };
         let mut late = Vec::new();
-        let so_far = self.tally.requests_so_far(hit.client);
         let new = live_hit(&mut self.analysis, &line, ReportReason::New(so_far, &mut late), &mut self.buffers);
-        let hit_report = LiveHit { requests: so_far.requests, ..new };
+        let hit_report = LiveHit { requests: self.tally.requests_so_far(hit.client).requests, ..new };
         self.hits += u64::from(hit_report.is_reported());
         emit(&hit_report)?;
         let (client, may_come_late) = (hit_report.hit.client, hit_report.may_be_promoted);

@@ -47,8 +47,8 @@ use foldhash::{HashMap, HashSet};
 
 use super::cell::CellKey;
 use super::table::CellTable;
-use crate::finding::RuleId;
 use super::{CellView, Tally};
+use crate::finding::RuleId;
 use crate::intern::SymbolTables;
 
 /// The limit of a tally's size.
@@ -231,11 +231,11 @@ impl Tally {
         Self { budget: Some(budget), ..Self::default() }
     }
 
-    /// The same; above the budget, the cells of this rule alone are dropped where their client has no other, and counted as
+    /// The same; above the budget, the cells of these rules alone are dropped where their client has no other, and counted as
     /// requests that no rule matched.
     #[must_use]
-    pub(crate) fn with_unknown(self, rule: Option<RuleId>) -> Self {
-        Self { unknown: rule, ..self }
+    pub(crate) fn with_unknown(self, rules: &[RuleId]) -> Self {
+        Self { unknown: rules.to_vec(), ..self }
     }
 
     /// The bytes of its texts, and of what it stores for each.

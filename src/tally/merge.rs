@@ -35,7 +35,7 @@ impl Tally {
             self.prune_if(Budget::is_exceeded);
         }
         if self.is_untouched() {
-            *self = Self { budget: self.budget, sample_budget: self.sample_budget, unknown: self.unknown, ..other };
+            *self = Self { budget: self.budget, sample_budget: self.sample_budget, unknown: std::mem::take(&mut self.unknown), ..other };
         } else {
             self.merge_all(other);
         }

@@ -62,8 +62,8 @@ pub struct Tally {
     unmatched: UnmatchedRequests,
     /// The limit of its size; `None` is unlimited.
     budget: Option<Budget>,
-    /// The rule for unknown names: its cells are the first that a prune drops.
-    unknown: Option<RuleId>,
+    /// The rules for unknown names: their cells are the first that a prune drops.
+    unknown: Vec<RuleId>,
     /// The bytes above which it becomes that of a [sample of clients](client_sample); `None` is unlimited.
     sample_budget: Option<usize>,
     error_floor: ErrorFloor,
@@ -97,6 +97,14 @@ pub(crate) struct RequestsSoFar {
     pub requests: u64,
     /// Those that no rule matched and that the site refused.
     pub refused: u64,
+}
+
+impl RequestsSoFar {
+    /// Those before some of them.
+    #[must_use]
+    pub(crate) fn without(self, later: Self) -> Self {
+        Self { requests: self.requests.saturating_sub(later.requests), refused: self.refused.saturating_sub(later.refused) }
+    }
 }
 
 /// Counts of one client that every line changes, without branches on the answer: the requests by the class

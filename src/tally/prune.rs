@@ -103,8 +103,10 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
 
 /// Drops the requests for unknown names of clients without another hit.
 fn drop_unknown(tally: &mut Tally) {
-    let Some(rule) = tally.unknown else { return };
-    let is_unknown: Vec<bool> = tally.names.rules.keys().iter().map(|list| **list == [rule]).collect();
+    if tally.unknown.is_empty() {
+        return;
+    }
+    let is_unknown: Vec<bool> = tally.names.rules.keys().iter().map(|list| list.iter().all(|rule| tally.unknown.contains(rule))).collect();
     let has_hit: HashSet<u32> = tally.cells.keys().filter(|key| !is_unknown[key.rules as usize]).map(|key| key.client).collect();
     let Tally { cells, clients, scale, .. } = tally;
     let is_dropped = |key: &CellKey| key.is_pair() && is_unknown[key.rules as usize] && !has_hit.contains(&key.client);

@@ -433,3 +433,33 @@ fn texts_have_a_budget_in_bytes() {
 fn the_budget_of_minutes_is_as_documented() {
     assert_eq!((Budget::STANDARD.minutes(), Budget::STANDARD.minutes_after_prune()), (170_000, 21_250));
 }
+
+/// They are nearly all of an ordinary log.
+#[test]
+fn unknown_names_of_clients_without_a_hit_are_dropped_first_and_counted() {
+    const UNKNOWN: RuleId = RuleId(1);
+    const ROOMY: Budget = Budget { clients: 100, ..SMALL };
+    let (mut names, mut findings, mut tally) = (SymbolTables::default(), Findings::default(), Tally::default());
+    let [known, unknown] = [RuleId(0), UNKNOWN].map(|rule| names.rules.intern(&[rule][..], Box::from));
+    // The first client has a hit and ten unknown names, each of the others one.
+    for number in 0..71_u8 {
+        let mut hit = Hit::at(number.into(), u64::from(number) * 100);
+        hit.client = names.clients.intern(client(number.saturating_sub(10)).as_bytes());
+        hit.path = names.paths.intern(format!("/{number}").as_bytes(), Box::from);
+        (hit.rules, hit.status, hit.needs_client) = (if number == 0 { known } else { unknown }, Some(404), number > 0);
+        findings.requests.push((hit.client, UnmatchedAnswer::default()));
+        findings.push(hit, b"a line");
+    }
+    tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
+    let tally = tally.with_names(names);
+    let bounded = |rules: &[RuleId]| {
+        let mut bounded = Tally::with_budget(ROOMY).with_unknown(rules);
+        bounded.merge(tally.clone());
+        bounded.enforce_budget();
+        let refused: u32 = bounded.client_counts().iter().map(|count| count.unmatched.refused).sum();
+        (bounded.is_exact(), bounded.len(), refused)
+    };
+    assert_eq!(bounded(&[UNKNOWN]), (true, 11, 60));
+    let (is_exact, ..) = bounded(&[]);
+    assert!(!is_exact, "as any other hits, they would evict the hit");
+}

@@ -403,3 +403,72 @@ fn a_page_of_the_site_is_no_probe_though_a_prober_requests_it() {
     }
     assert!(own("/contact.php", "POST", 404, 153));
 }
+
+/// Three probes and four names that no rule knows, by one client.
+fn prober(client: &str, status: u16) -> Vec<String> {
+    let paths = ["/.git/config", "/api/v1/files/extract-text", "/.svn/entries", "/qwerty/zxcv", "/.aws/credentials", "/lkjh.bin"];
+    let get = paths.map(|path| get(client, path, status));
+    let post = line(client, "POST /rest/v9/agents/run HTTP/1.1", status);
+    [&get[..], &[post, get_asset(client)]].concat()
+}
+
+fn get_asset(client: &str) -> String {
+    get(client, "/logo.png", 404) + &get(client, "/blog/robots.txt", 404)
+}
+
+#[test]
+fn names_that_no_rule_knows_are_findings_of_a_prober_and_of_no_other_client() {
+    let harness = Harness::new();
+    let unknown = |log: &str| {
+        harness.file("access.log", log);
+        let hits = harness.run(["scan", "-f", "ndjson", "access.log"]).objects();
+        let of_rule = hits.iter().filter(|hit| hit["classes"] == serde_json::json!(["prober"]));
+        of_rule.map(|hit| format!("{} {}", hit["client"].as_str().unwrap(), hit["path"].as_str().unwrap())).collect::<Vec<_>>()
+    };
+    let with_agent = |line: String, agent: &str| {
+        let end = line.rfind(" \"").unwrap();
+        format!("{} \"{agent}\"\n", &line[..end])
+    };
+    let lines = |client: &'static str, path: &'static str, status, count: u32| {
+        (0..count).map(move |n| get(client, &format!("{path}{n}"), status)).collect::<Vec<_>>()
+    };
+    let all: Vec<String> = [
+        prober("192.0.2.7", 404),
+        // A visitor and a proxy: pages beside a prober's requests.
+        [prober("192.0.2.8", 404), lines("192.0.2.8", "/news/", 200, 9)].concat(),
+        // A visitor of a broken site, and a monitor of what is gone.
+        [lines("192.0.2.9", "/js/app-", 404, 30), lines("192.0.2.9", "/page/", 200, 3)].concat(),
+        lines("192.0.2.10", "/health?", 404, 40),
+        // A crawler with old addresses, whoever it is.
+        prober("192.0.2.11", 404).into_iter().map(|line| with_agent(line, "Mozilla/5.0 (compatible; bingbot/2.0)")).collect(),
+        // Two probes are an accident.
+        prober("192.0.2.12", 404)[..4].to_vec(),
+    ]
+    .concat();
+    let of_prober =
+        ["/api/v1/files/extract-text", "/qwerty/zxcv", "/lkjh.bin", "/rest/v9/agents/run"].map(|path| format!("192.0.2.7 {path}"));
+    assert_eq!(unknown(&all.concat()), of_prober);
+    let redirected = unknown(&prober("192.0.2.7", 302).concat());
+    assert_eq!(redirected, [&of_prober[0], &of_prober[2], &of_prober[3]], "files and routes, where a site redirects what it does not have");
+    let reversed: String = all.iter().rev().map(String::as_str).collect();
+    assert_eq!(unknown(&reversed).len(), 4, "in any order");
+}
+
+#[test]
+fn reports_of_parts_and_the_cost_of_a_block_know_the_unknown_names_of_a_prober() {
+    let harness = Harness::new();
+    let lines = prober("192.0.2.7", 404);
+    let rule = |report: &Value| report["rules"].as_array().unwrap().iter().find(|row| row["rule"] == "prober/unknown").cloned();
+    for (name, part) in [("whole", &lines[..]), ("a", &lines[..2]), ("b", &lines[2..])] {
+        harness.file(format!("{name}.log"), part.concat());
+        assert_eq!(harness.run(["scan", "-f", "json", "-o", &format!("{name}.json"), &format!("{name}.log")]).code, 0);
+    }
+    let read = |name: &str| serde_json::from_str::<Value>(&std::fs::read_to_string(harness.path(name)).unwrap()).unwrap();
+    assert_eq!(rule(&read("a.json")), None, "one probe is no prober");
+    let merged = harness.run(["merge", "-f", "json", "b.json", "a.json"]).json();
+    let (merged, whole) = (rule(&merged).unwrap(), rule(&read("whole.json")).unwrap());
+    assert_eq!((&merged["hits"], &merged["paths"]), (&whole["hits"], &whole["paths"]));
+    assert_eq!((whole["hits"].as_u64(), whole["classes"][0].as_str()), (Some(4), Some("prober")));
+    let client = &read("whole.json")["clients"][0];
+    assert_eq!((client["hits"].as_u64(), client["other_requests"].as_u64()), (Some(7), Some(2)), "only the picture and robots.txt");
+}

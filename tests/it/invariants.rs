@@ -103,7 +103,7 @@ fn has_binary_input(report: &Value) -> bool {
 }
 
 /// The rules with `with_client`.
-const CONTEXTUAL: &str = "client/script-name,prober/php-script,prober/php-redirected,prober/archive,prober/app-folder,prober/settings,prober/page-name,prober/other-script,prober/script-answered,prober/script-post-answered,prober/product-answered";
+const CONTEXTUAL: &str = "client/script-name,prober/php-redirected,prober/redirected,prober/unknown,prober/script-answered,prober/script-post-answered,prober/product-answered";
 
 /// Checks that a log split between two lines has the same totals, in one run and in two.
 fn assert_sums_of_a_split(text: &[u8]) {

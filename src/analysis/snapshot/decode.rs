@@ -448,6 +448,7 @@ fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
         is_app_evidence,
         subject,
         cve: words(cve)?,
+        of: None,
         attack: Vec::new(),
         cwe: Vec::new(),
         references: Vec::new(),

@@ -93,6 +93,7 @@ fn put_rule(fields: &mut Fields<'_>, explained: &RuleExplanation<'_>, subject: &
     fields.put("class", &rule.class);
     fields.put("wants", escape(rule.wants().as_bytes()));
     fields.put("remedy", escape(rule.remedy().as_bytes()));
+    fields.put("cve", subject.cves(explained.rule));
     fields.put("severity", subject.severity(explained.rule));
     fields.put("suppressed", explained.suppressed_by.map(|reason| sentence::suppressed(reason, explained.rule, subject.rules)));
     fields.put_objects("found", explained.spans().iter(), |fields, (mark, span)| {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use self::annotated::AnnotatedText;
 use super::{OutputFormat, RenderOptions};
+use crate::analysis::labels;
 use crate::analysis::path_answer::GradeResult;
 use crate::engine::explain::{AlternativeDecoding, Explanation};
 use crate::finding::{RuleId, Severity};
@@ -66,6 +67,14 @@ pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOp
     match options.format {
         OutputFormat::Json | OutputFormat::Ndjson => json::write(subject, out),
         _ => text::write(subject, options, out),
+    }
+}
+
+impl<'a> ExplainedRequest<'a> {
+    /// The CVE ids of the request by a rule that it matches.
+    fn cves(&self, rule: RuleId) -> Vec<&'a str> {
+        let texts = [TextView::Resolved, TextView::Field(Field::Target)].map(|view| self.explanation.texts.of_view(view));
+        labels::cves(self.rules, &[rule], &texts)
     }
 }
 

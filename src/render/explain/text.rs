@@ -251,7 +251,8 @@ fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, explained: &RuleExplanat
         return Ok(());
     }
     let rule = subject.rules.rule(explained.rule);
-    for (label, sentence) in [("wants", rule.wants()), ("if answered", rule.remedy())] {
+    let cves = subject.cves(explained.rule).join(", ");
+    for (label, sentence) in [("wants", rule.wants()), ("if answered", rule.remedy()), ("cve", &cves)] {
         if !sentence.is_empty() {
             page.labelled(4, LABEL_WIDTH, label, &sanitize::escape(sentence.as_bytes()))?;
         }

@@ -72,7 +72,8 @@ fn answered(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Section {
     let worst = rows.iter().filter_map(|row| labels::worst(report.rule_set, &row.rules));
     let mut advice: Vec<String> = Vec::new();
     for rule in worst.filter(|rule| !rule.remedy().is_empty()) {
-        let sentences = format!("{}: {} {}", escape(rule.class.as_bytes()), escape(rule.wants().as_bytes()), escape(rule.remedy().as_bytes()));
+        let sentences =
+            format!("{}: {} {}", escape(rule.class.as_bytes()), escape(rule.wants().as_bytes()), escape(rule.remedy().as_bytes()));
         if advice.len() < MAX_CLASSES && !advice.contains(&sentences) {
             advice.push(sentences);
         }
@@ -315,7 +316,7 @@ fn rules(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
         .count("answered", |row| row.answered)
         .text("last seen", |row| TableCell::time(row.last_time))
         .text("what it finds", |row| TableCell::text(of(row).map_or_else(Cow::default, |rule| escape(rule.title.as_bytes()))))
-        .text("CVE", |row| TableCell::text(escape(first_of(&labels::cves(report.rule_set, &row.rules), MAX_CVES).as_bytes())))
+        .text("CVE", |row| TableCell::text(escape(first_of(&row.cves, MAX_CVES).as_bytes())))
         .finish("Rules that matched, the most severe first", report.totals.rules, "rules.csv (-f csv --by rule)", |row| row.answered > 0);
     table("rules", "Rules", report.totals.rules, found)
 }

@@ -175,7 +175,7 @@ fn put_alert(fields: &mut Fields<'_>, alert: &Alert, rules: &RuleSet) {
     fields.put("paths", alert.paths);
     fields.put("rules", labels::rule_ids(rules, &alert.rules));
     fields.put("classes", labels::classes(rules, &alert.rules));
-    fields.put("cve", labels::cves(rules, &alert.rules));
+    fields.put("cve", labels::cves(rules, &alert.rules, &[alert.path.as_deref().unwrap_or_default(), &alert.sample.target]));
     // The request that raised the alert.
     fields.put("sample.id", &id);
     fields.put("sample.source", escape(&sample.source));

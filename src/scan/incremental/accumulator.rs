@@ -51,12 +51,7 @@ struct SourceStats {
 
 impl PeriodAccumulators {
     /// The workers of these periods, at most [`MAX_OPEN`].
-    pub(super) fn open(
-        &mut self,
-        periods: &BTreeSet<PeriodKey>,
-        threads: usize,
-        job: &ScanJob<'_>,
-    ) -> BTreeMap<PeriodKey, &WorkerPool> {
+    pub(super) fn open(&mut self, periods: &BTreeSet<PeriodKey>, threads: usize, job: &ScanJob<'_>) -> BTreeMap<PeriodKey, &WorkerPool> {
         self.turn += 1;
         let turn = self.turn;
         for period in periods {

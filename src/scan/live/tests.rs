@@ -187,7 +187,7 @@ fn a_hit_is_reported_once_its_client_is_a_prober() {
     let reported = pieces(&mut stream, &hunter().concat(), 1);
     let late: Vec<_> = reported.iter().filter(|reported| reported.4 == Some("client")).collect();
     assert_eq!(late.len(), 1, "{reported:?}");
-    assert_eq!((late[0].0, late[0].1, &late[0].2[..]), (0, 1, &["prober/php-script".to_owned()][..]));
+    assert_eq!((late[0].0, late[0].1, &late[0].2[..]), (0, 1, &["prober/unknown".to_owned()][..]));
     let after = pieces(&mut stream, &odd, 1);
     assert_eq!(after[0].4, Some("client"), "from then on at once");
     assert_eq!(pieces(&mut stream, &line(2, "GET /abcd.php HTTP/1.1", 404), 1), [], "another client");
