@@ -435,7 +435,7 @@ fn names_that_no_rule_knows_are_findings_of_a_prober_and_of_no_other_client() {
     let all: Vec<String> = [
         prober("192.0.2.7", 404),
         // A visitor and a proxy: pages beside a prober's requests.
-        [prober("192.0.2.8", 404), lines("192.0.2.8", "/news/", 200, 9)].concat(),
+        [prober("192.0.2.8", 404), lines("192.0.2.8", "/news/", 200, 30)].concat(),
         // A visitor of a broken site, and a monitor of what is gone.
         [lines("192.0.2.9", "/js/app-", 404, 30), lines("192.0.2.9", "/page/", 200, 3)].concat(),
         lines("192.0.2.10", "/health?", 404, 40),

@@ -158,7 +158,9 @@ fn rule_files_fit_their_schema() {
     let mut files = 0;
     for entry in fs::read_dir(format!("{}/rules", env!("CARGO_MANIFEST_DIR"))).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "toml") {
+        // They have no rules: the build embeds them, and no other can be read.
+        let is_table = ["classes.toml", "exceptions.toml"].iter().any(|table| path.ends_with(table));
+        if path.extension().is_some_and(|extension| extension == "toml") && !is_table {
             let file: Value = toml::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
             assert_eq!(errors(&schema, &file), Vec::<String>::new(), "{}", path.display());
             files += 1;
