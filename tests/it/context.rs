@@ -449,7 +449,7 @@ fn names_that_no_rule_knows_are_findings_of_a_prober_and_of_no_other_client() {
         ["/api/v1/files/extract-text", "/qwerty/zxcv", "/lkjh.bin", "/rest/v9/agents/run"].map(|path| format!("192.0.2.7 {path}"));
     assert_eq!(unknown(&all.concat()), of_prober);
     let redirected = unknown(&prober("192.0.2.7", 302).concat());
-    assert_eq!(redirected, [&of_prober[0], &of_prober[2], &of_prober[3]], "files and routes, where a site redirects what it does not have");
+    assert_eq!(redirected, [0, 2, 3].map(|at| of_prober[at].clone()), "files and routes, where a site redirects what it does not have");
     let reversed: String = all.iter().rev().map(String::as_str).collect();
     assert_eq!(unknown(&reversed).len(), 4, "in any order");
 }
