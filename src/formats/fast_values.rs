@@ -1,27 +1,10 @@
 //! The values of a line on the fast paths of JSON and of format strings, each span packed into one word: a pair that is written as
 //! two words and read as one stalls the CPU, and there is one for each field of each line.
 
-/// The field of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum ValueSlot {
-    Client,
-    Host,
-    Time,
-    Request,
-    Status,
-    Bytes,
-    Referer,
-    UserAgent,
-    User,
-    Method,
-    Target,
-    Query,
-    Protocol,
-    None,
-}
+use super::fields::FieldSlot;
 
-const SLOTS: usize = ValueSlot::None as usize + 1;
+/// One for each field, and one for all values that are not used.
+const SLOTS: usize = FieldSlot::COUNT + 1;
 
 /// Values by field; empty if missing.
 #[derive(Debug)]
@@ -39,7 +22,7 @@ impl<'a> FastValues<'a> {
 
     /// Sets a value, which is a part of the line.
     #[inline]
-    pub(super) fn set(&mut self, slot: ValueSlot, text: &'a [u8]) {
+    pub(super) fn set(&mut self, slot: FieldSlot, text: &'a [u8]) {
         // A text from elsewhere, such as an empty constant, is ignored.
         let start = text.as_ptr().addr().wrapping_sub(self.line.as_ptr().addr());
         let end = start.wrapping_add(text.len());
@@ -48,13 +31,13 @@ impl<'a> FastValues<'a> {
 
     /// Sets a value by its start and its end in the line.
     #[inline]
-    pub(super) fn set_span(&mut self, slot: ValueSlot, start: usize, end: usize) {
+    pub(super) fn set_span(&mut self, slot: FieldSlot, start: usize, end: usize) {
         self.spans[slot as usize] = (end as u64) << 32 | start as u64;
     }
 
     /// The value of a field.
     #[inline]
-    pub(super) fn get(&self, slot: ValueSlot) -> &'a [u8] {
+    pub(super) fn get(&self, slot: FieldSlot) -> &'a [u8] {
         let span = self.spans[slot as usize];
         self.line.get((span & u64::from(u32::MAX)) as usize..(span >> 32) as usize).unwrap_or_default()
     }
@@ -68,12 +51,12 @@ mod tests {
     fn a_stored_value_is_returned() {
         let line = b"GET / 200 -";
         let mut values = FastValues::new(line);
-        values.set(ValueSlot::Request, &line[..5]);
-        values.set(ValueSlot::Status, &line[6..9]);
-        values.set(ValueSlot::Bytes, &line[10..]);
-        values.set(ValueSlot::Referer, b"");
-        let found = [ValueSlot::Request, ValueSlot::Status, ValueSlot::Bytes].map(|slot| values.get(slot));
+        values.set(FieldSlot::Request, &line[..5]);
+        values.set(FieldSlot::Status, &line[6..9]);
+        values.set(FieldSlot::Bytes, &line[10..]);
+        values.set(FieldSlot::Referer, b"");
+        let found = [FieldSlot::Request, FieldSlot::Status, FieldSlot::Bytes].map(|slot| values.get(slot));
         assert_eq!(found, [&b"GET /"[..], b"200", b"-"]);
-        assert_eq!([ValueSlot::Referer, ValueSlot::Host].map(|slot| values.get(slot)), [b""; 2]);
+        assert_eq!([FieldSlot::Referer, FieldSlot::Host].map(|slot| values.get(slot)), [b""; 2]);
     }
 }

@@ -96,6 +96,90 @@ impl FieldKind {
     }
 }
 
+/// The place of a field among the values of a line: what the parsers look for, in one byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum FieldSlot {
+    Client,
+    /// The header of proxies with the addresses of clients.
+    Forwarded,
+    Host,
+    Time,
+    Date,
+    TimeOfDay,
+    Request,
+    Method,
+    /// The target exactly as the client sent it.
+    Sent,
+    /// Path and query, or an absolute URL.
+    Target,
+    /// The path; the query may follow or be a separate field.
+    Path,
+    Query,
+    Protocol,
+    Status,
+    Bytes,
+    Referer,
+    UserAgent,
+    User,
+    /// An absolute URL, which has the host.
+    Url,
+    /// No field that is used.
+    Unused,
+}
+
+impl FieldSlot {
+    /// The number of fields that are used.
+    pub(super) const COUNT: usize = Self::Unused as usize;
+
+    /// The slot of a kind; other headers have none.
+    pub(super) fn from_kind(kind: &FieldKind) -> Self {
+        match kind {
+            FieldKind::Client => Self::Client,
+            FieldKind::Host => Self::Host,
+            FieldKind::Time => Self::Time,
+            FieldKind::Date => Self::Date,
+            FieldKind::TimeOfDay => Self::TimeOfDay,
+            FieldKind::Request => Self::Request,
+            FieldKind::Method => Self::Method,
+            FieldKind::Target => Self::Target,
+            FieldKind::Path => Self::Path,
+            FieldKind::Query => Self::Query,
+            FieldKind::Protocol => Self::Protocol,
+            FieldKind::Status => Self::Status,
+            FieldKind::Bytes => Self::Bytes,
+            FieldKind::Referer => Self::Referer,
+            FieldKind::UserAgent => Self::UserAgent,
+            FieldKind::User => Self::User,
+            FieldKind::Header(_) | FieldKind::Other => Self::Unused,
+        }
+    }
+
+    /// The field kind.
+    pub(super) fn kind(self) -> FieldKind {
+        match self {
+            Self::Client => FieldKind::Client,
+            Self::Forwarded => FieldKind::Header("x-forwarded-for".to_owned()),
+            Self::Host => FieldKind::Host,
+            Self::Time => FieldKind::Time,
+            Self::Date => FieldKind::Date,
+            Self::TimeOfDay => FieldKind::TimeOfDay,
+            Self::Request => FieldKind::Request,
+            Self::Method => FieldKind::Method,
+            Self::Sent | Self::Target | Self::Url => FieldKind::Target,
+            Self::Path => FieldKind::Path,
+            Self::Query => FieldKind::Query,
+            Self::Protocol => FieldKind::Protocol,
+            Self::Status => FieldKind::Status,
+            Self::Bytes => FieldKind::Bytes,
+            Self::Referer => FieldKind::Referer,
+            Self::UserAgent => FieldKind::UserAgent,
+            Self::User => FieldKind::User,
+            Self::Unused => FieldKind::Other,
+        }
+    }
+}
+
 impl fmt::Display for FieldKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())

@@ -3,7 +3,7 @@
 
 /// The regex of an exception: those of its names, and its own.
 pub(super) fn with_known(names: &[String], own: Option<String>, known: &[(&str, &str)]) -> Option<String> {
-    let named = known.iter().filter(|(name, _)| names.iter().any(|given| given == name));
-    let all: Vec<String> = named.map(|(_, regex)| (*regex).to_owned()).chain(own).collect();
+    let found = known.iter().filter(|(name, _)| names.iter().any(|given| given == name));
+    let all: Vec<String> = found.map(|(_, regex)| (*regex).to_owned()).chain(own).collect();
     (!all.is_empty()).then(|| all.join("|"))
 }

@@ -5,11 +5,12 @@
 //! cookies and bodies, and those whose keys say so. An object with a method or a request line is a request itself, even if its
 //! keys are not known.
 
-use super::keys::{JsonField, KeyCache, KeyRole, ObjectKind};
+use super::keys::{KeyCache, KeyRole, ObjectKind};
 use super::tokenizer::Tokenizer;
 use super::values::{self, KeyPath, ValueVisitor};
 use super::{JsonLineParser, values::FieldCollector};
 use crate::formats::TimeField;
+use crate::formats::fields::FieldSlot;
 use memchr::{memchr, memchr3};
 
 /// The most strings of an object that may be a line.
@@ -58,7 +59,7 @@ impl<'a> ValueVisitor<'a> for EnclosedTexts<'a> {
     fn value(&mut self, path: KeyPath<'_, 'a>, role: KeyRole, walk: &Tokenizer<'a>) {
         self.collector.value(path, role, walk);
         self.has_request |= is_request(walk.value);
-        let is_free = role.slot == JsonField::None && !role.forwarded && role.within != ObjectKind::Closed && !path.is_pair();
+        let is_free = role.slot == FieldSlot::Unused && !role.forwarded && role.within != ObjectKind::Closed && !path.is_pair();
         if !is_free || !may_be_line(walk.value) || path.names().any(is_of_client) {
             return;
         }

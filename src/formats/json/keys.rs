@@ -27,38 +27,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::tokenizer::MemberName;
 use crate::formats::FieldKind;
-
-/// The field of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum JsonField {
-    Client,
-    Host,
-    Time,
-    Date,
-    TimeOfDay,
-    Request,
-    Method,
-    /// The target exactly as the client sent it.
-    Sent,
-    /// Path and query, or an absolute URL.
-    Target,
-    /// The path; the query may follow or be a separate field.
-    Path,
-    Query,
-    Protocol,
-    Status,
-    Bytes,
-    Referer,
-    UserAgent,
-    User,
-    /// The header of proxies with the addresses of clients, which is only used where no client is logged.
-    Forwarded,
-    None,
-}
-
-/// The number of fields.
-pub(super) const SLOTS: usize = JsonField::None as usize;
+use crate::formats::fields::FieldSlot;
 
 /// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,7 +54,7 @@ pub(super) enum ObjectKind {
 /// The role of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KeyRole {
-    pub slot: JsonField,
+    pub slot: FieldSlot,
     /// Lower ranks are preferred; 0 if configured by the user.
     pub rank: u8,
     /// The kind of the object under this key.
@@ -95,16 +64,16 @@ pub(super) struct KeyRole {
 }
 
 impl KeyRole {
-    pub(super) const NOTHING: Self = Self { slot: JsonField::None, rank: u8::MAX, within: ObjectKind::Closed, forwarded: false };
+    pub(super) const NOTHING: Self = Self { slot: FieldSlot::Unused, rank: u8::MAX, within: ObjectKind::Closed, forwarded: false };
 }
 
 /// All known roles.
 #[derive(Debug, Clone)]
 pub(super) struct KeyRoles {
-    names: HashMap<(ObjectKind, &'static str), (JsonField, u8)>,
+    names: HashMap<(ObjectKind, &'static str), (FieldSlot, u8)>,
     objects: HashMap<&'static str, ObjectKind>,
     /// The configured fields, with their dotted paths.
-    user_fields: Vec<(JsonField, String)>,
+    user_fields: Vec<(FieldSlot, String)>,
     /// The field of the forwarded client: its normalized name and its possible dotted paths.
     forwarded: Option<(String, Vec<String>)>,
     fingerprint: u64,
@@ -126,8 +95,8 @@ impl KeyRoles {
             list.iter().flat_map(move |(slot, rank, names)| names.split(' ').map(move |name| ((*context, name), (*slot, *rank))))
         });
         let objects = OBJECTS.iter().flat_map(|(context, names)| names.split(' ').map(move |name| (name, *context)));
-        let user_fields = user_fields.iter().map(|(kind, path)| (JsonField::from_kind(kind), path.clone()));
-        let user_fields: Vec<_> = user_fields.filter(|(slot, _)| *slot != JsonField::None).collect();
+        let user_fields = user_fields.iter().map(|(kind, path)| (FieldSlot::from_kind(kind), path.clone()));
+        let user_fields: Vec<_> = user_fields.filter(|(slot, _)| *slot != FieldSlot::Unused).collect();
         let mut roles = Self { names: names.collect(), objects: objects.collect(), user_fields, forwarded: None, fingerprint: 0 };
         roles.update_fingerprint();
         roles
@@ -166,12 +135,12 @@ impl KeyRoles {
     /// The role of a key by its name, which may be that of a header or of a member of an envelope.
     fn by_key(&self, context: ObjectKind, path: &[&[u8]], key: &[u8], name: &str) -> KeyRole {
         let mut role = self.by_name(context, name);
-        if role.slot == JsonField::Forwarded && context == ObjectKind::Headers && !key.eq_ignore_ascii_case(b"x-forwarded-for") {
-            role.slot = JsonField::None;
+        if role.slot == FieldSlot::Forwarded && context == ObjectKind::Headers && !key.eq_ignore_ascii_case(b"x-forwarded-for") {
+            role.slot = FieldSlot::Unused;
         }
         if header_of_key(key).is_some() {
-            let is_of_headers = matches!(role.slot, JsonField::UserAgent | JsonField::Referer | JsonField::Host);
-            role = KeyRole { slot: if is_of_headers { role.slot } else { JsonField::None }, within: ObjectKind::Closed, ..role };
+            let is_of_headers = matches!(role.slot, FieldSlot::UserAgent | FieldSlot::Referer | FieldSlot::Host);
+            role = KeyRole { slot: if is_of_headers { role.slot } else { FieldSlot::Unused }, within: ObjectKind::Closed, ..role };
         }
         if path.iter().any(|above| normalized_name(above, &mut [0; MAX_NAME]).is_some_and(|above| ENVELOPES.contains(&above))) {
             role.rank = role.rank.saturating_add(IN_ENVELOPE);
@@ -181,11 +150,11 @@ impl KeyRoles {
 
     fn by_name(&self, context: ObjectKind, name: &str) -> KeyRole {
         let within = object_kind(context, self.objects.get(name).copied().or_else(|| kind_by_word(name)));
-        let (slot, rank) = self.slot(context, name).unwrap_or((JsonField::None, 0));
+        let (slot, rank) = self.slot(context, name).unwrap_or((FieldSlot::Unused, 0));
         KeyRole { slot, rank, within, forwarded: false }
     }
 
-    fn slot(&self, context: ObjectKind, name: &str) -> Option<(JsonField, u8)> {
+    fn slot(&self, context: ObjectKind, name: &str) -> Option<(FieldSlot, u8)> {
         let get = |context, name| self.names.get(&(context, name)).copied();
         match context {
             ObjectKind::Anywhere => get(ObjectKind::Anywhere, name).or_else(|| {
@@ -194,7 +163,7 @@ impl KeyRoles {
                     .and_then(|header| get(ObjectKind::Headers, header))
                     .or_else(|| within(PRODUCTS).and_then(|name| get(ObjectKind::Anywhere, name)))
             }),
-            ObjectKind::Http if name == "version" => Some((JsonField::Protocol, 3)),
+            ObjectKind::Http if name == "version" => Some((FieldSlot::Protocol, 3)),
             ObjectKind::Http => get(ObjectKind::Anywhere, name),
             ObjectKind::Request => get(ObjectKind::Request, name).or_else(|| get(ObjectKind::Anywhere, name)),
             ObjectKind::Unknown => {
@@ -298,54 +267,6 @@ fn is_path(user_fields: &[u8], path: &[&[u8]], key: &[u8]) -> bool {
         rest = after;
     }
     rest == key
-}
-
-impl JsonField {
-    fn from_kind(kind: &FieldKind) -> Self {
-        match kind {
-            FieldKind::Client => Self::Client,
-            FieldKind::Host => Self::Host,
-            FieldKind::Time => Self::Time,
-            FieldKind::Date => Self::Date,
-            FieldKind::TimeOfDay => Self::TimeOfDay,
-            FieldKind::Request => Self::Request,
-            FieldKind::Method => Self::Method,
-            FieldKind::Target => Self::Target,
-            FieldKind::Path => Self::Path,
-            FieldKind::Query => Self::Query,
-            FieldKind::Protocol => Self::Protocol,
-            FieldKind::Status => Self::Status,
-            FieldKind::Bytes => Self::Bytes,
-            FieldKind::Referer => Self::Referer,
-            FieldKind::UserAgent => Self::UserAgent,
-            FieldKind::User => Self::User,
-            FieldKind::Header(_) | FieldKind::Other => Self::None,
-        }
-    }
-
-    /// The field kind.
-    pub(super) fn kind(self) -> FieldKind {
-        match self {
-            Self::Client => FieldKind::Client,
-            Self::Host => FieldKind::Host,
-            Self::Time => FieldKind::Time,
-            Self::Date => FieldKind::Date,
-            Self::TimeOfDay => FieldKind::TimeOfDay,
-            Self::Request => FieldKind::Request,
-            Self::Method => FieldKind::Method,
-            Self::Sent | Self::Target => FieldKind::Target,
-            Self::Path => FieldKind::Path,
-            Self::Query => FieldKind::Query,
-            Self::Protocol => FieldKind::Protocol,
-            Self::Status => FieldKind::Status,
-            Self::Bytes => FieldKind::Bytes,
-            Self::Referer => FieldKind::Referer,
-            Self::UserAgent => FieldKind::UserAgent,
-            Self::User => FieldKind::User,
-            Self::Forwarded => FieldKind::Header("x-forwarded-for".to_owned()),
-            Self::None => FieldKind::Other,
-        }
-    }
 }
 
 /// The maximum number and length of cached keys.
@@ -453,138 +374,138 @@ impl KeyCache {
 /// The first rank that is not used everywhere.
 const LOW_CONFIDENCE: u8 = 4;
 
-type Names = [(JsonField, u8, &'static str)];
+type Names = [(FieldSlot, u8, &'static str)];
 
 /// The rank of `host`, which is `%h` in logs that were converted from the Common Log Format.
 pub(super) const REMOTE_HOST: u8 = LOW_CONFIDENCE;
 
 /// Keys at the top level and in objects that only group fields.
 const ANYWHERE: &Names = &[
-    (JsonField::Client, 1, "remoteaddr remoteip remoteaddress clienthost cip downstreamremoteaddresswithoutport"),
-    (JsonField::Client, 2, "clientip clientaddr clientaddress remotehost downstreamremoteaddress sourceip sourceaddress srcip"),
-    (JsonField::Client, 3, "requestclientip requestremoteip requestremoteaddr httprequestremoteip httprequestclientip identitysourceip"),
+    (FieldSlot::Client, 1, "remoteaddr remoteip remoteaddress clienthost cip downstreamremoteaddresswithoutport"),
+    (FieldSlot::Client, 2, "clientip clientaddr clientaddress remotehost downstreamremoteaddress sourceip sourceaddress srcip"),
+    (FieldSlot::Client, 3, "requestclientip requestremoteip requestremoteaddr httprequestremoteip httprequestclientip identitysourceip"),
     (
-        JsonField::Client,
+        FieldSlot::Client,
         3,
         "downstreamdirectremoteaddress netpeerip netsockpeeraddr peeraddr peeraddress networkclientip viewerip visitorip",
     ),
-    (JsonField::Client, LOW_CONFIDENCE, "ip client ipaddress ipaddr remote peer"),
-    (JsonField::Host, 1, "requesthost xhostheader clientrequesthost authority requestauthority requesthostname"),
-    (JsonField::Host, 2, "httphost cshost httprequesthost"),
-    (JsonField::Host, 3, "vhost virtualhost urldomain originalhost domainname"),
-    (JsonField::Host, REMOTE_HOST, "host"),
-    (JsonField::Host, 5, "servername site domain"),
-    (JsonField::Time, 1, "startutc timelocal timeiso8601 requesttimestamp edgestarttimestamp starttime"),
-    (JsonField::Time, 2, "timestamp datetime startlocal eventtime accesstime startedat requestreceived"),
-    (JsonField::Time, 3, "msec requesttime requesttimeepoch logtime localtime asctime receivedat"),
-    (JsonField::Time, LOW_CONFIDENCE, "time ts date"),
-    (JsonField::Time, 5, "receivetimestamp edgeendtimestamp t"),
-    (JsonField::Request, 1, "requestline httprequestline"),
-    (JsonField::Request, 2, "request httprequest"),
-    (JsonField::Request, 3, "requestedurl"),
-    (JsonField::Method, 1, "requestmethod httpmethod clientrequestmethod csmethod requestverb requesthttpverb httprequestmethod"),
-    (JsonField::Method, 3, "verb httpverb"),
-    (JsonField::Method, LOW_CONFIDENCE, "method"),
+    (FieldSlot::Client, LOW_CONFIDENCE, "ip client ipaddress ipaddr remote peer"),
+    (FieldSlot::Host, 1, "requesthost xhostheader clientrequesthost authority requestauthority requesthostname"),
+    (FieldSlot::Host, 2, "httphost cshost httprequesthost"),
+    (FieldSlot::Host, 3, "vhost virtualhost urldomain originalhost domainname"),
+    (FieldSlot::Host, REMOTE_HOST, "host"),
+    (FieldSlot::Host, 5, "servername site domain"),
+    (FieldSlot::Time, 1, "startutc timelocal timeiso8601 requesttimestamp edgestarttimestamp starttime"),
+    (FieldSlot::Time, 2, "timestamp datetime startlocal eventtime accesstime startedat requestreceived"),
+    (FieldSlot::Time, 3, "msec requesttime requesttimeepoch logtime localtime asctime receivedat"),
+    (FieldSlot::Time, LOW_CONFIDENCE, "time ts date"),
+    (FieldSlot::Time, 5, "receivetimestamp edgeendtimestamp t"),
+    (FieldSlot::Request, 1, "requestline httprequestline"),
+    (FieldSlot::Request, 2, "request httprequest"),
+    (FieldSlot::Request, 3, "requestedurl"),
+    (FieldSlot::Method, 1, "requestmethod httpmethod clientrequestmethod csmethod requestverb requesthttpverb httprequestmethod"),
+    (FieldSlot::Method, 3, "verb httpverb"),
+    (FieldSlot::Method, LOW_CONFIDENCE, "method"),
     (
-        JsonField::Target,
+        FieldSlot::Target,
         1,
         "requesturi requesturl originalurl originaluri requesttarget clientrequesturi xenvoyoriginpath xenvoyoriginalpath",
     ),
-    (JsonField::Target, 1, "httptarget httpurl urloriginal urlfull fullurl csuri httprequesturl httprequesturi"),
-    (JsonField::Path, 1, "requestpath clientrequestpath csuristem urlpath httppath httprequestpath requesturipath"),
-    (JsonField::Path, 3, "uri requesteduri"),
-    (JsonField::Path, LOW_CONFIDENCE, "url"),
-    (JsonField::Path, 5, "path"),
-    (JsonField::Path, 6, "documenturi"),
-    (JsonField::Path, 7, "resourcepath"),
-    (JsonField::Path, 8, "routekey"),
-    (JsonField::Query, 1, "requestquery"),
-    (JsonField::Query, 2, "querystring args urlquery csuriquery requestquerystring clientrequestquery uriquery requestargs"),
-    (JsonField::Query, 3, "uriparam"),
-    (JsonField::Query, LOW_CONFIDENCE, "query"),
-    (JsonField::Protocol, 1, "serverprotocol requestprotocol clientrequestprotocol csprotocolversion httpversion requestproto"),
-    (JsonField::Protocol, 2, "requesthttpversion httpprotocol requesthttpprotocol"),
-    (JsonField::Protocol, LOW_CONFIDENCE, "protocol proto"),
-    (JsonField::Status, 1, "downstreamstatus edgeresponsestatus elbstatuscode scstatus httpresponsestatuscode"),
-    (JsonField::Status, 2, "statuscode httpstatus httpstatuscode responsestatus responsecode responsestatuscode httpcode respstatus"),
-    (JsonField::Status, 3, "responsecodesent"),
-    (JsonField::Status, LOW_CONFIDENCE, "status"),
-    (JsonField::Status, 6, "targetstatuscode"),
-    (JsonField::Status, 7, "code"),
-    (JsonField::Bytes, 1, "bodybytessent downstreamcontentsize edgeresponsebytes scbytes httpresponsebodybytes"),
+    (FieldSlot::Target, 1, "httptarget httpurl urloriginal urlfull fullurl csuri httprequesturl httprequesturi"),
+    (FieldSlot::Path, 1, "requestpath clientrequestpath csuristem urlpath httppath httprequestpath requesturipath"),
+    (FieldSlot::Path, 3, "uri requesteduri"),
+    (FieldSlot::Path, LOW_CONFIDENCE, "url"),
+    (FieldSlot::Path, 5, "path"),
+    (FieldSlot::Path, 6, "documenturi"),
+    (FieldSlot::Path, 7, "resourcepath"),
+    (FieldSlot::Path, 8, "routekey"),
+    (FieldSlot::Query, 1, "requestquery"),
+    (FieldSlot::Query, 2, "querystring args urlquery csuriquery requestquerystring clientrequestquery uriquery requestargs"),
+    (FieldSlot::Query, 3, "uriparam"),
+    (FieldSlot::Query, LOW_CONFIDENCE, "query"),
+    (FieldSlot::Protocol, 1, "serverprotocol requestprotocol clientrequestprotocol csprotocolversion httpversion requestproto"),
+    (FieldSlot::Protocol, 2, "requesthttpversion httpprotocol requesthttpprotocol"),
+    (FieldSlot::Protocol, LOW_CONFIDENCE, "protocol proto"),
+    (FieldSlot::Status, 1, "downstreamstatus edgeresponsestatus elbstatuscode scstatus httpresponsestatuscode"),
+    (FieldSlot::Status, 2, "statuscode httpstatus httpstatuscode responsestatus responsecode responsestatuscode httpcode respstatus"),
+    (FieldSlot::Status, 3, "responsecodesent"),
+    (FieldSlot::Status, LOW_CONFIDENCE, "status"),
+    (FieldSlot::Status, 6, "targetstatuscode"),
+    (FieldSlot::Status, 7, "code"),
+    (FieldSlot::Bytes, 1, "bodybytessent downstreamcontentsize edgeresponsebytes scbytes httpresponsebodybytes"),
     (
-        JsonField::Bytes,
+        FieldSlot::Bytes,
         2,
         "bytessent sentbytes responsesize responselength responsebytes responsebodysize bytesout byteswritten writtenbytes",
     ),
-    (JsonField::Bytes, 3, "bodysent bodybytes respsize respbytes bytesbodysent responsecontentlength rescontentlength"),
-    (JsonField::Bytes, LOW_CONFIDENCE, "bytes size"),
-    (JsonField::Bytes, 5, "contentlength length"),
-    (JsonField::Bytes, 2, "haproxybytesread"),
-    (JsonField::Referer, 1, "httpreferer httpreferrer csreferer clientrequestreferer requestreferer requestreferrer httprequestreferrer"),
-    (JsonField::Referer, 3, "referer referrer"),
-    (JsonField::UserAgent, 1, "httpuseragent csuseragent clientrequestuseragent requestuseragent useragentoriginal"),
-    (JsonField::UserAgent, 2, "useragent"),
-    (JsonField::UserAgent, LOW_CONFIDENCE, "agent ua"),
-    (JsonField::User, 1, "remoteuser clientusername csusername authuser authenticateduser useridentity remoteusername"),
-    (JsonField::User, 2, "username httpauthuser requestuser clientuser"),
-    (JsonField::User, LOW_CONFIDENCE, "user userid"),
-    (JsonField::Forwarded, 1, "xforwardedfor httpxforwardedfor proxyaddxforwardedfor requestxforwardedfor"),
-    (JsonField::Forwarded, 2, "forwardedfor xff httpxff"),
-    (JsonField::Forwarded, 3, "xrealip httpxrealip realip"),
+    (FieldSlot::Bytes, 3, "bodysent bodybytes respsize respbytes bytesbodysent responsecontentlength rescontentlength"),
+    (FieldSlot::Bytes, LOW_CONFIDENCE, "bytes size"),
+    (FieldSlot::Bytes, 5, "contentlength length"),
+    (FieldSlot::Bytes, 2, "haproxybytesread"),
+    (FieldSlot::Referer, 1, "httpreferer httpreferrer csreferer clientrequestreferer requestreferer requestreferrer httprequestreferrer"),
+    (FieldSlot::Referer, 3, "referer referrer"),
+    (FieldSlot::UserAgent, 1, "httpuseragent csuseragent clientrequestuseragent requestuseragent useragentoriginal"),
+    (FieldSlot::UserAgent, 2, "useragent"),
+    (FieldSlot::UserAgent, LOW_CONFIDENCE, "agent ua"),
+    (FieldSlot::User, 1, "remoteuser clientusername csusername authuser authenticateduser useridentity remoteusername"),
+    (FieldSlot::User, 2, "username httpauthuser requestuser clientuser"),
+    (FieldSlot::User, LOW_CONFIDENCE, "user userid"),
+    (FieldSlot::Forwarded, 1, "xforwardedfor httpxforwardedfor proxyaddxforwardedfor requestxforwardedfor"),
+    (FieldSlot::Forwarded, 2, "forwardedfor xff httpxff"),
+    (FieldSlot::Forwarded, 3, "xrealip httpxrealip realip"),
     // The name of the server that the proxy passed the request to.
-    (JsonField::None, 0, "haproxyservername"),
+    (FieldSlot::Unused, 0, "haproxyservername"),
 ];
 
 /// Keys in an object of the request, in addition to those above.
 const REQUEST: &Names = &[
-    (JsonField::Client, 1, "clientip"),
-    (JsonField::Client, 2, "remoteip remoteaddr remoteaddress"),
-    (JsonField::Client, 3, "ip"),
-    (JsonField::Host, 1, "host"),
-    (JsonField::Host, 3, "hostname"),
-    (JsonField::Request, 1, "line firstline"),
-    (JsonField::Sent, 1, "uri originalurl"),
-    (JsonField::Sent, 2, "url"),
+    (FieldSlot::Client, 1, "clientip"),
+    (FieldSlot::Client, 2, "remoteip remoteaddr remoteaddress"),
+    (FieldSlot::Client, 3, "ip"),
+    (FieldSlot::Host, 1, "host"),
+    (FieldSlot::Host, 3, "hostname"),
+    (FieldSlot::Request, 1, "line firstline"),
+    (FieldSlot::Sent, 1, "uri originalurl"),
+    (FieldSlot::Sent, 2, "url"),
     // More specific than one outside of the request, which may lack the query.
-    (JsonField::Path, LOW_CONFIDENCE, "path"),
-    (JsonField::Protocol, 2, "proto protocol"),
-    (JsonField::Protocol, 3, "version"),
+    (FieldSlot::Path, LOW_CONFIDENCE, "path"),
+    (FieldSlot::Protocol, 2, "proto protocol"),
+    (FieldSlot::Protocol, 3, "version"),
     // The size of the request.
-    (JsonField::None, 0, "bytes size length contentlength bodybytes requestsize"),
+    (FieldSlot::Unused, 0, "bytes size length contentlength bodybytes requestsize"),
 ];
 
 /// Keys in an object of the response.
 const RESPONSE: &Names = &[
-    (JsonField::Status, 2, "status statuscode httpstatus code"),
-    (JsonField::Bytes, 2, "bytes size length bodysize bodybytes bytessent responsesize"),
-    (JsonField::Bytes, 3, "contentlength"),
+    (FieldSlot::Status, 2, "status statuscode httpstatus code"),
+    (FieldSlot::Bytes, 2, "bytes size length bodysize bodybytes bytessent responsesize"),
+    (FieldSlot::Bytes, 3, "contentlength"),
 ];
 
 /// Header names of the request.
 const HEADERS: &Names = &[
-    (JsonField::UserAgent, 3, "useragent"),
-    (JsonField::Referer, LOW_CONFIDENCE, "referer referrer"),
-    (JsonField::Host, 6, "host authority"),
-    (JsonField::Forwarded, 1, "xforwardedfor"),
+    (FieldSlot::UserAgent, 3, "useragent"),
+    (FieldSlot::Referer, LOW_CONFIDENCE, "referer referrer"),
+    (FieldSlot::Host, 6, "host authority"),
+    (FieldSlot::Forwarded, 1, "xforwardedfor"),
 ];
 
 /// Keys in an object of the URL.
 const URL: &Names = &[
-    (JsonField::Target, 1, "original full"),
-    (JsonField::Path, 1, "path"),
-    (JsonField::Query, 2, "query"),
-    (JsonField::Host, 3, "domain host hostname"),
+    (FieldSlot::Target, 1, "original full"),
+    (FieldSlot::Path, 1, "path"),
+    (FieldSlot::Query, 2, "query"),
+    (FieldSlot::Host, 3, "domain host hostname"),
 ];
 
 /// Keys in an object of the client.
-const PEER: &Names = &[(JsonField::Client, 3, "ip address addr remoteip")];
+const PEER: &Names = &[(FieldSlot::Client, 3, "ip address addr remoteip")];
 
 /// Keys in an object of the user agent.
-const AGENT: &Names = &[(JsonField::UserAgent, 1, "original raw string")];
+const AGENT: &Names = &[(FieldSlot::UserAgent, 1, "original raw string")];
 
 /// Keys in an object of the user.
-const USER: &Names = &[(JsonField::User, 3, "name id")];
+const USER: &Names = &[(FieldSlot::User, 3, "name id")];
 
 /// Keys of objects, and the kind of the object, in addition to those of [`kind_by_word`]. Objects that the client or server
 /// internals fill are closed; other objects are unknown.
@@ -616,7 +537,7 @@ const HEADER_PREFIXES: &[&str] = &["requestheaders", "requestheader", "reqheader
 mod tests {
     use super::*;
 
-    fn slot(path: &[&str], key: &str) -> (JsonField, u8) {
+    fn slot(path: &[&str], key: &str) -> (FieldSlot, u8) {
         let roles = KeyRoles::new(&[]);
         let mut context = ObjectKind::Anywhere;
         let mut above = Vec::new();
@@ -631,27 +552,27 @@ mod tests {
     #[test]
     fn key_names_are_normalized() {
         for key in ["remote_addr", "remoteAddr", "RemoteAddr", "$remote_addr", "remote-addr", "REMOTE_ADDR"] {
-            assert_eq!(slot(&[], key), (JsonField::Client, 1), "{key}");
+            assert_eq!(slot(&[], key), (FieldSlot::Client, 1), "{key}");
         }
         for (key, expected) in [
-            ("cs(User-Agent)", JsonField::UserAgent),
-            (":authority", JsonField::Host),
-            ("@timestamp", JsonField::Time),
-            ("http.request.method", JsonField::Method),
-            ("request_header_User-Agent", JsonField::UserAgent),
-            ("http_x_forwarded_for", JsonField::Forwarded),
-            ("http_client_ip", JsonField::None),
-            ("remote_user", JsonField::User),
-            ("haproxy_clientIP", JsonField::Client),
-            ("haproxy_bytesRead", JsonField::Bytes),
-            ("haproxy_serverName", JsonField::None),
-            ("nginx_remote_addr", JsonField::Client),
-            ("mysql_remote_addr", JsonField::None),
-            ("upstream_status", JsonField::None),
-            (r"ip\u0070", JsonField::None),
-            ("ipü", JsonField::None),
-            ("", JsonField::None),
-            (&"x".repeat(1000), JsonField::None),
+            ("cs(User-Agent)", FieldSlot::UserAgent),
+            (":authority", FieldSlot::Host),
+            ("@timestamp", FieldSlot::Time),
+            ("http.request.method", FieldSlot::Method),
+            ("request_header_User-Agent", FieldSlot::UserAgent),
+            ("http_x_forwarded_for", FieldSlot::Forwarded),
+            ("http_client_ip", FieldSlot::Unused),
+            ("remote_user", FieldSlot::User),
+            ("haproxy_clientIP", FieldSlot::Client),
+            ("haproxy_bytesRead", FieldSlot::Bytes),
+            ("haproxy_serverName", FieldSlot::Unused),
+            ("nginx_remote_addr", FieldSlot::Client),
+            ("mysql_remote_addr", FieldSlot::Unused),
+            ("upstream_status", FieldSlot::Unused),
+            (r"ip\u0070", FieldSlot::Unused),
+            ("ipü", FieldSlot::Unused),
+            ("", FieldSlot::Unused),
+            (&"x".repeat(1000), FieldSlot::Unused),
         ] {
             assert_eq!(slot(&[], key).0, expected, "{key}");
         }
@@ -660,31 +581,31 @@ mod tests {
     #[test]
     fn the_object_determines_the_role() {
         for (path, key, expected) in [
-            (&["request"][..], "remote_ip", JsonField::Client),
-            (&["request", "headers"], "User-Agent", JsonField::UserAgent),
-            (&["request", "headers"], "remote_ip", JsonField::None),
-            (&["request"], "size", JsonField::None),
-            (&["response"], "size", JsonField::Bytes),
-            (&["response", "headers"], "status", JsonField::None),
-            (&["http", "request"], "method", JsonField::Method),
-            (&["http", "response", "body"], "bytes", JsonField::Bytes),
-            (&["http", "response", "query"], "status", JsonField::None),
-            (&["http", "response", "x", "params"], "status", JsonField::None),
-            (&["http"], "version", JsonField::Protocol),
-            (&["user_agent"], "original", JsonField::UserAgent),
-            (&["user"], "name", JsonField::User),
-            (&["user"], "ip", JsonField::None),
-            (&["latencies"], "request", JsonField::None),
-            (&["request", "headers"], "X-Forwarded-For", JsonField::Forwarded),
-            (&["response", "headers"], "X-Forwarded-For", JsonField::None),
-            (&["source"], "ip", JsonField::Client),
-            (&["destination"], "ip", JsonField::None),
-            (&["req", "query"], "remote_addr", JsonField::None),
-            (&["body"], "request_uri", JsonField::None),
-            (&["log", "file"], "path", JsonField::None),
-            (&["whatever"], "path", JsonField::None),
-            (&["whatever"], "request_uri", JsonField::Target),
-            (&["whatever", "request"], "uri", JsonField::Sent),
+            (&["request"][..], "remote_ip", FieldSlot::Client),
+            (&["request", "headers"], "User-Agent", FieldSlot::UserAgent),
+            (&["request", "headers"], "remote_ip", FieldSlot::Unused),
+            (&["request"], "size", FieldSlot::Unused),
+            (&["response"], "size", FieldSlot::Bytes),
+            (&["response", "headers"], "status", FieldSlot::Unused),
+            (&["http", "request"], "method", FieldSlot::Method),
+            (&["http", "response", "body"], "bytes", FieldSlot::Bytes),
+            (&["http", "response", "query"], "status", FieldSlot::Unused),
+            (&["http", "response", "x", "params"], "status", FieldSlot::Unused),
+            (&["http"], "version", FieldSlot::Protocol),
+            (&["user_agent"], "original", FieldSlot::UserAgent),
+            (&["user"], "name", FieldSlot::User),
+            (&["user"], "ip", FieldSlot::Unused),
+            (&["latencies"], "request", FieldSlot::Unused),
+            (&["request", "headers"], "X-Forwarded-For", FieldSlot::Forwarded),
+            (&["response", "headers"], "X-Forwarded-For", FieldSlot::Unused),
+            (&["source"], "ip", FieldSlot::Client),
+            (&["destination"], "ip", FieldSlot::Unused),
+            (&["req", "query"], "remote_addr", FieldSlot::Unused),
+            (&["body"], "request_uri", FieldSlot::Unused),
+            (&["log", "file"], "path", FieldSlot::Unused),
+            (&["whatever"], "path", FieldSlot::Unused),
+            (&["whatever"], "request_uri", FieldSlot::Target),
+            (&["whatever", "request"], "uri", FieldSlot::Sent),
         ] {
             assert_eq!(slot(path, key).0, expected, "{path:?} {key}");
         }
@@ -699,12 +620,12 @@ mod tests {
             let role = roles.role(context, path, key.as_bytes());
             (role.slot, role.rank)
         };
-        assert_eq!(of(ObjectKind::Anywhere, &[], "a.b"), (JsonField::Client, 0));
-        assert_eq!(of(ObjectKind::Unknown, &[b"a"], "b"), (JsonField::Client, 0));
-        assert_eq!(of(ObjectKind::Unknown, &[b"x", b"y"], "z"), (JsonField::Target, 0));
-        assert_eq!(of(ObjectKind::Unknown, &[b"x.y"], "z"), (JsonField::Target, 0));
-        assert_eq!(of(ObjectKind::Closed, &[b"body"], "h"), (JsonField::Host, 0));
-        assert_eq!(of(ObjectKind::Anywhere, &[], "b").0, JsonField::None);
+        assert_eq!(of(ObjectKind::Anywhere, &[], "a.b"), (FieldSlot::Client, 0));
+        assert_eq!(of(ObjectKind::Unknown, &[b"a"], "b"), (FieldSlot::Client, 0));
+        assert_eq!(of(ObjectKind::Unknown, &[b"x", b"y"], "z"), (FieldSlot::Target, 0));
+        assert_eq!(of(ObjectKind::Unknown, &[b"x.y"], "z"), (FieldSlot::Target, 0));
+        assert_eq!(of(ObjectKind::Closed, &[b"body"], "h"), (FieldSlot::Host, 0));
+        assert_eq!(of(ObjectKind::Anywhere, &[], "b").0, FieldSlot::Unused);
         assert_ne!(roles.fingerprint(), KeyRoles::new(&[]).fingerprint());
     }
 

@@ -10,12 +10,13 @@
 
 use memchr::memchr;
 
-use super::keys::{IN_ENVELOPE, JsonField, KeyCache, KeyRole, KeyRoles, SLOTS};
+use super::keys::{IN_ENVELOPE, KeyCache, KeyRole, KeyRoles};
 use super::tokenizer::{Tokenizer, bare, string_end};
 use super::values::{FieldCollector, KeyPath, ValueVisitor, integer, is_target, parse_time, status, time_shaped, visit};
 use crate::formats::bytes::begins;
 use crate::formats::clf::is_bare;
-use crate::formats::fast_values::{FastValues, ValueSlot};
+use crate::formats::fast_values::FastValues;
+use crate::formats::fields::FieldSlot;
 use crate::formats::{Escapes, Fields, RequestField};
 
 /// The maximum length of a cached line, and the maximum number of its values.
@@ -61,7 +62,7 @@ struct LayoutValue {
     quoted: bool,
     role: KeyRole,
     /// The slot of the value on the fast path.
-    slot: ValueSlot,
+    slot: FieldSlot,
 }
 
 impl LayoutCache {
@@ -147,7 +148,7 @@ impl JsonLayout {
             line,
             |at| string_end(line, at),
             |value_layout, value, escaped| {
-                if value_layout.role.slot != JsonField::None || value_layout.role.forwarded {
+                if value_layout.role.slot != FieldSlot::Unused || value_layout.role.forwarded {
                     found.add(value_layout.role, value, escaped);
                 }
             },
@@ -224,7 +225,7 @@ impl<'a> ValueVisitor<'a> for LayoutRecorder<'_, 'a> {
             self.layout.literals.extend_from_slice(literal);
             let quoted = literal.ends_with(b"\"");
             let end = self.layout.literals.len();
-            self.layout.values.push(LayoutValue { start, end, quoted, role, slot: ValueSlot::None });
+            self.layout.values.push(LayoutValue { start, end, quoted, role, slot: FieldSlot::Unused });
         }
         self.at = to;
     }
@@ -238,36 +239,36 @@ pub(super) struct FastLayout {
 }
 
 /// The slot of a field.
-fn slot_of(slot: JsonField) -> ValueSlot {
+fn slot_of(slot: FieldSlot) -> FieldSlot {
     match slot {
-        JsonField::Client => ValueSlot::Client,
-        JsonField::Host => ValueSlot::Host,
-        JsonField::Time => ValueSlot::Time,
-        JsonField::Request => ValueSlot::Request,
-        JsonField::Status => ValueSlot::Status,
-        JsonField::Bytes => ValueSlot::Bytes,
-        JsonField::Referer => ValueSlot::Referer,
-        JsonField::UserAgent => ValueSlot::UserAgent,
-        JsonField::User => ValueSlot::User,
+        FieldSlot::Client => FieldSlot::Client,
+        FieldSlot::Host => FieldSlot::Host,
+        FieldSlot::Time => FieldSlot::Time,
+        FieldSlot::Request => FieldSlot::Request,
+        FieldSlot::Status => FieldSlot::Status,
+        FieldSlot::Bytes => FieldSlot::Bytes,
+        FieldSlot::Referer => FieldSlot::Referer,
+        FieldSlot::UserAgent => FieldSlot::UserAgent,
+        FieldSlot::User => FieldSlot::User,
         // A request line makes the other fields redundant.
-        _ => ValueSlot::None,
+        _ => FieldSlot::Unused,
     }
 }
 
 impl FastLayout {
     /// Assigns the values of a layout to slots; `None` if the user named fields, if some are in
     /// an envelope, or if the fields are not simple.
-    pub(super) fn from_values<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut ValueSlot)>) -> Option<Self> {
-        let mut best: [Option<(u8, &mut ValueSlot)>; SLOTS] = [const { None }; SLOTS];
+    pub(super) fn from_values<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut FieldSlot)>) -> Option<Self> {
+        let mut best: [Option<(u8, &mut FieldSlot)>; FieldSlot::COUNT] = [const { None }; FieldSlot::COUNT];
         let mut has_others = 0;
         for (role, value_slot) in pieces {
-            if role.forwarded || role.slot != JsonField::None && (role.rank == 0 || role.rank >= IN_ENVELOPE) {
+            if role.forwarded || role.slot != FieldSlot::Unused && (role.rank == 0 || role.rank >= IN_ENVELOPE) {
                 return None;
             }
             let Some(chosen) = best.get_mut(role.slot as usize) else { continue };
             if let Some((rank, _)) = chosen {
                 // They may differ.
-                if role.slot == JsonField::Client && role.rank == *rank {
+                if role.slot == FieldSlot::Client && role.rank == *rank {
                     return None;
                 }
                 has_others |= 1 << slot_of(role.slot) as u16;
@@ -277,33 +278,33 @@ impl FastLayout {
             }
             *value_slot = slot_of(role.slot);
             if let Some((_, worse)) = chosen.replace((role.rank, value_slot)) {
-                *worse = ValueSlot::None;
+                *worse = FieldSlot::Unused;
             }
         }
-        let has = |slot: JsonField| best[slot as usize].is_some();
-        (has(JsonField::Client) && has(JsonField::Time) && has(JsonField::Request)).then_some(Self { has_others })
+        let has = |slot: FieldSlot| best[slot as usize].is_some();
+        (has(FieldSlot::Client) && has(FieldSlot::Time) && has(FieldSlot::Request)).then_some(Self { has_others })
     }
 
     /// Whether these values determine all fields.
     #[inline]
     fn is_complete(self, values: &FastValues<'_>) -> bool {
         let is_text = |text: &[u8]| !matches!(text, b"" | b"-");
-        let has_no_other = |slot: ValueSlot| self.has_others & 1 << slot as u16 == 0;
+        let has_no_other = |slot: FieldSlot| self.has_others & 1 << slot as u16 == 0;
         let all_known = self.has_others == 0
-            || (has_no_other(ValueSlot::Host) || is_text(values.get(ValueSlot::Host)) && values.get(ValueSlot::Host) != b"_")
-                && (has_no_other(ValueSlot::Status) || status(values.get(ValueSlot::Status)).is_some())
-                && (has_no_other(ValueSlot::Bytes) || integer(values.get(ValueSlot::Bytes)).is_some())
-                && (has_no_other(ValueSlot::Referer) || is_text(values.get(ValueSlot::Referer)))
-                && (has_no_other(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)))
-                && (has_no_other(ValueSlot::User) || is_text(values.get(ValueSlot::User)));
+            || (has_no_other(FieldSlot::Host) || is_text(values.get(FieldSlot::Host)) && values.get(FieldSlot::Host) != b"_")
+                && (has_no_other(FieldSlot::Status) || status(values.get(FieldSlot::Status)).is_some())
+                && (has_no_other(FieldSlot::Bytes) || integer(values.get(FieldSlot::Bytes)).is_some())
+                && (has_no_other(FieldSlot::Referer) || is_text(values.get(FieldSlot::Referer)))
+                && (has_no_other(FieldSlot::UserAgent) || is_text(values.get(FieldSlot::UserAgent)))
+                && (has_no_other(FieldSlot::User) || is_text(values.get(FieldSlot::User)));
         all_known
-            && is_text(values.get(ValueSlot::Client))
-            && is_bare(values.get(ValueSlot::Client))
-            && memchr(b',', values.get(ValueSlot::Client)).is_none()
+            && is_text(values.get(FieldSlot::Client))
+            && is_bare(values.get(FieldSlot::Client))
+            && memchr(b',', values.get(FieldSlot::Client)).is_none()
             // A method may stand alone.
-            && memchr(b' ', values.get(ValueSlot::Request)).is_some()
-            && !is_target(values.get(ValueSlot::Request))
-            && matches!(time_shaped(values.get(ValueSlot::Time)), Some((JsonField::Time, _)))
+            && memchr(b' ', values.get(FieldSlot::Request)).is_some()
+            && !is_target(values.get(FieldSlot::Request))
+            && matches!(time_shaped(values.get(FieldSlot::Time)), Some((FieldSlot::Time, _)))
     }
 }
 
@@ -311,18 +312,18 @@ impl FastLayout {
 #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
 #[inline(always)]
 pub(super) fn fields<'a>(values: &FastValues<'a>, time: &'a mut Vec<u8>) -> Fields<'a> {
-    let (host, bytes) = (values.get(ValueSlot::Host), values.get(ValueSlot::Bytes));
+    let (host, bytes) = (values.get(FieldSlot::Host), values.get(FieldSlot::Bytes));
     Fields {
-        client: values.get(ValueSlot::Client),
+        client: values.get(FieldSlot::Client),
         host: if host == b"_" { b"" } else { host },
-        time: parse_time(values.get(ValueSlot::Time), time),
-        request: RequestField::Line(values.get(ValueSlot::Request)),
-        status: status(values.get(ValueSlot::Status)).unwrap_or_default(),
+        time: parse_time(values.get(FieldSlot::Time), time),
+        request: RequestField::Line(values.get(FieldSlot::Request)),
+        status: status(values.get(FieldSlot::Status)).unwrap_or_default(),
         // An invalid number is not written as one.
         bytes: bytes.strip_suffix(b".0").unwrap_or(bytes),
-        referer: values.get(ValueSlot::Referer),
-        user_agent: values.get(ValueSlot::UserAgent),
-        user: values.get(ValueSlot::User),
+        referer: values.get(FieldSlot::Referer),
+        user_agent: values.get(FieldSlot::UserAgent),
+        user: values.get(FieldSlot::User),
         escapes: Escapes::Written,
         ..Fields::default()
     }

@@ -6,10 +6,10 @@
 
 use memchr::memchr2;
 
-use super::keys::{IN_ENVELOPE, JsonField, KeyCache, KeyRole, KeyRoles, KeyScope, ObjectKind, REMOTE_HOST, SLOTS};
+use super::keys::{IN_ENVELOPE, KeyCache, KeyRole, KeyRoles, KeyScope, ObjectKind, REMOTE_HOST};
 use super::tokenizer::{JsonToken, MemberName, Tokenizer};
 use crate::client::Client;
-use crate::formats::fields::FieldBuffers;
+use crate::formats::fields::{FieldBuffers, FieldSlot};
 use crate::formats::{Escapes, Fields, RequestField, TimeField, iso_time};
 use crate::log_entry::is_known_method;
 use crate::time::{CLF_TIME_LEN, LogTime};
@@ -115,7 +115,7 @@ impl<'a> OpenLevels<'a> {
             LevelKind::Array(first) => {
                 let role = *first;
                 // A header of several lines continues a list.
-                let is_list = role.forwarded || role.slot == JsonField::Forwarded;
+                let is_list = role.forwarded || role.slot == FieldSlot::Forwarded;
                 *first = if is_list { role } else { KeyRole::NOTHING };
                 (role, KeyScope::Elsewhere)
             }
@@ -180,8 +180,8 @@ impl<'a> OpenLevels<'a> {
 /// The best value of each field so far.
 #[derive(Debug)]
 pub(super) struct FieldCollector<'a> {
-    values: [&'a [u8]; SLOTS],
-    ranks: [u8; SLOTS],
+    values: [&'a [u8]; FieldSlot::COUNT],
+    ranks: [u8; FieldSlot::COUNT],
     /// One bit per field: whether the value contains a backslash or a bare quote.
     escaped: u32,
     /// One bit per field: whether there is another address of the same rank.
@@ -205,8 +205,8 @@ impl<'a> ValueVisitor<'a> for FieldCollector<'a> {
 impl<'a> FieldCollector<'a> {
     pub(super) fn new() -> Self {
         Self {
-            values: [b""; SLOTS],
-            ranks: [NO_RANK; SLOTS],
+            values: [b""; FieldSlot::COUNT],
+            ranks: [NO_RANK; FieldSlot::COUNT],
             escaped: 0,
             disputed: 0,
             has_user_key: false,
@@ -218,8 +218,8 @@ impl<'a> FieldCollector<'a> {
     /// Adds a value, unless a better one was found.
     #[inline]
     pub(super) fn add(&mut self, role: KeyRole, text: &'a [u8], escaped: bool) {
-        self.has_user_key |= role.slot == JsonField::User;
-        self.has_target_key |= matches!(role.slot, JsonField::Request | JsonField::Sent | JsonField::Target | JsonField::Path);
+        self.has_user_key |= role.slot == FieldSlot::User;
+        self.has_target_key |= matches!(role.slot, FieldSlot::Request | FieldSlot::Sent | FieldSlot::Target | FieldSlot::Path);
         if matches!(text, b"" | b"-") {
             return;
         }
@@ -236,27 +236,27 @@ impl<'a> FieldCollector<'a> {
     }
 
     /// Remembers a client that is not the one with the same rank.
-    fn compare(&mut self, slot: JsonField, text: &[u8]) {
+    fn compare(&mut self, slot: FieldSlot, text: &[u8]) {
         let parse = |text| Client::parse(Client::without_marks(text));
-        let is_other = matches!(slot, JsonField::Client | JsonField::Forwarded) && parse(text) != parse(self.get(slot));
+        let is_other = matches!(slot, FieldSlot::Client | FieldSlot::Forwarded) && parse(text) != parse(self.get(slot));
         self.disputed |= u32::from(is_other) << slot as u32;
     }
 
     /// Stores a better value if it has a valid shape for its field.
     fn take(&mut self, role: KeyRole, text: &'a [u8], escaped: bool) {
         let shaped = match role.slot {
-            JsonField::Time => time_shaped(text),
-            JsonField::Status => status(text).map(|status| (JsonField::Status, status)),
-            JsonField::Bytes => integer(text).map(|bytes| (JsonField::Bytes, bytes)),
+            FieldSlot::Time => time_shaped(text),
+            FieldSlot::Status => status(text).map(|status| (FieldSlot::Status, status)),
+            FieldSlot::Bytes => integer(text).map(|bytes| (FieldSlot::Bytes, bytes)),
             // nginx's `server_name _` is not a host name.
-            JsonField::Host => (text != b"_").then_some((JsonField::Host, text)),
+            FieldSlot::Host => (text != b"_").then_some((FieldSlot::Host, text)),
             // A duration, or a count.
-            JsonField::Request if is_known_method(text) => Some((JsonField::Method, text)),
-            JsonField::Request => (!text.iter().all(|b| b.is_ascii_digit() || *b == b'.')).then_some((JsonField::Request, text)),
+            FieldSlot::Request if is_known_method(text) => Some((FieldSlot::Method, text)),
+            FieldSlot::Request => (!text.iter().all(|b| b.is_ascii_digit() || *b == b'.')).then_some((FieldSlot::Request, text)),
             // API Gateway's `routeKey`: `GET /pets`, or `$default`.
-            JsonField::Path => match memchr::memchr(b' ', text) {
-                Some(end) if is_known_method(&text[..end]) => Some((JsonField::Path, &text[end + 1..])),
-                _ => (!text.starts_with(b"$")).then_some((JsonField::Path, text)),
+            FieldSlot::Path => match memchr::memchr(b' ', text) {
+                Some(end) if is_known_method(&text[..end]) => Some((FieldSlot::Path, &text[end + 1..])),
+                _ => (!text.starts_with(b"$")).then_some((FieldSlot::Path, text)),
             },
             slot => Some((slot, text)),
         };
@@ -269,15 +269,15 @@ impl<'a> FieldCollector<'a> {
         }
     }
 
-    fn get(&self, slot: JsonField) -> &'a [u8] {
+    fn get(&self, slot: FieldSlot) -> &'a [u8] {
         self.values[slot as usize]
     }
 
-    fn rank(&self, slot: JsonField) -> u8 {
+    fn rank(&self, slot: FieldSlot) -> u8 {
         self.ranks[slot as usize]
     }
 
-    fn unescaped_value(&self, slot: JsonField, buffers: &'a mut Vec<u8>) -> &'a [u8] {
+    fn unescaped_value(&self, slot: FieldSlot, buffers: &'a mut Vec<u8>) -> &'a [u8] {
         rewritten(self.get(slot), self.escaped & 1 << slot as u32 != 0, buffers)
     }
 
@@ -290,24 +290,24 @@ impl<'a> FieldCollector<'a> {
         }
         let FieldBuffers { time, request, query, protocol, referer, user_agent, user, .. } = buffers;
         let time = self.time(time);
-        let protocol = self::protocol(rewrite_short(self.get(JsonField::Protocol), protocol));
+        let protocol = self::protocol(rewrite_short(self.get(FieldSlot::Protocol), protocol));
         let (request, host) = self.request(protocol, request, query);
-        let has_client = !self.get(JsonField::Client).is_empty();
+        let has_client = !self.get(FieldSlot::Client).is_empty();
         let fields = Fields {
             forwarded: self.forwarded,
-            is_without_peer: !has_client && !self.get(JsonField::Forwarded).is_empty(),
+            is_without_peer: !has_client && !self.get(FieldSlot::Forwarded).is_empty(),
             host,
             time,
             request,
-            status: self.get(JsonField::Status),
-            bytes: self.get(JsonField::Bytes),
-            referer: self.unescaped_value(JsonField::Referer, referer),
-            user_agent: self.unescaped_value(JsonField::UserAgent, user_agent),
-            user: self.unescaped_value(JsonField::User, user),
+            status: self.get(FieldSlot::Status),
+            bytes: self.get(FieldSlot::Bytes),
+            referer: self.unescaped_value(FieldSlot::Referer, referer),
+            user_agent: self.unescaped_value(FieldSlot::UserAgent, user_agent),
+            user: self.unescaped_value(FieldSlot::User, user),
             escapes: Escapes::Written,
             ..Fields::default()
         };
-        let slot = if has_client { JsonField::Client } else { JsonField::Forwarded };
+        let slot = if has_client { FieldSlot::Client } else { FieldSlot::Forwarded };
         if self.disputed & 1 << slot as u32 != 0 {
             return Some(Fields { is_client_doubtful: true, ..fields });
         }
@@ -317,17 +317,17 @@ impl<'a> FieldCollector<'a> {
     /// Whether the line has a request line; or a target with a client, a method or a status; or a client and a
     /// status, and a key for the target, which a bad request lacks.
     fn is_request(&self) -> bool {
-        let known = |slots: &[JsonField]| slots.iter().any(|slot| !self.get(*slot).is_empty());
-        let has_target = known(&[JsonField::Request, JsonField::Sent, JsonField::Target, JsonField::Path]);
-        (has_target && known(&[JsonField::Client, JsonField::Method, JsonField::Status]))
-            || (self.has_target_key && known(&[JsonField::Client]) && known(&[JsonField::Status]))
-            || memchr::memmem::find(self.get(JsonField::Request), b" HTTP").is_some()
+        let known = |slots: &[FieldSlot]| slots.iter().any(|slot| !self.get(*slot).is_empty());
+        let has_target = known(&[FieldSlot::Request, FieldSlot::Sent, FieldSlot::Target, FieldSlot::Path]);
+        (has_target && known(&[FieldSlot::Client, FieldSlot::Method, FieldSlot::Status]))
+            || (self.has_target_key && known(&[FieldSlot::Client]) && known(&[FieldSlot::Status]))
+            || memchr::memmem::find(self.get(FieldSlot::Request), b" HTTP").is_some()
     }
 
     /// Drops what is in the payload of an envelope that has a request itself.
     fn leave_out_payload(&mut self) {
-        const OF_REQUEST: [JsonField; 6] =
-            [JsonField::Request, JsonField::Sent, JsonField::Target, JsonField::Path, JsonField::Method, JsonField::Status];
+        const OF_REQUEST: [FieldSlot; 6] =
+            [FieldSlot::Request, FieldSlot::Sent, FieldSlot::Target, FieldSlot::Path, FieldSlot::Method, FieldSlot::Status];
         if OF_REQUEST.iter().any(|slot| self.rank(*slot) < IN_ENVELOPE) {
             for (rank, value) in self.ranks.iter_mut().zip(&mut self.values).filter(|(rank, _)| **rank >= IN_ENVELOPE) {
                 (*rank, *value) = (NO_RANK, b"");
@@ -338,7 +338,7 @@ impl<'a> FieldCollector<'a> {
     /// Without a client, a `host` that is an address is the client if there is a key for the user, as Tomcat, Fluentd and Vector
     /// write the fields of the Common Log Format. Any other host is what the client sent.
     fn use_host_as_client(&mut self) {
-        let (client, host) = (JsonField::Client as usize, JsonField::Host as usize);
+        let (client, host) = (FieldSlot::Client as usize, FieldSlot::Host as usize);
         let is_remote = self.has_user_key && self.ranks[host] == REMOTE_HOST;
         if is_remote && self.values[client].is_empty() && Client::parse(self.values[host]).address().is_some() {
             self.values[client] = std::mem::take(&mut self.values[host]);
@@ -349,38 +349,38 @@ impl<'a> FieldCollector<'a> {
     where
         'a: 'b,
     {
-        let text = self.get(JsonField::Time);
+        let text = self.get(FieldSlot::Time);
         if text.is_empty() {
-            return TimeField::Parsed(LogTime::parse_date_and_time(self.get(JsonField::Date), self.get(JsonField::TimeOfDay)));
+            return TimeField::Parsed(LogTime::parse_date_and_time(self.get(FieldSlot::Date), self.get(FieldSlot::TimeOfDay)));
         }
         parse_time(text, buffers)
     }
 
     /// The request and its host.
     fn request(&self, protocol: &'static [u8], request: &'a mut Vec<u8>, query: &'a mut Vec<u8>) -> (RequestField<'a>, &'a [u8]) {
-        let host = self.get(JsonField::Host);
+        let host = self.get(FieldSlot::Host);
         let slot = self.request_source();
         let text = self.unescaped_value(slot, request);
-        if slot == JsonField::Request && !is_target(text) {
+        if slot == FieldSlot::Request && !is_target(text) {
             return (RequestField::Line(text), host);
         }
         // An absolute URL that was sent is kept: it is a proxy request.
-        let address = if slot == JsonField::Sent { None } else { split_url(text) };
+        let address = if slot == FieldSlot::Sent { None } else { split_url(text) };
         let (host, target) = match address {
             Some((named, target)) if host.is_empty() || is_same_host(host, named) => (if host.is_empty() { named } else { host }, target),
             _ => (host, text),
         };
-        let joins = self.rank(JsonField::Query) <= 1 || matches!(slot, JsonField::Sent | JsonField::Path | JsonField::Request);
-        let query = if joins && memchr::memchr(b'?', target).is_none() { self.unescaped_value(JsonField::Query, query) } else { b"" };
+        let joins = self.rank(FieldSlot::Query) <= 1 || matches!(slot, FieldSlot::Sent | FieldSlot::Path | FieldSlot::Request);
+        let query = if joins && memchr::memchr(b'?', target).is_none() { self.unescaped_value(FieldSlot::Query, query) } else { b"" };
         let query = query.strip_prefix(b"?").unwrap_or(query);
-        (RequestField::Parts { method: self.get(JsonField::Method), target, query, protocol }, host)
+        (RequestField::Parts { method: self.get(FieldSlot::Method), target, query, protocol }, host)
     }
 
     /// The field with the request: one that the user named, otherwise the most specific.
-    fn request_source(&self) -> JsonField {
-        const BY_SPECIFICITY: [JsonField; 4] = [JsonField::Request, JsonField::Sent, JsonField::Target, JsonField::Path];
+    fn request_source(&self) -> FieldSlot {
+        const BY_SPECIFICITY: [FieldSlot; 4] = [FieldSlot::Request, FieldSlot::Sent, FieldSlot::Target, FieldSlot::Path];
         let first = |at_most: u8| BY_SPECIFICITY.into_iter().find(|slot| self.rank(*slot) <= at_most);
-        first(0).or_else(|| first(NO_RANK - 1)).unwrap_or(JsonField::Request)
+        first(0).or_else(|| first(NO_RANK - 1)).unwrap_or(FieldSlot::Request)
     }
 }
 
@@ -409,11 +409,11 @@ fn rewrite_short<'b>(text: &'b [u8], short: &'b mut Vec<u8>) -> &'b [u8] {
 
 /// The field of a value with the name of a time: a time, a date, or a time of day. A duration is none of them.
 #[inline]
-pub(super) fn time_shaped(text: &[u8]) -> Option<(JsonField, &[u8])> {
+pub(super) fn time_shaped(text: &[u8]) -> Option<(FieldSlot, &[u8])> {
     match text {
-        [_, _, b':', _, _, b':', ..] => Some((JsonField::TimeOfDay, text)),
-        [_, _, _, _, b'-', _, _, b'-', _, _] => Some((JsonField::Date, text)),
-        _ => (text.len() >= 10).then_some((JsonField::Time, text)),
+        [_, _, b':', _, _, b':', ..] => Some((FieldSlot::TimeOfDay, text)),
+        [_, _, _, _, b'-', _, _, b'-', _, _] => Some((FieldSlot::Date, text)),
+        _ => (text.len() >= 10).then_some((FieldSlot::Time, text)),
     }
 }
 

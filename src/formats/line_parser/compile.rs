@@ -3,12 +3,13 @@
 //! Chooses among fields of the same kind, and decides how the end of each field is found. Formats with ambiguous fields are
 //! rejected.
 
-use super::field::{CaptureSlot, Delimiter, TrimMode};
+use super::field::{Delimiter, TrimMode};
 use super::pairs::PairList;
 use super::{
     ClientField, Encoding, FieldItem, FieldMatcher, FieldShape, FormatError, FormatItem, FormatLineParser, Language, Quotes, RequestForm,
     TimeFormat,
 };
+use crate::formats::fields::FieldSlot;
 use crate::formats::items::{Author, joined};
 use crate::formats::{Escapes, FieldKind};
 use crate::time::CLF_TIME_LEN;
@@ -46,26 +47,25 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
         return Err(FormatError::NoField(String::new()));
     }
     let slots = slots(&fields_with_suffixes.iter().map(|(field, _)| field).collect::<Vec<_>>());
-    if !slots.iter().flatten().any(|slot| matches!(slot, CaptureSlot::Request | CaptureSlot::Target | CaptureSlot::Path | CaptureSlot::Url))
-    {
+    if !slots.iter().any(|slot| matches!(slot, FieldSlot::Request | FieldSlot::Target | FieldSlot::Path | FieldSlot::Url)) {
         return Err(FormatError::NoRequest);
     }
-    let chosen = |slot: CaptureSlot| fields_with_suffixes.iter().zip(&slots).find(|(_, s)| **s == Some(slot)).map(|((field, _), _)| field);
-    let client = match chosen(CaptureSlot::Client) {
+    let chosen = |slot: FieldSlot| fields_with_suffixes.iter().zip(&slots).find(|(_, s)| **s == slot).map(|((field, _), _)| field);
+    let client = match chosen(FieldSlot::Client) {
         Some(FieldItem { kind: FieldKind::Header(_), author: Author::Server, .. }) => ClientField::ProxyList,
         Some(FieldItem { kind: FieldKind::Header(_), .. }) => ClientField::Header,
         _ => ClientField::Peer,
     };
-    let time = match chosen(CaptureSlot::Time).map(|field| &field.shape) {
-        None if slots.contains(&Some(CaptureSlot::Date)) => TimeFormat::DateAndTime,
+    let time = match chosen(FieldSlot::Time).map(|field| &field.shape) {
+        None if slots.contains(&FieldSlot::Date) => TimeFormat::DateAndTime,
         Some(FieldShape::Clf) => TimeFormat::Clf,
         Some(FieldShape::Strftime(pattern)) => TimeFormat::Strftime(pattern.clone()),
         _ => TimeFormat::Written,
     };
-    let request_form = match chosen(CaptureSlot::Request).map(|field| &field.shape) {
+    let request_form = match chosen(FieldSlot::Request).map(|field| &field.shape) {
         Some(FieldShape::RequestUrl) => RequestForm::LineWithUrl,
         Some(_) => RequestForm::Line,
-        None if slots.contains(&Some(CaptureSlot::Url)) => RequestForm::Url,
+        None if slots.contains(&FieldSlot::Url) => RequestForm::Url,
         None => RequestForm::Parts,
     };
     let parser = FormatLineParser {
@@ -89,26 +89,26 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
 }
 
 /// The slot of each field; of several of the same kind, the one with the lowest rank.
-fn slots(fields: &[&FieldItem]) -> Vec<Option<CaptureSlot>> {
-    let slot_of =
-        |field: &FieldItem| if field.shape == FieldShape::Url { Some(CaptureSlot::Url) } else { CaptureSlot::from_kind(&field.kind) };
-    let rank = |slot: CaptureSlot| fields.iter().filter(|f| slot_of(f) == Some(slot)).map(|f| f.rank).min();
-    let mut slots: Vec<Option<CaptureSlot>> = Vec::with_capacity(fields.len());
+fn slots(fields: &[&FieldItem]) -> Vec<FieldSlot> {
+    let slot_of = |field: &FieldItem| if field.shape == FieldShape::Url { FieldSlot::Url } else { FieldSlot::from_kind(&field.kind) };
+    let rank = |slot| fields.iter().filter(|f| slot_of(f) == slot).map(|f| f.rank).min();
+    let mut slots = Vec::with_capacity(fields.len());
     for field in fields {
-        let slot = slot_of(field).filter(|slot| rank(*slot) == Some(field.rank) && !slots.contains(&Some(*slot)));
-        slots.push(slot);
+        let slot = slot_of(field);
+        let is_chosen = rank(slot) == Some(field.rank) && !slots.contains(&slot);
+        slots.push(if is_chosen { slot } else { FieldSlot::Unused });
     }
-    if !slots.contains(&Some(CaptureSlot::Client)) {
+    if !slots.contains(&FieldSlot::Client) {
         // A header in the position of the client is the client, as in a log that `clf` parses.
         let called = |name: &&str| fields.iter().position(|f| matches!(&f.kind, FieldKind::Header(header) if header == *name));
         if let Some(at) = CLIENT_HEADERS.iter().find_map(called) {
-            slots[at] = Some(CaptureSlot::Client);
+            slots[at] = FieldSlot::Client;
         }
     }
     slots
 }
 
-fn fields(fields_with_suffixes: &[(FieldItem, Vec<u8>)], slots: &[Option<CaptureSlot>], escapes: Escapes) -> Box<[FieldMatcher]> {
+fn fields(fields_with_suffixes: &[(FieldItem, Vec<u8>)], slots: &[FieldSlot], escapes: Escapes) -> Box<[FieldMatcher]> {
     let mut fields = Vec::with_capacity(fields_with_suffixes.len());
     for (at, ((field, suffix), slot)) in fields_with_suffixes.iter().zip(slots).enumerate() {
         let next = fields_with_suffixes.get(at + 1).map(|(field, _)| field);
@@ -181,18 +181,18 @@ pub(super) fn pairs(items: Vec<FormatItem>, escapes: Escapes) -> Result<FormatLi
 pub(super) fn columns(field_names: &[(&str, FieldKind)], separator: u8, quoted: Quotes) -> FormatLineParser {
     let columns: Vec<FieldItem> = field_names.iter().map(|(name, kind)| FieldItem::new(*name, kind.clone())).collect();
     let slots = slots(&columns.iter().collect::<Vec<_>>());
-    let column = |(at, slot): (usize, &Option<CaptureSlot>)| {
+    let column = |(at, slot): (usize, &FieldSlot)| {
         FieldMatcher::new(*slot, Delimiter::Column { quotes: quoted, last: at + 1 == slots.len() }, &[separator])
     };
-    let has = |slot| slots.contains(&Some(slot));
+    let has = |slot| slots.contains(&slot);
     FormatLineParser {
         start: Box::new([]),
         fields: slots.iter().enumerate().map(column).collect(),
         field_names: field_names.iter().map(|(name, kind)| ((*name).to_owned(), kind.clone())).collect(),
         escapes: if quoted == Quotes::Never { Escapes::None } else { Escapes::Doubled },
         encoding: Encoding::No,
-        time: if !has(CaptureSlot::Time) && has(CaptureSlot::Date) { TimeFormat::DateAndTime } else { TimeFormat::Written },
-        request_form: if has(CaptureSlot::Request) { RequestForm::Line } else { RequestForm::Parts },
+        time: if !has(FieldSlot::Time) && has(FieldSlot::Date) { TimeFormat::DateAndTime } else { TimeFormat::Written },
+        request_form: if has(FieldSlot::Request) { RequestForm::Line } else { RequestForm::Parts },
         client: if field_names.iter().any(|(_, kind)| *kind == FieldKind::Client) { ClientField::Peer } else { ClientField::Header },
         languages: Box::default(),
         is_unescaped: false,

@@ -12,59 +12,10 @@ use memchr::memchr;
 use super::{ClientField, FormatLineParser, Quotes, Unknown};
 use crate::formats::bytes::{begins, marks_of_16};
 use crate::formats::clf::is_escaped;
-use crate::formats::{FieldKind, Fields, RequestField, TimeField, iso_time};
+use crate::formats::fields::FieldSlot;
+use crate::formats::{Fields, RequestField, TimeField, iso_time};
 use crate::log_entry::RequestLine;
 use crate::time::LogTime;
-
-/// The slot for the text of a field; each slot is used once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CaptureSlot {
-    Client,
-    Forwarded,
-    Host,
-    Time,
-    Date,
-    TimeOfDay,
-    Request,
-    Method,
-    Target,
-    Path,
-    Query,
-    Protocol,
-    Status,
-    Bytes,
-    Referer,
-    UserAgent,
-    User,
-    Url,
-}
-
-impl CaptureSlot {
-    const COUNT: usize = Self::Url as usize + 1;
-
-    /// The slot of a kind; other headers have none.
-    pub(super) fn from_kind(kind: &FieldKind) -> Option<Self> {
-        Some(match kind {
-            FieldKind::Client => Self::Client,
-            FieldKind::Host => Self::Host,
-            FieldKind::Time => Self::Time,
-            FieldKind::Date => Self::Date,
-            FieldKind::TimeOfDay => Self::TimeOfDay,
-            FieldKind::Request => Self::Request,
-            FieldKind::Method => Self::Method,
-            FieldKind::Target => Self::Target,
-            FieldKind::Path => Self::Path,
-            FieldKind::Query => Self::Query,
-            FieldKind::Protocol => Self::Protocol,
-            FieldKind::Status => Self::Status,
-            FieldKind::Bytes => Self::Bytes,
-            FieldKind::Referer => Self::Referer,
-            FieldKind::UserAgent => Self::UserAgent,
-            FieldKind::User => Self::User,
-            FieldKind::Header(_) | FieldKind::Other => return None,
-        })
-    }
-}
 
 /// The part of a field that is not part of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +42,7 @@ pub(super) struct FieldMatcher {
     /// Whether a number follows the suffix.
     number_follows: bool,
     pub(super) trim: TrimMode,
-    pub(super) slot: Option<CaptureSlot>,
+    pub(super) slot: FieldSlot,
     pub(super) stop: Delimiter,
 }
 
@@ -132,7 +83,7 @@ pub(super) enum Delimiter {
 
 impl FieldMatcher {
     /// Creates a field that ends at `suffix`, found by `stop`.
-    pub(super) fn new(slot: Option<CaptureSlot>, stop: Delimiter, suffix: &[u8]) -> Self {
+    pub(super) fn new(slot: FieldSlot, stop: Delimiter, suffix: &[u8]) -> Self {
         let (mut word, mut mask) = ([0; 8], [0; 8]);
         for (at, byte) in suffix.iter().take(8).enumerate() {
             (word[at], mask[at]) = (*byte, u8::MAX);
@@ -375,22 +326,22 @@ pub(super) struct TextBuffers<'a> {
 
 /// The captured texts of a line, by slot.
 #[derive(Debug, Default)]
-pub(super) struct CapturedFields<'a>([Option<&'a [u8]>; CaptureSlot::COUNT]);
+pub(super) struct CapturedFields<'a>([Option<&'a [u8]>; FieldSlot::COUNT]);
 
 impl<'a> CapturedFields<'a> {
     /// Stores a captured text. A dash is an empty value, except as a request.
     #[inline]
-    pub(super) fn set(&mut self, slot: CaptureSlot, text: &'a [u8], trim: TrimMode) {
+    pub(super) fn set(&mut self, slot: FieldSlot, text: &'a [u8], trim: TrimMode) {
         let text = match trim {
             TrimMode::Nothing => text,
             TrimMode::Port => without_port(text),
             TrimMode::QueryMark => text.strip_prefix(b"?").unwrap_or(text),
         };
-        self.0[slot as usize] = Some(text).filter(|text| !matches!(text, [b'-']) || slot == CaptureSlot::Request);
+        self.0[slot as usize] = Some(text).filter(|text| !matches!(text, [b'-']) || slot == FieldSlot::Request);
     }
 
     #[inline]
-    fn get(&self, slot: CaptureSlot) -> &'a [u8] {
+    fn get(&self, slot: FieldSlot) -> &'a [u8] {
         self.0[slot as usize].unwrap_or_default()
     }
 
@@ -400,20 +351,18 @@ impl<'a> CapturedFields<'a> {
         let encoding = parser.encoding;
         let TextBuffers { forwarded, request, target, query, referer, user_agent, time } = buffers;
         let (host, request_field) = match parser.request_form {
-            RequestForm::Line => {
-                (self.get(CaptureSlot::Host), RequestField::Line(encoding.decode(self.get(CaptureSlot::Request), request)))
-            }
-            RequestForm::LineWithUrl => self.line_with_url(encoding.decode(self.get(CaptureSlot::Request), request)),
-            RequestForm::Url => self.url(encoding.decode(self.get(CaptureSlot::Url), target)),
-            RequestForm::Parts => (self.get(CaptureSlot::Host), self.parts(encoding, target, query)),
+            RequestForm::Line => (self.get(FieldSlot::Host), RequestField::Line(encoding.decode(self.get(FieldSlot::Request), request))),
+            RequestForm::LineWithUrl => self.line_with_url(encoding.decode(self.get(FieldSlot::Request), request)),
+            RequestForm::Url => self.url(encoding.decode(self.get(FieldSlot::Url), target)),
+            RequestForm::Parts => (self.get(FieldSlot::Host), self.parts(encoding, target, query)),
         };
-        let in_place = self.get(CaptureSlot::Client);
+        let in_place = self.get(FieldSlot::Client);
         let (client, listed) = match parser.client {
             _ if unknown.client => (&b""[..], &b""[..]),
             ClientField::Forwarded => (&b""[..], in_place),
-            ClientField::Header => (&b""[..], self.get(CaptureSlot::Forwarded)),
-            ClientField::ProxyList if memchr(b',', in_place).is_some() => (&b""[..], self.get(CaptureSlot::Forwarded)),
-            ClientField::ProxyList | ClientField::Peer => (in_place, self.get(CaptureSlot::Forwarded)),
+            ClientField::Header => (&b""[..], self.get(FieldSlot::Forwarded)),
+            ClientField::ProxyList if memchr(b',', in_place).is_some() => (&b""[..], self.get(FieldSlot::Forwarded)),
+            ClientField::ProxyList | ClientField::Peer => (in_place, self.get(FieldSlot::Forwarded)),
         };
         Fields {
             client,
@@ -423,24 +372,24 @@ impl<'a> CapturedFields<'a> {
             host,
             time: self.time(&parser.time, time),
             request: request_field,
-            status: self.get(CaptureSlot::Status),
-            bytes: self.get(CaptureSlot::Bytes),
-            referer: encoding.decode_header(self.get(CaptureSlot::Referer), referer),
-            user_agent: encoding.decode_header(self.get(CaptureSlot::UserAgent), user_agent),
-            user: self.get(CaptureSlot::User),
+            status: self.get(FieldSlot::Status),
+            bytes: self.get(FieldSlot::Bytes),
+            referer: encoding.decode_header(self.get(FieldSlot::Referer), referer),
+            user_agent: encoding.decode_header(self.get(FieldSlot::UserAgent), user_agent),
+            user: self.get(FieldSlot::User),
             escapes: parser.escapes,
         }
     }
 
     /// The host field, or the host of a URL.
     fn host_or(&self, other: &'a [u8]) -> &'a [u8] {
-        if self.get(CaptureSlot::Host).is_empty() { other } else { self.get(CaptureSlot::Host) }
+        if self.get(FieldSlot::Host).is_empty() { other } else { self.get(FieldSlot::Host) }
     }
 
     fn line_with_url(&self, request: &'a [u8]) -> (&'a [u8], RequestField<'a>) {
         let RequestLine { method, target, protocol } = RequestLine::parse(request);
         if method.is_empty() || memchr::memmem::find(target, b"://").is_none() {
-            return (self.get(CaptureSlot::Host), RequestField::Line(request));
+            return (self.get(FieldSlot::Host), RequestField::Line(request));
         }
         let (host, target) = split_url(target);
         (self.host_or(host), RequestField::Parts { method, target, query: b"", protocol })
@@ -448,20 +397,20 @@ impl<'a> CapturedFields<'a> {
 
     fn url(&self, url: &'a [u8]) -> (&'a [u8], RequestField<'a>) {
         let (host, target) = split_url(url);
-        let (method, protocol) = (self.get(CaptureSlot::Method), self.get(CaptureSlot::Protocol));
+        let (method, protocol) = (self.get(FieldSlot::Method), self.get(FieldSlot::Protocol));
         (self.host_or(host), RequestField::Parts { method, target, query: b"", protocol })
     }
 
     fn parts(&self, encoding: Encoding, target: &'a mut Vec<u8>, query: &'a mut Vec<u8>) -> RequestField<'a> {
-        let (method, protocol) = (self.get(CaptureSlot::Method), self.get(CaptureSlot::Protocol));
-        let whole = self.get(CaptureSlot::Target);
+        let (method, protocol) = (self.get(FieldSlot::Method), self.get(FieldSlot::Protocol));
+        let whole = self.get(FieldSlot::Target);
         if !whole.is_empty() {
             return RequestField::Parts { method, target: encoding.decode(whole, target), query: b"", protocol };
         }
-        let apart = self.get(CaptureSlot::Query);
+        let apart = self.get(FieldSlot::Query);
         RequestField::Parts {
             method,
-            target: encoding.decode(self.get(CaptureSlot::Path), target),
+            target: encoding.decode(self.get(FieldSlot::Path), target),
             query: encoding.decode(apart, query),
             protocol,
         }
@@ -469,11 +418,11 @@ impl<'a> CapturedFields<'a> {
 
     #[inline]
     fn time(&self, form: &TimeFormat, buffers: &'a mut Vec<u8>) -> TimeField<'a> {
-        let time = self.get(CaptureSlot::Time);
+        let time = self.get(FieldSlot::Time);
         let rewritten = match form {
             TimeFormat::Clf => return TimeField::Text(time),
             TimeFormat::DateAndTime => {
-                iso_time::iso_date_and_time_to_clf(self.get(CaptureSlot::Date), self.get(CaptureSlot::TimeOfDay), buffers)
+                iso_time::iso_date_and_time_to_clf(self.get(FieldSlot::Date), self.get(FieldSlot::TimeOfDay), buffers)
             }
             TimeFormat::Written | TimeFormat::Strftime(_) => iso_time::iso_time_to_clf(time, buffers),
         };
@@ -482,7 +431,7 @@ impl<'a> CapturedFields<'a> {
         }
         TimeField::Parsed(match form {
             TimeFormat::Clf | TimeFormat::Written => LogTime::parse_any_format(time),
-            TimeFormat::DateAndTime => LogTime::parse_date_and_time(self.get(CaptureSlot::Date), self.get(CaptureSlot::TimeOfDay)),
+            TimeFormat::DateAndTime => LogTime::parse_date_and_time(self.get(FieldSlot::Date), self.get(FieldSlot::TimeOfDay)),
             TimeFormat::Strftime(pattern) => LogTime::parse_any_format(time).or_else(|| by_pattern(pattern, time)),
         })
     }

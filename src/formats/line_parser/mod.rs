@@ -16,10 +16,11 @@ pub(super) use self::field::Encoding;
 pub(super) use compile::compile;
 pub(super) use readings::ReadingBuffers;
 
-use self::field::{CaptureSlot, CapturedFields, Delimiter, FieldMatcher, RequestForm, TextBuffers, TimeFormat, TrimMode};
+use self::field::{CapturedFields, Delimiter, FieldMatcher, RequestForm, TextBuffers, TimeFormat, TrimMode};
 use self::pairs::PairList;
 use self::readings::{FormatSection, Language, Unknown, sections};
-use super::fast_values::{FastValues, ValueSlot};
+use super::fast_values::FastValues;
+use super::fields::FieldSlot;
 use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
 use super::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, iso_time, nginx};
 use crate::formats::bytes::{are_within, begins};
@@ -158,8 +159,8 @@ impl FormatLineParser {
         let line = if self.is_spaced { single_blanks(line, spaced) } else { line };
         let unknown = self.texts(line, readings, |number, text| {
             let field = &self.fields[number];
-            if let Some(slot) = field.slot {
-                filled.set(slot, text, field.trim);
+            if field.slot != FieldSlot::Unused {
+                filled.set(field.slot, text, field.trim);
             }
         })?;
         Some(filled.fields(self, unknown, TextBuffers { forwarded, request, target, query, referer, user_agent, time }))
@@ -239,8 +240,8 @@ impl FormatLineParser {
         let called = |(written, _): &(String, FieldKind)| matches!(header, FieldKind::Header(name) if is_named(written, name));
         let wanted = self.field_names.iter().position(|(_, m)| m == header).or_else(|| self.field_names.iter().position(called));
         match wanted.and_then(|at| self.fields.get_mut(at)) {
-            Some(field) if field.slot.is_none() => field.slot = Some(CaptureSlot::Forwarded),
-            Some(field) if field.slot == Some(CaptureSlot::Client) && self.client != ClientField::Peer => {
+            Some(field) if field.slot == FieldSlot::Unused => field.slot = FieldSlot::Forwarded,
+            Some(field) if field.slot == FieldSlot::Client && self.client != ClientField::Peer => {
                 self.client = ClientField::Forwarded;
             }
             _ => return self,
@@ -251,8 +252,7 @@ impl FormatLineParser {
     /// The header in the place of the client, if any client can send it; as in the format.
     #[must_use]
     pub fn client_header(&self) -> Option<&str> {
-        let at =
-            self.fields.iter().position(|field| field.slot == Some(CaptureSlot::Client)).filter(|_| self.client == ClientField::Header)?;
+        let at = self.fields.iter().position(|field| field.slot == FieldSlot::Client).filter(|_| self.client == ClientField::Header)?;
         match &self.field_names.get(at)?.1 {
             FieldKind::Header(name) => Some(name),
             _ => None,
@@ -261,14 +261,14 @@ impl FormatLineParser {
 
     /// Whether a field has this kind and its values are used.
     pub(super) fn reads(&self, kind: &FieldKind) -> bool {
-        let slot = CaptureSlot::from_kind(kind);
-        slot.is_some() && self.fields.iter().any(|field| field.slot == slot)
+        let slot = FieldSlot::from_kind(kind);
+        slot != FieldSlot::Unused && self.fields.iter().any(|field| field.slot == slot)
     }
 
     /// Whether it reads the field of the forwarded client.
     #[must_use]
     pub fn has_forwarded(&self) -> bool {
-        self.client == ClientField::Forwarded || self.fields.iter().any(|field| field.slot == Some(CaptureSlot::Forwarded))
+        self.client == ClientField::Forwarded || self.fields.iter().any(|field| field.slot == FieldSlot::Forwarded)
     }
 
     /// The name, kind and text of each field of a line. For display: this allocates.
@@ -291,13 +291,13 @@ impl FormatLineParser {
         let Some(mut rest) = self.after_start(line) else { return false };
         for (number, field) in self.fields.iter().take(2).enumerate() {
             // An address has no blank.
-            let is_client = number == 0 && field.slot == Some(CaptureSlot::Client) && self.client == ClientField::Peer;
+            let is_client = number == 0 && field.slot == FieldSlot::Client && self.client == ClientField::Peer;
             if is_client && field.key() == b' ' && !field.is_word(rest) {
                 return false;
             }
             let Some((text, after)) = field.take(rest) else { return false };
             let is_time = || text.len() >= MIN_TIME && LogTime::parse_any_format(text).is_some();
-            if field.slot == Some(CaptureSlot::Time) && self.time == TimeFormat::Written && !is_time() {
+            if field.slot == FieldSlot::Time && self.time == TimeFormat::Written && !is_time() {
                 return false;
             }
             rest = after;
@@ -340,7 +340,7 @@ fn is_named(written: &str, name: &str) -> bool {
 #[derive(Debug, Clone)]
 struct FastPath {
     /// The value slot of each field.
-    value_slots: Box<[ValueSlot]>,
+    value_slots: Box<[FieldSlot]>,
     is_clf: bool,
     /// The request is in one field, and not in parts.
     has_request_line: bool,
@@ -383,12 +383,12 @@ impl FastPath {
             return None;
         }
         let value_slots = parser.fields.iter().map(value_slot).collect::<Option<Box<[_]>>>()?;
-        let has = |slot| parser.fields.iter().any(|field| field.slot == Some(slot));
+        let has = |slot| parser.fields.iter().any(|field| field.slot == slot);
         // Which of them counts depends on the line.
-        if has(CaptureSlot::Target) && (has(CaptureSlot::Path) || has(CaptureSlot::Query)) {
+        if has(FieldSlot::Target) && (has(FieldSlot::Path) || has(FieldSlot::Query)) {
             return None;
         }
-        let is_text = |slot| matches!(slot, ValueSlot::Request | ValueSlot::Referer | ValueSlot::UserAgent);
+        let is_text = |slot| matches!(slot, FieldSlot::Request | FieldSlot::Referer | FieldSlot::UserAgent);
         let is_quoted =
             parser.escapes == Escapes::Written && value_slots.iter().zip(&parser.fields).all(|(p, field)| !is_text(*p) || is_quoted(field));
         Some(Self { value_slots, is_clf, has_request_line, escapes: parser.escapes, is_quoted, checked })
@@ -420,7 +420,7 @@ impl FastPath {
                 return false;
             }
             // A quote before the request is of no server: the other path decides.
-            if *slot == ValueSlot::Client
+            if *slot == FieldSlot::Client
                 && !(end - at <= MAX_IPV4 && are_within(&line[at..end], b'.', b'9'))
                 && (first_quote(at).is_some_and(|quote| quote < end) || !is_bare(&line[at..end]))
             {
@@ -441,26 +441,26 @@ impl FastPath {
     fn fields<'a>(&self, values: &FastValues<'a>, buffers: &'a mut Vec<u8>) -> Fields<'a> {
         // A dash is an empty value, except as a request.
         let value = |slot| Some(values.get(slot)).filter(|text| *text != b"-").unwrap_or_default();
-        let time = value(ValueSlot::Time);
+        let time = value(FieldSlot::Time);
         Fields {
-            client: value(ValueSlot::Client),
-            host: value(ValueSlot::Host),
+            client: value(FieldSlot::Client),
+            host: value(FieldSlot::Host),
             time: TimeField::Text(if !self.is_clf && iso_time::iso_time_to_clf(time, buffers) { buffers } else { time }),
             request: if self.has_request_line {
-                RequestField::Line(values.get(ValueSlot::Request))
+                RequestField::Line(values.get(FieldSlot::Request))
             } else {
                 RequestField::Parts {
-                    method: value(ValueSlot::Method),
-                    target: value(ValueSlot::Target),
-                    query: value(ValueSlot::Query),
-                    protocol: value(ValueSlot::Protocol),
+                    method: value(FieldSlot::Method),
+                    target: value(FieldSlot::Target),
+                    query: value(FieldSlot::Query),
+                    protocol: value(FieldSlot::Protocol),
                 }
             },
-            status: value(ValueSlot::Status),
-            bytes: value(ValueSlot::Bytes),
-            referer: value(ValueSlot::Referer),
-            user_agent: value(ValueSlot::UserAgent),
-            user: value(ValueSlot::User),
+            status: value(FieldSlot::Status),
+            bytes: value(FieldSlot::Bytes),
+            referer: value(FieldSlot::Referer),
+            user_agent: value(FieldSlot::UserAgent),
+            user: value(FieldSlot::User),
             escapes: self.escapes,
             ..Fields::default()
         }
@@ -474,7 +474,7 @@ const MIN_TIME: usize = "100000000".len();
 const MAX_IPV4: usize = 15;
 
 /// The slot of a field; `None` if the field is not simple.
-fn value_slot(field: &FieldMatcher) -> Option<ValueSlot> {
+fn value_slot(field: &FieldMatcher) -> Option<FieldSlot> {
     let is_simple = matches!(
         field.stop,
         Delimiter::Near
@@ -489,23 +489,11 @@ fn value_slot(field: &FieldMatcher) -> Option<ValueSlot> {
     if !is_simple || field.trim != TrimMode::Nothing {
         return None;
     }
-    Some(match field.slot {
-        None => ValueSlot::None,
-        Some(CaptureSlot::Client) => ValueSlot::Client,
-        Some(CaptureSlot::Host) => ValueSlot::Host,
-        Some(CaptureSlot::Time) => ValueSlot::Time,
-        Some(CaptureSlot::Request) => ValueSlot::Request,
-        Some(CaptureSlot::Method) => ValueSlot::Method,
-        Some(CaptureSlot::Target | CaptureSlot::Path) => ValueSlot::Target,
-        Some(CaptureSlot::Query) => ValueSlot::Query,
-        Some(CaptureSlot::Protocol) => ValueSlot::Protocol,
-        Some(CaptureSlot::Status) => ValueSlot::Status,
-        Some(CaptureSlot::Bytes) => ValueSlot::Bytes,
-        Some(CaptureSlot::Referer) => ValueSlot::Referer,
-        Some(CaptureSlot::UserAgent) => ValueSlot::UserAgent,
-        Some(CaptureSlot::User) => ValueSlot::User,
-        Some(_) => return None,
-    })
+    match field.slot {
+        FieldSlot::Path => Some(FieldSlot::Target),
+        FieldSlot::Forwarded | FieldSlot::Date | FieldSlot::TimeOfDay | FieldSlot::Url => None,
+        slot => Some(slot),
+    }
 }
 
 /// The line with each run of blanks as a single one, except in quotes, and without those at its start.

@@ -13,9 +13,10 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter};
 
-use super::field::{CaptureSlot, FieldMatcher};
+use super::field::FieldMatcher;
 use crate::client::Client;
 use crate::formats::clf::is_escaped;
+use crate::formats::fields::FieldSlot;
 use crate::formats::items::{Author, FieldItem, FieldShape};
 use crate::formats::{Escapes, FieldKind};
 use crate::time::{CLF_TIME_LEN, LogTime};
@@ -135,7 +136,7 @@ pub(super) struct FormatSection {
     /// The blanks of a line in which no chosen text has a blank. `None` if the number does not show that.
     blanks: Option<usize>,
     /// The fields, from the first of the section, that must be the same in all readings.
-    needed: Box<[(usize, CaptureSlot)]>,
+    needed: Box<[(usize, FieldSlot)]>,
 }
 
 /// The buffers for the readings of a line.
@@ -184,8 +185,8 @@ impl FormatSection {
         let ends_early =
             |at: usize| languages[at].is_chosen_by_client() && !(at + 1 == fields.len() && end.is_none_or(|(_, offset)| offset == 0));
         let needed = fields.iter().enumerate().filter_map(|(at, field)| {
-            let slot = field.slot.filter(|slot| matches!(slot, CaptureSlot::Client | CaptureSlot::Forwarded | CaptureSlot::Time))?;
-            (is_after_chosen(at) || ends_early(at)).then_some((at, slot))
+            let is_read = matches!(field.slot, FieldSlot::Client | FieldSlot::Forwarded | FieldSlot::Time);
+            (is_read && (is_after_chosen(at) || ends_early(at))).then_some((at, field.slot))
         });
         let needed: Box<[_]> = needed.collect();
         if needed.is_empty() {
@@ -209,7 +210,7 @@ impl FormatSection {
     /// Whether only the time is needed, and ends at the byte that no text has: it is known if it has its usual length.
     pub(super) fn is_anchored_time(&self) -> bool {
         let last = self.len() - 1;
-        self.end.is_some() && self.languages[last].width().is_some() && *self.needed == [(last, CaptureSlot::Time)]
+        self.end.is_some() && self.languages[last].width().is_some() && *self.needed == [(last, FieldSlot::Time)]
     }
 
     /// The blanks of a section without a chosen blank, if the section ends at a quote, and the bytes from its last field to the quote.
@@ -248,8 +249,8 @@ impl FormatSection {
         }
         // The line is not as the server writes it. What was matched by rules stays the same; who sent it is unknown.
         for (_, slot) in &self.needed {
-            unknown.client |= *slot == CaptureSlot::Client;
-            unknown.forwarded |= *slot == CaptureSlot::Forwarded;
+            unknown.client |= *slot == FieldSlot::Client;
+            unknown.forwarded |= *slot == FieldSlot::Forwarded;
         }
         let mut rest = rest;
         for (number, field) in fields.iter().enumerate() {
@@ -328,8 +329,8 @@ impl FormatSection {
         all.mark_starts(from_right, starts);
         for (field, slot) in &self.needed {
             let is_unknown = !all.is_unique(*field, from_right, starts);
-            unknown.client |= is_unknown && *slot == CaptureSlot::Client;
-            unknown.forwarded |= is_unknown && *slot == CaptureSlot::Forwarded;
+            unknown.client |= is_unknown && *slot == FieldSlot::Client;
+            unknown.forwarded |= is_unknown && *slot == FieldSlot::Forwarded;
         }
         ends.clear();
         let mut at = 0;
