@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use super::attack::{Technique, techniques};
-use super::hit_fields::{Fields, TargetParts, address, host_name, http_version, title, unless_empty, worst_rule};
+use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, title, unless_empty, worst_rule};
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
@@ -21,10 +21,10 @@ pub(crate) const ECS_VERSION: &str = "9.4.0";
 
 /// Writes one hit and its newline, in one piece.
 pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
-    out.write_all(&Fields::line(|fields| put_hit(fields, hit, rules)))
+    out.write_all(&ObjectFields::line(|fields| put_hit(fields, hit, rules)))
 }
 
-fn put_hit(fields: &mut Fields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet) {
+fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet) {
     let rule = worst_rule(hit, rules);
     let cves = labels::cves_of_hit(rules, hit);
     let ip = address(hit.client);
@@ -116,7 +116,7 @@ pub(crate) fn severity_number(severity: Severity) -> u8 {
 
 /// Numbers and names of techniques, in the same order and each once. A technique without a name has its number there too, so that
 /// the lists stay parallel.
-fn put_threat(fields: &mut Fields<'_>, techniques: &[Technique<'_>]) {
+fn put_threat(fields: &mut ObjectFields<'_>, techniques: &[Technique<'_>]) {
     let mut lists: [(Vec<&str>, Vec<&str>); 3] = Default::default();
     let mut add = |list: usize, id, name| {
         let (ids, names) = &mut lists[list];

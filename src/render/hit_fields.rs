@@ -15,7 +15,7 @@ use crate::rules::{Rule, RuleSet};
 
 /// A JSON object that is written field by field: `put("http.request.method", "GET")` gives `{"http":{"request":{"method":"GET"`.
 /// Fields of one inner object follow each other.
-pub(crate) struct Fields<'j> {
+pub(crate) struct ObjectFields<'j> {
     json: &'j mut Vec<u8>,
     /// The names of the inner objects that are open.
     open: Vec<&'static str>,
@@ -25,19 +25,19 @@ pub(crate) struct Fields<'j> {
     is_document: bool,
 }
 
-impl<'j> Fields<'j> {
+impl<'j> ObjectFields<'j> {
     /// An object as a line.
-    pub(crate) fn line(put: impl FnOnce(&mut Fields<'_>)) -> Vec<u8> {
+    pub(crate) fn line(put: impl FnOnce(&mut ObjectFields<'_>)) -> Vec<u8> {
         let mut json = Vec::with_capacity(1024);
-        Fields::object(&mut json, put);
+        ObjectFields::object(&mut json, put);
         json.push(b'\n');
         json
     }
 
     /// A document.
-    pub(crate) fn document(put: impl FnOnce(&mut Fields<'_>)) -> Vec<u8> {
+    pub(crate) fn document(put: impl FnOnce(&mut ObjectFields<'_>)) -> Vec<u8> {
         let mut json = b"{".to_vec();
-        let mut fields = Fields { json: &mut json, open: Vec::new(), is_empty: true, is_document: true };
+        let mut fields = ObjectFields { json: &mut json, open: Vec::new(), is_empty: true, is_document: true };
         put(&mut fields);
         fields.close(0);
         json.extend_from_slice(b"\n}\n");
@@ -45,9 +45,9 @@ impl<'j> Fields<'j> {
     }
 
     /// Appends an object.
-    pub(crate) fn object(json: &'j mut Vec<u8>, put: impl FnOnce(&mut Fields<'_>)) {
+    pub(crate) fn object(json: &'j mut Vec<u8>, put: impl FnOnce(&mut ObjectFields<'_>)) {
         json.push(b'{');
-        let mut fields = Fields { json, open: Vec::new(), is_empty: true, is_document: false };
+        let mut fields = ObjectFields { json, open: Vec::new(), is_empty: true, is_document: false };
         put(&mut fields);
         fields.close(0);
         fields.json.push(b'}');
@@ -109,14 +109,19 @@ impl<'j> Fields<'j> {
     }
 
     /// Writes an object, whose paths begin in it.
-    pub(crate) fn put_object(&mut self, path: &'static str, put: impl FnOnce(&mut Fields<'_>)) {
+    pub(crate) fn put_object(&mut self, path: &'static str, put: impl FnOnce(&mut ObjectFields<'_>)) {
         self.path(path);
-        Fields::object(&mut *self.json, put);
+        ObjectFields::object(&mut *self.json, put);
     }
 
     /// Writes a list of objects.
-    pub(crate) fn put_objects<T>(&mut self, path: &'static str, items: impl IntoIterator<Item = T>, put: impl Fn(&mut Fields<'_>, T)) {
-        self.list(path, items, |json, item| Fields::object(json, |fields| put(fields, item)));
+    pub(crate) fn put_objects<T>(
+        &mut self,
+        path: &'static str,
+        items: impl IntoIterator<Item = T>,
+        put: impl Fn(&mut ObjectFields<'_>, T),
+    ) {
+        self.list(path, items, |json, item| ObjectFields::object(json, |fields| put(fields, item)));
     }
 
     /// Writes a list of objects that know their fields.
@@ -141,7 +146,7 @@ impl<'j> Fields<'j> {
     }
 
     /// Writes a list of objects that has any.
-    pub(crate) fn put_any<T>(&mut self, path: &'static str, items: impl IntoIterator<Item = T>, put: impl Fn(&mut Fields<'_>, T)) {
+    pub(crate) fn put_any<T>(&mut self, path: &'static str, items: impl IntoIterator<Item = T>, put: impl Fn(&mut ObjectFields<'_>, T)) {
         let mut items = items.into_iter().peekable();
         if items.peek().is_some() {
             self.put_objects(path, items, put);

@@ -18,7 +18,7 @@ use serde_json::ser::Serializer as JsonSerializer;
 use serde_json::{Map, Value, json};
 
 use super::grades;
-use super::hit_fields::Fields;
+use super::hit_fields::ObjectFields;
 use super::row_lines::{RenderedRows, RowLineFormatter};
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
@@ -776,7 +776,7 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, mut out
     for (number, row) in first(rows, top).iter().enumerate() {
         out.write_all(if number == 0 { b"\n  " } else { b",\n  " })?;
         let mut json = Vec::new();
-        Fields::object(&mut json, |fields| {
+        ObjectFields::object(&mut json, |fields| {
             fields.put("kind", row.kind.as_str());
             fields.put("key", &row.key);
             fields.put("change", row.change.as_str());

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use super::attack::{Technique, techniques};
 use super::ecs::severity_number;
-use super::hit_fields::{Fields, TargetParts, address, host_name, http_version, title, unless_empty, worst_rule};
+use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, title, unless_empty, worst_rule};
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
@@ -26,10 +26,10 @@ const METHODS: [&str; 9] = ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATC
 /// Writes one hit and its newline, in one piece. A finding needs a time: that of a request without one is `now`, in seconds since
 /// 1970.
 pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, now: i64, out: &mut W) -> io::Result<()> {
-    out.write_all(&Fields::line(|fields| put_hit(fields, hit, rules, now)))
+    out.write_all(&ObjectFields::line(|fields| put_hit(fields, hit, rules, now)))
 }
 
-fn put_hit(fields: &mut Fields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64) {
+fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64) {
     let method = METHODS.into_iter().find(|method| method.as_bytes() == hit.method);
     let worst = worst_rule(hit, rules);
     let id = labels::id(hit.generation, hit.offset);
@@ -100,7 +100,7 @@ fn severity_caption(severity: Severity) -> &'static str {
     }
 }
 
-fn put_analytic(fields: &mut Fields<'_>, rule: &Rule) {
+fn put_analytic(fields: &mut ObjectFields<'_>, rule: &Rule) {
     fields.put("uid", &rule.id);
     fields.put("name", title(rule));
     fields.put("category", &rule.class);
@@ -108,7 +108,7 @@ fn put_analytic(fields: &mut Fields<'_>, rule: &Rule) {
     fields.put("type", "Rule");
 }
 
-fn put_attack(fields: &mut Fields<'_>, technique: Technique<'_>) {
+fn put_attack(fields: &mut ObjectFields<'_>, technique: Technique<'_>) {
     let name = |name: &'static str| Some(name).filter(|name| !name.is_empty());
     if let Some(tactic) = technique.tactic {
         fields.put("tactic.uid", tactic.id);
@@ -123,7 +123,7 @@ fn put_attack(fields: &mut Fields<'_>, technique: Technique<'_>) {
     }
 }
 
-fn put_evidence(fields: &mut Fields<'_>, hit: &ReportedHit<'_>, method: Option<&'static str>) {
+fn put_evidence(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, method: Option<&'static str>) {
     let ip = address(hit.client);
     let name = ip.is_none().then(|| labels::client(hit.client));
     fields.put_some("src_endpoint.ip", ip);

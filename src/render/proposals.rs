@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::hit_fields::Fields;
+use super::hit_fields::ObjectFields;
 use super::json::{GENERATED_BY, input};
 use super::layout::{BOLD, Column, DIM, Grid, TextCell, minute, write_wrapped};
 use super::table::TablePage;
@@ -101,7 +101,7 @@ const SCHEMA_VERSION: u32 = 1;
 /// Writes the document, with the first `top` proposals.
 pub(crate) fn write_json<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
     let Proposals { inputs, rules: all, random, probers, min_probers, one_of, without_time } = proposals;
-    out.write_all(&Fields::document(|fields| {
+    out.write_all(&ObjectFields::document(|fields| {
         fields.put("schema_version", SCHEMA_VERSION);
         fields.put("generated_by", GENERATED_BY);
         fields.put_rows("inputs", inputs.iter().map(input));
@@ -115,7 +115,7 @@ pub(crate) fn write_json<W: Write>(proposals: &Proposals<'_>, top: Option<usize>
     }))
 }
 
-fn put_proposal(fields: &mut Fields<'_>, (rank, proposal): (u64, &Proposal<'_>)) {
+fn put_proposal(fields: &mut ObjectFields<'_>, (rank, proposal): (u64, &Proposal<'_>)) {
     let example = &proposal.example;
     let statuses: BTreeMap<_, _> = proposal.status_words().into_iter().zip(proposal.statuses.iter().map(|(_, n)| *n)).collect();
     fields.put("rank", rank);

@@ -8,16 +8,16 @@ use crate::engine::explain::RuleExplanation;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::render::grades;
-use crate::render::hit_fields::{Fields, unless_empty};
+use crate::render::hit_fields::{ObjectFields, unless_empty};
 use crate::rules::{Field, TextView};
 use crate::time::LogTime;
 
 /// Writes the object and its newline.
 pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, out: &mut W) -> io::Result<()> {
-    out.write_all(&Fields::line(|fields| put_request(fields, subject)))
+    out.write_all(&ObjectFields::line(|fields| put_request(fields, subject)))
 }
 
-fn put_request(fields: &mut Fields<'_>, subject: &ExplainedRequest<'_>) {
+fn put_request(fields: &mut ObjectFields<'_>, subject: &ExplainedRequest<'_>) {
     let ExplainedRequest { record, line, explanation, .. } = subject;
     let (read_as, format) = match &subject.read_as {
         ReadAs::Line(format) => ("line", Some(escape(format.as_bytes()))),
@@ -65,7 +65,7 @@ fn put_request(fields: &mut Fields<'_>, subject: &ExplainedRequest<'_>) {
 }
 
 /// Without a grade only `why` has a value.
-fn put_grade(fields: &mut Fields<'_>, answer: &GradeResult) {
+fn put_grade(fields: &mut ObjectFields<'_>, answer: &GradeResult) {
     let known = if let GradeResult::Known(known) = answer { Some(known) } else { None };
     let sizes = |sizes: Option<&Vec<(u64, u64)>>| sizes.cloned().unwrap_or_default();
     let why = known.map_or_else(|| text::ungraded(answer).unwrap_or_default().to_owned(), |known| grades::why(&known.detail));
@@ -86,7 +86,7 @@ fn put_grade(fields: &mut Fields<'_>, answer: &GradeResult) {
     });
 }
 
-fn put_rule(fields: &mut Fields<'_>, explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) {
+fn put_rule(fields: &mut ObjectFields<'_>, explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) {
     let rule = subject.rules.rule(explained.rule);
     fields.put("rule", &rule.id);
     fields.put("title", escape(rule.title.as_bytes()));

@@ -14,7 +14,7 @@ use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
-use crate::render::hit_fields::{Fields, unless_empty};
+use crate::render::hit_fields::{ObjectFields, unless_empty};
 use crate::render::layout::{ALARM, BOLD, DIM, truncate};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
@@ -34,7 +34,7 @@ const MIN_REQUEST: usize = 12;
 ///
 /// Those of `out`.
 pub(crate) fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
-    out.write_all(&Fields::line(|fields| put_alert(fields, alert, rules)))
+    out.write_all(&ObjectFields::line(|fields| put_alert(fields, alert, rules)))
 }
 
 /// An alert as one line of escaped text without colour or newline, at most about 500 columns.
@@ -159,7 +159,7 @@ fn client_name(client: Client<'_>) -> Cow<'_, str> {
 }
 
 /// All keys are always present. Times are RFC 3339 or null.
-fn put_alert(fields: &mut Fields<'_>, alert: &Alert, rules: &RuleSet) {
+fn put_alert(fields: &mut ObjectFields<'_>, alert: &Alert, rules: &RuleSet) {
     let sample = &alert.sample;
     let id = labels::id(sample.generation, sample.offset);
     fields.put("kind", alert.kind.as_str());
