@@ -62,7 +62,7 @@ fn a_request_has_the_cve_ids_of_its_path_and_of_no_other() {
         let texts: Vec<&String> = rule.of.iter().flatten().flat_map(|entry| entry.paths.iter().chain(&entry.words)).collect();
         assert!(texts.iter().all(|text| **text == text.to_ascii_lowercase()), "{}: lower case", rule.id);
         for (at, entry) in rule.of.iter().flatten().enumerate() {
-            assert!(!entry.cve.is_empty() && !(entry.paths.is_empty() && entry.words.is_empty()), "{}", rule.id);
+            assert!(!(entry.cve.is_empty() || entry.paths.is_empty() && entry.words.is_empty()), "{}", rule.id);
             for text in entry.paths.iter().chain(&entry.words) {
                 let found: Vec<&str> = rule.cves_of(text.as_bytes()).collect();
                 let others = rule.of.iter().flatten().enumerate().filter(|(other, of)| *other != at && of.is_in(text.as_bytes()));
