@@ -123,7 +123,8 @@ mod tests {
         assert_eq!(cover("/zabbix/"), Coverage::Conditional);
         assert_eq!(cover("/qwerty.rar"), Coverage::ByClient);
         assert_eq!(cover("/robots.txt"), Coverage::Ordinary);
-        assert_eq!(cover("/some/page-of-ours"), Coverage::Missing);
+        assert_eq!(cover("/some/page-of-ours"), Coverage::ByClient);
+        assert_eq!(cover("/assets/photo.png"), Coverage::Missing);
         assert_eq!(cover("env"), Coverage::NoPath);
     }
 }

@@ -235,7 +235,7 @@ impl<'a> ValueVisitor<'a> for LayoutRecorder<'_, 'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FastLayout {
     /// Fields with an alternative value, one bit each. The alternative counts if the best value is missing.
-    has_others: u16,
+    has_others: u32,
 }
 
 /// The slot of a field.
@@ -271,7 +271,7 @@ impl FastLayout {
                 if role.slot == FieldSlot::Client && role.rank == *rank {
                     return None;
                 }
-                has_others |= 1 << slot_of(role.slot) as u16;
+                has_others |= 1 << slot_of(role.slot) as u32;
                 if role.rank >= *rank {
                     continue;
                 }
@@ -289,7 +289,7 @@ impl FastLayout {
     #[inline]
     fn is_complete(self, values: &FastValues<'_>) -> bool {
         let is_text = |text: &[u8]| !matches!(text, b"" | b"-");
-        let has_no_other = |slot: FieldSlot| self.has_others & 1 << slot as u16 == 0;
+        let has_no_other = |slot: FieldSlot| self.has_others & 1 << slot as u32 == 0;
         let all_known = self.has_others == 0
             || (has_no_other(FieldSlot::Host) || is_text(values.get(FieldSlot::Host)) && values.get(FieldSlot::Host) != b"_")
                 && (has_no_other(FieldSlot::Status) || status(values.get(FieldSlot::Status)).is_some())
