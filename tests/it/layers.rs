@@ -171,30 +171,6 @@ fn lines_with(word: &str) -> Vec<String> {
     found
 }
 
-/// The name of the type that a line of code declares.
-fn declared_type(line: &str) -> Option<&str> {
-    let mut words = line.split_whitespace().skip_while(|word| word.starts_with("pub"));
-    let is_type = ["struct", "enum", "trait", "union"].contains(&words.next()?);
-    // A macro declares `$name`.
-    let name = words.next().filter(|name| is_type && name.starts_with(char::is_alphabetic))?;
-    Some(&name[..name.find(|c: char| !c.is_alphanumeric()).unwrap_or(name.len())])
-}
-
-#[test]
-fn type_names_are_unique() {
-    // Each module may have its error, and `SimdHasher` is another type for each kind of processor.
-    let may_be_shared = ["Error", "SimdHasher"];
-    let mut declarations: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for file in source_files() {
-        for (number, name) in file.code.iter().enumerate().filter_map(|(number, line)| Some((number, declared_type(line)?))) {
-            declarations.entry(name.to_owned()).or_default().push(format!("{}:{}", file.name, number + 1));
-        }
-    }
-    assert!(declarations.len() > 500, "too few types found");
-    declarations.retain(|name, lines| lines.len() > 1 && !may_be_shared.contains(&name.as_str()));
-    assert!(declarations.is_empty(), "{declarations:#?}");
-}
-
 #[test]
 fn config_uses_no_clap_and_cli_no_serde() {
     for (word, folder) in [("clap", "src/config/"), ("serde", "src/cli/")] {

@@ -72,7 +72,7 @@ fn lines(rng: &mut Rng, count: u64) -> String {
             let path = match rng.below(10) {
                 0..3 => probe.to_owned(),
                 3 => format!("/site{}{probe}", rng.below(20)),
-                _ => format!("/page/{}", rng.below(100)),
+                _ => format!("/page/{}.png", rng.below(100)),
             };
             let status = if rng.below(25) == 0 { 200 } else { 404 };
             // Of different sizes: no two answers count as one soft 404.

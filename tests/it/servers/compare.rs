@@ -19,7 +19,8 @@ type Hits = BTreeMap<u64, Vec<Value>>;
 type HitsOfLogs = BTreeMap<String, Hits>;
 
 fn hits(served: &ServerRun, args: &[&str]) -> HitsOfLogs {
-    let run = served.harness.run(["scan", "-f", "ndjson"].iter().chain(args));
+    // A name is unknown by the status alone, which a client forges where nothing is escaped.
+    let run = served.harness.run(["scan", "-f", "ndjson", "--disable", "prober/unknown"].iter().chain(args));
     assert_eq!(run.code, 0, "{}: {}", served.server, run.stderr);
     let mut logs = HitsOfLogs::new();
     for mut hit in run.objects() {
