@@ -171,6 +171,7 @@ fn write_matches<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPag
     page.heading("WHAT MATCHES")?;
     for explained in matches {
         write_name(subject, explained, page)?;
+        write_sentences(subject, explained, page)?;
         if let Some(reread) = explained.alternative.as_ref().filter(|_| !explained.matches_itself()) {
             write_reread(subject, reread, page)?;
             write_suppressed(subject, explained, page)?;
@@ -250,6 +251,16 @@ fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, explained: &RuleExplanat
     if !explained.matches() {
         return Ok(());
     }
+    write_sentences(subject, explained, page)?;
+    write_suppressed(subject, explained, page)
+}
+
+/// What the request is after, what to do if it was answered, and the CVE ids of its path.
+fn write_sentences<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    explained: &RuleExplanation<'_>,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
     let rule = subject.rules.rule(explained.rule);
     let cves = subject.cves(explained.rule).join(", ");
     for (label, sentence) in [("wants", rule.wants()), ("if answered", rule.remedy()), ("cve", &cves)] {
@@ -257,7 +268,7 @@ fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, explained: &RuleExplanat
             page.labelled(4, LABEL_WIDTH, label, &sanitize::escape(sentence.as_bytes()))?;
         }
     }
-    write_suppressed(subject, explained, page)
+    Ok(())
 }
 
 /// `yes  raw_prefixes`.
