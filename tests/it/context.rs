@@ -439,7 +439,7 @@ fn names_that_no_rule_knows_are_findings_of_a_prober_and_of_no_other_client() {
         // A visitor of a broken site, and a monitor of what is gone.
         [lines("192.0.2.9", "/js/app-", 404, 30), lines("192.0.2.9", "/page/", 200, 3)].concat(),
         lines("192.0.2.10", "/health?", 404, 40),
-        // A crawler with old addresses, whoever it is.
+        // A crawler with old addresses, verified or not.
         prober("192.0.2.11", 404).into_iter().map(|line| with_agent(line, "Mozilla/5.0 (compatible; bingbot/2.0)")).collect(),
         // Two probes are an accident.
         prober("192.0.2.12", 404)[..4].to_vec(),

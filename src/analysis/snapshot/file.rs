@@ -165,8 +165,7 @@ pub fn read(mut input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Sna
     }
     let mut text = Vec::new();
     RowSkipper::new(head.as_slice().chain(input)).take(MOST_JSON).read_to_end(&mut text)?;
-    let damaged = |error: serde_json::Error| SnapshotError::Damaged(escape(error.to_string().as_bytes()).into_owned());
-    let document: Document<'_> = serde_json::from_slice(&text).map_err(damaged)?;
+    let document: Document<'_> = serde_json::from_slice(&text).map_err(|error| SnapshotError::Damaged(shown(&error)))?;
     if !document.generated_by.starts_with("probewatch ") {
         return Err(SnapshotError::Foreign("another program wrote it".into()));
     }
@@ -177,6 +176,11 @@ pub fn read(mut input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Sna
     let snapshot = read_rows(FrameReader::new(DecoderReader::new(evidence.packed.as_bytes(), &STANDARD)), rules)?;
     document.check(&snapshot).map_err(SnapshotError::Damaged)?;
     Ok(snapshot)
+}
+
+/// An error that may quote the file.
+fn shown(error: &serde_json::Error) -> String {
+    escape(error.to_string().as_bytes()).into_owned()
 }
 
 /// Whether these first bytes of a file are those of a JSON report.
@@ -210,8 +214,7 @@ pub fn read_rows(text: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Sna
         if !line.ends_with(b"\n") {
             return Err(SnapshotError::Damaged("it ends within a row, or has one longer than any line of a log".into()));
         }
-        let row: SnapshotRow<'_> =
-            serde_json::from_slice(&line).map_err(|error| SnapshotError::Damaged(escape(error.to_string().as_bytes()).into_owned()))?;
+        let row: SnapshotRow<'_> = serde_json::from_slice(&line).map_err(|error| SnapshotError::Damaged(shown(&error)))?;
         decoder.row(row).map_err(SnapshotError::Damaged)?;
         line.clear();
     }
@@ -221,9 +224,10 @@ pub fn read_rows(text: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Sna
 impl Document<'_> {
     /// Compares what the document says with its snapshot.
     fn check(&self, snapshot: &ReportSnapshot) -> Result<(), String> {
-        let shown = |text: &Option<String>| text.as_ref().map(|text| escape(text.as_bytes()).into_owned());
+        let escaped = |text: &Option<String>| text.as_ref().map(|text| escape(text.as_bytes()).into_owned());
         let bits = snapshot.prefix.map(crate::client::Ipv6Prefix::bits);
-        if (shown(&self.log_host), shown(&self.period), self.ipv6_prefix) != (snapshot.log_host.clone(), snapshot.period.clone(), bits) {
+        if (escaped(&self.log_host), escaped(&self.period), self.ipv6_prefix) != (snapshot.log_host.clone(), snapshot.period.clone(), bits)
+        {
             return Err("its host, its period or its 'ipv6_prefix' is not that of its evidence".into());
         }
         let sum = |count: fn(&InputSummary) -> u64| snapshot.inputs.iter().map(count).sum::<u64>();
@@ -238,7 +242,7 @@ impl Document<'_> {
             requests: sum(|input| input.requests),
         };
         let totals = self.totals.map(|totals| serde_json::from_str::<LineTotals>(totals.get()));
-        match totals.transpose().map_err(|error| escape(error.to_string().as_bytes()).into_owned())? {
+        match totals.transpose().map_err(|error| shown(&error))? {
             Some(totals) if totals != sums => Err(format!("its totals have {totals:?}, and its inputs {sums:?}")),
             _ => Ok(()),
         }
