@@ -173,6 +173,11 @@ pub(crate) fn count_hits(report_input: &ReportInput<'_>, analysis: &LogAnalysis<
 }
 
 impl ReportModel<'_> {
+    /// The time zone of the first line, in minutes east of UTC: tables show the zone of a time only where it is another.
+    pub(crate) fn zone(&self) -> i16 {
+        self.totals.sum.first_time.map_or(0, |first| first.offset)
+    }
+
     /// A sentence on what the addresses of the clients show.
     #[must_use]
     pub(crate) fn proxied_sentence(&self) -> Option<String> {

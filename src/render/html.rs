@@ -19,7 +19,7 @@ use self::index::RunDigest;
 use self::plots::{HeatMap, Plot};
 use self::tables::TableView;
 use super::PAGE_ROWS;
-use super::layout::minute;
+use super::layout::{minute, minute_with_zone};
 use super::table::headline;
 use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::novelty::NewItem;
@@ -214,7 +214,7 @@ fn about(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Vec<String> {
     let sum = &report.totals.sum;
     let mut about = Vec::new();
     match (sum.first_time, sum.last_time) {
-        (Some(first), Some(last)) => about.push(format!("The log begins {} and ends {}.", with_offset(first), with_offset(last))),
+        (Some(first), Some(last)) => about.push(format!("The log begins {} and ends {}.", minute_with_zone(first), minute_with_zone(last))),
         _ => about.push("No line of the log has a time.".to_owned()),
     }
     about.push(format!("Read from {}, {} of text.", inputs(&report.inputs), size(sum.bytes)));
@@ -236,12 +236,6 @@ fn inputs(inputs: &[InputSummary]) -> String {
         [one] => tables::truncated(escape(&one.path)),
         many => counted(many.len() as u64, "input", "inputs"),
     }
-}
-
-/// `2026-11-02 08:01 +01:00`.
-fn with_offset(time: LogTime) -> String {
-    let full = time.rfc3339();
-    format!("{} {}", minute(time), full.get(19..).unwrap_or_default())
 }
 
 /// The hash of an element's text in a content policy.

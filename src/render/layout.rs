@@ -308,6 +308,23 @@ pub(crate) fn minute(time: LogTime) -> String {
     full.get(..16).unwrap_or(&full).replace('T', " ")
 }
 
+/// `2026-11-02 08:01 +01:00`.
+pub(crate) fn minute_with_zone(time: LogTime) -> String {
+    let full = time.rfc3339();
+    format!("{} {}", minute(time), full.get(19..).unwrap_or_default())
+}
+
+/// The minute, with its zone where that differs from the zone of the report, in minutes east of UTC.
+pub(crate) fn minute_in(time: LogTime, zone: i16) -> String {
+    if time.offset == zone { minute(time) } else { minute_with_zone(time) }
+}
+
+/// `2026-11-02 08:01 to 2026-11-02 19:30`, with the zones where they differ.
+pub(crate) fn span(first: LogTime, last: LogTime) -> String {
+    let minute = if first.offset == last.offset { minute } else { minute_with_zone };
+    format!("{} to {}", minute(first), minute(last))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::layout::{self, ALARM, BOLD, Column, DIM, Grid, PLAIN, Painter, TextCell, WARNING, minute, write_wrapped};
+use super::layout::{self, ALARM, BOLD, Column, DIM, Grid, PLAIN, Painter, TextCell, WARNING, minute_in, span, write_wrapped};
 use super::{GroupBy, RenderOptions, TABLE_ROWS, grades};
 use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
 use crate::analysis::labels::{self, first};
@@ -113,7 +113,7 @@ fn write_opening<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut 
     let (sentence, is_alarm) = headline(report);
     write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
     if let (Some(first), Some(last)) = (report.totals.sum.first_time, report.totals.sum.last_time) {
-        write_wrapped(&format!("{} to {}", minute(first), minute(last)), 0, page.width, (page.painter, DIM), out)?;
+        write_wrapped(&span(first, last), 0, page.width, (page.painter, DIM), out)?;
     }
     let Some(TimelineText { bars, marks }) = timeline(report, page) else { return Ok(()) };
     writeln!(out, "  {bars}")?;
@@ -122,8 +122,7 @@ fn write_opening<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut 
 
 /// The timeline, in the time zone of the first line.
 fn timeline(report: &ReportModel<'_>, page: TablePage) -> Option<TimelineText> {
-    let offset = report.totals.sum.first_time.map_or(0, |first| first.offset);
-    TimelineText::new(&report.timeline, offset, page.width.saturating_sub(2))
+    TimelineText::new(&report.timeline, report.zone(), page.width.saturating_sub(2))
 }
 
 impl TablePage {
@@ -267,7 +266,7 @@ fn write_answered<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut
         .column(Column::text("rule").rank(2).max_width(RULE), |row| rules(report.rule_set, &row.rules))
         .column(Column::number("hits").rank(1), |row| count(row.hits))
         .column(Column::text("client").rank(3).max_width(ADDRESS), |row| detail(row, &|a| clients(a, row.clients)))
-        .column(Column::text("last seen").rank(4), |row| time(row.last_time))
+        .column(Column::text("last seen").rank(4), |row| time(report, row.last_time))
         .column(Column::text("why").rank(5).flexible(24), |row| detail(row, &|a| TextCell::new(grades::why(a)).styled(DIM)));
     section("WHAT ANSWERED", &grid, report.answered.len(), "-f csv --by answer", page, out)?;
     if page.full {
@@ -314,7 +313,7 @@ fn write_clients<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut 
         .column(Column::number("paths").rank(4), |row| count(row.paths))
         .column(Column::number("answered").rank(1), |row| answers(row))
         .column(Column::number("other").rank(2), |row| count(row.other_requests))
-        .column(Column::text("last seen").rank(5), |row| time(row.last_time))
+        .column(Column::text("last seen").rank(5), |row| time(report, row.last_time))
         .column(Column::text("looks for").rank(3).flexible(12).max_width(LOOKS_FOR), |row| {
             TextCell::new(labels::classes(report.rule_set, &row.rules).join(", "))
         })
@@ -350,7 +349,7 @@ fn write_paths<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W)
         .column(Column::number("clients").rank(1), |row| count(row.clients))
         .column(Column::number("answered").rank(2), |row| answers(row))
         .column(Column::text("rule").rank(4).max_width(RULE), |row| rules(report.rule_set, &row.rules))
-        .column(Column::text("last seen").rank(5), |row| time(row.last_time))
+        .column(Column::text("last seen").rank(5), |row| time(report, row.last_time))
         .column(Column::text("as requested").rank(6).flexible(24), target);
     section("PATHS", &grid, report.totals.paths as usize, "-f csv --by path", page, out)
 }
@@ -364,7 +363,7 @@ fn write_rules<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W)
         .column(Column::number("clients").rank(1), |row| count(row.clients))
         .column(Column::number("paths").rank(4), |row| count(row.paths))
         .column(Column::number("answered").rank(2), |row| answers(row))
-        .column(Column::text("last seen").rank(5), |row| time(row.last_time))
+        .column(Column::text("last seen").rank(5), |row| time(report, row.last_time))
         .column(Column::text("what it finds").rank(3).flexible(20), |row| TextCell::new(of(row).map_or("", |rule| &rule.title)))
         .column(Column::text("cve").rank(6), cve);
     section("RULES", &grid, report.totals.rules as usize, "-f csv --by rule", page, out)
@@ -378,7 +377,7 @@ fn write_pairs<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W)
         .column(Column::text("outcome").rank(2), |row| outcome(row))
         .column(Column::number("hits").rank(1), |row| count(row.hits))
         .column(Column::text("rule").rank(4).max_width(RULE), |row| rules(report.rule_set, &row.rules))
-        .column(Column::text("last seen").rank(5), |row| time(row.last_time))
+        .column(Column::text("last seen").rank(5), |row| time(report, row.last_time))
         .column(Column::text("as requested").rank(6).flexible(24), target);
     section("CLIENTS AND PATHS", &grid, report.pairs.len(), "-f csv --by pair", page, out)
 }
@@ -391,7 +390,7 @@ fn write_campaigns<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mu
         .column(Column::number("clients").rank(1), |c| count(c.clients))
         .column(Column::number("paths"), |c| count(c.paths))
         .column(Column::number("hits").rank(2), |c| count(c.hits))
-        .column(Column::text("last seen").rank(3), |c| time(c.last_time))
+        .column(Column::text("last seen").rank(3), |c| time(report, c.last_time))
         .column(Column::text("such as").flexible(20), |c| TextCell::new(paths(c)));
     section("CAMPAIGNS", &grid, report.campaigns.len(), "-f json", page, out)
 }
@@ -535,8 +534,8 @@ fn answers(row: &Row<'_>) -> TextCell {
     if row.answered > 0 { cell.styled(BOLD) } else { cell }
 }
 
-fn time(time: Option<LogTime>) -> TextCell {
-    TextCell::new(time.map(minute).unwrap_or_default()).styled(DIM)
+fn time(report: &ReportModel<'_>, time: Option<LogTime>) -> TextCell {
+    TextCell::new(time.map(|time| minute_in(time, report.zone())).unwrap_or_default()).styled(DIM)
 }
 
 /// A row of the table: an input, or the sum of all.

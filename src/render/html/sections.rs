@@ -117,8 +117,8 @@ fn answers(report: &ReportModel<'_>, rows: &[Row<'_>], options: &PageOptions<'_>
         .text("rule", |row| rule_cell(report, &row.rules))
         .count("hits", |row| row.hits)
         .text("client", |row| detail(row, &|answer| TableCell::text(who(row, answer))))
-        .text("first seen", |row| TableCell::time(row.first_time))
-        .text("last seen", |row| TableCell::time(row.last_time))
+        .time("first seen", report, |row| row.first_time)
+        .time("last seen", report, |row| row.last_time)
         .text("why", |row| detail(row, &|answer| TableCell::text(grades::why(answer))))
         .finish(caption, rows.len() as u64, "answered.csv (-f csv --by answer)", |row| row.answered > 0)
 }
@@ -140,7 +140,7 @@ fn new_items(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
         .text("kind", |item| TableCell::text(item.kind.as_str()))
         .text("severity", |item| TableCell::severity(item.severity))
         .count("hits", |item| item.hits)
-        .text("first seen", |item| TableCell::time(item.first_time))
+        .time("first seen", report, |item| item.first_time)
         .text("example", |item| TableCell::code(log_text(item.sample.target)))
         .text("what it finds", |item| TableCell::text(escape(title(item).unwrap_or_default().as_bytes())))
         .finish("Answers, rules, paths, clients and campaigns that no run before has seen", news.len() as u64, "new.csv", |_| false);
@@ -181,8 +181,8 @@ fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sectio
         .count("answered", |(row, _)| row.answered)
         .count("paths", |(row, _)| row.paths)
         .count("other requests", |(row, _)| row.other_requests)
-        .text("first seen", |(row, _)| TableCell::time(row.first_time))
-        .text("last seen", |(row, _)| TableCell::time(row.last_time))
+        .time("first seen", report, |(row, _)| row.first_time)
+        .time("last seen", report, |(row, _)| row.last_time)
         .text("country", |(row, _)| geo(row, city_and_country))
         .text("network", |(row, _)| geo(row, network))
         .text("looks for", |(row, _)| TableCell::text(first_of(&labels::classes(report.rule_set, &row.rules), MAX_CLASSES)))
@@ -296,8 +296,8 @@ fn paths(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
         .count("clients", |row| row.clients)
         .count("answered", |row| row.answered)
         .text("rule", |row| rule_cell(report, &row.rules))
-        .text("first seen", |row| TableCell::time(row.first_time))
-        .text("last seen", |row| TableCell::time(row.last_time))
+        .time("first seen", report, |row| row.first_time)
+        .time("last seen", report, |row| row.last_time)
         .text("as requested", |row| TableCell::code(target(row)))
         .finish("Paths that were probed, the most severe first", report.totals.paths, "paths.csv (-f csv --by path)", |row| {
             row.answered > 0
@@ -314,7 +314,7 @@ fn rules(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
         .count("clients", |row| row.clients)
         .count("paths", |row| row.paths)
         .count("answered", |row| row.answered)
-        .text("last seen", |row| TableCell::time(row.last_time))
+        .time("last seen", report, |row| row.last_time)
         .text("what it finds", |row| TableCell::text(of(row).map_or_else(Cow::default, |rule| escape(rule.title.as_bytes()))))
         .text("CVE", |row| TableCell::text(escape(first_of(&row.cves, MAX_CVES).as_bytes())))
         .finish("Rules that matched, the most severe first", report.totals.rules, "rules.csv (-f csv --by rule)", |row| row.answered > 0);
@@ -335,8 +335,8 @@ fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
         .count("paths", |campaign| campaign.paths)
         .count("hits", |campaign| campaign.hits)
         .count("answered", |campaign| campaign.answered)
-        .text("first seen", |campaign| TableCell::time(campaign.first_time))
-        .text("last seen", |campaign| TableCell::time(campaign.last_time))
+        .time("first seen", report, |campaign| campaign.first_time)
+        .time("last seen", report, |campaign| campaign.last_time)
         .finish("The same list of paths, or logins, tried out from several networks", all, JSON, |campaign| campaign.answered > 0);
     table("campaigns", "Campaigns", all, found)
 }
@@ -353,8 +353,8 @@ fn floods(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section
         .text("client", |flood| TableCell::code(who(flood)))
         .count("requests", |flood| flood.requests)
         .count("minutes", |flood| flood.minutes)
-        .text("first minute", |flood| TableCell::time(Some(flood.first_minute)))
-        .text("last minute", |flood| TableCell::time(Some(flood.last_minute)))
+        .time("first minute", report, |flood| Some(flood.first_minute))
+        .time("last minute", report, |flood| Some(flood.last_minute))
         .finish("More requests than a rule allows", all, JSON, |_| false);
     table("floods", "Floods", all, found)
 }
@@ -419,8 +419,8 @@ fn inputs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section
         .count("requests", |input| input.requests)
         .count("hits", |input| input.hits)
         .text("format", |input| TableCell::text(format(input)))
-        .text("first line", |input| TableCell::time(input.first_time))
-        .text("last line", |input| TableCell::time(input.last_time))
+        .time("first line", report, |input| input.first_time)
+        .time("last line", report, |input| input.last_time)
         .finish("Where each line went", all, JSON, |input| input.remarks().next().is_some());
     table("inputs", "Inputs", all, found)
 }

@@ -5,10 +5,11 @@
 use std::borrow::Cow;
 
 use super::FolderLink;
+use crate::analysis::model::ReportModel;
 use crate::finding::Severity;
 use crate::number::grouped;
 use crate::redact::mask::redacted;
-use crate::render::layout::minute;
+use crate::render::layout::minute_in;
 use crate::time::LogTime;
 
 /// The most characters of a cell.
@@ -84,9 +85,9 @@ impl TableCell {
         Self { text: severity.as_str().to_owned(), class: CLASSES[usize::from(rank)], value: Some(rank.into()), ..Self::default() }
     }
 
-    pub(super) fn time(time: Option<LogTime>) -> Self {
+    fn time(time: Option<LogTime>, zone: i16) -> Self {
         let Some(time) = time else { return Self { value: Some(i64::MIN), ..Self::default() } };
-        Self { text: minute(time), class: "t", value: Some(time.utc), ..Self::default() }
+        Self { text: minute_in(time, zone), class: "t", value: Some(time.utc), ..Self::default() }
     }
 }
 
@@ -114,6 +115,11 @@ impl<'r, T> TableBuilder<'r, T> {
     /// A column of counts.
     pub(super) fn count(self, name: &'static str, count: impl Fn(&'r T) -> u64) -> Self {
         self.number(name, move |row| TableCell::count(count(row)))
+    }
+
+    /// A column of times, with their zone where it is not the one of the report.
+    pub(super) fn time(self, name: &'static str, report: &ReportModel<'_>, time: impl Fn(&'r T) -> Option<LogTime>) -> Self {
+        self.text(name, move |row| TableCell::time(time(row), report.zone()))
     }
 
     fn column(mut self, head: ColumnHead, cell: impl Fn(&'r T) -> TableCell) -> Self {

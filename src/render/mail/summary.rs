@@ -13,7 +13,7 @@ use crate::analysis::model::{BlockDecision, Campaign, ReportModel};
 use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
-use crate::render::layout::{Column, Grid, PLAIN, Painter, TextCell, minute, write_wrapped};
+use crate::render::layout::{Column, Grid, PLAIN, Painter, TextCell, span, write_wrapped};
 use crate::render::{grades, table};
 
 /// The most columns of a line.
@@ -45,7 +45,7 @@ fn opening<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     wrapped(&format!("{}{host}", summary.label), 0, out)?;
     wrapped(&table::headline(summary.report).0, 0, out)?;
     match (summary.report.totals.sum.first_time, summary.report.totals.sum.last_time) {
-        (Some(first), Some(last)) => wrapped(&format!("{} to {}", minute(first), minute(last)), 0, out),
+        (Some(first), Some(last)) => wrapped(&span(first, last), 0, out),
         _ => Ok(()),
     }
 }
