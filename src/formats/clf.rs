@@ -53,7 +53,12 @@ impl<'a> Frame<'a> {
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     pub fn locate_by(line: &'a [u8], only: Option<LogFormat>, first_quote: impl Fn(usize) -> Option<usize>) -> Option<Self> {
-        Self::after_start(line, usual_start(line).or_else(|| rare_start(line).filter(|start| is_bare(start.1)))?, only, first_quote)
+        Self::after_start(
+            line,
+            usual_start(line).or_else(|| rare_start(line, &first_quote).filter(|start| is_bare(start.1)))?,
+            only,
+            first_quote,
+        )
     }
 
     /// Locates the fields of a line whose client and virtual host are known. The user is not read.
@@ -236,11 +241,11 @@ fn space_in(bytes: &[u8; 16]) -> Option<usize> {
 }
 
 /// The start of any line.
-fn rare_start(line: &[u8]) -> Option<Start<'_>> {
+fn rare_start(line: &[u8], first_quote: impl Fn(usize) -> Option<usize>) -> Option<Start<'_>> {
     if is_object(line) {
         return None;
     }
-    let (bracket, open) = request_start(line)?;
+    let (bracket, open) = request_start_by(line, first_quote)?;
     let (host, client) = split_client(&line[..bracket])?;
     // The client is a part of the line.
     let after_client = client.as_ptr().addr() - line.as_ptr().addr() + client.len();
@@ -275,22 +280,21 @@ fn is_object(line: &[u8]) -> bool {
 
 /// The position of `[` before the time, and the start of the request.
 pub(super) fn request_start(line: &[u8]) -> Option<(usize, usize)> {
-    let quote = memchr(b'"', line)?;
-    let bracket = quote.wrapping_sub(CLF_TIME_LEN + 3);
-    if line.get(bracket) == Some(&b'[') && line[..quote].ends_with(b"] ") {
-        return Some((bracket, quote + 1));
-    }
-    request_start_after_quotes(line)
+    request_start_by(line, |from| Some(from + memchr(b'"', line.get(from..)?)?))
 }
 
-/// The rare case: a user name that contains a quote, or a time in another form.
-#[cold]
-fn request_start_after_quotes(line: &[u8]) -> Option<(usize, usize)> {
-    let quote = memchr_iter(b'"', line).find(|&q| line[..q].ends_with(b"] "))?;
+/// The same, with a function that returns the position of the first quote from an offset on. A user name may contain a quote, and the
+/// time may have another form.
+fn request_start_by(line: &[u8], first_quote: impl Fn(usize) -> Option<usize>) -> Option<(usize, usize)> {
+    let mut quotes = std::iter::successors(first_quote(0), |quote| first_quote(quote + 1));
+    let quote = quotes.find(|quote| line[..*quote].ends_with(b"] "))?;
+    let usual = quote.wrapping_sub(CLF_TIME_LEN + 3);
+    if line.get(usual) == Some(&b'[') {
+        return Some((usual, quote + 1));
+    }
     let bracket = memrchr(b'[', &line[..quote])?;
-    let time = &line[bracket + 1..quote - 2];
     // A time of the usual length may be invalid, which loses no line.
-    let is_time = time.len() == CLF_TIME_LEN || LogTime::parse_any_format(time).is_some();
+    let is_time = LogTime::parse_any_format(&line[bracket + 1..quote - 2]).is_some();
     is_time.then_some((bracket, quote + 1))
 }
 

@@ -6,11 +6,14 @@
 
 use std::ops::Range;
 
+use memchr::memchr3;
+
 use super::bytes::are_within;
 use super::host::host;
 use super::reader::{LineKind, RelativeRequest};
 use super::{Escapes, Fields, Frame, Headers, RequestField, TimeField, clf};
 use crate::log_entry::LogEntry;
+use crate::short_bytes::append;
 use crate::time::{CLF_TIME_LEN, ClfTimeParser, PackedTime};
 
 /// The fields of some lines. Keeps its buffers.
@@ -225,8 +228,7 @@ impl EntryBuffer {
         let parts = [("", method, " "), ("", target, ""), ("?", query, ""), (" ", protocol, "")];
         self.push_parts(parts, None);
         // The copy is checked: a memory-mapped file may change between two reads.
-        let is_special = |byte: &u8| u8::from(matches!(byte, b'"' | b'\\' | b'\n'));
-        if self.text[start..].iter().fold(0, |any, byte| any | is_special(byte)) > 0 {
+        if memchr3(b'"', b'\\', b'\n', &self.text[start..]).is_some() {
             self.text.truncate(start);
             self.push_parts(parts, Some(escapes));
         }
@@ -237,13 +239,13 @@ impl EntryBuffer {
     #[inline]
     fn push_parts(&mut self, parts: [(&str, &[u8], &str); 4], escapes: Option<Escapes>) {
         for (before, part, after) in parts.into_iter().filter(|(_, part, _)| !part.is_empty()) {
-            self.text.extend_from_slice(before.as_bytes());
+            append(&mut self.text, before.as_bytes());
             let at = self.text.len();
-            self.text.extend_from_slice(part);
+            append(&mut self.text, part);
             if let Some(escapes) = escapes.filter(|escapes| needs_escaping(&self.text[at..], *escapes)) {
                 escape(at, escapes, &mut self.text);
             }
-            self.text.extend_from_slice(after.as_bytes());
+            append(&mut self.text, after.as_bytes());
         }
     }
 

@@ -433,7 +433,7 @@ fn detect_fast(
     buffers: &mut FieldBuffers,
     out: &mut EntryBuffer,
 ) -> Option<LineKind> {
-    if starts_like_clf(line) || Frame::locate(line, None).is_some() {
+    if starts_like_clf(line) || Frame::locate_by(line, None, &first_quote).is_some() {
         return Some(LineKind::AsIs);
     }
     for (id, parser) in formats.tried().filter(|(_, parser)| parser.may_read(line)) {

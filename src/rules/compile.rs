@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::condition::{Condition, TextCondition};
 use super::definition::{APP_FAMILY, AnswerMeaning, Class, Definition, EXCEPTIONS, LocatedRule, PathAnchor};
 use super::error::{RuleError, nearest};
-use super::exceptions::Exceptions;
+use super::exceptions::{CommonExceptions, Exceptions};
 use super::glob::{self, Globs};
 use super::guess::Guess;
 use super::literal_table::{LiteralCollector, RuleLiterals};
@@ -78,7 +78,8 @@ impl Compiler {
         if definitions.len() > MAX_RULES {
             return Err(RuleError::TooMany { found: definitions.len(), most: MAX_RULES });
         }
-        let conditions: Vec<_> = definitions.par_iter().map(condition_of).collect();
+        let common = CommonExceptions::new();
+        let conditions: Vec<_> = definitions.par_iter().map(|located| condition_of(located, &common)).collect();
         self.conditions.reserve(definitions.len());
         let add = |(located, condition): (&LocatedRule, Result<Condition, String>)| {
             condition.and_then(|condition| self.add(located, condition)).err().map(|message| located.error(message))
@@ -126,9 +127,9 @@ impl Compiler {
 }
 
 /// The condition of a rule. Only the patterns of rules that are not built in are compiled, to find their errors.
-fn condition_of(located: &LocatedRule) -> Result<Condition, String> {
+fn condition_of(located: &LocatedRule, common: &CommonExceptions) -> Result<Condition, String> {
     check(&located.definition)?;
-    let condition = uncompiled_condition(&located.definition);
+    let condition = uncompiled_condition(&located.definition, common);
     if !located.is_builtin {
         condition.patterns().try_for_each(RulePattern::check)?;
     }
@@ -136,7 +137,7 @@ fn condition_of(located: &LocatedRule) -> Result<Condition, String> {
 }
 
 /// The condition of a definition, whose patterns are compiled when they are first needed.
-fn uncompiled_condition(d: &Definition) -> Condition {
+fn uncompiled_condition(d: &Definition, common: &CommonExceptions) -> Condition {
     let present = |list: &[String], bit: u16| if list.is_empty() { 0 } else { bit };
     let needs = present(&d.paths, bit::PATHS)
         | present(&d.suffixes, bit::SUFFIX)
@@ -155,7 +156,7 @@ fn uncompiled_condition(d: &Definition) -> Condition {
         methods: d.methods.iter().map(|m| m.as_bytes().to_vec()).collect(),
         statuses: d.statuses.clone(),
         shape: d.shape,
-        unless: Exceptions::new(d),
+        unless: Exceptions::new(d, common),
     }
 }
 

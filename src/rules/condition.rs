@@ -238,10 +238,10 @@ impl Condition {
         let header_field = |field| if unless.headers_in_effect(request) { bit::of_field(field) } else { 0 };
         let (agent, referer) = (Field::UserAgent, Field::Referer);
         let words = unless.words.as_ref().map(|words| word_check(words, unless.fields, fields_in_effect));
-        let regex = unless.regex.as_ref().map(|regex| regex_check(regex, unless.fields, fields_in_effect));
+        let regexes: Vec<_> = unless.regexes.iter().map(|regex| regex_check(regex, unless.fields, fields_in_effect)).collect();
         let agents = unless.agents.as_ref().map(|agents| word_check(agents, bit::of_field(agent), header_field(agent)));
         let referers = unless.referer.as_ref().map(|regex| regex_check(regex, bit::of_field(referer), header_field(referer)));
-        words.into_iter().chain(regex).chain(agents).chain(referers)
+        words.into_iter().chain(regexes).chain(agents).chain(referers)
     }
 }
 

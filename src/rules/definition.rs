@@ -15,7 +15,6 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::error::RuleError;
 use super::guess::Guess;
-use super::known::with_known;
 use super::lines::RuleLines;
 use super::literal_table::{FIELD_NAMES, LiteralKeys};
 use super::literals::bit;
@@ -369,7 +368,7 @@ impl Definition {
 #[derive(Debug, Clone, Default, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Unless {
-    /// Names of exceptions that rules have in common: `forge-file`, `synced-file`. They are part of `regex`.
+    /// Names of exceptions that rules have in common: `forge-file`, `synced-file`. Each is a regular expression like `regex`.
     #[serde(default)]
     pub(super) known: Vec<String>,
     /// One of these texts occurs in one of the `fields`.
@@ -650,9 +649,6 @@ pub(super) fn locate(file: &str, rules: RuleFile, lines: RuleLines, is_builtin: 
     let (file, family) = (Arc::from(file), Arc::from(family));
     for definition in &mut rule {
         definition.subject = subject;
-        if let Some(unless) = &mut definition.unless {
-            unless.regex = with_known(&unless.known, unless.regex.take(), EXCEPTIONS);
-        }
     }
     let of_apps = app.into_iter().map(|app| Box::new(Definition::from(app)));
     let of_rules = rule.into_iter().zip(lines.rule);

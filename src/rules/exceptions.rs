@@ -7,11 +7,12 @@
 //! The words of an exception are searched one by one: there are one or two, in short texts, after all other conditions.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use memchr::memmem;
 
 use super::condition::RequestFacts;
-use super::definition::{AnswerMeaning, Class, Definition, Field, fields};
+use super::definition::{AnswerMeaning, Class, Definition, EXCEPTIONS, Field, fields};
 use super::literals::bit;
 use super::pattern::RulePattern;
 
@@ -21,7 +22,8 @@ pub(super) struct Exceptions {
     /// The fields that `words` and `regex` check: those of the rule.
     pub(super) fields: u16,
     pub(super) words: Option<WordSet>,
-    pub(super) regex: Option<RulePattern>,
+    /// The exceptions that rules have in common, and the rule's own regex.
+    pub(super) regexes: Vec<Arc<RulePattern>>,
     pub(super) referer: Option<RulePattern>,
     /// A scan uses the bit [`bit::EXCEPTION`]; this finds the position.
     pub(super) agents: Option<WordSet>,
@@ -32,12 +34,14 @@ pub(super) struct Exceptions {
 }
 
 impl Exceptions {
-    pub(super) fn new(d: &Definition) -> Self {
+    /// The exceptions of a rule; `common` has those that rules have in common.
+    pub(super) fn new(d: &Definition, common: &CommonExceptions) -> Self {
         let unless = d.unless.clone().unwrap_or_default();
+        let known = common.0.iter().filter(|(name, _)| unless.known.iter().any(|known| known == name));
         Self {
             fields: d.field_mask(),
             words: WordSet::any_of(&unless.words),
-            regex: unless.regex.map(RulePattern::lazy),
+            regexes: known.map(|(_, regex)| Arc::clone(regex)).chain(unless.regex.map(|own| Arc::new(RulePattern::lazy(own)))).collect(),
             referer: unless.referer.map(RulePattern::lazy),
             agents: WordSet::any_of(&unless.agents),
             removes_text: d.regex.is_some(),
@@ -47,7 +51,7 @@ impl Exceptions {
 
     /// All its regexes.
     pub(super) fn patterns(&self) -> impl Iterator<Item = &RulePattern> {
-        self.regex.iter().chain(&self.referer)
+        self.regexes.iter().map(Arc::as_ref).chain(&self.referer)
     }
 
     /// Whether `regex` matches a text, and still matches after excepted parts are removed.
@@ -62,7 +66,7 @@ impl Exceptions {
             return None;
         }
         let words = self.words.iter().flat_map(|words| words.find_all(text));
-        let mut excepted: Vec<Range<usize>> = words.chain(self.regex.iter().flat_map(|regex| regex.find_all(text))).collect();
+        let mut excepted: Vec<Range<usize>> = words.chain(self.regexes.iter().flat_map(|regex| regex.find_all(text))).collect();
         excepted.sort_unstable_by_key(|range| range.start);
         let (mut rest, mut from) = (Vec::with_capacity(text.len()), 0);
         for range in excepted {
@@ -80,7 +84,7 @@ impl Exceptions {
 
     /// Whether a text has an excepted part.
     fn occurs_in(&self, text: &[u8]) -> bool {
-        self.words.as_ref().is_some_and(|words| words.is_match(text)) || self.regex.as_ref().is_some_and(|regex| regex.is_match(text))
+        self.words.as_ref().is_some_and(|words| words.is_match(text)) || self.regexes.iter().any(|regex| regex.is_match(text))
     }
 
     /// Whether the whole request is exempted. It reads the status before a header, and reads neither if neither matters.
@@ -92,7 +96,7 @@ impl Exceptions {
 
     /// Whether words or the regex exempt a request of a rule without its own regex.
     fn text_exempts<'a>(&self, request: &RequestFacts<'a>, field: &impl Fn(Field) -> &'a [u8]) -> bool {
-        if self.removes_text || (self.words.is_none() && self.regex.is_none()) {
+        if self.removes_text || (self.words.is_none() && self.regexes.is_empty()) {
             return false;
         }
         fields(self.fields).any(|f| match f {
@@ -120,6 +124,15 @@ impl Exceptions {
     /// Whether excepted text is removed, instead of exempting the whole request.
     pub(super) fn removes_text(&self) -> bool {
         self.removes_text
+    }
+}
+
+/// The exceptions that rules have in common, by name. Rules share them, so that each is compiled once.
+pub(super) struct CommonExceptions(Vec<(&'static str, Arc<RulePattern>)>);
+
+impl CommonExceptions {
+    pub(super) fn new() -> Self {
+        Self(EXCEPTIONS.iter().map(|(name, regex)| (*name, Arc::new(RulePattern::lazy((*regex).to_owned())))).collect())
     }
 }
 
@@ -170,7 +183,7 @@ mod tests {
 
     fn exceptions(unless: &str) -> Exceptions {
         let rule = format!("id = 'x/y'\ntitle = 'T'\nclass = 'sqli'\nseverity = 'low'\nwords = ['z']\nregex = 'z'\nunless = {unless}");
-        Exceptions::new(&toml::from_str(&rule).unwrap())
+        Exceptions::new(&toml::from_str(&rule).unwrap(), &CommonExceptions::new())
     }
 
     #[test]

@@ -15,7 +15,6 @@ mod exceptions;
 mod glob;
 mod guess;
 pub(crate) mod import;
-mod known;
 mod lines;
 pub(crate) mod lint;
 mod literal_table;

@@ -183,7 +183,11 @@ fn by_form(text: &[u8]) -> Option<LogTime> {
     if !may_be_time(text) {
         return None;
     }
-    let mut times = FORMS.iter().chain(&MONTH_FIRST).filter_map(|form| in_form(text, form.as_bytes()));
+    // A form that begins with a number has its separator after it.
+    let separator = text.iter().find(|byte| !byte.is_ascii_digit());
+    let begins = |form: &[u8]| if text[0].is_ascii_digit() { form.get(2) == separator } else { matches!(form[1], b'a' | b'b') };
+    let forms = FORMS.iter().chain(&MONTH_FIRST).map(|form| form.as_bytes());
+    let mut times = forms.filter(|form| begins(form)).filter_map(|form| in_form(text, form));
     let first = times.next()?;
     times.all(|other| other == first).then_some(first)
 }

@@ -23,6 +23,7 @@ use super::fast_values::FastValues;
 use super::fields::FieldSlot;
 use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
 use super::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, iso_time, nginx};
+use crate::client::Client;
 use crate::formats::bytes::{are_within, begins};
 use crate::formats::clf::{is_bare, is_escaped};
 use crate::time::LogTime;
@@ -296,6 +297,9 @@ impl FormatLineParser {
                 return false;
             }
             let Some((text, after)) = field.take(rest) else { return false };
+            if is_client && field.trim == TrimMode::Nothing && !matches!(text, b"" | b"-") && Client::parse(text).address().is_none() {
+                return false;
+            }
             let is_time = || text.len() >= MIN_TIME && LogTime::parse_any_format(text).is_some();
             if field.slot == FieldSlot::Time && self.time == TimeFormat::Written && !is_time() {
                 return false;
