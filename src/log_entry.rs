@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
+
 use crate::short_bytes::append;
 use crate::time::LogTime;
 
@@ -292,24 +294,25 @@ impl MethodClass {
 }
 
 /// What the server answered, by status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]
+#[value(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Outcome {
-    /// 2xx or 304.
+    /// 2xx, 304.
     Answered,
-    /// Any other 3xx.
+    /// Other 3xx.
     Redirected,
-    /// 401 or 407.
+    /// 401, 407.
     AuthRequired,
-    /// 403, 405, 429, 444 or 451.
+    /// 403, 405, 429, 444, 451.
     Denied,
-    /// 404 or 410.
+    /// 404, 410.
     NotFound,
-    /// Any other 4xx.
+    /// Other 4xx.
     Rejected,
     /// 5xx.
     Error,
-    /// 1xx, or no status could be read.
+    /// 1xx, or no status.
     Unknown,
 }
 

@@ -11,19 +11,16 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValue};
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
 use crate::config::Layer;
-use crate::config::choice::{LevelOrNever, NamedChoice, OnOff};
 use crate::config::time_spec::TimeSpec;
 use crate::config::value::{
-    AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LogFormatSpec, PositiveCount, PrefixBits, ProxySource,
-    RangeSpec, SeverityOverride,
+    AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LevelOrNever, LogFormatSpec, OnOff, PositiveCount,
+    PrefixBits, ProxySource, RangeSpec, SeverityOverride,
 };
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::log_entry::Outcome;
 use crate::render::block::BlockFormat;
-use crate::render::schema::Topic;
 use crate::render::{Color, GroupBy, OutputFormat};
-use crate::rules::import::ImportFormat;
 
 /// Declares groups of flags, each flag with the name of its setting.
 macro_rules! groups {
@@ -685,50 +682,12 @@ impl TextFormatArgs {
     }
 }
 
-/// Gives clap the words of choices: for parsing, suggestions and shell completions.
-macro_rules! value_enums {
-    ($($choice:ty),+) => {$(
-        impl ValueEnum for $choice {
-            fn value_variants<'a>() -> &'a [Self] {
-                Self::VALUES
-            }
-
-            fn to_possible_value(&self) -> Option<PossibleValue> {
-                let value = PossibleValue::new(self.word());
-                Some(if self.about().is_empty() { value } else { value.help(self.about()) })
-            }
-        }
-    )+};
-}
-
-value_enums!(OutputFormat, BlockFormat, GroupBy, Color, Mmap, Severity, Outcome, LevelOrNever, OnOff);
-
-impl ValueEnum for Topic {
+impl ValueEnum for Severity {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Csv, Self::Json, Self::Ndjson, Self::Rules]
+        &Self::ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::Csv => PossibleValue::new("csv").help("Columns of every CSV table"),
-            Self::Json => PossibleValue::new("json").help("JSON Schema of a report"),
-            Self::Ndjson => PossibleValue::new("ndjson").help("JSON Schema of a hit"),
-            Self::Rules => PossibleValue::new("rules").help("JSON Schema of a rule file"),
-        })
-    }
-}
-
-impl ValueEnum for ImportFormat {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Wordlist, Self::CrsData, Self::Sigma, Self::Nuclei]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::Wordlist => PossibleValue::new("wordlist").help("Paths, one per line"),
-            Self::CrsData => PossibleValue::new("crs-data").help("Data files of the OWASP core rule set"),
-            Self::Sigma => PossibleValue::new("sigma").help("Sigma rules for web servers"),
-            Self::Nuclei => PossibleValue::new("nuclei").help("nuclei templates"),
-        })
+        Some(PossibleValue::new(self.as_str()))
     }
 }

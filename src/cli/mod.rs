@@ -1,12 +1,12 @@
 //! The command line: its flags, its help, and which command runs.
 //!
-//! Flags and variables become a [`Layer`] each, `config` makes plain settings of the layers, and a command does the work.
+//! Flags, variables and the configuration file become a [`Layer`] each, `config` makes plain settings of the layers, and a command does the work.
 
 mod args;
 mod flags;
 mod help;
 mod lazy;
-mod variables;
+mod sources;
 
 use std::env;
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ use self::lazy::Lazy;
 use crate::allocator;
 use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
-use crate::config::choice::NamedChoice;
+use crate::config::value::word;
 use crate::config::{self, Environment, Layer};
 use crate::render::OutputFormat;
 use crate::render::schema::Topic;
@@ -153,9 +153,9 @@ pub(crate) fn complete_command() -> clap::Command {
 #[must_use]
 pub(crate) fn documented_command() -> clap::Command {
     complete_command().mut_subcommands(|command| match command.get_name() {
-        "scan" | "follow" | "report" | "block" | "explain" | "formats" | "learn" | "merge" | "diff" => variables::with_env_help(command),
+        "scan" | "follow" | "report" | "block" | "explain" | "formats" | "learn" | "merge" | "diff" => sources::with_env_help(command),
         "rules" => command.mut_subcommands(|command| match command.get_name() {
-            "list" | "show" | "cover" => variables::with_env_help(command),
+            "list" | "show" | "cover" => sources::with_env_help(command),
             _ => command,
         }),
         _ => command,
@@ -214,9 +214,9 @@ fn scan(args: ScanArgs, environment: &Environment) -> Exit {
         Some(OutputFormat::Html) if has_by => Err(config::Error::ByHtml),
         Some(OutputFormat::Partial) if has_by => Err(config::Error::ByPartial),
         Some(OutputFormat::Prometheus) if has_by => {
-            Err(config::Error::ByFormat { format: "prometheus", what: "counts by class and outcome" })
+            Err(config::Error::ByFormat { format: "prometheus".to_owned(), what: "counts by class and outcome" })
         }
-        Some(format) if has_by && format.hit_format().is_some() => Err(config::Error::ByFormat { format: format.word(), what: "hits" }),
+        Some(format) if has_by && format.hit_format().is_some() => Err(config::Error::ByFormat { format: word(format), what: "hits" }),
         _ => config::scan_settings(layer, environment),
     };
     start(args.into_layer(), environment, settings, commands::scan::run)
@@ -276,7 +276,7 @@ fn merged(flags: Layer, environment: &Environment) -> Result<Layer, Error> {
     let is_quiet = flags.is_quiet();
     let layer = merge_layers(flags, environment);
     if !layer.as_ref().map_or(is_quiet, Layer::is_quiet) {
-        for warning in variables::unknown_vars(&environment.variables) {
+        for warning in sources::unknown_vars(&environment.variables) {
             message::warning(&warning);
         }
     }
@@ -284,8 +284,8 @@ fn merged(flags: Layer, environment: &Environment) -> Result<Layer, Error> {
 }
 
 fn merge_layers(flags: Layer, environment: &Environment) -> Result<Layer, Error> {
-    let layer = flags.merge_under(variables::read(&environment.variables).map_err(Error::Clap)?);
-    let file = layer.config.as_deref().map(config::read_file).transpose()?.unwrap_or_default();
+    let layer = flags.merge_under(sources::from_variables(&environment.variables).map_err(Error::Clap)?);
+    let file = layer.config.as_deref().map(sources::from_file).transpose()?.unwrap_or_default();
     Ok(layer.merge_under(file))
 }
 

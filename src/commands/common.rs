@@ -166,6 +166,14 @@ pub(super) fn pool(threads: Option<usize>) -> Result<ThreadPool, CommandError> {
     pool.map_err(|source| CommandError::Threads { threads: threads.unwrap_or(1), source: io::Error::other(source) })
 }
 
+/// Starts one thread per core for what is done in parallel without a [`pool`]. If the system refuses those, the current thread does all:
+/// otherwise the first such work would panic.
+pub(super) fn start_threads() -> Result<(), CommandError> {
+    let started = ThreadPoolBuilder::new().build_global();
+    let started = started.or_else(|_| ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global());
+    started.map_err(|source| CommandError::Threads { threads: 1, source: io::Error::other(source) })
+}
+
 /// Reads all inputs, unless a signal arrives first.
 pub(super) fn read(
     settings: &ScanSettings,

@@ -1,22 +1,18 @@
 //! From layers of settings to the plain values that a command works with.
 //!
-//! Precedence: flag, environment variable, configuration file, default. Knows no command line: `cli` turns flags and
-//! variables into a [`Layer`] each. Opens only the configuration file, lists of proxies, and the server configurations
-//! whose logs are requested.
+//! Precedence: flag, environment variable, configuration file, default. Knows no command line: `cli` turns flags, variables and the
+//! file into a [`Layer`] each. Opens only lists of proxies and the server configurations whose logs are requested.
 //!
 //! Errors explain what is wrong with the settings, and what to type instead. Text from arguments and files is escaped before it
 //! gets there.
 
-pub(crate) mod choice;
 mod clients;
 mod layer;
 pub(crate) mod time_spec;
 pub(crate) mod value;
 
 pub(crate) use self::clients::ClientError;
-#[cfg(test)]
-pub(crate) use self::layer::parse_file;
-pub(crate) use self::layer::{Layer, read_file};
+pub(crate) use self::layer::Layer;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -27,9 +23,10 @@ use std::{env, io};
 use jiff::tz::TimeZone;
 use rustix::fs::{FileType, fstat};
 
-use self::choice::{LevelOrNever, NamedChoice, OnOff};
 use self::time_spec::TimeSpec;
-use self::value::{ByteSize, Cost, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits, RangeSpec};
+use self::value::{
+    ByteSize, Cost, DurationArg, FieldKey, FileMode, LevelOrNever, LogFormatSpec, OnOff, PositiveCount, PrefixBits, RangeSpec, word,
+};
 use crate::alerting::FIND_SEVERITY;
 use crate::commands::explain::ExplainSettings;
 use crate::commands::formats::FormatsSettings;
@@ -227,7 +224,7 @@ pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Res
     let (min_probers, emit_rules) = (layer.min_probers.map_or(MIN_PROBERS, PositiveCount::get), layer.emit_rules.take());
     let scan = scan_settings(layer, environment)?;
     if !matches!(scan.format, OutputFormat::Table | OutputFormat::Csv | OutputFormat::Json) {
-        return Err(Error::NoFormat { command: "learn", format: scan.format.word() });
+        return Err(Error::NoFormat { command: "learn", format: word(scan.format) });
     }
     if let Some(file) = &emit_rules {
         let to_stdout = file == Path::new("-");
@@ -349,7 +346,7 @@ fn block_targets(layer: &mut Layer) -> Result<Vec<BlockTarget>, Error> {
         return Err(Error::BlockPairs { files: paths.len(), formats: formats.len() });
     }
     if let Some(format) = formats.iter().find(|format| format.is_abuse_report()) {
-        return Err(Error::BlockReport(NamedChoice::word(*format)));
+        return Err(Error::BlockReport(word(*format)));
     }
     if let Some(path) = paths.iter().enumerate().find_map(|(at, path)| paths[..at].contains(path).then_some(path)) {
         return Err(Error::BlockTwice(sanitized(&path.to_string_lossy())));
@@ -436,10 +433,10 @@ pub(crate) fn merge_settings(reports: Vec<PathBuf>, mut layer: Layer) -> Result<
 /// [`Error::NoHits`], [`Error::NoFormat`].
 pub(crate) fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<DiffSettings, Error> {
     if layer.format == Some(OutputFormat::Html) {
-        return Err(Error::NoFormat { command: "diff", format: "html" });
+        return Err(Error::NoFormat { command: "diff", format: "html".to_owned() });
     }
     if layer.format == Some(OutputFormat::Partial) {
-        return Err(Error::NoFormat { command: "diff", format: "partial" });
+        return Err(Error::NoFormat { command: "diff", format: "partial".to_owned() });
     }
     Ok(DiffSettings { old, new, filter: stored_report_settings("diff", layer)? })
 }
@@ -447,10 +444,10 @@ pub(crate) fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<
 fn stored_report_settings(command: &'static str, layer: Layer) -> Result<ReportFilterSettings, Error> {
     let format = layer.format.unwrap_or_default();
     if format.hit_format().is_some() {
-        return Err(Error::NoHits { command, format: format.word() });
+        return Err(Error::NoHits { command, format: word(format) });
     }
     if format == OutputFormat::Prometheus {
-        return Err(Error::NoFormat { command, format: format.word() });
+        return Err(Error::NoFormat { command, format: word(format) });
     }
     check_partial(&layer)?;
     Ok(ReportFilterSettings {
@@ -561,7 +558,7 @@ pub(crate) enum Error {
     #[error("--by applies to table and csv; {format} prints {what}, not rows")]
     ByFormat {
         /// The format.
-        format: &'static str,
+        format: String,
         /// What it prints.
         what: &'static str,
     },
@@ -606,7 +603,7 @@ pub(crate) enum Error {
         /// The command.
         command: &'static str,
         /// The format.
-        format: &'static str,
+        format: String,
     },
     /// A report has counts, not hits.
     #[error("{command} does not print {format}: a report contains no single hits")]
@@ -614,7 +611,7 @@ pub(crate) enum Error {
         /// The command.
         command: &'static str,
         /// The format.
-        format: &'static str,
+        format: String,
     },
     /// A file of metrics that would not be read. Holds its name, escaped.
     #[error("--metrics '{0}': the name must end in .prom, because node_exporter reads no other file")]
@@ -635,7 +632,7 @@ pub(crate) enum Error {
     BlockTwice(String),
     /// An abuse report is sent once; a list is replaced by every run. Holds the format.
     #[error("--block-format {0} is a report to others, not a list that each run can replace")]
-    BlockReport(&'static str),
+    BlockReport(String),
     /// A block list names addresses.
     #[error("a block list needs the addresses of clients, and --anonymize hides them")]
     HiddenBlockList,

@@ -9,16 +9,14 @@ use std::str::FromStr;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
 
-use super::value::{RawValue, parse_duration};
+use super::value::parse_duration;
 use crate::time::TimeBound;
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// A time, with its spelling.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TimeSpec {
     text: String,
     point: TimePoint,
@@ -70,14 +68,6 @@ impl FromStr for TimeSpec {
              or a time (2026-11-01T08:00, 2026-11-01T08:00:00+01:00)",
         )?;
         Ok(Self { text: text.to_owned(), point })
-    }
-}
-
-impl TryFrom<RawValue> for TimeSpec {
-    type Error = String;
-
-    fn try_from(raw: RawValue) -> Result<Self, String> {
-        raw.as_str().parse()
     }
 }
 

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use ipnet::IpNet;
 use jiff::SpanRelativeTo;
 use jiff::fmt::friendly::SpanParser;
-use serde::Deserialize;
 
-use super::choice::join_values;
 use crate::block;
 use crate::client::Ipv6Prefix;
 use crate::commands::message::sanitized;
@@ -21,8 +21,7 @@ use crate::formats::{FieldKind, FormatChoice, Formats};
 use crate::input::ByteRange;
 
 /// A number of threads or rows, at least 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PositiveCount(NonZeroUsize);
 
 impl PositiveCount {
@@ -45,8 +44,7 @@ impl FromStr for PositiveCount {
 }
 
 /// A number of requests, which may be 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cost(u64);
 
 impl Cost {
@@ -66,8 +64,7 @@ impl FromStr for Cost {
 }
 
 /// A number of bytes, from 1 to 1 GiB: `1048576`, `512K`, `1M`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ByteSize(usize);
 
 /// A line is held in memory, so its length has a limit.
@@ -104,8 +101,7 @@ impl FromStr for ByteSize {
 }
 
 /// A range of bytes of a file: `0-1048576`, `64M-128M`, and `128M-` to the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RangeSpec(ByteRange);
 
 impl RangeSpec {
@@ -146,8 +142,7 @@ fn offset(text: &str) -> Option<u64> {
 }
 
 /// A length of time: `250ms`, `5s`, `1h30m`, `1d`, `2w`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DurationArg(Duration);
 
 impl DurationArg {
@@ -180,8 +175,7 @@ pub(super) fn parse_duration(text: &str) -> Option<Duration> {
 }
 
 /// Permissions of a file, in octal: `0600`, `640`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileMode(u32);
 
 impl FileMode {
@@ -209,8 +203,7 @@ impl FromStr for FileMode {
 }
 
 /// A network, or a file of networks: `192.0.2.7`, `2001:db8::/48`, `@proxies.txt`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProxySource {
     /// A network; an address is a network with one member. Never all addresses.
     Network(IpNet),
@@ -231,8 +224,7 @@ impl FromStr for ProxySource {
 }
 
 /// The name of a field of a log, as in a header: `x-forwarded-for`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldName(String);
 
 impl FieldName {
@@ -256,8 +248,7 @@ impl FromStr for FieldName {
 }
 
 /// How many bits of an IPv6 address identify a client, from 32 to 128: `64`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PrefixBits(Option<Ipv6Prefix>);
 
 impl PrefixBits {
@@ -283,8 +274,7 @@ impl FromStr for PrefixBits {
 }
 
 /// How clients are hidden: `truncate`, `key:FILE`, or `off`, which undoes a lower layer.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AnonymizeSpec {
     /// Not at all.
     Off,
@@ -310,8 +300,7 @@ impl FromStr for AnonymizeSpec {
 }
 
 /// `ID=LEVEL`: a rule and its new severity.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SeverityOverride {
     /// The rule's id.
     pub id: String,
@@ -327,14 +316,13 @@ impl FromStr for SeverityOverride {
             .split_once('=')
             .filter(|(id, _)| !id.is_empty())
             .ok_or("not a rule and its level; type ID=LEVEL, such as dotfiles/env=critical")?;
-        let level = level.parse().map_err(|_: String| format!("not a level; type {} after '='", join_values::<Severity>()))?;
+        let level = level.parse().map_err(|_: String| "not a level; type info, low, medium, high or critical after '='".to_owned())?;
         Ok(Self { id: id.to_owned(), level })
     }
 }
 
 /// A log format: `auto`, a name, or the string of an nginx `log_format` or an Apache `LogFormat`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFormatSpec(String);
 
 impl LogFormatSpec {
@@ -355,8 +343,7 @@ impl FromStr for LogFormatSpec {
 }
 
 /// `MEANING=KEY`: what a key of JSON lines means.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawValue")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldKey {
     /// The meaning.
     pub meaning: FieldKind,
@@ -376,61 +363,41 @@ impl FromStr for FieldKey {
     }
 }
 
-/// A scalar of a TOML file as text. A number and a date need no quotes there.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "toml::Value")]
-pub(crate) struct RawValue(String);
+/// On or off, for a flag whose default is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnOff {
+    On,
+    Off,
+}
 
-impl RawValue {
-    /// The text.
-    #[must_use]
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
+/// A severity, or `never`: the only way to undo a level that a variable or the file sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LevelOrNever(pub Option<Severity>);
+
+impl ValueEnum for LevelOrNever {
+    fn value_variants<'a>() -> &'a [Self] {
+        const {
+            &[
+                Self(None),
+                Self(Some(Severity::Info)),
+                Self(Some(Severity::Low)),
+                Self(Some(Severity::Medium)),
+                Self(Some(Severity::High)),
+                Self(Some(Severity::Critical)),
+            ]
+        }
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.map_or("never", Severity::as_str)))
     }
 }
 
-impl TryFrom<toml::Value> for RawValue {
-    type Error = String;
-
-    fn try_from(value: toml::Value) -> Result<Self, String> {
-        match value {
-            toml::Value::String(text) => Ok(Self(text)),
-            toml::Value::Integer(number) => Ok(Self(number.to_string())),
-            toml::Value::Datetime(time) => Ok(Self(time.to_string())),
-            other => Err(format!("found a TOML {}; type text in quotes, or a number", other.type_str())),
-        }
-    }
+/// The word of a choice, as it is typed.
+#[must_use]
+pub(crate) fn word(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
-
-/// Reads values from a file by the parser of the flag.
-macro_rules! parse_raw {
-    ($($value:ty),+) => {$(
-        impl TryFrom<RawValue> for $value {
-            type Error = String;
-
-            fn try_from(raw: RawValue) -> Result<Self, String> {
-                raw.0.parse()
-            }
-        }
-    )+};
-}
-
-parse_raw!(PositiveCount, Cost, ByteSize, RangeSpec, DurationArg, FileMode, FieldName, PrefixBits, AnonymizeSpec, LogFormatSpec);
-
-/// The same for items of lists. The message quotes the item, because the mark in a file is under the whole list.
-macro_rules! parse_raw_item {
-    ($($value:ty),+) => {$(
-        impl TryFrom<RawValue> for $value {
-            type Error = String;
-
-            fn try_from(raw: RawValue) -> Result<Self, String> {
-                raw.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", sanitized(&raw.0)))
-            }
-        }
-    )+};
-}
-
-parse_raw_item!(ProxySource, SeverityOverride, FieldKey);
 
 #[cfg(test)]
 mod tests {

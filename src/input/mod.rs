@@ -23,6 +23,8 @@ mod sparse;
 pub(crate) mod tail;
 pub(crate) mod wildcard;
 
+use clap::ValueEnum;
+
 /// Bytes of a file, whose lines are read alone. A line belongs to the range that its first byte is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteRange {
@@ -33,14 +35,14 @@ pub struct ByteRange {
 }
 
 /// When to map files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Mmap {
-    /// Regular files of 1 MiB and more on local file systems.
+    /// Large files on local file systems.
     #[default]
     Auto,
-    /// Every regular file; a file that cannot be mapped is read instead.
+    /// Every regular file.
     Always,
-    /// Never.
+    /// No file.
     Never,
 }
 

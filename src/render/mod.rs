@@ -29,6 +29,8 @@ use std::io::{self, Write};
 
 pub(crate) use self::csv::write_answered;
 pub(crate) use self::ndjson::HitTexts;
+use clap::ValueEnum;
+
 use crate::analysis::build::RowSelection;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::learn::Proposals;
@@ -43,9 +45,9 @@ pub(crate) const TABLE_ROWS: usize = 10;
 pub(crate) const PAGE_ROWS: usize = 1_000;
 
 /// The format of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum OutputFormat {
-    /// Aligned text for people.
+    /// Aligned text.
     #[default]
     Table,
     /// One CSV table.
@@ -54,16 +56,16 @@ pub enum OutputFormat {
     Json,
     /// One JSON object per hit.
     Ndjson,
-    /// A page for a browser.
+    /// One page for a browser.
     Html,
-    /// The evidence alone, compressed, for `merge`.
-    Partial,
     /// One object of the Elastic Common Schema per hit.
     Ecs,
-    /// One finding of the Open Cybersecurity Schema Framework per hit.
+    /// One OCSF Detection Finding per hit.
     Ocsf,
-    /// Metrics in the text format of Prometheus.
+    /// Counts for Prometheus.
     Prometheus,
+    /// Evidence alone, compressed, for merge.
+    Partial,
 }
 
 /// A format that prints single hits, one per line.
@@ -109,7 +111,7 @@ impl HitFormat {
 }
 
 /// What a row of CSV is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum GroupBy {
     /// A client, a path and an outcome.
     #[default]
@@ -125,14 +127,12 @@ pub enum GroupBy {
 }
 
 /// When to use colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal with colours.
+    /// On a terminal that supports it.
     #[default]
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
 }
 

@@ -5,6 +5,7 @@
 
 use std::io::{self, Write};
 
+use clap::ValueEnum;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
@@ -12,15 +13,15 @@ use serde_json::Value;
 use super::{csv, json, ndjson};
 
 /// What to document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Topic {
-    /// The columns of every CSV table.
+    /// Columns of every CSV table.
     Csv,
-    /// The report of `-f json`.
+    /// JSON Schema of a report.
     Json,
-    /// A hit of `-f ndjson`.
+    /// JSON Schema of a hit.
     Ndjson,
-    /// A rule file.
+    /// JSON Schema of a rule file.
     Rules,
 }
 

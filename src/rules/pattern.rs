@@ -5,16 +5,22 @@
 //!
 //! Small patterns of built-in rules are embedded as automata, which the build script compiles: a scan of a small log uses more
 //! than a hundred regexes, and compiling them took longer than the scan. Others are compiled at first use, as a scan uses few of
-//! them; tests compile all. Patterns of a user's rules are compiled at load, so that errors are reported before the scan.
+//! them, and only as far as to find whether they match, which takes half the time of a whole regex; tests compile all. Patterns of
+//! a user's rules are compiled at load, so that errors are reported before the scan.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::{Arc, OnceLock};
 
 use flate2::{Decompress, FlushDecompress};
 use regex::bytes::{Regex, RegexBuilder};
 use regex_automata::Input;
 use regex_automata::dfa::Automaton as _;
 use regex_automata::dfa::dense::DFA;
+use regex_automata::hybrid::dfa::{self as lazy, Cache};
+use regex_automata::nfa::thompson::{self, WhichCaptures};
+use regex_automata::util::pool::Pool;
+use regex_automata::util::syntax;
 
 use super::case_folding;
 
@@ -49,12 +55,14 @@ impl RulePattern {
         // The size limit applies to the case-insensitive form in any case, so that capital letters do not matter for it.
         let regex = compile(&self.source, true)?;
         self.regex.get_or_init(|| Some(regex));
+        self.automaton.get_or_init(|| None);
         Ok(())
     }
 
     /// Whether it matches somewhere in `text`.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
-        let automaton = self.automaton.get_or_init(|| Automaton::embedded(&self.source).map(Box::new)).as_ref();
+        let automaton = || Automaton::embedded(&self.source).or_else(|| Automaton::lazy(&self.source)).map(Box::new);
+        let automaton = self.automaton.get_or_init(automaton).as_ref();
         let is_match = automaton.and_then(|automaton| automaton.is_match(text));
         is_match.unwrap_or_else(|| self.regex().is_some_and(|regex| regex.is_match(text)))
     }
@@ -101,9 +109,17 @@ static AUTOMATA: &[(&str, usize, usize)] = include!(concat!(env!("OUT_DIR"), "/a
 /// The tables, compressed, as they have many repeats.
 static TABLES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/automata.bin"));
 
-/// A compiled automaton. It finds whether a regex matches, not where.
+/// An automaton. It finds whether a regex matches, not where.
 #[derive(Debug)]
-struct Automaton(DFA<Vec<u32>>);
+enum Automaton {
+    /// All its states are compiled.
+    Compiled(DFA<Vec<u32>>),
+    /// A search makes the states that it needs.
+    Lazy { automaton: Arc<lazy::DFA>, states: Pool<Cache, NewStates> },
+}
+
+/// Makes the states of an automaton for one more thread.
+type NewStates = Box<dyn Fn() -> Cache + Send + Sync + UnwindSafe + RefUnwindSafe>;
 
 impl Automaton {
     /// The embedded automaton of a regex.
@@ -112,13 +128,32 @@ impl Automaton {
         let (_, start, end) = AUTOMATA[at];
         // Allocators align buffers of this size to eight bytes or more; with one that does not, the regex is compiled.
         let table = decompressed(&TABLES[start..end]);
-        DFA::from_bytes(&table).ok().map(|(table, _)| Self(table.to_owned()))
+        DFA::from_bytes(&table).ok().map(|(table, _)| Self::Compiled(table.to_owned()))
+    }
+
+    /// The automaton of any regex, with the limits of [`compile`].
+    fn lazy(source: &str) -> Option<Self> {
+        let syntax = syntax::Config::new()
+            .case_insensitive(case_folding::needs_case_folding(source))
+            .unicode(false)
+            .utf8(false)
+            .dot_matches_new_line(true)
+            .nest_limit(MAX_NESTING);
+        let nfa = thompson::Config::new().utf8(false).which_captures(WhichCaptures::None).nfa_size_limit(Some(MAX_COMPILED_SIZE));
+        let config = lazy::Config::new().cache_capacity(MAX_COMPILED_SIZE).skip_cache_capacity_check(true);
+        let automaton = Arc::new(lazy::Builder::new().configure(config).syntax(syntax).thompson(nfa).build(source).ok()?);
+        let shared = Arc::clone(&automaton);
+        Some(Self::Lazy { automaton, states: Pool::new(Box::new(move || shared.create_cache())) })
     }
 
     /// Whether the regex matches somewhere in `text`; `None` if the automaton gives up.
     fn is_match(&self, text: &[u8]) -> Option<bool> {
-        let found = self.0.try_search_fwd(&Input::new(text).earliest(true)).ok()?;
-        Some(found.is_some())
+        let input = Input::new(text).earliest(true);
+        let found = match self {
+            Self::Compiled(automaton) => automaton.try_search_fwd(&input),
+            Self::Lazy { automaton, states } => automaton.try_search_fwd(&mut states.get(), &input),
+        };
+        Some(found.ok()?.is_some())
     }
 }
 
@@ -154,12 +189,14 @@ mod tests {
         fn an_automaton_equals_its_regex(picks in prop::collection::vec((any::<prop::sample::Index>(), 1..12_usize), 1..12)) {
             for (source, ..) in AUTOMATA {
                 let (automaton, pattern) = (Automaton::embedded(source).unwrap(), RulePattern::lazy((*source).to_owned()));
+                let lazy = Automaton::lazy(source).unwrap();
                 let piece = |(at, length): &(prop::sample::Index, usize)| {
                     let at = at.index(source.len());
                     source.as_bytes()[at..].iter().take(*length).copied().filter(|byte| !b"\\?()[]|^$".contains(byte)).collect::<Vec<_>>()
                 };
                 let text = picks.iter().map(piece).collect::<Vec<_>>().concat().to_ascii_lowercase();
-                prop_assert_eq!(automaton.is_match(&text), Some(pattern.find(&text).is_some()), "{} on {:?}", source, text);
+                let is_match = Some(pattern.find(&text).is_some());
+                prop_assert_eq!([automaton.is_match(&text), lazy.is_match(&text)], [is_match; 2], "{} on {:?}", source, text);
             }
         }
     }

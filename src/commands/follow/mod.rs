@@ -18,7 +18,7 @@ use std::{io, thread};
 
 use self::checkpointer::Checkpointer;
 use self::output::LiveOutput;
-use super::common::{RuleContext, privacy, warn_narrow_allow};
+use super::common::{RuleContext, privacy, start_threads, warn_narrow_allow};
 use super::error::CommandError;
 use super::metrics::FollowMetrics;
 use super::signals::FollowSignals;
@@ -55,6 +55,7 @@ pub(crate) fn run(settings: &FollowSettings) -> Exit {
 
 fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     let signals = FollowSignals::listen(settings.tui);
+    start_threads()?;
     let mut rule_context = RuleContext::load(&settings.scan)?;
     let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
     let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;

@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use ipnet::IpNet;
 
 use crate::analysis::block_list::{BlockEntry, BlockList};
@@ -23,22 +24,22 @@ use crate::geoip::GeoInfo;
 use crate::number::{counted, grouped};
 
 /// The format of a block list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum BlockFormat {
     /// An address or network a line.
     #[default]
     Plain,
-    /// A file for `nft -f`.
+    /// Sets for nft -f.
     Nft,
-    /// A file for `ipset restore`.
+    /// Sets for ipset restore.
     Ipset,
-    /// `deny` lines for nginx.
+    /// deny lines for nginx.
     Nginx,
-    /// A `geo` block for nginx.
+    /// A geo block for nginx.
     NginxGeo,
-    /// A `RequireAll` block for Apache.
+    /// A RequireAll block for Apache.
     Apache,
-    /// CSV for `cscli decisions import`.
+    /// CSV for cscli decisions import.
     Crowdsec,
     /// A log for a jail of fail2ban.
     Fail2ban,
@@ -46,7 +47,7 @@ pub(crate) enum BlockFormat {
     Abuseipdb,
     /// Text for a mail to each network.
     AbuseMail,
-    /// A table.
+    /// One CSV table.
     Csv,
 }
 

@@ -12,17 +12,19 @@ mod yaml;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use clap::ValueEnum;
+
 use super::builder::RuleBuilder;
 use super::error::RuleError;
 use super::load::check;
 use crate::finding::Severity;
 
 /// The format of rules to import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ImportFormat {
-    /// Paths, one a line.
+    /// Paths, one per line.
     Wordlist,
-    /// Words of the OWASP core rule set, one a line.
+    /// Data files of the OWASP core rule set.
     CrsData,
     /// Sigma rules for web servers.
     Sigma,
