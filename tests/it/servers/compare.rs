@@ -156,7 +156,7 @@ fn hostile_probes_are_detected_with_every_escape_mode() {
 fn the_real_client_is_read_from_logs_of_real_servers() {
     const FLAGS: [&str; 4] = ["--client-from", "x-forwarded-for", "--trusted-proxy", "203.0.113.0/24,10.0.0.0/8"];
     // Their hits depend on other requests of the client, and so on how the client is identified.
-    const BY_LINE: [&str; 2] = ["--disable", "client/script-name,flood/login"];
+    const BY_LINE: [&str; 4] = ["--disable", crate::invariants::CONTEXTUAL, "--disable", "flood/login"];
     let flags = [FLAGS.as_slice(), &BY_LINE].concat();
     for served in served("proxied clients") {
         for log in served.logs.iter().filter(|log| log.format.to_ascii_lowercase().contains("forwarded")) {
