@@ -32,7 +32,7 @@ const LOCAL: [&str; 4] = [
     "--min-severity",
     "info",
     "--disable",
-    "prober/redirected,prober/unknown,prober/script-answered,prober/script-post-answered,prober/product-answered,prober/answered,prober/hidden-answered",
+    "prober/redirected,prober/unknown,prober/script-answered,prober/script-post-answered,prober/product-answered,prober/hidden-answered",
 ];
 
 /// The folders and the program.
