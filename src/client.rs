@@ -10,12 +10,15 @@ mod ip_source;
 pub(crate) use anonymizer::Anonymizer;
 pub(crate) use ip_source::ClientIpSource;
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 use xxhash_rust::xxh3::xxh3_64;
+
+use crate::redact::LogText;
 
 /// A client, as tallies count it. `::ffff:1.2.3.4` and `1.2.3.4` are the same client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -202,6 +205,17 @@ impl<'a> Client<'a> {
         }
     }
 
+    /// The client as every output shows it: the canonical text of an address (RFC 5952), other text masked and escaped, `-` for none.
+    #[must_use]
+    pub fn redacted(self) -> Cow<'a, str> {
+        match self {
+            Self::Text(b"") => Cow::Borrowed("-"),
+            Self::Text(text) => LogText::new(text).redacted(),
+            Self::V4(bits) => Cow::Owned(Ipv4Addr::from_bits(bits).to_string()),
+            Self::V6(bits) => Cow::Owned(Ipv6Addr::from_bits(bits).to_string()),
+        }
+    }
+
     #[cold]
     fn parse_rare(field: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(field).ok()?;
@@ -295,13 +309,8 @@ fn parse_v4_prefix(text: &[u8]) -> Option<(u32, usize)> {
 }
 
 impl fmt::Display for Client<'_> {
-    /// The canonical text of an address (RFC 5952). Other text is printed with invalid UTF-8 replaced; callers must
-    /// escape it before output.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) => String::from_utf8_lossy(text).fmt(f),
-            _ => self.address().map_or(Ok(()), |address| address.fmt(f)),
-        }
+        self.redacted().fmt(f)
     }
 }
 

@@ -44,6 +44,7 @@ use sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
 use crate::client::{Client, ClientKey, Network};
 use crate::finding::{RuleId, Severity};
 use crate::lru::LruMap;
+use crate::redact::{LogString, LogText};
 use crate::rules::{By, RuleSet, Window};
 use crate::time::LogTime;
 
@@ -87,7 +88,7 @@ pub(crate) struct ObservedHit<'a> {
     /// The client.
     pub client: Client<'a>,
     /// The normalised path.
-    pub path: &'a [u8],
+    pub path: LogText<'a>,
     /// The severity. It has no meaning if no rule is reported.
     pub severity: Severity,
     /// Why it is observed.
@@ -125,9 +126,9 @@ pub(crate) struct AlertSampleRef<'a> {
     /// The line's number, from 1.
     pub line: u64,
     /// The method as logged.
-    pub method: &'a [u8],
+    pub method: LogText<'a>,
     /// The request target as logged.
-    pub target: &'a [u8],
+    pub target: LogText<'a>,
     /// The status code.
     pub status: Option<u16>,
 }
@@ -195,7 +196,7 @@ impl Detection {
         let mut rules = hit.matched.to_vec();
         rules.sort_unstable();
         let client = (clients == 1).then(|| ClientKey::from(&hit.client));
-        let path = (paths == 1).then(|| hit.path.to_vec());
+        let path = (paths == 1).then(|| hit.path.into());
         let sample = AlertSample::from(&hit.request);
         Alert { kind, severity, first_time, last_time, client, path, hits, clients, paths, rules, sample }
     }
@@ -475,7 +476,7 @@ pub(crate) struct Alert {
     /// The client, if the alert is about one.
     pub client: Option<ClientKey>,
     /// The normalised path, if the alert is about one.
-    pub path: Option<Vec<u8>>,
+    pub path: Option<LogString>,
     /// Number of requests counted.
     pub hits: u64,
     /// Distinct clients among them.
@@ -500,9 +501,9 @@ pub(crate) struct AlertSample {
     /// The line's number, from 1.
     pub line: u64,
     /// The method as logged.
-    pub method: Vec<u8>,
+    pub method: LogString,
     /// The request target as logged.
-    pub target: Vec<u8>,
+    pub target: LogString,
     /// The status code.
     pub status: Option<u16>,
 }

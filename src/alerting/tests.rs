@@ -78,11 +78,11 @@ impl TestHit {
 
     fn observe(&self, number: usize, detector: &mut AlertDetector, raise: &mut impl FnMut(Alert)) {
         let path = self.path();
-        let request = AlertSampleRef { offset: number as u64, target: &path, ..AlertSampleRef::default() };
+        let request = AlertSampleRef { offset: number as u64, target: LogText::new(&path), ..AlertSampleRef::default() };
         let event = ObservedHit {
             time: self.utc().map(|utc| LogTime { utc, offset: 0 }),
             client: Client::V4(self.client),
-            path: &path,
+            path: LogText::new(&path),
             severity: self.severity,
             event: HitEvent::Request,
             requests: 0,
@@ -120,7 +120,7 @@ struct AlertFacts {
     severity: Severity,
     times: Option<(i64, i64)>,
     client: Option<u32>,
-    path: Option<Vec<u8>>,
+    path: Option<LogString>,
     hits: u64,
     clients: u64,
     paths: u64,
@@ -355,7 +355,7 @@ impl ReferenceDetector {
             severity,
             times: hits.time.and_then(|_| times()),
             client: (clients == 1).then_some(hits.client),
-            path: (paths == 1).then(|| hits.path()),
+            path: (paths == 1).then(|| hits.path().into()),
             hits: within.len() as u64,
             clients,
             paths,
@@ -527,7 +527,7 @@ fn an_alert_contains_what_it_counted() {
     hits[2].matched = vec![PLAIN, BY_CLIENT];
     let raised = alerts(&hits, AlertOptions::default());
     let time = |seconds| Some(LogTime { utc: START + seconds, offset: 0 });
-    let sample = AlertSample { offset: 2, target: b"/2".to_vec(), ..AlertSample::default() };
+    let sample = AlertSample { offset: 2, target: b"/2".to_vec().into(), ..AlertSample::default() };
     let expected = Alert {
         kind: AlertKind::Threshold(BY_CLIENT),
         severity: Severity::Low,
@@ -593,7 +593,7 @@ fn a_withdrawal_has_the_id_of_the_alert() {
         let event = ObservedHit {
             time: Some(LogTime { utc: START, offset: 0 }),
             client: Client::V4(client),
-            path: b"/1",
+            path: LogText::new(b"/1"),
             severity,
             event,
             requests: 0,
@@ -673,7 +673,7 @@ fn requests_without_a_client_count_for_no_client() {
             let event = ObservedHit {
                 time: Some(LogTime { utc: START, offset: 0 }),
                 client: Client::Text(client),
-                path: path.as_bytes(),
+                path: LogText::new(path.as_bytes()),
                 severity: Severity::High,
                 event: HitEvent::Request,
                 requests: 0,

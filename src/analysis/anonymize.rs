@@ -18,7 +18,8 @@ use super::withdrawn::WithdrawnAnswer;
 use crate::alerting::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};
 use crate::geoip::{DecodedRecords, GeoDatabases, GeoInfo, GeoIpError};
-use crate::redact::mask::{RedactedKey, mask, mask_decoded, mask_people, redacted, unredacted};
+use crate::redact::mask::{RedactedKey, mask, mask_decoded, mask_people, unredacted};
+use crate::redact::{DecodedText, LogString, LogText};
 
 /// What an output hides.
 #[derive(Debug, Clone)]
@@ -120,7 +121,7 @@ impl Privacy {
     /// has no snapshot and no block candidates.
     fn report<'r>(&self, report: &ReportModel<'r>, map: &'r RedactionMap) -> ReportModel<'r> {
         let mut redacted = report.clone();
-        visit(&mut redacted, &mut |text, kind| *text = map.text(text, kind), &mut |client| *client = map.client(*client));
+        visit(&mut redacted, &mut |text, kind| *text = map.text(*text, kind), &mut |client| *client = map.client(*client));
         if let Some(anonymizer) = &self.anonymizer {
             redacted.hidden = Some(anonymizer.as_str());
             redacted.blocks = redacted.blocks.map(|blocks| vec![BlockDecision::HIDDEN; blocks.len()]);
@@ -151,7 +152,7 @@ impl Privacy {
             std::iter::once((target, TextKind::Text)).chain(named)
         });
         for (text, kind) in texts.into_iter().chain(of_news) {
-            map.insert_text(text, kind, || self.text(text, kind));
+            map.insert_text(text, kind, || self.text(text.raw(), kind));
         }
         if let Some(anonymizer) = &self.anonymizer {
             for client in clients {
@@ -174,7 +175,7 @@ impl Privacy {
         }
         let redacted = |item: &NewItem<'r>| {
             let mut redacted = item.clone();
-            visit_sample(&mut redacted.sample, &mut |text, kind| *text = map.text(text, kind));
+            visit_sample(&mut redacted.sample, &mut |text, kind| *text = map.text(*text, kind));
             if let Some(key) = keys.get(&(item.kind, item.key.clone())) {
                 redacted.key.clone_from(key);
             }
@@ -254,27 +255,27 @@ impl Privacy {
             return *hit;
         }
         buffers.client = self.anonymizer.as_ref().map(|anonymizer| anonymizer.anonymize(hit.client));
-        buffers.target = self.target(hit.target);
-        buffers.path = self.text(hit.path, TextKind::Text);
-        buffers.decoded = hit.decoded.map(|decoded| self.decoded(hit.target, decoded)).unwrap_or_default();
-        buffers.method = self.text(hit.method, TextKind::Text);
-        buffers.protocol = self.text(hit.protocol, TextKind::Text);
-        buffers.host = hit.host.map(|host| self.text(host, TextKind::Text)).unwrap_or_default();
-        buffers.referer = hit.referer.map(|referer| self.text(referer, TextKind::Text)).unwrap_or_default();
-        buffers.agent = hit.user_agent.map(|agent| self.text(agent, TextKind::Agent)).unwrap_or_default();
-        buffers.user = hit.user.map(|user| self.text(user, TextKind::User)).unwrap_or_default();
+        buffers.target = self.target(hit.target.raw());
+        buffers.path = self.text(hit.path.raw(), TextKind::Text);
+        buffers.decoded = hit.decoded.map(|decoded| self.decoded(hit.target.raw(), decoded.raw())).unwrap_or_default();
+        buffers.method = self.text(hit.method.raw(), TextKind::Text);
+        buffers.protocol = self.text(hit.protocol.raw(), TextKind::Text);
+        buffers.host = hit.host.map(|host| self.text(host.raw(), TextKind::Text)).unwrap_or_default();
+        buffers.referer = hit.referer.map(|referer| self.text(referer.raw(), TextKind::Text)).unwrap_or_default();
+        buffers.agent = hit.user_agent.map(|agent| self.text(agent.raw(), TextKind::Agent)).unwrap_or_default();
+        buffers.user = hit.user.map(|user| self.text(user.raw(), TextKind::User)).unwrap_or_default();
         let buffers = &*buffers;
         ReportedHit {
             client: buffers.client.as_ref().map_or(hit.client, ClientKey::client),
-            target: &buffers.target,
-            path: &buffers.path,
-            decoded: hit.decoded.map(|_| buffers.decoded.as_slice()),
-            method: &buffers.method,
-            protocol: &buffers.protocol,
-            host: hit.host.map(|_| buffers.host.as_slice()),
-            referer: hit.referer.map(|_| buffers.referer.as_slice()),
-            user_agent: hit.user_agent.map(|_| buffers.agent.as_slice()),
-            user: hit.user.map(|_| buffers.user.as_slice()),
+            target: LogText::new(&buffers.target),
+            path: LogText::new(&buffers.path),
+            decoded: hit.decoded.map(|_| DecodedText::new(&buffers.decoded)),
+            method: LogText::new(&buffers.method),
+            protocol: LogText::new(&buffers.protocol),
+            host: hit.host.map(|_| LogText::new(&buffers.host)),
+            referer: hit.referer.map(|_| LogText::new(&buffers.referer)),
+            user_agent: hit.user_agent.map(|_| LogText::new(&buffers.agent)),
+            user: hit.user.map(|_| LogText::new(&buffers.user)),
             ..*hit
         }
     }
@@ -301,7 +302,7 @@ impl Privacy {
     /// A text of a request as alerts show it, with its secrets masked in any case.
     #[must_use]
     pub(crate) fn alert_text(&self, text: &[u8]) -> String {
-        redacted(&self.text(text, TextKind::Text)).into_owned()
+        LogText::new(&self.text(text, TextKind::Text)).to_string()
     }
 
     /// The redacted alert.
@@ -314,9 +315,10 @@ impl Privacy {
         if let (Some(anonymizer), Some(client)) = (&self.anonymizer, &mut redacted.client) {
             *client = anonymizer.anonymize(client.client());
         }
-        redacted.path = redacted.path.map(|path| self.text(&path, TextKind::Text));
-        redacted.sample.target = self.text(&redacted.sample.target, TextKind::Text);
-        redacted.sample.method = self.text(&redacted.sample.method, TextKind::Text);
+        let text = |text: &LogString| LogString::from(self.text(text.text().raw(), TextKind::Text));
+        redacted.path = redacted.path.map(|path| text(&path));
+        redacted.sample.target = text(&redacted.sample.target);
+        redacted.sample.method = text(&redacted.sample.method);
         redacted
     }
 }
@@ -331,14 +333,14 @@ struct RedactionMap {
 }
 
 impl RedactionMap {
-    fn insert_text(&mut self, text: &[u8], kind: TextKind, redacted: impl FnOnce() -> Vec<u8>) {
+    fn insert_text(&mut self, text: LogText<'_>, kind: TextKind, redacted: impl FnOnce() -> Vec<u8>) {
         let texts = match kind {
             TextKind::Text => &mut self.texts,
             TextKind::Agent => &mut self.agents,
             TextKind::User => &mut self.users,
         };
-        if !texts.contains_key(text) {
-            texts.insert(text.to_vec(), redacted());
+        if !texts.contains_key(text.raw()) {
+            texts.insert(text.raw().to_vec(), redacted());
         }
     }
 
@@ -346,13 +348,13 @@ impl RedactionMap {
         self.clients.entry(ClientKey::from(&client)).or_insert_with(redacted);
     }
 
-    fn text<'r>(&'r self, text: &'r [u8], kind: TextKind) -> &'r [u8] {
+    fn text<'r>(&'r self, text: LogText<'r>, kind: TextKind) -> LogText<'r> {
         let texts = match kind {
             TextKind::Text => &self.texts,
             TextKind::Agent => &self.agents,
             TextKind::User => &self.users,
         };
-        texts.get(text).map_or(text, Vec::as_slice)
+        texts.get(text.raw()).map_or(text, |redacted| LogText::new(redacted))
     }
 
     fn client<'r>(&'r self, client: Client<'r>) -> Client<'r> {
@@ -361,13 +363,13 @@ impl RedactionMap {
 
     /// The redacted key of a row.
     fn key<'r>(&'r self, mut key: RowKey<'r>) -> RowKey<'r> {
-        visit_key(&mut key, &mut |text, kind| *text = self.text(text, kind), &mut |client| *client = self.client(*client));
+        visit_key(&mut key, &mut |text, kind| *text = self.text(*text, kind), &mut |client| *client = self.client(*client));
         key
     }
 }
 
 /// Visits all log texts and all clients of a report.
-fn visit<'r>(report: &mut ReportModel<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+fn visit<'r>(report: &mut ReportModel<'r>, text: &mut impl FnMut(&mut LogText<'r>, TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
     let ReportModel { answered, uncertain, pairs, clients, paths, rules, campaigns, floods, soft_404, hosts, apps, .. } = report;
     let sites = soft_404.iter_mut().map(|site| &mut site.site).chain(hosts.iter_mut().map(|row| &mut row.host));
     sites.chain(apps.iter_mut().filter_map(|app| app.site.as_mut())).for_each(|site| text(site, TextKind::Text));
@@ -385,7 +387,7 @@ fn visit<'r>(report: &mut ReportModel<'r>, text: &mut impl FnMut(&mut &'r [u8], 
     }
 }
 
-fn visit_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+fn visit_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut LogText<'r>, TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
     visit_key(&mut row.key, text, client);
     visit_sample(&mut row.sample, text);
     if let Some(answer) = &mut row.answer {
@@ -394,7 +396,7 @@ fn visit_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKin
     }
 }
 
-fn visit_key<'r>(key: &mut RowKey<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+fn visit_key<'r>(key: &mut RowKey<'r>, text: &mut impl FnMut(&mut LogText<'r>, TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
     match key {
         RowKey::Pair(its_client, path, _) => {
             client(its_client);
@@ -407,7 +409,7 @@ fn visit_key<'r>(key: &mut RowKey<'r>, text: &mut impl FnMut(&mut &'r [u8], Text
     }
 }
 
-fn visit_sample<'r>(sample: &mut SampleRequest<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind)) {
+fn visit_sample<'r>(sample: &mut SampleRequest<'r>, text: &mut impl FnMut(&mut LogText<'r>, TextKind)) {
     text(&mut sample.target, TextKind::Text);
     sample.host.iter_mut().for_each(|host| text(host, TextKind::Text));
     if let Some(agent) = &mut sample.user_agent {
@@ -504,13 +506,19 @@ mod tests {
 
     #[test]
     fn an_empty_text_stays_empty() {
-        let hit = ReportedHit { target: b"", method: b"", path: b"", client: Client::Text(b""), ..fixture::hit() };
+        let hit = ReportedHit {
+            target: LogText::default(),
+            method: LogText::default(),
+            path: LogText::default(),
+            client: Client::Text(b""),
+            ..fixture::hit()
+        };
         for privacy in [Privacy::new(None, false), Privacy::new(Some(Anonymizer::Truncate), false)] {
             let mut buffers = RedactionBuffers::default();
             let redacted = privacy.hit(&hit, &mut buffers);
             assert_eq!(
                 (redacted.target, redacted.method, redacted.path, redacted.client),
-                (&b""[..], &b""[..], &b""[..], Client::Text(b""))
+                (LogText::default(), LogText::default(), LogText::default(), Client::Text(b""))
             );
         }
     }

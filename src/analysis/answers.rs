@@ -17,7 +17,7 @@ use crate::alerting::LeakPlace;
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::intern::SymbolTables;
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, repository_folder};
 use crate::tally::Site;
@@ -92,7 +92,7 @@ fn answered_paths<'a>(
     let of_path = |group: &[((Site<'a>, u32), u32)]| {
         let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
         let (site, path) = (group[0].0.0, report_input.tally.path(group[0].0.1));
-        let shown = redacted(path).into_owned();
+        let shown = LogText::new(path).redacted().into_owned();
         GradedItems { site, path, shown, row: row_of(report_input, analysis, &items, path), items, place: Place::default() }
     };
     members.chunk_by(|a, b| a.0 == b.0).map(of_path).collect()
@@ -102,7 +102,7 @@ fn answered_paths<'a>(
 /// nothing about the file.
 fn row_of<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>], path: &'a [u8]) -> Row<'a> {
     let site = analysis.site_root(items[0].view.site);
-    let mut row = row(report_input, items, RowKey::Answer(site.host(), path, report_input.site_name(site)));
+    let mut row = row(report_input, items, RowKey::Answer(site.host().map(LogText::new), path.into(), report_input.site_name(site).into()));
     row.rules.to_mut().retain(|&rule| report_input.rules.rule(rule).exposes());
     let severities = row.rules.iter().map(|&rule| analysis.severity_of(rule, items[0].view.site, row.answered > 0));
     row.severity = severities.max().unwrap_or(row.severity);
@@ -155,7 +155,7 @@ const MAX_FOLDERS: usize = 16;
 
 /// The place of a path among the leaks of its site, where paths are seen one at a time: two of them are one leak if their rows would be.
 pub(crate) fn leak_place(rules: &RuleSet, site: SiteName<'_>, path: &[u8], matched: &[RuleId]) -> LeakPlace {
-    let shown = redacted(path);
+    let shown = LogText::new(path).redacted();
     let of_path: Vec<RuleId> = matched.iter().copied().filter(|&rule| rules.rule(rule).exposes()).collect();
     let (classes, above) = place_of(rules, &shown, &of_path);
     let hashes = |folders: usize| {
@@ -207,7 +207,7 @@ fn leak_row<'a>(
     paths.sort_by(|a, b| rank(&a.row).cmp(&rank(&b.row)).then_with(|| tie(a).cmp(&tie(b))));
     let mut details: Vec<AnswerDetail<'a>> = paths.iter().map(|answered| detail(report_input, analysis, &answered.items)).collect();
     let member = |(answered, detail): (&GradedItems<'a>, &AnswerDetail<'a>)| LeakMember {
-        path: answered.path,
+        path: answered.path.into(),
         severity: answered.row.severity,
         statuses: detail.statuses.clone(),
         bytes: detail.bytes,

@@ -19,6 +19,7 @@ use crate::client::{Client, Network};
 use crate::finding::Severity;
 use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
+use crate::redact::LogText;
 
 /// Judges each client of a report, in the order of its rows. The rows must be complete. The first `max` candidates are
 /// the worst. The judgement of IPv6 networks is better if the report has its pairs.
@@ -251,7 +252,7 @@ fn network_stats<'a>(
     if network_stats.is_empty() {
         return network_stats;
     }
-    let mut paths: HashMap<u64, HashSet<&[u8]>> = HashMap::new();
+    let mut paths: HashMap<u64, HashSet<LogText<'_>>> = HashMap::new();
     for row in &report.pairs {
         if let Some((upper, path)) = six(row).filter(|upper| network_stats.contains_key(upper)).zip(row.key.path()) {
             paths.entry(upper).or_default().insert(path);

@@ -22,7 +22,7 @@ use super::report_input::ReportInput;
 use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
 use crate::client::Client;
 use crate::finding::Severity;
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::tally::Site;
 use crate::time::LogTime;
 
@@ -333,12 +333,12 @@ impl BlockLedger {
 
     /// Counts the paths of the entries, and keeps some of them.
     fn add_paths(&mut self, report: &ReportModel<'_>, own: &[Vec<u8>]) {
-        let mut paths: HashMap<usize, HashSet<&[u8]>> = HashMap::new();
+        let mut paths: HashMap<usize, HashSet<LogText<'_>>> = HashMap::new();
         for row in &report.pairs {
             let network = row.key.client().and_then(listed_network);
             let Some((index, path)) = network.and_then(|network| self.index(&network)).zip(row.key.path()) else { continue };
-            if paths.entry(index).or_default().insert(path) && self.entries[index].samples.len() < SAMPLES && is_shown(path, own) {
-                self.entries[index].add_sample(&redacted(path));
+            if paths.entry(index).or_default().insert(path) && self.entries[index].samples.len() < SAMPLES && is_shown(path.raw(), own) {
+                self.entries[index].add_sample(&path.redacted());
             }
         }
         for (index, paths) in paths {

@@ -265,7 +265,7 @@ pub(crate) fn apps<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a
     let seen = |(app, site): (RuleId, Option<Site<'a>>)| {
         let rule = report_input.rules.rule(app);
         let name = rule.app().unwrap_or(&rule.id);
-        AppSeen { app: name, title: &rule.title, site: site.map(|site| report_input.site_name(site)), silenced: sum(app, site) }
+        AppSeen { app: name, title: &rule.title, site: site.map(|site| report_input.site_name(site).into()), silenced: sum(app, site) }
     };
     let mut apps: Vec<_> = analysis.apps().into_iter().map(seen).collect();
     apps.sort_by(|a, b| (b.silenced, a.app, a.site).cmp(&(a.silenced, b.app, b.site)));

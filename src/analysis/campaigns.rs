@@ -22,7 +22,7 @@ use super::rule_status::LogAnalysis;
 use crate::client::{Client, Network};
 use crate::finding::{RuleId, Severity};
 use crate::number::{counted, grouped};
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::rules::RuleSet;
 use crate::tally::union_span;
 use crate::time::LogTime;
@@ -83,7 +83,7 @@ fn guess_row<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, rul
     let guessers = analysis.guesses().campaign(rule)?;
     let times = items.iter().fold(None, |times, item| union_span(times, item.view.cell.times()));
     let (method, path) = floods::commonest(report_input, items);
-    let sample_paths = if path.is_empty() { Vec::new() } else { vec![path] };
+    let sample_paths = if path.is_empty() { Vec::new() } else { vec![path.into()] };
     Some(Campaign {
         key: format!("{:012x}", xxh3_64(report_input.rules.rule(rule).id.as_bytes()) >> 16),
         guesses: Some(Guesses { rule, method, nothing_else: guessers.nothing_else as u64, days: times.map(days) }),
@@ -116,10 +116,8 @@ fn days((first, last): (LogTime, LogTime)) -> u64 {
 pub(crate) fn describe_guesses(rules: &RuleSet, campaign: &Campaign<'_>, guesses: &Guesses) -> String {
     let clients = counted(campaign.clients, "client", "clients");
     let networks = counted(campaign.networks, "network", "networks");
-    let target = campaign
-        .sample_paths
-        .first()
-        .map_or(Cow::Borrowed("requests"), |path| Cow::Owned(format!("{} {}", guesses.method.as_str(), redacted(path))));
+    let target =
+        campaign.sample_paths.first().map_or(Cow::Borrowed("requests"), |path| Cow::Owned(format!("{} {}", guesses.method.as_str(), path)));
     let more_paths = match campaign.paths {
         0 | 1 => String::new(),
         paths => format!(" and {}", counted(paths - 1, "other path", "other paths")),
@@ -177,17 +175,17 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
     }
 
     /// The most severe paths, the longest first: `/` and other short ones are on every list.
-    fn sample_paths(&self, report_input: &ReportInput<'a>) -> Vec<&'a [u8]> {
+    fn sample_paths(&self, report_input: &ReportInput<'a>) -> Vec<LogText<'a>> {
         let mut paths: Vec<_> = self.list.paths.iter().map(|path| (self.worst[path], report_input.tally.path(*path))).collect();
         paths.sort_unstable_by_key(|&(worst, path)| (Reverse(worst), Reverse(path.len()), path));
-        paths.into_iter().take(SAMPLES).map(|(_, path)| path).collect()
+        paths.into_iter().take(SAMPLES).map(|(_, path)| path.into()).collect()
     }
 }
 
 /// Twelve hexadecimal digits of a list of paths. They are made of the redacted paths, because a merged report has no
 /// others.
 fn key(report_input: &ReportInput<'_>, paths: &[u32]) -> String {
-    let mut redacted_paths: Vec<_> = paths.iter().map(|path| redacted(report_input.tally.path(*path))).collect();
+    let mut redacted_paths: Vec<_> = paths.iter().map(|path| LogText::new(report_input.tally.path(*path)).redacted()).collect();
     redacted_paths.sort_unstable();
     redacted_paths.dedup();
     let mut hash = Xxh3Default::new();
@@ -548,12 +546,12 @@ mod tests {
         let Campaign { key, severity, clients, networks, paths, hits, answered, first_time, last_time, sample_paths, sample, guesses: _ } =
             one;
         let times = [first_time, last_time].map(|time| time.unwrap().rfc3339());
-        let paths_of_it: Vec<_> = sample_paths.iter().map(|path| redacted(path)).collect();
+        let paths_of_it: Vec<_> = sample_paths.iter().map(|path| path.redacted()).collect();
         format!(
             "key {key}\n{severity}, {clients} clients of {networks} networks, {paths} paths\n{hits} hits, {answered} answered, {times:?}\n\
              {paths_of_it:?}\nline {}: {} {:?}\n\n",
             sample.line,
-            redacted(sample.target),
+            sample.target.redacted(),
             sample.status
         )
     }

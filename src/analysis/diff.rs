@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 
 use super::notes::accuracy_note;
 use crate::analysis::build::{Decision, LogAnalysis};
-use crate::analysis::labels;
 use crate::analysis::model::ReportModel;
 use crate::analysis::report_input::ReportInput;
 use crate::client::{Client, ClientKey};
 use crate::finding::Severity;
 use crate::log_entry::Outcome;
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::soft_404::Answer;
 use crate::tally::{CellView, ErrorBound, Site};
 
@@ -223,7 +222,7 @@ impl ReportIndex {
         for row in report.rules.iter().chain(&report.paths).chain(&report.clients) {
             let rule = row.key.rule().map(|rule| DiffSubject::Rule(report.rule_set.rule(rule).id.clone()));
             let client = || row.key.client().map(|client: Client<'_>| DiffSubject::Client(OrderedClient(ClientKey::from(&client))));
-            if let Some(subject) = rule.or_else(client).or_else(|| row.key.path().map(|path| DiffSubject::Path(path.into()))) {
+            if let Some(subject) = rule.or_else(client).or_else(|| row.key.path().map(|path| DiffSubject::Path(path.raw().into()))) {
                 index.add(subject, row.severity, row.hits);
             }
         }
@@ -308,10 +307,10 @@ impl DiffSubject {
 
     pub(crate) fn to_text(&self) -> String {
         match self {
-            Self::Answer(host, path) => format!("{}{}", redacted(host), redacted(path)),
+            Self::Answer(host, path) => format!("{}{}", LogText::new(host), LogText::new(path)),
             Self::Rule(id) => id.clone(),
-            Self::Path(path) => redacted(path).into_owned(),
-            Self::Client(OrderedClient(client)) => labels::client(client.client()).into_owned(),
+            Self::Path(path) => LogText::new(path).to_string(),
+            Self::Client(OrderedClient(client)) => client.client().to_string(),
         }
     }
 }

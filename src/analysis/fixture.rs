@@ -15,6 +15,7 @@ use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
+use crate::redact::{DecodedText, LogText};
 use crate::rules::{AllowList, RuleChoice, RuleSet, load};
 use crate::soft_404::{Answer, Grade, MethodClass, Reason};
 use crate::source::SourceInfo;
@@ -123,6 +124,10 @@ const PAIRS: [Pair; 22] = [
     ("scanner.example.net", "/.env.bak", "/.env.bak", &[1], Some(403), 1, 1000, "-"),
 ];
 
+const fn text(text: &str) -> LogText<'_> {
+    LogText::new(text.as_bytes())
+}
+
 fn minute(minutes: i64) -> LogTime {
     LogTime { utc: 1_793_577_600 + minutes * 60, offset: 60 }
 }
@@ -134,7 +139,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
     let mut outcomes = [0; 8];
     outcomes[outcome as usize] = hits;
     Row {
-        key: RowKey::Pair(Client::parse(client.as_bytes()), path.as_bytes(), outcome),
+        key: RowKey::Pair(Client::parse(client.as_bytes()), text(path), outcome),
         severity: if answered > 0 { severity.escalated() } else { severity },
         rules: rules.iter().map(|&r| RuleId(r)).collect(),
         cves: labels::sorted(rules.iter().flat_map(|&r| RULES[usize::from(r)].4.iter().copied())),
@@ -158,10 +163,10 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
             log_host: None,
             source: b"/var/log/nginx/access.log",
             line: line as u64 + 1,
-            target: target.as_bytes(),
+            target: text(target),
             status,
-            host: Some(b"shop.example"),
-            user_agent: (agent != "-").then_some(agent.as_bytes()),
+            host: Some(text("shop.example")),
+            user_agent: (agent != "-").then_some(text(agent)),
             user: None,
         },
     }
@@ -263,7 +268,7 @@ fn totals(pairs: &[Row<'_>], inputs: &[InputSummary], rows: [usize; 3]) -> Total
 
 fn answers(pairs: &[Row<'static>]) -> Vec<Row<'static>> {
     let answered: Vec<_> = pairs.iter().filter(|row| row.answered > 0).cloned().collect();
-    let mut rows = summed(&answered, |row| vec![RowKey::Answer(row.sample.host, row.key.path().unwrap(), b"shop.example")]);
+    let mut rows = summed(&answered, |row| vec![RowKey::Answer(row.sample.host, row.key.path().unwrap(), text("shop.example"))]);
     for (row, bytes) in rows.iter_mut().zip([6_861, 412, 48_211].into_iter().cycle()) {
         row.answer = Some(Box::new(AnswerDetail {
             statuses: row.status.into_iter().collect(),
@@ -281,7 +286,7 @@ fn answers(pairs: &[Row<'static>]) -> Vec<Row<'static>> {
 
 /// The login form of routers, as a list of five paths.
 fn campaign(paths: &[Row<'static>]) -> Campaign<'static> {
-    let row = paths.iter().find(|row| row.key == RowKey::Path(b"/boaform/admin/formLogin")).unwrap();
+    let row = paths.iter().find(|row| row.key == RowKey::Path(text("/boaform/admin/formLogin"))).unwrap();
     let Row { severity, hits, first_time, last_time, sample, .. } = *row;
     Campaign {
         key: "0123456789ab".into(),
@@ -294,7 +299,7 @@ fn campaign(paths: &[Row<'static>]) -> Campaign<'static> {
         answered: 0,
         first_time,
         last_time,
-        sample_paths: vec![b"/boaform/admin/formLogin", b"/boaform/admin/formPing"],
+        sample_paths: vec![text("/boaform/admin/formLogin"), text("/boaform/admin/formPing")],
         sample,
     }
 }
@@ -308,7 +313,7 @@ fn flood(rows: &[Row<'static>]) -> FloodRow<'static> {
         severity: Severity::Medium,
         client: Some(client),
         method: MethodClass::Post,
-        path: b"/xmlrpc.php",
+        path: text("/xmlrpc.php"),
         clients: 1,
         has_more_clients: false,
         paths: 1,
@@ -383,13 +388,13 @@ pub(crate) fn report(rule_set: &RuleSet) -> ReportModel<'_> {
         classes: classes(),
         timeline,
         hosts: vec![
-            HostRow { host: b"shop.example", hits: 400, clients: 12, paths: 30, answered: 311 },
-            HostRow { host: b"app.example", hits: 31, clients: 3, paths: 14, answered: 0 },
+            HostRow { host: text("shop.example"), hits: 400, clients: 12, paths: 30, answered: 311 },
+            HostRow { host: text("app.example"), hits: 31, clients: 3, paths: 14, answered: 0 },
         ],
         networks: Vec::new(),
         client_hits: Vec::new(),
         apps: vec![
-            AppSeen { app: "wordpress", title: "WordPress", site: Some(b"shop.example"), silenced: 1204 },
+            AppSeen { app: "wordpress", title: "WordPress", site: Some(text("shop.example")), silenced: 1204 },
             AppSeen { app: "joomla", title: "Joomla", site: None, silenced: 0 },
         ],
         allowed: vec![
@@ -397,7 +402,7 @@ pub(crate) fn report(rule_set: &RuleSet) -> ReportModel<'_> {
             AllowedCount { file: "allow.toml", line: 9, reason: "nobody yet", requests: 0 },
         ],
         soft_404: vec![Soft404 {
-            site: b"app.example",
+            site: text("app.example"),
             hosts: 1,
             grade: Grade { answer: Answer::Soft404, reason: Reason::SameSize },
             sizes: vec![(612, 612)],
@@ -487,21 +492,21 @@ pub(crate) fn hit() -> ReportedHit<'static> {
         line: 17,
         time: Some(minute(481)),
         client: Client::V4(0xcb00_7107),
-        method: b"GET",
-        target: b"/%2egit/config?token=a%26b&x=%1b%5b2J",
-        path: b"/.git/config",
-        decoded: Some(b"/.git/config?token=a&b&x=\x1b[2J"),
-        protocol: b"HTTP/1.1",
+        method: text("GET"),
+        target: text("/%2egit/config?token=a%26b&x=%1b%5b2J"),
+        path: text("/.git/config"),
+        decoded: Some(DecodedText::new(b"/.git/config?token=a&b&x=\x1b[2J")),
+        protocol: text("HTTP/1.1"),
         status: Some(200),
         bytes: Some(291),
         outcome: Outcome::Answered,
         answer: Some(Answer::Distinct),
         severity: Severity::Critical,
         rules: &[RuleId(1), RuleId(6)],
-        host: Some(b"shop.example"),
-        referer: Some(b"http://bob:hunter2@example.com/"),
-        user_agent: Some(b"curl/8.5.0"),
-        user: Some(b"jane"),
+        host: Some(text("shop.example")),
+        referer: Some(text("http://bob:hunter2@example.com/")),
+        user_agent: Some(text("curl/8.5.0")),
+        user: Some(text("jane")),
         context: None,
         geo: None,
     }

@@ -8,7 +8,6 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 
 use super::flood_index::FloodOwner;
-use super::labels;
 use super::model::FloodRow;
 use super::report_input::ReportInput;
 use super::rows::{self, RowItem, count_distinct};
@@ -17,7 +16,6 @@ use crate::alerting::Flood;
 use crate::finding::RuleId;
 use crate::intern::SymbolTables;
 use crate::number::{counted, counted_more, grouped};
-use crate::redact::mask::redacted;
 use crate::rules::{By, Rule, RuleSet, Window};
 use crate::soft_404::MethodClass;
 use crate::tally::{MinuteCounts, union_span};
@@ -75,7 +73,7 @@ fn row<'a>(
         severity: report_input.rules.rule(rule).severity,
         client: if let FloodOwner::Client(client) = owner { Some(report_input.tally.client(client)) } else { None },
         method,
-        path: if let FloodOwner::Path(path) = owner { path } else { path },
+        path: if let FloodOwner::Path(path) = owner { path } else { path }.into(),
         clients: count_distinct(items.iter().map(|item| item.view.client)).max(1),
         has_more_clients: items.iter().any(|item| item.view.client == SymbolTables::OTHER),
         paths: count_distinct(items.iter().map(|item| item.view.path)).max(1),
@@ -119,18 +117,15 @@ fn span(minutes: u64) -> String {
 
 /// A flood in one line: `flood/login: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes`.
 pub(crate) fn describe(rules: &RuleSet, flood: &FloodRow<'_>) -> String {
-    let target = if flood.path.is_empty() {
-        Cow::Borrowed("requests")
-    } else {
-        Cow::Owned(format!("{} {}", flood.method.as_str(), redacted(flood.path)))
-    };
+    let target =
+        if flood.path.is_empty() { Cow::Borrowed("requests") } else { Cow::Owned(format!("{} {}", flood.method.as_str(), flood.path)) };
     let requests = grouped(flood.requests);
     let more_paths = match flood.paths {
         0 | 1 => String::new(),
         paths => format!(" and {}", counted(paths - 1, "other path", "other paths")),
     };
     let subject = match flood.client {
-        Some(client) => format!("{} sent {requests} {target}{more_paths}", labels::client(client)),
+        Some(client) => format!("{} sent {requests} {target}{more_paths}", client),
         None => format!("{} sent {requests} {target}", senders(flood)),
     };
     let more_floods = match flood.floods {

@@ -1,7 +1,6 @@
 //! Assembles single hits for NDJSON and `follow` from stored lines, once they are analysed.
 
 use super::anonymize::Privacy;
-use super::labels;
 use super::model::ReportedHit;
 use super::report_input::ReportInput;
 use super::rows::restore;
@@ -15,6 +14,7 @@ use crate::finding::{RuleId, Severity};
 use crate::intern::{SymbolTables, bound_name};
 use crate::log_entry::{LogEntry, Outcome};
 use crate::normalize::{DecodedViews, Normalizer};
+use crate::redact::{DecodedText, LogText};
 use crate::soft_404::{Answer, MethodClass, Response};
 use crate::tally::{LinePosition, RequestsSoFar, Site};
 
@@ -143,11 +143,11 @@ fn assemble<'a>(
         line: location.line,
         time: record.time,
         client,
-        method: probe.line.method,
-        target: probe.line.target,
-        path: views.resolved,
-        decoded: Some(views.target).filter(|decoded| *decoded != probe.line.target),
-        protocol: probe.line.protocol,
+        method: probe.line.method.into(),
+        target: probe.line.target.into(),
+        path: views.resolved.into(),
+        decoded: Some(views.target).filter(|decoded| *decoded != probe.line.target).map(DecodedText::new),
+        protocol: probe.line.protocol.into(),
         status: record.status,
         bytes: record.bytes,
         outcome: Outcome::from_status(record.status),
@@ -155,10 +155,10 @@ fn assemble<'a>(
         severity: verdict.severity,
         context: verdict.context,
         rules: verdict.rules,
-        host: record.host,
-        referer: record.referer,
-        user_agent: record.user_agent,
-        user: record.user,
+        host: record.host.map(LogText::new),
+        referer: record.referer.map(LogText::new),
+        user_agent: record.user_agent.map(LogText::new),
+        user: record.user.map(LogText::new),
         geo: None,
     }
 }
@@ -264,7 +264,7 @@ pub(crate) fn alert_request(privacy: &Privacy, line: &LiveLine<'_>, prefix: Opti
     let mut buffers = Vec::new();
     let client = privacy.client(counted_client(entry.client, prefix, &mut buffers));
     let [method, target, protocol] = [probe.line.method, probe.line.target, probe.line.protocol].map(|text| privacy.alert_text(text));
-    let client = labels::client(client.client());
+    let client = client.client().redacted();
     let request = [&*method, &*target, &*protocol].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     SavedRequest::new(&LogEntry { client: client.as_bytes(), request: request.as_bytes(), ..entry })
 }

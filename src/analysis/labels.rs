@@ -10,18 +10,9 @@ use crate::client::Client;
 use crate::finding::RuleId;
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::redact::sanitize::escape;
 use crate::rules::{Rule, RuleSet};
-
-/// A client: the canonical text of an address, other text masked and escaped, `-` for none.
-pub(crate) fn client(client: Client<'_>) -> Cow<'_, str> {
-    match client {
-        Client::Text(b"") => Cow::Borrowed("-"),
-        Client::Text(text) => redacted(text),
-        address => Cow::Owned(address.to_string()),
-    }
-}
 
 /// A name of a GeoIP database.
 pub(crate) fn geo_name(name: Option<&Arc<str>>) -> Option<Cow<'_, str>> {
@@ -91,7 +82,7 @@ pub(crate) fn cves<'r>(set: &'r RuleSet, rules: &[RuleId], texts: &[&[u8]]) -> V
 
 /// The CVE ids of a hit.
 pub(crate) fn cves_of_hit<'r>(set: &'r RuleSet, hit: &ReportedHit<'_>) -> Vec<&'r str> {
-    cves(set, hit.rules, &[hit.path, hit.target, hit.decoded.unwrap_or_default()])
+    cves(set, hit.rules, &[hit.path.raw(), hit.target.raw(), hit.decoded.unwrap_or_default().raw()])
 }
 
 pub(crate) fn sorted<'r>(words: impl Iterator<Item = &'r str>) -> Vec<&'r str> {
@@ -99,6 +90,11 @@ pub(crate) fn sorted<'r>(words: impl Iterator<Item = &'r str>) -> Vec<&'r str> {
     words.sort_unstable();
     words.dedup();
     words
+}
+
+/// Texts with a blank between each two.
+pub(crate) fn joined(texts: &[LogText<'_>]) -> String {
+    texts.iter().map(LogText::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// The first `top` rows; all where `None`.
@@ -116,10 +112,18 @@ impl<'a> RowKey<'a> {
     }
 
     /// The path of the row, if it has one.
-    pub(crate) fn path(self) -> Option<&'a [u8]> {
+    pub(crate) fn path(self) -> Option<LogText<'a>> {
         match self {
             Self::Pair(_, path, _) | Self::Path(path) | Self::Answer(_, path, _) => Some(path),
             Self::Client(_) | Self::Rule(_) => None,
+        }
+    }
+
+    /// The display name of the site that answered.
+    pub(crate) fn site(self) -> Option<LogText<'a>> {
+        match self {
+            Self::Answer(.., site) => Some(site),
+            _ => None,
         }
     }
 
@@ -140,9 +144,15 @@ impl<'a> RowKey<'a> {
     }
 }
 
-impl Row<'_> {
-    /// The path of the row, if it has one, safe to print.
-    pub(crate) fn shown_path(&self) -> Option<Cow<'_, str>> {
-        self.key.path().map(redacted)
+impl<'a> Row<'a> {
+    /// The path, or the target of a request without one.
+    pub(crate) fn path_or_target(&self) -> LogText<'a> {
+        self.key.path().filter(|path| !path.is_empty()).unwrap_or(self.sample.target)
+    }
+
+    /// The target as requested, if outputs do not show the path alike.
+    pub(crate) fn target_beside_path(&self) -> Option<LogText<'a>> {
+        let target = self.sample.target;
+        Some(target).filter(|target| self.key.path().is_none_or(|path| !path.is_empty() && path.redacted() != target.redacted()))
     }
 }

@@ -6,7 +6,6 @@
 //! The kind of a path by its name decides which rule is proposed for it. The class is a guess for a person to review: the most
 //! frequent class of its probers among those that fit. Paths are printable ASCII here; logged texts are redacted like everywhere.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::build::LogAnalysis;
@@ -347,12 +346,6 @@ impl Proposal<'_> {
     /// The statuses as text.
     pub(crate) fn status_words(&self) -> Vec<String> {
         self.statuses.iter().map(|(status, _)| status.map_or_else(|| "-".to_owned(), |status| status.to_string())).collect()
-    }
-}
-
-impl ProposalExample<'_> {
-    pub(crate) fn shown_target(&self) -> Cow<'_, str> {
-        mask::redacted(&self.target)
     }
 }
 

@@ -1,9 +1,7 @@
 //! The data of a report, independent of any output format.
 //!
-//! Plain data, complete and in its final order; text is as logged. Renderers may truncate (`--top`), escape and lay
-//! out; they do not count or sort.
-
-#![expect(clippy::ref_option_ref, reason = "serde passes a reference to a function that writes a field")]
+//! Plain data, complete and in its final order. Text of a log is a [`LogText`]. Renderers may truncate (`--top`) and lay out; they
+//! do not count or sort.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,7 +17,7 @@ use crate::client::{Client, Ipv6Prefix};
 use crate::finding::{OtherFormatCounts, RuleId, Severity};
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
-use crate::redact;
+use crate::redact::{self, DecodedText, LogText};
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
 use crate::source::{LineSpan, SourceInfo};
@@ -189,15 +187,15 @@ pub struct Totals {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowKey<'a> {
     /// A client, a path and an outcome.
-    Pair(Client<'a>, &'a [u8], Outcome),
+    Pair(Client<'a>, LogText<'a>, Outcome),
     /// A client.
     Client(Client<'a>),
     /// A path.
-    Path(&'a [u8]),
+    Path(LogText<'a>),
     /// A rule.
     Rule(RuleId),
     /// A path that answered: its host in lower case, if one was logged; the path; and the display name of the site.
-    Answer(Option<&'a [u8]>, &'a [u8], &'a [u8]),
+    Answer(Option<LogText<'a>>, LogText<'a>, LogText<'a>),
 }
 
 /// One row of a report.
@@ -290,15 +288,15 @@ pub struct SampleRequest<'a> {
     /// The line's number, from 1.
     pub line: u64,
     /// The request target as logged.
-    pub target: &'a [u8],
+    pub target: LogText<'a>,
     /// The status code.
     pub status: Option<u16>,
     /// The virtual host, where one was logged.
-    pub host: Option<&'a [u8]>,
+    pub host: Option<LogText<'a>>,
     /// The `User-Agent` header as logged.
-    pub user_agent: Option<&'a [u8]>,
+    pub user_agent: Option<LogText<'a>>,
     /// The user of the log. A client can send any name.
-    pub user: Option<&'a [u8]>,
+    pub user: Option<LogText<'a>>,
 }
 
 /// The details of an answer, and the reason for its grade.
@@ -327,9 +325,7 @@ pub struct AnswerDetail<'a> {
 #[schemars(rename = "LeakMemberObject")]
 pub struct LeakMember<'a> {
     /// The path.
-    #[serde(serialize_with = "redact::serialize_text")]
-    #[schemars(with = "String")]
-    pub path: &'a [u8],
+    pub path: LogText<'a>,
     /// Severity of its answer.
     pub severity: Severity,
     /// Status codes of the answers, sorted.
@@ -354,7 +350,7 @@ impl AnswerDetail<'_> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Soft404<'a> {
     /// The host, or the input where hosts are not logged.
-    pub site: &'a [u8],
+    pub site: LogText<'a>,
     /// The number of hosts on one server with the same answers; 1 for a single site.
     pub hosts: u64,
     /// The reason why most of them are soft 404s.
@@ -398,7 +394,7 @@ pub struct Campaign<'a> {
     /// The latest hit.
     pub last_time: Option<LogTime>,
     /// Up to three of the paths: those with the most severe hits, the longest first.
-    pub sample_paths: Vec<&'a [u8]>,
+    pub sample_paths: Vec<LogText<'a>>,
     /// The earliest of the most severe hits.
     pub sample: SampleRequest<'a>,
 }
@@ -428,7 +424,7 @@ pub struct FloodRow<'a> {
     /// The class of the method of most requests.
     pub method: MethodClass,
     /// The path of most requests; empty if it was evicted.
-    pub path: &'a [u8],
+    pub path: LogText<'a>,
     /// Distinct clients.
     pub clients: u64,
     /// Requests of evicted clients are not counted in `clients`.
@@ -453,7 +449,7 @@ pub struct FloodRow<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostRow<'a> {
     /// The host, in lower case.
-    pub host: &'a [u8],
+    pub host: LogText<'a>,
     /// Hits.
     pub hits: u64,
     /// Distinct clients.
@@ -474,9 +470,7 @@ pub struct AppSeen<'a> {
     #[serde(skip)]
     pub title: &'a str,
     /// Host it was detected on, or the log where hosts are not logged; null where it was given with `--app`.
-    #[serde(serialize_with = "redact::serialize_optional_text")]
-    #[schemars(with = "Option<String>")]
-    pub site: Option<&'a [u8]>,
+    pub site: Option<LogText<'a>>,
     /// Hits on its normal pages, which are not reported.
     pub silenced: u64,
 }
@@ -513,15 +507,15 @@ pub(crate) struct ReportedHit<'a> {
     /// The client; empty where the line has none.
     pub client: Client<'a>,
     /// The method; empty where there is none.
-    pub method: &'a [u8],
+    pub method: LogText<'a>,
     /// The request target as logged.
-    pub target: &'a [u8],
+    pub target: LogText<'a>,
     /// The normalised path, its case kept.
-    pub path: &'a [u8],
+    pub path: LogText<'a>,
     /// The target percent-decoded, where that differs.
-    pub decoded: Option<&'a [u8]>,
+    pub decoded: Option<DecodedText<'a>>,
     /// The protocol; empty where there is none.
-    pub protocol: &'a [u8],
+    pub protocol: LogText<'a>,
     /// The status code.
     pub status: Option<u16>,
     /// Bytes sent.
@@ -535,13 +529,13 @@ pub(crate) struct ReportedHit<'a> {
     /// The rules that matched, sorted by their ids' text.
     pub rules: &'a [RuleId],
     /// The virtual host, where one was logged.
-    pub host: Option<&'a [u8]>,
+    pub host: Option<LogText<'a>>,
     /// The `Referer` header as logged.
-    pub referer: Option<&'a [u8]>,
+    pub referer: Option<LogText<'a>>,
     /// The `User-Agent` header as logged.
-    pub user_agent: Option<&'a [u8]>,
+    pub user_agent: Option<LogText<'a>>,
     /// The user of the log. A client can send any name.
-    pub user: Option<&'a [u8]>,
+    pub user: Option<LogText<'a>>,
     /// What makes it a finding, if not the line alone: `client` or `flood`.
     pub context: Option<&'static str>,
     /// The country and network of the client, if a GeoIP database has them.

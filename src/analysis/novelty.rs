@@ -22,10 +22,9 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::labels;
 use super::model::{Campaign, ReportModel, Row, RowKey, SampleRequest};
 use crate::finding::Severity;
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::rules::RuleSet;
 use crate::soft_404::repository_folder;
 use crate::time::LogTime;
@@ -90,7 +89,7 @@ fn keys_of_leak(rules: &RuleSet, row: &Row<'_>) -> Vec<String> {
     let (RowKey::Answer(host, path, site), Some(answer)) = (row.key, &row.answer) else { return Vec::new() };
     let members = answer.members.iter().map(|member| member.path);
     // With the slash after it.
-    let folder = repository_folder(path).and_then(|folder| path.get(..=folder.len()));
+    let folder = repository_folder(path.raw()).and_then(|folder| path.raw().get(..=folder.len())).map(LogText::new);
     members.chain(folder).map(|path| display_key(rules, RowKey::Answer(host, path, site))).collect()
 }
 
@@ -124,16 +123,16 @@ impl<'a> NewItem<'a> {
 /// The key of a row, safe to print.
 pub(crate) fn display_key(rules: &RuleSet, key: RowKey<'_>) -> String {
     match key {
-        RowKey::Answer(host, path, _) => format!("{}{}", host.map_or(Cow::default(), redacted), shown_path(path)),
+        RowKey::Answer(host, path, _) => format!("{}{}", host.unwrap_or_default(), shown_path(path)),
         RowKey::Rule(rule) => rules.rule(rule).id.clone(),
         RowKey::Path(path) | RowKey::Pair(_, path, _) => shown_path(path).into_owned(),
-        RowKey::Client(client) => labels::client(client).into_owned(),
+        RowKey::Client(client) => client.to_string(),
     }
 }
 
 /// A path; `-` where there is none.
-fn shown_path(path: &[u8]) -> Cow<'_, str> {
-    if path.is_empty() { Cow::Borrowed("-") } else { redacted(path) }
+fn shown_path(path: LogText<'_>) -> Cow<'_, str> {
+    if path.is_empty() { Cow::Borrowed("-") } else { path.redacted() }
 }
 
 /// The kinds of items that can be new, the most important first.
@@ -673,7 +672,9 @@ mod tests {
     fn only_unseen_items_are_new() {
         let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
         let mut before = fixture::report(rules);
-        before.answered.retain(|row| row.key != RowKey::Answer(Some(b"shop.example"), b"/.git/config", b"shop.example"));
+        before.answered.retain(|row| {
+            row.key != RowKey::Answer(Some(LogText::new(b"shop.example")), LogText::new(b"/.git/config"), LogText::new(b"shop.example"))
+        });
         before.clients.retain(|row| row.key != RowKey::Client(Client::V4(0xcb00_7107)));
         before.campaigns.clear();
         let _ = find_new(&before, &mut seen, 1, 0);
@@ -688,7 +689,7 @@ mod tests {
         let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
         let mut report = fixture::empty(rules);
         let row = fixture::report(rules).paths[0].clone();
-        let path = |path: &'static [u8], hits| Row { key: RowKey::Path(path), hits, ..row.clone() };
+        let path = |path: &'static [u8], hits| Row { key: RowKey::Path(LogText::new(path)), hits, ..row.clone() };
         report.paths = vec![path(b"/a;token=first", 5), path(b"/b", 3), path(b"/a;token=second", 2)];
         let found: Vec<_> = find_new(&report, &mut seen, 1, 0).into_iter().map(|one| (one.key, one.hits)).collect();
         assert_eq!(found, [("/a;token=***".to_owned(), 7), ("/b".to_owned(), 3)]);
@@ -701,9 +702,9 @@ mod tests {
         let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
         let mut report = fixture::empty(rules);
         let row = fixture::report(rules).paths[0].clone();
-        report.paths = vec![Row { key: RowKey::Path(b""), ..row.clone() }];
+        report.paths = vec![Row { key: RowKey::Path(LogText::new(b"")), ..row.clone() }];
         report.clients = vec![Row { key: RowKey::Client(Client::Text(b"")), ..row.clone() }];
-        report.answered = vec![Row { key: RowKey::Answer(None, b"/.env", b"access.log"), ..row }];
+        report.answered = vec![Row { key: RowKey::Answer(None, LogText::new(b"/.env"), LogText::new(b"access.log")), ..row }];
         let keys: Vec<_> = find_new(&report, &mut seen, 1, 0).into_iter().map(|one| one.key).collect();
         assert_eq!(keys, ["/.env", "-", "-"]);
     }
@@ -714,10 +715,10 @@ mod tests {
             let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
             let mut report = fixture::empty(rules);
             let mut row = fixture::report(rules).paths[0].clone();
-            (row.sample.target, row.sample.source) = (&target, &source);
-            row.key = RowKey::Answer(Some(host.as_bytes()), &path, host.as_bytes());
+            (row.sample.target, row.sample.source) = (LogText::new(&target), &source);
+            row.key = RowKey::Answer(Some(LogText::new(host.as_bytes())), LogText::new(&path), LogText::new(host.as_bytes()));
             report.answered = vec![row.clone()];
-            row.key = RowKey::Path(&path);
+            row.key = RowKey::Path(LogText::new(&path));
             report.paths = vec![row.clone()];
             row.key = RowKey::Client(Client::Text(&path));
             report.clients = vec![row];
@@ -730,7 +731,7 @@ mod tests {
             for (record, one) in records.iter().zip(&found) {
                 prop_assert_eq!(record.len(), 8);
                 prop_assert_eq!(&record[1], &*csv_guard(one.key.as_str().into()));
-                prop_assert_eq!(&record[5], &*csv_guard(redacted(&target)));
+                prop_assert_eq!(&record[5], &*csv_guard(LogText::new(&target).redacted()));
                 prop_assert_eq!(&record[6], &*csv_guard(sanitize::escape(&source)));
             }
         }

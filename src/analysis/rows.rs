@@ -22,6 +22,7 @@ use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
 use crate::intern::{InternKey, Interner, SymbolTables};
 use crate::log_entry::{LogEntry, Outcome};
+use crate::redact::LogText;
 use crate::soft_404::{Answer, Grade};
 use crate::source::SourceInfo;
 use crate::tally::{self, CellView, SampleContentView, Site, union_span};
@@ -63,7 +64,8 @@ impl<'a> RowItem<'a> {
 
 pub(crate) fn by_pair<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| (!i.view.is_other()).then_some((i.view.client, i.view.path, i.outcome)));
-    let key = |i: &RowItem<'a>| RowKey::Pair(report_input.tally.client(i.view.client), report_input.tally.path(i.view.path), i.outcome);
+    let key =
+        |i: &RowItem<'a>| RowKey::Pair(report_input.tally.client(i.view.client), report_input.tally.path(i.view.path).into(), i.outcome);
     grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
 
@@ -86,7 +88,7 @@ pub(crate) fn client_hits<'a>(report_input: &ReportInput<'a>, items: RowItems<'_
 
 pub(crate) fn by_path<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| Some(i.view.path).filter(|&path| path != SymbolTables::OTHER));
-    let key = |i: &RowItem<'a>| RowKey::Path(report_input.tally.path(i.view.path));
+    let key = |i: &RowItem<'a>| RowKey::Path(report_input.tally.path(i.view.path).into());
     grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
 
@@ -197,7 +199,7 @@ pub(super) fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key
     let cves = if labels::depend_on_request(report_input.rules, &rules) {
         let of_item = |item: &RowItem<'a>| {
             let path = if item.view.path == SymbolTables::OTHER { b"" } else { report_input.tally.path(item.view.path) };
-            labels::cves(report_input.rules, item.rules, &[path, sample(report_input, item.view.sample()).target])
+            labels::cves(report_input.rules, item.rules, &[path, sample(report_input, item.view.sample()).target.raw()])
         };
         labels::sorted(items.iter().flat_map(of_item))
     } else {
@@ -264,7 +266,7 @@ pub(crate) fn by_host<'a>(items: &[RowItem<'a>]) -> Vec<HostRow<'a>> {
     }
     let hits = |items: &mut dyn Iterator<Item = &&RowItem<'a>>| items.map(|item| item.view.cell.hits).sum();
     let row = |(host, items): (&'a [u8], Vec<&RowItem<'a>>)| HostRow {
-        host,
+        host: host.into(),
         hits: hits(&mut items.iter()),
         clients: count_at_least_one(&items, |item| item.view.client),
         paths: count_at_least_one(&items, |item| item.view.path),
@@ -334,11 +336,11 @@ pub(crate) fn sample_request<'a>(log: &'a SourceInfo, sample: tally::SampleView<
                 log_host,
                 source,
                 line: log.line_number(position.chunk, position.line),
-                target: probe.line.target,
+                target: probe.line.target.into(),
                 status: record.status,
-                host: record.host,
-                user_agent: record.user_agent,
-                user: record.user,
+                host: record.host.map(LogText::new),
+                user_agent: record.user_agent.map(LogText::new),
+                user: record.user.map(LogText::new),
             }
         }
         SampleContentView::Imported(imported) => SampleRequest {
@@ -347,11 +349,11 @@ pub(crate) fn sample_request<'a>(log: &'a SourceInfo, sample: tally::SampleView<
             log_host,
             source,
             line: imported.line,
-            target: &imported.target,
+            target: LogText::new(&imported.target),
             status: imported.status,
-            host: imported.host.as_deref(),
-            user_agent: imported.user_agent.as_deref(),
-            user: imported.user.as_deref(),
+            host: imported.host.as_deref().map(LogText::new),
+            user_agent: imported.user_agent.as_deref().map(LogText::new),
+            user: imported.user.as_deref().map(LogText::new),
         },
     }
 }

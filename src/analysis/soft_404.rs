@@ -123,7 +123,7 @@ impl<'a> Soft404Site<'a> {
         let reason = self.reasons.iter().max_by_key(|(reason, hits)| (**hits, Reverse(**reason))).map(|(reason, _)| *reason);
         let grade = Grade { answer: Answer::Soft404, reason: reason.unwrap_or(Reason::AnswersAnything) };
         Soft404 {
-            site: self.names[0],
+            site: self.names[0].into(),
             hosts: self.names.len() as u64,
             grade,
             sizes: ranges(&self.sizes),

@@ -57,7 +57,7 @@ pub(super) fn third_party_bounds<'a>(
         let sample = view.sample();
         let input = sample.position.input;
         let path_bound = match rows::sample(report_input, sample).user_agent {
-            Some(agent) => agent_bound(agent),
+            Some(agent) => agent_bound(agent.raw()),
             None if with_agents.contains(&input) => 0,
             None => MANY_PROBES,
         };

@@ -13,6 +13,7 @@ use super::report_input::ReportInput;
 use super::rule_status::LogAnalysis;
 use super::site::RuleHashes;
 use crate::finding::Severity;
+use crate::redact::LogText;
 use crate::soft_404::{Answer, GradeCandidate, MethodClass, PathShape, Response, ShapeNumbers, path_hash};
 
 /// The most answers; those listed first are dropped first.
@@ -95,7 +96,7 @@ impl ListedAnswers {
                 shape: PathShape::new(path).into(),
                 rules: report_input.tally.rule_list(view.rules).iter().filter_map(|rule| hashes.hash(*rule)).collect(),
                 responses: vec![response_numbers(&response)],
-                key: display_key(report_input.rules, RowKey::Answer(view.site.host(), path, b"")),
+                key: display_key(report_input.rules, RowKey::Answer(view.site.host().map(LogText::new), path.into(), LogText::default())),
                 severity: decision.severity,
             };
             self.add(listed);

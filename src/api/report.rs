@@ -2,7 +2,6 @@
 //!
 //! Rows are copied from the same model that the documents are made of. Nothing is counted or decided here.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,11 +9,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::labels;
-use crate::analysis::model::{InputSummary, ReportModel, Row, RowKey, SampleRequest};
+use crate::analysis::model::{InputSummary, ReportModel, Row, SampleRequest};
 use crate::analysis::report_input::{ReportFilter, ReportInput};
 use crate::client::Client;
 use crate::finding::Severity;
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::redact::sanitize::escape;
 use crate::render::{GroupBy, OutputFormat, RenderOptions, grades, render};
 use crate::rules::{AllowList, RuleSet};
@@ -297,11 +296,10 @@ impl ReportedInput {
 impl ReportedRow {
     fn new(rules: &RuleSet, row: &Row<'_>) -> Self {
         let answer = row.answer.as_deref();
-        let site = if let RowKey::Answer(.., site) = row.key { redacted(site).into_owned() } else { String::new() };
         Self {
-            client: row.key.client().map(labels::client).unwrap_or_default().into_owned(),
+            client: row.key.client().map(Client::redacted).unwrap_or_default().into_owned(),
             address: row.key.client().and_then(Client::address),
-            path: row.shown_path().unwrap_or_default().into_owned(),
+            path: row.key.path().unwrap_or_default().to_string(),
             severity: row.severity,
             hits: row.hits,
             answered: row.answered,
@@ -309,8 +307,8 @@ impl ReportedRow {
             paths: row.paths,
             requests: row.requests,
             other_requests: row.other_requests,
-            site,
-            members: answer.iter().flat_map(|answer| &answer.members).map(|member| redacted(member.path).into_owned()).collect(),
+            site: row.key.site().unwrap_or_default().to_string(),
+            members: answer.iter().flat_map(|answer| &answer.members).map(|member| member.path.to_string()).collect(),
             statuses: answer.map(|answer| answer.statuses.clone()).unwrap_or_default(),
             bytes: answer.and_then(|answer| answer.bytes),
             why: answer.map(grades::why).unwrap_or_default(),
@@ -327,11 +325,11 @@ impl ReportedSample {
         Self {
             source: escape(sample.source).into_owned(),
             line: sample.line,
-            target: redacted(sample.target).into_owned(),
+            target: sample.target.to_string(),
             status: sample.status,
-            host: sample.host.map(redacted).map(Cow::into_owned),
-            user_agent: sample.user_agent.map(redacted).map(Cow::into_owned),
-            user: sample.user.map(redacted).map(Cow::into_owned),
+            host: sample.host.as_ref().map(LogText::to_string),
+            user_agent: sample.user_agent.as_ref().map(LogText::to_string),
+            user: sample.user.as_ref().map(LogText::to_string),
         }
     }
 }

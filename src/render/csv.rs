@@ -20,9 +20,10 @@ use crate::analysis::learn::{Proposal, Proposals};
 use crate::analysis::model::{AnswerDetail, BlockDecision, ReportModel, Row, RowKey};
 use crate::analysis::novelty::NewItem;
 use crate::analysis::withdrawn::WithdrawnAnswer;
+use crate::client::Client;
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::redact::sanitize::{csv_guard, escape};
 use crate::rules::{Rule, RuleSet};
 use crate::time::LogTime;
@@ -55,6 +56,12 @@ impl<'r> From<Cow<'r, str>> for CsvCell<'r> {
 impl<'r> From<&'r str> for CsvCell<'r> {
     fn from(text: &'r str) -> Self {
         Self::Text(Cow::Borrowed(text))
+    }
+}
+
+impl<'r> From<LogText<'r>> for CsvCell<'r> {
+    fn from(text: LogText<'r>) -> Self {
+        Self::Text(text.redacted())
     }
 }
 
@@ -182,7 +189,7 @@ const PROPOSAL: &[ProposalColumn] = &[
     ("first_time", |row| CsvCell::from(row.first_time)),
     ("last_time", |row| CsvCell::from(row.last_time)),
     ("status", |row| CsvCell::from_option(row.example.status.map(u64::from))),
-    ("sample_target", |row| row.example.shown_target().into()),
+    ("sample_target", |row| LogText::new(&row.example.target).into()),
     ("source", |row| escape(row.example.source).into()),
     ("line", |row| CsvCell::Count(row.example.line)),
 ];
@@ -267,7 +274,7 @@ pub(crate) fn write_novelty(news: &[NewItem<'_>], withdrawn: &[WithdrawnAnswer],
             item.severity.as_str().into(),
             item.hits.into(),
             item.first_time.into(),
-            redacted(item.sample.target).into(),
+            item.sample.target.into(),
             escape(item.sample.source).into(),
             item.sample.line.into(),
         ];
@@ -473,7 +480,7 @@ const COLUMNS: &[CsvColumn] = &[
         "client",
         TEXT,
         "Client: an address, or the text of the log; `-` where unknown.",
-        Some(|line| CsvCell::from_option(line.row.key.client().map(labels::client))),
+        Some(|line| CsvCell::from_option(line.row.key.client().map(Client::redacted))),
     ),
     column_of("clients", COUNT, "Distinct clients.", Some(|line| CsvCell::Count(line.row.clients))),
     column_of(
@@ -534,7 +541,7 @@ const COLUMNS: &[CsvColumn] = &[
         "Outcome of the requests, from their status.",
         Some(|line| CsvCell::from_option(line.row.key.outcome().map(Outcome::as_str))),
     ),
-    column_of("path", TEXT, "Normalized path.", Some(|line| CsvCell::from_option(line.row.shown_path()))),
+    column_of("path", TEXT, "Normalized path.", Some(|line| CsvCell::from_option(line.row.key.path()))),
     column_of("paths", COUNT, "Distinct paths.", Some(|line| CsvCell::Count(line.row.paths))),
     column_of("probers", COUNT, "Independent probers that requested the path.", None),
     column_of("rank", COUNT, "Position in the list, from 1.", None),
@@ -546,7 +553,7 @@ const COLUMNS: &[CsvColumn] = &[
         "sample_target",
         TEXT,
         "Request target of the sample, as logged, secrets masked. The sample is the most severe hit, of several the earliest.",
-        Some(|line| redacted(line.row.sample.target).into()),
+        Some(|line| line.row.sample.target.into()),
     ),
     column_of(
         "severity",
@@ -554,7 +561,12 @@ const COLUMNS: &[CsvColumn] = &[
         "Highest severity of the hits, one step higher where an answer exposes something.",
         Some(|line| line.row.severity.as_str().into()),
     ),
-    column_of("site", TEXT, "Host that answered, or the log where hosts are not logged.", Some(site)),
+    column_of(
+        "site",
+        TEXT,
+        "Host that answered, or the log where hosts are not logged.",
+        Some(|line| CsvCell::from_option(line.row.key.site())),
+    ),
     column_of("source", TEXT, "Path of the log of the sample.", Some(|line| escape(line.row.sample.source).into())),
     column_of("status", TEXT, "Most frequent status code, the lowest of equals; of an answer all of them, joined by `;`.", Some(status)),
     column_of("status_after", COUNT, "Most frequent status code that the path gets now; empty where it is not requested.", None),
@@ -563,13 +575,13 @@ const COLUMNS: &[CsvColumn] = &[
         "user",
         TEXT,
         "User of the sample, secrets masked; empty where none is logged. A client can send any name.",
-        Some(|line| CsvCell::from_option(line.row.sample.user.map(redacted))),
+        Some(|line| CsvCell::from_option(line.row.sample.user)),
     ),
     column_of(
         "user_agent",
         TEXT,
         "User agent of the sample; empty where none is logged.",
-        Some(|line| CsvCell::from_option(line.row.sample.user_agent.map(redacted))),
+        Some(|line| CsvCell::from_option(line.row.sample.user_agent)),
     ),
     column_of("why", TEXT, "Why the answer is distinct or uncertain.", Some(|line| line.answer(grades::why))),
 ];
@@ -584,10 +596,6 @@ fn rules(line: Line<'_>) -> CsvCell<'_> {
         RowKey::Client(_) => CsvCell::Count(line.row.rules.len() as u64),
         _ => joined(&labels::rule_ids(line.rules, &line.row.rules)),
     }
-}
-
-fn site(line: Line<'_>) -> CsvCell<'_> {
-    if let RowKey::Answer(.., site) = line.row.key { redacted(site).into() } else { CsvCell::Empty }
 }
 
 /// All statuses of an answer, and the most frequent one of other rows.
@@ -678,7 +686,7 @@ mod tests {
     fn an_answer_has_its_size_and_a_command() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
-        report.answered[0].sample.target = b"=1+1";
+        report.answered[0].sample.target = LogText::new(b"=1+1");
         let mut out = Vec::new();
         write_answered(&report, &mut out).unwrap();
         insta::assert_snapshot!("answered", String::from_utf8(out).unwrap());
@@ -688,7 +696,7 @@ mod tests {
     fn missing_values_are_empty_cells() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
-        report.clients[0].key = RowKey::Client(crate::client::Client::Text(b""));
+        report.clients[0].key = RowKey::Client(Client::Text(b""));
         report.clients[0].first_time = None;
         let text = csv(&report, GroupBy::Client, Some(1));
         assert!(text.lines().nth(1).unwrap().starts_with("-,"), "{text}");
@@ -700,15 +708,15 @@ mod tests {
         fn a_csv_reader_gets_the_redacted_text_back(target in any::<Vec<u8>>(), agent in "[=+@\",;\r\n\t a-z-]{0,12}") {
             let rules = fixture::rules();
             let mut report = fixture::report(rules);
-            report.clients[0].sample.target = &target;
-            report.clients[0].sample.user_agent = Some(agent.as_bytes());
+            report.clients[0].sample.target = LogText::new(&target);
+            report.clients[0].sample.user_agent = Some(LogText::new(agent.as_bytes()));
             let text = csv(&report, GroupBy::Client, Some(1));
             let mut reader = ::csv::Reader::from_reader(text.as_bytes());
             let record = reader.records().next().unwrap().unwrap();
             prop_assert_eq!(record.len(), CLIENT.len() + CLIENT_END.len());
-            let expected = csv_guard(redacted(&target));
+            let expected = csv_guard(LogText::new(&target).redacted());
             prop_assert_eq!(&record[10], &*expected);
-            let expected = csv_guard(redacted(agent.as_bytes()));
+            let expected = csv_guard(LogText::new(agent.as_bytes()).redacted());
             prop_assert_eq!(&record[9], &*expected);
         }
     }

@@ -10,7 +10,6 @@ use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
 use crate::log_entry::Outcome;
-use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
@@ -53,7 +52,7 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
         fields.put("vulnerability.id", cve);
         fields.put("vulnerability.enumeration", "CVE");
     }
-    fields.put("source.address", labels::client(hit.client));
+    fields.put("source.address", hit.client.redacted());
     fields.put_some("source.ip", ip.as_ref());
     if let Some(geo) = hit.geo {
         fields.put_some("source.geo.country_iso_code", labels::geo_name(geo.country.as_ref()));
@@ -69,12 +68,12 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     fields.put_some("http.version", http_version(hit));
     fields.open("http.request");
     fields.put_some("http.request.method", unless_empty(hit.method));
-    fields.put_some("http.request.referrer", hit.referer.map(redacted));
+    fields.put_some("http.request.referrer", hit.referer);
     fields.open("http.response");
     fields.put_some("http.response.status_code", hit.status);
     fields.put_some("http.response.body.bytes", hit.bytes);
-    fields.put_some("user_agent.original", hit.user_agent.map(redacted));
-    fields.put_some("user.name", hit.user.map(redacted));
+    fields.put_some("user_agent.original", hit.user_agent);
+    fields.put_some("user.name", hit.user);
     fields.put("log.file.path", escape(hit.source));
     fields.put_some("related.ip", ip.map(|ip| [ip]));
     fields.put("tags", labels::rule_ids(rules, hit.rules).into_iter().chain(cves).collect::<Vec<_>>());
@@ -153,6 +152,7 @@ fn put_threat(fields: &mut ObjectFields<'_>, techniques: &[Technique<'_>]) {
 mod tests {
     use crate::analysis::fixture;
     use crate::client::Client;
+    use crate::redact::LogText;
     use crate::render::ecs::*;
     use proptest::prelude::*;
     use serde_json::Value;
@@ -173,8 +173,8 @@ mod tests {
     fn what_is_missing_has_no_field() {
         let hit = ReportedHit {
             time: None,
-            method: b"",
-            protocol: b"\x16\x03",
+            method: LogText::new(b""),
+            protocol: LogText::new(b"\x16\x03"),
             referer: None,
             user_agent: None,
             host: None,
@@ -195,10 +195,10 @@ mod tests {
         #[test]
         fn any_hit_is_one_line_of_valid_json(target in any::<Vec<u8>>(), agent in any::<Vec<u8>>(), client in any::<Vec<u8>>()) {
             let hit = ReportedHit {
-                target: &target,
-                host: Some(&agent),
-                protocol: &client,
-                user_agent: Some(&agent),
+                target: LogText::new(&target),
+                host: Some(LogText::new(&agent)),
+                protocol: LogText::new(&client),
+                user_agent: Some(LogText::new(&agent)),
                 source: &agent,
                 client: Client::Text(&client),
                 ..fixture::hit()
@@ -207,7 +207,7 @@ mod tests {
             prop_assert_eq!(line.matches('\n').count(), 1);
             prop_assert!(!line.trim_end().contains(char::is_control));
             let event: Value = serde_json::from_str(&line).unwrap();
-            prop_assert_eq!(event["url"]["original"].as_str().unwrap(), &*redacted(&target));
+            prop_assert_eq!(event["url"]["original"].as_str().unwrap(), &*LogText::new(&target).redacted());
         }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, 
     let rows: Vec<&FormatDefinition> = formats.all().collect();
     let page = TextPage::new(options);
     Grid::new(&rows)
-        .column(Column::text("name"), |format| TextCell::new(&format.name).styled(BOLD))
+        .column(Column::text("name"), |format| TextCell::new(&*format.name).styled(BOLD))
         .column(Column::text("what it is").flexible(20), |format| TextCell::new(&format.title))
         .column(Column::text("documented at").flexible(16).rank(2), |format| {
             TextCell::new(format.source.as_deref().unwrap_or_default()).styled(DIM)

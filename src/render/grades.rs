@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::analysis::model::{AnswerDetail, Row, RowKey, Soft404};
 use crate::number::{counted, grouped};
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::soft_404::{MethodClass, Reason};
 
 /// Replaces a host that is not known to be one of the server's.
@@ -76,8 +76,8 @@ pub(crate) fn reason(reason: Reason) -> &'static str {
 /// A sentence about a site that answers anything.
 pub(crate) fn sentence(site: &Soft404<'_>) -> String {
     let name = match site.hosts {
-        1 => redacted(site.site).into_owned(),
-        many => format!("{} and {}", redacted(site.site), counted(many - 1, "other host", "other hosts")),
+        1 => site.site.to_string(),
+        many => format!("{} and {}", site.site, counted(many - 1, "other host", "other hosts")),
     };
     let gives = if site.hosts == 1 { "answers" } else { "answer" };
     let what = if site.sizes.is_empty() { String::new() } else { format!(" ({})", sizes(&site.sizes)) };
@@ -92,16 +92,16 @@ pub(crate) fn sentence(site: &Soft404<'_>) -> String {
 }
 
 /// The path of an answer; the most important one of several paths that are one leak.
-pub(crate) fn first_path<'r>(row: &'r Row<'_>) -> Cow<'r, str> {
-    let first = row.answer.as_deref().and_then(|answer| answer.members.first()).map(|member| redacted(member.path));
-    first.or_else(|| row.shown_path()).filter(|path| !path.is_empty()).unwrap_or_else(|| redacted(row.sample.target))
+pub(crate) fn first_path<'r>(row: &Row<'r>) -> LogText<'r> {
+    let first = row.answer.as_deref().and_then(|answer| answer.members.first()).map(|member| member.path);
+    first.filter(|path| !path.is_empty()).unwrap_or_else(|| row.path_or_target())
 }
 
 /// The same, with the number of the other paths of the leak.
 pub(crate) fn paths<'r>(row: &'r Row<'_>) -> Cow<'r, str> {
     let others = row.answer.as_deref().map_or(0, |answer| answer.members.len()).saturating_sub(1);
     match others {
-        0 => first_path(row),
+        0 => first_path(row).redacted(),
         others => Cow::Owned(format!("{} and {} more", first_path(row), grouped(others as u64))),
     }
 }
@@ -110,9 +110,9 @@ pub(crate) fn paths<'r>(row: &'r Row<'_>) -> Cow<'r, str> {
 pub(crate) fn members(row: &Row<'_>) -> Option<String> {
     let members = &row.answer.as_deref().filter(|answer| !answer.members.is_empty())?.members;
     let size = |bytes: Option<u64>| bytes.map_or_else(|| "no size".to_owned(), |bytes| counted(bytes, "byte", "bytes"));
-    let list: Vec<_> = members.iter().map(|member| format!("{} ({})", redacted(member.path), size(member.bytes))).collect();
+    let list: Vec<_> = members.iter().map(|member| format!("{} ({})", member.path, size(member.bytes))).collect();
     let (paths, answers) = (counted(row.paths, "path", "paths"), counted(row.hits, "answer", "answers"));
-    Some(format!("{}: {paths}, {answers}: {}", row.shown_path()?, list.join(", ")))
+    Some(format!("{}: {paths}, {answers}: {}", row.key.path()?, list.join(", ")))
 }
 
 /// Sizes as text: `612, 2,100 to 4,800 bytes`.
@@ -125,9 +125,9 @@ pub(crate) fn sizes(ranges: &[(u64, u64)]) -> String {
 pub(crate) fn command(row: &Row<'_>) -> Option<String> {
     let RowKey::Answer(host, ..) = row.key else { return None };
     let detail = row.answer.as_ref()?;
-    let host = host.filter(|_| detail.is_known_host).map_or(Cow::Borrowed(YOUR_SITE), redacted);
-    let target = redacted(row.sample.target);
-    let path = if target.starts_with('/') { target } else { row.shown_path()? };
+    let host = host.filter(|_| detail.is_known_host).map_or(Cow::Borrowed(YOUR_SITE), LogText::redacted);
+    let target = row.sample.target;
+    let path = if target.raw().starts_with(b"/") { target } else { row.key.path()? };
     let url = quoted(&format!("http://{host}{path}"));
     Some(format!("curl -s --path-as-is -o /dev/null -w '%{{http_code}} %{{size_download}}\\n' {url}"))
 }
@@ -182,7 +182,14 @@ mod tests {
     #[test]
     fn a_site_gets_one_sentence() {
         let grade = Grade { answer: Answer::Soft404, reason: Reason::SameSize };
-        let site = Soft404 { site: b"app.example", hosts: 1, grade, sizes: vec![(612, 612), (2_100, 4_800)], paths: 14, requests: 31 };
+        let site = Soft404 {
+            site: LogText::new(b"app.example"),
+            hosts: 1,
+            grade,
+            sizes: vec![(612, 612), (2_100, 4_800)],
+            paths: 14,
+            requests: 31,
+        };
         assert_eq!(sentence(&site), "app.example answers anything (612, 2,100 to 4,800 bytes): 14 probed paths, 31 requests, soft 404.");
         let server = Soft404 { hosts: 3, sizes: vec![], paths: 1, requests: 1, ..site };
         assert_eq!(sentence(&server), "app.example and 2 other hosts answer anything: 1 probed path, 1 request, soft 404.");

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::client::Client;
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::redact::sanitize::escape;
 use crate::rules::{Rule, RuleSet};
 
@@ -167,8 +167,8 @@ pub(crate) struct TargetParts {
 
 impl TargetParts {
     /// The parts of a target as logged, secrets masked.
-    pub(crate) fn new(target: &[u8]) -> Self {
-        let whole = redacted(target).into_owned();
+    pub(crate) fn new(target: LogText<'_>) -> Self {
+        let whole = target.to_string();
         if !whole.starts_with('/') {
             return Self { whole, ..Self::default() };
         }
@@ -183,25 +183,25 @@ pub(crate) fn address(client: Client<'_>) -> Option<String> {
 }
 
 /// The host without its port.
-pub(crate) fn host_name<'a>(hit: &ReportedHit<'a>) -> Option<Cow<'a, str>> {
-    let host = hit.host?;
+pub(crate) fn host_name<'a>(hit: &ReportedHit<'a>) -> Option<LogText<'a>> {
+    let host = hit.host?.raw();
     let is_port = |port: &[u8]| !port.is_empty() && port.iter().all(u8::is_ascii_digit);
     let name = match host.iter().rposition(|&b| b == b':') {
         // An IPv6 address without brackets has no port.
         Some(at) if is_port(&host[at + 1..]) && (!host[..at].contains(&b':') || host[..at].ends_with(b"]")) => &host[..at],
         _ => host,
     };
-    (!name.is_empty()).then(|| redacted(name))
+    (!name.is_empty()).then_some(LogText::new(name))
 }
 
 /// The version of the protocol: `1.1` of `HTTP/1.1`.
 pub(crate) fn http_version<'a>(hit: &ReportedHit<'a>) -> Option<Cow<'a, str>> {
-    hit.protocol.strip_prefix(b"HTTP/").filter(|version| !version.is_empty()).map(escape)
+    hit.protocol.raw().strip_prefix(b"HTTP/").filter(|version| !version.is_empty()).map(escape)
 }
 
 /// Text that may be empty.
-pub(crate) fn unless_empty(text: &[u8]) -> Option<Cow<'_, str>> {
-    (!text.is_empty()).then(|| redacted(text))
+pub(crate) fn unless_empty(text: LogText<'_>) -> Option<LogText<'_>> {
+    (!text.is_empty()).then_some(text)
 }
 
 /// The most severe rule of a hit, the first of several.
@@ -221,7 +221,8 @@ mod tests {
 
     #[test]
     fn a_host_loses_its_port_only() {
-        let of = |host: &'static [u8]| host_name(&ReportedHit { host: Some(host), ..fixture::hit() }).map(Cow::into_owned);
+        let of =
+            |host: &'static [u8]| host_name(&ReportedHit { host: Some(LogText::new(host)), ..fixture::hit() }).map(|host| host.to_string());
         for (host, name) in [
             (&b"shop.example:8080"[..], Some("shop.example")),
             (b"[2001:db8::1]:443", Some("[2001:db8::1]")),
@@ -236,10 +237,10 @@ mod tests {
 
     #[test]
     fn only_a_path_has_parts() {
-        let parts = TargetParts::new(b"/a?token=abc&b?c");
+        let parts = TargetParts::new(LogText::new(b"/a?token=abc&b?c"));
         assert_eq!((parts.path.as_deref(), parts.query.as_deref()), (Some("/a"), Some("token=***&b?c")));
-        let whole = TargetParts::new(b"http://example.com/a?b");
+        let whole = TargetParts::new(LogText::new(b"http://example.com/a?b"));
         assert_eq!((whole.path, whole.query), (None, None));
-        assert_eq!(TargetParts::new(b"").whole, "");
+        assert_eq!(TargetParts::new(LogText::new(b"")).whole, "");
     }
 }

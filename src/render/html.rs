@@ -271,6 +271,7 @@ mod tests {
     use crate::client::Client;
     use crate::finding::Severity;
     use crate::geoip::GeoInfo;
+    use crate::redact::LogText;
     use crate::rules::{RuleChoice, RuleSet, load};
     use crate::tally::ErrorBound;
     use plots::spark_path;
@@ -454,7 +455,7 @@ mod tests {
 
     /// Puts a text into every field of a report that a log, a file or a database fills.
     fn hostile<'r>(rules: &'r RuleSet, text: &str) -> ReportModel<'r> {
-        let bytes = leaked(text);
+        let (bytes, logged) = (leaked(text), LogText::new(leaked(text)));
         let shared: Arc<str> = text.into();
         let mut report = full(rules);
         (report.log_host, report.period) = (Some(text.to_owned()), Some(text.to_owned()));
@@ -462,15 +463,15 @@ mod tests {
             (input.path, input.format, input.problem) = (bytes.to_vec(), Some(Arc::clone(&shared)), Some(text.to_owned()));
         }
         let sample = |sample: &mut crate::analysis::model::SampleRequest<'_>| {
-            (sample.source, sample.target, sample.host, sample.user_agent) = (bytes, bytes, Some(bytes), Some(bytes));
+            (sample.source, sample.target, sample.host, sample.user_agent) = (bytes, logged, Some(logged), Some(logged));
         };
         let ReportModel { answered, uncertain, clients, paths, rules, .. } = &mut report;
         for row in [answered, uncertain, clients, paths, rules].into_iter().flatten() {
             sample(&mut row.sample);
             row.key = match row.key {
-                RowKey::Answer(..) => RowKey::Answer(Some(bytes), bytes, bytes),
+                RowKey::Answer(..) => RowKey::Answer(Some(logged), logged, logged),
                 RowKey::Client(_) => RowKey::Client(Client::Text(bytes)),
-                RowKey::Path(_) => RowKey::Path(bytes),
+                RowKey::Path(_) => RowKey::Path(logged),
                 other => other,
             };
             row.geo = Some(Arc::new(GeoInfo {
@@ -487,22 +488,22 @@ mod tests {
             (network.as_name, network.countries) = (Some(Arc::clone(&shared)), vec![Arc::clone(&shared)]);
         }
         for row in &mut report.hosts {
-            row.host = bytes;
+            row.host = logged;
         }
         for campaign in &mut report.campaigns {
-            campaign.sample_paths = vec![bytes, bytes];
+            campaign.sample_paths = vec![logged, logged];
             sample(&mut campaign.sample);
         }
         for FloodRow { client, path, sample: example, .. } in &mut report.floods {
-            (*client, *path) = (Some(Client::Text(bytes)), bytes);
+            (*client, *path) = (Some(Client::Text(bytes)), logged);
             sample(example);
         }
         for site in &mut report.soft_404 {
-            site.site = bytes;
+            site.site = logged;
         }
         let text: &'static str = Box::leak(text.to_owned().into_boxed_str());
         for app in &mut report.apps {
-            (app.app, app.title, app.site) = (text, text, Some(bytes));
+            (app.app, app.title, app.site) = (text, text, Some(logged));
         }
         for entry in &mut report.allowed {
             (entry.file, entry.reason, entry.requests) = (text, text, 7);
@@ -548,8 +549,7 @@ mod tests {
             let notes = [text.to_owned()];
             let page = html(&report, &PageOptions { label: Some(text), news: Some(&news), notes: &notes, ..PageOptions::default() });
             assert_inert(&page);
-            let escaped =
-                askama::filters::escape(crate::redact::mask::redacted(text.as_bytes()), askama::filters::Html).unwrap().to_string();
+            let escaped = askama::filters::escape(LogText::new(text.as_bytes()), askama::filters::Html).unwrap().to_string();
             assert!(page.matches(&escaped).count() > 40, "{escaped}");
             let digest = RunDigest::from_page(page.as_bytes()).unwrap();
             let entry = IndexEntry { folder: FolderLink::new("000012-20261121T000500Z").unwrap(), digest: Some(digest) };

@@ -27,11 +27,11 @@ use crate::analysis::model::{
     SampleRequest, SkipReason, Soft404, Timeline, TimelineBucket, Totals,
 };
 use crate::analysis::snapshot::{PackedSnapshot, SCHEMA_VERSION};
-use crate::client::Ipv6Prefix;
+use crate::client::{Client, Ipv6Prefix};
 use crate::finding::Severity;
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::tally::ErrorBound;
@@ -374,11 +374,11 @@ impl RowList<'_> {
 
 /// User agents as they are shown, by their text as logged: most come again.
 #[derive(Default)]
-struct ShownAgents<'a>(HashMap<&'a [u8], Cow<'a, str>, RandomState>);
+struct ShownAgents<'a>(HashMap<LogText<'a>, Cow<'a, str>, RandomState>);
 
 impl<'a> ShownAgents<'a> {
-    fn get(&mut self, agent: &'a [u8]) -> Cow<'a, str> {
-        self.0.entry(agent).or_insert_with(|| redacted(agent)).clone()
+    fn get(&mut self, agent: LogText<'a>) -> Cow<'a, str> {
+        self.0.entry(agent).or_insert_with(|| agent.redacted()).clone()
     }
 }
 
@@ -392,7 +392,7 @@ struct RowObject<'a> {
     answer: Option<AnswerObject<'a>>,
     /// Normalized path. Rows of `paths`, `pairs`, `answered` and `uncertain`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<Cow<'a, str>>,
+    path: Option<LogText<'a>>,
     /// ID of the rule. Rows of `rules`.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<&'a str>,
@@ -470,7 +470,7 @@ fn block(block: &BlockDecision) -> BlockObject {
 
 fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>, agents: &mut ShownAgents<'a>) -> RowObject<'a> {
     let client = row.key.client();
-    let path = row.shown_path();
+    let path = row.key.path();
     let of_client = |n| (client.is_some() && path.is_none()).then_some(n);
     let has_paths = path.is_none() || row.answer.is_some();
     RowObject {
@@ -495,7 +495,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>, agents: &mut ShownAgents
         sample: sample(&row.sample, agents),
         block: None,
         geo: row.geo.as_deref(),
-        client: client.map(labels::client),
+        client: client.map(Client::redacted),
         path,
     }
 }
@@ -504,7 +504,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>, agents: &mut ShownAgents
 #[derive(JsonSchema, Serialize)]
 struct AnswerObject<'a> {
     /// Host that answered, or the log where hosts are not logged.
-    site: Cow<'a, str>,
+    site: LogText<'a>,
     /// Status codes of the answers, sorted.
     status: Vec<u16>,
     /// Size of the answer in bytes; absent where none is logged.
@@ -528,7 +528,7 @@ struct AnswerObject<'a> {
 fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
     let (RowKey::Answer(.., site), Some(detail)) = (row.key, &row.answer) else { return None };
     Some(AnswerObject {
-        site: redacted(site),
+        site,
         status: detail.statuses.clone(),
         bytes: detail.bytes,
         method: detail.method.as_str(),
@@ -602,19 +602,19 @@ struct SampleObject<'a> {
     /// Number of the line, from 1.
     line: u64,
     /// Request target as logged, secrets masked.
-    target: Cow<'a, str>,
+    target: LogText<'a>,
     /// Status code; absent where none is logged.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     /// Host the request was for; absent where none is logged.
     #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<Cow<'a, str>>,
+    host: Option<LogText<'a>>,
     /// User agent; absent where none is logged.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_agent: Option<Cow<'a, str>>,
     /// User of the log, secrets masked; absent where none is logged. A client can send any name, also one that does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<Cow<'a, str>>,
+    user: Option<LogText<'a>>,
 }
 
 fn sample<'a>(sample: &SampleRequest<'a>, agents: &mut ShownAgents<'a>) -> SampleObject<'a> {
@@ -623,11 +623,11 @@ fn sample<'a>(sample: &SampleRequest<'a>, agents: &mut ShownAgents<'a>) -> Sampl
         log_host: sample.log_host.map(|host| escape(host.as_bytes())),
         source: escape(sample.source),
         line: sample.line,
-        target: redacted(sample.target),
+        target: sample.target,
         status: sample.status,
-        host: sample.host.map(redacted),
+        host: sample.host,
         user_agent: sample.user_agent.map(|agent| agents.get(agent)),
-        user: sample.user.map(redacted),
+        user: sample.user,
     }
 }
 
@@ -635,7 +635,7 @@ fn sample<'a>(sample: &SampleRequest<'a>, agents: &mut ShownAgents<'a>) -> Sampl
 #[derive(JsonSchema, Serialize)]
 struct Soft404Object<'a> {
     /// Host, or the log where hosts are not logged.
-    site: Cow<'a, str>,
+    site: LogText<'a>,
     /// Hosts of one server that answer alike; 1 for one site.
     hosts: u64,
     /// Why the site is one, as a word.
@@ -650,7 +650,7 @@ struct Soft404Object<'a> {
 
 fn soft_404<'a>(site: &'a Soft404<'_>) -> Soft404Object<'a> {
     let Soft404 { hosts, paths, requests, .. } = *site;
-    Soft404Object { site: redacted(site.site), hosts, reason: grades::reason(site.grade.reason), sizes: &site.sizes, paths, requests }
+    Soft404Object { site: site.site, hosts, reason: grades::reason(site.grade.reason), sizes: &site.sizes, paths, requests }
 }
 
 /// A list of paths that several networks requested, or logins that they tried out.
@@ -676,7 +676,7 @@ struct CampaignObject<'a> {
     /// Highest severity of the hits; for `guesses` one level more, as several networks take part.
     severity: Severity,
     /// Up to three of the paths.
-    sample_paths: Vec<Cow<'a, str>>,
+    sample_paths: &'a [LogText<'a>],
     /// The most severe hit, of several the earliest.
     sample: SampleObject<'a>,
     /// What clients that guess passwords have in common; null for a list of paths.
@@ -714,7 +714,7 @@ fn campaign<'a>(rules: &'a RuleSet, campaign: &'a Campaign<'_>, agents: &mut Sho
         last_time: campaign.last_time.map(LogTime::rfc3339),
         answered,
         severity,
-        sample_paths: campaign.sample_paths.iter().map(|path| redacted(path)).collect(),
+        sample_paths: &campaign.sample_paths,
         sample: sample(&campaign.sample, agents),
         guesses,
     }
@@ -732,7 +732,7 @@ struct FloodObject<'a> {
     /// Method of most requests: `GET`, `POST`, `HEAD` or `OTHER`, each for the methods like it.
     method: &'static str,
     /// Path of most requests; empty where it is unknown.
-    path: Cow<'a, str>,
+    path: LogText<'a>,
     /// Distinct clients.
     clients: u64,
     /// Distinct paths.
@@ -756,9 +756,9 @@ fn flood<'a>(rules: &'a RuleSet, flood: &'a FloodRow<'_>, agents: &mut ShownAgen
     FloodObject {
         rule: &rules.rule(flood.rule).id,
         severity,
-        client: flood.client.map(labels::client),
+        client: flood.client.map(Client::redacted),
         method: flood.method.as_str(),
-        path: redacted(flood.path),
+        path: flood.path,
         clients,
         paths,
         requests,
@@ -831,11 +831,11 @@ mod tests {
         fn any_text_gives_valid_json(target in any::<Vec<u8>>(), source in any::<Vec<u8>>(), problem in any::<String>()) {
             let rules = fixture::rules();
             let mut report = fixture::report(rules);
-            report.pairs[0].sample.target = &target;
+            report.pairs[0].sample.target = LogText::new(&target);
             report.pairs[0].sample.source = &source;
             report.inputs[0].problem = Some(problem);
             let value: Value = serde_json::from_str(&json(&report, None)).unwrap();
-            prop_assert_eq!(value["pairs"][0]["sample"]["target"].as_str().unwrap(), &*redacted(&target));
+            prop_assert_eq!(value["pairs"][0]["sample"]["target"].as_str().unwrap(), &*LogText::new(&target).redacted());
             prop_assert_eq!(value["pairs"].as_array().unwrap().len(), report.pairs.len());
         }
     }

@@ -31,8 +31,8 @@ pub(crate) struct TextCell {
 }
 
 impl TextCell {
-    pub(crate) fn new(content: impl AsRef<str>) -> Self {
-        Self { text: escape(content.as_ref().as_bytes()).into_owned(), style: PLAIN }
+    pub(crate) fn new<'t>(content: impl Into<Cow<'t, str>>) -> Self {
+        Self { text: escape(content.into().as_bytes()).into_owned(), style: PLAIN }
     }
 
     pub(crate) fn styled(self, style: Style) -> Self {

@@ -19,8 +19,9 @@ use crate::analysis::model::ReportedHit;
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::geoip::GeoInfo;
-use crate::redact::mask::{is_plain, redacted, redacted_decoded};
+use crate::redact::mask::is_plain;
 use crate::redact::sanitize::escape;
+use crate::redact::{DecodedText, LogText};
 use crate::rules::RuleSet;
 use crate::short_bytes::{append, is_equal};
 use crate::time::LogTime;
@@ -109,7 +110,7 @@ pub(crate) fn write(hit: &ReportedHit<'_>, rules: &RuleSet, texts: &mut HitTexts
     push_or_null(hit.context, json, push_string);
     push_geo(hit.geo, json);
     json.extend_from_slice(br#","user":"#);
-    push_or_null(hit.user, json, |user, json| push_string(&redacted(user), json));
+    push_or_null(hit.user, json, |user, json| push_string(&user.redacted(), json));
     json.extend_from_slice(b"}\n");
 }
 
@@ -124,7 +125,7 @@ fn push_identity(hit: &ReportedHit<'_>, texts: &mut HitTexts, json: &mut Vec<u8>
     json.extend_from_slice(br#","client":"#);
     match hit.client {
         Client::V4(bits) => push_v4(bits, json),
-        client => push_string(&labels::client(client), json),
+        client => push_string(&client.redacted(), json),
     }
 }
 
@@ -190,13 +191,13 @@ fn push_or_null<T, R>(value: Option<T>, json: &mut Vec<u8>, push: impl FnOnce(T,
 }
 
 /// A text that most logs have few of, such as a method; null where it is empty.
-fn push_short(text: &[u8], json: &mut Vec<u8>) {
+fn push_short(text: LogText<'_>, json: &mut Vec<u8>) {
     if text.is_empty() {
         json.extend_from_slice(b"null");
-    } else if is_plain(text) {
-        push_quoted(text, json);
+    } else if is_plain(text.raw()) {
+        push_quoted(text.raw(), json);
     } else {
-        push_string(&redacted(text), json);
+        push_string(&text.redacted(), json);
     }
 }
 
@@ -258,12 +259,12 @@ impl TextCache {
     const MAX_TEXT_LEN: usize = 1024;
 
     /// Appends a text, redacted. Returns whether that left it unchanged.
-    fn push(&mut self, logged: &[u8], json: &mut Vec<u8>) -> bool {
-        self.push_with(logged, json, redacted)
+    fn push(&mut self, logged: LogText<'_>, json: &mut Vec<u8>) -> bool {
+        self.push_with(logged.raw(), json, |_| logged.redacted())
     }
 
     /// The same with another function, always the same for one cache.
-    fn push_with(&mut self, logged: &[u8], json: &mut Vec<u8>, redacted: impl Fn(&[u8]) -> Cow<'_, str>) -> bool {
+    fn push_with<'t>(&mut self, logged: &'t [u8], json: &mut Vec<u8>, redacted: impl Fn(&'t [u8]) -> Cow<'t, str>) -> bool {
         let push_redacted = |json: &mut Vec<u8>| {
             let shown = redacted(logged);
             push_string(&shown, json);
@@ -292,12 +293,12 @@ impl TextCache {
     }
 
     /// Appends the decoded form of a target, redacted.
-    fn push_decoded(&mut self, target: &[u8], is_unchanged: bool, decoded: &[u8], json: &mut Vec<u8>) {
+    fn push_decoded(&mut self, target: LogText<'_>, is_unchanged: bool, decoded: DecodedText<'_>, json: &mut Vec<u8>) {
         // If the target holds no secret, the decoded form has only those that show there.
         if is_unchanged {
-            self.push_with(decoded, json, |decoded| redacted_decoded(b"", decoded));
+            self.push_with(decoded.raw(), json, |_| LogText::default().redacted_decoded(decoded));
         } else {
-            push_string(&redacted_decoded(target, decoded), json);
+            push_string(&target.redacted_decoded(decoded), json);
         }
     }
 }
@@ -420,22 +421,21 @@ mod tests {
     use crate::analysis::fixture;
     use crate::finding::RuleId;
     use crate::log_entry::Outcome;
-    use crate::redact::mask::{redacted, redacted_decoded};
     use crate::redact::sanitize::escape;
     use crate::soft_404::Answer;
     use crate::time::LogTime;
 
     fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
-        let unless_empty = |text: &'a [u8]| (!text.is_empty()).then(|| redacted(text));
-        let target = redacted(hit.target);
-        let decoded = hit.decoded.map(|decoded| redacted_decoded(hit.target, decoded));
+        let unless_empty = |text: LogText<'a>| (!text.is_empty()).then(|| text.redacted());
+        let target = hit.target.redacted();
+        let decoded = hit.decoded.map(|decoded| hit.target.redacted_decoded(decoded));
         HitObject {
             id: labels::id(hit.generation, hit.offset),
             time: hit.time.map(LogTime::rfc3339),
-            client: labels::client(hit.client),
+            client: hit.client.redacted(),
             method: unless_empty(hit.method),
             target,
-            path: redacted(hit.path),
+            path: hit.path.redacted(),
             decoded,
             protocol: unless_empty(hit.protocol),
             status: hit.status,
@@ -446,9 +446,9 @@ mod tests {
             rules: labels::rule_ids(rules, hit.rules),
             classes: labels::classes(rules, hit.rules),
             cve: labels::cves_of_hit(rules, hit),
-            host: hit.host.map(redacted),
-            referer: hit.referer.map(redacted),
-            user_agent: hit.user_agent.map(redacted),
+            host: hit.host.map(LogText::redacted),
+            referer: hit.referer.map(LogText::redacted),
+            user_agent: hit.user_agent.map(LogText::redacted),
             source: escape(hit.source),
             line: hit.line,
             offset: hit.offset,
@@ -456,7 +456,7 @@ mod tests {
             country: hit.geo.and_then(|geo| labels::geo_name(geo.country.as_ref())),
             asn: hit.geo.and_then(|geo| geo.asn),
             as_name: hit.geo.and_then(|geo| labels::geo_name(geo.as_name.as_ref())),
-            user: hit.user.map(redacted),
+            user: hit.user.map(LogText::redacted),
         }
     }
 
@@ -492,7 +492,15 @@ mod tests {
 
     #[test]
     fn missing_fields_are_null() {
-        let hit = ReportedHit { time: None, method: b"", protocol: b"", referer: None, answer: None, decoded: None, ..fixture::hit() };
+        let hit = ReportedHit {
+            time: None,
+            method: LogText::new(b""),
+            protocol: LogText::new(b""),
+            referer: None,
+            answer: None,
+            decoded: None,
+            ..fixture::hit()
+        };
         let value: serde_json::Value = serde_json::from_str(&line(&hit)).unwrap();
         for key in ["time", "method", "protocol", "referer", "answer", "decoded", "context"] {
             assert!(value[key].is_null(), "{key}");
@@ -517,20 +525,20 @@ mod tests {
                 line: numbers.2,
                 time: present[3].then_some(LogTime { utc: time, offset }),
                 client: client(kind, bits, &texts[0]),
-                method: &texts[1],
-                target: &texts[2],
-                path: &texts[3],
-                decoded: present[4].then_some(&texts[4]),
-                protocol: &texts[5],
+                method: LogText::new(&texts[1]),
+                target: LogText::new(&texts[2]),
+                path: LogText::new(&texts[3]),
+                decoded: present[4].then_some(DecodedText::new(&texts[4])),
+                protocol: LogText::new(&texts[5]),
                 status: present[5].then_some(numbers.4),
                 bytes: present[6].then_some(numbers.3),
                 outcome: Outcome::from_status(Some(numbers.4)),
                 answer: present[7].then_some(Answer::Uncertain),
                 rules: &rules,
-                host: present[8].then_some(&texts[6]),
-                referer: present[9].then_some(&texts[7]),
-                user_agent: present[0].then_some(&texts[8]),
-                user: present[1].then_some(&texts[5]),
+                host: present[8].then_some(LogText::new(&texts[6])),
+                referer: present[9].then_some(LogText::new(&texts[7])),
+                user_agent: present[0].then_some(LogText::new(&texts[8])),
+                user: present[1].then_some(LogText::new(&texts[5])),
                 source: &texts[0],
                 context: present[2].then_some("client"),
                 geo: present[4].then_some(&geo),
@@ -549,24 +557,24 @@ mod tests {
         #[test]
         fn any_hit_is_one_line_of_valid_json(target in any::<Vec<u8>>(), agent in any::<Vec<u8>>(), client in any::<Vec<u8>>()) {
             let hit = ReportedHit {
-                target: &target,
-                decoded: Some(&agent),
-                user_agent: Some(&agent),
+                target: LogText::new(&target),
+                decoded: Some(DecodedText::new(&agent)),
+                user_agent: Some(LogText::new(&agent)),
                 client: Client::Text(&client),
                 ..fixture::hit()
             };
             let line = line(&hit);
             prop_assert_eq!(line.matches('\n').count(), 1);
             let value: serde_json::Value = serde_json::from_str(&line).unwrap();
-            prop_assert_eq!(value["target"].as_str().unwrap(), &*redacted(&target));
+            prop_assert_eq!(value["target"].as_str().unwrap(), &*LogText::new(&target).redacted());
         }
     }
 
-    fn pushed(cache: &mut TextCache, logged: &[u8]) -> String {
+    fn pushed(cache: &mut TextCache, logged: LogText<'_>) -> String {
         let mut json = Vec::new();
         let is_unchanged = cache.push(logged, &mut json);
         let shown: String = serde_json::from_slice(&json).unwrap();
-        assert_eq!(is_unchanged, shown.as_bytes() == logged, "{shown}");
+        assert_eq!(is_unchanged, shown.as_bytes() == logged.raw(), "{shown}");
         shown
     }
 
@@ -575,7 +583,7 @@ mod tests {
         fn a_cached_text_is_redacted_like_any_other(texts in prop::collection::vec("[a-c]{0,2}|/?token=[a-z]{0,3}|.{0,8}", 0..200)) {
             let mut cache = TextCache::default();
             for text in texts.iter().chain(&texts) {
-                prop_assert_eq!(pushed(&mut cache, text.as_bytes()), redacted(text.as_bytes()));
+                prop_assert_eq!(pushed(&mut cache, LogText::new(text.as_bytes())), LogText::new(text.as_bytes()).redacted());
             }
         }
     }
@@ -584,9 +592,9 @@ mod tests {
     fn long_texts_are_not_cached() {
         let mut cache = TextCache::default();
         let long = format!("/?token={}", "a".repeat(TextCache::MAX_TEXT_LEN));
-        assert_eq!(pushed(&mut cache, long.as_bytes()), "/?token=***");
+        assert_eq!(pushed(&mut cache, LogText::new(long.as_bytes())), "/?token=***");
         assert!(cache.slots.is_empty());
-        assert_eq!(pushed(&mut cache, &long.as_bytes()[..TextCache::MAX_TEXT_LEN]), "/?token=***");
+        assert_eq!(pushed(&mut cache, LogText::new(&long.as_bytes()[..TextCache::MAX_TEXT_LEN])), "/?token=***");
         assert_eq!(cache.slots.iter().filter(|slot| !slot.logged.is_empty()).count(), 1);
     }
 

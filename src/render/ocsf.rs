@@ -11,7 +11,6 @@ use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_vers
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
-use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::rules::{Rule, RuleSet};
 use crate::soft_404::Answer;
@@ -30,7 +29,7 @@ pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, now: i64, 
 }
 
 fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64) {
-    let method = METHODS.into_iter().find(|method| method.as_bytes() == hit.method);
+    let method = METHODS.into_iter().find(|method| method.as_bytes() == hit.method.raw());
     let worst = worst_rule(hit, rules);
     let id = labels::id(hit.generation, hit.offset);
     fields.put("activity_id", 1);
@@ -125,7 +124,7 @@ fn put_attack(fields: &mut ObjectFields<'_>, technique: Technique<'_>) {
 
 fn put_evidence(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, method: Option<&'static str>) {
     let ip = address(hit.client);
-    let name = ip.is_none().then(|| labels::client(hit.client));
+    let name = ip.is_none().then(|| hit.client.redacted());
     fields.put_some("src_endpoint.ip", ip);
     fields.put_some("src_endpoint.name", name);
     if let Some(geo) = hit.geo {
@@ -140,8 +139,8 @@ fn put_evidence(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, method: Op
     fields.put_some("http_request.url.query_string", query);
     fields.put_some("http_request.url.hostname", host_name(hit));
     fields.put_some("http_request.version", http_version(hit));
-    fields.put_some("http_request.user_agent", hit.user_agent.map(redacted));
-    fields.put_some("http_request.referrer", hit.referer.map(redacted));
+    fields.put_some("http_request.user_agent", hit.user_agent);
+    fields.put_some("http_request.referrer", hit.referer);
     if let Some(code) = hit.status {
         fields.put("http_response.code", code);
         fields.put_some("http_response.length", hit.bytes);
@@ -152,6 +151,7 @@ fn put_evidence(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, method: Op
 mod tests {
     use crate::analysis::fixture;
     use crate::client::Client;
+    use crate::redact::LogText;
     use crate::render::ocsf::*;
     use proptest::prelude::*;
     use serde_json::Value;
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_method_outside_the_schema_and_a_missing_time_are_no_violation() {
-        let hit = ReportedHit { method: b"PROPFIND", time: None, client: Client::Text(b"scanner.example"), ..fixture::hit() };
+        let hit = ReportedHit { method: LogText::new(b"PROPFIND"), time: None, client: Client::Text(b"scanner.example"), ..fixture::hit() };
         let finding: Value = serde_json::from_str(&line(&hit)).unwrap();
         assert_eq!((&finding["unmapped"]["method"], &finding["time"]), (&"PROPFIND".into(), &1_793_577_600_000_i64.into()));
         assert_eq!(finding["evidences"][0]["src_endpoint"], serde_json::json!({"name": "scanner.example"}));
@@ -182,11 +182,11 @@ mod tests {
         #[test]
         fn any_hit_is_one_line_of_valid_json(target in any::<Vec<u8>>(), agent in any::<Vec<u8>>(), client in any::<Vec<u8>>()) {
             let hit = ReportedHit {
-                target: &target,
-                method: &agent,
-                host: Some(&agent),
-                protocol: &client,
-                referer: Some(&agent),
+                target: LogText::new(&target),
+                method: LogText::new(&agent),
+                host: Some(LogText::new(&agent)),
+                protocol: LogText::new(&client),
+                referer: Some(LogText::new(&agent)),
                 source: &agent,
                 client: Client::Text(&client),
                 ..fixture::hit()
@@ -195,7 +195,7 @@ mod tests {
             prop_assert_eq!(line.matches('\n').count(), 1);
             prop_assert!(!line.trim_end().contains(char::is_control));
             let finding: Value = serde_json::from_str(&line).unwrap();
-            prop_assert!(redacted(&target).starts_with(finding["evidences"][0]["http_request"]["url"]["path"].as_str().unwrap()));
+            prop_assert!(LogText::new(&target).redacted().starts_with(finding["evidences"][0]["http_request"]["url"]["path"].as_str().unwrap()));
         }
     }
 }

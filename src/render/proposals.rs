@@ -15,6 +15,7 @@ use crate::analysis::labels::first;
 use crate::analysis::learn::{Proposal, Proposals};
 use crate::analysis::notes;
 use crate::number::{counted, grouped};
+use crate::redact::LogText;
 use crate::redact::sanitize::escape;
 use crate::render::RenderOptions;
 use crate::time::LogTime;
@@ -132,7 +133,7 @@ fn put_proposal(fields: &mut ObjectFields<'_>, (rank, proposal): (u64, &Proposal
     fields.put("last_time", proposal.last_time.map(LogTime::rfc3339));
     fields.put("sample.source", escape(example.source));
     fields.put("sample.line", example.line);
-    fields.put("sample.target", example.shown_target());
+    fields.put("sample.target", LogText::new(&example.target));
     fields.put("sample.status", example.status);
 }
 

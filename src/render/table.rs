@@ -13,14 +13,14 @@ use super::layout::{self, ALARM, BOLD, Column, DIM, Grid, PLAIN, Painter, TextCe
 use super::{GroupBy, RenderOptions, TABLE_ROWS, grades};
 use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, NetworkRow, ReportModel, Row, RowKey};
+use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, NetworkRow, ReportModel, Row};
 use crate::analysis::notes::{self, accuracy_note};
 use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
 use crate::analysis::{campaigns, floods};
+use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
 use crate::number::{counted, counted_more, grouped, seconds, size};
-use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::render::timeline::TimelineText;
 use crate::rules::RuleSet;
@@ -254,7 +254,7 @@ const RULE: usize = 28;
 fn write_answered<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let detail =
         |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TextCell| row.answer.as_deref().map_or_else(|| TextCell::new(""), cell);
-    let several = report.answered.windows(2).any(|pair| site(&pair[0]) != site(&pair[1]));
+    let several = report.answered.windows(2).any(|pair| pair[0].key.site() != pair[1].key.site());
     let grid = Grid::new(first(&report.answered, Some(page.top)))
         .column(Column::text("severity"), severity)
         .column(Column::text("site").rank(1).flexible(12).max_width(SITE).keep_end(), |row| site_cell(row, several))
@@ -289,18 +289,14 @@ fn members(count: usize) -> String {
 /// The least width of a page with a command.
 const WIDE: usize = 120;
 
-fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
-    if let RowKey::Answer(.., site) = row.key { Some(site) } else { None }
-}
-
 /// The site, if there are several.
 fn site_cell(row: &Row<'_>, several: bool) -> TextCell {
-    TextCell::new(site(row).filter(|_| several).map_or_else(Cow::default, redacted))
+    TextCell::new(row.key.site().filter(|_| several).unwrap_or_default())
 }
 
 /// The address of a single client, or the number of clients.
 fn clients(answer: &AnswerDetail<'_>, clients: u64) -> TextCell {
-    TextCell::new(answer.client.map_or_else(|| Cow::Owned(counted(clients, "client", "clients")), labels::client))
+    TextCell::new(answer.client.map_or_else(|| Cow::Owned(counted(clients, "client", "clients")), Client::redacted))
 }
 
 fn write_clients<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
@@ -383,7 +379,7 @@ fn write_pairs<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W)
 }
 
 fn write_campaigns<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    let paths = |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| redacted(path)).collect::<Vec<_>>().join(" ");
+    let paths = |campaign: &Campaign<'_>| labels::joined(&campaign.sample_paths);
     let grid = Grid::new(first(&report.campaigns, Some(page.top)))
         .column(Column::text("severity"), |c| severity_word(c.severity, c.answered > 0))
         .column(Column::number("networks"), |c| count(c.networks))
@@ -437,7 +433,7 @@ fn write_suppressed<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &m
 }
 
 fn app_note(seen: &AppSeen<'_>) -> String {
-    let site = seen.site.map_or_else(|| " here (--app)".to_owned(), |site| format!(" on {}", redacted(site)));
+    let site = seen.site.map_or_else(|| " here (--app)".to_owned(), |site| format!(" on {site}"));
     let title = escape(seen.title.as_bytes());
     match seen.silenced {
         0 => format!("{title} runs{site}; no request for its own pages was left out."),
@@ -458,7 +454,7 @@ fn uncertain(report: &ReportModel<'_>) -> Option<String> {
     /// Answers that are named.
     const SHOWN: usize = 3;
     let rows = &report.uncertain;
-    let shown: Vec<_> = rows.iter().take(SHOWN).map(|row| row.shown_path().unwrap_or_default().into_owned()).collect();
+    let shown: Vec<_> = rows.iter().take(SHOWN).map(|row| row.key.path().unwrap_or_default().to_string()).collect();
     let more = if rows.len() > SHOWN { ", …" } else { "" };
     let are = if rows.len() == 1 { "is" } else { "are" };
     (!rows.is_empty())
@@ -484,26 +480,21 @@ fn severity_word(severity: Severity, is_answered: bool) -> TextCell {
 }
 
 fn client(row: &Row<'_>) -> TextCell {
-    TextCell::new(row.key.client().map_or_else(Cow::default, labels::client))
+    TextCell::new(row.key.client().map(Client::redacted).unwrap_or_default())
 }
 
 /// The path, or the target of a request without one.
 fn path(row: &Row<'_>) -> TextCell {
-    match row.shown_path() {
-        Some(path) if !path.is_empty() => TextCell::new(path),
-        _ => TextCell::new(redacted(row.sample.target)),
-    }
+    TextCell::new(row.path_or_target())
 }
 
 /// The target as requested, if it is not the path.
 fn target(row: &Row<'_>) -> TextCell {
-    let target = redacted(row.sample.target);
-    let is_path = row.shown_path().is_some_and(|path| path.is_empty() || path == target);
-    if is_path { TextCell::new("") } else { TextCell::new(target).styled(DIM) }
+    TextCell::new(row.target_beside_path().unwrap_or_default()).styled(DIM)
 }
 
 fn user_agent(row: &Row<'_>) -> TextCell {
-    TextCell::new(row.sample.user_agent.map_or_else(Cow::default, redacted)).styled(DIM)
+    TextCell::new(row.sample.user_agent.unwrap_or_default()).styled(DIM)
 }
 
 fn outcome(row: &Row<'_>) -> TextCell {
@@ -519,7 +510,7 @@ fn rules(set: &RuleSet, rules: &[RuleId]) -> TextCell {
 fn cve(row: &Row<'_>) -> TextCell {
     match row.cves.as_slice() {
         [] => TextCell::new(""),
-        [one] => TextCell::new(one),
+        [one] => TextCell::new(*one),
         [one, more @ ..] => TextCell::new(format!("{one} +{}", more.len())),
     }
 }
@@ -598,7 +589,7 @@ fn accounting_grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLi
         (Column::number(name).rank(rank), move |line: &'g AccountingLine<'g>| line_count(field(line.input), line.is_sum))
     };
     let mut grid =
-        Grid::new(lines).column(Column::text("input").flexible(12).keep_end(), |line| emphasis(TextCell::new(&line.name), line.is_sum));
+        Grid::new(lines).column(Column::text("input").flexible(12).keep_end(), |line| emphasis(TextCell::new(&*line.name), line.is_sum));
     for (column, cell) in [
         count("lines", |input| input.lines),
         count("parsed", |input| input.parsed),

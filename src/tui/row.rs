@@ -10,7 +10,7 @@ use crate::alerting::Alert;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
 use crate::log_entry::Outcome;
-use crate::redact::mask;
+use crate::redact::LogString;
 use crate::render::live::alert::sentence;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
@@ -53,9 +53,9 @@ pub(super) fn stable_id<T: Hash + ?Sized>(value: &T) -> u64 {
 impl HitRow {
     /// The row of a hit.
     pub(super) fn new(number: u64, hit: &ReportedHit<'_>, rules: &RuleSet) -> Self {
-        let target = text::redact_and_truncate(hit.target);
-        let path = if hit.path.is_empty() { target.clone() } else { text::redact_and_truncate(hit.path) };
-        let decoded = hit.decoded.map(|decoded| text::truncate_bytes(&mask::redacted_decoded(hit.target, decoded), text::MAX_BYTES));
+        let target = text::stored(hit.target);
+        let path = if hit.path.is_empty() { target.clone() } else { text::stored(hit.path) };
+        let decoded = hit.decoded.map(|decoded| text::truncate_bytes(&hit.target.redacted_decoded(decoded), text::MAX_BYTES));
         Self {
             number,
             time: hit.time,
@@ -64,13 +64,13 @@ impl HitRow {
             status: hit.status,
             answered: hit.answer == Some(Answer::Distinct),
             client: client_name(hit),
-            method: text::redact_and_truncate(hit.method),
+            method: text::stored(hit.method),
             decoded: decoded.filter(|decoded| *decoded != target),
             target,
             path,
             rules: rule_names(hit, rules),
-            host: hit.host.map(text::redact_and_truncate),
-            agent: hit.user_agent.map(text::redact_and_truncate),
+            host: hit.host.map(text::stored),
+            agent: hit.user_agent.map(text::stored),
             location: format!("{}:{}", text::escape_and_truncate(hit.source), hit.line).into(),
         }
     }
@@ -132,7 +132,7 @@ impl AlertRow {
     /// The row of an alert.
     pub(super) fn new(number: u64, alert: &Alert, rules: &RuleSet) -> Self {
         let client = alert.client.as_ref().map(|client| text::client_name(client.client()));
-        let path = alert.path.as_deref().filter(|path| !path.is_empty()).map(text::redact_and_truncate);
+        let path = alert.path.as_ref().map(LogString::text).filter(|path| !path.is_empty()).map(text::stored);
         Self {
             number,
             time: alert.last_time.or(alert.first_time),

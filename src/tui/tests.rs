@@ -18,6 +18,7 @@ use crate::analysis::model::ReportedHit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
+use crate::redact::{DecodedText, LogText};
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::soft_404::Answer;
 use crate::time::LogTime;
@@ -229,7 +230,8 @@ fn memory_is_bounded() {
     for n in 0..(HITS as u32 + 3_000) {
         let (path, agent) = (format!("/{n}{long}"), long.as_bytes());
         let (client, text) = (Client::V4(n), path.as_bytes());
-        let of = ReportedHit { client, path: text, target: text, user_agent: Some(agent), source: agent, ..hit(0, &PROBES[2]) };
+        let (text, logged) = (LogText::new(text), LogText::new(agent));
+        let of = ReportedHit { client, path: text, target: text, user_agent: Some(logged), source: agent, ..hit(0, &PROBES[2]) };
         dashboard.hit(now, &of, rules());
     }
     for alert in alerts().iter().cycle().take(ALERTS + 50) {
@@ -320,9 +322,9 @@ fn happen(test: &mut TestDashboard, event: DashboardEvent) {
         DashboardEvent::Control(c) => drop(test.dashboard.key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL))),
         DashboardEvent::Hits(hits) => test.probe(hits),
         DashboardEvent::OddHit(client, target, status) => {
-            let (client, target) = (Client::parse(&client), target.as_slice());
+            let (client, text) = (Client::parse(&client), LogText::new(&target));
             let hit_row =
-                ReportedHit { client, target, path: target, method: target, status: Some(status), time: None, ..hit(0, &PROBES[0]) };
+                ReportedHit { client, target: text, path: text, method: text, status: Some(status), time: None, ..hit(0, &PROBES[0]) };
             test.dashboard.hit(test.now, &hit_row, rules());
         }
         DashboardEvent::Alert(kind) => test.dashboard.alert(&alerts()[kind], rules()),
@@ -438,20 +440,20 @@ pub(super) fn hit(n: u64, probe: &ProbeFixture) -> ReportedHit<'static> {
         line: n + 1,
         time: Some(LogTime { utc: 1_793_577_600 + n.cast_signed(), offset: 60 }),
         client: Client::parse(client.as_bytes()),
-        method: b"GET",
-        target: target.as_bytes(),
-        path: path.as_bytes(),
-        decoded: (target == "/%2egit/config").then_some(b"/.git/config"),
-        protocol: b"HTTP/1.1",
+        method: LogText::new(b"GET"),
+        target: LogText::new(target.as_bytes()),
+        path: LogText::new(path.as_bytes()),
+        decoded: (target == "/%2egit/config").then_some(DecodedText::new(b"/.git/config")),
+        protocol: LogText::new(b"HTTP/1.1"),
         status: Some(status),
         bytes: Some(291),
         outcome,
         answer: (outcome == Outcome::Answered && rules.iter().any(|rule| rules_of(*rule).exposes())).then_some(Answer::Distinct),
         severity,
         rules,
-        host: Some(b"Shop.example"),
+        host: Some(LogText::new(b"Shop.example")),
         referer: None,
-        user_agent: Some(b"curl/8.5.0\x1b[31m"),
+        user_agent: Some(LogText::new(b"curl/8.5.0\x1b[31m")),
         user: None,
         context: None,
         geo: None,
@@ -465,8 +467,12 @@ fn rules_of(rule: RuleId) -> &'static crate::rules::Rule {
 /// One alert of each kind.
 pub(super) fn alerts() -> Vec<Alert> {
     let client = |text: &str| Some(ClientKey::from(&Client::parse(text.as_bytes())));
-    let sample =
-        |target: &[u8]| AlertSample { target: target.to_vec(), method: b"GET".to_vec(), status: Some(200), ..AlertSample::default() };
+    let sample = |target: &[u8]| AlertSample {
+        target: target.to_vec().into(),
+        method: b"GET".to_vec().into(),
+        status: Some(200),
+        ..AlertSample::default()
+    };
     let base = Alert {
         kind: AlertKind::Probing,
         severity: Severity::Medium,
@@ -495,7 +501,7 @@ pub(super) fn alerts() -> Vec<Alert> {
             client: None,
             clients: 12,
             paths: 3,
-            path: Some(b"/backup/\x1b[1m.env".to_vec()),
+            path: Some(b"/backup/\x1b[1m.env".to_vec().into()),
             last_time: Some(LogTime { utc: 1_793_578_000, offset: 60 }),
             ..base.clone()
         },

@@ -1,13 +1,13 @@
 //! Texts of the live view: redacted, short enough to store thousands, and cut to columns.
 //!
-//! Text of a log must pass [`redact_and_truncate`]; the other functions do not redact.
+//! Cuts texts that are safe to show, and shows nothing.
 
 use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthStr;
 
 use crate::client::Client;
-use crate::redact::{mask, sanitize};
+use crate::redact::{LogText, sanitize};
 use crate::time::LogTime;
 
 /// The most bytes of a client's name; the longest address has 45.
@@ -16,9 +16,9 @@ const MAX_CLIENT_BYTES: usize = 80;
 /// The most bytes of any other text.
 pub(super) const MAX_BYTES: usize = 240;
 
-/// A text of a log: redacted, and cut only then, as half a secret would not be recognised.
-pub(super) fn redact_and_truncate(bytes: &[u8]) -> Box<str> {
-    truncate_bytes(&mask::redacted(bytes), MAX_BYTES)
+/// A text of a log, cut after it was redacted: half a secret would not be recognised.
+pub(super) fn stored(text: LogText<'_>) -> Box<str> {
+    truncate_bytes(&text.redacted(), MAX_BYTES)
 }
 
 /// A text of this host, such as a path or a notice: escaped, not masked.
@@ -28,11 +28,7 @@ pub(super) fn escape_and_truncate(bytes: &[u8]) -> Box<str> {
 
 /// A client, as in reports.
 pub(super) fn client_name(client: Client<'_>) -> Box<str> {
-    match client {
-        Client::Text(b"") => "-".into(),
-        Client::Text(text) => truncate_bytes(&mask::redacted(text), MAX_CLIENT_BYTES),
-        address => address.to_string().into(),
-    }
+    truncate_bytes(&client.redacted(), MAX_CLIENT_BYTES)
 }
 
 /// The text, or its beginning and `…`, in at most `most` bytes.
@@ -109,8 +105,9 @@ mod tests {
     #[test]
     fn masks_before_it_cuts() {
         let long = format!("/{}?token=s3cr3t", "a".repeat(MAX_BYTES - 12));
-        assert!(!redact_and_truncate(long.as_bytes()).contains("s3c"), "{}", redact_and_truncate(long.as_bytes()));
-        assert_eq!(&*redact_and_truncate(b"/a\x1b[2J"), r"/a\x1b[2J");
+        let stored = |text: &str| stored(LogText::new(text.as_bytes()));
+        assert!(!stored(&long).contains("s3c"), "{}", stored(&long));
+        assert_eq!(&*stored("/a\x1b[2J"), r"/a\x1b[2J");
     }
 
     #[test]

@@ -12,7 +12,8 @@ use crate::client::{Client, Ipv6Prefix};
 use crate::finding::{AppEvidence, BoundedSet, RuleId};
 use crate::formats::LogFormat;
 use crate::intern::SymbolTables;
-use crate::redact::mask::{RedactedKey, redacted};
+use crate::redact::LogText;
+use crate::redact::mask::RedactedKey;
 use crate::redact::sanitize::{escape, escape_lossless};
 use crate::rules::Rule;
 use crate::soft_404::{PathEvidence, PathNumbers};
@@ -382,19 +383,19 @@ struct SampleEncoder<'a> {
     generations: HashMap<u64, u32>,
     agents: HashMap<Cow<'a, str>, u32>,
     /// The number of an agent by its text in the tally: most come again, and are not redacted again.
-    agents_by_text: HashMap<&'a [u8], u32>,
+    agents_by_text: HashMap<LogText<'a>, u32>,
     hosts: HashMap<&'a [u8], Cow<'a, str>>,
 }
 
 impl<'a> SampleEncoder<'a> {
     /// The row of a sample, without time and indices. `path` and `site` are those of its cell, and are not repeated.
     fn row(&mut self, request: &SampleRequest<'a>, path: Option<&str>, site: Site<'a>) -> SampleRow<'a> {
-        let host = request.host.map(redacted);
+        let host = request.host.map(LogText::redacted);
         let is_usual = match site {
-            Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| redacted(usual))),
+            Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| LogText::new(usual).redacted())),
             Site::Input(_) => host.is_none(),
         };
-        let target = redacted(request.target);
+        let target = request.target.redacted();
         SampleRow {
             time: None,
             generation: 0,
@@ -403,7 +404,7 @@ impl<'a> SampleEncoder<'a> {
             target: Some(target).filter(|target| Some(&**target) != path),
             host: host.filter(|_| !is_usual),
             agent: None,
-            user: request.user.map(redacted),
+            user: request.user.map(LogText::redacted),
         }
     }
 
@@ -415,11 +416,11 @@ impl<'a> SampleEncoder<'a> {
     }
 
     /// The index of an agent, and its text if it is new.
-    fn agent(&mut self, text: &'a [u8]) -> (u32, Option<Cow<'a, str>>) {
-        if let Some(&known) = self.agents_by_text.get(text) {
+    fn agent(&mut self, text: LogText<'a>) -> (u32, Option<Cow<'a, str>>) {
+        if let Some(&known) = self.agents_by_text.get(&text) {
             return (known, None);
         }
-        let agent = redacted(text);
+        let agent = text.redacted();
         let next = self.agents.len() as u32;
         let number = *self.agents.entry(agent.clone()).or_insert(next);
         self.agents_by_text.insert(text, number);

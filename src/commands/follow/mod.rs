@@ -482,7 +482,7 @@ fn emit_hit(
         None => Some(HitEvent::Request),
         Some(AnswerEvent::Regraded) => None,
         Some(AnswerEvent::Settled) => {
-            place = leak_place(rules, live.site, hit.path, live.matched);
+            place = leak_place(rules, live.site, hit.path.raw(), live.matched);
             // An app that was detected since may suppress the rules of a find.
             live.answered.then_some(HitEvent::Find(&place))
         }

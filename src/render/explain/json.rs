@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence, text};
 use crate::analysis::path_answer::GradeResult;
 use crate::engine::explain::RuleExplanation;
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::redact::sanitize::escape;
 use crate::render::grades;
 use crate::render::hit_fields::{ObjectFields, unless_empty};
@@ -29,17 +29,17 @@ fn put_request(fields: &mut ObjectFields<'_>, subject: &ExplainedRequest<'_>) {
     fields.put("line", subject.location.map(|(_, line)| line));
     fields.put("read_as", read_as);
     fields.put("format", format);
-    fields.put("client", unless_empty(record.client));
+    fields.put("client", unless_empty(record.client.into()));
     fields.put("time", record.time.map(LogTime::rfc3339));
-    fields.put("method", unless_empty(line.method));
-    fields.put("target", redacted(line.target));
-    fields.put("protocol", unless_empty(line.protocol));
+    fields.put("method", unless_empty(line.method.into()));
+    fields.put("target", LogText::new(line.target));
+    fields.put("protocol", unless_empty(line.protocol.into()));
     fields.put("status", record.status);
     fields.put("bytes", record.bytes);
     fields.put("outcome", subject.outcome().as_str());
-    fields.put("referer", record.referer.map(redacted));
-    fields.put("user_agent", record.user_agent.map(redacted));
-    fields.put("host", record.host.map(redacted));
+    fields.put("referer", record.referer.map(LogText::new));
+    fields.put("user_agent", record.user_agent.map(LogText::new));
+    fields.put("host", record.host.map(LogText::new));
     let steps = explanation.trails.iter().flat_map(|trail| {
         // 0 is the decoding of the log writer's escapes.
         let sent = trail.sent.iter().map(move |sent| (trail, 0, vec!["log escapes"], &**sent));
@@ -72,7 +72,7 @@ fn put_grade(fields: &mut ObjectFields<'_>, answer: &GradeResult) {
     fields.put("grade", known.map(|known| known.detail.grade.answer.as_str()));
     fields.put("reason", known.map(|known| grades::reason(known.detail.grade.reason)));
     fields.put("why", why);
-    fields.put("site", known.map(|known| redacted(&known.site)));
+    fields.put("site", known.map(|known| LogText::new(&known.site)));
     fields.put("paths_answered", known.map(|known| known.answered));
     fields.put("paths_refused", known.map(|known| known.refused));
     fields.put("soft_404_sizes", sizes(known.map(|known| &known.sizes)));
@@ -80,8 +80,8 @@ fn put_grade(fields: &mut ObjectFields<'_>, answer: &GradeResult) {
     fields.put("get_sizes", sizes(known.map(|known| &known.get_sizes)));
     fields.put("get_refused", known.map_or(&[][..], |known| &known.get_refused));
     fields.put_objects("similar", known.into_iter().flat_map(|known| &known.alike), |fields, one| {
-        fields.put("host", one.host.as_deref().map(redacted));
-        fields.put("path", redacted(&one.path));
+        fields.put("host", one.host.as_deref().map(LogText::new));
+        fields.put("path", LogText::new(&one.path));
         fields.put("bytes", one.bytes);
     });
 }

@@ -4,7 +4,7 @@ use super::ExplainedRequest;
 use crate::engine::explain::{AlternativeKind, RuleExplanation, SuppressedBy, literal};
 use crate::finding::RuleId;
 use crate::normalize::{AltDecoding, PathReading};
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::redact::sanitize::escape;
 use crate::rules::{Field, RequestShape, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit};
 
@@ -230,7 +230,7 @@ fn shape_name(shape: RequestShape) -> &'static str {
 fn shown_method(subject: &ExplainedRequest<'_>) -> String {
     match subject.line.method {
         b"" => "missing".into(),
-        method => redacted(method).into_owned(),
+        method => LogText::new(method).to_string(),
     }
 }
 

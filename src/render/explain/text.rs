@@ -16,7 +16,7 @@ use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence};
 use crate::analysis::path_answer::{GradeResult, GradedAnswer, SimilarAnswer};
 use crate::engine::explain::{AlternativeDecoding, DecodeSteps, PatternKind, RuleExplanation};
 use crate::number::{counted, grouped};
-use crate::redact::mask::redacted;
+use crate::redact::LogText;
 use crate::redact::sanitize;
 use crate::render::grades::{sizes, why};
 use crate::render::layout::{ALARM, BOLD, DIM, PLAIN, Painter, WARNING, truncate, wrap};
@@ -86,7 +86,7 @@ fn origin(subject: &ExplainedRequest<'_>) -> String {
 fn fields(subject: &ExplainedRequest<'_>) -> Vec<(String, String)> {
     let record = &subject.record;
     let is_line = matches!(subject.read_as, ReadAs::Line(_));
-    let text = |text: &[u8]| if text.is_empty() { None } else { Some(redacted(text).into_owned()) };
+    let text = |text: &[u8]| if text.is_empty() { None } else { Some(LogText::new(text).to_string()) };
     let status = record.status.map(|status| format!("{status} {}", subject.outcome()));
     let size = record.bytes.map(|bytes| bytes.to_string());
     [
@@ -321,7 +321,7 @@ fn answer_rows(answer: &GradedAnswer) -> Vec<(String, String)> {
     [
         row("grade", format!("{}: {}", grade.as_str().replace('_', " "), meaning(grade))),
         row("reason", why(&answer.detail)),
-        row("site", format!("{}: {}", redacted(&answer.site), probed(answer))),
+        row("site", format!("{}: {}", LogText::new(&answer.site), probed(answer))),
         anything,
         (!answer.home_sizes.is_empty()).then(|| row("home page", sizes(&answer.home_sizes))).flatten(),
         (!answer.get_sizes.is_empty()).then(|| row("GET", format!("got {} for this path", sizes(&answer.get_sizes)))).flatten(),
@@ -352,8 +352,8 @@ fn probed(answer: &GradedAnswer) -> String {
 
 fn alike(paths: &[SimilarAnswer]) -> String {
     let path = |one: &SimilarAnswer| {
-        let host = one.host.as_deref().map(redacted).unwrap_or_default();
-        format!("{host}{} ({})", redacted(&one.path), counted(one.bytes, "byte", "bytes"))
+        let host = one.host.as_deref().map(LogText::new).unwrap_or_default();
+        format!("{host}{} ({})", LogText::new(&one.path), counted(one.bytes, "byte", "bytes"))
     };
     paths.iter().map(path).collect::<Vec<_>>().join(", ")
 }

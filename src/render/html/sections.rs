@@ -8,20 +8,21 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 
 use super::plots::{HeatMap, Plot};
-use super::tables::{TableBuilder, TableCell, TableView, log_text};
+use super::tables::{TableBuilder, TableCell, TableView};
 use super::{PageOptions, Section};
 use crate::analysis::campaigns::describe_guesses;
 use crate::analysis::model::{
-    AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, Row, RowKey,
-    Soft404,
+    AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, Row, Soft404,
 };
 use crate::analysis::notes::{accuracy_note, skipped_sentence};
 use crate::analysis::novelty::NewItem;
 use crate::analysis::{block_candidates, floods, labels};
+use crate::client::Client;
 use crate::finding::RuleId;
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
+use crate::redact::LogText;
 use crate::redact::sanitize::escape;
 use crate::render::grades;
 use crate::render::table::is_much;
@@ -104,13 +105,13 @@ fn uncertain(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
 fn answers(report: &ReportModel<'_>, rows: &[Row<'_>], options: &PageOptions<'_>, caption: &str) -> Option<TableView> {
     let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TableCell| row.answer.as_deref().map_or_else(TableCell::default, cell);
     let who = |row: &Row<'_>, answer: &AnswerDetail<'_>| match answer.client {
-        Some(one) => labels::client(one).into_owned(),
+        Some(one) => one.to_string(),
         None => counted(row.clients, "client", "clients"),
     };
     TableBuilder::new(rows, options.rows())
         .text("path", |row| TableCell::code(grades::paths(row)))
         .text("severity", |row| TableCell::severity(row.severity))
-        .text("site", |row| TableCell::code(site(row).map_or_else(Cow::default, log_text)))
+        .text("site", |row| TableCell::code(row.key.site().unwrap_or_default()))
         .text("status", |row| detail(row, &|answer| TableCell::text(answer.joined_statuses(" "))))
         .number("bytes", |row| detail(row, &|answer| TableCell::number(answer.bytes)))
         .text("method", |row| detail(row, &|answer| TableCell::text(answer.method.as_str())))
@@ -141,7 +142,7 @@ fn new_items(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
         .text("severity", |item| TableCell::severity(item.severity))
         .count("hits", |item| item.hits)
         .time("first seen", report, |item| item.first_time)
-        .text("example", |item| TableCell::code(log_text(item.sample.target)))
+        .text("example", |item| TableCell::code(item.sample.target))
         .text("what it finds", |item| TableCell::text(escape(title(item).unwrap_or_default().as_bytes())))
         .finish("Answers, rules, paths, clients and campaigns that no run before has seen", news.len() as u64, "new.csv", |_| false);
     let (id, heading) = ("new", "What is new");
@@ -175,7 +176,7 @@ fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sectio
         report.clients.iter().take(options.rows()).enumerate().map(|(at, row)| (row, blocks.get(at))).collect();
     let geo = |row: &Row<'_>, text: fn(&GeoInfo) -> String| TableCell::text(row.geo.as_deref().map(text).unwrap_or_default());
     let found = TableBuilder::new(&rows, options.rows())
-        .text("client", |(row, _)| TableCell::code(row.key.client().map_or_else(Cow::default, labels::client)))
+        .text("client", |(row, _)| TableCell::code(row.key.client().map(Client::redacted).unwrap_or_default()))
         .text("severity", |(row, _)| TableCell::severity(row.severity))
         .count("hits", |(row, _)| row.hits)
         .count("answered", |(row, _)| row.answered)
@@ -187,7 +188,7 @@ fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sectio
         .text("network", |(row, _)| geo(row, network))
         .text("looks for", |(row, _)| TableCell::text(first_of(&labels::classes(report.rule_set, &row.rules), MAX_CLASSES)))
         .text("block", |(_, block)| block.map_or_else(TableCell::default, block_cell))
-        .text("user agent", |(row, _)| TableCell::text(row.sample.user_agent.map_or_else(Cow::default, log_text)))
+        .text("user agent", |(row, _)| TableCell::text(row.sample.user_agent.unwrap_or_default()))
         .finish(
             "Clients that sent probes, the most severe first",
             report.totals.clients,
@@ -246,7 +247,7 @@ fn networks(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Secti
 
 /// The clients of each user agent. A client has one here: that of its sample.
 fn user_agents(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
-    let mut sums: HashMap<&[u8], UserAgentRow<'_>> = HashMap::default();
+    let mut sums: HashMap<LogText<'_>, UserAgentRow<'_>> = HashMap::default();
     for client in &report.clients {
         let Some(user_agent) = client.sample.user_agent else { continue };
         let row = sums.entry(user_agent).or_insert(UserAgentRow { user_agent, clients: 0, hits: 0, answered: 0 });
@@ -258,7 +259,7 @@ fn user_agents(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Se
     rows.sort_unstable_by_key(|row| (Reverse(row.hits), row.user_agent));
     let all = rows.len() as u64;
     let found = TableBuilder::new(&rows, options.rows())
-        .text("user agent", |row| TableCell::text(log_text(row.user_agent)))
+        .text("user agent", |row| TableCell::text(row.user_agent))
         .count("clients", |row| row.clients)
         .count("hits of these clients", |row| row.hits)
         .count("answered", |row| row.answered)
@@ -270,7 +271,7 @@ fn user_agents(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Se
 
 /// Clients with the same user agent.
 struct UserAgentRow<'a> {
-    user_agent: &'a [u8],
+    user_agent: LogText<'a>,
     clients: u64,
     hits: u64,
     answered: u64,
@@ -279,7 +280,7 @@ struct UserAgentRow<'a> {
 fn hosts(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let all = report.hosts.len() as u64;
     let found = TableBuilder::new(&report.hosts, options.rows())
-        .text("host", |row: &HostRow<'_>| TableCell::code(log_text(row.host)))
+        .text("host", |row: &HostRow<'_>| TableCell::code(row.host))
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
         .count("paths", |row| row.paths)
@@ -290,7 +291,7 @@ fn hosts(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
 
 fn paths(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let found = TableBuilder::new(&report.paths, options.rows())
-        .text("path", |row| TableCell::code(path(row)))
+        .text("path", |row| TableCell::code(row.path_or_target()))
         .text("severity", |row| TableCell::severity(row.severity))
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
@@ -298,7 +299,7 @@ fn paths(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
         .text("rule", |row| rule_cell(report, &row.rules))
         .time("first seen", report, |row| row.first_time)
         .time("last seen", report, |row| row.last_time)
-        .text("as requested", |row| TableCell::code(target(row)))
+        .text("as requested", |row| TableCell::code(row.target_beside_path().unwrap_or_default()))
         .finish("Paths that were probed, the most severe first", report.totals.paths, "paths.csv (-f csv --by path)", |row| {
             row.answered > 0
         });
@@ -324,7 +325,7 @@ fn rules(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
 fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let paths = |campaign: &Campaign<'_>| match &campaign.guesses {
         Some(guesses) => describe_guesses(report.rule_set, campaign, guesses),
-        None => campaign.sample_paths.iter().map(|path| log_text(path)).collect::<Vec<_>>().join(" "),
+        None => labels::joined(&campaign.sample_paths),
     };
     let all = report.campaigns.len() as u64;
     let found = TableBuilder::new(&report.campaigns, options.rows())
@@ -343,7 +344,7 @@ fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
 
 fn floods(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let who = |flood: &FloodRow<'_>| match flood.client {
-        Some(client) => labels::client(client).into_owned(),
+        Some(client) => client.to_string(),
         None => floods::senders(flood),
     };
     let all = report.floods.len() as u64;
@@ -363,7 +364,7 @@ fn soft_404(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Secti
     let all = report.soft_404.len() as u64;
     let sizes = |site: &Soft404<'_>| if site.sizes.is_empty() { String::new() } else { grades::sizes(&site.sizes) };
     let found = TableBuilder::new(&report.soft_404, options.rows())
-        .text("site", |site| TableCell::code(log_text(site.site)))
+        .text("site", |site| TableCell::code(site.site))
         .count("hosts", |site| site.hosts)
         .count("probed paths", |site| site.paths)
         .count("requests", |site| site.requests)
@@ -374,7 +375,7 @@ fn soft_404(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Secti
 }
 
 fn apps(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
-    let site = |app: &AppSeen<'_>| app.site.map_or_else(|| "all (--app)".to_owned(), |site| log_text(site).into_owned());
+    let site = |app: &AppSeen<'_>| app.site.map_or_else(|| "all (--app)".to_owned(), |site| site.to_string());
     let all = report.apps.len() as u64;
     let found = TableBuilder::new(&report.apps, options.rows())
         .text("app", |app| TableCell::text(escape(app.title.as_bytes())))
@@ -436,24 +437,6 @@ fn notes(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
     let of_report = [report.proxied_sentence(), report.approximate.as_ref().map(accuracy_note)].into_iter().flatten();
     sentences.extend(of_report.filter(|note| !options.notes.contains(note)));
     (!sentences.is_empty()).then(|| Section { id: "notes", title: "Notes", sentences, ..Section::default() })
-}
-
-/// The path, or the target of a request without one.
-fn path<'r>(row: &'r Row<'_>) -> Cow<'r, str> {
-    match row.shown_path() {
-        Some(path) if !path.is_empty() => path,
-        _ => log_text(row.sample.target),
-    }
-}
-
-/// The target as requested, if it is not the path.
-fn target<'r>(row: &'r Row<'_>) -> Cow<'r, str> {
-    let target = log_text(row.sample.target);
-    if row.shown_path().is_some_and(|path| path.is_empty() || path == target) { Cow::default() } else { target }
-}
-
-fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
-    if let RowKey::Answer(.., site) = row.key { Some(site) } else { None }
 }
 
 /// The most severe rule and the number of others.

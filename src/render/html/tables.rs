@@ -1,6 +1,6 @@
 //! Tables of a page: columns, cells and rows.
 //!
-//! Cells hold text that is redacted already; [`log_text`] redacts it. A long text is cut, so that a page stays small.
+//! Cells hold text that is safe to show. A long text is cut, so that a page stays small.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,6 @@ use super::FolderLink;
 use crate::analysis::model::ReportModel;
 use crate::finding::Severity;
 use crate::number::grouped;
-use crate::redact::mask::redacted;
 use crate::render::layout::minute_in;
 use crate::time::LogTime;
 
@@ -58,7 +57,7 @@ pub(super) struct TableCell {
 }
 
 impl TableCell {
-    /// A text that is redacted already, or a word of this program. A short one stays on one line.
+    /// A text that is safe to show. A short one stays on one line.
     pub(super) fn text<'t>(text: impl Into<Cow<'t, str>>) -> Self {
         let text = truncated(text.into());
         Self { class: if text.chars().count() > MAX_ONE_LINE { "p" } else { "" }, text, ..Self::default() }
@@ -154,11 +153,6 @@ impl TableView {
     pub(super) fn is_long(&self) -> bool {
         self.rows.len() > MAX_ROWS_WITHOUT_FILTER
     }
-}
-
-/// Text of a log, safe to show.
-pub(super) fn log_text(text: &[u8]) -> Cow<'_, str> {
-    redacted(text)
 }
 
 /// The text, or its beginning and `…` if it is longer than a cell may be.

@@ -12,8 +12,8 @@ use crate::analysis::labels;
 use crate::client::Client;
 use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
-use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
+use crate::redact::{LogString, LogText};
 use crate::render::hit_fields::{ObjectFields, unless_empty};
 use crate::render::layout::{ALARM, BOLD, DIM, truncate};
 use crate::rules::RuleSet;
@@ -88,7 +88,8 @@ pub(crate) fn sentence(alert: &Alert, rules: &RuleSet) -> String {
         AlertKind::Probing => format!("{} requested {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
         AlertKind::Answered | AlertKind::AnsweredAgain | AlertKind::Withdrawn => {
             let status = alert.sample.status.map_or_else(String::new, |status| format!(" with {status}"));
-            let path = short_text(alert.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(&alert.sample.target));
+            let path =
+                short_text(alert.path.as_ref().map(LogString::text).filter(|path| !path.is_empty()).unwrap_or(alert.sample.target.text()));
             let rule = labels::worst_rule(rules, &alert.rules);
             match alert.kind {
                 AlertKind::Withdrawn => format!("the answer to {path} is what the site gives to any path ({rule})"),
@@ -98,7 +99,7 @@ pub(crate) fn sentence(alert: &Alert, rules: &RuleSet) -> String {
         }
         AlertKind::Campaign => {
             let what = match (&alert.path, alert.paths) {
-                (Some(path), _) => format!("the unusual path {}", short_text(path)),
+                (Some(path), _) => format!("the unusual path {}", short_text(path.text())),
                 (None, 0 | 1) => "an unusual path".to_owned(),
                 (None, paths) => format!("{} unusual paths", grouped(paths)),
             };
@@ -123,7 +124,7 @@ fn who(alert: &Alert) -> Cow<'_, str> {
 
 fn for_path(alert: &Alert) -> String {
     match &alert.path {
-        Some(path) => format!(" for {}", short_text(path)),
+        Some(path) => format!(" for {}", short_text(path.text())),
         None => String::new(),
     }
 }
@@ -145,43 +146,44 @@ fn within(alert: &Alert) -> String {
 /// The request that raised an alert, with its status.
 fn request(sample: &AlertSample) -> String {
     let status = sample.status.map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));
-    let method = redacted(&sample.method);
+    let method = sample.method.text().redacted();
     let method = if method.is_empty() { method } else { Cow::Owned(format!("{} ", truncate(&method, MAX_NAME))) };
-    format!("last {status} {method}{}", short_text(&sample.target))
+    format!("last {status} {method}{}", short_text(sample.target.text()))
 }
 
-fn short_text(text: &[u8]) -> String {
-    truncate(&redacted(text), MAX_TEXT).into_owned()
+fn short_text(text: LogText<'_>) -> String {
+    truncate(&text.redacted(), MAX_TEXT).into_owned()
 }
 
 fn client_name(client: Client<'_>) -> Cow<'_, str> {
-    Cow::Owned(truncate(&labels::client(client), MAX_NAME).into_owned())
+    Cow::Owned(truncate(&client.redacted(), MAX_NAME).into_owned())
 }
 
 /// All keys are always present. Times are RFC 3339 or null.
 fn put_alert(fields: &mut ObjectFields<'_>, alert: &Alert, rules: &RuleSet) {
     let sample = &alert.sample;
+    let path = alert.path.as_ref().map(LogString::text);
     let id = labels::id(sample.generation, sample.offset);
     fields.put("kind", alert.kind.as_str());
     fields.put("severity", alert.severity);
     fields.put("first_time", alert.first_time.map(LogTime::rfc3339));
     fields.put("last_time", alert.last_time.map(LogTime::rfc3339));
     // Null if it is not about one client, or one path.
-    fields.put("client", alert.client.as_ref().map(|client| labels::client(client.client())));
-    fields.put("path", alert.path.as_deref().map(redacted));
+    fields.put("client", alert.client.as_ref().map(|client| client.client().redacted()));
+    fields.put("path", path);
     // Requests that count, and their distinct clients and paths.
     fields.put("hits", alert.hits);
     fields.put("clients", alert.clients);
     fields.put("paths", alert.paths);
     fields.put("rules", labels::rule_ids(rules, &alert.rules));
     fields.put("classes", labels::classes(rules, &alert.rules));
-    fields.put("cve", labels::cves(rules, &alert.rules, &[alert.path.as_deref().unwrap_or_default(), &alert.sample.target]));
+    fields.put("cve", labels::cves(rules, &alert.rules, &[path.unwrap_or_default().raw(), sample.target.text().raw()]));
     // The request that raised the alert.
     fields.put("sample.id", &id);
     fields.put("sample.source", escape(&sample.source));
     fields.put("sample.line", sample.line);
-    fields.put("sample.method", unless_empty(&sample.method));
-    fields.put("sample.target", redacted(&sample.target));
+    fields.put("sample.method", unless_empty(sample.method.text()));
+    fields.put("sample.target", sample.target.text());
     fields.put("sample.status", sample.status);
     fields.put("sample.outcome", Outcome::from_status(sample.status).as_str());
     // The rule of the threshold, or of the guesses of a campaign.
@@ -211,7 +213,7 @@ mod tests {
             first_time: hit.time,
             last_time: hit.time,
             client: Some(ClientKey::from(&hit.client)),
-            path: Some(hit.path.to_vec()),
+            path: Some(hit.path.into()),
             hits: 1,
             clients: 1,
             paths: 1,
@@ -221,8 +223,8 @@ mod tests {
                 offset: hit.offset,
                 source: hit.source.to_vec(),
                 line: hit.line,
-                method: hit.method.to_vec(),
-                target: hit.target.to_vec(),
+                method: hit.method.into(),
+                target: hit.target.into(),
                 status: hit.status,
             },
         }
@@ -283,7 +285,7 @@ mod tests {
     }
 
     fn each_kind() -> Vec<Alert> {
-        let path = Some(b"/.git/config".to_vec());
+        let path = Some(LogString::from(b"/.git/config".to_vec()));
         vec![
             answered(),
             Alert { kind: AlertKind::AnsweredAgain, ..answered() },
@@ -337,13 +339,13 @@ mod tests {
             target in any::<Vec<u8>>(), which in 0_usize..8, times in any::<[Option<i64>; 2]>(), width: u16) {
             let time = |utc: Option<i64>| utc.map(|utc| LogTime { utc: utc / 2, offset: 0 });
             let alert = each_kind().swap_remove(which);
-            let sample = AlertSample { source, method, target: target.clone(), ..alert.sample };
+            let sample = AlertSample { source, method: method.into(), target: target.clone().into(), ..alert.sample };
             let client = alert.client.map(|_| ClientKey::Text(client.into()));
-            let alert = Alert { client, path, sample, first_time: time(times[0]), last_time: time(times[1]), ..alert };
+            let alert = Alert { client, path: path.map(LogString::from), sample, first_time: time(times[0]), last_time: time(times[1]), ..alert };
             let object = json(&alert);
             prop_assert_eq!(object.matches('\n').count(), 1);
             let value: serde_json::Value = serde_json::from_str(&object).unwrap();
-            prop_assert_eq!(value["sample"]["target"].as_str().unwrap(), &*redacted(&target));
+            prop_assert_eq!(value["sample"]["target"].as_str().unwrap(), &*LogText::new(&target).redacted());
             let line = lines(std::slice::from_ref(&alert), width, false);
             prop_assert_eq!(line.matches('\n').count(), 1);
             for text in [line.trim_end_matches('\n'), &text_line(&alert, fixture::rules()), value["text"].as_str().unwrap()] {

@@ -13,7 +13,6 @@ use crate::analysis::model::ReportedHit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
-use crate::redact::mask::redacted;
 use crate::soft_404::Answer::Soft404;
 use crate::time::LogTime;
 
@@ -315,7 +314,7 @@ impl RepeatGroup {
         self.severity = self.severity.max(hit.severity);
         self.time = hit.time;
         // Cut after masking: half a secret would not be recognised.
-        let target = redacted(hit.target);
+        let target = hit.target.redacted();
         self.target.clear();
         let end = (0..=target.len().min(MAX_TARGET)).rev().find(|&end| target.is_char_boundary(end));
         self.target.push_str(&target[..end.unwrap_or(0)]);
@@ -356,6 +355,7 @@ impl Notability {
 #[cfg(test)]
 mod tests {
     use crate::analysis::fixture;
+    use crate::redact::LogText;
     use crate::render::live::fold::*;
     use proptest::prelude::*;
 
@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(observe(4, &hit(7), &mut emitted), FoldDecision::Folded);
         assert_eq!(observe(4, &hit(8), &mut emitted), FoldDecision::Print, "another client");
         assert_eq!(observe(4, &ReportedHit { rules: &[RuleId(1), RuleId(2)], ..hit(7) }, &mut emitted), FoldDecision::Print, "other rules");
-        let last = ReportedHit { target: b"/last?token=abc", time: None, ..hit(7) };
+        let last = ReportedHit { target: LogText::new(b"/last?token=abc"), time: None, ..hit(7) };
         assert_eq!(observe(8, &last, &mut emitted), FoldDecision::Folded);
         assert_eq!(emitted, []);
         assert_eq!(observe(13, &hit(7), &mut emitted), FoldDecision::Print, "it was idle");
@@ -481,7 +481,7 @@ mod tests {
         let named = ReportedHit { client: Client::Text(long.as_bytes()), ..hit(7) };
         for _ in 0..2 {
             assert_eq!(fold.observe(now, &named, false, &mut |_| {}), FoldDecision::Print);
-            fold.observe(now, &ReportedHit { target: format!("/{long}").as_bytes(), ..hit(7) }, false, &mut |_| {});
+            fold.observe(now, &ReportedHit { target: LogText::new(format!("/{long}").as_bytes()), ..hit(7) }, false, &mut |_| {});
         }
         fold.flush_all(&mut |folded| longest = longest.max(folded.target.len()));
         assert_eq!(longest, MAX_TARGET - 1, "a character is not cut in half");

@@ -21,7 +21,6 @@ use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
 use crate::number::grouped;
-use crate::redact::mask::redacted;
 use crate::render::layout::{self, ALARM, BOLD, DIM, MIN_WIDTH, PLAIN, Painter, truncate, width};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
@@ -131,15 +130,15 @@ impl LiveLines {
         layout.push_cell(stops.outcome, outcome, &stops.outcome_of(hit, answered), layout.page);
         let after = layout.gap + MIN_TARGET;
         let max = (layout.page / 3).clamp(ADDRESS, 39).min(layout.remaining(stops.client).saturating_sub(after));
-        layout.push_cell(stops.client, PLAIN, &labels::client(hit.client), max);
+        layout.push_cell(stops.client, PLAIN, &hit.client.redacted(), max);
         if let Some(stop) = stops.country {
             layout.push_cell(stop, DIM, &labels::country(hit.geo), COUNTRY);
         }
         if stops.has_method {
             let max = LONG_METHOD.min(layout.remaining(stops.method).saturating_sub(after));
-            layout.push_cell(stops.method, PLAIN, &redacted(hit.method), max);
+            layout.push_cell(stops.method, PLAIN, &hit.method.redacted(), max);
         }
-        let requested = if hit.target.is_empty() { Cow::Borrowed("-") } else { redacted(hit.target) };
+        let requested = if hit.target.is_empty() { Cow::Borrowed("-") } else { hit.target.redacted() };
         match stops.rule {
             Some(stop) => push_target_and_rule(layout, (stops.target, stop), (target, &requested), &labels::worst_rule(rules, hit.rules)),
             None => layout.push_cell(stops.target, target, &requested, usize::MAX),
@@ -161,7 +160,7 @@ impl LiveLines {
         let sentence = format!(
             "… {} more by {} for {}{answered}, last {}",
             grouped(folded.hits),
-            labels::client(folded.client),
+            folded.client.redacted(),
             labels::worst_rule(rules, folded.rules),
             folded.target,
         );
@@ -326,6 +325,7 @@ mod tests {
     use crate::client::Client;
     use crate::finding::RuleId;
     use crate::log_entry::Outcome;
+    use crate::redact::LogText;
     use crate::render::layout::PLAIN;
     use crate::soft_404::Answer;
 
@@ -336,7 +336,7 @@ mod tests {
             severity: Severity::High,
             status: Some(404),
             outcome: Outcome::NotFound,
-            target: b"/.env",
+            target: LogText::new(b"/.env"),
             rules: &[RuleId(1)],
             ..hit
         };
@@ -345,31 +345,36 @@ mod tests {
             severity: Severity::Critical,
             status: Some(401),
             outcome: Outcome::AuthRequired,
-            method: b"POST",
-            target: b"/cgi-bin/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/bin/sh",
+            method: LogText::new(b"POST"),
+            target: LogText::new(b"/cgi-bin/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/bin/sh"),
             rules: &[RuleId(0)],
             ..hit
         };
         let wide = ReportedHit {
-            target: "/日本語/\u{202e}gnp.env/日本語/日本語/日本語/日本語/日本語/日本語/日本語/日本語/日本語".as_bytes(),
-            method: b"PROPFIND",
+            target: LogText::new("/日本語/\u{202e}gnp.env/日本語/日本語/日本語/日本語/日本語/日本語/日本語/日本語/日本語".as_bytes()),
+            method: LogText::new(b"PROPFIND"),
             ..other
         };
         let tls = ReportedHit {
             client: Client::Text(b""),
             severity: Severity::Low,
-            method: b"",
-            target: br"\x16\x03\x01",
+            method: LogText::new(b""),
+            target: LogText::new(br"\x16\x03\x01"),
             rules: &[RuleId(3)],
             status: None,
             outcome: Outcome::Unknown,
             ..hit
         };
-        let union = ReportedHit { severity: Severity::Medium, target: b"/index.php?id=1%20UNION%20SELECT", rules: &[RuleId(5)], ..hit };
+        let union = ReportedHit {
+            severity: Severity::Medium,
+            target: LogText::new(b"/index.php?id=1%20UNION%20SELECT"),
+            rules: &[RuleId(5)],
+            ..hit
+        };
         let soft_404 = ReportedHit {
             severity: Severity::Low,
             answer: Some(Answer::Soft404),
-            target: b"/wp-login.php",
+            target: LogText::new(b"/wp-login.php"),
             rules: &[RuleId(7), RuleId(8), RuleId(3)],
             ..hit
         };
@@ -382,7 +387,7 @@ mod tests {
             (4, false, union),
             (5, false, soft_404),
             (86_400, false, other),
-            (86_401, false, ReportedHit { target: b"", ..other }),
+            (86_401, false, ReportedHit { target: LogText::new(b""), ..other }),
             (0, false, ReportedHit { time: None, ..other }),
         ]
     }
@@ -488,8 +493,8 @@ mod tests {
         fn any_hit_is_one_line_that_fits(target in any::<Vec<u8>>(), client in any::<Vec<u8>>(), method in any::<Vec<u8>>(), text: String,
             status in any::<Option<u16>>(), utc: i32, columns in 40_u16..250, which in 0_usize..9, answered: bool) {
             let time = Some(LogTime { utc: utc.into(), offset: 60 });
-            let hit = ReportedHit { time, client: Client::Text(&client), target: &target, method: &method, status, ..sample_hits()[which].2 };
-            for hit in [hit, ReportedHit { target: text.as_bytes(), client: Client::V6(u128::MAX), ..hit }, ReportedHit { method: b"GET", ..hit }] {
+            let hit = ReportedHit { time, client: Client::Text(&client), target: LogText::new(&target), method: LogText::new(&method), status, ..sample_hits()[which].2 };
+            for hit in [hit, ReportedHit { target: LogText::new(text.as_bytes()), client: Client::V6(u128::MAX), ..hit }, ReportedHit { method: LogText::new(b"GET"), ..hit }] {
                 let mut out = Vec::new();
                 LiveLines::new(columns, false).write_hit(&hit, answered, fixture::rules(), &mut out).unwrap();
                 let line = String::from_utf8(out).unwrap();

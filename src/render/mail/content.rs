@@ -15,7 +15,6 @@ use crate::analysis::{block_candidates, labels};
 use crate::client::{Client, Network};
 use crate::finding::RuleId;
 use crate::number::counted;
-use crate::redact::mask::redacted;
 use crate::render::grades;
 
 /// A distinct answer: a site's path, or several that are one leak.
@@ -46,9 +45,9 @@ pub(crate) fn answers<'r>(summary: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
     let host = |row: &'r Row<'r>| if let RowKey::Answer(host, ..) = row.key { host } else { None };
     let has_several_hosts = rows.windows(2).any(|pair| host(&pair[0]) != host(&pair[1]));
     let answer = |row: &'r Row<'r>| {
-        let path = path(row);
+        let path = row.path_or_target().redacted();
         let is_new = !summary.is_first && news_of(summary, NoveltyKind::Answer).any(|news| is_key_of_path(&news.key, &path));
-        let host = host(row).filter(|_| has_several_hosts).map(redacted).unwrap_or_default();
+        let host = host(row).filter(|_| has_several_hosts).unwrap_or_default();
         AnsweredPath { label: format!("{host}{}", grades::paths(row)), row, is_new }
     };
     let mut answers: Vec<_> = rows.iter().map(answer).collect();
@@ -84,7 +83,7 @@ impl TopClient<'_> {
     /// The address, or the network.
     pub(crate) fn name(&self) -> String {
         match (self.row.key.client(), self.clients) {
-            (Some(client), 1) => labels::client(client).into_owned(),
+            (Some(client), 1) => client.to_string(),
             (Some(client), _) => block_candidates::network(client).map(|network| network.to_string()).unwrap_or_default(),
             (None, _) => String::new(),
         }
@@ -111,11 +110,6 @@ pub(crate) fn top_clients<'r>(report: &'r ReportModel<'r>, max: usize) -> Vec<To
     top.sort_by_key(|client| Reverse(client.hits));
     top.truncate(max);
     top
-}
-
-/// The path of a row, or the target of a request without one.
-pub(crate) fn path(row: &Row<'_>) -> String {
-    row.shown_path().filter(|path| !path.is_empty()).unwrap_or_else(|| redacted(row.sample.target)).into_owned()
 }
 
 /// The title of the most severe of a row's rules.
@@ -198,7 +192,7 @@ pub(crate) fn gather_candidates(report: &ReportModel<'_>) -> BlockCandidates {
             let name = if block.stats.clients > 1 { network.to_string() } else { format!("{} in {network}", of_network[&network]) };
             (at, name)
         } else {
-            (found.lines.len(), labels::client(client).into_owned())
+            (found.lines.len(), client.to_string())
         };
         if at == found.lines.len() {
             let (network, country) = (labels::network_and_country(row.geo.as_deref()), labels::country(row.geo.as_deref()).into_owned());

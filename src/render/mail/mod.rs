@@ -87,6 +87,7 @@ mod tests {
     use crate::analysis::model::{Campaign, Row, RowKey};
     use crate::block::BlockPolicy;
     use crate::client::Client;
+    use crate::redact::LogText;
     use crate::render::layout::width;
     use crate::render::mail::*;
     use crate::rules::AllowList;
@@ -119,7 +120,7 @@ mod tests {
             severity: Severity::High,
             first_time: row.first_time,
             last_time: row.last_time,
-            sample_paths: vec![b"/boaform/admin/formLogin", b"/HNAP1/"],
+            sample_paths: vec![LogText::new(b"/boaform/admin/formLogin"), LogText::new(b"/HNAP1/")],
             sample: row.sample,
         }
     }
@@ -282,7 +283,7 @@ mod tests {
     fn the_same_path_of_another_host_is_another_answer() {
         let mut report = report();
         let RowKey::Answer(_, path, _) = report.answered[1].key else { unreachable!() };
-        report.answered[1].key = RowKey::Answer(Some(b"blog.example"), path, b"blog.example");
+        report.answered[1].key = RowKey::Answer(Some(LogText::new(b"blog.example")), path, LogText::new(b"blog.example"));
         let run = run_summary(&report, &[]);
         assert!(mail(&run).contains("shop.example/backup/.env") || mail(&run).contains("shop.example/.git/config"), "{}", mail(&run));
     }
@@ -310,9 +311,10 @@ mod tests {
             (hits, is_first) in (any::<u32>(), any::<bool>()),
         ) {
             let mut report = report();
+            let host = host.as_deref().map(LogText::new);
             for (row, text) in report.answered.iter_mut().zip(&texts) {
-                row.key = RowKey::Answer(host.as_deref(), text, host.as_deref().unwrap_or(b"access.log"));
-                row.sample.target = text;
+                row.key = RowKey::Answer(host, LogText::new(text), host.unwrap_or(LogText::new(b"access.log")));
+                row.sample.target = LogText::new(text);
             }
             report.answered.extend(report.answered.clone());
             report.clients[0].key = RowKey::Client(Client::Text(&texts[2]));
@@ -321,7 +323,7 @@ mod tests {
             report.inputs[0].problem = problem;
             report.inputs[0].path = source;
             let mut list = campaign(&report);
-            list.sample_paths = texts.iter().map(Vec::as_slice).collect();
+            list.sample_paths = texts.iter().map(|text| LogText::new(text)).collect();
             list.networks = u64::MAX;
             report.campaigns = vec![list; 3];
             let news = news(&report);

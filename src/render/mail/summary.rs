@@ -53,7 +53,7 @@ fn opening<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
 fn answered<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let answers = content::answers(summary);
     let clients = |answer: &AnsweredPath<'_>| match answer.row.answer.as_ref().and_then(|answer| answer.client) {
-        Some(one) => labels::client(one).into_owned(),
+        Some(one) => one.to_string(),
         None => counted(answer.row.clients, "client", "clients"),
     };
     let grid = Grid::new(first(&answers, Some(ROWS)))
@@ -153,9 +153,7 @@ fn campaigns<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> 
     let is_new = |campaign: &Campaign<'_>| {
         !summary.is_first && content::news_of(summary, NoveltyKind::Campaign).any(|news| news.key == campaign.key)
     };
-    let paths = |campaign: &Campaign<'_>| {
-        campaign.sample_paths.iter().map(|path| crate::redact::mask::redacted(path)).collect::<Vec<_>>().join(" ")
-    };
+    let paths = |campaign: &Campaign<'_>| labels::joined(&campaign.sample_paths);
     let grid = Grid::new(first(campaigns, Some(ROWS)))
         .column(Column::text("new"), |campaign| TextCell::new(if is_new(campaign) { "new" } else { "" }))
         .column(Column::number("networks"), |campaign| TextCell::new(grouped(campaign.networks)))

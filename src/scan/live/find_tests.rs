@@ -100,7 +100,7 @@ impl<'a> FollowedSite<'a> {
 }
 
 fn note(live: &LiveHit<'_>, finds: &mut Vec<String>, withdrawn: &mut Vec<String>) {
-    let path = || String::from_utf8_lossy(live.hit.path).into_owned();
+    let path = || live.hit.path.to_string();
     match live.change {
         Some(AnswerEvent::Settled) => finds.push(path()),
         Some(AnswerEvent::Withdrawn) => withdrawn.push(path()),

@@ -61,8 +61,7 @@ fn grades_of((tally, sources): &(Tally, [SourceInfo; 1])) -> Grades {
 
 fn grade_of(row: &Row<'_>) -> ((String, String), (Answer, Reason)) {
     let (RowKey::Answer(host, path, _), Some(detail)) = (row.key, &row.answer) else { panic!("{row:?}") };
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    ((text(host.unwrap_or_default()), text(path)), (detail.grade.answer, detail.grade.reason))
+    ((host.unwrap_or_default().to_string(), path.to_string()), (detail.grade.answer, detail.grade.reason))
 }
 
 /// Checks that a tally that evicted groups has the grades of an exact one, except for those it calls uncertain.
