@@ -168,11 +168,6 @@ impl FolderHandle {
         Ok(self.stat(name)?.map(|stat| stat.st_size.cast_unsigned()))
     }
 
-    /// The time at which a file was last changed, in seconds and nanoseconds since 1970; `None` if it does not exist.
-    pub(super) fn changed(&self, name: &str) -> Result<Option<(i64, u64)>> {
-        Ok(self.stat(name)?.map(|stat| (stat.st_mtime, stat.st_mtime_nsec)))
-    }
-
     fn stat(&self, name: &str) -> Result<Option<Stat>> {
         match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),

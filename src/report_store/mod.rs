@@ -181,15 +181,6 @@ fn is_report(parent: &FolderHandle, name: &str) -> Result<bool, ReportStoreError
     Ok(memchr::memmem::find(&head, b"probewatch").is_some())
 }
 
-/// When a report was written; `None` if the entry is not a report.
-fn report_time(parent: &FolderHandle, name: &str) -> Result<Option<(i64, u64)>, ReportStoreError> {
-    match parent.open_folder(name) {
-        Ok(Some(folder)) if is_report(parent, name)? => folder.changed(REPORT),
-        Err(error @ ReportStoreError::Failed { .. }) => Err(error),
-        _ => Ok(None),
-    }
-}
-
 fn open_folder(dir: &Path, access: Access) -> Result<FolderHandle, ReportStoreError> {
     let made = match mkdir(dir, Mode::RWXU) {
         Err(Errno::EXIST) => false,

@@ -9,9 +9,6 @@
 //! `report.json` has a second name, `.new-DAY`, from before the commit on. Without hard links that is an empty file, and the
 //! folders are replaced in two steps instead.
 //!
-//! Version 0.1.0 emptied `.run-N.tmp` under that name, in any order, and then took an old folder for the new one:
-//! [`ReportStore::restore_newest`] undoes that where the new one still exists.
-//!
 //! The content of `index.html` is the caller's. A file of that name that is not an index of reports is neither replaced nor
 //! removed.
 
@@ -21,7 +18,7 @@ use rustix::fs::FileType;
 
 use super::disk::FolderHandle;
 use super::name::{ReportDirName, replacement_name, staging_name};
-use super::{LATEST, NEW_OWNER, REPORT, ReportStore, ReportStoreError, Run, SIGNATURE_BYTES, is_report, report_time};
+use super::{LATEST, NEW_OWNER, REPORT, ReportStore, ReportStoreError, Run, SIGNATURE_BYTES, is_report};
 
 /// The prefix of a replaced folder in `.run-N.tmp`.
 const REPLACED_PREFIX: &str = ".old-";
@@ -112,11 +109,10 @@ impl ReportStore {
     fn move_into_place(&self, run: &Run) -> Result<(), ReportStoreError> {
         let name = staging_name(run.number);
         let Some(staging_folder) = self.folder.open_folder(&name)? else { return Ok(()) };
-        let has_latest = staging_folder.entry_type(LATEST)?.is_some();
         for folder in &run.folders {
-            self.move_folder_into_place(&staging_folder, folder, has_latest)?;
+            self.move_folder_into_place(&staging_folder, folder)?;
         }
-        if has_latest {
+        if staging_folder.entry_type(LATEST)?.is_some() {
             self.check_latest()?;
             staging_folder.rename(LATEST, &self.folder, LATEST)?;
         }
@@ -126,13 +122,8 @@ impl ReportStore {
         self.discard(&[name])
     }
 
-    /// `has_latest` is whether `latest`, which is moved last, is still in `staging_folder`.
-    fn move_folder_into_place(&self, staging_folder: &FolderHandle, name: &str, has_latest: bool) -> Result<(), ReportStoreError> {
+    fn move_folder_into_place(&self, staging_folder: &FolderHandle, name: &str) -> Result<(), ReportStoreError> {
         let parsed = self.parse_name(name)?;
-        let is_marked = parsed.is_run() || staging_folder.size(&replacement_name(name))?.is_some();
-        if !is_marked && !has_latest && self.folder.entry_type(LATEST)? == Some(FileType::Symlink) {
-            return self.restore_newest(staging_folder, name);
-        }
         if !is_pending(staging_folder, name)? {
             return Ok(());
         }
@@ -149,33 +140,9 @@ impl ReportStore {
         if can_tell_apart && staging_folder.exchange(name, &self.folder)? {
             return Ok(());
         }
-        self.replace_in_two_steps(staging_folder, name, name)
-    }
-
-    /// Publishes `staged`, a folder in `staging_folder`, as `name`.
-    fn replace_in_two_steps(&self, staging_folder: &FolderHandle, staged: &str, name: &str) -> Result<(), ReportStoreError> {
-        if self.folder.entry_type(name)?.is_some() {
-            let old = free_name(staging_folder, REPLACED_PREFIX, name)?;
-            self.folder.rename(name, staging_folder, &old)?;
-        }
-        staging_folder.rename(staged, &self.folder, name)
-    }
-
-    /// Publishes the newest of the folders with this name, after version 0.1.0 was killed while it emptied `staging_folder`.
-    ///
-    /// That is known from two facts: only that version left periods without a second name of the report, and it moved `latest`
-    /// only after all folders. What it emptied is the old folder, or the new one after it took the old one for new. Reports of
-    /// one state are written one after the other, so the newest one contains the lines of all of them.
-    fn restore_newest(&self, staging_folder: &FolderHandle, name: &str) -> Result<(), ReportStoreError> {
-        let old = format!("{REPLACED_PREFIX}{name}");
-        let mut newest = (report_time(&self.folder, name)?, None);
-        for staged in [name, &old] {
-            let time = report_time(staging_folder, staged)?;
-            if time > newest.0 {
-                newest = (time, Some(staged));
-            }
-        }
-        newest.1.map_or(Ok(()), |staged| self.replace_in_two_steps(staging_folder, staged, name))
+        let old = free_name(staging_folder, REPLACED_PREFIX, name)?;
+        self.folder.rename(name, staging_folder, &old)?;
+        staging_folder.rename(name, &self.folder, name)
     }
 
     /// Moves replaced folders back if no state contains the run that replaced them, as after a reset of the state.

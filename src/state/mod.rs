@@ -43,23 +43,11 @@ pub(crate) const KEEP_ABSENT: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
 /// Data that can be stored as a state. Each command has its own type and versions.
 pub trait PersistedState: Serialize + DeserializeOwned {
-    /// The version that is written.
+    /// The version that is written, the only one that is read.
     const VERSION: u32;
-
-    /// The oldest version that is read: the one before [`VERSION`](Self::VERSION), once there is one.
-    const OLDEST_VERSION: u32;
 
     /// The flag that resets the state, for messages.
     const RESET_FLAG: &'static str;
-
-    /// Parses the JSON body of a known version. An older version is parsed into its own type and converted.
-    ///
-    /// # Errors
-    ///
-    /// The body has another structure.
-    fn from_json(_version: u32, body: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(body)
-    }
 }
 
 /// The read positions of all logs; the whole state of `follow` and a part of that of `report`.
@@ -88,9 +76,7 @@ pub struct TailState {
 }
 
 impl PersistedState for TailState {
-    // Version 4 has no finds and no answers.
     const VERSION: u32 = 5;
-    const OLDEST_VERSION: u32 = 4;
     const RESET_FLAG: &'static str = "--reset-state";
 }
 
@@ -176,7 +162,6 @@ impl ReportState {
 
 impl PersistedState for ReportState {
     const VERSION: u32 = 4;
-    const OLDEST_VERSION: u32 = 4;
     const RESET_FLAG: &'static str = "--reset";
 }
 
@@ -284,7 +269,7 @@ fn encode<T: PersistedState>(state: &T) -> io::Result<Vec<u8>> {
 ///
 /// A description of what is wrong, to be printed after the file name and a colon.
 fn decode<T: PersistedState>(bytes: &[u8]) -> Result<T, String> {
-    let (known, oldest) = (T::VERSION, T::OLDEST_VERSION);
+    let known = T::VERSION;
     if bytes.is_empty() {
         return Err("the state is damaged: the file is empty".into());
     }
@@ -294,15 +279,15 @@ fn decode<T: PersistedState>(bytes: &[u8]) -> Result<T, String> {
             "a newer probewatch wrote this state (its version is {version}, this one supports {known}): use the newer one"
         ));
     }
-    if version < oldest {
-        return Err(format!("the state is too old (its version is {version}, this probewatch supports {oldest} to {known})"));
+    if version < known {
+        return Err(format!("the state is too old (its version is {version}, this probewatch supports {known})"));
     }
     let (stated, body) = parts(rest).ok_or("the state is damaged: its end is missing")?;
     let expected = checksum(version, body);
     if stated != expected.as_bytes() {
         return Err(format!("the state is damaged: its checksum should be {expected}"));
     }
-    T::from_json(version, body).map_err(|error| format!("the state is damaged: {error}"))
+    serde_json::from_slice(body).map_err(|error| format!("the state is damaged: {error}"))
 }
 
 fn version(bytes: &[u8]) -> Option<(u32, &[u8])> {

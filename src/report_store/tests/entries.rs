@@ -287,3 +287,49 @@ fn an_empty_or_partial_owner_file_is_ignored() {
     let refusal = open_for(&out, &staging_folder.path().join("mine.json")).unwrap_err();
     assert!(refusal.to_string().contains("/.state: it is a symbolic link"), "{refusal}");
 }
+
+const DAYS: [&str; 2] = ["2026-11-19", "2026-11-20"];
+
+/// What is left of a day whose new report is lost.
+#[test]
+fn a_folder_without_its_report_is_set_aside() {
+    for left in [&[][..], &["pairs.csv"], &["clients.csv", "report.html", "summary.txt"], &["pairs.csv", REPORT]] {
+        let (_temp_dir, out) = staging_folder();
+        publish(&out, 1, &DAYS, "one");
+        let day = out.join(DAYS[0]);
+        for round in 0..2 {
+            fs::remove_dir_all(&day).unwrap();
+            fs::create_dir(&day).unwrap();
+            for file in left {
+                fs::write(day.join(file), "").unwrap();
+            }
+            let store = open(&out);
+            let mut staging = store.stage(2).unwrap();
+            let aside = out.join(if round == 0 { "2026-11-19.incomplete" } else { "2026-11-19.incomplete.incomplete" });
+            assert_eq!(staging.folder(DAYS[0]).unwrap(), Some(aside.clone()));
+            write(&mut staging, "pairs.csv", "two").unwrap();
+            write(&mut staging, REPORT, "{\"generated_by\":\"probewatch\",\"text\":\"two\"}").unwrap();
+            assert_eq!(staging.folder(DAYS[1]).unwrap(), None);
+            write(&mut staging, "pairs.csv", "two").unwrap();
+            write(&mut staging, REPORT, "{\"generated_by\":\"probewatch\",\"text\":\"two\"}").unwrap();
+            store.publish(&staging.finish().unwrap()).unwrap();
+            assert_eq!(
+                (reports(&out), names(&aside)),
+                (expected(&DAYS.map(|day| (day, "two"))), left.iter().map(ToString::to_string).collect())
+            );
+        }
+    }
+}
+
+#[test]
+fn a_folder_with_another_file_is_not_set_aside() {
+    let (_temp_dir, out) = staging_folder();
+    fs::create_dir_all(out.join("2026-11-19")).unwrap();
+    for file in ["pairs.csv", "notes.txt"] {
+        fs::write(out.join("2026-11-19").join(file), "mine").unwrap();
+    }
+    let refusal = open(&out).stage(1).unwrap().folder("2026-11-19").unwrap_err().to_string();
+    let path = out.join("2026-11-19");
+    let what = format!("{0}: it is not a folder of reports; move it away (mv '{0}' '{0}.old') or choose another --out", path.display());
+    assert_eq!((refusal, names(&out)), (what, vec!["2026-11-19".to_owned()]));
+}

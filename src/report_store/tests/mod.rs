@@ -1,6 +1,5 @@
 mod entries;
 pub(super) mod faults;
-mod older_version;
 mod recovery;
 mod retention;
 mod system;
