@@ -117,7 +117,8 @@ mod tally;
 mod time;
 mod tui;
 
-pub use api::{Counts, Error, Report, ReportedInput, ReportedRow, ReportedSample, Scanner};
+pub use analysis::model::LineTotals;
+pub use api::{Error, Report, ReportedInput, ReportedRow, ReportedSample, Scanner};
 pub use finding::Severity;
 pub use render::GroupBy;
 pub use rules::{Rule, RuleChoice, RuleSet};

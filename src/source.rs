@@ -7,8 +7,9 @@
 //! written as `\xNN`. Paths in reports go through `redact::sanitize`, whose output cannot be decoded.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
@@ -127,6 +128,42 @@ impl ContentHash {
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
         Self { bytes: bytes.len() as u32, hash: xxh3_64(bytes) }
+    }
+}
+
+/// The identity of a request, the same in every run with one state: `0000000000c0ffee:1234`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct RequestId {
+    /// The generation of the log.
+    pub generation: u64,
+    /// Offset of the line in bytes, from the start of the log's text.
+    pub offset: u64,
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { generation, offset } = self;
+        write!(f, "{generation:016x}:{offset}")
+    }
+}
+
+impl Serialize for RequestId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for RequestId {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
     }
 }
 

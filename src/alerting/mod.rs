@@ -46,6 +46,7 @@ use crate::finding::{RuleId, Severity};
 use crate::lru::LruMap;
 use crate::redact::{LogString, LogText};
 use crate::rules::{By, RuleSet, Window};
+use crate::source::RequestId;
 use crate::time::LogTime;
 
 /// Distinct probe paths of one client, and the window in seconds. Mistyped addresses and old pages in search engines result
@@ -117,10 +118,8 @@ pub(crate) enum HitEvent<'a> {
 /// A borrowed [`AlertSample`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AlertSampleRef<'a> {
-    /// `generation` and `offset` identify the request.
-    pub generation: u64,
-    /// Offset of the line in bytes, from the start of the log's text.
-    pub offset: u64,
+    /// Its identity.
+    pub id: RequestId,
     /// The log's path.
     pub source: &'a [u8],
     /// The line's number, from 1.
@@ -135,14 +134,14 @@ pub(crate) struct AlertSampleRef<'a> {
 
 impl AlertSampleRef<'_> {
     fn id(&self) -> HitId {
-        (self.generation, self.offset)
+        (self.id.generation, self.id.offset)
     }
 }
 
 impl From<&AlertSampleRef<'_>> for AlertSample {
     fn from(request: &AlertSampleRef<'_>) -> Self {
-        let AlertSampleRef { generation, offset, source, line, method, target, status } = *request;
-        Self { generation, offset, source: source.into(), line, method: method.into(), target: target.into(), status }
+        let AlertSampleRef { id, source, line, method, target, status } = *request;
+        Self { id, source: source.into(), line, method: method.into(), target: target.into(), status }
     }
 }
 
@@ -492,10 +491,8 @@ pub(crate) struct Alert {
 /// The request that raised an alert.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct AlertSample {
-    /// `generation` and `offset` identify the request.
-    pub generation: u64,
-    /// Offset of the line in bytes, from the start of the log's text.
-    pub offset: u64,
+    /// Its identity.
+    pub id: RequestId,
     /// The log's path; may hold any byte.
     pub source: Vec<u8>,
     /// The line's number, from 1.

@@ -78,7 +78,11 @@ impl TestHit {
 
     fn observe(&self, number: usize, detector: &mut AlertDetector, raise: &mut impl FnMut(Alert)) {
         let path = self.path();
-        let request = AlertSampleRef { offset: number as u64, target: LogText::new(&path), ..AlertSampleRef::default() };
+        let request = AlertSampleRef {
+            id: RequestId { generation: 0, offset: number as u64 },
+            target: LogText::new(&path),
+            ..AlertSampleRef::default()
+        };
         let event = ObservedHit {
             time: self.utc().map(|utc| LogTime { utc, offset: 0 }),
             client: Client::V4(self.client),
@@ -135,7 +139,7 @@ impl From<Alert> for AlertFacts {
         let utc = |time: LogTime| time.utc;
         let times = alert.first_time.map(utc).zip(alert.last_time.map(utc));
         let Alert { kind, severity, path, hits, clients, paths, sample, .. } = alert;
-        Self { number: sample.offset as usize, kind, severity, times, client, path, hits, clients, paths }
+        Self { number: sample.id.offset as usize, kind, severity, times, client, path, hits, clients, paths }
     }
 }
 
@@ -443,7 +447,7 @@ fn generated_logs_raise_every_kind_of_alert() {
 }
 
 fn kinds(hits: &[TestHit]) -> Vec<(usize, AlertKind)> {
-    alerts(hits, AlertOptions::default()).iter().map(|alert| (alert.sample.offset as usize, alert.kind)).collect()
+    alerts(hits, AlertOptions::default()).iter().map(|alert| (alert.sample.id.offset as usize, alert.kind)).collect()
 }
 
 #[test]
@@ -489,7 +493,7 @@ proptest! {
             let is_flood = |minutes: &std::collections::BTreeMap<i64, u64>| !floods(window, &minutes.clone().into_iter().collect::<Vec<_>>()).is_empty();
             let expected: Vec<u32> = minutes_of(&counted, key).into_iter().filter(|(_, minutes)| is_flood(minutes)).map(|(key, _)| key).collect();
             let mut found: Vec<u32> =
-                raised.iter().filter(|alert| alert.kind == AlertKind::Threshold(rule)).map(|alert| key(&hits[alert.sample.offset as usize])).collect();
+                raised.iter().filter(|alert| alert.kind == AlertKind::Threshold(rule)).map(|alert| key(&hits[alert.sample.id.offset as usize])).collect();
             found.sort_unstable();
             found.dedup();
             prop_assert_eq!(found, expected);
@@ -527,7 +531,7 @@ fn an_alert_contains_what_it_counted() {
     hits[2].matched = vec![PLAIN, BY_CLIENT];
     let raised = alerts(&hits, AlertOptions::default());
     let time = |seconds| Some(LogTime { utc: START + seconds, offset: 0 });
-    let sample = AlertSample { offset: 2, target: b"/2".to_vec().into(), ..AlertSample::default() };
+    let sample = AlertSample { id: RequestId { generation: 0, offset: 2 }, target: b"/2".to_vec().into(), ..AlertSample::default() };
     let expected = Alert {
         kind: AlertKind::Threshold(BY_CLIENT),
         severity: Severity::Low,
@@ -599,10 +603,10 @@ fn a_withdrawal_has_the_id_of_the_alert() {
             requests: 0,
             matched: &[PLAIN],
             reported: &[],
-            request: AlertSampleRef { offset, ..AlertSampleRef::default() },
+            request: AlertSampleRef { id: RequestId { generation: 0, offset }, ..AlertSampleRef::default() },
         };
         let mut raised = Vec::new();
-        detector.observe(&event, &mut |alert| raised.push((alert.kind, alert.severity, alert.sample.offset)));
+        detector.observe(&event, &mut |alert| raised.push((alert.kind, alert.severity, alert.sample.id.offset)));
         raised
     };
     let (high, critical) = (Severity::High, Severity::Critical);

@@ -129,8 +129,8 @@ impl Privacy {
             for rows in [&mut redacted.answered, &mut redacted.uncertain, &mut redacted.pairs, &mut redacted.clients] {
                 sort_rows(rows);
             }
-            let order = |flood: &FloodRow<'_>| (Reverse((flood.severity, flood.requests)), flood.rule);
-            redacted.floods.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| (a.client, a.path).cmp(&(b.client, b.path))));
+            let order = |flood: &FloodRow<'r>| (Reverse((flood.severity, flood.requests)), flood.rule, flood.client, flood.path);
+            redacted.floods.sort_by(|a, b| order(a).cmp(&order(b)));
         }
         redacted
     }

@@ -65,7 +65,7 @@ pub(crate) fn by_answer<'a>(
             rows.push(leak_row(report_input, analysis, &locked, of_leak));
         }
         // Logs of two hosts may have the same name.
-        let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.offset);
+        let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.id.offset);
         rows.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b))));
         rows
     };
@@ -171,7 +171,7 @@ fn keys<'a, 'p>(site: Site<'a>, folder: &'p str, classes: &[&'p str]) -> Vec<Lea
 
 /// What decides between paths that are equal otherwise.
 fn tie<'r>(answered: &'r GradedItems<'_>) -> (&'r str, Option<&'r str>, u64) {
-    (&answered.shown, answered.row.sample.log_host, answered.row.sample.offset)
+    (&answered.shown, answered.row.sample.log_host, answered.row.sample.id.offset)
 }
 
 /// The folder in which one tool lays down what a path is a part of: a repository, or the packages that a development server gives.

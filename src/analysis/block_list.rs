@@ -258,7 +258,7 @@ impl BlockLedger {
         policy: &BlockPolicy<'_>,
         origin: LogOrigin,
     ) -> NotListed {
-        if let Some(last) = report.totals.sum.last_time {
+        if let Some(last) = report.totals.last_time {
             self.until = self.until.max(Some((last.utc, last.offset)));
             self.traffic.advance(last.utc);
         }

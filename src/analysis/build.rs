@@ -168,14 +168,14 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
 /// Counts the hits of each input.
 pub(crate) fn count_hits(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, inputs: &mut [InputSummary]) {
     for (view, _) in report_input.tally.cells().zip(analysis.decisions()).filter(|(_, decision)| decision.reported) {
-        inputs[view.input as usize].hits += view.cell.hits;
+        inputs[view.input as usize].counts.hits += view.cell.hits;
     }
 }
 
 impl ReportModel<'_> {
     /// The time zone of the first line, in minutes east of UTC: tables show the zone of a time only where it is another.
     pub(crate) fn zone(&self) -> i16 {
-        self.totals.sum.first_time.map_or(0, |first| first.offset)
+        self.totals.first_time.map_or(0, |first| first.offset)
     }
 
     /// A sentence on what the addresses of the clients show.
@@ -186,7 +186,7 @@ impl ReportModel<'_> {
 
     /// Sums its inputs again after a change.
     pub fn recount(&mut self) {
-        self.totals.sum = sum(&self.inputs);
+        self.totals.sum_up(&self.inputs);
     }
 }
 
@@ -212,7 +212,8 @@ fn sum_hits<'i>(items: impl Iterator<Item = &'i RowItem<'i>>) -> u64 {
 }
 
 fn totals(items: &[RowItem<'_>], of_paths: &[RowItem<'_>], has_evicted_paths: bool, inputs: &[InputSummary], without_time: u64) -> Totals {
-    let mut totals = Totals { sum: sum(inputs), without_time, ..Totals::default() };
+    let mut totals = Totals { without_time, ..Totals::default() };
+    totals.sum_up(inputs);
     for item in items {
         let hits = item.view.cell.hits;
         totals.outcomes[item.outcome as usize] += hits;
@@ -230,24 +231,6 @@ fn totals(items: &[RowItem<'_>], of_paths: &[RowItem<'_>], has_evicted_paths: bo
     totals.has_more_paths = has_evicted_paths && items.iter().any(|item| item.view.path == SymbolTables::OTHER);
     totals.rules = rows::count_distinct(items.iter().flat_map(|i| i.rules).map(|rule| rule.0.into()));
     totals
-}
-
-fn sum(inputs: &[InputSummary]) -> InputSummary {
-    let mut sum = InputSummary::default();
-    for input in inputs {
-        sum.bytes += input.bytes;
-        sum.lines += input.lines;
-        sum.parsed += input.parsed;
-        sum.unparsed += input.unparsed;
-        sum.oversized += input.oversized;
-        sum.skipped += input.skipped;
-        sum.pending += input.pending;
-        sum.requests += input.requests;
-        sum.hits += input.hits;
-        let times = |i: &InputSummary| i.first_time.zip(i.last_time);
-        (sum.first_time, sum.last_time) = crate::tally::union_span(times(&sum), times(input)).unzip();
-    }
-    sum
 }
 
 /// The apps that were detected or declared, and how many requests each suppressed.

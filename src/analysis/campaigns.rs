@@ -23,7 +23,6 @@ use crate::client::{Client, Network};
 use crate::finding::{RuleId, Severity};
 use crate::number::{counted, grouped};
 use crate::redact::LogText;
-use crate::rules::RuleSet;
 use crate::tally::union_span;
 use crate::time::LogTime;
 
@@ -81,13 +80,14 @@ pub(crate) fn guess_rows<'a>(report_input: &ReportInput<'a>, analysis: &LogAnaly
 
 fn guess_row<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, rule: RuleId, items: &[&RowItem<'a>]) -> Option<Campaign<'a>> {
     let guessers = analysis.guesses().campaign(rule)?;
+    let rule = report_input.rules.rule(rule);
     let times = items.iter().fold(None, |times, item| union_span(times, item.view.cell.times()));
     let (method, path) = floods::commonest(report_input, items);
     let sample_paths = if path.is_empty() { Vec::new() } else { vec![path.into()] };
     Some(Campaign {
-        key: format!("{:012x}", xxh3_64(report_input.rules.rule(rule).id.as_bytes()) >> 16),
-        guesses: Some(Guesses { rule, method, nothing_else: guessers.nothing_else as u64, days: times.map(days) }),
-        severity: report_input.rules.rule(rule).severity.escalated(),
+        key: format!("{:012x}", xxh3_64(rule.id.as_bytes()) >> 16),
+        guesses: Some(Guesses { rule: &rule.id, method, nothing_else: guessers.nothing_else as u64, days: times.map(days) }),
+        severity: rule.severity.escalated(),
         clients: guessers.clients.len() as u64,
         networks: guessers.networks as u64,
         paths: rows::count_distinct(items.iter().map(|item| item.view.path)).max(1),
@@ -102,7 +102,7 @@ fn guess_row<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, rul
 
 /// A sentence for each campaign that guesses passwords.
 pub(crate) fn guess_sentences<'r>(report: &'r ReportModel<'_>) -> impl Iterator<Item = String> + 'r {
-    report.campaigns.iter().filter_map(|campaign| Some(describe_guesses(report.rule_set, campaign, campaign.guesses.as_ref()?)))
+    report.campaigns.iter().filter_map(|campaign| Some(describe_guesses(campaign, campaign.guesses.as_ref()?)))
 }
 
 /// The days of a span, both ends included, in the time zone of its start.
@@ -113,7 +113,7 @@ fn days((first, last): (LogTime, LogTime)) -> u64 {
 
 /// A campaign that guesses passwords, in a sentence: `flood/login: a campaign of 282 clients in 270 networks sent 13,766 POST
 /// /wp-login.php within 11 days, 275 of them nothing else`.
-pub(crate) fn describe_guesses(rules: &RuleSet, campaign: &Campaign<'_>, guesses: &Guesses) -> String {
+pub(crate) fn describe_guesses(campaign: &Campaign<'_>, guesses: &Guesses<'_>) -> String {
     let clients = counted(campaign.clients, "client", "clients");
     let networks = counted(campaign.networks, "network", "networks");
     let target =
@@ -129,7 +129,7 @@ pub(crate) fn describe_guesses(rules: &RuleSet, campaign: &Campaign<'_>, guesses
         some => format!(", {} of them nothing else", grouped(some)),
     };
     let attempts = grouped(campaign.hits);
-    format!("{}: a campaign of {clients} in {networks} sent {attempts} {target}{more_paths}{within}{only}", rules.rule(guesses.rule).id)
+    format!("{}: a campaign of {clients} in {networks} sent {attempts} {target}{more_paths}{within}{only}", guesses.rule)
 }
 
 /// A campaign and the hits of its clients on its paths.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::labels;
 use super::model::{
-    AllowedCount, AnswerDetail, AppSeen, Campaign, ClassHits, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, ReportedHit, Row,
-    RowKey, SampleRequest, Soft404, Timeline, TimelineBucket, Totals,
+    AllowedCount, AnswerDetail, AppSeen, Campaign, ClassHits, FloodRow, HostRow, InputSummary, LineTotals, NetworkRow, ReportModel,
+    ReportedHit, Row, RowKey, SampleRequest, Soft404, Timeline, TimelineBucket, Totals,
 };
 use super::report_input::{ReportFilter, ReportInput};
 use crate::client::Client;
@@ -18,6 +18,7 @@ use crate::log_entry::Outcome;
 use crate::redact::{DecodedText, LogText};
 use crate::rules::{AllowList, RuleChoice, RuleSet, load};
 use crate::soft_404::{Answer, Grade, MethodClass, Reason};
+use crate::source::RequestId;
 use crate::source::SourceInfo;
 use crate::tally::Tally;
 use crate::time::LogTime;
@@ -158,8 +159,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
         first_time: Some(minute(first)),
         last_time: Some(minute(first + hits.cast_signed())),
         sample: SampleRequest {
-            generation: 0x00c0_ffee,
-            offset: 211 * line as u64,
+            id: RequestId { generation: 0x00c0_ffee, offset: 211 * line as u64 },
             log_host: None,
             source: b"/var/log/nginx/access.log",
             line: line as u64 + 1,
@@ -213,23 +213,23 @@ fn inputs() -> Vec<InputSummary> {
     let access = InputSummary {
         path: b"/var/log/nginx/access.log".to_vec(),
         format: Some("combined".into()),
-        bytes: 249_870_113,
-        lines: 1_234_567,
-        parsed: 1_234_560,
-        unparsed: 6,
-        oversized: 1,
-        requests: 1_234_566,
-        hits: 422,
+        counts: LineTotals {
+            bytes: 249_870_113,
+            lines: 1_234_567,
+            parsed: 1_234_560,
+            unparsed: 6,
+            oversized: 1,
+            requests: 1_234_566,
+            hits: 422,
+            ..LineTotals::default()
+        },
         first_time: Some(minute(0)),
         last_time: Some(minute(1439)),
         ..InputSummary::default()
     };
     let damaged = InputSummary {
         path: b"/var/log/nginx/access.log.2.gz".to_vec(),
-        bytes: 65_536,
-        lines: 301,
-        parsed: 301,
-        requests: 301,
+        counts: LineTotals { bytes: 65_536, lines: 301, parsed: 301, requests: 301, ..LineTotals::default() },
         problem: Some("the archive ends in the middle; the lines before that were read".into()),
         ..InputSummary::default()
     };
@@ -237,24 +237,14 @@ fn inputs() -> Vec<InputSummary> {
 }
 
 fn totals(pairs: &[Row<'_>], inputs: &[InputSummary], rows: [usize; 3]) -> Totals {
-    let sum = |field: fn(&InputSummary) -> u64| inputs.iter().map(field).sum();
     let mut outcomes = [0; 8];
     for pair in pairs {
         outcomes[pair.key.outcome().unwrap() as usize] += pair.hits;
     }
     Totals {
-        sum: InputSummary {
-            bytes: sum(|i| i.bytes),
-            lines: sum(|i| i.lines),
-            parsed: sum(|i| i.parsed),
-            unparsed: sum(|i| i.unparsed),
-            oversized: sum(|i| i.oversized),
-            requests: sum(|i| i.requests),
-            hits: sum(|i| i.hits),
-            first_time: Some(minute(0)),
-            last_time: Some(minute(1439)),
-            ..InputSummary::default()
-        },
+        sum: LineTotals::sum(inputs),
+        first_time: Some(minute(0)),
+        last_time: Some(minute(1439)),
         outcomes,
         clients: rows[0] as u64,
         paths: rows[1] as u64,
@@ -309,7 +299,7 @@ fn flood(rows: &[Row<'static>]) -> FloodRow<'static> {
     let client = Client::parse(b"192.0.2.44");
     let row = rows.iter().find(|row| row.key == RowKey::Client(client)).unwrap();
     FloodRow {
-        rule: RuleId(8),
+        rule: RULES[8].0,
         severity: Severity::Medium,
         client: Some(client),
         method: MethodClass::Post,
@@ -445,10 +435,7 @@ pub(crate) fn empty(rule_set: &RuleSet) -> ReportModel<'_> {
     let inputs = vec![InputSummary {
         path: b"access.log".to_vec(),
         format: Some("combined".into()),
-        bytes: 200_113,
-        lines: 1000,
-        parsed: 1000,
-        requests: 1000,
+        counts: LineTotals { bytes: 200_113, lines: 1000, parsed: 1000, requests: 1000, ..LineTotals::default() },
         ..InputSummary::default()
     }];
     ReportModel {
@@ -486,8 +473,7 @@ pub(crate) fn empty(rule_set: &RuleSet) -> ReportModel<'_> {
 /// A hit with a value in every field.
 pub(crate) fn hit() -> ReportedHit<'static> {
     ReportedHit {
-        generation: 0x00c0_ffee,
-        offset: 4242,
+        id: RequestId { generation: 0x00c0_ffee, offset: 4242 },
         source: b"/var/log/nginx/access.log",
         line: 17,
         time: Some(minute(481)),

@@ -16,7 +16,7 @@ use crate::alerting::Flood;
 use crate::finding::RuleId;
 use crate::intern::SymbolTables;
 use crate::number::{counted, counted_more, grouped};
-use crate::rules::{By, Rule, RuleSet, Window};
+use crate::rules::{By, Rule, Window};
 use crate::soft_404::MethodClass;
 use crate::tally::{MinuteCounts, union_span};
 use crate::time::LogTime;
@@ -44,7 +44,7 @@ pub(crate) fn flood_rows<'a>(report_input: &ReportInput<'a>, analysis: &LogAnaly
     let mut rows: Vec<FloodRow<'a>> = groups.filter_map(|group| row(report_input, analysis, group)).collect();
     rows.sort_by(|a, b| {
         let rank = |row: &FloodRow<'_>| Reverse((row.severity, row.requests));
-        let tie = |row: &FloodRow<'a>| (report_input.rules.rule(row.rule).id.as_str(), row.client, row.path, row.first_minute);
+        let tie = |row: &FloodRow<'a>| (row.rule, row.client, row.path, row.first_minute);
         rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b)))
     });
     rows
@@ -68,9 +68,10 @@ fn row<'a>(
     let proof = rows::best_sample(&items);
     let offset = proof.time.map_or(0, |time| time.offset);
     let begins = |minute: i64| LogTime { utc: minute.saturating_mul(MinuteCounts::SECONDS), offset };
+    let rule = report_input.rules.rule(rule);
     Some(FloodRow {
-        rule,
-        severity: report_input.rules.rule(rule).severity,
+        rule: &rule.id,
+        severity: rule.severity,
         client: if let FloodOwner::Client(client) = owner { Some(report_input.tally.client(client)) } else { None },
         method,
         path: if let FloodOwner::Path(path) = owner { path } else { path }.into(),
@@ -116,7 +117,7 @@ fn span(minutes: u64) -> String {
 }
 
 /// A flood in one line: `flood/login: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes`.
-pub(crate) fn describe(rules: &RuleSet, flood: &FloodRow<'_>) -> String {
+pub(crate) fn describe(flood: &FloodRow<'_>) -> String {
     let target =
         if flood.path.is_empty() { Cow::Borrowed("requests") } else { Cow::Owned(format!("{} {}", flood.method.as_str(), flood.path)) };
     let requests = grouped(flood.requests);
@@ -132,5 +133,5 @@ pub(crate) fn describe(rules: &RuleSet, flood: &FloodRow<'_>) -> String {
         0 | 1 => String::new(),
         floods => format!(", the most of {} floods", grouped(floods)),
     };
-    format!("{}: {subject} within {}{more_floods}", rules.rule(flood.rule).id, span(flood.minutes))
+    format!("{}: {subject} within {}{more_floods}", flood.rule, span(flood.minutes))
 }

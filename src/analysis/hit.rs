@@ -16,6 +16,7 @@ use crate::log_entry::{LogEntry, Outcome};
 use crate::normalize::{DecodedViews, Normalizer};
 use crate::redact::{DecodedText, LogText};
 use crate::soft_404::{Answer, MethodClass, Response};
+use crate::source::RequestId;
 use crate::tally::{LinePosition, RequestsSoFar, Site};
 
 /// A stored line that matched.
@@ -76,8 +77,7 @@ pub(crate) fn hit_from_line<'a>(
         context: analysis.required_context(rules),
     };
     let location = HitLocation {
-        generation: source.generation,
-        offset: line.position.chunk + line.position.offset,
+        id: RequestId { generation: source.generation, offset: line.position.chunk + line.position.offset },
         source: &source.path,
         line: source.line_number(line.position.chunk, line.position.line),
     };
@@ -114,8 +114,7 @@ pub(crate) fn lowercase_host<'a>(host: Option<&[u8]>, buffers: &'a mut Vec<u8>) 
 
 /// The position of a line, for the reader.
 struct HitLocation<'a> {
-    generation: u64,
-    offset: u64,
+    id: RequestId,
     source: &'a [u8],
     line: u64,
 }
@@ -137,8 +136,7 @@ fn assemble<'a>(
     verdict: &HitVerdict<'a>,
 ) -> ReportedHit<'a> {
     ReportedHit {
-        generation: location.generation,
-        offset: location.offset,
+        id: location.id,
         source: location.source,
         line: location.line,
         time: record.time,
@@ -242,7 +240,7 @@ pub(crate) fn live_hit<'a>(
     let answer = decision.grade.map(|grade| grade.answer);
     let verdict =
         HitVerdict { severity: decision.severity, rules, answer, context: analysis.required_context(rules).filter(|_| !rules.is_empty()) };
-    let location = HitLocation { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
+    let location = HitLocation { id: RequestId { generation: line.generation, offset: line.offset }, source: line.source, line: line.line };
     LiveHit {
         hit: assemble(&record, client, &probe, views, &location, &verdict),
         answered: decision.answered,

@@ -35,11 +35,6 @@ pub(crate) fn network_and_country(geo: Option<&GeoInfo>) -> String {
     [network(geo), country(geo)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// The opaque identity of a request.
-pub(crate) fn id(generation: u64, offset: u64) -> String {
-    format!("{generation:016x}:{offset}")
-}
-
 /// The ids of rules, in the given order.
 pub(crate) fn rule_ids<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
     rules.iter().map(|&rule| set.rule(rule).id.as_str()).collect()

@@ -353,7 +353,7 @@ impl MergedInputs {
         for (number, (source, input)) in (0..).zip(&mut self.each) {
             let mut spans = std::mem::take(&mut input.spans);
             spans.sort_unstable();
-            let has_others = input.lines > spans.iter().map(|span| span.lines).sum();
+            let has_others = input.counts.lines > spans.iter().map(|span| span.lines).sum();
             for of_generation in spans.chunk_by(|a, b| a.generation == b.generation) {
                 let generation = of_generation[0].generation;
                 // The ranges with lines may have been joined by an earlier merge.
@@ -438,19 +438,12 @@ fn all_sentences(texts: [&Option<String>; 2]) -> Option<String> {
 }
 
 fn add(sum: &mut InputSummary, other: &InputSummary) {
-    sum.bytes += other.bytes;
-    sum.lines += other.lines;
-    sum.parsed += other.parsed;
+    sum.counts += other.counts;
     for (sum, lines) in sum.formats.iter_mut().zip(other.formats) {
         *sum += lines;
     }
     sum.others.add(&other.others);
     sum.format = LogFormat::most_frequent(&sum.formats, &sum.others);
-    sum.unparsed += other.unparsed;
-    sum.oversized += other.oversized;
-    sum.skipped += other.skipped;
-    sum.pending += other.pending;
-    sum.requests += other.requests;
     let times = |input: &InputSummary| input.first_time.zip(input.last_time);
     (sum.first_time, sum.last_time) = union_span(times(sum), times(other)).unzip();
     sum.spans.extend_from_slice(&other.spans);

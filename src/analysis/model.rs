@@ -4,12 +4,14 @@
 //! do not count or sort.
 
 use std::borrow::Cow;
+use std::ops::AddAssign;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value, json};
 
 use super::proxied::ProxiedClients;
 use crate::block::NeverBlockReason;
@@ -20,9 +22,9 @@ use crate::log_entry::Outcome;
 use crate::redact::{self, DecodedText, LogText};
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
-use crate::source::{LineSpan, SourceInfo};
-use crate::tally::{ErrorBound, Tally};
-use crate::time::LogTime;
+use crate::source::{LineSpan, RequestId, SourceInfo};
+use crate::tally::{ErrorBound, Tally, union_span};
+use crate::time::{self, LogTime};
 
 /// A report. Lists hold what the chosen format prints: all rows, the first rows, or none. [`Totals`] has the number of
 /// clients, paths and rules.
@@ -86,7 +88,63 @@ pub struct ReportModel<'a> {
     pub evidence: Option<SnapshotSource<'a>>,
 }
 
-/// One input and its line counts: `lines = parsed + unparsed + oversized + skipped + pending`.
+/// Counts of lines and requests, of one input or of all: `lines = parsed + unparsed + oversized + skipped + pending`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LineTotals {
+    /// Bytes read, after decompression.
+    pub bytes: u64,
+    /// Lines read.
+    pub lines: u64,
+    /// Lines that were parsed.
+    pub parsed: u64,
+    /// Lines that were not parsed. They were matched as raw text.
+    pub unparsed: u64,
+    /// Lines longer than the limit. They were not matched.
+    pub oversized: u64,
+    /// Directives of the log writer, such as `#Version: 1.0`, and lines of files that are no logs.
+    pub skipped: u64,
+    /// Last lines without a newline, left for the next run.
+    pub pending: u64,
+    /// Requests within `--since` and `--until`.
+    pub requests: u64,
+    /// Requests that match at least one rule. A saved report has none: each report counts the severities that it prints.
+    #[serde(skip_deserializing)]
+    pub hits: u64,
+}
+
+impl AddAssign for LineTotals {
+    fn add_assign(&mut self, other: Self) {
+        let Self { bytes, lines, parsed, unparsed, oversized, skipped, pending, requests, hits } = other;
+        self.bytes += bytes;
+        self.lines += lines;
+        self.parsed += parsed;
+        self.unparsed += unparsed;
+        self.oversized += oversized;
+        self.skipped += skipped;
+        self.pending += pending;
+        self.requests += requests;
+        self.hits += hits;
+    }
+}
+
+impl LineTotals {
+    /// The counts of all inputs.
+    pub(crate) fn sum(inputs: &[InputSummary]) -> Self {
+        inputs.iter().fold(Self::default(), |mut sum, input| {
+            sum += input.counts;
+            sum
+        })
+    }
+
+    /// The parts of the lines, with their names.
+    pub(crate) fn parts(&self) -> [(u64, &'static str); 5] {
+        let Self { parsed, unparsed, oversized, skipped, pending, .. } = *self;
+        [(parsed, "parsed"), (unparsed, "unparsed"), (oversized, "oversized"), (skipped, "skipped"), (pending, "pending")]
+    }
+}
+
+/// One input and its line counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputSummary {
     /// The path as named or found; `-` is standard input. May hold any byte.
@@ -97,30 +155,14 @@ pub struct InputSummary {
     /// The format of most of its lines, such as `combined`; `None` where no line parses.
     #[serde(skip)]
     pub format: Option<Arc<str>>,
-    /// Bytes of log text, after decompression.
-    pub bytes: u64,
-    /// Lines.
-    pub lines: u64,
-    /// Lines that a log format matches.
-    pub parsed: u64,
-    /// The same per format, for the Common Log Format and its variants, in the order of
+    /// Counts of its lines and requests.
+    #[serde(flatten)]
+    pub counts: LineTotals,
+    /// Parsed lines per format, for the Common Log Format and its variants, in the order of
     /// [`LogFormat::ALL`](crate::formats::LogFormat::ALL).
     pub formats: [u64; 3],
     /// The same for other formats, by name.
     pub others: OtherFormatCounts,
-    /// Lines that no format matches; rules still match them as raw text.
-    pub unparsed: u64,
-    /// Lines over the length limit.
-    pub oversized: u64,
-    /// Lines skipped on purpose.
-    pub skipped: u64,
-    /// A last line without its line break.
-    pub pending: u64,
-    /// Requests within `--since` and `--until`.
-    pub requests: u64,
-    /// Requests that matched.
-    #[serde(skip)]
-    pub hits: u64,
     /// The earliest time of a line.
     pub first_time: Option<LogTime>,
     /// The latest time of a line.
@@ -152,35 +194,84 @@ pub enum SkipReason {
     AfterUntil,
 }
 
-/// Sums over all inputs, and distinct counts over all hits.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Sums over all inputs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(rename = "TotalsObject")]
 pub struct Totals {
-    /// The sum of every number of the inputs; `path`, `format` and `problem` are empty.
-    pub sum: InputSummary,
-    /// Hits by outcome, in the order of [`Outcome::ALL`].
-    pub outcomes: [u64; 8],
-    /// Distinct clients that hit.
+    /// Counts of the lines and requests of all inputs.
+    #[serde(flatten)]
+    pub sum: LineTotals,
+    /// Earliest time of a line, RFC 3339; null where no line has a time.
+    #[serde(serialize_with = "time::serialize_rfc3339")]
+    #[schemars(with = "Option<String>")]
+    pub first_time: Option<LogTime>,
+    /// Latest time of a line, RFC 3339; null where no line has a time.
+    #[serde(serialize_with = "time::serialize_rfc3339")]
+    #[schemars(with = "Option<String>")]
+    pub last_time: Option<LogTime>,
+    /// Distinct clients with a hit.
     pub clients: u64,
-    /// Hits of evicted clients are not counted in `clients`.
-    pub has_more_clients: bool,
-    /// Distinct paths that were hit.
+    /// Distinct paths with a hit.
     pub paths: u64,
-    /// Hits of evicted paths are not counted in `paths`.
-    pub has_more_paths: bool,
-    /// Distinct rules that matched.
+    /// Rules that matched.
     pub rules: u64,
     /// Hits with a distinct answer.
     pub answered: u64,
-    /// Hits with an uncertain answer.
+    /// Hits whose answer may be distinct.
     pub uncertain: u64,
-    /// Hits that got a soft 404.
+    /// Hits that got what the site answers to anything.
     pub soft_404: u64,
-    /// Lines whose time could not be read, if `--since` or `--until` was given.
+    /// Lines without a time, kept although a time range was requested.
     pub without_time: u64,
-    /// The worst severity of all.
+    /// Hits by outcome.
+    #[serde(serialize_with = "serialize_outcomes")]
+    #[schemars(with = "OutcomeCounts")]
+    pub outcomes: [u64; 8],
+    /// Highest severity of a hit; null where there is no hit.
     pub severity: Option<Severity>,
     /// The same without soft 404s; `--fail-on` compares with it.
+    #[serde(skip)]
     pub fail_severity: Option<Severity>,
+    /// Hits of evicted clients are not counted in `clients`.
+    #[serde(skip)]
+    pub has_more_clients: bool,
+    /// Hits of evicted paths are not counted in `paths`.
+    #[serde(skip)]
+    pub has_more_paths: bool,
+}
+
+impl Totals {
+    /// Sums the counts and times of all inputs.
+    pub(crate) fn sum_up(&mut self, inputs: &[InputSummary]) {
+        self.sum = LineTotals::sum(inputs);
+        let times = inputs.iter().fold(None, |times, input| union_span(times, input.first_time.zip(input.last_time)));
+        (self.first_time, self.last_time) = times.unzip();
+    }
+}
+
+/// Writes counts by [`Outcome`], in the order of [`Outcome::ALL`]. All outcomes are always present.
+fn serialize_outcomes<S: Serializer>(counts: &[u64; 8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(Outcome::ALL.iter().map(|outcome| outcome.as_str()).zip(counts))
+}
+
+/// The schema of counts by [`Outcome`].
+struct OutcomeCounts;
+
+impl JsonSchema for OutcomeCounts {
+    fn schema_name() -> Cow<'static, str> {
+        "OutcomeCounts".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words = Outcome::ALL.map(Outcome::as_str);
+        json_schema!({ "type": "object", "properties": outcome_properties(), "required": words })
+    }
+}
+
+/// The schema of each count by [`Outcome`].
+pub(crate) fn outcome_properties() -> Map<String, Value> {
+    let property = |word: &str| json!({ "type": "integer", "minimum": 0, "description": format!("Hits with the outcome `{word}`.") });
+    Outcome::ALL.map(Outcome::as_str).into_iter().map(|word| (word.to_owned(), property(word))).collect()
 }
 
 /// The subject of a row.
@@ -274,28 +365,34 @@ pub struct ClientHits<'a> {
     pub answered: u64,
 }
 
-/// One hit that is an example of a row.
-#[derive(Debug, Clone, Copy)]
+/// One request.
+#[derive(Debug, Clone, Copy, JsonSchema, Serialize)]
+#[schemars(rename = "SampleObject")]
 pub struct SampleRequest<'a> {
-    /// The generation of the log; with `offset` it identifies the request.
-    pub generation: u64,
-    /// Bytes from the start of the input's text.
-    pub offset: u64,
-    /// The host of the log, if known.
+    /// Identity of the request: the generation of its log and the byte offset of its line. Two requests never share one.
+    pub id: RequestId,
+    /// Host the log is from.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "redact::serialize_name")]
     pub log_host: Option<&'a str>,
-    /// The input's path.
+    /// Path of the log.
+    #[serde(serialize_with = "redact::serialize_escaped")]
+    #[schemars(with = "String")]
     pub source: &'a [u8],
-    /// The line's number, from 1.
+    /// Number of the line, from 1.
     pub line: u64,
-    /// The request target as logged.
+    /// Request target as logged, secrets masked.
     pub target: LogText<'a>,
-    /// The status code.
+    /// Status code; absent where none is logged.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The virtual host, where one was logged.
+    /// Host the request was for; absent where none is logged.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<LogText<'a>>,
-    /// The `User-Agent` header as logged.
+    /// User agent; absent where none is logged.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<LogText<'a>>,
-    /// The user of the log. A client can send any name.
+    /// User of the log, secrets masked; absent where none is logged. A client can send any name, also one that does not exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<LogText<'a>>,
 }
 
@@ -347,20 +444,27 @@ impl AnswerDetail<'_> {
 }
 
 /// A site that answers any path.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(rename = "Soft404Object")]
 pub struct Soft404<'a> {
-    /// The host, or the input where hosts are not logged.
+    /// Host, or the log where hosts are not logged.
     pub site: LogText<'a>,
-    /// The number of hosts on one server with the same answers; 1 for a single site.
+    /// Hosts of one server that answer alike; 1 for one site.
     pub hosts: u64,
-    /// The reason why most of them are soft 404s.
+    /// Why the site is one, as a word.
+    #[serde(rename = "reason", serialize_with = "serialize_reason")]
+    #[schemars(with = "String")]
     pub grade: Grade,
-    /// Ranges of answer sizes, smallest first; at most [`Soft404::MAX_RANGES`].
+    /// Sizes of its answers in bytes, as ranges: lowest and highest.
     pub sizes: Vec<(u64, u64)>,
-    /// Distinct probed paths.
+    /// Probed paths that got such an answer.
     pub paths: u64,
-    /// Requests for them.
+    /// Hits that got such an answer.
     pub requests: u64,
+}
+
+fn serialize_reason<S: Serializer>(grade: &Grade, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(grade.reason.as_str())
 }
 
 impl Soft404<'_> {
@@ -368,80 +472,100 @@ impl Soft404<'_> {
     pub const MAX_RANGES: usize = 5;
 }
 
-/// A list of probed paths that clients of several networks requested, with small differences; or the logins that such clients
-/// tried out.
-#[derive(Debug, Clone)]
+/// A list of paths that several networks requested, or logins that they tried out.
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+#[schemars(rename = "CampaignObject")]
 pub struct Campaign<'a> {
-    /// The identity of the list, in hexadecimal digits: the same paths, or the same rule of guesses, have the same key in every report.
+    /// Name of the campaign, in hexadecimal digits: the same list of paths, or the same rule of `guesses`, has the same key in every
+    /// report.
     pub key: String,
-    /// For logins: what they have in common.
-    pub guesses: Option<Guesses>,
-    /// The highest severity of its hits, raised if one was answered; for logins one level above that of the rule, as several networks
-    /// take part.
-    pub severity: Severity,
-    /// Clients that requested the list.
+    /// Distinct clients.
     pub clients: u64,
-    /// Their networks.
+    /// Distinct networks of these clients.
     pub networks: u64,
-    /// Distinct paths of the list.
+    /// Paths of the list.
     pub paths: u64,
-    /// Hits of these clients on these paths.
+    /// Hits on these paths by these clients.
     pub hits: u64,
+    /// Time of the earliest hit, RFC 3339; null where no hit has one.
+    #[serde(serialize_with = "time::serialize_rfc3339")]
+    #[schemars(with = "Option<String>")]
+    pub first_time: Option<LogTime>,
+    /// Time of the latest hit, RFC 3339; null where no hit has one.
+    #[serde(serialize_with = "time::serialize_rfc3339")]
+    #[schemars(with = "Option<String>")]
+    pub last_time: Option<LogTime>,
     /// Hits with a distinct answer.
     pub answered: u64,
-    /// The earliest hit.
-    pub first_time: Option<LogTime>,
-    /// The latest hit.
-    pub last_time: Option<LogTime>,
-    /// Up to three of the paths: those with the most severe hits, the longest first.
+    /// Highest severity of the hits; for `guesses` one level more, as several networks take part.
+    pub severity: Severity,
+    /// Up to three of the paths.
     pub sample_paths: Vec<LogText<'a>>,
-    /// The earliest of the most severe hits.
+    /// The most severe hit, of several the earliest.
     pub sample: SampleRequest<'a>,
+    /// What clients that guess passwords have in common; null for a list of paths.
+    pub guesses: Option<Guesses<'a>>,
 }
 
-/// What the clients of a campaign that guesses passwords have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Guesses {
-    /// The rule whose `guess` they meet.
-    pub rule: RuleId,
-    /// The class of the method of most attempts.
+/// Attempts to log in by clients that request little else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(rename = "GuessesObject")]
+pub struct Guesses<'a> {
+    /// ID of the rule whose `guess` they meet.
+    pub rule: &'a str,
+    /// Method of most attempts: `GET`, `POST`, `HEAD` or `OTHER`, each for the methods like it.
+    #[serde(serialize_with = "serialize_method")]
+    #[schemars(with = "String")]
     pub method: MethodClass,
     /// Clients that sent nothing but attempts.
     pub nothing_else: u64,
-    /// Days from the first attempt to the last, both included, in the time zone of the first; `None` where no attempt has a time.
+    /// Days from the first attempt to the last, both included; null where no attempt has a time.
     pub days: Option<u64>,
 }
 
-/// A flood: more requests by one client, or for one path, than a rule with a `window` allows.
-#[derive(Debug, Clone)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn serialize_method<S: Serializer>(method: &MethodClass, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(method.as_str())
+}
+
+/// More requests in a window than a rule allows.
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+#[schemars(rename = "FloodObject")]
 pub struct FloodRow<'a> {
-    /// The rule.
-    pub rule: RuleId,
-    /// Its severity.
+    /// ID of the rule with the window.
+    pub rule: &'a str,
+    /// Severity of the rule.
     pub severity: Severity,
-    /// The client; `None` where the requests for one path are counted.
+    /// Client that sent the requests; null where several sent them to one path.
     pub client: Option<Client<'a>>,
-    /// The class of the method of most requests.
+    /// Method of most requests: `GET`, `POST`, `HEAD` or `OTHER`, each for the methods like it.
+    #[serde(serialize_with = "serialize_method")]
+    #[schemars(with = "String")]
     pub method: MethodClass,
-    /// The path of most requests; empty if it was evicted.
+    /// Path of most requests; empty where it is unknown.
     pub path: LogText<'a>,
     /// Distinct clients.
     pub clients: u64,
     /// Requests of evicted clients are not counted in `clients`.
+    #[serde(skip)]
     pub has_more_clients: bool,
     /// Distinct paths.
     pub paths: u64,
     /// Requests of the largest flood.
     pub requests: u64,
-    /// Minutes from its first to its last one.
+    /// Minutes from the first to the last of it.
     pub minutes: u64,
-    /// The start of the first minute.
+    /// Start of its first minute, RFC 3339.
+    #[serde(serialize_with = "time::serialize_rfc3339")]
+    #[schemars(with = "String")]
     pub first_minute: LogTime,
-    /// The start of the last minute.
+    /// Start of its last minute, RFC 3339.
+    #[serde(serialize_with = "time::serialize_rfc3339")]
+    #[schemars(with = "String")]
     pub last_minute: LogTime,
-    /// Number of separate floods, including the largest.
+    /// Floods, the largest one included.
     pub floods: u64,
-    /// The earliest of the most severe requests.
+    /// The most severe hit, of several the earliest.
     pub sample: SampleRequest<'a>,
 }
 
@@ -494,10 +618,8 @@ pub struct AllowedCount<'a> {
 /// One hit, as NDJSON prints it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReportedHit<'a> {
-    /// The generation of the log; with `offset` it identifies the request.
-    pub generation: u64,
-    /// Bytes from the start of the input's text.
-    pub offset: u64,
+    /// Its identity.
+    pub id: RequestId,
     /// The input's path.
     pub source: &'a [u8],
     /// The line's number, from 1.
@@ -566,16 +688,29 @@ pub struct Timeline {
 }
 
 /// Hits of one span of time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(rename = "BucketObject")]
 pub struct TimelineBucket {
-    /// The start, in seconds since 1970-01-01T00:00:00Z; `None` for hits without a time.
+    /// Start of the bucket, RFC 3339 in UTC; null where the hits have no time.
+    #[serde(serialize_with = "serialize_utc")]
+    #[schemars(with = "Option<String>")]
     pub from: Option<i64>,
-    /// The end, which is not part of the bucket; `None` like `from`.
+    /// End of the bucket, RFC 3339 in UTC; it is not part of the bucket. Null where the hits have no time.
+    #[serde(serialize_with = "serialize_utc")]
+    #[schemars(with = "Option<String>")]
     pub to: Option<i64>,
-    /// Hits.
+    /// Requests that match at least one rule.
     pub hits: u64,
-    /// Hits by outcome, in the order of [`Outcome::ALL`](crate::log_entry::Outcome::ALL).
+    /// Hits by outcome.
+    #[serde(rename = "by_outcome", serialize_with = "serialize_outcomes")]
+    #[schemars(with = "OutcomeCounts")]
     pub outcomes: [u64; 8],
+}
+
+/// Writes seconds since 1970, if they are known.
+#[expect(clippy::ref_option, reason = "serde passes a reference")]
+fn serialize_utc<S: Serializer>(utc: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+    utc.map(|utc| LogTime { utc, offset: 0 }.rfc3339_utc()).serialize(serializer)
 }
 
 /// The hits of one class.

@@ -61,7 +61,7 @@ pub(crate) fn broad_rule_warnings(report_input: &ReportInput<'_>, analysis: &Log
     let mut broad: Vec<_> = hits
         .into_iter()
         .filter_map(|((input, rule), hits)| {
-            let lines = inputs.get(input as usize)?.lines;
+            let lines = inputs.get(input as usize)?.counts.lines;
             (lines >= MIN_LINES && hits >= lines.div_ceil(BROAD_RULE_DIVISOR)).then_some((hits, input, rule, lines))
         })
         .collect();

@@ -24,7 +24,7 @@ use crate::intern::{InternKey, Interner, SymbolTables};
 use crate::log_entry::{LogEntry, Outcome};
 use crate::redact::LogText;
 use crate::soft_404::{Answer, Grade};
-use crate::source::SourceInfo;
+use crate::source::{RequestId, SourceInfo};
 use crate::tally::{self, CellView, SampleContentView, Site, union_span};
 
 /// A cell and the decision for it.
@@ -331,8 +331,7 @@ pub(crate) fn sample_request<'a>(log: &'a SourceInfo, sample: tally::SampleView<
         SampleContentView::Line { text: line, parsed } => {
             let (record, probe) = restore(line, parsed);
             SampleRequest {
-                generation: log.generation,
-                offset,
+                id: RequestId { generation: log.generation, offset },
                 log_host,
                 source,
                 line: log.line_number(position.chunk, position.line),
@@ -344,8 +343,7 @@ pub(crate) fn sample_request<'a>(log: &'a SourceInfo, sample: tally::SampleView<
             }
         }
         SampleContentView::Imported(imported) => SampleRequest {
-            generation: imported.generation,
-            offset,
+            id: RequestId { generation: imported.generation, offset },
             log_host,
             source,
             line: imported.line,

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-pub use self::report::{Counts, Report, ReportedInput, ReportedRow, ReportedSample};
+pub use self::report::{Report, ReportedInput, ReportedRow, ReportedSample};
 pub use self::scanner::Scanner;
 use crate::rules::{RuleChoice, RuleError, RuleSet, load};
 

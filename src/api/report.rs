@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::labels;
-use crate::analysis::model::{InputSummary, ReportModel, Row, SampleRequest};
+use crate::analysis::model::{InputSummary, LineTotals, ReportModel, Row, SampleRequest};
 use crate::analysis::report_input::{ReportFilter, ReportInput};
 use crate::client::Client;
 use crate::finding::Severity;
@@ -46,34 +46,12 @@ pub struct Report {
     min_severity: Severity,
     elapsed: Duration,
     notices: Vec<String>,
-    counts: Counts,
+    counts: LineTotals,
     severity: Option<Severity>,
     inputs: Vec<ReportedInput>,
     answers: Vec<ReportedRow>,
     clients: Vec<ReportedRow>,
     paths: Vec<ReportedRow>,
-}
-
-/// Counts of lines and requests: `lines = parsed + unparsed + oversized + skipped`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counts {
-    /// Bytes of text, after decompression.
-    pub bytes: u64,
-    /// Lines.
-    pub lines: u64,
-    /// Lines in a known log format.
-    pub parsed: u64,
-    /// Lines in no known format. Rules match them as text.
-    pub unparsed: u64,
-    /// Lines longer than 1 MiB.
-    pub oversized: u64,
-    /// Lines that contain no request, such as a W3C header.
-    pub skipped: u64,
-    /// Requests within the time range.
-    pub requests: u64,
-    /// Requests that match at least one rule.
-    pub hits: u64,
 }
 
 /// A log that was read.
@@ -85,7 +63,7 @@ pub struct ReportedInput {
     /// The format of most of its lines, such as `combined`; `None` where no line is in a known format.
     pub format: Option<String>,
     /// The counts of its lines.
-    pub counts: Counts,
+    pub counts: LineTotals,
     /// Why it could not be read, or not to its end.
     pub problem: Option<String>,
 }
@@ -167,13 +145,13 @@ impl Report {
         min_severity: Severity,
         elapsed: Duration,
     ) -> Self {
-        let (counts, severity) = (Counts::default(), None);
+        let (counts, severity) = (LineTotals::default(), None);
         let (inputs, answers, clients, paths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let empty = Self { rules, scan, summaries, min_severity, elapsed, notices, counts, severity, inputs, answers, clients, paths };
         let row = |row: &Row<'_>| ReportedRow::new(&empty.rules, row);
         let (counts, severity, inputs, answers, clients, paths) = empty.with_model(COPIED, |model| {
             (
-                Counts::new(&model.totals.sum),
+                model.totals.sum,
                 model.totals.severity,
                 model.inputs.iter().map(ReportedInput::new).collect(),
                 model.answered.iter().map(row).collect(),
@@ -186,7 +164,7 @@ impl Report {
 
     /// The sums over all inputs.
     #[must_use]
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &LineTotals {
         &self.counts
     }
 
@@ -275,19 +253,12 @@ impl Report {
     }
 }
 
-impl Counts {
-    fn new(input: &InputSummary) -> Self {
-        let InputSummary { bytes, lines, parsed, unparsed, oversized, skipped, requests, hits, .. } = *input;
-        Self { bytes, lines, parsed, unparsed, oversized, skipped, requests, hits }
-    }
-}
-
 impl ReportedInput {
     fn new(input: &InputSummary) -> Self {
         Self {
             path: escape(&input.path).into_owned(),
             format: input.format.as_ref().map(|name| escape(name.as_bytes()).into_owned()),
-            counts: Counts::new(input),
+            counts: input.counts,
             problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes()).into_owned()),
         }
     }

@@ -184,7 +184,7 @@ impl Scanner {
 
     fn report(&self, mut scan: ScanResult, found: &FoundInputs, started: Instant) -> Result<Report, Error> {
         let inputs = input_summaries(std::mem::take(&mut scan.inputs), found);
-        let is_read = |input: &InputSummary| input.problem.is_none() || input.bytes > 0;
+        let is_read = |input: &InputSummary| input.problem.is_none() || input.counts.bytes > 0;
         if let Some((input, problem)) = inputs.first().and_then(|input| Some((input, input.problem.clone()?)))
             && !inputs.iter().any(is_read)
         {

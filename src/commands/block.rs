@@ -226,7 +226,7 @@ impl ScannedLogs {
         print_notices(settings, &read_inputs, &scan, found);
         let has_problems = print_problems(&read_inputs);
         // A damaged log gives the candidates of the lines that can be read.
-        let is_damaged = |input: &InputSummary| input.problem.is_some() && input.parsed == 0;
+        let is_damaged = |input: &InputSummary| input.problem.is_some() && input.counts.parsed == 0;
         let is_unusable = report_no_logs(&read_inputs, found) || !read_inputs.is_empty() && read_inputs.iter().all(is_damaged);
         Ok(Self { scan, inputs, has_problems: has_problems || is_unusable, is_unusable })
     }

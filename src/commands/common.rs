@@ -220,7 +220,7 @@ pub(super) fn print_problems(inputs: &[InputSummary]) -> bool {
 
 /// Prints an error and a hint if no input was read, or none of the inputs is a log. Returns whether that was the case.
 pub(super) fn report_no_logs(inputs: &[InputSummary], found: &FoundInputs) -> bool {
-    let is_unread = |input: &InputSummary| input.lines > input.skipped && input.parsed == 0;
+    let is_unread = |input: &InputSummary| input.counts.lines > input.counts.skipped && input.counts.parsed == 0;
     let files = found.sources.len();
     let absent = match inputs {
         // A notice lists the files that were left out as too old.

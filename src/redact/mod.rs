@@ -133,15 +133,15 @@ impl<'a> DecodedText<'a> {
     }
 }
 
-/// Writes text that is of no log.
-pub(crate) fn serialize_escaped<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&escape(text.as_bytes()))
+/// Writes text that is of no log, such as the path of one.
+pub(crate) fn serialize_escaped<S: Serializer>(text: &(impl AsRef<[u8]> + ?Sized), serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&escape(text.as_ref()))
 }
 
-/// Writes a name of a database, if there is one.
+/// Writes a name of a host or of a database, if there is one.
 #[expect(clippy::ref_option, reason = "serde passes a reference")]
-pub(crate) fn serialize_name<S: Serializer>(name: &Option<Arc<str>>, serializer: S) -> Result<S::Ok, S::Error> {
-    name.as_ref().map(|name| escape(name.as_bytes())).serialize(serializer)
+pub(crate) fn serialize_name<S: Serializer>(name: &Option<impl AsRef<str>>, serializer: S) -> Result<S::Ok, S::Error> {
+    name.as_ref().map(|name| escape(name.as_ref().as_bytes())).serialize(serializer)
 }
 
 /// Writes names of a database.

@@ -36,7 +36,7 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     fields.put("event.type", ["access", event_type(hit.outcome)]);
     fields.put("event.outcome", event_outcome(hit));
     fields.put("event.severity", severity_number(hit.severity));
-    fields.put("event.id", labels::id(hit.generation, hit.offset));
+    fields.put("event.id", hit.id);
     fields.put("event.sequence", hit.line);
     fields.put("event.module", "probewatch");
     fields.put("event.dataset", "probewatch.hit");

@@ -48,31 +48,6 @@ fn why_graded(detail: &AnswerDetail<'_>) -> String {
     }
 }
 
-/// The reason as a word for programs.
-pub(crate) fn reason(reason: Reason) -> &'static str {
-    match reason {
-        Reason::NoSoft404 => "no_soft_404",
-        Reason::StandsOut(..) => "stands_out",
-        Reason::Constant => "constant",
-        Reason::HomePage => "home_page",
-        Reason::SameSize => "same_size",
-        Reason::SameOnOtherHosts => "same_on_other_hosts",
-        Reason::LikeTheRest(..) => "like_the_rest",
-        Reason::AnswersAnything => "answers_anything",
-        Reason::RefusedToGet => "refused_to_get",
-        Reason::NoContent => "no_content",
-        Reason::SizeShared => "size_shared",
-        Reason::SizesAlike => "sizes_alike",
-        Reason::NearTheRest(..) => "near_the_rest",
-        Reason::RefusedBeside => "refused_beside",
-        Reason::PartOfRepository => "part_of_repository",
-        Reason::InPart => "in_part",
-        Reason::FewSizes => "few_sizes",
-        Reason::NoSize => "no_size",
-        Reason::ManySites => "many_sites",
-    }
-}
-
 /// A sentence about a site that answers anything.
 pub(crate) fn sentence(site: &Soft404<'_>) -> String {
     let name = match site.hosts {

@@ -213,7 +213,7 @@ fn subject(report: &ReportModel<'_>, options: &PageOptions<'_>) -> String {
 fn about(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Vec<String> {
     let sum = &report.totals.sum;
     let mut about = Vec::new();
-    match (sum.first_time, sum.last_time) {
+    match (report.totals.first_time, report.totals.last_time) {
         (Some(first), Some(last)) => about.push(format!("The log begins {} and ends {}.", minute_with_zone(first), minute_with_zone(last))),
         _ => about.push("No line of the log has a time.".to_owned()),
     }

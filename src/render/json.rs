@@ -4,18 +4,15 @@
 //! rendered in parallel, some thousand at a time, while another thread compresses the evidence. There is no tree in memory.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-use foldhash::fast::RandomState;
 use rayon::prelude::*;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::{Error as _, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::ser::Serializer as JsonSerializer;
-use serde_json::{Map, Value, json};
 
 use super::grades;
 use super::hit_fields::ObjectFields;
@@ -23,8 +20,8 @@ use super::row_lines::{RenderedRows, RowLineFormatter};
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{
-    AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, Guesses, InputSummary, LeakMember, NetworkRow, ReportModel, Row, RowKey,
-    SampleRequest, SkipReason, Soft404, Timeline, TimelineBucket, Totals,
+    AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, InputSummary, LeakMember, LineTotals, NetworkRow, ReportModel, Row, RowKey,
+    SampleRequest, SkipReason, Soft404, Timeline, TimelineBucket, Totals, outcome_properties,
 };
 use crate::analysis::snapshot::{PackedSnapshot, SCHEMA_VERSION};
 use crate::client::{Client, Ipv6Prefix};
@@ -47,23 +44,22 @@ pub(crate) fn write<W: Write>(report: &ReportModel<'_>, top: Option<usize>, out:
 
 fn write_with<W: Write>(report: &ReportModel<'_>, top: Option<usize>, evidence: SnapshotTask, mut out: W) -> io::Result<()> {
     let list = |rows| RowList { rules: report.rule_set, list: first(rows, top), blocks: None };
-    let agents = &mut ShownAgents::default();
     let document = ReportDocument {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
         inputs: &report.inputs,
-        totals: totals(&report.totals),
+        totals: &report.totals,
         approximate: report.approximate,
         answered: list(&report.answered),
         uncertain: list(&report.uncertain),
-        soft_404: report.soft_404.iter().map(soft_404).collect(),
+        soft_404: &report.soft_404,
         clients: RowList { blocks: report.blocks.as_deref(), ..list(&report.clients) },
         paths: list(&report.paths),
         rules: list(&report.rules),
         pairs: list(&report.pairs),
-        campaigns: first(&report.campaigns, top).iter().map(|one| campaign(report.rule_set, one, agents)).collect(),
-        floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one, agents)).collect(),
-        timeline: report.timeline.buckets.iter().map(bucket).collect(),
+        campaigns: first(&report.campaigns, top),
+        floods: first(&report.floods, top),
+        timeline: &report.timeline.buckets,
         hours: has_hours(&report.timeline).then_some(report.timeline.hours),
         apps: &report.apps,
         allowed: &report.allowed,
@@ -113,7 +109,7 @@ pub(crate) struct ReportDocument<'a> {
     #[schemars(with = "Vec<InputObject<'a>>")]
     inputs: &'a [InputSummary],
     /// Sums over all inputs.
-    totals: TotalsObject,
+    totals: &'a Totals,
     /// How far counts may be too low; null where every count is exact.
     approximate: Option<ErrorBound>,
     /// Paths with a distinct answer, the worst first.
@@ -121,7 +117,7 @@ pub(crate) struct ReportDocument<'a> {
     /// Paths whose answer may be distinct, the worst first.
     uncertain: RowList<'a>,
     /// Sites that answer any path.
-    soft_404: Vec<Soft404Object<'a>>,
+    soft_404: &'a [Soft404<'a>],
     /// One row for each client, the worst first.
     clients: RowList<'a>,
     /// One row for each probed path, the worst first.
@@ -131,11 +127,11 @@ pub(crate) struct ReportDocument<'a> {
     /// One row for each client, path and outcome, the worst first.
     pairs: RowList<'a>,
     /// Lists of paths that several networks requested.
-    campaigns: Vec<CampaignObject<'a>>,
+    campaigns: &'a [Campaign<'a>],
     /// Requests of one client or for one path that exceed the limit of a rule with a `window`.
-    floods: Vec<FloodObject<'a>>,
+    floods: &'a [FloodRow<'a>],
     /// Hits over time, in at most 400 buckets of one length, and one of hits without a time. Their sums are those of `totals`.
-    timeline: Vec<BucketObject>,
+    timeline: &'a [TimelineBucket],
     /// Hits by weekday, from Monday, and hour, in the time zone of the logs; null where no hit has a time or where memory was limited.
     hours: Option<[[u64; 24]; 7]>,
     /// Applications that the sites run, whose normal pages are not reported.
@@ -175,24 +171,8 @@ pub(super) struct InputObject<'a> {
     path: Cow<'a, str>,
     /// Name or string of the log format; null where no line was parsed.
     format: Option<Cow<'a, str>>,
-    /// Bytes read, after decompression.
-    bytes: u64,
-    /// Lines read.
-    lines: u64,
-    /// Lines that were parsed.
-    parsed: u64,
-    /// Lines that were not parsed. They were matched as raw text.
-    unparsed: u64,
-    /// Lines longer than the limit. They were not matched.
-    oversized: u64,
-    /// Directives of the log writer, such as `#Version: 1.0`, and lines of files that are no logs.
-    skipped: u64,
-    /// Last lines without a newline, left for the next run: 0 or 1.
-    pending: u64,
-    /// Requests within `--since` and `--until`.
-    requests: u64,
-    /// Requests that match at least one rule.
-    hits: u64,
+    #[serde(flatten)]
+    counts: LineTotals,
     /// Earliest time of a line, RFC 3339; null where no line has a time.
     first_time: Option<String>,
     /// Latest time of a line, RFC 3339; null where no line has a time.
@@ -212,15 +192,7 @@ pub(super) fn input(input: &InputSummary) -> InputObject<'_> {
         log_host: input.log_host.as_ref().map(|host| escape(host.as_bytes())),
         path: escape(&input.path),
         format: input.format.as_deref().map(|name| escape(name.as_bytes())),
-        bytes: input.bytes,
-        lines: input.lines,
-        parsed: input.parsed,
-        unparsed: input.unparsed,
-        oversized: input.oversized,
-        skipped: input.skipped,
-        pending: input.pending,
-        requests: input.requests,
-        hits: input.hits,
+        counts: input.counts,
         first_time: input.first_time.map(LogTime::rfc3339),
         last_time: input.last_time.map(LogTime::rfc3339),
         problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
@@ -229,98 +201,8 @@ pub(super) fn input(input: &InputSummary) -> InputObject<'_> {
     }
 }
 
-/// Hits of one span of time.
-#[derive(JsonSchema, Serialize)]
-struct BucketObject {
-    /// Start of the bucket, RFC 3339 in UTC; null where the hits have no time.
-    from: Option<String>,
-    /// End of the bucket, RFC 3339 in UTC; it is not part of the bucket. Null where the hits have no time.
-    to: Option<String>,
-    /// Requests that match at least one rule.
-    hits: u64,
-    /// Hits by outcome.
-    by_outcome: OutcomeCounts,
-}
-
-fn bucket(bucket: &TimelineBucket) -> BucketObject {
-    let TimelineBucket { from, to, hits, outcomes } = *bucket;
-    let time = |utc: i64| LogTime { utc, offset: 0 }.rfc3339_utc();
-    BucketObject { from: from.map(time), to: to.map(time), hits, by_outcome: OutcomeCounts(outcomes) }
-}
-
 fn has_hours(timeline: &Timeline) -> bool {
     timeline.hours.iter().flatten().any(|hits| *hits > 0)
-}
-
-/// Sums over all inputs.
-#[derive(JsonSchema, Serialize)]
-struct TotalsObject {
-    /// Bytes read, after decompression.
-    bytes: u64,
-    /// Lines read.
-    lines: u64,
-    /// Lines that were parsed.
-    parsed: u64,
-    /// Lines that were not parsed.
-    unparsed: u64,
-    /// Lines longer than the limit.
-    oversized: u64,
-    /// Directives of the log writer, such as `#Version: 1.0`, and lines of files that are no logs.
-    skipped: u64,
-    /// Last lines without a newline, left for the next run.
-    pending: u64,
-    /// Requests within `--since` and `--until`.
-    requests: u64,
-    /// Requests that match at least one rule.
-    hits: u64,
-    /// Earliest time of a line, RFC 3339; null where no line has a time.
-    first_time: Option<String>,
-    /// Latest time of a line, RFC 3339; null where no line has a time.
-    last_time: Option<String>,
-    /// Distinct clients with a hit.
-    clients: u64,
-    /// Distinct paths with a hit.
-    paths: u64,
-    /// Rules that matched.
-    rules: u64,
-    /// Hits with a distinct answer.
-    answered: u64,
-    /// Hits whose answer may be distinct.
-    uncertain: u64,
-    /// Hits that got what the site answers to anything.
-    soft_404: u64,
-    /// Lines without a time, kept although a time range was requested.
-    without_time: u64,
-    /// Hits by outcome.
-    outcomes: OutcomeCounts,
-    /// Highest severity of a hit; null where there is no hit.
-    severity: Option<Severity>,
-}
-
-fn totals(totals: &Totals) -> TotalsObject {
-    let sum = &totals.sum;
-    TotalsObject {
-        bytes: sum.bytes,
-        lines: sum.lines,
-        parsed: sum.parsed,
-        unparsed: sum.unparsed,
-        oversized: sum.oversized,
-        skipped: sum.skipped,
-        pending: sum.pending,
-        requests: sum.requests,
-        hits: sum.hits,
-        first_time: sum.first_time.map(LogTime::rfc3339),
-        last_time: sum.last_time.map(LogTime::rfc3339),
-        clients: totals.clients,
-        paths: totals.paths,
-        rules: totals.rules,
-        answered: totals.answered,
-        uncertain: totals.uncertain,
-        soft_404: totals.soft_404,
-        without_time: totals.without_time,
-        outcomes: OutcomeCounts(totals.outcomes),
-        severity: totals.severity,
-    }
 }
 
 impl JsonSchema for RowList<'_> {
@@ -363,22 +245,12 @@ impl Serialize for RowList<'_> {
 impl RowList<'_> {
     /// Renders `rows`, the first of which has the number `first`.
     fn render(&self, first: usize, rows: &[Row<'_>]) -> serde_json::Result<RenderedRows> {
-        let (mut rendered, mut agents) = (RenderedRows::with_capacity(rows.len()), ShownAgents::default());
+        let mut rendered = RenderedRows::with_capacity(rows.len());
         for (number, row) in (first..).zip(rows) {
             let block = self.blocks.and_then(|blocks| blocks.get(number)).map(block);
-            rendered.push(&RowObject { block, ..row_object(self.rules, row, &mut agents) })?;
+            rendered.push(&RowObject { block, ..row_object(self.rules, row) })?;
         }
         Ok(rendered)
-    }
-}
-
-/// User agents as they are shown, by their text as logged: most come again.
-#[derive(Default)]
-struct ShownAgents<'a>(HashMap<LogText<'a>, Cow<'a, str>, RandomState>);
-
-impl<'a> ShownAgents<'a> {
-    fn get(&mut self, agent: LogText<'a>) -> Cow<'a, str> {
-        self.0.entry(agent).or_insert_with(|| agent.redacted()).clone()
     }
 }
 
@@ -387,7 +259,7 @@ impl<'a> ShownAgents<'a> {
 struct RowObject<'a> {
     /// Client: an address, or the text of the log. Rows of `clients` and `pairs`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<Cow<'a, str>>,
+    client: Option<Client<'a>>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     answer: Option<AnswerObject<'a>>,
     /// Normalized path. Rows of `paths`, `pairs`, `answered` and `uncertain`.
@@ -439,7 +311,7 @@ struct RowObject<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cve: Vec<&'a str>,
     /// The most severe hit, of several the earliest.
-    sample: SampleObject<'a>,
+    sample: &'a SampleRequest<'a>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     block: Option<BlockObject>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -468,7 +340,7 @@ fn block(block: &BlockDecision) -> BlockObject {
     }
 }
 
-fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>, agents: &mut ShownAgents<'a>) -> RowObject<'a> {
+fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
     let client = row.key.client();
     let path = row.key.path();
     let of_client = |n| (client.is_some() && path.is_none()).then_some(n);
@@ -492,10 +364,10 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>, agents: &mut ShownAgents
         rules: labels::rule_ids(rules, &row.rules),
         classes: labels::classes(rules, &row.rules),
         cve: row.cves.clone(),
-        sample: sample(&row.sample, agents),
+        sample: &row.sample,
         block: None,
         geo: row.geo.as_deref(),
-        client: client.map(Client::redacted),
+        client,
         path,
     }
 }
@@ -532,36 +404,11 @@ fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
         status: detail.statuses.clone(),
         bytes: detail.bytes,
         method: detail.method.as_str(),
-        reason: grades::reason(detail.grade.reason),
+        reason: detail.grade.reason.as_str(),
         why: grades::why(detail),
         command: grades::command(row),
         members: &detail.members,
     })
-}
-
-/// Counts by [`Outcome`]. All outcomes are always present.
-struct OutcomeCounts([u64; 8]);
-
-impl JsonSchema for OutcomeCounts {
-    fn schema_name() -> Cow<'static, str> {
-        "OutcomeCounts".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let words = Outcome::ALL.map(Outcome::as_str);
-        json_schema!({ "type": "object", "properties": outcome_properties(), "required": words })
-    }
-}
-
-fn outcome_properties() -> Map<String, Value> {
-    let property = |word: &str| json!({ "type": "integer", "minimum": 0, "description": format!("Hits with the outcome `{word}`.") });
-    Outcome::ALL.map(Outcome::as_str).into_iter().map(|word| (word.to_owned(), property(word))).collect()
-}
-
-impl Serialize for OutcomeCounts {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(Outcome::ALL.iter().map(|outcome| outcome.as_str()).zip(self.0))
-    }
 }
 
 /// Counts by [`Outcome`], of those that have any.
@@ -587,187 +434,6 @@ impl Serialize for NonzeroOutcomes {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
-}
-
-/// One request.
-#[derive(JsonSchema, Serialize)]
-struct SampleObject<'a> {
-    /// Identity of the request: the generation of its log and the byte offset of its line. Two requests never share one.
-    id: String,
-    /// Host the log is from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    log_host: Option<Cow<'a, str>>,
-    /// Path of the log.
-    source: Cow<'a, str>,
-    /// Number of the line, from 1.
-    line: u64,
-    /// Request target as logged, secrets masked.
-    target: LogText<'a>,
-    /// Status code; absent where none is logged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<u16>,
-    /// Host the request was for; absent where none is logged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<LogText<'a>>,
-    /// User agent; absent where none is logged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user_agent: Option<Cow<'a, str>>,
-    /// User of the log, secrets masked; absent where none is logged. A client can send any name, also one that does not exist.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<LogText<'a>>,
-}
-
-fn sample<'a>(sample: &SampleRequest<'a>, agents: &mut ShownAgents<'a>) -> SampleObject<'a> {
-    SampleObject {
-        id: labels::id(sample.generation, sample.offset),
-        log_host: sample.log_host.map(|host| escape(host.as_bytes())),
-        source: escape(sample.source),
-        line: sample.line,
-        target: sample.target,
-        status: sample.status,
-        host: sample.host,
-        user_agent: sample.user_agent.map(|agent| agents.get(agent)),
-        user: sample.user,
-    }
-}
-
-/// A site that answers any path.
-#[derive(JsonSchema, Serialize)]
-struct Soft404Object<'a> {
-    /// Host, or the log where hosts are not logged.
-    site: LogText<'a>,
-    /// Hosts of one server that answer alike; 1 for one site.
-    hosts: u64,
-    /// Why the site is one, as a word.
-    reason: &'static str,
-    /// Sizes of its answers in bytes, as ranges: lowest and highest.
-    sizes: &'a [(u64, u64)],
-    /// Probed paths that got such an answer.
-    paths: u64,
-    /// Hits that got such an answer.
-    requests: u64,
-}
-
-fn soft_404<'a>(site: &'a Soft404<'_>) -> Soft404Object<'a> {
-    let Soft404 { hosts, paths, requests, .. } = *site;
-    Soft404Object { site: site.site, hosts, reason: grades::reason(site.grade.reason), sizes: &site.sizes, paths, requests }
-}
-
-/// A list of paths that several networks requested, or logins that they tried out.
-#[derive(JsonSchema, Serialize)]
-struct CampaignObject<'a> {
-    /// Name of the campaign, in hexadecimal digits: the same list of paths, or the same rule of `guesses`, has the same key in every
-    /// report.
-    key: &'a str,
-    /// Distinct clients.
-    clients: u64,
-    /// Distinct networks of these clients.
-    networks: u64,
-    /// Paths of the list.
-    paths: u64,
-    /// Hits on these paths by these clients.
-    hits: u64,
-    /// Time of the earliest hit, RFC 3339; null where no hit has one.
-    first_time: Option<String>,
-    /// Time of the latest hit, RFC 3339; null where no hit has one.
-    last_time: Option<String>,
-    /// Hits with a distinct answer.
-    answered: u64,
-    /// Highest severity of the hits; for `guesses` one level more, as several networks take part.
-    severity: Severity,
-    /// Up to three of the paths.
-    sample_paths: &'a [LogText<'a>],
-    /// The most severe hit, of several the earliest.
-    sample: SampleObject<'a>,
-    /// What clients that guess passwords have in common; null for a list of paths.
-    guesses: Option<GuessesObject<'a>>,
-}
-
-/// Attempts to log in by clients that request little else.
-#[derive(JsonSchema, Serialize)]
-struct GuessesObject<'a> {
-    /// ID of the rule whose `guess` they meet.
-    rule: &'a str,
-    /// Method of most attempts: `GET`, `POST`, `HEAD` or `OTHER`, each for the methods like it.
-    method: &'static str,
-    /// Clients that sent nothing but attempts.
-    nothing_else: u64,
-    /// Days from the first attempt to the last, both included; null where no attempt has a time.
-    days: Option<u64>,
-}
-
-fn campaign<'a>(rules: &'a RuleSet, campaign: &'a Campaign<'_>, agents: &mut ShownAgents<'a>) -> CampaignObject<'a> {
-    let Campaign { ref key, severity, clients, networks, paths, hits, answered, .. } = *campaign;
-    let guesses = campaign.guesses.map(|Guesses { rule, method, nothing_else, days }| GuessesObject {
-        rule: &rules.rule(rule).id,
-        method: method.as_str(),
-        nothing_else,
-        days,
-    });
-    CampaignObject {
-        key,
-        clients,
-        networks,
-        paths,
-        hits,
-        first_time: campaign.first_time.map(LogTime::rfc3339),
-        last_time: campaign.last_time.map(LogTime::rfc3339),
-        answered,
-        severity,
-        sample_paths: &campaign.sample_paths,
-        sample: sample(&campaign.sample, agents),
-        guesses,
-    }
-}
-
-/// More requests in a window than a rule allows.
-#[derive(JsonSchema, Serialize)]
-struct FloodObject<'a> {
-    /// ID of the rule with the window.
-    rule: &'a str,
-    /// Severity of the rule.
-    severity: Severity,
-    /// Client that sent the requests; null where several sent them to one path.
-    client: Option<Cow<'a, str>>,
-    /// Method of most requests: `GET`, `POST`, `HEAD` or `OTHER`, each for the methods like it.
-    method: &'static str,
-    /// Path of most requests; empty where it is unknown.
-    path: LogText<'a>,
-    /// Distinct clients.
-    clients: u64,
-    /// Distinct paths.
-    paths: u64,
-    /// Requests of the largest flood.
-    requests: u64,
-    /// Minutes from the first to the last of it.
-    minutes: u64,
-    /// Start of its first minute, RFC 3339.
-    first_minute: String,
-    /// Start of its last minute, RFC 3339.
-    last_minute: String,
-    /// Floods, the largest one included.
-    floods: u64,
-    /// The most severe hit, of several the earliest.
-    sample: SampleObject<'a>,
-}
-
-fn flood<'a>(rules: &'a RuleSet, flood: &'a FloodRow<'_>, agents: &mut ShownAgents<'a>) -> FloodObject<'a> {
-    let FloodRow { severity, clients, paths, requests, minutes, floods, .. } = *flood;
-    FloodObject {
-        rule: &rules.rule(flood.rule).id,
-        severity,
-        client: flood.client.map(Client::redacted),
-        method: flood.method.as_str(),
-        path: flood.path,
-        clients,
-        paths,
-        requests,
-        minutes,
-        first_minute: flood.first_minute.rfc3339(),
-        last_minute: flood.last_minute.rfc3339(),
-        floods,
-        sample: sample(&flood.sample, agents),
-    }
 }
 
 /// Writes the first `top` differences between two reports as a list, a line each.
@@ -796,6 +462,7 @@ mod tests {
 
     use crate::analysis::fixture;
     use crate::render::json::*;
+    use serde_json::Value;
 
     fn json(report: &ReportModel<'_>, top: Option<usize>) -> String {
         let mut out = Vec::new();

@@ -105,7 +105,7 @@ pub(crate) fn write(hit: &ReportedHit<'_>, rules: &RuleSet, texts: &mut HitTexts
     json.extend_from_slice(br#","line":"#);
     push_number(hit.line, json);
     json.extend_from_slice(br#","offset":"#);
-    push_number(hit.offset, json);
+    push_number(hit.id.offset, json);
     json.extend_from_slice(br#","context":"#);
     push_or_null(hit.context, json, push_string);
     push_geo(hit.geo, json);
@@ -117,9 +117,9 @@ pub(crate) fn write(hit: &ReportedHit<'_>, rules: &RuleSet, texts: &mut HitTexts
 /// `id`, `time` and `client`.
 fn push_identity(hit: &ReportedHit<'_>, texts: &mut HitTexts, json: &mut Vec<u8>) {
     json.extend_from_slice(br#"{"id":""#);
-    push_hex(hit.generation, json);
+    push_hex(hit.id.generation, json);
     json.push(b':');
-    push_number(hit.offset, json);
+    push_number(hit.id.offset, json);
     json.extend_from_slice(br#"","time":"#);
     push_or_null(hit.time, json, |time, json| texts.time.push(time, json));
     json.extend_from_slice(br#","client":"#);
@@ -423,6 +423,7 @@ mod tests {
     use crate::log_entry::Outcome;
     use crate::redact::sanitize::escape;
     use crate::soft_404::Answer;
+    use crate::source::RequestId;
     use crate::time::LogTime;
 
     fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
@@ -430,7 +431,7 @@ mod tests {
         let target = hit.target.redacted();
         let decoded = hit.decoded.map(|decoded| hit.target.redacted_decoded(decoded));
         HitObject {
-            id: labels::id(hit.generation, hit.offset),
+            id: hit.id.to_string(),
             time: hit.time.map(LogTime::rfc3339),
             client: hit.client.redacted(),
             method: unless_empty(hit.method),
@@ -451,7 +452,7 @@ mod tests {
             user_agent: hit.user_agent.map(LogText::redacted),
             source: escape(hit.source),
             line: hit.line,
-            offset: hit.offset,
+            offset: hit.id.offset,
             context: hit.context,
             country: hit.geo.and_then(|geo| labels::geo_name(geo.country.as_ref())),
             asn: hit.geo.and_then(|geo| geo.asn),
@@ -520,8 +521,7 @@ mod tests {
             let name = |at: usize| present[at].then(|| Arc::from(String::from_utf8_lossy(&texts[at])));
             let geo = GeoInfo { country: name(0), city: None, asn: present[1].then_some(numbers.5), as_name: name(2) };
             let hit = ReportedHit {
-                generation: numbers.0,
-                offset: numbers.1,
+                id: RequestId { generation: numbers.0, offset: numbers.1 },
                 line: numbers.2,
                 time: present[3].then_some(LogTime { utc: time, offset }),
                 client: client(kind, bits, &texts[0]),

@@ -31,7 +31,6 @@ pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, now: i64, 
 fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64) {
     let method = METHODS.into_iter().find(|method| method.as_bytes() == hit.method.raw());
     let worst = worst_rule(hit, rules);
-    let id = labels::id(hit.generation, hit.offset);
     fields.put("activity_id", 1);
     fields.put("activity_name", "Create");
     fields.put("category_uid", 2);
@@ -49,13 +48,13 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     fields.put_some("timezone_offset", hit.time.map(|time| time.offset));
     fields.put("message", format!("{}, {}", worst.map(title).unwrap_or_default(), hit.outcome.as_str()));
     fields.put("metadata.version", OCSF_VERSION);
-    fields.put("metadata.uid", &id);
+    fields.put("metadata.uid", hit.id);
     fields.put("metadata.product.name", "probewatch");
     fields.put("metadata.product.vendor_name", "probewatch");
     fields.put("metadata.product.version", env!("CARGO_PKG_VERSION"));
     fields.put("metadata.log_name", escape(hit.source));
     fields.put_some("metadata.original_time", hit.time.map(LogTime::rfc3339));
-    fields.put("finding_info.uid", id);
+    fields.put("finding_info.uid", hit.id);
     fields.put("finding_info.title", worst.map(title).unwrap_or_default());
     if let Some(rule) = worst {
         fields.put_object("finding_info.analytic", |fields| put_analytic(fields, rule));
@@ -78,7 +77,7 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     });
     // What the schema has no attribute for.
     fields.put("unmapped.line", hit.line);
-    fields.put("unmapped.offset", hit.offset);
+    fields.put("unmapped.offset", hit.id.offset);
     fields.put("unmapped.outcome", hit.outcome.as_str());
     fields.put_some("unmapped.answer", hit.answer.map(Answer::as_str));
     fields.put_some("unmapped.context", hit.context);

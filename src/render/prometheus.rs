@@ -81,7 +81,7 @@ pub(crate) fn write_report<W: Write>(report: &ReportModel<'_>, out: &mut W) -> i
     page.single(SCAN_UNPARSED, sum.unparsed)?;
     page.single(SCAN_SIZE, sum.bytes)?;
     page.single(SCAN_FILES, files)?;
-    sum.last_time.map_or(Ok(()), |time| page.single(SCAN_LAST_LINE, time.utc))
+    report.totals.last_time.map_or(Ok(()), |time| page.single(SCAN_LAST_LINE, time.utc))
 }
 
 /// Writes the counters and gauges of a run.

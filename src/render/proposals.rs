@@ -13,6 +13,7 @@ use super::layout::{BOLD, Column, DIM, Grid, TextCell, minute, write_wrapped};
 use super::table::TablePage;
 use crate::analysis::labels::first;
 use crate::analysis::learn::{Proposal, Proposals};
+use crate::analysis::model::LineTotals;
 use crate::analysis::notes;
 use crate::number::{counted, grouped};
 use crate::redact::LogText;
@@ -83,14 +84,14 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W
     if !proposals.rules.is_empty() {
         page.note("No rule was changed. --emit-rules FILE writes them as rules to review; scan --rules FILE uses them.", out)?;
     }
-    let sum = |field: fn(&crate::analysis::model::InputSummary) -> u64| proposals.inputs.iter().map(field).sum::<u64>();
+    let sum = LineTotals::sum(&proposals.inputs);
     let last = format!(
         "{} in {}: {} parsed, {} unparsed, {} oversized",
-        counted(sum(|i| i.lines), "line", "lines"),
+        counted(sum.lines, "line", "lines"),
         counted(proposals.inputs.len() as u64, "input", "inputs"),
-        grouped(sum(|i| i.parsed)),
-        grouped(sum(|i| i.unparsed)),
-        grouped(sum(|i| i.oversized)),
+        grouped(sum.parsed),
+        grouped(sum.unparsed),
+        grouped(sum.oversized),
     );
     writeln!(out)?;
     write_wrapped(&last, 0, page.width, (page.painter, DIM), out)

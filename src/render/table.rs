@@ -13,7 +13,7 @@ use super::layout::{self, ALARM, BOLD, Column, DIM, Grid, PLAIN, Painter, TextCe
 use super::{GroupBy, RenderOptions, TABLE_ROWS, grades};
 use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, NetworkRow, ReportModel, Row};
+use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, LineTotals, NetworkRow, ReportModel, Row};
 use crate::analysis::notes::{self, accuracy_note};
 use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
 use crate::analysis::{campaigns, floods};
@@ -112,7 +112,7 @@ const FLOODS: usize = 3;
 fn write_opening<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let (sentence, is_alarm) = headline(report);
     write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
-    if let (Some(first), Some(last)) = (report.totals.sum.first_time, report.totals.sum.last_time) {
+    if let (Some(first), Some(last)) = (report.totals.first_time, report.totals.last_time) {
         write_wrapped(&span(first, last), 0, page.width, (page.painter, DIM), out)?;
     }
     let Some(TimelineText { bars, marks }) = timeline(report, page) else { return Ok(()) };
@@ -414,7 +414,7 @@ fn write_floods<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W
         write_wrapped(&sentence, 2, page.width, (page.painter, PLAIN), out)?;
     }
     for flood in shown {
-        write_wrapped(&floods::describe(report.rule_set, flood), 2, page.width, (page.painter, PLAIN), out)?;
+        write_wrapped(&floods::describe(flood), 2, page.width, (page.painter, PLAIN), out)?;
     }
     page.more(report.floods.len(), " floods", ", or -f json", out)
 }
@@ -532,7 +532,8 @@ fn time(report: &ReportModel<'_>, time: Option<LogTime>) -> TextCell {
 /// A row of the table: an input, or the sum of all.
 struct AccountingLine<'r> {
     name: Cow<'r, str>,
-    input: &'r InputSummary,
+    counts: &'r LineTotals,
+    format: &'r str,
     is_sum: bool,
 }
 
@@ -554,8 +555,8 @@ fn write_accounting<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &m
 fn write_short_accounting<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     write_notes(report, page, out)?;
     let sum = &report.totals.sum;
-    let rest = [(sum.unparsed, "unparsed"), (sum.oversized, "oversized"), (sum.skipped, "skipped"), (sum.pending, "pending")];
-    let rest: Vec<_> = rest.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!(", {} {what}", grouped(n))).collect();
+    let rest: Vec<_> =
+        sum.parts().into_iter().skip(1).filter(|(n, _)| *n > 0).map(|(n, what)| format!(", {} {what}", grouped(n))).collect();
     let inputs = match report.inputs.len() {
         1 => String::new(),
         n => format!(" of {}", counted(n as u64, "input", "inputs")),
@@ -574,34 +575,36 @@ fn write_short_accounting<W: Write>(report: &ReportModel<'_>, page: TablePage, o
 fn accounting_lines<'r>(report: &'r ReportModel<'_>, top: usize) -> Vec<AccountingLine<'r>> {
     let many = report.inputs.len() > top;
     let shown = report.inputs.iter().filter(|input| !many || input.remarks().next().is_some()).take(top);
-    let mut lines: Vec<_> = shown.map(|input| AccountingLine { name: escape(&input.path), input, is_sum: false }).collect();
+    let mut lines: Vec<_> = shown
+        .map(|input| AccountingLine { name: escape(&input.path), counts: &input.counts, format: format_name(input), is_sum: false })
+        .collect();
     if report.inputs.len() != 1 {
         let name = format!("all {}", counted(report.inputs.len() as u64, "input", "inputs"));
-        lines.push(AccountingLine { name: name.into(), input: &report.totals.sum, is_sum: true });
+        lines.push(AccountingLine { name: name.into(), counts: &report.totals.sum, format: "", is_sum: true });
     }
     lines
 }
 
 fn accounting_grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLine<'g>> {
-    let count = |name, field: fn(&InputSummary) -> u64| {
+    let count = |name, field: fn(&LineTotals) -> u64| {
         // A column of zeros is left out before the other counts.
-        let rank = if lines.iter().all(|line| field(line.input) == 0) { 4 } else { 1 };
-        (Column::number(name).rank(rank), move |line: &'g AccountingLine<'g>| line_count(field(line.input), line.is_sum))
+        let rank = if lines.iter().all(|line| field(line.counts) == 0) { 4 } else { 1 };
+        (Column::number(name).rank(rank), move |line: &'g AccountingLine<'g>| line_count(field(line.counts), line.is_sum))
     };
     let mut grid =
         Grid::new(lines).column(Column::text("input").flexible(12).keep_end(), |line| emphasis(TextCell::new(&*line.name), line.is_sum));
     for (column, cell) in [
-        count("lines", |input| input.lines),
-        count("parsed", |input| input.parsed),
-        count("unparsed", |input| input.unparsed),
-        count("oversized", |input| input.oversized),
-        count("skipped", |input| input.skipped),
-        count("pending", |input| input.pending),
+        count("lines", |counts| counts.lines),
+        count("parsed", |counts| counts.parsed),
+        count("unparsed", |counts| counts.unparsed),
+        count("oversized", |counts| counts.oversized),
+        count("skipped", |counts| counts.skipped),
+        count("pending", |counts| counts.pending),
     ] {
         grid = grid.column(column, cell);
     }
-    grid.column(Column::number("hits").rank(5), |line| line_count(line.input.hits, line.is_sum))
-        .column(Column::text("format").rank(6), |line| TextCell::new(format_name(line.input)).styled(DIM))
+    grid.column(Column::number("hits").rank(5), |line| line_count(line.counts.hits, line.is_sum))
+        .column(Column::text("format").rank(6), |line| TextCell::new(line.format).styled(DIM))
 }
 
 fn format_name(input: &InputSummary) -> &str {

@@ -1,7 +1,7 @@
 //! Line counts of one input or one path, and their form in a report.
 
 use super::unread_fields;
-use crate::analysis::model::{InputSummary, ReportModel};
+use crate::analysis::model::{InputSummary, LineTotals, ReportModel};
 use crate::finding::{Findings, LineCounts};
 use crate::formats::LogFormat;
 use crate::tally::union_span;
@@ -80,15 +80,18 @@ impl InputStats {
         InputSummary {
             path,
             format: LogFormat::most_frequent(&self.lines.parsed, &self.lines.others),
-            bytes,
-            lines: self.lines.lines,
-            parsed: self.lines.parsed(),
+            counts: LineTotals {
+                bytes,
+                lines: self.lines.lines,
+                parsed: self.lines.parsed(),
+                unparsed: self.lines.unparsed,
+                oversized: self.lines.oversized,
+                skipped: self.lines.skipped,
+                requests: self.requests,
+                ..LineTotals::default()
+            },
             formats: self.lines.parsed,
             others: self.lines.others.clone(),
-            unparsed: self.lines.unparsed,
-            oversized: self.lines.oversized,
-            skipped: self.lines.skipped,
-            requests: self.requests,
             first_time,
             last_time,
             warning: unread_fields::warning(&self.lines.unread),
@@ -146,11 +149,12 @@ impl PathStats {
     pub(super) fn put_into(&self, report: &mut ReportModel<'_>) {
         let mut hits: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
         for input in report.inputs.drain(..) {
-            *hits.entry(input.path).or_default() += input.hits;
+            *hits.entry(input.path).or_default() += input.counts.hits;
         }
-        let input = |(path, (stats, bytes)): (&Vec<u8>, &(InputStats, u64))| InputSummary {
-            hits: hits.get(path).copied().unwrap_or(0),
-            ..stats.input(path.clone(), *bytes)
+        let input = |(path, (stats, bytes)): (&Vec<u8>, &(InputStats, u64))| {
+            let mut input = stats.input(path.clone(), *bytes);
+            input.counts.hits = hits.get(path).copied().unwrap_or(0);
+            input
         };
         report.inputs = self.paths.iter().map(input).collect();
         report.recount();

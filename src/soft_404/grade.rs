@@ -94,6 +94,34 @@ pub enum Reason {
     ManySites,
 }
 
+impl Reason {
+    /// The reason as a word for programs.
+    #[must_use]
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::NoSoft404 => "no_soft_404",
+            Self::StandsOut(..) => "stands_out",
+            Self::Constant => "constant",
+            Self::HomePage => "home_page",
+            Self::SameSize => "same_size",
+            Self::SameOnOtherHosts => "same_on_other_hosts",
+            Self::LikeTheRest(..) => "like_the_rest",
+            Self::AnswersAnything => "answers_anything",
+            Self::RefusedToGet => "refused_to_get",
+            Self::NoContent => "no_content",
+            Self::SizeShared => "size_shared",
+            Self::SizesAlike => "sizes_alike",
+            Self::NearTheRest(..) => "near_the_rest",
+            Self::RefusedBeside => "refused_beside",
+            Self::PartOfRepository => "part_of_repository",
+            Self::InPart => "in_part",
+            Self::FewSizes => "few_sizes",
+            Self::NoSize => "no_size",
+            Self::ManySites => "many_sites",
+        }
+    }
+}
+
 impl Grade {
     /// The grade without any evidence.
     pub const DISTINCT: Self = Self { answer: Answer::Distinct, reason: Reason::NoSoft404 };

@@ -10,7 +10,7 @@ pub(crate) use self::period::{Period, PeriodRule, PeriodUnit};
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A point in time as written in a log: an instant and its UTC offset.
 ///
@@ -39,6 +39,11 @@ impl TryFrom<(i64, i16)> for LogTime {
         let is_valid = (-62_167_305_600..253_402_387_200).contains(&utc) && (-1439..1440).contains(&offset);
         if is_valid { Ok(Self { utc, offset }) } else { Err(format!("{utc} seconds at {offset} minutes is no time of a log")) }
     }
+}
+
+/// Writes a time as RFC 3339, if there is one.
+pub(crate) fn serialize_rfc3339<S: Serializer>(time: &(impl Copy + Into<Option<LogTime>>), serializer: S) -> Result<S::Ok, S::Error> {
+    (*time).into().map(LogTime::rfc3339).serialize(serializer)
 }
 
 /// Length in bytes of a Common Log Format time, `02/Nov/2026:08:01:00 +0000`.

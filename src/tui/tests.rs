@@ -21,6 +21,7 @@ use crate::log_entry::Outcome;
 use crate::redact::{DecodedText, LogText};
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::soft_404::Answer;
+use crate::source::RequestId;
 use crate::time::LogTime;
 
 /// Snapshots of the screen at three sizes, after some keys.
@@ -434,8 +435,7 @@ pub(super) fn hit(n: u64, probe: &ProbeFixture) -> ReportedHit<'static> {
     let outcome = Outcome::from_status(Some(status));
     let severity = rules.iter().map(|rule| rules_of(*rule).effective_severity(outcome == Outcome::Answered)).max().unwrap();
     ReportedHit {
-        generation: 0x00c0_ffee,
-        offset: 211 * n,
+        id: RequestId { generation: 0x00c0_ffee, offset: 211 * n },
         source: b"/var/log/nginx/access.log",
         line: n + 1,
         time: Some(LogTime { utc: 1_793_577_600 + n.cast_signed(), offset: 60 }),

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::fixture;
 use crate::analysis::merge::*;
+use crate::analysis::model::LineTotals;
 use crate::analysis::snapshot::{read, write_partial};
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::formats::LogFormat;
@@ -67,15 +68,15 @@ fn scan(pieces: &[Piece]) -> Scanned {
         let findings = line_scanner.scan(piece.text.as_bytes(), &mut scratch);
         tally.add_findings(&findings, LinePosition { input: at as u32, chunk: piece.offset, offset: 0, line: piece.lines_before });
         let input = &mut inputs[at];
-        input.bytes += piece.text.len() as u64;
-        input.lines += findings.lines.lines;
-        input.parsed += findings.lines.parsed();
+        input.counts.bytes += piece.text.len() as u64;
+        input.counts.lines += findings.lines.lines;
+        input.counts.parsed += findings.lines.parsed();
         for (sum, lines) in input.formats.iter_mut().zip(findings.lines.parsed) {
             *sum += lines;
         }
         input.format = LogFormat::most_frequent(&input.formats, &input.others);
-        input.unparsed += findings.lines.unparsed;
-        input.requests += findings.requests();
+        input.counts.unparsed += findings.lines.unparsed;
+        input.counts.requests += findings.requests();
         (input.first_time, input.last_time) = union_span(input.first_time.zip(input.last_time), findings.times).unzip();
     }
     Scanned { tally: tally.with_names(scratch.names), sources, inputs, allow: AllowList::default() }
@@ -413,8 +414,7 @@ fn unknown_rules_are_taken_from_the_report() {
     tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
     let inputs = vec![InputSummary {
         path: b"a.log".to_vec(),
-        lines: 4,
-        parsed: 4,
+        counts: LineTotals { lines: 4, parsed: 4, ..LineTotals::default() },
         formats: [4, 0, 0],
         format: Some("combined".into()),
         ..InputSummary::default()

@@ -223,17 +223,17 @@ impl<'r> SnapshotDecoder<'r> {
     }
 
     fn input(&mut self, mut row: InputSummary) -> Result<(), String> {
-        let parts = [row.parsed, row.unparsed, row.oversized, row.skipped, row.pending];
+        let parts = row.counts.parts().map(|(lines, _)| lines);
         let others = row.others.iter().map(|(_, lines)| lines);
         parts
             .into_iter()
-            .chain([row.bytes, row.lines, row.requests])
+            .chain([row.counts.bytes, row.counts.lines, row.counts.requests])
             .chain(row.formats)
             .chain(others)
             .try_for_each(|count| self.add(count))?;
         let sum = parts.iter().sum::<u64>();
-        if row.lines != sum {
-            return Err(format!("an input has {} lines, and its parts have {sum}", row.lines));
+        if row.counts.lines != sum {
+            return Err(format!("an input has {} lines, and its parts have {sum}", row.counts.lines));
         }
         if row.others.iter().count() > MOST_FORMATS {
             return Err(format!("it has {} formats of one log", row.others.iter().count()));
@@ -245,8 +245,6 @@ impl<'r> SnapshotDecoder<'r> {
         row.others.iter().for_each(|(name, lines)| others.count(&escape(name.as_bytes()).as_ref().into(), lines));
         row.format = LogFormat::most_frequent(&row.formats, &others);
         row.others = others;
-        // A report counts only the severities that it prints.
-        row.hits = 0;
         self.evidence.sources.push(SourceInfo::new(row.path.clone(), 0, Vec::new()).with_host(row.log_host.as_deref()));
         self.evidence.inputs.push(row);
         Ok(())

@@ -193,9 +193,9 @@ impl<'a> SnapshotEncoder<'a> {
         for IndexedCell { client, path, input, host, list, view } in &self.cells {
             let source = &self.source.sources[source_of(view) as usize];
             let request = sample_request(source, view.sample());
-            let (generation, new) = samples.generation(request.generation);
+            let (generation, new) = samples.generation(request.id.generation);
             if new {
-                put(SnapshotRow::Generation(request.generation))?;
+                put(SnapshotRow::Generation(request.id.generation))?;
             }
             let (agent, new) = request.user_agent.map(|agent| samples.agent(agent)).unzip();
             if let Some(agent) = new.flatten() {
@@ -399,7 +399,7 @@ impl<'a> SampleEncoder<'a> {
         SampleRow {
             time: None,
             generation: 0,
-            offset: request.offset,
+            offset: request.id.offset,
             line: request.line,
             target: Some(target).filter(|target| Some(&**target) != path),
             host: host.filter(|_| !is_usual),
@@ -547,12 +547,14 @@ impl<'a> InputTable<'a> {
     fn rows(&self) -> impl Iterator<Item = InputSummary> {
         let listed = self.report.inputs.iter().map(|input| {
             let mut row = input.clone();
+            // Those of one severity: each report counts its own.
+            row.counts.hits = 0;
             row.log_host = row.log_host.or_else(|| self.report.log_host.clone());
             if let Some(format) = LogFormat::ALL.iter().position(|format| Some(format.as_str()) == row.format.as_deref())
                 && row.formats == [0; 3]
                 && row.others.is_empty()
             {
-                row.formats[format] = row.parsed;
+                row.formats[format] = row.counts.parsed;
             }
             row
         });

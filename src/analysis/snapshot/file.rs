@@ -19,7 +19,7 @@ use super::encode::SnapshotEncoder;
 use super::frame::{FrameReader, FrameWriter};
 use super::rows::SnapshotRow;
 use super::{ReportSnapshot, SCHEMA_VERSION, SnapshotError};
-use crate::analysis::model::{InputSummary, ReportModel};
+use crate::analysis::model::{LineTotals, ReportModel};
 use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 
@@ -134,19 +134,6 @@ struct Evidence<'a> {
     packed: Cow<'a, str>,
 }
 
-/// The counts of lines in the totals of a report. Hits are not compared: a report counts only the severities that it prints.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-struct LineTotals {
-    bytes: u64,
-    lines: u64,
-    parsed: u64,
-    unparsed: u64,
-    oversized: u64,
-    skipped: u64,
-    pending: u64,
-    requests: u64,
-}
-
 /// Reads the snapshot of a partial or a JSON report. Its rules are those of `rules` that have the same id.
 ///
 /// # Errors
@@ -230,17 +217,7 @@ impl Document<'_> {
         {
             return Err("its host, its period or its 'ipv6_prefix' is not that of its evidence".into());
         }
-        let sum = |count: fn(&InputSummary) -> u64| snapshot.inputs.iter().map(count).sum::<u64>();
-        let sums = LineTotals {
-            bytes: sum(|input| input.bytes),
-            lines: sum(|input| input.lines),
-            parsed: sum(|input| input.parsed),
-            unparsed: sum(|input| input.unparsed),
-            oversized: sum(|input| input.oversized),
-            skipped: sum(|input| input.skipped),
-            pending: sum(|input| input.pending),
-            requests: sum(|input| input.requests),
-        };
+        let sums = LineTotals::sum(&snapshot.inputs);
         let totals = self.totals.map(|totals| serde_json::from_str::<LineTotals>(totals.get()));
         match totals.transpose().map_err(|error| shown(&error))? {
             Some(totals) if totals != sums => Err(format!("its totals have {totals:?}, and its inputs {sums:?}")),

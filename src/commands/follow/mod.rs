@@ -507,8 +507,7 @@ fn emit_hit(
         matched: live.matched,
         reported: hit.rules,
         request: AlertSampleRef {
-            generation: hit.generation,
-            offset: hit.offset,
+            id: hit.id,
             source: hit.source,
             line: hit.line,
             method: hit.method,

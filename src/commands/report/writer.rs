@@ -331,7 +331,7 @@ impl<'r> ReportWriter<'r> {
                 None => inputs.push(InputSummary { path: path.to_vec(), problem: Some(what.clone()), ..InputSummary::default() }),
             }
         }
-        inputs.retain(|input| input.lines > 0 || input.problem.is_some());
+        inputs.retain(|input| input.counts.lines > 0 || input.problem.is_some());
     }
 
     fn page<'p>(
@@ -406,7 +406,7 @@ fn set_aside_note(folder: &ReportFolder<'_>, remains: &Path) -> String {
 
 /// Counts the new lines of a folder and their hits, for metrics.
 fn count_part(report: &ReportModel<'_>, part: &PeriodResult, state: &mut ReportState) {
-    let unparsed = part.inputs.iter().map(|input| input.unparsed).sum();
+    let unparsed = part.inputs.iter().map(|input| input.counts.unparsed).sum();
     state.logs.counters.add_lines(part.lines, unparsed);
     state.logs.counters.add_report(&report.classes);
 }

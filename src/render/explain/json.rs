@@ -70,7 +70,7 @@ fn put_grade(fields: &mut ObjectFields<'_>, answer: &GradeResult) {
     let sizes = |sizes: Option<&Vec<(u64, u64)>>| sizes.cloned().unwrap_or_default();
     let why = known.map_or_else(|| text::ungraded(answer).unwrap_or_default().to_owned(), |known| grades::why(&known.detail));
     fields.put("grade", known.map(|known| known.detail.grade.answer.as_str()));
-    fields.put("reason", known.map(|known| grades::reason(known.detail.grade.reason)));
+    fields.put("reason", known.map(|known| known.detail.grade.reason.as_str()));
     fields.put("why", why);
     fields.put("site", known.map(|known| LogText::new(&known.site)));
     fields.put("paths_answered", known.map(|known| known.answered));

@@ -51,8 +51,8 @@ impl RunDigest {
         let label = options.label.or(report.period.as_deref()).unwrap_or_default();
         Self {
             label: truncated(escape(label.as_bytes())),
-            first: totals.sum.first_time.map(minute),
-            last: totals.sum.last_time.map(minute),
+            first: totals.first_time.map(minute),
+            last: totals.last_time.map(minute),
             lines: totals.sum.lines,
             requests: totals.sum.requests,
             hits: totals.sum.hits,

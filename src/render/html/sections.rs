@@ -324,7 +324,7 @@ fn rules(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
 
 fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let paths = |campaign: &Campaign<'_>| match &campaign.guesses {
-        Some(guesses) => describe_guesses(report.rule_set, campaign, guesses),
+        Some(guesses) => describe_guesses(campaign, guesses),
         None => labels::joined(&campaign.sample_paths),
     };
     let all = report.campaigns.len() as u64;
@@ -349,7 +349,7 @@ fn floods(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section
     };
     let all = report.floods.len() as u64;
     let found = TableBuilder::new(&report.floods, options.rows())
-        .text("flood", |flood| TableCell::code(floods::describe(report.rule_set, flood)))
+        .text("flood", |flood| TableCell::code(floods::describe(flood)))
         .text("severity", |flood| TableCell::severity(flood.severity))
         .text("client", |flood| TableCell::code(who(flood)))
         .count("requests", |flood| flood.requests)
@@ -400,29 +400,28 @@ fn allowed(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sectio
 /// The line counts of each input, and the sum of several.
 fn inputs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let all = report.inputs.len() as u64;
-    let is_sum = |input: &InputSummary| std::ptr::eq(input, &raw const report.totals.sum);
-    let mut rows: Vec<&InputSummary> = report.inputs.iter().take(options.rows()).collect();
-    if all != 1 {
-        rows.insert(0, &report.totals.sum);
-    }
-    let name = |input: &InputSummary| if is_sum(input) { "all inputs".to_owned() } else { escape(&input.path).into_owned() };
+    let totals = &report.totals;
+    let sum = InputSummary { counts: totals.sum, first_time: totals.first_time, last_time: totals.last_time, ..InputSummary::default() };
+    let of_all = (all != 1).then_some(("all inputs".into(), &sum));
+    let each = report.inputs.iter().take(options.rows()).map(|input| (escape(&input.path), input));
+    let rows: Vec<(Cow<'_, str>, &InputSummary)> = of_all.into_iter().chain(each).collect();
     let format = |input: &InputSummary| input.format.clone().map_or_else(String::new, |format| escape(format.as_bytes()).into_owned());
     let problem = |input: &InputSummary| escape(input.remarks().collect::<Vec<_>>().join("; ").as_bytes()).into_owned();
     let found = TableBuilder::new(&rows, usize::MAX)
-        .text("input", |input| TableCell::code(name(input)))
-        .text("problem", |input| TableCell::text(problem(input)))
-        .count("lines", |input| input.lines)
-        .count("parsed", |input| input.parsed)
-        .count("unparsed", |input| input.unparsed)
-        .count("oversized", |input| input.oversized)
-        .count("skipped", |input| input.skipped)
-        .count("pending", |input| input.pending)
-        .count("requests", |input| input.requests)
-        .count("hits", |input| input.hits)
-        .text("format", |input| TableCell::text(format(input)))
-        .time("first line", report, |input| input.first_time)
-        .time("last line", report, |input| input.last_time)
-        .finish("Where each line went", all, JSON, |input| input.remarks().next().is_some());
+        .text("input", |(name, _)| TableCell::code(&**name))
+        .text("problem", |(_, input)| TableCell::text(problem(input)))
+        .count("lines", |(_, input)| input.counts.lines)
+        .count("parsed", |(_, input)| input.counts.parsed)
+        .count("unparsed", |(_, input)| input.counts.unparsed)
+        .count("oversized", |(_, input)| input.counts.oversized)
+        .count("skipped", |(_, input)| input.counts.skipped)
+        .count("pending", |(_, input)| input.counts.pending)
+        .count("requests", |(_, input)| input.counts.requests)
+        .count("hits", |(_, input)| input.counts.hits)
+        .text("format", |(_, input)| TableCell::text(format(input)))
+        .time("first line", report, |(_, input)| input.first_time)
+        .time("last line", report, |(_, input)| input.last_time)
+        .finish("Where each line went", all, JSON, |(_, input)| input.remarks().next().is_some());
     table("inputs", "Inputs", all, found)
 }
 

@@ -163,7 +163,6 @@ fn client_name(client: Client<'_>) -> Cow<'_, str> {
 fn put_alert(fields: &mut ObjectFields<'_>, alert: &Alert, rules: &RuleSet) {
     let sample = &alert.sample;
     let path = alert.path.as_ref().map(LogString::text);
-    let id = labels::id(sample.generation, sample.offset);
     fields.put("kind", alert.kind.as_str());
     fields.put("severity", alert.severity);
     fields.put("first_time", alert.first_time.map(LogTime::rfc3339));
@@ -179,7 +178,7 @@ fn put_alert(fields: &mut ObjectFields<'_>, alert: &Alert, rules: &RuleSet) {
     fields.put("classes", labels::classes(rules, &alert.rules));
     fields.put("cve", labels::cves(rules, &alert.rules, &[path.unwrap_or_default().raw(), sample.target.text().raw()]));
     // The request that raised the alert.
-    fields.put("sample.id", &id);
+    fields.put("sample.id", sample.id);
     fields.put("sample.source", escape(&sample.source));
     fields.put("sample.line", sample.line);
     fields.put("sample.method", unless_empty(sample.method.text()));
@@ -194,7 +193,7 @@ fn put_alert(fields: &mut ObjectFields<'_>, alert: &Alert, rules: &RuleSet) {
     fields.put("rule", rule);
     fields.put("text", sentence(alert, rules));
     // That of the hit; a withdrawal has that of the alert.
-    fields.put("id", id);
+    fields.put("id", sample.id);
 }
 
 #[cfg(test)]
@@ -219,8 +218,7 @@ mod tests {
             paths: 1,
             rules: hit.rules.to_vec(),
             sample: AlertSample {
-                generation: hit.generation,
-                offset: hit.offset,
+                id: hit.id,
                 source: hit.source.to_vec(),
                 line: hit.line,
                 method: hit.method.into(),

@@ -113,7 +113,7 @@ fn floods(summary: &RunSummary<'_>) -> Option<String> {
         0 | 1 => String::new(),
         many => format!(" and {} more", grouped(many as u64 - 1)),
     };
-    let line = guesses.into_iter().next().or_else(|| Some(describe(summary.report.rule_set, summary.report.floods.first()?)))?;
+    let line = guesses.into_iter().next().or_else(|| summary.report.floods.first().map(describe))?;
     Some(format!("{}{more}", truncate(&line, WIDTH - more.len())))
 }
 

@@ -9,7 +9,7 @@ use super::content::{self, AnsweredPath, TopClient};
 use crate::analysis::campaigns::guess_sentences;
 use crate::analysis::floods::describe;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{BlockDecision, Campaign, ReportModel};
+use crate::analysis::model::{BlockDecision, Campaign};
 use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
@@ -44,7 +44,7 @@ fn opening<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let host = summary.host.map(|host| format!(" on {host}")).unwrap_or_default();
     wrapped(&format!("{}{host}", summary.label), 0, out)?;
     wrapped(&table::headline(summary.report).0, 0, out)?;
-    match (summary.report.totals.sum.first_time, summary.report.totals.sum.last_time) {
+    match (summary.report.totals.first_time, summary.report.totals.last_time) {
         (Some(first), Some(last)) => wrapped(&span(first, last), 0, out),
         _ => Ok(()),
     }
@@ -137,14 +137,14 @@ fn news<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
 
 /// A line for each campaign that guesses passwords, and for each flood.
 fn floods<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let ReportModel { floods, rule_set, .. } = summary.report;
+    let floods = &summary.report.floods;
     let guesses: Vec<String> = guess_sentences(summary.report).collect();
     if floods.is_empty() && guesses.is_empty() {
         return Ok(());
     }
     heading("FLOODS", out)?;
     guesses.iter().try_for_each(|sentence| wrapped(sentence, 2, out))?;
-    first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&describe(rule_set, flood), 2, out))?;
+    first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&describe(flood), 2, out))?;
     more(floods.len(), "report.json", out)
 }
 
@@ -204,17 +204,7 @@ fn block<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
 fn lines<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     heading("WHERE EACH LINE WENT", out)?;
     let sum = &summary.report.totals.sum;
-    let parts: Vec<_> = [
-        (sum.parsed, "parsed"),
-        (sum.unparsed, "unparsed"),
-        (sum.oversized, "oversized"),
-        (sum.skipped, "skipped"),
-        (sum.pending, "pending"),
-    ]
-    .into_iter()
-    .filter(|(n, _)| *n > 0)
-    .map(|(n, what)| format!("{} {what}", grouped(n)))
-    .collect();
+    let parts: Vec<_> = sum.parts().into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", grouped(n))).collect();
     let inputs = counted(summary.report.inputs.len() as u64, "log", "logs");
     wrapped(&format!("{} of {inputs}: {}", counted(sum.lines, "line", "lines"), parts.join(", ")), 2, out)
 }

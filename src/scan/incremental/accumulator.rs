@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{MAX_PERIOD_BYTES, PeriodResult};
-use crate::analysis::model::InputSummary;
+use crate::analysis::model::{InputSummary, LineTotals};
 use crate::scan::ScanJob;
 use crate::scan::input_stats::{HitLines, InputStats};
 use crate::scan::log_detection::nul_bytes_problem;
@@ -175,8 +175,7 @@ impl SourceStats {
     fn input(&self, path: &[u8]) -> InputSummary {
         let input = self.stats.input(path.to_vec(), self.bytes);
         InputSummary {
-            lines: input.lines + self.pending,
-            pending: self.pending,
+            counts: LineTotals { lines: input.counts.lines + self.pending, pending: self.pending, ..input.counts },
             problem: self.problem.clone().or_else(|| nul_bytes_problem(self.stats.lines.nul_bytes)),
             ..input
         }

@@ -137,10 +137,13 @@ fn assert_same(increment: &IncrementalResult, text: &str, cut: Option<&PeriodRul
         assert_eq!(cells(&part.tally), cells(tally), "{:?}", part.period);
         assert_eq!(requests(&part.tally), requests(tally));
         let input = &part.inputs[0];
-        assert_eq!(input.lines, input.parsed + input.unparsed + input.oversized + input.skipped + input.pending);
-        assert_eq!(input.lines, *lines);
+        assert_eq!(
+            input.counts.lines,
+            input.counts.parsed + input.counts.unparsed + input.counts.oversized + input.counts.skipped + input.counts.pending
+        );
+        assert_eq!(input.counts.lines, *lines);
     }
-    let bytes: u64 = increment.parts.iter().map(|part| part.inputs[0].bytes).sum();
+    let bytes: u64 = increment.parts.iter().map(|part| part.inputs[0].counts.bytes).sum();
     let longest = text.lines().map(str::len).max().unwrap_or(0);
     assert!(longest > 1000 || bytes == text.len() as u64);
 }
@@ -258,7 +261,7 @@ fn sums(increment: &IncrementalResult) -> Vec<Sums> {
     let cells = |tally: &Tally| cells(tally).into_iter().map(|(client, path, _, _, hits, _, line)| (client, path, hits, line)).collect();
     let of = |part: &PeriodResult| {
         let input = &part.inputs[0];
-        (part.period, part.lines, input.parsed, input.unparsed + input.skipped, cells(&part.tally))
+        (part.period, part.lines, input.counts.parsed, input.counts.unparsed + input.counts.skipped, cells(&part.tally))
     };
     increment.parts.iter().map(of).collect()
 }
@@ -291,7 +294,7 @@ proptest! {
             written = rest;
             let (found, expected) = (logs.run(&["access.log"], cut.as_ref(), block, most), plain.run(&["access.log"], cut.as_ref(), 4096, 8192));
             prop_assert_eq!(sums(&found), sums(&expected));
-            let bytes: u64 = found.parts.iter().map(|part| part.inputs[0].bytes).sum();
+            let bytes: u64 = found.parts.iter().map(|part| part.inputs[0].counts.bytes).sum();
             let longest = text.lines().map(str::len).max().unwrap_or(0);
             prop_assert!(longest > 1000 || bytes == text.len() as u64);
             for part in &found.parts {
@@ -358,7 +361,7 @@ fn a_named_file_that_is_no_log_is_a_problem() {
     let mut logs = TestLogs::new();
     logs.append("notes.txt", b"nothing\nto see\n");
     let increment = logs.run(&["notes.txt"], None, 4096, 8192);
-    assert_eq!((increment.parts[0].lines, increment.parts[0].inputs[0].unparsed), (2, 2));
+    assert_eq!((increment.parts[0].lines, increment.parts[0].inputs[0].counts.unparsed), (2, 2));
     assert_eq!(increment.notices.len(), 1, "{:?}", increment.notices);
     assert!(increment.notices[0].problem && increment.notices[0].what.contains("none of its 2 lines"));
     assert_eq!(increment.parts[0].inputs[0].problem.as_deref(), Some(increment.notices[0].what.as_str()));
@@ -372,7 +375,7 @@ fn a_known_log_with_unparsed_lines_is_a_log() {
         logs.run(&[""], None, 4096, 8192);
         logs.append(name, b"\\x16\\x03\\x01 /.env\n");
         let increment = logs.run(&[""], None, 4096, 8192);
-        assert_eq!(increment.parts[0].inputs[0].unparsed, 1, "{name}");
+        assert_eq!(increment.parts[0].inputs[0].counts.unparsed, 1, "{name}");
         assert!(increment.notices.is_empty(), "{:?}", increment.notices);
     }
 }
@@ -407,7 +410,8 @@ fn an_incomplete_line_is_pending() {
     logs.append("access.log", (whole + "192.0.2.1 - - [").as_bytes());
     let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
     let increment = logs.run(&["access.log"], Some(&cut), 4096, 8192);
-    let inputs: Vec<_> = increment.parts.iter().map(|part| (part.lines, part.inputs[0].lines, part.inputs[0].pending)).collect();
+    let inputs: Vec<_> =
+        increment.parts.iter().map(|part| (part.lines, part.inputs[0].counts.lines, part.inputs[0].counts.pending)).collect();
     assert_eq!(inputs, [(1, 1, 0), (1, 2, 1)]);
 }
 
@@ -433,7 +437,7 @@ fn logs_of_one_run_are_counted_separately() {
     }
     fs::write(logs.folder.path().join("empty.log"), "").unwrap();
     let increment = logs.run(&["a.log", "b.log", "empty.log"], None, 4096, 8192);
-    assert_eq!(increment.parts[0].inputs.iter().map(|input| input.lines).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(increment.parts[0].inputs.iter().map(|input| input.counts.lines).collect::<Vec<_>>(), [1, 1]);
     assert_eq!(increment.parts[0].tally.cells().count(), 2);
 }
 

@@ -52,10 +52,10 @@ fn feed(stream: &mut LiveScan<'_>, path: &str, named: bool, (offset, lines_befor
     };
     let mut reported = Vec::new();
     let each = &mut |live: &LiveHit<'_>| {
-        let model::ReportedHit { offset, line, answer, context, .. } = live.hit;
+        let model::ReportedHit { id, line, answer, context, .. } = live.hit;
         if live.is_reported() && live.change.is_none_or(|change| change == AnswerEvent::Regraded) {
             let ids = live.hit.rules.iter().map(|&rule| RULES.rule(rule).id.clone()).collect();
-            reported.push((offset, line, ids, answer, context));
+            reported.push((id.offset, line, ids, answer, context));
         }
         Ok::<(), Infallible>(())
     };

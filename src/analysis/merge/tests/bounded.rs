@@ -57,9 +57,12 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
         inputs.push(InputSummary {
             path: b"access.log".into(),
             log_host: sources[input as usize].log_host.as_deref().map(str::to_owned),
-            lines: findings.lines.lines,
-            parsed: findings.lines.lines,
-            requests: findings.requests(),
+            counts: LineTotals {
+                lines: findings.lines.lines,
+                parsed: findings.lines.lines,
+                requests: findings.requests(),
+                ..LineTotals::default()
+            },
             ..InputSummary::default()
         });
     }
