@@ -108,8 +108,7 @@ pub struct LineTotals {
     pub pending: u64,
     /// Requests within `--since` and `--until`.
     pub requests: u64,
-    /// Requests that match at least one rule. A saved report has none: each report counts the severities that it prints.
-    #[serde(skip_deserializing)]
+    /// Requests that match at least one rule.
     pub hits: u64,
 }
 

@@ -245,6 +245,8 @@ impl<'r> SnapshotDecoder<'r> {
         row.others.iter().for_each(|(name, lines)| others.count(&escape(name.as_bytes()).as_ref().into(), lines));
         row.format = LogFormat::most_frequent(&row.formats, &others);
         row.others = others;
+        // Each report counts the severities that it prints.
+        row.counts.hits = 0;
         self.evidence.sources.push(SourceInfo::new(row.path.clone(), 0, Vec::new()).with_host(row.log_host.as_deref()));
         self.evidence.inputs.push(row);
         Ok(())
