@@ -11,7 +11,6 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::hit::LiveHit;
 use super::model::{BlockDecision, FloodRow, ReportModel, ReportedHit, Row, RowKey, SampleRequest};
 use super::novelty::{NewItem, NoveltyKind, display_key};
 use super::withdrawn::WithdrawnAnswer;
@@ -232,58 +231,33 @@ fn sort_rows(rows: &mut [Row<'_>]) {
     });
 }
 
-/// Buffers for one redacted hit.
-#[derive(Debug, Default)]
-pub(crate) struct RedactionBuffers {
-    client: Option<ClientKey>,
-    target: Vec<u8>,
-    path: Vec<u8>,
-    decoded: Vec<u8>,
-    method: Vec<u8>,
-    protocol: Vec<u8>,
-    host: Vec<u8>,
-    referer: Vec<u8>,
-    agent: Vec<u8>,
-    user: Vec<u8>,
-}
-
 impl Privacy {
-    /// The redacted hit.
-    #[must_use]
-    pub(crate) fn hit<'r>(&self, hit: &ReportedHit<'r>, buffers: &'r mut RedactionBuffers) -> ReportedHit<'r> {
+    /// Calls `use_it` with the redacted hit.
+    pub(crate) fn with_hit<R>(&self, hit: &ReportedHit<'_>, use_it: impl FnOnce(&ReportedHit<'_>) -> R) -> R {
         if self.is_default() {
-            return *hit;
+            return use_it(hit);
         }
-        buffers.client = self.anonymizer.as_ref().map(|anonymizer| anonymizer.anonymize(hit.client));
-        buffers.target = self.target(hit.target.raw());
-        buffers.path = self.text(hit.path.raw(), TextKind::Text);
-        buffers.decoded = hit.decoded.map(|decoded| self.decoded(hit.target.raw(), decoded.raw())).unwrap_or_default();
-        buffers.method = self.text(hit.method.raw(), TextKind::Text);
-        buffers.protocol = self.text(hit.protocol.raw(), TextKind::Text);
-        buffers.host = hit.host.map(|host| self.text(host.raw(), TextKind::Text)).unwrap_or_default();
-        buffers.referer = hit.referer.map(|referer| self.text(referer.raw(), TextKind::Text)).unwrap_or_default();
-        buffers.agent = hit.user_agent.map(|agent| self.text(agent.raw(), TextKind::Agent)).unwrap_or_default();
-        buffers.user = hit.user.map(|user| self.text(user.raw(), TextKind::User)).unwrap_or_default();
-        let buffers = &*buffers;
-        ReportedHit {
-            client: buffers.client.as_ref().map_or(hit.client, ClientKey::client),
-            target: LogText::new(&buffers.target),
-            path: LogText::new(&buffers.path),
-            decoded: hit.decoded.map(|_| DecodedText::new(&buffers.decoded)),
-            method: LogText::new(&buffers.method),
-            protocol: LogText::new(&buffers.protocol),
-            host: hit.host.map(|_| LogText::new(&buffers.host)),
-            referer: hit.referer.map(|_| LogText::new(&buffers.referer)),
-            user_agent: hit.user_agent.map(|_| LogText::new(&buffers.agent)),
-            user: hit.user.map(|_| LogText::new(&buffers.user)),
+        let text = |text: LogText<'_>, kind| LogString::from(self.text(text.raw(), kind));
+        let client = self.client(hit.client);
+        let target = LogString::from(self.target(hit.target.raw()));
+        let decoded = hit.decoded.map(|decoded| self.decoded(hit.target.raw(), decoded.raw()));
+        let [path, method, protocol] = [hit.path, hit.method, hit.protocol].map(|part| text(part, TextKind::Text));
+        let [host, referer] = [hit.host, hit.referer].map(|part| part.map(|part| text(part, TextKind::Text)));
+        let user_agent = hit.user_agent.map(|agent| text(agent, TextKind::Agent));
+        let user = hit.user.map(|user| text(user, TextKind::User));
+        use_it(&ReportedHit {
+            client: client.client(),
+            target: target.text(),
+            path: path.text(),
+            decoded: decoded.as_deref().map(DecodedText::new),
+            method: method.text(),
+            protocol: protocol.text(),
+            host: host.as_ref().map(LogString::text),
+            referer: referer.as_ref().map(LogString::text),
+            user_agent: user_agent.as_ref().map(LogString::text),
+            user: user.as_ref().map(LogString::text),
             ..*hit
-        }
-    }
-
-    /// The redacted live hit.
-    #[must_use]
-    pub(crate) fn live<'r>(&self, live: &LiveHit<'r>, buffers: &'r mut RedactionBuffers) -> LiveHit<'r> {
-        LiveHit { hit: self.hit(&live.hit, buffers), ..*live }
+        })
     }
 
     /// The redacted answers.
@@ -461,8 +435,7 @@ mod tests {
             };
             write_summary(&page, &mut out).unwrap();
         });
-        let mut buffers = RedactionBuffers::default();
-        ndjson::write(&privacy.hit(&fixture::hit(), &mut buffers), fixture::rules(), &mut ndjson::HitTexts::default(), &mut out);
+        privacy.with_hit(&fixture::hit(), |hit| ndjson::write(hit, fixture::rules(), &mut ndjson::HitTexts::default(), &mut out));
         String::from_utf8(out).unwrap()
     }
 
@@ -514,12 +487,12 @@ mod tests {
             ..fixture::hit()
         };
         for privacy in [Privacy::new(None, false), Privacy::new(Some(Anonymizer::Truncate), false)] {
-            let mut buffers = RedactionBuffers::default();
-            let redacted = privacy.hit(&hit, &mut buffers);
-            assert_eq!(
-                (redacted.target, redacted.method, redacted.path, redacted.client),
-                (LogText::default(), LogText::default(), LogText::default(), Client::Text(b""))
-            );
+            privacy.with_hit(&hit, |redacted| {
+                assert_eq!(
+                    (redacted.target, redacted.method, redacted.path, redacted.client),
+                    (LogText::default(), LogText::default(), LogText::default(), Client::Text(b""))
+                );
+            });
         }
     }
 }

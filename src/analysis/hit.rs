@@ -15,7 +15,7 @@ use crate::intern::{SymbolTables, bound_name};
 use crate::log_entry::{LogEntry, Outcome};
 use crate::normalize::{DecodedViews, Normalizer};
 use crate::redact::{DecodedText, LogText};
-use crate::soft_404::{Answer, MethodClass, Response};
+use crate::soft_404::{MethodClass, Response};
 use crate::source::RequestId;
 use crate::tally::{LinePosition, RequestsSoFar, Site};
 
@@ -70,18 +70,16 @@ pub(crate) fn hit_from_line<'a>(
         return None;
     }
     let source = &report_input.sources[line.position.input as usize];
-    let verdict = HitVerdict {
-        severity: decision.severity,
-        rules,
-        answer: decision.grade.map(|grade| grade.answer),
-        context: analysis.required_context(rules),
-    };
-    let location = HitLocation {
+    Some(ReportedHit {
         id: RequestId { generation: source.generation, offset: line.position.chunk + line.position.offset },
         source: &source.path,
         line: source.line_number(line.position.chunk, line.position.line),
-    };
-    Some(assemble(&record, client_key, &probe, views, &location, &verdict))
+        severity: decision.severity,
+        answer: decision.grade.map(|grade| grade.answer),
+        context: analysis.required_context(rules),
+        rules,
+        ..from_line(&record, client_key, &probe, views)
+    })
 }
 
 /// The response of the site to a request for this path.
@@ -112,33 +110,12 @@ pub(crate) fn lowercase_host<'a>(host: Option<&[u8]>, buffers: &'a mut Vec<u8>) 
     Some(buffers)
 }
 
-/// The position of a line, for the reader.
-struct HitLocation<'a> {
-    id: RequestId,
-    source: &'a [u8],
-    line: u64,
-}
-
-/// The decision for it.
-struct HitVerdict<'a> {
-    severity: Severity,
-    rules: &'a [RuleId],
-    answer: Option<Answer>,
-    context: Option<&'static str>,
-}
-
-fn assemble<'a>(
-    record: &LogEntry<'a>,
-    client: Client<'a>,
-    probe: &ParsedRequest<'a>,
-    views: DecodedViews<'a>,
-    location: &HitLocation<'a>,
-    verdict: &HitVerdict<'a>,
-) -> ReportedHit<'a> {
+/// What the line alone shows of a hit.
+fn from_line<'a>(record: &LogEntry<'a>, client: Client<'a>, probe: &ParsedRequest<'a>, views: DecodedViews<'a>) -> ReportedHit<'a> {
     ReportedHit {
-        id: location.id,
-        source: location.source,
-        line: location.line,
+        id: RequestId::default(),
+        source: b"",
+        line: 0,
         time: record.time,
         client,
         method: probe.line.method.into(),
@@ -149,10 +126,10 @@ fn assemble<'a>(
         status: record.status,
         bytes: record.bytes,
         outcome: Outcome::from_status(record.status),
-        answer: verdict.answer,
-        severity: verdict.severity,
-        context: verdict.context,
-        rules: verdict.rules,
+        answer: None,
+        severity: Severity::Info,
+        context: None,
+        rules: &[],
         host: record.host.map(LogText::new),
         referer: record.referer.map(LogText::new),
         user_agent: record.user_agent.map(LogText::new),
@@ -237,12 +214,17 @@ pub(crate) fn live_hit<'a>(
     if !decision.reported {
         rules.clear();
     }
-    let answer = decision.grade.map(|grade| grade.answer);
-    let verdict =
-        HitVerdict { severity: decision.severity, rules, answer, context: analysis.required_context(rules).filter(|_| !rules.is_empty()) };
-    let location = HitLocation { id: RequestId { generation: line.generation, offset: line.offset }, source: line.source, line: line.line };
     LiveHit {
-        hit: assemble(&record, client, &probe, views, &location, &verdict),
+        hit: ReportedHit {
+            id: RequestId { generation: line.generation, offset: line.offset },
+            source: line.source,
+            line: line.line,
+            severity: decision.severity,
+            answer: decision.grade.map(|grade| grade.answer),
+            context: analysis.required_context(rules).filter(|_| !rules.is_empty()),
+            rules,
+            ..from_line(&record, client, &probe, views)
+        },
         answered: decision.answered,
         requests: 0,
         change,

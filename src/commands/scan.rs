@@ -12,7 +12,7 @@ use super::common::{
 };
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
-use crate::analysis::anonymize::{Privacy, RedactionBuffers};
+use crate::analysis::anonymize::Privacy;
 use crate::analysis::build::{LogAnalysis, build};
 use crate::analysis::hit::{HitBuffers, hit_from_line};
 use crate::analysis::model::{ReportModel, ReportedHit};
@@ -108,11 +108,12 @@ fn write(
     let written = if let (Some(spool), Some(format)) = (spool, settings.format.hit_format()) {
         let made_at = view.made_at.unwrap_or_default();
         let prefix = settings.client.prefix;
-        spool.render(&mut sink, |line, HitState { hit, redaction, geo, texts }: &mut HitState, out| {
+        spool.render(&mut sink, |line, HitState { hit, geo, texts }: &mut HitState, out| {
             let hit = hit.get_or_insert_with(|| HitBuffers::with_prefix(prefix));
             let Some(hit) = hit_from_line(report_input, analysis, line, hit) else { return Ok(()) };
             let geo = privacy.geo_with(hit.client, geoip, geo);
-            format.write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, redaction) }, report_input.rules, made_at, texts, out)
+            let hit = ReportedHit { geo: geo.as_deref(), ..hit };
+            privacy.with_hit(&hit, |hit| format.write(hit, report_input.rules, made_at, texts, out))
         })
     } else {
         privacy.with_redacted(report, &[], |report, _| render(report, view, &mut sink))
@@ -125,7 +126,6 @@ fn write(
 #[derive(Default)]
 struct HitState {
     hit: Option<HitBuffers>,
-    redaction: RedactionBuffers,
     geo: DecodedRecords,
     texts: HitTexts,
 }

@@ -208,15 +208,6 @@ pub(crate) fn write<W: Write>(report: &ReportModel<'_>, by: GroupBy, top: Option
     write_rows(report.rule_set, &columns, first(rows, top), blocks, out)
 }
 
-/// Writes a row for each distinct answer.
-///
-/// # Errors
-///
-/// Those of `out`.
-pub(crate) fn write_answered<W: Write>(report: &ReportModel<'_>, out: W) -> io::Result<()> {
-    write_rows(report.rule_set, ANSWER, &report.answered, None, out)
-}
-
 /// Writes rows in parallel.
 fn write_rows<W: Write>(
     rules: &RuleSet,
@@ -688,7 +679,7 @@ mod tests {
         let mut report = fixture::report(rules);
         report.answered[0].sample.target = LogText::new(b"=1+1");
         let mut out = Vec::new();
-        write_answered(&report, &mut out).unwrap();
+        write(&report, GroupBy::Answer, None, &mut out).unwrap();
         insta::assert_snapshot!("answered", String::from_utf8(out).unwrap());
     }
 

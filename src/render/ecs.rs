@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use super::attack::{Technique, techniques};
-use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, title, unless_empty, worst_rule};
+use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, unless_empty};
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
@@ -24,7 +24,7 @@ pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut 
 }
 
 fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet) {
-    let rule = worst_rule(hit, rules);
+    let rule = labels::worst(rules, hit.rules);
     let cves = labels::cves_of_hit(rules, hit);
     let ip = address(hit.client);
     // A time outside the calendar has no date.
@@ -54,12 +54,8 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     }
     fields.put("source.address", hit.client.redacted());
     fields.put_some("source.ip", ip.as_ref());
-    if let Some(geo) = hit.geo {
-        fields.put_some("source.geo.country_iso_code", labels::geo_name(geo.country.as_ref()));
-        fields.put_some("source.geo.city_name", labels::geo_name(geo.city.as_ref()));
-        fields.put_some("source.as.number", geo.asn);
-        fields.put_some("source.as.organization.name", labels::geo_name(geo.as_name.as_ref()));
-    }
+    let geo = ["source.geo.country_iso_code", "source.geo.city_name", "source.as.number", "source.as.organization.name"];
+    put_geo(fields, hit.geo, geo);
     let TargetParts { whole, path, query } = TargetParts::new(hit.target);
     fields.put("url.original", whole);
     fields.put_some("url.path", path);

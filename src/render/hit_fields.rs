@@ -9,9 +9,10 @@ use serde::Serialize;
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::client::Client;
+use crate::geoip::GeoInfo;
 use crate::redact::LogText;
 use crate::redact::sanitize::escape;
-use crate::rules::{Rule, RuleSet};
+use crate::rules::Rule;
 
 /// A JSON object that is written field by field: `put("http.request.method", "GET")` gives `{"http":{"request":{"method":"GET"`.
 /// Fields of one inner object follow each other.
@@ -204,9 +205,13 @@ pub(crate) fn unless_empty(text: LogText<'_>) -> Option<LogText<'_>> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The most severe rule of a hit, the first of several.
-pub(crate) fn worst_rule<'r>(hit: &ReportedHit<'_>, rules: &'r RuleSet) -> Option<&'r Rule> {
-    labels::worst(rules, hit.rules)
+/// Writes what GeoIP databases have: country and city, number and name of the autonomous system.
+pub(crate) fn put_geo(fields: &mut ObjectFields<'_>, geo: Option<&GeoInfo>, [country, city, asn, as_name]: [&'static str; 4]) {
+    let Some(geo) = geo else { return };
+    fields.put_some(country, labels::geo_name(geo.country.as_ref()));
+    fields.put_some(city, labels::geo_name(geo.city.as_ref()));
+    fields.put_some(asn, geo.asn);
+    fields.put_some(as_name, labels::geo_name(geo.as_name.as_ref()));
 }
 
 /// The title of a rule.

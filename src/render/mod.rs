@@ -27,7 +27,6 @@ pub(crate) mod timeline;
 
 use std::io::{self, Write};
 
-pub(crate) use self::csv::write_answered;
 pub(crate) use self::ndjson::HitTexts;
 use clap::ValueEnum;
 

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use super::attack::{Technique, techniques};
 use super::ecs::severity_number;
-use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, title, unless_empty, worst_rule};
+use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, unless_empty};
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
@@ -30,7 +30,7 @@ pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, now: i64, 
 
 fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64) {
     let method = METHODS.into_iter().find(|method| method.as_bytes() == hit.method.raw());
-    let worst = worst_rule(hit, rules);
+    let worst = labels::worst(rules, hit.rules);
     fields.put("activity_id", 1);
     fields.put("activity_name", "Create");
     fields.put("category_uid", 2);
@@ -126,12 +126,13 @@ fn put_evidence(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, method: Op
     let name = ip.is_none().then(|| hit.client.redacted());
     fields.put_some("src_endpoint.ip", ip);
     fields.put_some("src_endpoint.name", name);
-    if let Some(geo) = hit.geo {
-        fields.put_some("src_endpoint.location.country", labels::geo_name(geo.country.as_ref()));
-        fields.put_some("src_endpoint.location.city", labels::geo_name(geo.city.as_ref()));
-        fields.put_some("src_endpoint.autonomous_system.number", geo.asn);
-        fields.put_some("src_endpoint.autonomous_system.name", labels::geo_name(geo.as_name.as_ref()));
-    }
+    let geo = [
+        "src_endpoint.location.country",
+        "src_endpoint.location.city",
+        "src_endpoint.autonomous_system.number",
+        "src_endpoint.autonomous_system.name",
+    ];
+    put_geo(fields, hit.geo, geo);
     let TargetParts { whole, path, query } = TargetParts::new(hit.target);
     fields.put_some("http_request.http_method", method);
     fields.put("http_request.url.path", path.unwrap_or(whole));

@@ -25,10 +25,11 @@ use super::signals::FollowSignals;
 use super::{Exit, FollowSettings, message, server_logs};
 use crate::alert_sinks::{AlertSinkSettings, AlertSinks, SystemdNotifier};
 use crate::alerting::{self, AlertDetector, AlertSampleRef, HitEvent, ObservedHit};
-use crate::analysis::anonymize::{Privacy, RedactionBuffers};
+use crate::analysis::anonymize::Privacy;
 use crate::analysis::answers::leak_place;
 use crate::analysis::build::RowSelection;
 use crate::analysis::hit::LiveHit;
+use crate::analysis::model::ReportedHit;
 use crate::analysis::networks::add_geo;
 use crate::analysis::proxied::ProxiedClients;
 use crate::analysis::rule_status::AnswerEvent;
@@ -491,10 +492,8 @@ fn emit_hit(
     if live.is_reported() && matches!(event, None | Some(HitEvent::Request)) {
         metrics.hit(live, rules);
         let geo = privacy.geo(hit.client, geoip);
-        let mut buffers = RedactionBuffers::default();
-        let mut redacted = privacy.live(live, &mut buffers);
-        redacted.hit.geo = geo.as_deref();
-        output.hit(now, &redacted, rules)?;
+        let hit = &ReportedHit { geo: geo.as_deref(), ..*hit };
+        privacy.with_hit(hit, |hit| output.hit(now, &LiveHit { hit: *hit, ..*live }, rules))?;
     }
     let Some(event) = event else { return Ok(()) };
     let event = ObservedHit {

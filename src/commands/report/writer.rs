@@ -25,7 +25,7 @@ use crate::commands::message;
 use crate::finding::Severity;
 use crate::render::html::{self, PAGE_FILE, PageOptions};
 use crate::render::mail::{self, RunSummary};
-use crate::render::{GroupBy, OutputFormat, RenderOptions, render, write_answered};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::report_store::{ReportStore, StagedFile, Staging, run_folder_name};
 use crate::scan::incremental::{IncrementalResult, PeriodResult};
 use crate::state::{BlockState, ReportState};
@@ -35,8 +35,13 @@ use crate::time::{Period, PeriodUnit};
 const REPORT_FILE: &str = "report.json";
 
 /// The CSV files, and what a row of each is.
-const TABLES: [(&str, GroupBy); 4] =
-    [("pairs.csv", GroupBy::Pair), ("clients.csv", GroupBy::Client), ("paths.csv", GroupBy::Path), ("rules.csv", GroupBy::Rule)];
+const TABLES: [(&str, GroupBy); 5] = [
+    ("pairs.csv", GroupBy::Pair),
+    ("clients.csv", GroupBy::Client),
+    ("paths.csv", GroupBy::Path),
+    ("rules.csv", GroupBy::Rule),
+    ("answered.csv", GroupBy::Answer),
+];
 
 /// The folders of a run.
 pub(super) struct ReportWriter<'r> {
@@ -261,7 +266,6 @@ impl<'r> ReportWriter<'r> {
             let view = RenderOptions { format: OutputFormat::Csv, by: Some(by), ..RenderOptions::default() };
             write_file(staging, name, |out| render(report, &view, out))?;
         }
-        write_file(staging, "answered.csv", |out| write_answered(report, out))?;
         write_file(staging, "new.csv", |out| crate::render::csv::write_novelty(news, withdrawn, out))?;
         let notes = self.notes(folder, report);
         let page = self.page(folder, report, news, withdrawn, &notes);

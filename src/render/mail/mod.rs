@@ -7,9 +7,10 @@ mod content;
 mod message;
 mod summary;
 
-use std::io::{self, Write};
 use std::path::Path;
 
+pub(crate) use self::message::write as write_mail;
+pub(crate) use self::summary::write as write_summary;
 use crate::analysis::model::ReportModel;
 use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::analysis::withdrawn::WithdrawnAnswer;
@@ -57,26 +58,9 @@ pub(crate) fn is_notable(summary: &RunSummary<'_>) -> bool {
         || (!summary.is_first && summary.news.iter().any(is_rare_news))
 }
 
-/// Writes `summary.txt`.
-///
-/// # Errors
-///
-/// Those of `out`.
-pub(crate) fn write_summary<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    summary::write(summary, out)
-}
-
-/// Writes the mail, whether [`is_notable`] or not.
-///
-/// # Errors
-///
-/// Those of `out`.
-pub(crate) fn write_mail<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    message::write(summary, out)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::path::Path;
 
     use proptest::prelude::*;
