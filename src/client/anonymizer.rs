@@ -473,7 +473,7 @@ mod tests {
             ("2001:db8::/32", "2001:db8::/32"),
             ("dsl-192-0-2-77.isp.example", "***"),
             ("-", "-"),
-            ("", ""),
+            ("", "-"),
         ] {
             assert_eq!(anonymized(&Anonymizer::Truncate, client), expected);
         }
