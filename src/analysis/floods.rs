@@ -126,7 +126,7 @@ pub(crate) fn describe(flood: &FloodRow<'_>) -> String {
         paths => format!(" and {}", counted(paths - 1, "other path", "other paths")),
     };
     let subject = match flood.client {
-        Some(client) => format!("{} sent {requests} {target}{more_paths}", client),
+        Some(client) => format!("{client} sent {requests} {target}{more_paths}"),
         None => format!("{} sent {requests} {target}", senders(flood)),
     };
     let more_floods = match flood.floods {

@@ -3,6 +3,8 @@
 //! Plain data, complete and in its final order. Text of a log is a [`LogText`]. Renderers may truncate (`--top`) and lay out; they
 //! do not count or sort.
 
+#![expect(clippy::ref_option_ref, reason = "what serde derives passes fields by reference")]
+
 use std::borrow::Cow;
 use std::ops::AddAssign;
 use std::sync::Arc;

@@ -216,7 +216,7 @@ fn scan(args: ScanArgs, environment: &Environment) -> Exit {
         Some(OutputFormat::Prometheus) if has_by => {
             Err(config::Error::ByFormat { format: "prometheus".to_owned(), what: "counts by class and outcome" })
         }
-        Some(format) if has_by && format.hit_format().is_some() => Err(config::Error::ByFormat { format: word(format), what: "hits" }),
+        Some(format) if has_by && format.hit_format().is_some() => Err(config::Error::ByFormat { format: word(&format), what: "hits" }),
         _ => config::scan_settings(layer, environment),
     };
     start(args.into_layer(), environment, settings, commands::scan::run)

@@ -224,7 +224,7 @@ pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Res
     let (min_probers, emit_rules) = (layer.min_probers.map_or(MIN_PROBERS, PositiveCount::get), layer.emit_rules.take());
     let scan = scan_settings(layer, environment)?;
     if !matches!(scan.format, OutputFormat::Table | OutputFormat::Csv | OutputFormat::Json) {
-        return Err(Error::NoFormat { command: "learn", format: word(scan.format) });
+        return Err(Error::NoFormat { command: "learn", format: word(&scan.format) });
     }
     if let Some(file) = &emit_rules {
         let to_stdout = file == Path::new("-");
@@ -346,7 +346,7 @@ fn block_targets(layer: &mut Layer) -> Result<Vec<BlockTarget>, Error> {
         return Err(Error::BlockPairs { files: paths.len(), formats: formats.len() });
     }
     if let Some(format) = formats.iter().find(|format| format.is_abuse_report()) {
-        return Err(Error::BlockReport(word(*format)));
+        return Err(Error::BlockReport(word(format)));
     }
     if let Some(path) = paths.iter().enumerate().find_map(|(at, path)| paths[..at].contains(path).then_some(path)) {
         return Err(Error::BlockTwice(sanitized(&path.to_string_lossy())));
@@ -444,10 +444,10 @@ pub(crate) fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<
 fn stored_report_settings(command: &'static str, layer: Layer) -> Result<ReportFilterSettings, Error> {
     let format = layer.format.unwrap_or_default();
     if format.hit_format().is_some() {
-        return Err(Error::NoHits { command, format: word(format) });
+        return Err(Error::NoHits { command, format: word(&format) });
     }
     if format == OutputFormat::Prometheus {
-        return Err(Error::NoFormat { command, format: word(format) });
+        return Err(Error::NoFormat { command, format: word(&format) });
     }
     check_partial(&layer)?;
     Ok(ReportFilterSettings {

@@ -395,7 +395,7 @@ impl ValueEnum for LevelOrNever {
 
 /// The word of a choice, as it is typed.
 #[must_use]
-pub(crate) fn word(choice: impl ValueEnum) -> String {
+pub(crate) fn word(choice: &impl ValueEnum) -> String {
     choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 

@@ -111,6 +111,7 @@ static TABLES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/automata.bin"))
 
 /// An automaton. It finds whether a regex matches, not where.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a rule has a pointer to it")]
 enum Automaton {
     /// All its states are compiled.
     Compiled(DFA<Vec<u32>>),

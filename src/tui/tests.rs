@@ -323,9 +323,9 @@ fn happen(test: &mut TestDashboard, event: DashboardEvent) {
         DashboardEvent::Control(c) => drop(test.dashboard.key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL))),
         DashboardEvent::Hits(hits) => test.probe(hits),
         DashboardEvent::OddHit(client, target, status) => {
-            let (client, text) = (Client::parse(&client), LogText::new(&target));
+            let (client, target) = (Client::parse(&client), LogText::new(&target));
             let hit_row =
-                ReportedHit { client, target: text, path: text, method: text, status: Some(status), time: None, ..hit(0, &PROBES[0]) };
+                ReportedHit { client, target, path: target, method: target, status: Some(status), time: None, ..hit(0, &PROBES[0]) };
             test.dashboard.hit(test.now, &hit_row, rules());
         }
         DashboardEvent::Alert(kind) => test.dashboard.alert(&alerts()[kind], rules()),

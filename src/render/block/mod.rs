@@ -25,6 +25,7 @@ use crate::number::{counted, grouped};
 
 /// The format of a block list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[expect(clippy::doc_markdown, reason = "the comments are the help of the values")]
 pub(crate) enum BlockFormat {
     /// An address or network a line.
     #[default]

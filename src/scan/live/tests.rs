@@ -168,7 +168,7 @@ proptest! {
             let line = text.lines().nth(reported.1 as usize - 1).unwrap();
             prop_assert!(text[reported.0 as usize..].starts_with(line), "line {} is not at {}", reported.1, reported.0);
         }
-        let sums = |stream: &mut LiveScan<'_>| stream.summary(RowSelection::default(), |report, _| report.totals.sum.clone());
+        let sums = |stream: &mut LiveScan<'_>| stream.summary(RowSelection::default(), |report, _| report.totals.sum);
         prop_assert_eq!(sums(&mut merged), sums(&mut cut_up));
     }
 }
