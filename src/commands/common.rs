@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::net::IpAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -166,12 +167,12 @@ pub(super) fn pool(threads: Option<usize>) -> Result<ThreadPool, CommandError> {
     pool.map_err(|source| CommandError::Threads { threads: threads.unwrap_or(1), source: io::Error::other(source) })
 }
 
-/// Starts one thread per core for what is done in parallel without a [`pool`]. If the system refuses those, the current thread does all:
-/// otherwise the first such work would panic.
+/// Starts one thread per core for what is done in parallel without a [`pool`]: otherwise the first such work would panic where the system
+/// refuses threads.
 pub(super) fn start_threads() -> Result<(), CommandError> {
-    let started = ThreadPoolBuilder::new().build_global();
-    let started = started.or_else(|_| ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global());
-    started.map_err(|source| CommandError::Threads { threads: 1, source: io::Error::other(source) })
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let started = ThreadPoolBuilder::new().num_threads(threads).build_global();
+    started.map_err(|source| CommandError::Threads { threads, source: io::Error::other(source) })
 }
 
 /// Reads all inputs, unless a signal arrives first.
