@@ -13,7 +13,6 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use regex_automata::dfa::{StartKind, dense};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
-use regex_automata::util::syntax;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -284,13 +283,7 @@ fn automaton(regex: &str) -> Option<dense::DFA<Vec<u32>>> {
     let limits = dense::Config::new().start_kind(StartKind::Unanchored).minimize(true).dfa_size_limit(Some(MAX_UNMINIMIZED_AUTOMATON));
     dense::Builder::new()
         .configure(limits)
-        .syntax(
-            syntax::Config::new()
-                .case_insensitive(case_folding::needs_case_folding(regex))
-                .unicode(false)
-                .utf8(false)
-                .dot_matches_new_line(true),
-        )
+        .syntax(case_folding::syntax_of(regex))
         .thompson(thompson::Config::new().utf8(false).which_captures(WhichCaptures::None))
         .build(regex)
         .ok()

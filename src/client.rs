@@ -16,11 +16,10 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::redact::LogText;
+use crate::redact::{LogText, text_schema};
 
 /// A client, as tallies count it. `::ffff:1.2.3.4` and `1.2.3.4` are the same client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -322,19 +321,7 @@ impl Serialize for Client<'_> {
     }
 }
 
-impl JsonSchema for Client<'_> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        String::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
-    }
-}
+text_schema!(Client<'_>);
 
 /// The shortest prefix that may count as one client: registries assign no larger block to one party.
 pub(crate) const MIN_PREFIX_BITS: u8 = 32;

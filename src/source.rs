@@ -9,10 +9,11 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
+
+use crate::redact::text_schema;
 
 /// One input, as far as locations in it need it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -153,19 +154,7 @@ impl Serialize for RequestId {
     }
 }
 
-impl JsonSchema for RequestId {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        String::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
-    }
-}
+text_schema!(RequestId);
 
 /// How far one generation of a log was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

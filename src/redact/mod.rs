@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
 use self::sanitize::escape;
@@ -76,19 +75,28 @@ impl Serialize for LogText<'_> {
     }
 }
 
-impl JsonSchema for LogText<'_> {
-    fn inline_schema() -> bool {
-        true
-    }
+/// Gives a type that is serialized as a text the schema of a text.
+macro_rules! text_schema {
+    ($type:ty) => {
+        impl schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
 
-    fn schema_name() -> Cow<'static, str> {
-        String::schema_name()
-    }
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                String::schema_name()
+            }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
-    }
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                String::json_schema(generator)
+            }
+        }
+    };
 }
+
+pub(crate) use text_schema;
+
+text_schema!(LogText<'_>);
 
 /// A [`LogText`] that owns its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,9 +1,16 @@
-//! Whether a regex needs case folding to match lower-case text.
+//! Whether a regex needs case folding to match lower-case text, and the syntax of its automaton, which the build script shares.
 //!
 //! Reads the source of the regex and errs on the safe side: in doubt it needs folding. It compiles nothing.
 
 use std::iter::Peekable;
 use std::slice::Iter;
+
+use regex_automata::util::syntax;
+
+/// The syntax of the automaton of a regex: it matches bytes, and a dot matches a newline too.
+pub(super) fn syntax_of(source: &str) -> syntax::Config {
+    syntax::Config::new().case_insensitive(needs_case_folding(source)).unicode(false).utf8(false).dot_matches_new_line(true)
+}
 
 /// Whether the regex may contain a capital letter: alone, in a range, or in the rest of a negated class.
 pub(super) fn needs_case_folding(source: &str) -> bool {

@@ -20,7 +20,6 @@ use regex_automata::dfa::dense::DFA;
 use regex_automata::hybrid::dfa::{self as lazy, Cache};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::pool::Pool;
-use regex_automata::util::syntax;
 
 use super::case_folding;
 
@@ -134,12 +133,7 @@ impl Automaton {
 
     /// The automaton of any regex, with the limits of [`compile`].
     fn lazy(source: &str) -> Option<Self> {
-        let syntax = syntax::Config::new()
-            .case_insensitive(case_folding::needs_case_folding(source))
-            .unicode(false)
-            .utf8(false)
-            .dot_matches_new_line(true)
-            .nest_limit(MAX_NESTING);
+        let syntax = case_folding::syntax_of(source).nest_limit(MAX_NESTING);
         let nfa = thompson::Config::new().utf8(false).which_captures(WhichCaptures::None).nfa_size_limit(Some(MAX_COMPILED_SIZE));
         let config = lazy::Config::new().cache_capacity(MAX_COMPILED_SIZE).skip_cache_capacity_check(true);
         let automaton = Arc::new(lazy::Builder::new().configure(config).syntax(syntax).thompson(nfa).build(source).ok()?);
