@@ -13,8 +13,7 @@ use foldhash::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::log_entry::LogEntry;
-use crate::log_entry::MethodClass;
+use crate::log_entry::{LogEntry, MethodClass, Outcome};
 use crate::short_bytes::append;
 use crate::time::LogTime;
 pub(crate) use app_evidence::{AppAsset, AppEvidence, BoundedSet};
@@ -293,6 +292,16 @@ pub struct Hit {
     /// It matched a rule with `with_client`, and none by its line alone: whether it is a probe depends on its client.
     pub needs_client: bool,
     text: Range<usize>,
+}
+
+impl Hit {
+    /// Whether its answer shows what the site gives to names that it does not have. That of a normal request which only counts
+    /// toward a `window` does not, and neither does a page of the site that a prober could request.
+    #[must_use]
+    pub fn is_probe(&self) -> bool {
+        let is_given = || matches!(Outcome::from_status(self.status), Outcome::Answered | Outcome::Redirected);
+        (self.exposes || !self.has_query) && !self.windows.only && !(self.needs_client && is_given())
+    }
 }
 
 /// What a hit counts for if a rule has a `window`.

@@ -170,8 +170,9 @@ impl LiveHit<'_> {
 /// Why a line is reported.
 #[derive(Debug)]
 pub(crate) enum ReportReason<'o> {
-    /// It is a new line of a client with these requests. Those held of the client are appended to the list if it proves to be a prober.
-    New(RequestsSoFar, &'o mut Vec<PendingHit>),
+    /// It is a new line: whether it is a probe, see [`Hit::is_probe`](crate::finding::Hit::is_probe), and the requests of its client.
+    /// Those held of the client are appended to the list if it proves to be a prober.
+    New(bool, RequestsSoFar, &'o mut Vec<PendingHit>),
     /// Its client has proved to be a prober.
     Promoted,
     /// It was reported before, and its answer changed.
@@ -199,8 +200,8 @@ pub(crate) fn live_hit<'a>(
     };
     let ids = analysis.resolve(&context);
     let change = match occasion {
-        ReportReason::New(so_far, late) => {
-            late.extend(analysis.observe(line.rules, &context, &ids, so_far));
+        ReportReason::New(is_probe, so_far, late) => {
+            late.extend(analysis.observe((line.rules, is_probe), &context, &ids, so_far));
             None
         }
         ReportReason::Promoted => None,

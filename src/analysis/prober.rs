@@ -44,7 +44,7 @@ impl ClientRequests {
 
 /// How a site responds to the probes of one client.
 #[derive(Debug, Clone, Copy, Default)]
-struct ProbeResponses {
+pub(super) struct ProbeResponses {
     /// Hits.
     hits: u64,
     /// It redirects one of them.
@@ -71,25 +71,33 @@ pub(crate) fn client_requests<'t>(tally: &Tally, cells: impl Iterator<Item = (bo
     let mut responses = vec![ProbeResponses::default(); counts.len()];
     for (is_hit, is_soft_404, view) in cells {
         let Some(of_client) = responses.get_mut(view.client as usize) else { continue };
-        if !is_hit {
-            of_client.unmatched.add_requests(view.status, view.bytes, view.cell.hits);
-            continue;
-        }
-        of_client.hits += view.cell.hits;
-        of_client.is_redirected |= Outcome::from_status(view.status) == Outcome::Redirected;
-        if let Some(bytes) = view.bytes.filter(|_| is_soft_404) {
-            of_client.soft_404.add(bytes.try_into().unwrap_or(u32::MAX));
-        }
+        of_client.add((is_hit, is_soft_404), (view.status, view.bytes), view.cell.hits);
     }
-    let requests = |(count, responses): (&ClientCount, ProbeResponses)| ClientRequests {
-        hits: responses.hits,
-        others: count.requests.saturating_sub(responses.hits + count.allowed),
-        unknown: responses.unknown(count.unmatched),
+    let requests = |(count, responses): (&ClientCount, ProbeResponses)| {
+        responses.of_requests(count.requests.saturating_sub(count.allowed), count.unmatched)
     };
     counts.iter().zip(responses).map(requests).collect()
 }
 
 impl ProbeResponses {
+    /// Adds requests that got a status and a size: whether they are hits, and whether that is what the site gives to any name.
+    pub(super) fn add(&mut self, (is_hit, is_soft_404): (bool, bool), (status, bytes): (Option<u16>, Option<u64>), requests: u64) {
+        if !is_hit {
+            self.unmatched.add_requests(status, bytes, requests);
+            return;
+        }
+        self.hits += requests;
+        self.is_redirected |= Outcome::from_status(status) == Outcome::Redirected;
+        if let Some(bytes) = bytes.filter(|_| is_soft_404) {
+            self.soft_404.add(bytes.try_into().unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Of a client with this many requests, of which no rule matched some.
+    pub(super) fn of_requests(self, requests: u64, unmatched: UnmatchedAnswers) -> ClientRequests {
+        ClientRequests { hits: self.hits, others: requests.saturating_sub(self.hits), unknown: self.unknown(unmatched) }
+    }
+
     /// The requests for names that do not exist among those that no rule matched.
     fn unknown(mut self, unmatched: UnmatchedAnswers) -> u64 {
         self.unmatched.merge(unmatched);

@@ -16,7 +16,7 @@ use crate::analysis::rule_status::{AnswerChange, AnswerEvent, LiveAnalysis, Live
 use crate::analysis::site::SiteHistory;
 use crate::client::Ipv6Prefix;
 use crate::engine::{LineScanner, WorkerState};
-use crate::finding::{Findings, Hit, UnmatchedAnswer};
+use crate::finding::{Findings, Hit};
 use crate::formats::W3cHeader;
 use crate::input::find::InputOrigin;
 use crate::input::read::Body;
@@ -362,29 +362,23 @@ impl<'a> LiveScan<'a> {
             self.notices.push(Notice { path: log.scanned.path.clone(), what, problem: true });
         }
         let position = LinePosition { input: log.input, chunk: run.offset, offset: 0, line: run.lines_before };
+        // Up to each hit: later lines, which may be in the same piece or in the next, change nothing that is known at a line.
+        let so_far = |hit: &Hit| (hit.client, self.tally.requests_so_far(hit.client));
+        let mut so_far: HashMap<u32, RequestsSoFar> = findings.hits.iter().map(so_far).collect();
         self.tally.add_findings(&findings, position);
         self.analysis.record_app_evidence(&findings.app_evidence, &self.scratch.names, &log.family);
         self.analysis.record_home_pages(&findings.home, &self.scratch.names, &log.family);
         if let Some((_, latest)) = findings.times {
             self.analysis.record_time(&log.family, latest);
         }
-        // Up to each hit: later lines, which may be in the same piece or in the next, change nothing that is known at a line.
-        let (mut later, mut done): (HashMap<u32, RequestsSoFar>, usize) = (HashMap::new(), 0);
-        for (client, answer) in findings.requests.iter().filter(|_| !findings.hits.is_empty()) {
-            let later = later.entry(*client).or_default();
-            later.requests += 1;
-            later.refused += u64::from(answer.class() == UnmatchedAnswer::REFUSED);
-        }
+        let mut requests = findings.requests.iter().zip(0_u32..).peekable();
         for hit in &findings.hits {
-            let until = if hit.parsed { hit.request as usize + 1 } else { done };
-            for (client, answer) in &findings.requests[done..until.max(done)] {
-                let later = later.entry(*client).or_default();
-                later.requests -= 1;
-                later.refused -= u64::from(answer.class() == UnmatchedAnswer::REFUSED);
+            while let Some(((client, answer), _)) = requests.next_if(|(_, number)| hit.parsed && *number <= hit.request) {
+                if let Some(so_far) = so_far.get_mut(client) {
+                    so_far.add(*answer);
+                }
             }
-            done = until.max(done);
-            let so_far = self.tally.requests_so_far(hit.client).without(later.get(&hit.client).copied().unwrap_or_default());
-            self.emit_hit(log, &findings, (hit, so_far), position, emit)?;
+            self.emit_hit(log, &findings, (hit, so_far[&hit.client]), position, emit)?;
         }
         self.scratch.recycle(findings);
         Ok(stats)
@@ -410,8 +404,8 @@ impl<'a> LiveScan<'a> {
             is_saved: false,
         };
         let mut late = Vec::new();
-        let new = live_hit(&mut self.analysis, &line, ReportReason::New(so_far, &mut late), &mut self.buffers);
-        let hit_report = LiveHit { requests: self.tally.requests_so_far(hit.client).requests, ..new };
+        let new = live_hit(&mut self.analysis, &line, ReportReason::New(hit.is_probe(), so_far, &mut late), &mut self.buffers);
+        let hit_report = LiveHit { requests: so_far.requests, ..new };
         self.hits += u64::from(hit_report.is_reported());
         emit(&hit_report)?;
         let (client, may_come_late) = (hit_report.hit.client, hit_report.may_be_promoted);

@@ -95,15 +95,15 @@ pub struct ClientCount {
 pub(crate) struct RequestsSoFar {
     /// All.
     pub requests: u64,
-    /// Those that no rule matched and that the site refused.
-    pub refused: u64,
+    /// What it got for those that no rule matched.
+    pub unmatched: UnmatchedAnswers,
 }
 
 impl RequestsSoFar {
-    /// Those before some of them.
-    #[must_use]
-    pub(crate) fn without(self, later: Self) -> Self {
-        Self { requests: self.requests.saturating_sub(later.requests), refused: self.refused.saturating_sub(later.refused) }
+    /// Adds a request.
+    pub(crate) fn add(&mut self, answer: UnmatchedAnswer) {
+        self.requests += 1;
+        self.unmatched.add(answer, 1);
     }
 }
 
@@ -247,10 +247,11 @@ impl Tally {
     /// The requests of a client before it has names.
     pub(crate) fn requests_so_far(&self, client: u32) -> RequestsSoFar {
         let at = client as usize;
-        let uncounted = self.uncounted.get(at).map_or([0; UnmatchedAnswer::CLASSES], |count| count.requests);
-        let counted = self.clients.get(at).map_or(0, |count| count.requests);
-        let refused = uncounted[usize::from(UnmatchedAnswer::REFUSED)];
-        RequestsSoFar { requests: counted + uncounted.iter().sum::<u64>(), refused }
+        let LineCount { requests, sizes } = self.uncounted.get(at).copied().unwrap_or_default();
+        let counted = self.clients.get(at).copied().unwrap_or_default();
+        let mut unmatched = counted.unmatched;
+        unmatched.merge(UnmatchedAnswers::from_classes(requests, sizes));
+        RequestsSoFar { requests: counted.requests + requests.iter().sum::<u64>(), unmatched }
     }
 
     /// Adds the names of the clients, paths, hosts and rules to which its numbers refer.
@@ -421,11 +422,8 @@ impl Tally {
 /// The cell that a hit belongs to.
 fn cell_key(hit: &Hit, input: u32) -> CellKey {
     let Hit { client, path, rules, status, host, method, extra, .. } = *hit;
-    let outcome = Outcome::from_status(status);
-    let is_answered = outcome == Outcome::Answered;
-    // A normal request that only counts toward a `window` is no probe, and neither is a page of the site that a prober could request.
-    let may_be_normal = hit.windows.only || (hit.needs_client && matches!(outcome, Outcome::Answered | Outcome::Redirected));
-    let is_probe = (hit.exposes || !hit.has_query) && !may_be_normal;
+    let is_answered = Outcome::from_status(status) == Outcome::Answered;
+    let is_probe = hit.is_probe();
     let answered = hit.exposes && is_answered;
     // The size of other responses is kept where it shows how the site answers unknown paths, or is compared with such a size.
     let bytes = hit.bytes.filter(|&bytes| answered || (is_answered && (is_probe || hit.needs_client) && bytes > 0));

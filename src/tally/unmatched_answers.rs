@@ -66,7 +66,11 @@ impl UnmatchedAnswers {
 
     /// Adds requests with this status and size.
     pub fn add_requests(&mut self, status: Option<u16>, bytes: Option<u64>, requests: u64) {
-        let answer = UnmatchedAnswer::new(status, bytes);
+        self.add(UnmatchedAnswer::new(status, bytes), requests);
+    }
+
+    /// Adds requests that got an answer.
+    pub(super) fn add(&mut self, answer: UnmatchedAnswer, requests: u64) {
         let mut classes = [0; UnmatchedAnswer::CLASSES];
         classes[usize::from(answer.class())] = requests;
         self.merge(Self::from_classes(classes, SizeSpan::of(answer)));

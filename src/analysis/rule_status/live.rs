@@ -21,7 +21,7 @@ use super::settle::{Arrival, Probe, RecentProbes, Waiting};
 use super::{Decision, RuleStatus, decide, required_context};
 use crate::alerting::FIND_SEVERITY;
 use crate::analysis::probe_answers::CommonAnswer;
-use crate::analysis::prober::ClientRequests;
+use crate::analysis::prober::ProbeResponses;
 use crate::analysis::report_input::ReportFilter;
 use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
 use crate::client::{Client, ClientKey};
@@ -173,8 +173,7 @@ const MAX_ANSWERS: usize = 16;
 struct DistinctPaths {
     /// Hashes of the first distinct paths, as many as the condition needs.
     paths: Vec<u64>,
-    /// Hits, and names that the site does not have.
-    probes: u64,
+    responses: ProbeResponses,
     so_far: RequestsSoFar,
     /// The latest answers for distinct paths, if the condition compares them: the site, the status and the size, and the path.
     answers: VecDeque<(Option<SiteId>, (u16, u64), u64)>,
@@ -205,8 +204,8 @@ impl DistinctPaths {
 
     /// Whether its requests meet a condition.
     fn is_prober(&self, condition: &WithClient) -> bool {
-        let RequestsSoFar { requests, refused } = self.so_far;
-        let requests = ClientRequests { hits: self.probes, others: requests.saturating_sub(self.probes), unknown: refused };
+        let RequestsSoFar { requests, unmatched } = self.so_far;
+        let requests = self.responses.of_requests(requests, unmatched);
         self.paths.len() >= condition.distinct_paths as usize && (!condition.same_answer || requests.are_of_prober())
     }
 
@@ -342,17 +341,15 @@ impl<'r> LiveAnalysis<'r> {
         ResolvedIds { site, client: ClientKey::from(&context.client), probe: Probe::new(context.path) }
     }
 
-    /// Records a hit. Returns the held requests of its client, if this hit proves that it is a prober.
+    /// Records a hit: its rules, and whether it is a probe. Returns the held requests of its client, if this hit proves that it is a prober.
     pub(crate) fn observe(
         &mut self,
-        matched: &[RuleId],
+        (matched, is_probe): (&[RuleId], bool),
         context: &LiveHitContext<'_>,
         ids: &ResolvedIds,
         so_far: RequestsSoFar,
     ) -> Vec<PendingHit> {
         let answer = CommonAnswer::new(&context.response);
-        // A page of the site that a prober could request shows nothing of unknown paths.
-        let is_probe = answer == CommonAnswer::Refused || matched.iter().any(|&rule| self.rules.rule(rule).with_client.is_none());
         if let Some(site) = ids.site.filter(|_| is_probe) {
             let client = Some(context.client.stable_hash() as u16);
             let hours = context.time.map(|time| Hours::new(time.utc, time.utc));
@@ -363,6 +360,9 @@ impl<'r> LiveAnalysis<'r> {
             return Vec::new();
         }
         let path = self.state.hash_one(context.path);
+        let graded = ids.site.filter(|_| matches!(answer, CommonAnswer::Given(200..300, _)));
+        let graded = graded.map(|site| self.answers.grade(site, &ids.probe, matched, &context.response));
+        let is_soft_404 = graded.is_some_and(|grade| grade.answer == Answer::Soft404);
         let mut is_proven = false;
         for at in 0..self.conditions.len() {
             let (condition, _) = self.conditions[at];
@@ -376,17 +376,15 @@ impl<'r> LiveAnalysis<'r> {
             let distinct = self.conditions[at].1.get_or_insert_with(ids.client.clone(), DistinctPaths::default);
             let was_prober = distinct.is_prober(condition);
             distinct.so_far = so_far;
-            distinct.probes += u64::from(is_strong || distinct.is_of_unknown_name(condition, ids.site, answer));
             if is_strong && distinct.paths.len() < enough && !distinct.paths.contains(&path) {
                 distinct.paths.push(path);
             }
-            is_proven |= !was_prober && distinct.is_prober(condition);
-            if !is_strong {
-                continue;
-            }
-            if let (true, CommonAnswer::Given(status, size)) = (condition.same_answer, answer) {
+            if let (true, true, CommonAnswer::Given(status, size)) = (is_strong, condition.same_answer, answer) {
                 is_proven |= distinct.add_answer(ids.site, (status, size), path, enough);
             }
+            let is_soft_404 = is_soft_404 || graded.is_some() && distinct.is_of_unknown_name(condition, ids.site, answer);
+            distinct.responses.add((is_strong, is_soft_404), (context.response.status, context.response.bytes), 1);
+            is_proven |= !was_prober && distinct.is_prober(condition);
         }
         if is_proven { self.pending.remove(&ids.client).unwrap_or_default() } else { Vec::new() }
     }
