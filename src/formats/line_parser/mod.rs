@@ -351,7 +351,7 @@ struct FastPath {
     escapes: Escapes,
     /// Request, referer and agent are between quotes and escaped, so that they have no bare quote.
     is_quoted: bool,
-    checked: Option<CheckedPart>,
+    checked: Box<[CheckedPart]>,
 }
 
 /// A part that ends at a quote, and that a client may have read wrongly.
@@ -359,8 +359,8 @@ struct FastPath {
 struct CheckedPart {
     first: usize,
     last: usize,
-    /// Its blanks if no client did.
-    blanks: usize,
+    /// Its blanks if no client did; any number where its time shows which they are.
+    blanks: Option<usize>,
     /// The bytes between its last field and the quote.
     gap: usize,
 }
@@ -374,17 +374,18 @@ impl FastPath {
             && (has_request_line || parser.request_form == RequestForm::Parts)
             && parser.client == ClientField::Peer
             && !(parser.is_columns || parser.is_spaced || parser.pairs.is_some());
-        let mut checked = parser.sections.iter().filter(|section| !section.is_anchored_time());
-        let checked = match (checked.next(), checked.next()) {
-            (None, _) => None,
-            (Some(section), None) => {
-                let (blanks, gap) = section.blanks_before_quote()?;
-                Some(CheckedPart { first: section.first, last: section.first + section.len() - 1, blanks, gap })
-            }
-            (Some(_), Some(_)) => return None,
-        };
-        if !is_simple || !is_clf && parser.time != TimeFormat::Written {
+        let are_anchored = parser.sections.iter().filter(|section| !section.is_anchored_time()).count() <= 1;
+        if !is_simple || !are_anchored || !is_clf && parser.time != TimeFormat::Written {
             return None;
+        }
+        let mut checked = Vec::new();
+        for section in &parser.sections {
+            let (first, last) = (section.first, section.first + section.len() - 1);
+            match section.before_quote() {
+                Some((blanks, gap)) => checked.push(CheckedPart { first, last, blanks, gap }),
+                None if section.is_anchored_time() => {}
+                None => return None,
+            }
         }
         let value_slots = parser.fields.iter().map(value_slot).collect::<Option<Box<[_]>>>()?;
         let has = |slot| parser.fields.iter().any(|field| field.slot == slot);
@@ -395,7 +396,7 @@ impl FastPath {
         let is_text = |slot| matches!(slot, FieldSlot::Request | FieldSlot::Referer | FieldSlot::UserAgent);
         let is_quoted =
             parser.escapes == Escapes::Written && value_slots.iter().zip(&parser.fields).all(|(p, field)| !is_text(*p) || is_quoted(field));
-        Some(Self { value_slots, is_clf, has_request_line, escapes: parser.escapes, is_quoted, checked })
+        Some(Self { value_slots, is_clf, has_request_line, escapes: parser.escapes, is_quoted, checked: checked.into() })
     }
 
     /// Parses a line after its literal start and emits its fields; `false` if it is not simple.
@@ -412,15 +413,16 @@ impl FastPath {
         let mut values = FastValues::new(line);
         let (mut at, mut part_end) = (start, None);
         for (number, (field, slot)) in fields.iter().zip(&self.value_slots).enumerate() {
-            if let Some(part) = self.checked.filter(|part| part.first == number) {
-                part_end = first_quote(at).filter(|quote| !line[..*quote].ends_with(b"\\") && blanks_in(&line[at..*quote]) == part.blanks);
+            if let Some(part) = self.checked.iter().find(|part| part.first == number) {
+                let has_blanks = |text| part.blanks.is_none_or(|blanks| blanks_in(text) == blanks);
+                part_end = first_quote(at).filter(|quote| !line[..*quote].ends_with(b"\\") && has_blanks(&line[at..*quote]));
                 if part_end.is_none() {
                     return false;
                 }
             }
             let Some(end) = end(field, line, at, &first_quote) else { return false };
             // A field that takes the quote is another reading.
-            if self.checked.is_some_and(|part| part.last == number && part_end != Some(end + part.gap)) {
+            if self.checked.iter().any(|part| part.last == number && part_end != Some(end + part.gap)) {
                 return false;
             }
             // A quote before the request is of no server: the other path decides.

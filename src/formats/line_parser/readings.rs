@@ -214,8 +214,10 @@ impl FormatSection {
     }
 
     /// The blanks of a section without a chosen blank, if the section ends at a quote, and the bytes from its last field to the quote.
-    pub(super) fn blanks_before_quote(&self) -> Option<(usize, usize)> {
-        self.blanks.zip(self.end.filter(|(byte, _)| *byte == b'"').map(|(_, offset)| offset))
+    /// Its blanks are `None` where its time shows which of them separate fields.
+    pub(super) fn before_quote(&self) -> Option<(Option<usize>, usize)> {
+        let (_, gap) = self.end.filter(|(byte, _)| *byte == b'"')?;
+        if self.is_anchored_time() { Some((None, gap)) } else { Some((Some(self.blanks?), gap)) }
     }
 
     /// Reads the section at the start of `rest`; returns the text after it, and sets what is unknown. `None` if the line is

@@ -582,6 +582,17 @@ fn a_line_without_additional_quotes_takes_the_fast_path() {
     }
 }
 
+#[test]
+fn a_quote_before_the_time_leaves_the_fast_path() {
+    let parser = written(r#"$field1 $field2 $field3 [$time_local] "$request" $status $bytes_sent"#);
+    for (before, is_fast) in [("a b c", true), ("a b c d", true), (r#"a "b c"#, false), (r#""a b c"#, false), (r#"a b c" "#, false)] {
+        let line = format!(r#"{before} [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 9"#);
+        let fast_path = read_fast(&parser, line.as_bytes()).map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(fast_path.is_some(), is_fast, "{line}");
+        assert!(fast_path.is_none() || fast_path == entry_of(&parser, &line), "{line}");
+    }
+}
+
 fn assert_same(parser: &FormatLineParser, line: &[u8], sent: &Sent, has: impl Fn(&str) -> bool) -> Result<(), TestCaseError> {
     let shown = String::from_utf8_lossy(line);
     let mut buffers = FieldBuffers::default();
