@@ -48,7 +48,7 @@ pub(crate) use items::FormatError;
 pub use json::JsonLineParser;
 pub use line_parser::FormatLineParser;
 pub(crate) use line_parser::NginxEscape;
-pub(crate) use shape::line_shape;
+pub(crate) use shape::{line_shape, may_be_log_line};
 pub use w3c::W3cHeader;
 
 /// An access log format that the engine parses.

@@ -47,6 +47,14 @@ pub(crate) fn line_shape(line: &[u8]) -> String {
     shape
 }
 
+/// Whether a line may be one of a log: it has a time, an address or a request, its first field is a number, such as a time in
+/// seconds, or it is a JSON object.
+#[must_use]
+pub(crate) fn may_be_log_line(line: &[u8]) -> bool {
+    let shape = line_shape(line);
+    line.starts_with(b"{\"") || shape.starts_with("NUMBER") || ["TIME", "ADDRESS", "REQUEST"].iter().any(|field| shape.contains(field))
+}
+
 fn ends_field(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, b'|' | b',' | b';' | b'"')
 }
@@ -136,6 +144,23 @@ mod tests {
             assert_eq!(line_shape(line.as_bytes()), shape, "{line}");
         }
         assert_eq!(line_shape("x ".repeat(100).as_bytes()), "WORD ".repeat(40).trim_end().to_owned() + "...");
+    }
+
+    #[test]
+    fn lines_of_logs_have_a_time_an_address_or_a_request() {
+        for (line, expected) in [
+            ("Nov  2 08:01:00 web kernel: x", true),
+            ("a 203.0.113.7 b", true),
+            ("\"GET / HTTP/1.1\" 200", true),
+            ("1793606460.123 12 /x", true),
+            (r#"{"ts":1}"#, true),
+            ("{", false),
+            ("# Rules of 7 products, version 1.2", false),
+            ("Commandline: apt-get install -y nginx", false),
+            ("", false),
+        ] {
+            assert_eq!(may_be_log_line(line.as_bytes()), expected, "{line}");
+        }
     }
 
     proptest! {

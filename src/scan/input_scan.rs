@@ -55,8 +55,8 @@ pub(super) struct ScanNotes {
 
 impl InputResult {
     /// The result of a file in a folder that is not a log.
-    fn not_a_log(path: Vec<u8>, notice: String) -> Self {
-        let notices = vec![notice];
+    fn not_a_log(path: Vec<u8>, notice: Option<String>) -> Self {
+        let notices = Vec::from_iter(notice);
         Self { source: SourceInfo::new(path, 0, Vec::new()), input: None, notes: ScanNotes { notices, ..ScanNotes::default() } }
     }
 }
@@ -193,7 +193,7 @@ impl<'a> InputScan<'a> {
         let (reading, unread) = match reading {
             Ok(reading) => (reading, None),
             Err(OpenError::NoLog(what)) if !self.source.named => {
-                return InputResult::not_a_log(path, format!("skipped: {what}, not an access log"));
+                return InputResult::not_a_log(path, Some(format!("skipped: {what}, not an access log")));
             }
             Err(OpenError::Unreadable(error)) if error.kind() == ErrorKind::PermissionDenied => {
                 (ReadSummary::default(), Some(describe_denied(&self.source.path)))
@@ -214,7 +214,7 @@ impl<'a> InputScan<'a> {
             if !is_requested {
                 return InputResult::not_a_log(path, what);
             }
-            problem = problem.or(Some(what));
+            problem = problem.or(what);
         }
         let problem = problem.or_else(|| reading.damage.clone()).or_else(|| {
             let is_hole = lines == 0 && reading.hole_bytes > 0;

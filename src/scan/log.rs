@@ -167,7 +167,7 @@ impl ScannedLog {
     /// What to print of a log whose first lines show no request; `None` if they do, or there are none.
     pub(super) fn first_problem(&self, formats: &Formats, scope: &ScanOptions) -> Option<String> {
         if !self.is_access_log() {
-            return Some(self.skipped().what);
+            return self.skipped().what;
         }
         let is_unparsed = !self.head.has_request && self.head.lines > 0;
         is_unparsed.then(|| unparsed_problem(self.head.lines, &self.head.first_line, scope.format, formats))
@@ -181,7 +181,7 @@ impl ScannedLog {
     /// What to print if it is not an access log.
     pub(super) fn skipped(&self) -> SkippedLog {
         let is_requested = self.head.is_binary && self.by == InputOrigin::Name;
-        let what = if is_requested { BINARY_PROBLEM.to_owned() } else { skipped_message(&self.head) };
+        let what = if is_requested { Some(BINARY_PROBLEM.to_owned()) } else { skipped_message(&self.head, &self.path) };
         SkippedLog { what, is_requested }
     }
 
@@ -205,7 +205,8 @@ fn end_of(piece: &LineChunk<'_>) -> u64 {
 
 /// A log whose lines are not matched.
 pub(super) struct SkippedLog {
-    pub(super) what: String,
+    /// What to print.
+    pub(super) what: Option<String>,
     /// The user gave its name, so that this is a problem.
     pub(super) is_requested: bool,
 }

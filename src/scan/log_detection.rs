@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::finding::LineCounts;
-use crate::formats::{Formats, Layouts, LogFormat, is_binary, is_error_log, is_report, line_shape, recognize};
+use crate::formats::{Formats, Layouts, LogFormat, is_binary, is_error_log, is_report, line_shape, may_be_log_line, recognize};
 use crate::input::find::InputOrigin;
 
 /// The length of the first line that is kept for messages.
@@ -57,20 +57,33 @@ impl LogHead {
 
 /// Whether the name of a file in a folder says that it is an access log.
 fn is_named_access(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().as_bytes().to_ascii_lowercase();
-    memchr::memmem::find(&name, b"access").is_some()
+    memchr::memmem::find(&name_of(path), b"access").is_some()
+}
+
+/// Whether the name of a file says that it is a log: `error.log.1`, `syslog`, but not `logo.png` or `login.sh`.
+fn is_named_log(path: &Path) -> bool {
+    let name = name_of(path);
+    memchr::memmem::find_iter(&name, b"log").any(|at| !name.get(at + 3).is_some_and(u8::is_ascii_alphabetic))
+}
+
+fn name_of(path: &Path) -> Vec<u8> {
+    path.file_name().unwrap_or_default().as_bytes().to_ascii_lowercase()
 }
 
 /// What every message about a skipped file ends with, if the user may want to read it.
 pub(super) const READ_ANYWAY: &str = "give its path to read it anyway";
 
-/// The message about a skipped file: what it looks like.
-pub(super) fn skipped_message(head: &LogHead) -> String {
+/// The message about a skipped file: what it looks like. There is none about a file that is no log at all by its name and its first
+/// line, such as a script or a document.
+pub(super) fn skipped_message(head: &LogHead, path: &Path) -> Option<String> {
     if head.is_binary {
-        return "skipped: binary data, not an access log".to_owned();
+        return Some("skipped: binary data, not an access log".to_owned());
+    }
+    if !is_named_log(path) && !may_be_log_line(&head.first_line) {
+        return None;
     }
     let what = recognize(&head.first_line).map_or_else(|| "not an access log".to_owned(), |what| format!("{what}, not an access log"));
-    format!("skipped: {what}; {READ_ANYWAY}")
+    Some(format!("skipped: {what}; {READ_ANYWAY}"))
 }
 
 /// The problem of a named input that is binary data.

@@ -225,8 +225,8 @@ fn logs_without_usable_times_are_read() {
 #[test]
 fn files_that_are_no_logs_are_skipped_at_any_age() {
     let harness = rotated();
-    harness.file("logs/photo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
-    harness.file("logs/logo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    harness.file("logs/photo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".repeat(8));
+    harness.file("logs/logo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".repeat(8));
     harness.file("logs/access.log.3.gz", b"\x1f\x8b\x08\0");
     for name in ["logs/photo.png", "logs/logo.png", "logs/access.log.3.gz"] {
         set_modified(&harness, name, end_of(1));
@@ -403,7 +403,7 @@ fn files_of_a_folder_that_are_no_access_logs_are_not_matched() {
     harness.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
     let (run, report) = harness.json(["logs"]);
     assert_eq!((run.code, &report["totals"]["hits"], run.stderr.lines().count()), (0, &Value::from(1), 1), "{}", run.stderr);
-    assert!(run.stderr.starts_with("note: 21 files are not access logs and were skipped"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("note: 17 files are not access logs and were skipped"), "{}", run.stderr);
 }
 
 #[test]

@@ -123,7 +123,7 @@ impl<'a> BatchScanner<'a> {
         if !log.scanned.is_access_log() {
             if is_first && piece.fresh {
                 let SkippedLog { what, is_requested } = log.scanned.skipped();
-                self.notices.push(Notice { path: piece.path.to_owned(), what, problem: is_requested });
+                self.notices.extend(what.map(|what| Notice { path: piece.path.to_owned(), what, problem: is_requested }));
             }
             return;
         }
