@@ -146,7 +146,7 @@ impl Context<'_> {
             block_lists::publish(folder, report_run, &mut state, !problems.is_empty())?;
             prune(store, report_run, clock, last_clock)?;
             write_index(store, report_run)?;
-            let exit = print_problems(&problems);
+            let exit = print(settings, None, "Nothing new.\n", print_problems(&problems));
             write_metrics(metrics, &state, report_run, backlog, started)?;
             return Ok(Batch { exit, state, has_more });
         }
@@ -174,7 +174,9 @@ impl Context<'_> {
             Exit::Success if writer.has_set_aside() => Exit::Damaged,
             exit => exit,
         };
-        let exit = print(writer.mail().as_deref(), exit);
+        let latest = out(settings).join("latest");
+        let done = format!("Nothing that is new was answered. The report is in {}.\n", message::sanitized(&latest.to_string_lossy()));
+        let exit = print(settings, writer.mail().as_deref(), &done, exit);
         write_metrics(metrics, &state, report_run, backlog, started)?;
         Ok(Batch { exit, state, has_more })
     }
@@ -285,9 +287,11 @@ fn print_problems(problems: &[(PathBuf, String)]) -> Exit {
     if problems.is_empty() { Exit::Success } else { Exit::Damaged }
 }
 
-/// Prints the mail, if there is one. Its content is in the folder too.
-fn print(mail: Option<&[u8]>, exit: Exit) -> Exit {
-    match mail.map(stdout::print) {
+/// Prints the mail, if there is one; its content is in the folder too. Without one, `done` shows a person at a terminal that the run
+/// worked. Cron mails nothing then.
+fn print(settings: &ReportSettings, mail: Option<&[u8]>, done: &str, exit: Exit) -> Exit {
+    let is_seen = std::io::stdout().is_terminal() && !settings.scan.quiet;
+    match mail.or_else(|| is_seen.then_some(done.as_bytes())).map(stdout::print) {
         None | Some(Exit::Success) => exit,
         Some(failed) => failed,
     }

@@ -1,7 +1,7 @@
 //! What cron mails: nothing without news, otherwise ten short lines.
 
 use super::harness::{Out, QUICK, Row, Sums, report_ok};
-use crate::harness::{Harness, Rng, line, sized};
+use crate::harness::{Harness, Rng, is_installed, line, sized, skip};
 
 fn get(client: &str, path: &str, status: u16) -> String {
     line(client, &format!("GET {path} HTTP/1.1"), status)
@@ -19,6 +19,22 @@ fn site_with_history() -> Harness {
     let harness = Harness::new();
     assert_eq!(mail(&harness, &get("192.0.2.9", "/.svn/entries", 404), &[]), "", "a first run mails answers only");
     harness
+}
+
+#[test]
+fn on_a_terminal_a_run_without_a_mail_says_that_it_worked() {
+    let harness = Harness::new();
+    harness.file("access.log", get("192.0.2.9", "/.svn/entries", 404));
+    if !is_installed("script") {
+        return skip("a report on a terminal", "there is no script");
+    }
+    let run = || {
+        let command = format!("{} report --state S --out O access.log", env!("CARGO_BIN_EXE_probewatch"));
+        let shown = harness.program("script").args(["-qec", &command, "/dev/null"]).output().unwrap().stdout;
+        String::from_utf8(shown).unwrap().replace("\r\n", "\n")
+    };
+    assert_eq!(run(), "Nothing that is new was answered. The report is in O/latest.\n");
+    assert_eq!(run(), "Nothing new.\n");
 }
 
 /// Checks for every mail.
