@@ -335,8 +335,9 @@ impl<W: Write> LineExplainer<'_, W> {
         self.explained += 1;
         let (rules, only, views) = (self.rules, self.only, ViewCache::default());
         let answer = answer.as_ref();
-        let subject =
-            ExplainedRequest { location, read_as, record, line: probe.line, explanation: &explanation, rules, only, answer, views };
+        let by_status = input_request.as_ref().filter(|_| only.is_none()).map(|typed| self.explainer.by_status(typed)).unwrap_or_default();
+        let explanation = &explanation;
+        let subject = ExplainedRequest { location, read_as, record, line: probe.line, explanation, by_status, rules, only, answer, views };
         write(&subject, &self.view, &mut self.out)
     }
 }

@@ -33,6 +33,20 @@ pub(crate) struct Explanation<'r> {
     pub near_misses: Vec<RuleExplanation<'r>>,
 }
 
+/// The rules by which a scan reports a request that is sent with a method and gets one of some statuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MatchesByStatus {
+    /// The method.
+    pub method: String,
+    /// The statuses, which make no difference.
+    pub statuses: Vec<u16>,
+    /// The rules; none if a scan reports nothing.
+    pub rules: Vec<RuleId>,
+}
+
+/// A status of each kind that rules distinguish: found, moved, without permission, not there, and a failure of the server.
+const STATUSES: [u16; 5] = [200, 301, 403, 404, 500];
+
 /// Explains requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Explainer<'r> {
@@ -63,6 +77,27 @@ impl<'r> Explainer<'r> {
         matches.sort_by_key(|account| account.rule);
         near_misses.sort_by_cached_key(|account| (account.distance(), account.rule));
         Explanation { texts: DecodedTexts::from_request(probe), trails: DecodeSteps::all_of(probe), matches, near_misses }
+    }
+
+    /// What a scan reports of a typed request, whatever its status: with its method, or with GET and with POST if only a path was
+    /// typed. Empty if neither makes a difference.
+    #[must_use]
+    pub(crate) fn by_status(&self, typed: &InputRequest) -> Vec<MatchesByStatus> {
+        let mut groups: Vec<MatchesByStatus> = Vec::new();
+        for request in typed.with_methods() {
+            let method = String::from_utf8_lossy(RequestLine::parse(&request).method).into_owned();
+            for status in STATUSES {
+                let entry = LogEntry { request: &request, status: Some(status), ..typed.record() };
+                let matches = self.explain(&ParsedRequest::new(&entry), None).matches;
+                let reported = matches.iter().filter(|account| account.suppressed_by.is_none());
+                let rules: Vec<_> = reported.map(|account| account.rule).collect();
+                match groups.iter_mut().find(|group| group.method == method && group.rules == rules) {
+                    Some(group) => group.statuses.push(status),
+                    None => groups.push(MatchesByStatus { method: method.clone(), statuses: vec![status], rules }),
+                }
+            }
+        }
+        if groups.iter().any(|group| group.rules != groups[0].rules) { groups } else { Vec::new() }
     }
 
     /// The explanations of all candidate rules, and of `also`, with the path also read in these ways.
@@ -463,6 +498,8 @@ pub(crate) struct InputRequest {
     pub request: Vec<u8>,
     /// The host of a URL.
     pub host: Option<Vec<u8>>,
+    /// A method was typed.
+    has_method: bool,
 }
 
 impl InputRequest {
@@ -470,16 +507,25 @@ impl InputRequest {
     #[must_use]
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
         if let Some((host, target)) = url(text) {
-            return Some(Self { request: [b"GET ", target.as_slice(), b" HTTP/1.1"].concat(), host: Some(host) });
+            return Some(Self { request: [b"GET ", target.as_slice(), b" HTTP/1.1"].concat(), host: Some(host), has_method: false });
         }
         if text.starts_with(b"/") {
-            return Some(Self { request: [b"GET ", text, b" HTTP/1.1"].concat(), host: None });
+            return Some(Self { request: [b"GET ", text, b" HTTP/1.1"].concat(), host: None, has_method: false });
         }
         let line = RequestLine::parse(text);
         let is_method = !line.method.is_empty() && line.method.iter().all(|b| b.is_ascii_uppercase() || *b == b'_' || *b == b'-');
         let is_target = line.target.starts_with(b"/") || line.target == b"*" || memchr::memmem::find(line.target, b"://").is_some();
         let protocol: &[u8] = if line.protocol.is_empty() { b" HTTP/1.1" } else { b"" };
-        (is_method && is_target).then(|| Self { request: [text, protocol].concat(), host: None })
+        (is_method && is_target).then(|| Self { request: [text, protocol].concat(), host: None, has_method: true })
+    }
+
+    /// The request line; without a typed method also that of a POST.
+    fn with_methods(&self) -> Vec<Vec<u8>> {
+        let mut requests = vec![self.request.clone()];
+        if let (false, Some(rest)) = (self.has_method, self.request.strip_prefix(b"GET")) {
+            requests.push([b"POST", rest].concat());
+        }
+        requests
     }
 
     /// The request as a log entry without an answer.

@@ -62,6 +62,11 @@ fn put_request(fields: &mut ObjectFields<'_>, subject: &ExplainedRequest<'_>) {
         Some(answer) => fields.put_object("answer", |fields| put_grade(fields, answer)),
         None => fields.put("answer", ()),
     }
+    fields.put_objects("by_status", &subject.by_status, |fields, group| {
+        fields.put("method", &group.method);
+        fields.put("statuses", &group.statuses);
+        fields.put("rules", group.rules.iter().map(|&rule| &*subject.rules.rule(rule).id).collect::<Vec<_>>());
+    });
 }
 
 /// Without a grade only `why` has a value.

@@ -15,7 +15,7 @@ use self::annotated::AnnotatedText;
 use super::{OutputFormat, RenderOptions};
 use crate::analysis::labels;
 use crate::analysis::path_answer::GradeResult;
-use crate::engine::explain::{AlternativeDecoding, Explanation};
+use crate::engine::explain::{AlternativeDecoding, Explanation, MatchesByStatus};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::{LogEntry, Outcome, RequestLine};
 use crate::rules::{Field, RuleSet, TextView};
@@ -44,6 +44,8 @@ pub(crate) struct ExplainedRequest<'a> {
     pub line: RequestLine<'a>,
     /// The matches and near misses.
     pub explanation: &'a Explanation<'a>,
+    /// What a scan reports of a typed request by its method and status, if they make a difference.
+    pub by_status: Vec<MatchesByStatus>,
     /// The rules.
     pub rules: &'a RuleSet,
     /// The rule of `--rule`.

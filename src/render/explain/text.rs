@@ -14,7 +14,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence};
 use crate::analysis::path_answer::{GradeResult, GradedAnswer, SimilarAnswer};
-use crate::engine::explain::{AlternativeDecoding, DecodeSteps, PatternKind, RuleExplanation};
+use crate::engine::explain::{AlternativeDecoding, DecodeSteps, MatchesByStatus, PatternKind, RuleExplanation};
 use crate::number::{counted, grouped};
 use crate::redact::LogText;
 use crate::redact::sanitize;
@@ -46,6 +46,7 @@ pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOp
         return write_answer(subject, &mut page);
     }
     write_matches(subject, &mut page)?;
+    write_by_status(subject, &mut page)?;
     write_answer(subject, &mut page)?;
     write_misses(subject, &mut page)
 }
@@ -61,7 +62,8 @@ fn headline(subject: &ExplainedRequest<'_>) -> String {
     let worst = reported.clone().map(|explained| subject.severity(explained.rule)).max();
     let count = if matches.len() == 1 { "1 rule matches".into() } else { format!("{} rules match", matches.len()) };
     match (matches.len(), worst) {
-        (0, _) => "No rule matches.".into(),
+        (0, _) if subject.by_status.is_empty() => "No rule matches.".into(),
+        (0, _) => "Whether a rule matches depends on the method and the status.".into(),
         (1, Some(worst)) => format!("{count}: {}, {worst}.", subject.rules.rule(matches[0].rule).id),
         (_, Some(worst)) => format!("{count}, the worst {worst}."),
         (_, None) => format!("{count}; a scan would report none."),
@@ -209,6 +211,23 @@ fn write_suppressed<W: Write>(
 
 fn write_answer<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     subject.answer.map_or(Ok(()), |graded| write_graded_answer(graded, page))
+}
+
+/// What a scan reports of a typed request, by its method and status.
+fn write_by_status<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+    if subject.by_status.is_empty() {
+        return Ok(());
+    }
+    page.heading("WHAT A SCAN REPORTS, BY METHOD AND STATUS")?;
+    let rows = subject.by_status.iter().map(|MatchesByStatus { method, statuses, rules }| {
+        let statuses: Vec<_> = statuses.iter().map(u16::to_string).collect();
+        let mut found: Vec<_> = rules.iter().map(|&rule| format!("{} ({})", subject.rules.rule(rule).id, subject.severity(rule))).collect();
+        if found.is_empty() {
+            found.push("nothing".to_owned());
+        }
+        (format!("{method} {}", statuses.join(" ")), found.join(", "))
+    });
+    page.rows(&rows.collect::<Vec<_>>())
 }
 
 fn write_misses<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
