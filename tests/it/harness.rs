@@ -77,7 +77,7 @@ impl Harness {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PROBEWATCH_")) {
             command.env_remove(name);
         }
-        command.env_remove("COLUMNS").env_remove("NO_COLOR");
+        command.env_remove("COLUMNS").env_remove("LINES").env_remove("NO_COLOR");
         command
     }
 
@@ -157,7 +157,14 @@ pub(crate) fn is_installed(program: &str) -> bool {
 
 /// Prints that a test or part of it was skipped, and why: written directly, because the test harness hides output of tests
 /// that pass.
+///
+/// # Panics
+///
+/// The variable `PROBEWATCH_REQUIRE` names the program that is missing: `nginx,apache`.
 pub(crate) fn skip(what: &str, why: &str) {
+    let required = std::env::var("PROBEWATCH_REQUIRE").unwrap_or_default();
+    let is_missing = |program: &&str| !program.is_empty() && why.to_lowercase().contains(&format!("{program} is not "));
+    assert_eq!(required.split(',').find(is_missing), None, "{what} may not be skipped: {why}");
     let _ = writeln!(std::io::stderr(), "skipped: {what}: {why}");
 }
 

@@ -19,6 +19,7 @@ mod oracle;
 mod outlets;
 mod pipe;
 mod privilege;
+mod recipes;
 mod rotation;
 mod server;
 mod signals;
