@@ -63,6 +63,12 @@ pub enum RuleError {
         /// A name that looks like it.
         nearest: Option<String>,
     },
+    /// Files without a rule, and no others.
+    #[error("{}: has no rules; a rule begins with [[rule]]", path.display())]
+    WithoutRules {
+        /// The first of them.
+        path: PathBuf,
+    },
     /// No rules are left.
     #[error("no rules are left; drop one of --no-builtin, --only and --disable, or name rules with --rules")]
     NoneLeft,

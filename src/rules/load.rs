@@ -215,6 +215,9 @@ fn duplicate_id_message(located: &LocatedRule, first: &LocatedRule) -> String {
 
 /// Applies `--only` and `--disable`.
 fn select(rules: &mut BTreeMap<String, LocatedRule>, choice: &RuleChoice) -> Result<(), RuleError> {
+    if let (true, [path, ..]) = (rules.is_empty(), &choice.paths[..]) {
+        return Err(RuleError::WithoutRules { path: path.clone() });
+    }
     let ids: Vec<String> = rules.keys().cloned().collect();
     for name in &choice.only {
         if !rules.contains_key(name) && Class::find(name).is_none() && name != APP_CLASS {
