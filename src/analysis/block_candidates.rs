@@ -129,15 +129,15 @@ impl BlockDecision {
         }
     }
 
-    /// The decision, in one or two words.
+    /// Whether it may be blocked, in one or two words.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self.verdict {
-            BlockVerdict::Candidate | BlockVerdict::LeftOut => "could",
-            BlockVerdict::NeverBlock(_) => "must not",
+            BlockVerdict::Candidate | BlockVerdict::LeftOut => "yes",
+            BlockVerdict::NeverBlock(_) => "never",
             BlockVerdict::Unclear => "unclear",
             BlockVerdict::Served | BlockVerdict::ThirdParty => "a visitor?",
-            BlockVerdict::Ordinary => "costly",
+            BlockVerdict::Ordinary => "ordinary",
             BlockVerdict::Hidden => "hidden",
         }
     }

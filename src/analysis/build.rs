@@ -10,12 +10,13 @@ use foldhash::HashMap;
 
 use super::answers;
 use super::class_hits::class_hits;
-use super::model::{AllowedCount, AppSeen, InputSummary, ReportModel, Row, SnapshotSource, Timeline, Totals};
+use super::model::{AllowedCount, AppSeen, InputSummary, LineTotals, ReportModel, Row, SnapshotSource, Timeline, Totals};
 use super::report_input::ReportInput;
 use super::rows::{self, MissingHits, OverflowItems, RowItem, RowItems};
 use super::{campaigns, floods, soft_404};
 use crate::finding::RuleId;
 use crate::intern::SymbolTables;
+use crate::number::counted;
 use crate::soft_404::Answer;
 use crate::tally::{ErrorBound, Site, Tally};
 
@@ -176,6 +177,19 @@ impl ReportModel<'_> {
     /// The time zone of the first line, in minutes east of UTC: tables show the zone of a time only where it is another.
     pub(crate) fn zone(&self) -> i16 {
         self.totals.first_time.map_or(0, |first| first.offset)
+    }
+
+    /// The part of all requests that probes are: `Probes are 8.7 % of 1,234 requests.` `None` without any.
+    #[must_use]
+    pub(crate) fn probe_share(&self) -> Option<String> {
+        let LineTotals { hits, requests, .. } = self.totals.sum;
+        // Probes in lines that are in no known format are no requests.
+        let tenths = (u128::from(hits) * 1_000 / u128::from(requests.max(hits).max(1))) as u64;
+        let share = match tenths {
+            0 => "less than 0.1".to_owned(),
+            tenths => format!("{}.{}", tenths / 10, tenths % 10),
+        };
+        (hits > 0 && requests > 0).then(|| format!("Probes are {share} % of {}.", counted(requests, "request", "requests")))
     }
 
     /// A sentence on what the addresses of the clients show.

@@ -10,6 +10,7 @@ use crate::client::Client;
 use crate::finding::RuleId;
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
+use crate::number::counted;
 use crate::redact::LogText;
 use crate::redact::sanitize::escape;
 use crate::rules::{Rule, RuleSet};
@@ -55,7 +56,7 @@ pub(crate) fn worst_rule<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Cow<'r, str>
     match (worst(set, rules), rules.len()) {
         (None, _) => Cow::Borrowed(""),
         (Some(rule), 1) => Cow::Borrowed(&rule.id),
-        (Some(rule), n) => Cow::Owned(format!("{} +{}", rule.id, n - 1)),
+        (Some(rule), n) => Cow::Owned(format!("{} +{}", rule.id, counted(n as u64 - 1, "rule", "rules"))),
     }
 }
 

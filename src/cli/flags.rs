@@ -212,7 +212,7 @@ groups! {
 
         /// Count the IPv6 addresses of a prefix as one client: 64
         ///
-        /// Shown as 2001:db8::/64. 128 undoes a variable or the file.
+        /// Shown as 2001:db8::/64. With 128 each address is one client.
         #[arg(long, value_name = "BITS", hide_short_help = true)]
         ipv6_prefix: Option<PrefixBits>,
     }
@@ -319,9 +319,10 @@ groups! {
         #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
         format: Option<OutputFormat>,
 
-        /// Rows in each section of a table [default: 10]
+        /// Rows in each section [default: as fit, 10 with --full]
         ///
-        /// A page has 1,000 by default. CSV and JSON are complete without this flag. JSON that it shortens cannot be merged.
+        /// A table without both has the lines of the terminal, or 24. A page has 1,000 rows. CSV and JSON are complete; JSON that this
+        /// flag shortens cannot be merged.
         #[arg(long, value_name = "N")]
         top: Option<PositiveCount>,
     }
@@ -548,7 +549,7 @@ groups! {
     BlockListArgs {
         /// Ordinary requests that a block may cost [default: 0]
         ///
-        /// Requests of the address that are no probe. Of IPv6, those of its /64.
+        /// Requests of the address that are no probe. For IPv6, those of its /64 network.
         #[arg(long, value_name = "N")]
         max_cost: Option<Cost>,
 

@@ -47,8 +47,17 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let apps = apps(&filter.apps, rules)?;
     let report_input = merged.report_input(rules, filter.report_filter(&apps));
     let analysis = LogAnalysis::new(&report_input);
-    let TerminalInfo { width, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
-    let view = RenderOptions { format: filter.format, by: settings.by, top: filter.top, full: settings.full, width, color, made_at: now() };
+    let TerminalInfo { width, height, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
+    let view = RenderOptions {
+        format: filter.format,
+        by: settings.by,
+        top: filter.top,
+        full: settings.full,
+        width,
+        height,
+        color,
+        made_at: now(),
+    };
     let mut report = build(&report_input, &analysis, view.rows().with_networks(!geoip.is_empty()));
     add_geo(&mut report, &geoip, &privacy);
     (report.log_host, report.period, report.prefix) = (merged.log_host.clone(), merged.period.clone(), merged.prefix);

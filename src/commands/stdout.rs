@@ -43,20 +43,24 @@ fn write(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
 /// Columns when neither `COLUMNS` nor the terminal gives a width.
 const DEFAULT_WIDTH: u16 = 100;
 
-/// How wide a table may be, and whether it is coloured.
+/// How wide and long a table may be, and whether it is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TerminalInfo {
     pub(super) width: u16,
+    /// Its lines; 0 if the output is no terminal.
+    pub(super) height: u16,
     pub(super) color: bool,
 }
 
 impl TerminalInfo {
-    /// The width and colours for output to standard output, or to a file.
+    /// The size and colours for output to standard output, or to a file.
     pub(super) fn detect(color: Color, to_file: bool) -> Self {
         let is_terminal = !to_file && io::stdout().is_terminal();
-        let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let size = if is_terminal { terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0) } else { None };
-        Self { width: width.or(size).unwrap_or(DEFAULT_WIDTH), color: use_color(color, is_terminal) }
+        let of_variable = |name| env::var(name).ok().and_then(|size| size.parse().ok());
+        let size = if is_terminal { terminal_size::terminal_size_of(io::stdout()) } else { None };
+        let width = of_variable("COLUMNS").or(size.map(|(width, _)| width.0)).unwrap_or(DEFAULT_WIDTH);
+        let height = of_variable("LINES").or(size.map(|(_, height)| height.0)).unwrap_or(0);
+        Self { width, height, color: use_color(color, is_terminal) }
     }
 }
 

@@ -58,11 +58,12 @@ pub(crate) fn sentence(site: &Soft404<'_>) -> String {
     let what = if site.sizes.is_empty() { String::new() } else { format!(" ({})", sizes(&site.sizes)) };
     let paths = counted(site.paths, "probed path", "probed paths");
     let requests = counted(site.requests, "request", "requests");
+    let gave = format!("{requests} for {paths} got that, and no file (soft 404)");
     match site.grade.reason {
-        Reason::RefusedToGet => format!("{name} {gives} POST and HEAD where it refuses GET{what}: {paths}, {requests}, soft 404."),
-        Reason::NoContent => format!("{name} {gives} methods that request no content: {paths}, {requests}, soft 404."),
-        Reason::HomePage => format!("{name} {gives} with its home page{what}: {paths}, {requests}, soft 404."),
-        _ => format!("{name} {gives} anything{what}: {paths}, {requests}, soft 404."),
+        Reason::RefusedToGet => format!("{name} {gives} POST and HEAD where it refuses GET{what}: {gave}."),
+        Reason::NoContent => format!("{name} {gives} methods that request no content: {gave}."),
+        Reason::HomePage => format!("{name} {gives} with its home page{what}: {gave}."),
+        _ => format!("{name} {gives} any path{what}: {gave}."),
     }
 }
 
@@ -165,9 +166,15 @@ mod tests {
             paths: 14,
             requests: 31,
         };
-        assert_eq!(sentence(&site), "app.example answers anything (612, 2,100 to 4,800 bytes): 14 probed paths, 31 requests, soft 404.");
+        assert_eq!(
+            sentence(&site),
+            "app.example answers any path (612, 2,100 to 4,800 bytes): 31 requests for 14 probed paths got that, and no file (soft 404)."
+        );
         let server = Soft404 { hosts: 3, sizes: vec![], paths: 1, requests: 1, ..site };
-        assert_eq!(sentence(&server), "app.example and 2 other hosts answer anything: 1 probed path, 1 request, soft 404.");
+        assert_eq!(
+            sentence(&server),
+            "app.example and 2 other hosts answer any path: 1 request for 1 probed path got that, and no file (soft 404)."
+        );
     }
 
     #[test]

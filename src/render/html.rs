@@ -217,6 +217,7 @@ fn about(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Vec<String> {
         (Some(first), Some(last)) => about.push(format!("The log begins {} and ends {}.", minute_with_zone(first), minute_with_zone(last))),
         _ => about.push("No line of the log has a time.".to_owned()),
     }
+    about.extend(report.probe_share());
     about.push(format!("Read from {}, {} of text.", inputs(&report.inputs), size(sum.bytes)));
     let by = env!("CARGO_PKG_VERSION");
     about.push(match options.made_at {

@@ -148,6 +148,8 @@ pub struct RenderOptions {
     pub full: bool,
     /// Columns of the terminal, for a table; 0 is unknown.
     pub width: u16,
+    /// Lines of the terminal, for a table without `by` and `full`; 0 is unknown.
+    pub height: u16,
     /// Whether a table is coloured.
     pub color: bool,
     /// When a page is made, in seconds since 1970.
@@ -191,7 +193,7 @@ impl RenderOptions {
                 clients: by.is_none_or(|row| row == GroupBy::Client),
                 paths: shown(GroupBy::Path),
                 rules: shown(GroupBy::Rule),
-                most: if by == Some(GroupBy::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
+                most: if by == Some(GroupBy::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS.max(self.page_height()))) },
             },
         }
     }
@@ -199,6 +201,11 @@ impl RenderOptions {
     /// Columns of a page of text: those of the terminal, at least 40; 80 where they are unknown, as some terminals report 0.
     pub(crate) fn page_width(&self) -> usize {
         if self.width == 0 { 80 } else { layout::MIN_WIDTH.max(self.width.into()) }
+    }
+
+    /// Lines of a page of text: those of the terminal; 24 where they are unknown.
+    pub(crate) fn page_height(&self) -> usize {
+        if self.height == 0 { 24 } else { self.height.into() }
     }
 }
 

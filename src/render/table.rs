@@ -38,9 +38,12 @@ pub(super) struct TablePage {
 /// Writes the report.
 pub(crate) fn write<W: Write>(report: &ReportModel<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     let page = TablePage::new(options);
-    write_opening(report, page, out)?;
+    if options.by.is_none() && !options.full {
+        return write_short(report, page, options, out);
+    }
+    write_opening(report, page, true, out)?;
     match options.by {
-        None if options.full => {
+        None => {
             write_answered(report, page, out)?;
             write_grades(report, page, out)?;
             write_floods(report, page, out)?;
@@ -50,7 +53,6 @@ pub(crate) fn write<W: Write>(report: &ReportModel<'_>, options: &RenderOptions,
             write_rules(report, page, out)?;
             write_campaigns(report, page, out)?;
         }
-        None => return write_short(report, page, options.top.is_some(), out),
         Some(GroupBy::Pair) => write_pairs(report, page, out)?,
         Some(GroupBy::Client) => write_clients(report, page, out)?,
         Some(GroupBy::Path) => write_paths(report, page, out)?,
@@ -64,58 +66,89 @@ pub(crate) fn write<W: Write>(report: &ReportModel<'_>, options: &RenderOptions,
     write_accounting(report, page, out)
 }
 
-/// Lines of a screen, which the short table fits.
-const SCREEN_LINES: usize = 24;
-/// Clients of the short table, and the least rows of each of its sections.
-const CLIENTS: usize = 5;
-const MIN_ROWS: usize = 2;
+/// Writes a section with at most `page.top` rows.
+type WriteSection = fn(&ReportModel<'_>, TablePage, &mut Vec<u8>) -> io::Result<()>;
 
-/// Writes the short table, on one screen: answers, a sentence for each site that answers anything, a few clients, line counts.
-fn write_short<W: Write>(report: &ReportModel<'_>, page: TablePage, has_top: bool, out: &mut W) -> io::Result<()> {
-    let rendered = |write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| -> io::Result<Vec<u8>> {
-        let mut text = Vec::new();
-        write(&mut text)?;
-        Ok(text)
-    };
+/// The sections of the short table in the order of the page.
+const SECTIONS: [WriteSection; 6] = [write_answered, write_grades, write_floods, write_clients, write_networks, write_suppressed];
+const ANSWERED: usize = 0;
+const GRADES: usize = 1;
+const FLOODS: usize = 2;
+const CLIENTS: usize = 3;
+const NETWORKS: usize = 4;
+const SUPPRESSED: usize = 5;
+
+/// Which rows a screen gets first: what answered, what that means, and something of each section; then more of what a person reads
+/// first. [`usize::MAX`] is as many as fit.
+const ROWS_BY_IMPORTANCE: [(usize, usize); 12] = [
+    (ANSWERED, 2),
+    (GRADES, 1),
+    (CLIENTS, 2),
+    (FLOODS, 1),
+    (NETWORKS, 3),
+    (SUPPRESSED, 1),
+    (GRADES, 2),
+    (ANSWERED, 5),
+    (CLIENTS, 5),
+    (FLOODS, 3),
+    (ANSWERED, usize::MAX),
+    (CLIENTS, usize::MAX),
+];
+
+/// Writes the short table: no more lines than the screen has, but for one answer, the problems and the line counts, which are never
+/// left out. With `--top` each section has that many rows instead.
+fn write_short<W: Write>(report: &ReportModel<'_>, page: TablePage, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     let lines = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
-    let opening = 2 + timeline(report, page).map_or(0, |text| 1 + usize::from(text.marks.is_some()));
-    let notes = TablePage { top: page.top.min(SITES), ..page };
-    let grades = rendered(&|text| write_grades(report, notes, text))?;
-    let floods = rendered(&|text| write_floods(report, TablePage { top: page.top.min(FLOODS), ..page }, text))?;
-    let network_rows = if has_top { page.top } else { page.top.min(NETWORKS) };
-    let networks = rendered(&|text| write_networks(report, TablePage { top: network_rows, ..page }, text))?;
-    let suppressed = rendered(&|text| write_suppressed(report, TablePage { top: page.top.min(1), ..page }, text))?;
-    let accounting = rendered(&|text| write_short_accounting(report, page, text))?;
-    // A section has a blank line, a heading, the names of its columns, and a line with the number of further rows.
-    let fixed = opening + lines(&grades) + lines(&floods) + lines(&networks) + lines(&suppressed) + lines(&accounting);
-    let room = if has_top { usize::MAX } else { SCREEN_LINES.saturating_sub(fixed) };
-    let client_rows = if has_top { page.top } else { CLIENTS.min(page.top).min(report.clients.len()) };
-    let least = if report.clients.is_empty() { 0 } else { 4 + client_rows.min(MIN_ROWS) };
-    let top = page.top.min(room.saturating_sub(5 + least).max(MIN_ROWS));
-    let answered = rendered(&|text| write_answered(report, TablePage { top, ..page }, text))?;
-    let left = room.saturating_sub(lines(&answered) + 4);
-    let clients = rendered(&|text| write_clients(report, TablePage { top: client_rows.min(left.max(MIN_ROWS)), ..page }, text))?;
-    for part in [answered, grades, floods, clients, networks, suppressed, accounting] {
-        out.write_all(&part)?;
+    let mut ends = [Vec::new(), Vec::new()];
+    write_opening(report, page, true, &mut ends[0])?;
+    write_short_accounting(report, page, &mut ends[1])?;
+    // An answer, with its headings and how to see the others, matters more than the timeline.
+    if lines(&ends[0]) + lines(&ends[1]) + 6 > options.page_height() {
+        ends[0].clear();
+        write_opening(report, page, false, &mut ends[0])?;
+    }
+    // The last line is for the next prompt.
+    let room = options.page_height().saturating_sub(1 + lines(&ends[0]) + lines(&ends[1]));
+    let mut texts = SECTIONS.map(|_| Vec::new());
+    let mut tops = SECTIONS.map(|_| 0);
+    let steps = match options.top {
+        None => &ROWS_BY_IMPORTANCE[..],
+        Some(_) => &[(ANSWERED, usize::MAX), (GRADES, 2), (FLOODS, 3), (CLIENTS, usize::MAX), (NETWORKS, usize::MAX), (SUPPRESSED, 1)],
+    };
+    for &(section, most) in steps {
+        let others: usize = texts.iter().enumerate().filter(|(other, _)| *other != section).map(|(_, text)| lines(text)).sum();
+        let room = room.saturating_sub(others);
+        // One answer is written in any case.
+        let least = usize::from(section == ANSWERED);
+        let mut top = if options.top.is_some() { page.top.min(most) } else { room.min(most).max(least) };
+        while top > tops[section] {
+            let mut text = Vec::new();
+            SECTIONS[section](report, TablePage { top, ..page }, &mut text)?;
+            let excess = lines(&text).saturating_sub(room);
+            if excess == 0 || options.top.is_some() || top == least {
+                (texts[section], tops[section]) = (text, top);
+            } else {
+                // A row has a line at least.
+                top = top.saturating_sub(excess).max(least);
+            }
+        }
+    }
+    let [opening, accounting] = ends;
+    for part in [&opening].into_iter().chain(&texts).chain([&accounting]) {
+        out.write_all(part)?;
     }
     Ok(())
 }
 
-/// Sites that answer anything, in the short table.
-const SITES: usize = 2;
-/// Networks of the short table.
-const NETWORKS: usize = 3;
-/// Floods of the short table.
-const FLOODS: usize = 3;
-
 /// The headline, the time range of the logs, and the timeline.
-fn write_opening<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_opening<W: Write>(report: &ReportModel<'_>, page: TablePage, has_timeline: bool, out: &mut W) -> io::Result<()> {
     let (sentence, is_alarm) = headline(report);
     write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
     if let (Some(first), Some(last)) = (report.totals.first_time, report.totals.last_time) {
-        write_wrapped(&span(first, last), 0, page.width, (page.painter, DIM), out)?;
+        let parts: Vec<_> = [span(first, last)].into_iter().chain(report.probe_share()).collect();
+        write_wrapped(&parts.join(". "), 0, page.width, (page.painter, DIM), out)?;
     }
-    let Some(TimelineText { bars, marks }) = timeline(report, page) else { return Ok(()) };
+    let Some(TimelineText { bars, marks }) = timeline(report, page).filter(|_| has_timeline) else { return Ok(()) };
     writeln!(out, "  {bars}")?;
     marks.map_or(Ok(()), |marks| writeln!(out, "  {}", page.painter.paint(ALARM, marks)))
 }
@@ -137,8 +170,18 @@ impl TablePage {
 
     /// A paragraph between sections.
     pub(super) fn note<W: Write>(self, text: &str, out: &mut W) -> io::Result<()> {
-        writeln!(out)?;
-        write_wrapped(text, 2, self.width, (self.painter, PLAIN), out)
+        self.notes([text.to_owned()], out)
+    }
+
+    /// A paragraph of sentences, each on lines of its own.
+    fn notes<W: Write>(self, texts: impl IntoIterator<Item = String>, out: &mut W) -> io::Result<()> {
+        for (number, text) in texts.into_iter().enumerate() {
+            if number == 0 {
+                writeln!(out)?;
+            }
+            write_wrapped(&text, 2, self.width, (self.painter, PLAIN), out)?;
+        }
+        Ok(())
     }
 
     /// Writes how many of `all` were left out, and how to see them.
@@ -308,7 +351,7 @@ fn write_clients<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut 
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("paths").rank(4), |row| count(row.paths))
         .column(Column::number("answered").rank(1), |row| answers(row))
-        .column(Column::number("other").rank(2), |row| count(row.other_requests))
+        .column(Column::number("other requests").rank(2), |row| count(row.other_requests))
         .column(Column::text("last seen").rank(5), |row| time(report, row.last_time))
         .column(Column::text("looks for").rank(3).flexible(12).max_width(LOOKS_FOR), |row| {
             TextCell::new(labels::classes(report.rule_set, &row.rules).join(", "))
@@ -393,9 +436,7 @@ fn write_campaigns<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mu
 
 /// Writes a sentence for each site that answers anything, whose answers are not in the first section, and the uncertain answers.
 fn write_grades<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    for site in first(&report.soft_404, Some(page.top)) {
-        page.note(&grades::sentence(site), out)?;
-    }
+    page.notes(first(&report.soft_404, Some(page.top)).iter().map(grades::sentence), out)?;
     page.more(report.soft_404.len(), " that answer anything", ", or -f json", out)?;
     match uncertain(report) {
         Some(sentence) => page.note(&sentence, out),
@@ -406,29 +447,16 @@ fn write_grades<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W
 /// Writes a line for each campaign that guesses passwords, and for each flood.
 fn write_floods<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let shown = first(&report.floods, Some(page.top));
-    let guesses: Vec<String> = campaigns::guess_sentences(report).collect();
-    if !shown.is_empty() || !guesses.is_empty() {
-        writeln!(out)?;
-    }
-    for sentence in guesses {
-        write_wrapped(&sentence, 2, page.width, (page.painter, PLAIN), out)?;
-    }
-    for flood in shown {
-        write_wrapped(&floods::describe(flood), 2, page.width, (page.painter, PLAIN), out)?;
-    }
+    page.notes(campaigns::guess_sentences(report).chain(shown.iter().map(floods::describe)), out)?;
     page.more(report.floods.len(), " floods", ", or -f json", out)
 }
 
 /// Writes a note for each detected app, and for each allow entry that matched.
 fn write_suppressed<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    for seen in first(&report.apps, Some(page.top)) {
-        page.note(&app_note(seen), out)?;
-    }
+    page.notes(first(&report.apps, Some(page.top)).iter().map(app_note), out)?;
     page.more(report.apps.len(), " apps", ", or -f json", out)?;
     let used: Vec<_> = report.allowed.iter().filter(|entry| entry.requests > 0).collect();
-    for entry in first(&used, Some(page.top)) {
-        page.note(&allowed_note(entry), out)?;
-    }
+    page.notes(first(&used, Some(page.top)).iter().copied().map(allowed_note), out)?;
     page.more(used.len(), " allow entries", ", or -f json", out)
 }
 
@@ -436,10 +464,10 @@ fn app_note(seen: &AppSeen<'_>) -> String {
     let site = seen.site.map_or_else(|| " here (--app)".to_owned(), |site| format!(" on {site}"));
     let title = escape(seen.title.as_bytes());
     match seen.silenced {
-        0 => format!("{title} runs{site}; no request for its own pages was left out."),
+        0 => format!("{title} runs{site}: a request for one of its own pages is no probe there. There was none."),
         n => {
             let many = counted(n, "request for its own pages is", "requests for its own pages are");
-            format!("{title} runs{site}: {many} left out; --min-severity info shows them.")
+            format!("{title} runs{site}: {many} no probes and left out; --min-severity info shows them.")
         }
     }
 }
@@ -539,7 +567,7 @@ struct AccountingLine<'r> {
 
 /// Writes the section, the problems and the summary line.
 fn write_accounting<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    let lines = accounting_lines(report, page.top);
+    let lines = accounting_lines(report, if page.full { usize::MAX } else { page.top });
     page.heading("WHERE EACH LINE WENT", out)?;
     if !lines.is_empty() {
         accounting_grid(&lines).write(page.width, page.painter, out)?;
@@ -591,8 +619,8 @@ fn accounting_grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLi
         let rank = if lines.iter().all(|line| field(line.counts) == 0) { 4 } else { 1 };
         (Column::number(name).rank(rank), move |line: &'g AccountingLine<'g>| line_count(field(line.counts), line.is_sum))
     };
-    let mut grid =
-        Grid::new(lines).column(Column::text("input").flexible(12).keep_end(), |line| emphasis(TextCell::new(&*line.name), line.is_sum));
+    let input = Column::text("input").flexible(INPUT.max(distinct_end(lines))).keep_end();
+    let mut grid = Grid::new(lines).column(input, |line| emphasis(TextCell::new(&*line.name), line.is_sum));
     for (column, cell) in [
         count("lines", |counts| counts.lines),
         count("parsed", |counts| counts.parsed),
@@ -605,6 +633,18 @@ fn accounting_grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLi
     }
     grid.column(Column::number("hits").rank(5), |line| line_count(line.counts.hits, line.is_sum))
         .column(Column::text("format").rank(6), |line| TextCell::new(line.format).styled(DIM))
+}
+
+/// The least columns of an input's name, of which the end is shown.
+const INPUT: usize = 12;
+
+/// The columns that show the ends of two names differently, with the `…` before them: `access.log.1.gz` of two folders needs more than
+/// its name. At most half a narrow page.
+fn distinct_end(lines: &[AccountingLine<'_>]) -> usize {
+    let mut reversed: Vec<String> = lines.iter().map(|line| line.name.chars().rev().collect()).collect();
+    reversed.sort_unstable();
+    let common = |pair: &[String]| pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count();
+    reversed.windows(2).map(|pair| common(pair) + 2).max().unwrap_or(0).min(layout::MIN_WIDTH / 2)
 }
 
 fn format_name(input: &InputSummary) -> &str {
@@ -774,7 +814,7 @@ mod tests {
     }
 
     fn wide(width: u16) -> RenderOptions {
-        RenderOptions { format: OutputFormat::Table, by: None, top: None, full: false, width, color: false, made_at: None }
+        RenderOptions { format: OutputFormat::Table, width, ..RenderOptions::default() }
     }
 
     #[test]
@@ -835,6 +875,22 @@ mod tests {
     }
 
     #[test]
+    fn the_short_table_fits_the_screen_and_fills_it() {
+        let rules = fixture::rules();
+        let report = fixture::report(rules);
+        let of_screen = |width, height| table(&report, RenderOptions { height, ..wide(width) });
+        for width in [40, 60, 80, 120, 200] {
+            for height in 4..=70 {
+                let text = of_screen(width, height);
+                let (lines, answers) = (text.lines().count(), text.matches("\n  critical").count() + text.matches("\n  high").count());
+                assert!(lines < height.into() || answers <= 1, "{width} x {height}: {lines} lines\n{text}");
+            }
+        }
+        assert_eq!(of_screen(100, 0), of_screen(100, 24), "without a terminal a table has 24 lines");
+        assert!(!of_screen(200, 60).contains("more:"), "all rows are shown where there is room");
+    }
+
+    #[test]
     fn lines_fit_every_width() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
@@ -857,7 +913,7 @@ mod tests {
         report.inputs.extend(std::iter::repeat_n(intact, 20));
         let text = table(&report, RenderOptions { full: true, ..wide(120) });
         assert!(text.contains("all 22 inputs"));
-        assert!(!text.contains("access.log  "));
+        assert_eq!(text.matches("\n  /var/log/nginx/access.log ").count(), 21, "--full shows each input: {text}");
         assert!(text.contains("access.log.2.gz: the archive ends"));
         assert!(table(&report, RenderOptions { top: Some(0), ..wide(80) }).contains("… and 1 more with a problem: --top 1"));
     }

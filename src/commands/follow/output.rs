@@ -82,7 +82,7 @@ impl LiveOutput {
     /// Opens the output that the settings choose. The live view sends keys to `events`.
     pub(super) fn new(settings: &FollowSettings, events: Sender<FollowEvent>) -> Result<Self, CommandError> {
         let now = Instant::now();
-        let TerminalInfo { width, color } = TerminalInfo::detect(settings.scan.color, false);
+        let TerminalInfo { width, color, .. } = TerminalInfo::detect(settings.scan.color, false);
         let mode = if settings.tui {
             let screen = Screen::enter()?;
             let keys = spawn_key_reader(move |input| drop(events.send(FollowEvent::Input(input)))).map_err(CommandError::Terminal)?;
@@ -243,8 +243,8 @@ impl LiveOutput {
 
     /// Prints a summary: after the lines, or on standard error with objects. The live view shows it all the time.
     pub(super) fn summary(&mut self, report: &ReportModel<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), CommandError> {
-        let TerminalInfo { width, color } = TerminalInfo::detect(self.color, matches!(self.mode, OutputMode::Objects(..)));
-        let view = RenderOptions { format: OutputFormat::Table, by: None, top, full: false, width, color, made_at: None };
+        let TerminalInfo { width, color, .. } = TerminalInfo::detect(self.color, matches!(self.mode, OutputMode::Objects(..)));
+        let view = RenderOptions { format: OutputFormat::Table, by: None, top, full: false, width, height: 0, color, made_at: None };
         let mut text = Vec::new();
         let written = note.map_or(Ok(()), |note| writeln!(text, "{note}")).and_then(|()| render(report, &view, &mut text));
         written.map_err(|error| self.explain(error))?;
@@ -267,7 +267,7 @@ impl LiveOutput {
     /// Leaves the live view, if it is active. What follows is printed as lines.
     pub(super) fn exit_tui(&mut self) {
         if let OutputMode::View(_) = self.mode {
-            let TerminalInfo { width, color } = TerminalInfo::detect(self.color, false);
+            let TerminalInfo { width, color, .. } = TerminalInfo::detect(self.color, false);
             let output = LineOutput { out: Sink::stdout(), lines: LiveLines::new(width, color), fold: None, measured: Instant::now() };
             self.mode = OutputMode::Lines(Box::new(output));
         }

@@ -187,7 +187,7 @@ fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sectio
         .text("country", |(row, _)| geo(row, city_and_country))
         .text("network", |(row, _)| geo(row, network))
         .text("looks for", |(row, _)| TableCell::text(first_of(&labels::classes(report.rule_set, &row.rules), MAX_CLASSES)))
-        .text("block", |(_, block)| block.map_or_else(TableCell::default, block_cell))
+        .text("may block", |(_, block)| block.map_or_else(TableCell::default, block_cell))
         .text("user agent", |(row, _)| TableCell::text(row.sample.user_agent.unwrap_or_default()))
         .finish(
             "Clients that sent probes, the most severe first",
@@ -200,7 +200,7 @@ fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sectio
     Some(Section { sentences: section.sentences.iter().cloned().chain(edges).collect(), ..section })
 }
 
-/// Whether a client could be blocked, in a word: `clients.csv` has the reason.
+/// Whether a client may be blocked, in a word: `clients.csv` has the reason.
 fn block_cell(block: &BlockDecision) -> TableCell {
     TableCell::text(block.label())
 }

@@ -171,7 +171,7 @@ fn top_clients<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()
         .column(Column::text("client"), |client| TextCell::new(client.name()))
         .column(Column::number("paths").rank(1), |client| TextCell::new(grouped(client.paths)))
         .column(Column::number("answered").rank(2), |client| TextCell::new(grouped(client.answered)))
-        .column(Column::text("to block").rank(3), |client| TextCell::new(client.block.map(BlockDecision::label).unwrap_or_default()))
+        .column(Column::text("may block").rank(3), |client| TextCell::new(client.block.map(BlockDecision::label).unwrap_or_default()))
         .column(Column::text("looks for").rank(4).flexible(12), |client| TextCell::new(classes(client)));
     let left = summary.report.clients.len().saturating_sub(top.iter().map(|client| client.clients as usize).sum());
     section("TOP CLIENTS", &grid, top.len() + left, "clients.csv", out)
