@@ -39,4 +39,5 @@ mod soft_404;
 pub(crate) mod status;
 mod third_party;
 pub(crate) mod timeline;
+pub(crate) mod verify;
 pub(crate) mod withdrawn;

@@ -16,7 +16,9 @@ use super::flags::{
     WatchArgs,
 };
 use super::help;
+use crate::analysis::verify::Origin;
 use crate::config::Layer;
+use crate::config::value::{DurationArg, PositiveCount};
 use crate::finding::Severity;
 use crate::render::block::BlockFormat;
 use crate::rules::Class;
@@ -225,6 +227,32 @@ combine! {
         config: ConfigArgs,
     }
 
+    /// The flags of `verify` that are settings.
+    #[command(mut_arg("format", |arg| arg.long_help(Resettable::Reset)),
+        mut_arg("output", |arg| arg.help("Save the result as JSON here [default: beside report.json]")
+            .long_help("Save the result as JSON here [default: beside report.json]\n\nAs verified.json in the folder of the only report, if that \
+                is called report.json; - saves nothing.")))]
+    VerifyFlags {
+        paths: BlockPathArgs,
+        log_format: LogFormatArgs,
+        sources: LogSourceArgs,
+        file_age: FileAgeArgs,
+        rules: RuleArgs,
+        client: ClientArgs,
+        severity: SeverityArgs,
+        app: AppArgs,
+        allow: AllowArgs,
+        time_range: TimeRangeArgs,
+        format: TextFormatArgs,
+        output_file: OutputFileArgs,
+        color: ColorArgs,
+        progress: ProgressArgs,
+        quiet: QuietArgs,
+        threads: ThreadArgs,
+        mmap: MmapArgs,
+        config: ConfigArgs,
+    }
+
     /// The flags of `rules list`, `show` and `cover`; the help is the last.
     #[command(disable_help_flag = true, arg(help::flag()))]
     RuleSetFlags {
@@ -344,6 +372,36 @@ pub(super) struct DiffArgs {
     /// Settings.
     #[command(flatten)]
     pub(super) flags: StoredReportArgs,
+}
+
+/// The arguments of `verify`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct VerifyArgs {
+    /// Your own site: https://example.com
+    ///
+    /// Scheme, host and port. No other host is asked. Of a log with hosts, only rows of this one count.
+    #[arg(long, value_name = "URL", required = true, value_hint = ValueHint::Url, help_heading = "Requests")]
+    pub(super) site: Origin,
+
+    /// Print the URLs, and send nothing
+    #[arg(long, help_heading = "Requests")]
+    pub(super) dry_run: bool,
+
+    /// Time from one request to the next [default: 1s]
+    #[arg(long, value_name = "DURATION", help_heading = "Requests")]
+    pub(super) pause: Option<DurationArg>,
+
+    /// Send at most N requests, controls included [default: 200]
+    #[arg(long, value_name = "N", help_heading = "Requests")]
+    pub(super) max_requests: Option<PositiveCount>,
+
+    /// Trust the certificates in this file alone, as 'curl --cacert'
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Requests")]
+    pub(super) cacert: Option<PathBuf>,
+
+    /// Settings.
+    #[command(flatten)]
+    pub(super) flags: VerifyFlags,
 }
 
 /// The subcommands of `rules`.

@@ -434,6 +434,56 @@ Exit codes:
   4    the output could not be written
   141  standard output was closed (broken pipe)";
 
+/// After `verify -h`.
+pub(super) const VERIFY_SHORT: &str = "\
+Examples:
+  probewatch verify --site https://example.com --dry-run /srv/reports/latest
+  probewatch verify --site https://example.com /srv/reports/latest
+'probewatch verify --help' shows what is sent, what is never sent, and the exit codes.";
+
+/// After `verify --help`.
+pub(super) const VERIFY_LONG: &str = "\
+Examples:
+  Which URLs would be requested?
+    probewatch verify --site https://example.com --dry-run /srv/reports/latest
+  Is the leak closed?
+    probewatch verify --site https://example.com /srv/reports/latest
+  Of a log, in a script:
+    probewatch verify --site https://example.com -q -f json -o fixed.json access.log
+
+What is sent:
+  GET by the system's curl, with its proxies (https_proxy) and certificates, without cookies and .netrc,
+  at most one request a second and 200 in all. Beside the paths of one folder and ending, two names that
+  do not exist are requested. Of an answer at most 64 KiB are read; only status, size and kind are kept.
+  Your own log will have these requests, from your own address and with the agent probewatch-verify/VERSION.
+  The agent excuses nothing: a file of --allow that names your address does.
+
+What is never sent:
+  A query, a payload, a disguise, a method other than GET; paths of rules on web shells, code execution and
+  logins; names of installers, and of pages that end a session. A path with a masked secret is listed and not
+  requested. Nothing goes to another host: a redirect is reported, not followed.
+
+What came of a path:
+  still given    a 2xx, unlike what the two names that do not exist got
+  like any path  the site gives the same to anything
+  refused        a 4xx, or no content
+  redirected     a 3xx, with its target; one to the same path elsewhere shows nothing
+  no answer      no connection, no whole answer within 20 s, a 407, a 429 or a 5xx
+  not requested  its secret is masked, or --max-requests was reached
+
+The result is saved as verified.json beside the only report.json, for its owner alone; a folder that 'report
+--daily' replaces loses it. The index of 'report --html' shows it. Precedence is that of 'scan --help'.
+
+Exit codes:
+  0    nothing is still given
+  1    something is still given
+  2    the command line, the configuration, a rule or a report is wrong, or there is no curl
+  3    some path got no answer, was not requested or leads to itself, or some input was damaged
+  4    the result could not be written
+  130  stopped by SIGINT (Ctrl-C)
+  141  standard output was closed (broken pipe)
+  143  stopped by SIGTERM";
+
 /// After `rules --help`.
 pub(super) const RULES: &str = "\
 Examples:

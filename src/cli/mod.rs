@@ -17,6 +17,7 @@ use clap_complete::Shell;
 
 use self::args::{
     BlockArgs, DiffArgs, ExplainArgs, FollowArgs, FormatsArgs, LearnArgs, MergeArgs, ReportArgs, RuleSetFlags, RulesCommand, ScanArgs,
+    VerifyArgs,
 };
 use self::lazy::Lazy;
 use crate::allocator;
@@ -78,6 +79,11 @@ enum CliCommand {
     /// Answers, rules, paths and clients that are new, gone, more or less frequent; the most important first.
     #[command(after_help = help::DIFF_SHORT, after_long_help = help::DIFF_LONG)]
     Diff(Lazy<DiffArgs>),
+    /// Ask your own site what it gives today for the paths that answered
+    ///
+    /// Requests each path of a report with a distinct or an uncertain answer, by the system's curl, beside two paths that do not exist.
+    #[command(after_help = help::VERIFY_SHORT, after_long_help = help::VERIFY_LONG)]
+    Verify(Lazy<VerifyArgs>),
     /// List, show, test and make rules
     #[command(subcommand, arg_required_else_help = true, after_help = help::RULES)]
     Rules(RulesCommand),
@@ -95,7 +101,8 @@ enum CliCommand {
     Schema {
         /// Output to describe
         ///
-        /// csv: the columns of every table; json, ndjson, rules: the JSON Schema of a report, a hit or a rule file.
+        /// csv: the columns of every table; json, ndjson, rules, verified: the JSON Schema of a report, a hit, a rule file or a
+        /// result of verify.
         #[arg(value_enum)]
         output: Option<Topic>,
     },
@@ -153,7 +160,9 @@ pub(crate) fn complete_command() -> clap::Command {
 #[must_use]
 pub(crate) fn documented_command() -> clap::Command {
     complete_command().mut_subcommands(|command| match command.get_name() {
-        "scan" | "follow" | "report" | "block" | "explain" | "formats" | "learn" | "merge" | "diff" => sources::with_env_help(command),
+        "scan" | "follow" | "report" | "block" | "explain" | "formats" | "learn" | "merge" | "diff" | "verify" => {
+            sources::with_env_help(command)
+        }
         "rules" => command.mut_subcommands(|command| match command.get_name() {
             "list" | "show" | "cover" => sources::with_env_help(command),
             _ => command,
@@ -199,6 +208,12 @@ fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
         CliCommand::Diff(args) => {
             let DiffArgs { old, new, flags } = args.into_args();
             start(flags.into_layer(), environment, |layer| config::diff_settings(old, new, layer), commands::diff::run)
+        }
+        CliCommand::Verify(args) => {
+            let VerifyArgs { site, dry_run, pause, max_requests, cacert, flags } = args.into_args();
+            let request = config::VerifyRequest { site, dry_run, pause, max_requests, cacert };
+            let settings = |layer| config::verify_settings(request, layer, environment);
+            start(flags.into_layer(), environment, settings, commands::verify::run)
         }
         CliCommand::Rules(command) => rules(command, environment),
         CliCommand::Completions { shell } => commands::reference::run_completions(complete_command(), shell),

@@ -51,7 +51,7 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     let verified = AddressRanges::of_search_engines(&settings.list.verified)?;
     let proxies = ProxyRanges::read(&scan.client.proxy_ranges)?;
     let found = if input_paths.has_logs(&scan) { Some(inputs(&scan)?) } else { None };
-    let sink = open_sink(&scan, &input_paths, found.as_ref())?;
+    let sink = open_sink(scan.output.as_deref(), &input_paths, found.as_ref())?;
     if !scan.quiet {
         message::warnings(rule_context.rules.warnings());
     }
@@ -113,13 +113,13 @@ pub(super) fn source_names(settings: &ScanSettings) -> Vec<Vec<u8>> {
 
 /// The paths of the command line, by what they are.
 #[derive(Debug, Default)]
-struct InputPaths {
-    reports: Vec<PathBuf>,
-    logs: Vec<PathBuf>,
+pub(super) struct InputPaths {
+    pub(super) reports: Vec<PathBuf>,
+    pub(super) logs: Vec<PathBuf>,
 }
 
 impl InputPaths {
-    fn new(settings: &ScanSettings) -> Result<Self, CommandError> {
+    pub(super) fn new(settings: &ScanSettings) -> Result<Self, CommandError> {
         let stdin = [PathBuf::from("-")];
         let is_stdin = settings.paths.is_empty() && settings.found.is_empty();
         let paths = if is_stdin { &stdin[..] } else { &settings.paths };
@@ -140,7 +140,7 @@ impl InputPaths {
         Ok(Self { reports: report_files(&reports, settings.quiet), logs })
     }
 
-    fn has_logs(&self, settings: &ScanSettings) -> bool {
+    pub(super) fn has_logs(&self, settings: &ScanSettings) -> bool {
         !self.logs.is_empty() || !settings.found.is_empty()
     }
 }
@@ -192,8 +192,7 @@ fn stdin_head() -> rustix::io::Result<Vec<u8>> {
 }
 
 /// Opens the output, which must be neither a report nor a log that is read.
-fn open_sink(settings: &ScanSettings, input_paths: &InputPaths, found: Option<&FoundInputs>) -> Result<Sink, CommandError> {
-    let path = settings.output.as_deref();
+pub(super) fn open_sink(path: Option<&Path>, input_paths: &InputPaths, found: Option<&FoundInputs>) -> Result<Sink, CommandError> {
     if found.is_some() && !input_paths.reports.is_empty() {
         drop(output_sink(path, &input_paths.reports)?);
     }
@@ -204,16 +203,16 @@ fn open_sink(settings: &ScanSettings, input_paths: &InputPaths, found: Option<&F
 }
 
 /// The logs, counted.
-struct ScannedLogs {
+pub(super) struct ScannedLogs {
     scan: ScanResult,
     inputs: Vec<InputSummary>,
-    has_problems: bool,
+    pub(super) has_problems: bool,
     /// No line of them was read.
     is_unusable: bool,
 }
 
 impl ScannedLogs {
-    fn read(
+    pub(super) fn read(
         settings: &ScanSettings,
         rule_context: &RuleContext,
         found: &FoundInputs,
@@ -257,15 +256,27 @@ fn add_inputs(
     policy: &BlockPolicy<'_>,
     origin: LogOrigin,
 ) -> Result<(Unlisted, bool), CommandError> {
-    let logs = scanned.map(|logs| logs.report_input(rule_context, settings));
-    let mut add = |report_input: &ReportInput<'_>| {
+    let (unlisted, has_problems) = with_report_input(reports, scanned, rule_context, settings, |report_input| {
         let analysis = LogAnalysis::new(report_input);
         let report = build(report_input, &analysis, ROWS);
         let not_listed = ledger.add_report(&report, report_input, &analysis, policy, origin);
         Unlisted { not_listed, proxied: ProxiedClients::find(report_input.tally, policy.proxies(), false) }
-    };
+    })?;
+    Ok((unlisted.unwrap_or_default(), has_problems))
+}
+
+/// Calls `use_it` with the reports and the logs as one, unless there is neither. Returns also whether a report was made of an input
+/// with a problem.
+pub(super) fn with_report_input<T>(
+    reports: &[PathBuf],
+    scanned: Option<&ScannedLogs>,
+    rule_context: &RuleContext,
+    settings: &ScanSettings,
+    use_it: impl FnOnce(&ReportInput<'_>) -> T,
+) -> Result<(Option<T>, bool), CommandError> {
+    let logs = scanned.map(|logs| logs.report_input(rule_context, settings));
     if reports.is_empty() {
-        return Ok((logs.as_ref().map(&mut add).unwrap_or_default(), false));
+        return Ok((logs.as_ref().map(use_it), false));
     }
     let loaded_rules = &rule_context.rules;
     let mut merger = merge::read_all(reports, loaded_rules)?;
@@ -281,7 +292,7 @@ fn add_inputs(
     let report_input =
         merged_report.report_input(rules, crate::analysis::report_input::ReportFilter { apps: &apps, ..rule_context.filter(settings) });
     let has_problems = report_input.inputs.iter().any(|input| input.problem.is_some());
-    Ok((add(&report_input), has_problems))
+    Ok((Some(use_it(&report_input)), has_problems))
 }
 
 /// Prints who is not listed and may be expected. An empty list of damaged input is an error.

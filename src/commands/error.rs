@@ -83,6 +83,8 @@ pub(super) enum CommandError {
     Sum { path: PathBuf, what: String },
     #[error("cannot write a report: {0}; nothing was reported, and the next run reads the same lines again")]
     WriteReport(#[source] io::Error),
+    #[error("cannot run curl: {0}")]
+    Curl(String),
     #[error("stopped by a signal; no report was written")]
     Stopped(Exit),
     #[error("stopped by a signal; nothing was reported, and the next run reads the same lines again")]
@@ -120,6 +122,7 @@ impl CommandError {
             | Self::Ranges(_)
             | Self::ManyFiles(_)
             | Self::ListIsInput(_)
+            | Self::Curl(_)
             | Self::Screen(_)
             | Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
             | Self::AlertSink(AlertSinkError::Exec { .. })
@@ -146,11 +149,11 @@ impl CommandError {
 pub enum Exit {
     /// Everything requested was read and written.
     Success = 0,
-    /// `--fail-on` was given, and a finding has at least its level.
+    /// `--fail-on` was given, and a finding has at least its level; or a site still gives what `verify` asked for.
     Found = 1,
     /// The command line, the environment, the configuration or a rule is wrong.
     Usage = 2,
-    /// Finished, but an input was damaged, unreadable, or has no line that parses.
+    /// Finished, but an input was damaged, unreadable, or has no line that parses; or `verify` got no answer for some path.
     Damaged = 3,
     /// An output could not be written.
     Output = 4,

@@ -20,9 +20,10 @@ mod server_logs;
 mod settings;
 mod signals;
 pub(crate) mod stdout;
+pub(crate) mod verify;
 
 pub(crate) use self::error::Exit;
 pub(crate) use settings::{
     Anonymize, BlockListSettings, BlockSettings, BlockTarget, ClientSettings, DiffSettings, FollowSettings, LearnSettings, MergeSettings,
-    ReportFilterSettings, ReportSettings, ReportTask, ScanSettings, StateSettings,
+    ReportFilterSettings, ReportSettings, ReportTask, ScanSettings, StateSettings, VerifySettings,
 };

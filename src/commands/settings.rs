@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use super::verify::SaveTo;
 use crate::analysis::report_input::ReportFilter;
+use crate::analysis::verify::Origin;
 use crate::client::{ClientIpSource, Ipv6Prefix};
 use crate::finding::{RuleId, Severity};
 use crate::formats::FormatChoice;
@@ -238,6 +240,27 @@ pub(crate) struct BlockSettings {
     pub format: BlockFormat,
     /// What it may name.
     pub list: BlockListSettings,
+    /// The start of the run, in seconds since 1970.
+    pub now: i64,
+}
+
+/// The settings of `verify`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VerifySettings {
+    /// What is read; the paths may be reports.
+    pub scan: ScanSettings,
+    /// The site that is asked.
+    pub site: Origin,
+    /// Prints the URLs and sends nothing.
+    pub dry_run: bool,
+    /// The least time from the start of a request to that of the next one.
+    pub pause: Duration,
+    /// The most requests.
+    pub max_requests: usize,
+    /// The certificates that `curl` trusts; `None` for those of the system.
+    pub cacert: Option<PathBuf>,
+    /// Where the result is saved.
+    pub save: SaveTo,
     /// The start of the run, in seconds since 1970.
     pub now: i64,
 }

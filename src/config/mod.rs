@@ -28,12 +28,14 @@ use self::value::{
     ByteSize, Cost, DurationArg, FieldKey, FileMode, LevelOrNever, LogFormatSpec, OnOff, PositiveCount, PrefixBits, RangeSpec, word,
 };
 use crate::alerting::FIND_SEVERITY;
+use crate::analysis::verify::Origin;
 use crate::commands::explain::ExplainSettings;
 use crate::commands::formats::FormatsSettings;
 use crate::commands::message::sanitized;
+use crate::commands::verify::SaveTo;
 use crate::commands::{
     BlockListSettings, BlockSettings, BlockTarget, DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings,
-    ReportSettings, ReportTask, ScanSettings, StateSettings,
+    ReportSettings, ReportTask, ScanSettings, StateSettings, VerifySettings,
 };
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
@@ -69,6 +71,12 @@ const SERVER_CONFIG_AUTO: &str = "auto";
 
 /// The default of `--ttl`.
 pub(crate) const BLOCK_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The default of `verify --pause`: a site is not to notice the requests.
+pub(crate) const VERIFY_PAUSE: Duration = Duration::from_secs(1);
+
+/// The default of `verify --max-requests`.
+pub(crate) const VERIFY_REQUESTS: usize = 200;
 
 /// The start of the name of every variable that sets a flag: `--top` is `PROBEWATCH_TOP`.
 pub(crate) const PREFIX: &str = "PROBEWATCH_";
@@ -378,6 +386,41 @@ pub(crate) fn block_settings(format: Option<BlockFormat>, mut layer: Layer, envi
         return Err(Error::HiddenBlockList);
     }
     Ok(BlockSettings { scan, format: format.unwrap_or_default(), list, now: environment.now })
+}
+
+/// What `verify` needs beside settings, as it was typed.
+#[derive(Debug)]
+pub(crate) struct VerifyRequest {
+    pub(crate) site: Origin,
+    pub(crate) dry_run: bool,
+    pub(crate) pause: Option<DurationArg>,
+    pub(crate) max_requests: Option<PositiveCount>,
+    pub(crate) cacert: Option<PathBuf>,
+}
+
+/// The settings of a `verify`.
+///
+/// # Errors
+///
+/// Those of a scan.
+pub(crate) fn verify_settings(request: VerifyRequest, mut layer: Layer, environment: &Environment) -> Result<VerifySettings, Error> {
+    let VerifyRequest { site, dry_run, pause, max_requests, cacert } = request;
+    let save = match layer.output.take() {
+        None => SaveTo::ReportFolder,
+        Some(file) if file == Path::new("-") => SaveTo::Nowhere,
+        Some(file) => SaveTo::File(file),
+    };
+    Ok(VerifySettings {
+        site,
+        // A variable or the file of `report` may set it too: then nothing is sent either.
+        dry_run: dry_run || layer.dry_run.unwrap_or(false),
+        pause: pause.map_or(VERIFY_PAUSE, DurationArg::duration),
+        max_requests: max_requests.map_or(VERIFY_REQUESTS, PositiveCount::get),
+        cacert,
+        save,
+        now: environment.now,
+        scan: scan_settings(layer, environment)?,
+    })
 }
 
 /// The file of `--metrics`. The required name also keeps a log or another file from being replaced by mistake.

@@ -264,11 +264,12 @@ mod tests {
 
     use regex::Regex;
 
-    use super::index::{IndexEntry, RunDigest};
+    use super::index::{IndexEntry, RunDigest, VerifiedDigest};
     use super::*;
     use crate::analysis::fixture;
     use crate::analysis::model::{BlockDecision, BlockVerdict, FloodRow, NetworkRow, OffenderStats, Row, RowKey, Timeline, TimelineBucket};
     use crate::analysis::novelty::NoveltyKind;
+    use crate::analysis::verify::VerdictCounts;
     use crate::client::Client;
     use crate::finding::Severity;
     use crate::geoip::GeoInfo;
@@ -553,7 +554,10 @@ mod tests {
             let escaped = askama::filters::escape(LogText::new(text.as_bytes()), askama::filters::Html).unwrap().to_string();
             assert!(page.matches(&escaped).count() > 40, "{escaped}");
             let digest = RunDigest::from_page(page.as_bytes()).unwrap();
-            let entry = IndexEntry { folder: FolderLink::new("000012-20261121T000500Z").unwrap(), digest: Some(digest) };
+            let saved = serde_json::json!({ "time": text, "totals": VerdictCounts::default() }).to_string();
+            let verified = VerifiedDigest::from_json(saved.as_bytes());
+            assert!(verified.is_some(), "{saved}");
+            let entry = IndexEntry { folder: FolderLink::new("000012-20261121T000500Z").unwrap(), digest: Some(digest), verified };
             let mut index = Vec::new();
             index::write(&[entry], Some(text), &mut index).unwrap();
             assert_inert(&String::from_utf8(index).unwrap());
@@ -590,13 +594,22 @@ mod tests {
         let digest = RunDigest::from_page(page.as_bytes());
         assert_eq!(digest, Some(RunDigest::new(&report, &PageOptions { label: Some("Run 12"), ..PageOptions::default() })));
         assert_eq!(RunDigest::from_page(b"<meta name=\"probewatch-digest\" content=\"{&#34;hits&#34;:1}\">"), None);
-        let entry = |name, digest| IndexEntry { folder: FolderLink::new(name).unwrap(), digest };
-        let entries = [entry("000012-20261121T000500Z", digest), entry("2026-11-20", None)];
-        let mut index = Vec::new();
-        index::write(&entries, Some("web1"), &mut index).unwrap();
-        let index = String::from_utf8(index).unwrap();
+        let entry = |name, digest, verified| IndexEntry { folder: FolderLink::new(name).unwrap(), digest, verified };
+        let written = |verified| {
+            let mut index = Vec::new();
+            let entries = [entry("000012-20261121T000500Z", digest.clone(), verified), entry("2026-11-20", None, None)];
+            index::write(&entries, Some("web1"), &mut index).unwrap();
+            String::from_utf8(index).unwrap()
+        };
+        let index = written(None);
         assert_inert(&index);
         insta::assert_snapshot!("index", structure(&index));
+        assert!(!index.contains("verified"));
+        let counts = VerdictCounts { still_given: 1, refused: 1_200, ..VerdictCounts::default() };
+        let saved = serde_json::json!({ "schema_version": 1, "time": "2026-11-22T10:00:00Z", "totals": counts }).to_string();
+        let index = written(VerifiedDigest::from_json(saved.as_bytes()));
+        assert!(index.contains("verified") && index.contains("2026-11-22: 1 still given, 1,200 refused"), "{index}");
+        assert_eq!(VerifiedDigest::from_json(&saved.as_bytes()[..saved.len() - 1]), None);
     }
 
     #[test]

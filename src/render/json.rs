@@ -35,7 +35,7 @@ use crate::tally::ErrorBound;
 use crate::time::LogTime;
 
 /// The program that wrote it.
-pub(super) const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
+pub(crate) const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the document, the first `top` rows of each list.
 pub(crate) fn write<W: Write>(report: &ReportModel<'_>, top: Option<usize>, out: W) -> io::Result<()> {

@@ -11,7 +11,7 @@ pub(crate) mod formats;
 pub(crate) mod grades;
 mod hit_fields;
 pub(crate) mod html;
-mod json;
+pub(crate) mod json;
 pub(crate) mod layout;
 pub(crate) mod live;
 pub(crate) mod mail;
@@ -24,6 +24,7 @@ pub(crate) mod schema;
 pub(crate) mod sink;
 pub(crate) mod table;
 pub(crate) mod timeline;
+pub(crate) mod verify;
 
 use std::io::{self, Write};
 

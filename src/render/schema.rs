@@ -11,6 +11,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
 use super::{csv, json, ndjson};
+use crate::analysis::verify::Verification;
 
 /// What to document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -23,6 +24,8 @@ pub(crate) enum Topic {
     Ndjson,
     /// JSON Schema of a rule file.
     Rules,
+    /// JSON Schema of a result of `verify`.
+    Verified,
 }
 
 /// Prints the documentation of one output, or a list of all columns and keys where `topic` is `None`.
@@ -36,9 +39,16 @@ pub(crate) fn write<W: Write>(topic: Option<Topic>, mut out: W) -> io::Result<()
         Some(Topic::Json) => write_schema(&report(), &mut out),
         Some(Topic::Ndjson) => write_schema(&hit(), &mut out),
         Some(Topic::Rules) => write_schema(&crate::rules::schema(), &mut out),
+        Some(Topic::Verified) => write_schema(&verified(), &mut out),
         None => {
             write_tables(&mut out)?;
-            for (title, schema) in [("JSON: -f json", report()), ("NDJSON: -f ndjson", hit()), ("Rule files", crate::rules::schema())] {
+            let schemas = [
+                ("JSON: -f json", report()),
+                ("NDJSON: -f ndjson", hit()),
+                ("Rule files", crate::rules::schema()),
+                ("JSON: verify", verified()),
+            ];
+            for (title, schema) in schemas {
                 write_block(&mut out, title, &keys(&schema))?;
             }
             Ok(())
@@ -52,6 +62,10 @@ fn report() -> Schema {
 
 fn hit() -> Schema {
     serialized::<ndjson::HitObject<'_>>()
+}
+
+fn verified() -> Schema {
+    serialized::<Verification>()
 }
 
 /// The schema of what a type writes, which differs from that of what it reads in which keys are required.
@@ -165,7 +179,7 @@ mod tests {
 
     #[test]
     fn every_key_has_a_type_and_a_meaning() {
-        for (name, schema) in [("json", report()), ("ndjson", hit()), ("rules", crate::rules::schema())] {
+        for (name, schema) in [("json", report()), ("ndjson", hit()), ("rules", crate::rules::schema()), ("verified", verified())] {
             let keys = keys(&schema);
             assert!(keys.len() > 20, "{name}: {keys:?}");
             for [key, kind, meaning] in keys {

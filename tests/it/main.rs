@@ -54,3 +54,4 @@ mod secrets;
 mod servers;
 mod spark;
 mod users;
+mod verify;

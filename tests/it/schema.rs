@@ -127,6 +127,11 @@ fn errors(schema: &Value, value: &Value) -> Vec<String> {
     errors
 }
 
+/// Fails on a value that does not fit the schema of this output.
+pub(crate) fn assert_described(topic: &str, value: &Value) {
+    assert_eq!(errors(&schema(topic), value), Vec::<String>::new());
+}
+
 #[test]
 fn reports_fit_their_schema() {
     let harness = Harness::new();

@@ -18,7 +18,8 @@ use self::writer::ReportWriter;
 use super::error::CommandError;
 use super::metrics::{Backlog, MetricsFile};
 use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
-use crate::render::html::index::{self, DIGEST_BYTES, IndexEntry, RunDigest};
+use crate::analysis::verify::VERIFIED_FILE;
+use crate::render::html::index::{self, DIGEST_BYTES, IndexEntry, RunDigest, VerifiedDigest};
 use crate::render::html::{FolderLink, PAGE_FILE};
 use crate::report_store::{Access, ReportStore, RetentionClock};
 use crate::state::{KEEP_ABSENT, ReportState, StateError, StateFolder};
@@ -235,6 +236,9 @@ fn prune(store: &ReportStore, report_run: &ReportRun<'_>, clock: RetentionClock,
     Ok(())
 }
 
+/// The most bytes of a result of `verify`: each request makes at most 2 kB.
+const MAX_VERIFIED_BYTES: u64 = 4 << 20;
+
 /// Writes the index of the folders that exist, with the digests of their pages.
 fn write_index(store: &ReportStore, report_run: &ReportRun<'_>) -> Result<(), CommandError> {
     if !report_run.settings.html {
@@ -247,9 +251,15 @@ fn write_index(store: &ReportStore, report_run: &ReportRun<'_>) -> Result<(), Co
         page.take(DIGEST_BYTES).read_to_end(&mut head).ok()?;
         RunDigest::from_page(&head)
     };
+    let verified = |folder: &str| {
+        let file = store.open_file(folder, VERIFIED_FILE).ok().flatten()?;
+        let mut json = Vec::new();
+        file.take(MAX_VERIFIED_BYTES).read_to_end(&mut json).ok()?;
+        VerifiedDigest::from_json(&json)
+    };
     let folders = store.reports()?;
-    let entries: Vec<IndexEntry> =
-        folders.iter().filter_map(|name| Some(IndexEntry { folder: FolderLink::new(name)?, digest: digest(name) })).collect();
+    let entry = |name: &String| Some(IndexEntry { folder: FolderLink::new(name)?, digest: digest(name), verified: verified(name) });
+    let entries: Vec<IndexEntry> = folders.iter().filter_map(entry).collect();
     if entries.is_empty() {
         return Ok(());
     }

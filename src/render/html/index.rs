@@ -1,6 +1,7 @@
 //! Prints the index of the reports in a folder: a row for each, with its sums, a sparkline of its hits and a link to its page.
 //!
-//! The sums are from the pages: each has a digest of its report in its head. A report without a page has a row without sums.
+//! The sums are from the pages: each has a digest of its report in its head. A report without a page has a row without sums. What
+//! `verify` found is from the file that it saves.
 
 use std::io::{self, Write};
 
@@ -10,6 +11,7 @@ use super::plots::{self, Plot, PlotBar, PlotItem, PlotKey};
 use super::tables::{TableBuilder, TableCell, truncated};
 use super::{Fact, FolderLink, HtmlPage, PageOptions, Section};
 use crate::analysis::model::ReportModel;
+use crate::analysis::verify::VerdictCounts;
 use crate::finding::Severity;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
@@ -83,6 +85,30 @@ pub(crate) struct IndexEntry {
     pub folder: FolderLink,
     /// `None` if the folder has no page.
     pub digest: Option<RunDigest>,
+    /// `None` if the folder has no result of `verify`.
+    pub verified: Option<VerifiedDigest>,
+}
+
+/// What the index shows of a result of `verify`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct VerifiedDigest {
+    /// When the site was asked, RFC 3339 in UTC.
+    time: String,
+    totals: VerdictCounts,
+}
+
+impl VerifiedDigest {
+    /// The digest of a saved result; `None` if it is none.
+    #[must_use]
+    pub(crate) fn from_json(json: &[u8]) -> Option<Self> {
+        serde_json::from_slice(json).ok()
+    }
+
+    /// The day, and what came of the paths.
+    fn cell(&self) -> TableCell {
+        let day = self.time.split('T').next().unwrap_or_default();
+        TableCell::text(escape(format!("{day}: {}", self.totals.sentence()).as_bytes()))
+    }
 }
 
 /// Writes the index of these reports, the newest first.
@@ -164,6 +190,7 @@ fn reports(entries: &[IndexEntry]) -> Option<Section> {
         .text("hits over time", |entry| of(entry, &|digest| TableCell { spark: plots::spark_path(&digest.spark), ..TableCell::default() }))
         .number("answered", |entry| count(entry, |digest| digest.answered))
         .text("worst", |entry| of(entry, &|digest| digest.severity.map_or_else(TableCell::default, TableCell::severity)))
+        .text("verified", |entry| entry.verified.as_ref().map_or_else(TableCell::default, VerifiedDigest::cell))
         .number("clients", |entry| count(entry, |digest| digest.clients))
         .number("paths", |entry| count(entry, |digest| digest.paths))
         .number("new", |entry| of(entry, &|digest| digest.new.map_or_else(TableCell::default, TableCell::count)))

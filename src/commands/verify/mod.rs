@@ -1,0 +1,149 @@
+//! `probewatch verify`: asks one's own site what it gives today for the paths that a report says it gave.
+//!
+//! The only command that sends anything, and only by the program `curl`. It asks no other host than that of `--site`, and follows no
+//! redirect. Nothing of an answer is kept but its status, its size and its kind.
+
+mod curl;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use self::curl::{AGENT, Curl};
+use super::block::{InputPaths, ScannedLogs, open_sink, with_report_input};
+use super::common::{RuleContext, inputs, pool, warn_narrow_allow};
+use super::error::CommandError;
+use super::merge::REPORT;
+use super::stdout::TerminalInfo;
+use super::{Exit, ScanSettings, VerifySettings, message, signals};
+use crate::analysis::build::LogAnalysis;
+use crate::analysis::verify::{self, SCHEMA_VERSION, Selection, VERIFIED_FILE, Verdict, VerdictCounts, Verification};
+use crate::number::{counted, seconds};
+use crate::render::json::GENERATED_BY;
+use crate::render::sink::Sink;
+use crate::render::verify::{skipped_sentence, write_json, write_table};
+use crate::render::{OutputFormat, RenderOptions};
+use crate::time::LogTime;
+
+/// Where the result is saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SaveTo {
+    /// In the folder of the report, if it is the only input and called `report.json`.
+    ReportFolder,
+    /// Nowhere.
+    Nowhere,
+    /// In this file.
+    File(PathBuf),
+}
+
+/// Asks the site and prints the result.
+#[must_use]
+pub(crate) fn run(settings: &VerifySettings) -> Exit {
+    run_verify(settings).unwrap_or_else(|error| error.report())
+}
+
+fn run_verify(settings: &VerifySettings) -> Result<Exit, CommandError> {
+    let input_paths = InputPaths::new(&settings.scan)?;
+    let scan = ScanSettings { paths: input_paths.logs.clone(), ..settings.scan.clone() };
+    let pool = pool(scan.threads)?;
+    let mut rule_context = RuleContext::load_in(&pool, &scan)?;
+    (rule_context.scope.since, rule_context.scope.until) = (scan.since, scan.until);
+    let found = if input_paths.has_logs(&scan) { Some(inputs(&scan)?) } else { None };
+    // Opened first: nothing is sent if the result cannot be saved.
+    let saved = file(settings, &input_paths).map(|file| open_sink(Some(&file), &input_paths, found.as_ref())).transpose()?;
+    let mut out = Sink::open_stdout()?;
+    if !scan.quiet {
+        message::warnings(rule_context.rules.warnings());
+    }
+    warn_narrow_allow(&scan, &rule_context.scope.allow);
+    let scanned = found.as_ref().map(|found| ScannedLogs::read(&scan, &rule_context, found, &pool)).transpose()?;
+    let (selection, is_damaged) = pool.install(|| {
+        with_report_input(&input_paths.reports, scanned.as_ref(), &rule_context, &scan, |report_input| {
+            verify::select(report_input, &LogAnalysis::new(report_input), &settings.site)
+        })
+    })?;
+    let is_damaged = is_damaged || scanned.is_some_and(|logs| logs.has_problems);
+    let selection = selection.unwrap_or_default();
+    if settings.dry_run {
+        print_urls(settings, selection, &mut out)?;
+        out.commit()?;
+        return Ok(if is_damaged { Exit::Damaged } else { Exit::Success });
+    }
+    let result = ask(settings, selection)?;
+    if let Some(mut saved) = saved {
+        write_json(&result, &mut saved).map_err(|error| saved.explain(error))?;
+        saved.commit()?;
+    }
+    print(&scan, &result, &mut out).map_err(|error| out.explain(error))?;
+    out.commit()?;
+    let is_open = result.paths.iter().any(|path| path.reason.is_some());
+    Ok(match result.totals.still_given {
+        0 if is_open || is_damaged => Exit::Damaged,
+        0 => Exit::Success,
+        _ => Exit::Found,
+    })
+}
+
+/// The file of the result.
+fn file(settings: &VerifySettings, input_paths: &InputPaths) -> Option<PathBuf> {
+    match (&settings.save, &*input_paths.reports) {
+        _ if settings.dry_run => None,
+        (SaveTo::File(file), _) => Some(file.clone()),
+        (SaveTo::ReportFolder, [report]) if !input_paths.has_logs(&settings.scan) && report.file_name()? == REPORT => {
+            Some(report.with_file_name(VERIFIED_FILE))
+        }
+        (SaveTo::ReportFolder | SaveTo::Nowhere, _) => None,
+    }
+}
+
+/// Prints the URLs that would be requested, in their order.
+fn print_urls(settings: &VerifySettings, selection: Selection, out: &mut Sink) -> Result<(), CommandError> {
+    let Selection { mut paths, skipped } = selection;
+    let url = settings.site.url();
+    verify::ask(&mut paths, &settings.site, settings.max_requests, |path| match writeln!(out, "{url}{path}") {
+        Ok(()) => Ok(Err(String::new())),
+        Err(error) => Err(out.explain(error)),
+    })?;
+    if !settings.scan.quiet {
+        for path in paths.iter().filter(|path| path.verdict == Verdict::NotRequested) {
+            message::notice(&format!("{} is not requested: {}", path.path, path.reason.as_deref().unwrap_or_default()));
+        }
+        for skipped in &skipped {
+            message::notice(&skipped_sentence(skipped));
+        }
+    }
+    Ok(())
+}
+
+/// Sends the requests.
+fn ask(settings: &VerifySettings, selection: Selection) -> Result<Verification, CommandError> {
+    let Selection { mut paths, skipped } = selection;
+    let VerifySettings { site, max_requests, pause, .. } = settings;
+    let planned = verify::ask(&mut paths.clone(), site, *max_requests, |_| Ok::<_, CommandError>(Err(String::new())))?;
+    if planned.all > 1 && !settings.scan.quiet {
+        let (requests, time) = (counted(planned.all as u64, "request", "requests"), seconds(*pause * (planned.all as u32 - 1)));
+        message::notice(&format!("sending {requests} to {} in {time} or more; its log will have them, as {AGENT}", site.url()));
+    }
+    let stop = signals::listen();
+    let mut curl = Curl::new(settings.cacert.as_deref(), *pause, &stop);
+    let counts = verify::ask(&mut paths, site, *max_requests, |path| curl.get(&format!("{}{path}", site.url())))?;
+    paths.sort_by_key(|path| path.verdict);
+    Ok(Verification {
+        schema_version: SCHEMA_VERSION,
+        generated_by: GENERATED_BY,
+        site: site.url().to_owned(),
+        time: LogTime { utc: settings.now, offset: 0 }.rfc3339_utc(),
+        requests: counts.all,
+        controls: counts.controls,
+        totals: VerdictCounts::new(&paths),
+        paths,
+        skipped,
+    })
+}
+
+fn print(scan: &ScanSettings, result: &Verification, out: &mut Sink) -> io::Result<()> {
+    if scan.format == OutputFormat::Json {
+        return write_json(result, out);
+    }
+    let TerminalInfo { width, color } = TerminalInfo::detect(scan.color, false);
+    write_table(result, &RenderOptions { width, color, ..RenderOptions::default() }, out)
+}

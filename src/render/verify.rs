@@ -1,0 +1,119 @@
+//! Prints the result of `verify`: as a table for people, and as the JSON document that is saved.
+//!
+//! It contains no byte of a body. What comes from a header is masked and escaped before it gets here.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::ser::Serializer as JsonSerializer;
+
+use super::layout::{ALARM, BOLD, Column, DIM, Grid, PLAIN, TextCell, severity_style};
+use super::layout::{minute, write_wrapped};
+use super::row_lines::RowLineFormatter;
+use super::table::TablePage;
+use crate::analysis::verify::{BodyKind, SkippedPaths, Verdict, Verification, VerifiedPath};
+use crate::number::{counted, grouped};
+use crate::render::RenderOptions;
+
+/// Writes the document.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub(crate) fn write_json<W: Write>(result: &Verification, out: &mut W) -> io::Result<()> {
+    result.serialize(&mut JsonSerializer::with_formatter(&mut *out, RowLineFormatter::default()))?;
+    out.write_all(b"\n")
+}
+
+/// Writes the table: what is still given comes first.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub(crate) fn write_table<W: Write>(result: &Verification, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let page = TablePage::new(options);
+    let style = if result.totals.still_given > 0 { ALARM } else { BOLD };
+    write_wrapped(&headline(result), 0, page.width, (page.painter, style), out)?;
+    if !result.paths.is_empty() {
+        page.heading("WHAT THE SITE GIVES NOW", out)?;
+        grid(&result.paths).write(page.width, page.painter, out)?;
+    }
+    let counts = if result.requests == 0 {
+        "Nothing was requested.".to_owned()
+    } else {
+        let requests = counted(result.requests as u64, "request", "requests");
+        format!("{requests}, {} of them for names that do not exist, from {}.", grouped(result.controls as u64), result.time)
+    };
+    page.note(&counts, out)?;
+    if let Some(status) = only_status(&result.paths) {
+        page.note(
+            &format!("Every path got {status}, also those that do not exist: this address or agent may be refused, and others not."),
+            out,
+        )?;
+    }
+    result.skipped.iter().try_for_each(|skipped| page.note(&skipped_sentence(skipped), out))
+}
+
+fn headline(result: &Verification) -> String {
+    match result.paths.len() as u64 {
+        0 => format!("No path to verify: no answer of a rule on paths is distinct or uncertain, and may be requested of {}.", result.site),
+        all => format!("{} of {}: {}.", counted(all, "path", "paths"), result.site, result.totals.sentence()),
+    }
+}
+
+/// The status of all answers, if it refuses the client rather than the path.
+fn only_status(paths: &[VerifiedPath]) -> Option<u16> {
+    let mut statuses = paths.iter().flat_map(|path| path.status.iter().chain(&path.control_statuses));
+    let first = *statuses.next().filter(|status| matches!(status, 401 | 403))?;
+    statuses.all(|status| *status == first).then_some(first)
+}
+
+/// What was not requested, as a sentence.
+pub(crate) fn skipped_sentence(skipped: &SkippedPaths) -> String {
+    format!("{} left out: {}.", counted(skipped.paths, "path is", "paths are"), skipped.reason.sentence())
+}
+
+fn grid(paths: &[VerifiedPath]) -> Grid<'_, VerifiedPath> {
+    Grid::new(paths)
+        .column(Column::text("now"), |path| {
+            TextCell::new(now(path.verdict)).styled(if path.verdict == Verdict::StillGiven { ALARM } else { PLAIN })
+        })
+        .column(Column::text("severity").rank(4), |path| TextCell::new(path.severity.as_str()).styled(severity_style(path.severity)))
+        .column(Column::text("path").flexible(24).keep_end(), |path| TextCell::new(&*path.path).styled(BOLD))
+        .column(Column::number("status").rank(2), |path| TextCell::new(path.status.map(|status| status.to_string()).unwrap_or_default()))
+        .column(Column::number("bytes").rank(3), |path| TextCell::new(path.bytes.map(|n| bytes(n, path.at_least)).unwrap_or_default()))
+        .column(Column::text("what it is").flexible(20), |path| TextCell::new(detail(path)))
+        .column(Column::text("rule").rank(6), |path| TextCell::new(path.rules.first().map(String::as_str).unwrap_or_default()))
+        .column(Column::text("last seen").rank(5), |path| TextCell::new(path.last_time.map(minute).unwrap_or_default()).styled(DIM))
+}
+
+fn now(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::StillGiven => "still given",
+        Verdict::Soft404 => "like any path",
+        Verdict::Refused => "refused",
+        Verdict::Redirected => "redirected",
+        Verdict::NoAnswer => "no answer",
+        Verdict::NotRequested => "not requested",
+    }
+}
+
+fn bytes(bytes: u64, at_least: bool) -> String {
+    format!("{}{}", if at_least { "at least " } else { "" }, grouped(bytes))
+}
+
+fn detail(path: &VerifiedPath) -> String {
+    match (path.verdict, path.kind) {
+        (Verdict::NoAnswer | Verdict::NotRequested, _) => path.reason.clone().unwrap_or_default(),
+        (Verdict::Redirected, _) => match (&path.reason, &path.other_host, &path.location) {
+            (Some(reason), ..) => format!("to {reason}"),
+            (_, Some(host), _) => format!("to another host: {host}"),
+            (_, _, Some(location)) => format!("to {location}"),
+            (None, None, None) => String::new(),
+        },
+        (Verdict::Soft404, Some(BodyKind::Html)) => "HTML like the soft 404".to_owned(),
+        (Verdict::StillGiven | Verdict::Soft404, Some(kind)) => kind.as_str().to_owned(),
+        (Verdict::Refused, None) if path.status.is_some_and(|status| status < 300) => "no content".to_owned(),
+        _ => String::new(),
+    }
+}
