@@ -18,6 +18,7 @@ use crate::render::sink::SinkError;
 use crate::report_store::ReportStoreError;
 use crate::rules::RuleError;
 use crate::state::StateError;
+use crate::system::errno_message;
 use crate::tui::ScreenError;
 
 /// Why a command stops early.
@@ -85,6 +86,8 @@ pub(super) enum CommandError {
     WriteReport(#[source] io::Error),
     #[error("cannot run curl: {0}")]
     Curl(String),
+    #[error("--cacert {}: {}; name a file with certificates in PEM format", path.display(), errno_message(source))]
+    CaCert { path: PathBuf, source: io::Error },
     #[error("stopped by a signal; no report was written")]
     Stopped(Exit),
     #[error("stopped by a signal; nothing was reported, and the next run reads the same lines again")]
@@ -123,6 +126,7 @@ impl CommandError {
             | Self::ManyFiles(_)
             | Self::ListIsInput(_)
             | Self::Curl(_)
+            | Self::CaCert { .. }
             | Self::Screen(_)
             | Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
             | Self::AlertSink(AlertSinkError::Exec { .. })

@@ -82,7 +82,7 @@ fn grid(paths: &[VerifiedPath]) -> Grid<'_, VerifiedPath> {
         .column(Column::text("path").flexible(24).keep_end(), |path| TextCell::new(&*path.path).styled(BOLD))
         .column(Column::number("status").rank(2), |path| TextCell::new(path.status.map(|status| status.to_string()).unwrap_or_default()))
         .column(Column::number("bytes").rank(3), |path| TextCell::new(path.bytes.map(|n| bytes(n, path.at_least)).unwrap_or_default()))
-        .column(Column::text("what it is").flexible(20), |path| TextCell::new(detail(path)))
+        .column(Column::text("what it is").flexible(36), |path| TextCell::new(detail(path)))
         .column(Column::text("rule").rank(6), |path| TextCell::new(path.rules.first().map(String::as_str).unwrap_or_default()))
         .column(Column::text("last seen").rank(5), |path| TextCell::new(path.last_time.map(minute).unwrap_or_default()).styled(DIM))
 }

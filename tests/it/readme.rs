@@ -31,11 +31,13 @@ const NOT_RUN: [(&str, &str); 8] = [
 ];
 
 /// Programs that the pages name as examples, as shell scripts.
-const STAND_INS: [(&str, &str); 4] = [
+const STAND_INS: [(&str, &str); 5] = [
     ("bin/ssh", "shift; exec \"$@\""),
     ("bin/your-shipper", "exec cat"),
     ("bin/nft", "test -s \"$2\""),
     ("bin/docker", "exec cat access.log"),
+    // `verify` must reach no real site.
+    ("bin/curl", "printf 'HTTP/1.1 404 Not Found\\r\\n\\r\\n'"),
 ];
 
 const SIGMA_RULE: &str = "title: A secret\nid: 5ac1f1d2-6a8f-4f0e-9f57-5d9f2e9f1b11\nstatus: test\nlogsource:\n  category: webserver\n\

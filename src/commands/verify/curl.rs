@@ -91,7 +91,7 @@ impl<'a> Curl<'a> {
             (Some(2), _) => {
                 return Err(CommandError::Curl("it does not know its arguments; version 7.54 or later is needed".to_owned()));
             }
-            (Some(77), _) => return Err(CommandError::Curl("it cannot read the certificates of --cacert".to_owned())),
+            (Some(77), _) => return Err(CommandError::Curl("it finds no certificate in the file of --cacert".to_owned())),
             (_, None) if is_cut => Err("headers of more than 64 KiB".to_owned()),
             (_, Some(answer)) if is_cut || code == Some(0) => Ok(answer),
             // What came of it shows that the rest is a leak too.

@@ -5,6 +5,7 @@
 
 mod curl;
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -42,6 +43,9 @@ pub(crate) fn run(settings: &VerifySettings) -> Exit {
 }
 
 fn run_verify(settings: &VerifySettings) -> Result<Exit, CommandError> {
+    if let Some(path) = &settings.cacert {
+        File::open(path).map_err(|source| CommandError::CaCert { path: path.clone(), source })?;
+    }
     let input_paths = InputPaths::new(&settings.scan)?;
     let scan = ScanSettings { paths: input_paths.logs.clone(), ..settings.scan.clone() };
     let pool = pool(scan.threads)?;
