@@ -62,6 +62,7 @@ Examples:
   probewatch block --format nft /srv/reports/latest
   probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
   probewatch learn /var/log/nginx/
+  probewatch verify --site https://example.com /srv/reports/latest
   probewatch scan --help";
 
 /// After `scan -h`.
@@ -452,16 +453,19 @@ Examples:
     probewatch verify --site https://example.com -q -f json -o fixed.json access.log
 
 What is sent:
-  GET by the system's curl, with its proxies (https_proxy) and certificates, without cookies and .netrc,
-  at most one request a second and 200 in all. Beside the paths of one folder and ending, two names that
-  do not exist are requested. Of an answer at most 64 KiB are read; only status, size and kind are kept.
-  Your own log will have these requests, from your own address and with the agent probewatch-verify/VERSION.
-  The agent excuses nothing: a file of --allow that names your address does.
+  GET by the system's curl, with its proxies (https_proxy) and certificates, without cookies and
+  .netrc: at most one request a second and 200 in all. Beside the paths of one folder and ending,
+  two names that do not exist are requested. Of an answer, at most 64 KiB are read, and status, size
+  and kind are kept.
+  Your own log will have these requests, from your own address, with the agent
+  probewatch-verify/VERSION. The agent excuses nothing: a file of --allow that names your address
+  does.
 
 What is never sent:
-  A query, a payload, a disguise, a method other than GET; paths of rules on web shells, code execution and
-  logins; names of installers, and of pages that end a session. A path with a masked secret is listed and not
-  requested. Nothing goes to another host: a redirect is reported, not followed.
+  A query, a payload, a disguise, a method other than GET; paths of rules on web shells, code
+  execution and logins; names of installers, and of pages that end a session. A path with a masked
+  secret is listed and not requested. Nothing goes to another host: a redirect is reported, not
+  followed.
 
 What came of a path:
   still given    a 2xx, unlike what the two names that do not exist got
@@ -471,8 +475,9 @@ What came of a path:
   no answer      no connection, no whole answer within 20 s, a 407, a 429 or a 5xx
   not requested  its secret is masked, or --max-requests was reached
 
-The result is saved as verified.json beside the only report.json, for its owner alone; a folder that 'report
---daily' replaces loses it. The index of 'report --html' shows it. Precedence is that of 'scan --help'.
+The result of a report.json is saved as verified.json in its folder, for its owner alone, and the
+index of 'report --html' shows it. A day's folder that 'report' replaces loses it. Precedence is
+that of 'probewatch scan --help'.
 
 Exit codes:
   0    nothing is still given

@@ -163,24 +163,17 @@ fn check_real_server(harness: &Harness, port: u16) {
     );
 }
 
-#[test]
-fn nginx_is_asked_what_it_still_gives() {
-    let places = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
-    let Some(program) = places.into_iter().find(|place| Path::new(place).exists()) else {
-        return skip("verify", "nginx is not installed");
-    };
-    if !has_curl("nginx") {
-        return;
-    }
-    let harness = Harness::new();
-    lay_out(&harness);
+const NGINX: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
+
+/// Starts nginx with a site like this. `more` are directives of the server, and `tls` is a word after its port.
+fn start_nginx(harness: &Harness, program: &str, tls: &str, more: &str) -> Daemon {
     let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
     let temporary: String =
         ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path tmp/{name};")).concat();
-    let daemon = Daemon::start(&harness, |port| {
+    Daemon::start(harness, |port| {
         let conf = format!(
             "{user} daemon off; worker_processes 1; pid nginx.pid; error_log error.log; events {{ worker_connections 64; }}
-            http {{ {temporary} access_log own.log; server {{ listen 127.0.0.1:{port}; root site;
+            http {{ {temporary} access_log own.log; server {{ listen 127.0.0.1:{port} {tls}; root site; {more}
                 location = /backup.sql {{ return 301 /new/backup.sql?id=7; }}
                 location = /dump.sql {{ return 302 https://files.example/moved; }}
                 location = /id_rsa {{ deny all; }}
@@ -191,13 +184,71 @@ fn nginx_is_asked_what_it_still_gives() {
         let mut command = Command::new(program);
         command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(harness.path(""));
         command
-    });
+    })
+}
+
+#[test]
+fn nginx_is_asked_what_it_still_gives() {
+    let Some(program) = NGINX.into_iter().find(|place| Path::new(place).exists()) else {
+        return skip("verify", "nginx is not installed");
+    };
+    if !has_curl("nginx") {
+        return;
+    }
+    let harness = Harness::new();
+    lay_out(&harness);
+    let daemon = start_nginx(&harness, program, "", "");
     check_real_server(&harness, daemon.port());
     drop(daemon);
     // Its own log has the requests, as they are announced.
     let log = fs::read_to_string(harness.path("own.log")).unwrap();
     assert!(log.lines().count() > 20 && log.lines().all(|line| line.contains("\"GET /") && line.contains("\"probewatch-verify/")), "{log}");
     assert!(harness.run(["scan", "own.log"]).text().contains("127.0.0.1"), "the agent excuses nothing");
+}
+
+/// A certificate for 127.0.0.1, and its key.
+fn add_certificate(harness: &Harness) -> bool {
+    let mut command = harness.program("openssl");
+    command.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2"]);
+    command.args(["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]);
+    command.output().is_ok_and(|run| run.status.success())
+}
+
+#[test]
+fn a_certificate_is_trusted_if_it_is_named() {
+    let Some(program) = NGINX.into_iter().find(|place| Path::new(place).exists()) else {
+        return skip("certificates", "nginx is not installed");
+    };
+    let harness = Harness::new();
+    lay_out(&harness);
+    if !has_curl("certificates") || !add_certificate(&harness) {
+        return skip("certificates", "openssl or curl is not installed");
+    }
+    let daemon = start_nginx(&harness, program, "ssl", "ssl_certificate cert.pem; ssl_certificate_key key.pem;");
+    let url = format!("https://127.0.0.1:{}", daemon.port());
+    let run = verify(&harness, &url, &["-f", "json", "access.log"]);
+    assert_eq!((run.code, &row(&verified(&run), "/.env")["reason"]), (3, &"no trusted TLS connection".into()), "{}", run.stderr);
+    let run = verify(&harness, &url, &["-f", "json", "--cacert", "cert.pem", "access.log"]);
+    assert_eq!((run.code, &row(&verified(&run), "/.git/config")["verdict"]), (1, &"still_given".into()), "{}", run.stderr);
+    let none = verify(&harness, &url, &["--cacert", "access.log", "access.log"]);
+    assert_eq!(none.code, 2, "{}", none.stderr);
+}
+
+#[test]
+fn the_proxy_of_the_environment_is_used() {
+    if !has_curl("proxies") {
+        return;
+    }
+    let harness = Harness::new();
+    harness.file("access.log", log(&["/.env"]));
+    let proxy = Server::start(|path, stream| match path {
+        "http://shop.example/.env" => respond(stream, 200, "", b"APP_KEY=x\n"),
+        _ => respond(stream, 404, "", b""),
+    });
+    let mut command = command(&harness, "http://shop.example", &["access.log"]);
+    let run = finish(command.env("http_proxy", proxy.url()).env_remove("no_proxy"));
+    assert_eq!(run.code, 1, "{}{}", run.text(), run.stderr);
+    assert!(proxy.paths().iter().all(|path| path.starts_with("http://shop.example/")) && proxy.paths().len() == 3);
 }
 
 #[test]
