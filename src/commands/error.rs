@@ -153,7 +153,7 @@ impl CommandError {
 pub enum Exit {
     /// Everything requested was read and written.
     Success = 0,
-    /// `--fail-on` was given, and a finding has at least its level; or a site still gives what `verify` asked for.
+    /// `--fail-on` was given, and a finding has at least its level; or a site still gives what `verify` requested.
     Found = 1,
     /// The command line, the environment, the configuration or a rule is wrong.
     Usage = 2,
