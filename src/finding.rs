@@ -300,7 +300,8 @@ impl Hit {
     #[must_use]
     pub fn is_probe(&self) -> bool {
         let is_given = || matches!(Outcome::from_status(self.status), Outcome::Answered | Outcome::Redirected);
-        (self.exposes || !self.has_query) && !self.windows.only && !(self.needs_client && is_given())
+        let may_be_normal = self.windows.only || self.needs_client && is_given();
+        (self.exposes || !self.has_query) && !may_be_normal
     }
 }
 

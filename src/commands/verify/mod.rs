@@ -148,6 +148,6 @@ fn print(scan: &ScanSettings, result: &Verification, out: &mut Sink) -> io::Resu
     if scan.format == OutputFormat::Json {
         return write_json(result, out);
     }
-    let TerminalInfo { width, color } = TerminalInfo::detect(scan.color, false);
+    let TerminalInfo { width, color, .. } = TerminalInfo::detect(scan.color, false);
     write_table(result, &RenderOptions { width, color, ..RenderOptions::default() }, out)
 }

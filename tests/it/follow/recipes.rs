@@ -4,11 +4,12 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, is_installed, skip};
+use crate::harness::{Harness, Run, is_installed, skip, spawn, wait};
 
 /// A request that a receiver got: its first line and headers, and its body.
 struct Received {
@@ -65,16 +66,20 @@ fn sent_by(script: &str, settings: &[(&str, &str)]) -> Option<Vec<Received>> {
     for (name, value) in settings {
         command.env(name, value.replace("URL", &receiver.url));
     }
-    let lines: String = alerts().iter().map(|alert| format!("{alert}\n")).collect();
-    let run = run_with(&mut command, &lines);
+    let run = run_on_alerts(&mut command);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{script}");
     Some(receiver.requests.join().unwrap())
 }
 
-fn run_with(command: &mut std::process::Command, input: &str) -> crate::harness::Run {
-    let mut child = crate::harness::spawn(command.stdin(std::process::Stdio::piped()));
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    crate::harness::wait(child)
+/// Runs a command with the alerts on its standard input.
+fn run_on_alerts(command: &mut Command) -> Run {
+    let mut child = spawn(command.stdin(Stdio::piped()));
+    let mut input = child.stdin.take().unwrap();
+    for alert in alerts() {
+        writeln!(input, "{alert}").unwrap();
+    }
+    drop(input);
+    wait(child)
 }
 
 fn first_line(received: &Received) -> &str {
@@ -139,8 +144,7 @@ fn mail_has_the_sentence_and_the_keys() {
     std::fs::set_permissions(&sendmail, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let mut command = harness.program(&format!("{}/samples/alerts/mail.sh", env!("CARGO_MANIFEST_DIR")));
     let path = format!("{}:{}", harness.path("").display(), std::env::var("PATH").unwrap());
-    let lines: String = alerts().iter().map(|alert| format!("{alert}\n")).collect();
-    let run = run_with(command.env("MAIL_TO", "root@example.org").env("PATH", path), &lines);
+    let run = run_on_alerts(command.env("MAIL_TO", "root@example.org").env("PATH", path));
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let mails = std::fs::read_to_string(harness.path("mails")).unwrap();
     assert_eq!(mails.matches("-t -oi\nTo: root@example.org\nSubject: probewatch: an alert\n").count(), 2, "{mails}");
