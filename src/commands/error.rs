@@ -52,7 +52,7 @@ pub(super) enum CommandError {
     GeoIp(#[from] GeoIpError),
     #[error("{0}")]
     Group(String),
-    #[error("cannot start {threads} threads: {source}; try a smaller --threads")]
+    #[error("cannot start {threads} threads: {source}; raise the limit on processes, or let scan and report use fewer with --threads")]
     Threads { threads: usize, source: io::Error },
     #[error("{} {source}", path.display())]
     Unreadable { path: PathBuf, source: SnapshotError },
