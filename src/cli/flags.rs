@@ -321,8 +321,7 @@ groups! {
 
         /// Rows in each section [default: as fit, 10 with --full]
         ///
-        /// A table without both fits the terminal, or 24 lines; a page has 1,000 rows. CSV and JSON are complete; JSON that is shortened
-        /// cannot be merged.
+        /// A table without both fits the terminal, or 24 lines; a page has 1,000. CSV and JSON are complete; shortened JSON cannot be merged.
         #[arg(long, value_name = "N")]
         top: Option<PositiveCount>,
     }
