@@ -189,7 +189,13 @@ impl Formats {
             origin: None,
             proxied: Vec::new(),
         };
-        formats.detection_order = formats.ids().filter(|id| formats.is_tried(*id)).collect();
+        let mut detection_order: Vec<FormatId> = formats.ids().filter(|id| formats.is_tried(*id)).collect();
+        // First those that a byte of the line refuses: the others need a field or two.
+        detection_order.sort_by_key(|id| match &formats.format(*id).reader {
+            FormatReader::Strings(parsers) => parsers.iter().any(|parser| !parser.starts_with_literal()),
+            _ => true,
+        });
+        formats.detection_order = detection_order;
         formats.requested = match choice.requested.as_deref() {
             None | Some("auto" | "discovered") => None,
             Some(_) if choice.as_clf().is_some() => None,

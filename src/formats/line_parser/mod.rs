@@ -309,6 +309,11 @@ impl FormatLineParser {
         true
     }
 
+    /// Whether each line of the format begins with the same text.
+    pub(super) fn starts_with_literal(&self) -> bool {
+        !self.start.is_empty()
+    }
+
     #[inline]
     fn after_start<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
         let is_remark = self.is_columns && line.first() == Some(&b'#');
