@@ -183,13 +183,15 @@ impl ReportModel<'_> {
     #[must_use]
     pub(crate) fn probe_share(&self) -> Option<String> {
         let LineTotals { hits, requests, .. } = self.totals.sum;
+        if hits == 0 || requests == 0 {
+            return None;
+        }
         // Probes in lines that are in no known format are no requests.
-        let tenths = (u128::from(hits) * 1_000 / u128::from(requests.max(hits).max(1))) as u64;
-        let share = match tenths {
+        let share = match u128::from(hits) * 1_000 / u128::from(requests.max(hits)) {
             0 => "less than 0.1".to_owned(),
             tenths => format!("{}.{}", tenths / 10, tenths % 10),
         };
-        (hits > 0 && requests > 0).then(|| format!("Probes are {share} % of {}.", counted(requests, "request", "requests")))
+        Some(format!("Probes are {share} % of {}.", counted(requests, "request", "requests")))
     }
 
     /// A sentence on what the addresses of the clients show.

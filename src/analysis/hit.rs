@@ -170,9 +170,15 @@ impl LiveHit<'_> {
 /// Why a line is reported.
 #[derive(Debug)]
 pub(crate) enum ReportReason<'o> {
-    /// It is a new line: whether it is a probe, see [`Hit::is_probe`](crate::finding::Hit::is_probe), and the requests of its client.
-    /// Those held of the client are appended to the list if it proves to be a prober.
-    New(bool, RequestsSoFar, &'o mut Vec<PendingHit>),
+    /// It is a new line.
+    New {
+        /// See [`Hit::is_probe`](crate::finding::Hit::is_probe).
+        is_probe: bool,
+        /// The requests of its client, this one included.
+        so_far: RequestsSoFar,
+        /// Gets the requests held of the client, if it proves to be a prober.
+        late: &'o mut Vec<PendingHit>,
+    },
     /// Its client has proved to be a prober.
     Promoted,
     /// It was reported before, and its answer changed.
@@ -200,7 +206,7 @@ pub(crate) fn live_hit<'a>(
     };
     let ids = analysis.resolve(&context);
     let change = match occasion {
-        ReportReason::New(is_probe, so_far, late) => {
+        ReportReason::New { is_probe, so_far, late } => {
             late.extend(analysis.observe((line.rules, is_probe), &context, &ids, so_far));
             None
         }

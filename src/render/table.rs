@@ -95,6 +95,10 @@ const ROWS_BY_IMPORTANCE: [(usize, usize); 12] = [
     (CLIENTS, usize::MAX),
 ];
 
+/// The most rows of each section with `--top`.
+const ROWS_WITH_TOP: [(usize, usize); 6] =
+    [(ANSWERED, usize::MAX), (GRADES, 2), (FLOODS, 3), (CLIENTS, usize::MAX), (NETWORKS, usize::MAX), (SUPPRESSED, 1)];
+
 /// Writes the short table: no more lines than the screen has, but for one answer, the problems and the line counts, which are never
 /// left out. With `--top` each section has that many rows instead.
 fn write_short<W: Write>(report: &ReportModel<'_>, page: TablePage, options: &RenderOptions, out: &mut W) -> io::Result<()> {
@@ -107,25 +111,24 @@ fn write_short<W: Write>(report: &ReportModel<'_>, page: TablePage, options: &Re
         ends[0].clear();
         write_opening(report, page, false, &mut ends[0])?;
     }
-    // The last line is for the next prompt.
-    let room = options.page_height().saturating_sub(1 + lines(&ends[0]) + lines(&ends[1]));
+    let (steps, limit, room) = match options.top {
+        // The last line is for the next prompt.
+        None => (&ROWS_BY_IMPORTANCE[..], usize::MAX, options.page_height().saturating_sub(1 + lines(&ends[0]) + lines(&ends[1]))),
+        Some(top) => (&ROWS_WITH_TOP[..], top, usize::MAX),
+    };
     let mut texts = SECTIONS.map(|_| Vec::new());
     let mut tops = SECTIONS.map(|_| 0);
-    let steps = match options.top {
-        None => &ROWS_BY_IMPORTANCE[..],
-        Some(_) => &[(ANSWERED, usize::MAX), (GRADES, 2), (FLOODS, 3), (CLIENTS, usize::MAX), (NETWORKS, usize::MAX), (SUPPRESSED, 1)],
-    };
     for &(section, most) in steps {
         let others: usize = texts.iter().enumerate().filter(|(other, _)| *other != section).map(|(_, text)| lines(text)).sum();
         let room = room.saturating_sub(others);
         // One answer is written in any case.
-        let least = usize::from(section == ANSWERED);
-        let mut top = if options.top.is_some() { page.top.min(most) } else { room.min(most).max(least) };
+        let least = usize::from(section == ANSWERED).min(limit);
+        let mut top = room.min(most).min(limit).max(least);
         while top > tops[section] {
             let mut text = Vec::new();
             SECTIONS[section](report, TablePage { top, ..page }, &mut text)?;
             let excess = lines(&text).saturating_sub(room);
-            if excess == 0 || options.top.is_some() || top == least {
+            if excess == 0 || top == least {
                 (texts[section], tops[section]) = (text, top);
             } else {
                 // A row has a line at least.

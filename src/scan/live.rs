@@ -404,7 +404,8 @@ impl<'a> LiveScan<'a> {
             is_saved: false,
         };
         let mut late = Vec::new();
-        let new = live_hit(&mut self.analysis, &line, ReportReason::New(hit.is_probe(), so_far, &mut late), &mut self.buffers);
+        let reason = ReportReason::New { is_probe: hit.is_probe(), so_far, late: &mut late };
+        let new = live_hit(&mut self.analysis, &line, reason, &mut self.buffers);
         let hit_report = LiveHit { requests: so_far.requests, ..new };
         self.hits += u64::from(hit_report.is_reported());
         emit(&hit_report)?;

@@ -24,7 +24,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    /// Waits for so many requests.
+    /// Receives `count` requests.
     fn of(count: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
