@@ -26,7 +26,7 @@ use std::{fmt, fs, io};
 use ipnet::{IpNet, Ipv6Net};
 use thiserror::Error;
 
-use crate::client::{self, Client, Width, network_width, parse_network};
+use crate::log::client::{self, Client, Width, network_width, parse_network};
 use crate::rules::AllowList;
 
 /// Why a client is never blocked.

@@ -29,15 +29,17 @@ mod literal_table;
 #[allow(dead_code, reason = "nothing is searched")]
 #[path = "rules/prefilter.rs"]
 mod prefilter;
-#[allow(dead_code, reason = "`prefilter` compares texts with it")]
-mod short_bytes;
+mod text {
+    #[allow(dead_code, reason = "`prefilter` compares texts with it")]
+    pub(super) mod short_bytes;
+}
 
 use literal_table::{FIELD_NAMES, LiteralCollector, LiteralKeys, LiteralTable, RuleLiterals, TextArena};
 use prefilter::{Prefilter, WindowTable};
 
 /// What the build script and the crate have in common.
 const SHARED: [&str; 6] =
-    ["rules/case_folding.rs", "rules/glob.rs", "rules/lines.rs", "rules/literal_table.rs", "rules/prefilter.rs", "short_bytes.rs"];
+    ["rules/case_folding.rs", "rules/glob.rs", "rules/lines.rs", "rules/literal_table.rs", "rules/prefilter.rs", "text/short_bytes.rs"];
 
 /// The most bytes of an automaton. Nearly all regexes have one. To decompress one of this size takes an eighth of the time to compile
 /// its regex.

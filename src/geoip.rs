@@ -23,18 +23,18 @@ use thiserror::Error;
 #[schemars(rename = "GeoObject")]
 pub struct GeoInfo {
     /// Country of the client, two letters of ISO 3166-1; absent without a GeoIP database that has it.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::redact::serialize_name")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::text::redact::serialize_name")]
     #[schemars(with = "Option<String>")]
     pub country: Option<Arc<str>>,
     /// City of the client, in English; absent without a GeoIP database that has it.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::redact::serialize_name")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::text::redact::serialize_name")]
     #[schemars(with = "Option<String>")]
     pub city: Option<Arc<str>>,
     /// Number of the autonomous system of the client; absent without a GeoIP database that has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asn: Option<u32>,
     /// Name of that autonomous system; absent without a GeoIP database that has it.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::redact::serialize_name")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::text::redact::serialize_name")]
     #[schemars(with = "Option<String>")]
     pub as_name: Option<Arc<str>>,
 }

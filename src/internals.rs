@@ -25,7 +25,7 @@ pub mod engine {
 }
 
 pub mod finding {
-    pub use crate::finding::{Findings, LineCounts, Severity};
+    pub use crate::log::finding::{Findings, LineCounts, Severity};
 }
 
 pub mod formats {
@@ -55,15 +55,15 @@ pub mod input {
 }
 
 pub mod intern {
-    pub use crate::intern::SymbolTables;
+    pub use crate::collections::intern::SymbolTables;
 }
 
 pub mod log_entry {
-    pub use crate::log_entry::LogEntry;
+    pub use crate::log::log_entry::LogEntry;
 }
 
 pub mod normalize {
-    pub use crate::normalize::Normalizer;
+    pub use crate::text::normalize::Normalizer;
 }
 
 pub mod render {
@@ -82,7 +82,7 @@ pub mod soft_404 {
 }
 
 pub mod source {
-    pub use crate::source::SourceInfo;
+    pub use crate::log::source::SourceInfo;
 }
 
 pub mod state {

@@ -69,62 +69,50 @@
 // | 3 | `analysis` |
 // | 2 | `alerting` · `block` · `engine` · `server_config` |
 // | 1 | `alert_sinks` · `formats` · `geoip` · `input` · `report_store` · `rules` · `tally` |
-// | 0 | `allocator` · `atomic_file` · `client` · `finding` · `fingerprint` · `intern` · `log_entry` · `lru` · `normalize` · `number` · `prefetch` · `redact` · `short_bytes` · `soft_404` · `source` · `system` · `time` |
+// | 0 | `collections` · `log` · `os` · `soft_404` · `text` |
 //
 // Of the steps above, `input` does the first, `formats` the second, `engine` with `rules` the third, `tally` the fourth,
-// `analysis` the fifth, and `render` with `redact` the sixth. `scan` runs the first four, over whole logs or as logs grow.
+// `analysis` the fifth, and `render` with `text` the sixth. `scan` runs the first four, over whole logs or as logs grow.
 
 #![cfg_attr(not(feature = "internals"), allow(unreachable_pub, reason = "items that only `internals` exports"))]
 
 mod alert_sinks;
 mod alerting;
-mod allocator;
 mod analysis;
 mod api;
-mod atomic_file;
 mod block;
 mod cli;
-mod client;
+mod collections;
 mod commands;
 mod config;
 mod engine;
-mod finding;
-mod fingerprint;
 mod formats;
 mod geoip;
 mod input;
-mod intern;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
-mod log_entry;
-mod lru;
-mod normalize;
-mod number;
-mod prefetch;
-mod redact;
+mod log;
+mod os;
 mod render;
 mod report_store;
 mod rules;
 mod scan;
 mod server_config;
-mod short_bytes;
 mod soft_404;
-mod source;
 mod state;
-mod system;
 mod tally;
-mod time;
+mod text;
 mod tui;
 
 pub use analysis::model::LineTotals;
 pub use api::{Error, Report, ReportedInput, ReportedRow, ReportedSample, Scanner};
-pub use finding::Severity;
+pub use log::finding::Severity;
 pub use render::GroupBy;
 pub use rules::{Rule, RuleChoice, RuleSet};
 
 #[doc(hidden)]
-pub use allocator::Allocator;
+pub use os::allocator::Allocator;
 
 /// Runs the command line of the process. For the `probewatch` binary.
 #[doc(hidden)]

@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::AlertSinkError;
 use super::queue::{AlertQueue, FailureNotifier};
-use crate::system::{OpenFileLimit, errno_message};
+use crate::os::system::{OpenFileLimit, errno_message};
 
 /// How long a program may take to read the remaining lines, and again to end after its standard input is closed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);

@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 
 use super::AlertSinkError;
 use super::queue::{AlertQueue, FailureNotifier};
-use crate::system::{continues_line, errno_message, ignore_sigxfsz};
+use crate::os::system::{continues_line, errno_message, ignore_sigxfsz};
 
 /// The file, and the lines that are not written yet.
 #[derive(Debug)]

@@ -19,8 +19,8 @@ use std::time::Instant;
 use self::exec::{ChildSettings, ExecSink};
 use self::file::FileSink;
 use self::syslog::SyslogSink;
-use crate::finding::Severity;
-use crate::system::{OpenFileLimit, errno_message};
+use crate::log::finding::Severity;
+use crate::os::system::{OpenFileLimit, errno_message};
 pub(crate) use systemd::SystemdNotifier;
 
 /// A sink that cannot be opened at the start, probably because of a mistyped option. The exit code is 2 for a program and 4

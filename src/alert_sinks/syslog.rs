@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use super::AlertSinkError;
 use super::queue::{AlertQueue, FailureNotifier};
-use crate::finding::Severity;
-use crate::system::errno_message;
+use crate::log::finding::Severity;
+use crate::os::system::errno_message;
 
 /// `daemon` of RFC 5424, table 1.
 const FACILITY: u8 = 3;

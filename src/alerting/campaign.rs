@@ -9,7 +9,7 @@
 //! each path: botnets split their lists.
 
 use super::sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
-use crate::lru::LruMap;
+use crate::collections::lru::LruMap;
 
 /// Networks that request one path. Two or three unrelated clients may react to the same news, and a site's own clients are
 /// fewer.

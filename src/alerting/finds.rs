@@ -8,8 +8,8 @@ use foldhash::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::{AlertKind, HitId};
-use crate::finding::Severity;
-use crate::lru::LruMap;
+use crate::collections::lru::LruMap;
+use crate::log::finding::Severity;
 
 /// The most alerts of one leak that can be withdrawn: a week, with one a day.
 const MAX_ALERTS: usize = 8;

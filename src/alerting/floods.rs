@@ -6,8 +6,8 @@
 //! any order, unlike exact windows.
 
 use super::sliding_window::WindowEntry;
+use crate::log::time::LogTime;
 use crate::rules::Window;
-use crate::time::LogTime;
 
 /// Seconds in a minute.
 const MINUTE: i64 = 60;

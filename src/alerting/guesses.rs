@@ -7,10 +7,10 @@
 use std::collections::HashSet;
 
 use super::{AlertKind, Detection, ObservedHit};
-use crate::finding::{RuleId, Severity};
-use crate::lru::LruMap;
+use crate::collections::lru::LruMap;
+use crate::log::finding::{RuleId, Severity};
+use crate::log::time::LogTime;
 use crate::rules::{Guess, GuessStats, RuleSet, is_little_else};
-use crate::time::LogTime;
 
 /// Seconds without an attempt after which the attempts of a client are dropped.
 const MAX_PAUSE: i64 = 7 * 86_400;

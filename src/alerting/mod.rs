@@ -41,13 +41,13 @@ use foldhash::fast::RandomState;
 use guesses::{AttemptKeys, GuessDetector};
 use sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
 
-use crate::client::{Client, ClientKey, Network};
-use crate::finding::{RuleId, Severity};
-use crate::lru::LruMap;
-use crate::redact::{LogString, LogText};
+use crate::collections::lru::LruMap;
+use crate::log::client::{Client, ClientKey, Network};
+use crate::log::finding::{RuleId, Severity};
+use crate::log::source::RequestId;
+use crate::log::time::LogTime;
 use crate::rules::{By, RuleSet, Window};
-use crate::source::RequestId;
-use crate::time::LogTime;
+use crate::text::redact::{LogString, LogText};
 
 /// Distinct probe paths of one client, and the window in seconds. Mistyped addresses and old pages in search engines result
 /// in a handful of such paths; the shortest lists of scanners have more than twenty.

@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use crate::finding::Severity;
-use crate::time::LogTime;
+use crate::log::finding::Severity;
+use crate::log::time::LogTime;
 
 /// A threshold. Of requests with the same [`WindowEntry::distinct_key`], only the latest counts.
 #[derive(Debug, Clone, Copy)]

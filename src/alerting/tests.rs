@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::alerting::*;
-use crate::client::Client;
+use crate::log::client::Client;
 
 const RULES: &str = r#"
 [[rule]]

@@ -15,10 +15,10 @@ use super::model::{BlockDecision, FloodRow, ReportModel, ReportedHit, Row, RowKe
 use super::novelty::{NewItem, NoveltyKind, display_key};
 use super::withdrawn::WithdrawnAnswer;
 use crate::alerting::Alert;
-use crate::client::{Anonymizer, Client, ClientKey};
 use crate::geoip::{DecodedRecords, GeoDatabases, GeoInfo, GeoIpError};
-use crate::redact::mask::{RedactedKey, mask, mask_decoded, mask_people, unredacted};
-use crate::redact::{DecodedText, LogString, LogText};
+use crate::log::client::{Anonymizer, Client, ClientKey};
+use crate::text::redact::mask::{RedactedKey, mask, mask_decoded, mask_people, unredacted};
+use crate::text::redact::{DecodedText, LogString, LogText};
 
 /// What an output hides.
 #[derive(Debug, Clone)]
@@ -219,7 +219,7 @@ impl Privacy {
 }
 
 /// The order of new items: by kind, then as rows.
-fn sort_key<'n>(item: &'n NewItem<'_>) -> (NoveltyKind, Reverse<(crate::finding::Severity, u64)>, &'n str) {
+fn sort_key<'n>(item: &'n NewItem<'_>) -> (NoveltyKind, Reverse<(crate::log::finding::Severity, u64)>, &'n str) {
     (item.kind, Reverse((item.severity, item.hits)), &item.key)
 }
 
@@ -401,7 +401,7 @@ mod tests {
     use super::*;
     use crate::analysis::fixture;
     use crate::analysis::novelty::{SeenHistory, find_new};
-    use crate::client::Client;
+    use crate::log::client::Client;
     use crate::render::mail::{RunSummary, write_summary};
     use crate::render::{GroupBy, OutputFormat, RenderOptions, ndjson, render};
     use std::path::Path;
@@ -431,7 +431,7 @@ mod tests {
                 is_first: false,
                 folder: Path::new("x"),
                 notes: &[],
-                level: crate::finding::Severity::Low,
+                level: crate::log::finding::Severity::Low,
             };
             write_summary(&page, &mut out).unwrap();
         });

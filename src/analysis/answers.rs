@@ -14,13 +14,13 @@ use super::rows::{RowItem, RowItems, distinct, members, row};
 use super::rule_status::LogAnalysis;
 use super::site::SiteName;
 use crate::alerting::LeakPlace;
-use crate::client::Client;
-use crate::finding::{RuleId, Severity};
-use crate::intern::SymbolTables;
-use crate::redact::LogText;
+use crate::collections::intern::SymbolTables;
+use crate::log::client::Client;
+use crate::log::finding::{RuleId, Severity};
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, repository_folder};
 use crate::tally::Site;
+use crate::text::redact::LogText;
 
 /// One path of a site, and its hits with the wanted grade.
 struct GradedItems<'a> {

@@ -15,11 +15,11 @@ use super::prober::{ClientRequests, MANY_PROBES, MIN_PROBES, unknown_requests};
 use super::report_input::ReportInput;
 use super::third_party::third_party_bounds;
 use crate::block::{BlockPolicy, NeverBlockReason, ProxyOperator, prefix_network};
-use crate::client::{Client, Network};
-use crate::finding::Severity;
-use crate::log_entry::Outcome;
-use crate::number::{counted, grouped};
-use crate::redact::LogText;
+use crate::log::client::{Client, Network};
+use crate::log::finding::Severity;
+use crate::log::log_entry::Outcome;
+use crate::text::number::{counted, grouped};
+use crate::text::redact::LogText;
 
 /// Judges each client of a report, in the order of its rows. The rows must be complete. The first `max` candidates are
 /// the worst. The judgement of IPv6 networks is better if the report has its pairs.
@@ -329,9 +329,9 @@ mod tests {
     use crate::analysis::model::InputSummary;
     use crate::block::parse_trusted_proxy;
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
+    use crate::log::source::SourceInfo;
     use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
     use crate::rules::{AllowList, RuleSet, check};
-    use crate::source::SourceInfo;
     use crate::tally::{LinePosition, Tally};
 
     const RULES: &str = r#"

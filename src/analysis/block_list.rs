@@ -20,11 +20,11 @@ use super::model::{BlockVerdict, ReportModel, Row};
 use super::prober::{ClientRequests, unknown_requests};
 use super::report_input::ReportInput;
 use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
-use crate::client::Client;
-use crate::finding::Severity;
-use crate::redact::LogText;
+use crate::log::client::Client;
+use crate::log::finding::Severity;
+use crate::log::time::LogTime;
 use crate::tally::Site;
-use crate::time::LogTime;
+use crate::text::redact::LogText;
 
 /// The largest number of entries that a ledger keeps between runs. Of more, the latest are kept.
 const MAX_ENTRIES: usize = 200_000;
@@ -511,7 +511,7 @@ pub(super) mod network_text {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use crate::client::parse_network;
+    use crate::log::client::parse_network;
 
     pub(in crate::analysis) fn serialize<S: Serializer>(network: &IpNet, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(network)

@@ -14,11 +14,11 @@ use super::model::{AllowedCount, AppSeen, InputSummary, LineTotals, ReportModel,
 use super::report_input::ReportInput;
 use super::rows::{self, MissingHits, OverflowItems, RowItem, RowItems};
 use super::{campaigns, floods, soft_404};
-use crate::finding::RuleId;
-use crate::intern::SymbolTables;
-use crate::number::counted;
+use crate::collections::intern::SymbolTables;
+use crate::log::finding::RuleId;
 use crate::soft_404::Answer;
 use crate::tally::{ErrorBound, Site, Tally};
+use crate::text::number::counted;
 
 /// The rows to build.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

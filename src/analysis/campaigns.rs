@@ -19,12 +19,12 @@ use super::model::{Campaign, Guesses, ReportModel};
 use super::report_input::ReportInput;
 use super::rows::{self, RowItem};
 use super::rule_status::LogAnalysis;
-use crate::client::{Client, Network};
-use crate::finding::{RuleId, Severity};
-use crate::number::{counted, grouped};
-use crate::redact::LogText;
+use crate::log::client::{Client, Network};
+use crate::log::finding::{RuleId, Severity};
+use crate::log::time::LogTime;
 use crate::tally::union_span;
-use crate::time::LogTime;
+use crate::text::number::{counted, grouped};
+use crate::text::redact::LogText;
 
 /// Seconds of a day.
 const DAY_SECONDS: i64 = 86_400;
@@ -490,8 +490,8 @@ mod tests {
     use crate::analysis::fixture;
     use crate::analysis::model::InputSummary;
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
+    use crate::log::source::SourceInfo;
     use crate::rules::{AllowList, RuleChoice, RuleSet, load};
-    use crate::source::SourceInfo;
     use crate::tally::{LinePosition, Tally};
 
     static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());

@@ -11,8 +11,8 @@ use super::hit::LiveHit;
 use super::labels;
 use super::model::ClassHits;
 use super::rows::RowItem;
-use crate::finding::RuleId;
-use crate::log_entry::Outcome;
+use crate::log::finding::RuleId;
+use crate::log::log_entry::Outcome;
 use crate::rules::RuleSet;
 
 /// The hits of each class that has one, sorted by class.

@@ -10,12 +10,12 @@ use super::notes::accuracy_note;
 use crate::analysis::build::{Decision, LogAnalysis};
 use crate::analysis::model::ReportModel;
 use crate::analysis::report_input::ReportInput;
-use crate::client::{Client, ClientKey};
-use crate::finding::Severity;
-use crate::log_entry::Outcome;
-use crate::redact::LogText;
+use crate::log::client::{Client, ClientKey};
+use crate::log::finding::Severity;
+use crate::log::log_entry::Outcome;
 use crate::soft_404::Answer;
 use crate::tally::{CellView, ErrorBound, Site};
+use crate::text::redact::LogText;
 
 /// The kind of a row. The most important comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

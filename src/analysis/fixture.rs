@@ -11,17 +11,17 @@ use super::model::{
     ReportedHit, Row, RowKey, SampleRequest, Soft404, Timeline, TimelineBucket, Totals,
 };
 use super::report_input::{ReportFilter, ReportInput};
-use crate::client::Client;
-use crate::finding::{RuleId, Severity};
 use crate::geoip::GeoInfo;
-use crate::log_entry::Outcome;
-use crate::redact::{DecodedText, LogText};
+use crate::log::client::Client;
+use crate::log::finding::{RuleId, Severity};
+use crate::log::log_entry::Outcome;
+use crate::log::source::RequestId;
+use crate::log::source::SourceInfo;
+use crate::log::time::LogTime;
 use crate::rules::{AllowList, RuleChoice, RuleSet, load};
 use crate::soft_404::{Answer, Grade, MethodClass, Reason};
-use crate::source::RequestId;
-use crate::source::SourceInfo;
 use crate::tally::Tally;
-use crate::time::LogTime;
+use crate::text::redact::{DecodedText, LogText};
 
 const CHROME: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/128.0.0.0 Safari/537.36";
 

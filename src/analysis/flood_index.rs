@@ -6,9 +6,9 @@ use foldhash::HashMap;
 
 use super::guesses::{LoginClients, is_excused};
 use crate::alerting;
-use crate::client::Client;
-use crate::finding::RuleId;
-use crate::intern::SymbolTables;
+use crate::collections::intern::SymbolTables;
+use crate::log::client::Client;
+use crate::log::finding::RuleId;
 use crate::rules::{By, RuleSet, Window};
 use crate::tally::{MinuteKey, Tally};
 

@@ -13,13 +13,13 @@ use super::report_input::ReportInput;
 use super::rows::{self, RowItem, count_distinct};
 use super::rule_status::LogAnalysis;
 use crate::alerting::Flood;
-use crate::finding::RuleId;
-use crate::intern::SymbolTables;
-use crate::number::{counted, counted_more, grouped};
+use crate::collections::intern::SymbolTables;
+use crate::log::finding::RuleId;
+use crate::log::time::LogTime;
 use crate::rules::{By, Rule, Window};
 use crate::soft_404::MethodClass;
 use crate::tally::{MinuteCounts, union_span};
-use crate::time::LogTime;
+use crate::text::number::{counted, counted_more, grouped};
 
 /// The rows of floods with a reported hit: the most severe first, then those with most requests.
 pub(crate) fn flood_rows<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<FloodRow<'a>> {

@@ -4,9 +4,9 @@
 
 use foldhash::{HashMap, HashSet};
 
-use crate::client::Network;
-use crate::finding::RuleId;
-use crate::intern::SymbolTables;
+use crate::collections::intern::SymbolTables;
+use crate::log::client::Network;
+use crate::log::finding::RuleId;
 use crate::rules::{By, GuessStats, RuleSet, is_little_else};
 use crate::tally::{CellView, Tally};
 

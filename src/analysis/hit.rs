@@ -8,16 +8,16 @@ use super::rule_status::{
     AnswerEvent, GradedResponse, HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis, PendingHit, SavedRequest,
 };
 use super::site::SiteName;
-use crate::client::{Client, Ipv6Prefix};
+use crate::collections::intern::{SymbolTables, bound_name};
 use crate::engine::ParsedRequest;
-use crate::finding::{RuleId, Severity};
-use crate::intern::{SymbolTables, bound_name};
-use crate::log_entry::{LogEntry, Outcome};
-use crate::normalize::{DecodedViews, Normalizer};
-use crate::redact::{DecodedText, LogText};
+use crate::log::client::{Client, Ipv6Prefix};
+use crate::log::finding::{RuleId, Severity};
+use crate::log::log_entry::{LogEntry, Outcome};
+use crate::log::source::RequestId;
 use crate::soft_404::{MethodClass, Response};
-use crate::source::RequestId;
 use crate::tally::{LinePosition, RequestsSoFar, Site};
+use crate::text::normalize::{DecodedViews, Normalizer};
+use crate::text::redact::{DecodedText, LogText};
 
 /// A stored line that matched.
 #[derive(Debug, Clone, Copy)]
@@ -172,7 +172,7 @@ impl LiveHit<'_> {
 pub(crate) enum ReportReason<'o> {
     /// It is a new line.
     New {
-        /// See [`Hit::is_probe`](crate::finding::Hit::is_probe).
+        /// See [`Hit::is_probe`](crate::log::finding::Hit::is_probe).
         is_probe: bool,
         /// The requests of its client, this one included.
         so_far: RequestsSoFar,

@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::model::{ReportedHit, Row, RowKey};
-use crate::client::Client;
-use crate::finding::RuleId;
 use crate::geoip::GeoInfo;
-use crate::log_entry::Outcome;
-use crate::number::counted;
-use crate::redact::LogText;
-use crate::redact::sanitize::escape;
+use crate::log::client::Client;
+use crate::log::finding::RuleId;
+use crate::log::log_entry::Outcome;
 use crate::rules::{Rule, RuleSet};
+use crate::text::number::counted;
+use crate::text::redact::LogText;
+use crate::text::redact::sanitize::escape;
 
 /// A name of a GeoIP database.
 pub(crate) fn geo_name(name: Option<&Arc<str>>) -> Option<Cow<'_, str>> {

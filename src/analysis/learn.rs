@@ -12,14 +12,14 @@ use super::build::LogAnalysis;
 use super::model::InputSummary;
 use super::prober::{ClientRequests, MIN_PROBES, unknown_requests};
 use super::report_input::ReportInput;
-use crate::client::Network;
-use crate::finding::{RuleId, Severity};
-use crate::log_entry::Outcome;
-use crate::redact::mask;
+use crate::log::client::Network;
+use crate::log::finding::{RuleId, Severity};
+use crate::log::log_entry::Outcome;
+use crate::log::source::SourceInfo;
+use crate::log::time::LogTime;
 use crate::rules::{Class, RuleSet};
-use crate::source::SourceInfo;
 use crate::tally::{SampleContent, Tally, UnmatchedPath};
-use crate::time::LogTime;
+use crate::text::redact::mask;
 
 /// At most one other client for this many probers. Probers often request one path only, but a removed page is still
 /// requested by all search engines.

@@ -12,13 +12,13 @@ use thiserror::Error;
 use super::model::{InputSummary, ReportModel};
 use super::report_input::{ReportFilter, ReportInput};
 use super::snapshot::{AllowOrigin, ReportSnapshot, SnapshotError, roundtrip};
-use crate::client::{self, Client, Ipv6Prefix};
-use crate::finding::RuleId;
 use crate::formats::LogFormat;
-use crate::redact::sanitize::escape;
+use crate::log::client::{self, Client, Ipv6Prefix};
+use crate::log::finding::RuleId;
+use crate::log::source::{LineSpan, SourceInfo};
 use crate::rules::{AllowList, MAX_RULES, Rule, RuleError, RuleSet};
-use crate::source::{LineSpan, SourceInfo};
 use crate::tally::{Budget, ImportRemap, Tally, union_span};
+use crate::text::redact::sanitize::escape;
 
 /// Why reports cannot be merged.
 #[derive(Debug, Error)]

@@ -17,16 +17,16 @@ use serde_json::{Map, Value, json};
 
 use super::proxied::ProxiedClients;
 use crate::block::NeverBlockReason;
-use crate::client::{Client, Ipv6Prefix};
-use crate::finding::{OtherFormatCounts, RuleId, Severity};
 use crate::geoip::GeoInfo;
-use crate::log_entry::Outcome;
-use crate::redact::{self, DecodedText, LogText};
+use crate::log::client::{Client, Ipv6Prefix};
+use crate::log::finding::{OtherFormatCounts, RuleId, Severity};
+use crate::log::log_entry::Outcome;
+use crate::log::source::{LineSpan, RequestId, SourceInfo};
+use crate::log::time::{self, LogTime};
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
-use crate::source::{LineSpan, RequestId, SourceInfo};
 use crate::tally::{ErrorBound, Tally, union_span};
-use crate::time::{self, LogTime};
+use crate::text::redact::{self, DecodedText, LogText};
 
 /// A report. Lists hold what the chosen format prints: all rows, the first rows, or none. [`Totals`] has the number of
 /// clients, paths and rules.
@@ -149,7 +149,7 @@ impl LineTotals {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputSummary {
     /// The path as named or found; `-` is standard input. May hold any byte.
-    #[serde(with = "crate::source")]
+    #[serde(with = "crate::log::source")]
     pub path: Vec<u8>,
     /// The host of the log, if known.
     pub log_host: Option<String>,

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use super::build::LogAnalysis;
 use super::model::{InputSummary, SkipReason};
 use super::report_input::ReportInput;
-use crate::number::{counted, grouped};
-use crate::redact::sanitize::escape;
 use crate::tally::ErrorBound;
+use crate::text::number::{counted, grouped};
+use crate::text::redact::sanitize::escape;
 
 /// States how much rows may lack.
 #[must_use]
@@ -68,7 +68,7 @@ pub(crate) fn broad_rule_warnings(report_input: &ReportInput<'_>, analysis: &Log
     broad.sort_unstable_by_key(|&(hits, input, rule, _)| (std::cmp::Reverse(hits), input, rule));
     let sentence = |(hits, input, rule, lines): (u64, u32, u16, u64)| {
         let path = String::from_utf8_lossy(&inputs[input as usize].path).into_owned();
-        let rule = &report_input.rules.rule(crate::finding::RuleId(rule)).id;
+        let rule = &report_input.rules.rule(crate::log::finding::RuleId(rule)).id;
         format!(
             "{path}: the rule {rule} matches {} of {} lines: it is too broad, or nearly all of the log is an attack; to leave it out, type --disable {rule}",
             grouped(hits),

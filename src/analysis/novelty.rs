@@ -23,11 +23,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::model::{Campaign, ReportModel, Row, RowKey, SampleRequest};
-use crate::finding::Severity;
-use crate::redact::LogText;
+use crate::log::finding::Severity;
+use crate::log::time::LogTime;
 use crate::rules::RuleSet;
 use crate::soft_404::repository_folder;
-use crate::time::LogTime;
+use crate::text::redact::LogText;
 
 /// An item that was never seen before.
 #[derive(Debug, Clone)]
@@ -646,8 +646,8 @@ mod tests {
 
     use super::*;
     use crate::analysis::fixture;
-    use crate::client::Client;
-    use crate::redact::sanitize::{self, csv_guard};
+    use crate::log::client::Client;
+    use crate::text::redact::sanitize::{self, csv_guard};
 
     fn csv(news: &[NewItem<'_>]) -> String {
         let mut out = Vec::new();

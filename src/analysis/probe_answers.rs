@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use foldhash::HashMap;
 
-use crate::log_entry::Outcome;
+use crate::log::log_entry::Outcome;
 use crate::soft_404::{Response, page_tolerance};
 
 /// What an answer has in common with others to the same client.

@@ -7,7 +7,7 @@
 //! of the same client got, where a site redirects what it does not have, or answers anything with one page.
 
 use super::rule_status::{Decision, LogAnalysis};
-use crate::log_entry::Outcome;
+use crate::log::log_entry::Outcome;
 use crate::soft_404::Answer;
 use crate::tally::{CellView, ClientCount, SizeSpan, Tally, UnmatchedAnswers};
 

@@ -7,8 +7,8 @@ use std::net::IpAddr;
 
 use super::block_traffic::{MIN_VISITORS, is_nearly_all, makes_nearly_all};
 use crate::block::{ProxyOperator, ProxyRanges};
-use crate::number::{counted, grouped};
 use crate::tally::Tally;
+use crate::text::number::{counted, grouped};
 
 /// Clients in the ranges of one operator are worth a sentence if they are more than one in this many. Where the real clients are
 /// logged, a few of them are programs of the operator's customers.
@@ -158,7 +158,7 @@ pub(crate) fn is_private(address: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::{Client, ClientKey};
+    use crate::log::client::{Client, ClientKey};
     use crate::tally::ClientCount;
 
     /// What these clients and their requests show.

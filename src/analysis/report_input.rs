@@ -1,10 +1,10 @@
 //! What a report is made of. Plain data; nothing is decided here.
 
 use super::model::InputSummary;
-use crate::finding::{RuleId, Severity};
-use crate::log_entry::Outcome;
+use crate::log::finding::{RuleId, Severity};
+use crate::log::log_entry::Outcome;
+use crate::log::source::SourceInfo;
 use crate::rules::{AllowList, RuleSet};
-use crate::source::SourceInfo;
 use crate::tally::{Site, Tally};
 
 /// Which hits a report covers.

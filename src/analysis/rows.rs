@@ -18,14 +18,14 @@ use super::labels;
 use super::model::{ClientHits, HostRow, Row, RowKey, SampleRequest};
 use super::report_input::ReportInput;
 use super::rule_status::{Decision, LogAnalysis, OverflowDecision};
+use crate::collections::intern::{InternKey, Interner, SymbolTables};
 use crate::engine::ParsedRequest;
-use crate::finding::{RuleId, Severity};
-use crate::intern::{InternKey, Interner, SymbolTables};
-use crate::log_entry::{LogEntry, Outcome};
-use crate::redact::LogText;
+use crate::log::finding::{RuleId, Severity};
+use crate::log::log_entry::{LogEntry, Outcome};
+use crate::log::source::{RequestId, SourceInfo};
 use crate::soft_404::{Answer, Grade};
-use crate::source::{RequestId, SourceInfo};
 use crate::tally::{self, CellView, SampleContentView, Site, union_span};
+use crate::text::redact::LogText;
 
 /// A cell and the decision for it.
 #[derive(Debug, Clone, Copy)]
@@ -434,8 +434,8 @@ mod tests {
     use crate::analysis::fixture;
     use crate::analysis::model::{InputSummary, ReportModel};
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
+    use crate::log::source::SourceInfo;
     use crate::rules::AllowList;
-    use crate::source::SourceInfo;
     use crate::tally::{Budget, LinePosition, Tally};
 
     const RULES: &str = r#"

@@ -22,12 +22,12 @@ use super::report_input::ReportInput;
 use crate::analysis::probe_answers::{CommonAnswer, ProbeAnswers};
 use crate::analysis::prober::{ProberSet, client_requests};
 use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
-use crate::finding::{AppEvidence, RuleId, Severity};
-use crate::intern::{Interner, SymbolTables};
-use crate::log_entry::Outcome;
+use crate::collections::intern::{Interner, SymbolTables};
+use crate::log::finding::{AppEvidence, RuleId, Severity};
+use crate::log::log_entry::Outcome;
+use crate::log::source::SourceInfo;
 use crate::rules::{Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{Answer, Grade, GradeCandidate, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
-use crate::source::SourceInfo;
 use crate::tally::{CellView, Site};
 
 /// The analysis of a whole log.
@@ -549,8 +549,8 @@ mod tests {
     use super::*;
     use crate::analysis::report_input::ReportFilter;
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
+    use crate::log::source::SourceInfo;
     use crate::rules::AllowList;
-    use crate::source::SourceInfo;
     use crate::tally::{LinePosition, Tally};
 
     const RULES: &str = r#"

@@ -14,7 +14,7 @@ use foldhash::HashSet;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::finding::{BoundedSet, RuleId};
+use crate::log::finding::{BoundedSet, RuleId};
 use crate::soft_404::{Hours, PathEvidence, PathNumbers, SiteEvidence, SizeNumbers};
 
 /// The apps of every site. A site runs an app if it answered requests that only this app answers, to several clients

@@ -10,7 +10,7 @@ use super::model::Soft404;
 use super::report_input::ReportInput;
 use super::rows::RowItem;
 use super::rule_status::LogAnalysis;
-use crate::intern::SymbolTables;
+use crate::collections::intern::SymbolTables;
 use crate::soft_404::{Answer, Grade, HOSTS, Reason};
 use crate::tally::Site;
 

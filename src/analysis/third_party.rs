@@ -25,9 +25,9 @@ use super::build::LogAnalysis;
 use super::prober::{MANY_PROBES, MIN_PROBES};
 use super::report_input::ReportInput;
 use super::rows;
-use crate::client::Client;
+use crate::collections::intern::SymbolTables;
 use crate::formats::LogFormat;
-use crate::intern::SymbolTables;
+use crate::log::client::Client;
 use crate::soft_404::{MethodClass, RuleSubject};
 
 /// What the hits of a client show.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::model::{Row, Timeline, TimelineBucket};
 use super::rows::RowItem;
+use crate::log::time::LogTime;
 use crate::tally::{Tally, TimeUnit};
-use crate::time::LogTime;
 
 impl Timeline {
     /// The timeline of reported cells.

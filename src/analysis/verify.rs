@@ -17,15 +17,15 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::report_input::ReportInput;
 use super::rows::{RowItem, sample};
 use super::rule_status::LogAnalysis;
-use crate::finding::{RuleId, Severity};
-use crate::intern::SymbolTables;
-use crate::number::grouped;
-use crate::redact::LogText;
-use crate::redact::sanitize::escape;
+use crate::collections::intern::SymbolTables;
+use crate::log::finding::{RuleId, Severity};
+use crate::log::time::{self, LogTime};
 use crate::rules::{Class, Rule};
 use crate::soft_404::{Answer, MethodClass};
 use crate::tally::Site;
-use crate::time::{self, LogTime};
+use crate::text::number::grouped;
+use crate::text::redact::LogText;
+use crate::text::redact::sanitize::escape;
 
 /// The name of the file in the folder of a report.
 pub(crate) const VERIFIED_FILE: &str = "verified.json";

@@ -12,9 +12,9 @@ use super::novelty::display_key;
 use super::report_input::ReportInput;
 use super::rule_status::LogAnalysis;
 use super::site::RuleHashes;
-use crate::finding::Severity;
-use crate::redact::LogText;
+use crate::log::finding::Severity;
 use crate::soft_404::{Answer, GradeCandidate, MethodClass, PathShape, Response, ShapeNumbers, path_hash};
+use crate::text::redact::LogText;
 
 /// The most answers; those listed first are dropped first.
 const MAX_ANSWERS: usize = 512;

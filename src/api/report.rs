@@ -11,14 +11,14 @@ use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::labels;
 use crate::analysis::model::{InputSummary, LineTotals, ReportModel, Row, SampleRequest};
 use crate::analysis::report_input::{ReportFilter, ReportInput};
-use crate::client::Client;
-use crate::finding::Severity;
-use crate::redact::LogText;
-use crate::redact::sanitize::escape;
+use crate::log::client::Client;
+use crate::log::finding::Severity;
+use crate::log::time::LogTime;
 use crate::render::{GroupBy, OutputFormat, RenderOptions, grades, render};
 use crate::rules::{AllowList, RuleSet};
 use crate::scan::{ScanResult, drop_skipped};
-use crate::time::LogTime;
+use crate::text::redact::LogText;
+use crate::text::redact::sanitize::escape;
 
 /// The rows that are copied.
 const COPIED: RowSelection = RowSelection {

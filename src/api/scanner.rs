@@ -12,18 +12,18 @@ use super::Error;
 use super::report::Report;
 use crate::analysis::model::InputSummary;
 use crate::block::parse_trusted_proxy;
-use crate::client::ClientIpSource;
 use crate::engine::ScanOptions;
-use crate::finding::Severity;
 use crate::formats::builtin::UnknownFormat;
 use crate::formats::{FormatChoice, Formats};
 use crate::input::Mmap;
 use crate::input::exclude::exclude_compressed_copies;
 use crate::input::find::{FoundInputs, find};
 use crate::input::rotation::sort_by_age;
+use crate::log::client::ClientIpSource;
+use crate::log::finding::Severity;
+use crate::log::time::TimeBound;
 use crate::rules::RuleSet;
 use crate::scan::{self, BatchOptions, ScanJob, ScanResult, input_summaries, notices};
-use crate::time::TimeBound;
 
 /// Scans logs for requests that match a set of rules.
 ///

@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use super::ranges::{AddressRanges, JsonRange, RangesError, is_json, parse_lines, parse_range, read_text};
-use crate::number::grouped;
+use crate::text::number::grouped;
 
 /// Lines of a range, its operator, where it is published and the date of that; the first line names the columns.
 const BUILTIN: &str = include_str!("../../rules/proxies.tsv");

@@ -13,7 +13,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
-use crate::client::{Width, network_width, parse_network};
+use crate::log::client::{Width, network_width, parse_network};
 
 /// Ranges that do not overlap, sorted. An IPv4 address counts as its mapped IPv6 address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

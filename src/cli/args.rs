@@ -19,7 +19,7 @@ use super::help;
 use crate::analysis::verify::Origin;
 use crate::config::Layer;
 use crate::config::value::{DurationArg, PositiveCount};
-use crate::finding::Severity;
+use crate::log::finding::Severity;
 use crate::render::block::BlockFormat;
 use crate::rules::Class;
 use crate::rules::import::ImportFormat;

@@ -16,9 +16,9 @@ use crate::config::value::{
     AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LevelOrNever, LogFormatSpec, OnOff, PositiveCount,
     PrefixBits, ProxySource, RangeSpec, SeverityOverride,
 };
-use crate::finding::Severity;
 use crate::input::Mmap;
-use crate::log_entry::Outcome;
+use crate::log::finding::Severity;
+use crate::log::log_entry::Outcome;
 use crate::render::block::BlockFormat;
 use crate::render::{Color, GroupBy, OutputFormat};
 

@@ -20,11 +20,11 @@ use self::args::{
     VerifyArgs,
 };
 use self::lazy::Lazy;
-use crate::allocator;
 use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
 use crate::config::value::word;
 use crate::config::{self, Environment, Layer};
+use crate::os::allocator;
 use crate::render::OutputFormat;
 use crate::render::schema::Topic;
 use crate::rules::RuleChoice;

@@ -260,7 +260,7 @@ pub(super) fn unknown_vars(variables: &[(OsString, OsString)]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::config::value::{AnonymizeSpec, ProxySource};
-    use crate::finding::Severity;
+    use crate::log::finding::Severity;
 
     fn set(variables: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
         variables.iter().map(|(name, value)| (name.into(), value.into())).collect()

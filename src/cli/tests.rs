@@ -10,12 +10,12 @@ use super::*;
 use crate::commands::{FollowSettings, LearnSettings, ReportSettings, ReportTask, ScanSettings, StateSettings};
 use crate::config::value::PositiveCount;
 use crate::config::{DEFAULT_QUIET_FOR, LocalZone, POLL_INTERVAL, follow_settings, learn_settings, report_settings, scan_settings};
-use crate::finding::Severity;
 use crate::formats::FormatChoice;
 use crate::input::Mmap;
+use crate::log::finding::Severity;
+use crate::log::time::TimeBound;
 use crate::render::Color;
 use crate::render::block::BlockFormat;
-use crate::time::TimeBound;
 
 /// 2026-11-02T12:00:00Z.
 const NOW: i64 = 1_793_620_800;

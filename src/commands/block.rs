@@ -30,10 +30,10 @@ use crate::analysis::snapshot;
 use crate::block::{AddressRanges, BlockPolicy, NeverBlockReason, ProxyRanges};
 use crate::geoip::{GeoDatabases, GeoInfo};
 use crate::input::find::FoundInputs;
-use crate::number::{counted, grouped};
 use crate::render::block::{self, ABUSE_DAYS, ABUSE_HEADER, BlockFormat, BlockPage, Unaccepted};
 use crate::render::sink::Sink;
 use crate::scan::{ScanResult, drop_skipped, input_summaries};
+use crate::text::number::{counted, grouped};
 
 /// Writes the list.
 #[must_use]

@@ -25,20 +25,20 @@ use crate::analysis::anonymize::Privacy;
 use crate::analysis::model::InputSummary;
 use crate::analysis::report_input::{ReportFilter, ReportInput};
 use crate::block::{self, PROC_NET};
-use crate::client::{Anonymizer, Ipv6Prefix};
 use crate::engine::ScanOptions;
-use crate::finding::RuleId;
 use crate::formats::Formats;
 use crate::formats::builtin::UnknownFormat;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, SourceKind, find};
 use crate::input::read::has_byte_ranges;
 use crate::input::rotation::sort_by_age;
+use crate::log::client::{Anonymizer, Ipv6Prefix};
+use crate::log::finding::RuleId;
+use crate::log::source::ContentHash;
 use crate::render::OutputFormat;
 use crate::render::sink::Sink;
 use crate::rules::{AllowList, RuleSet, load};
 use crate::scan::{self, BatchOptions, HitSpool, ScanJob, ScanResult, notices};
-use crate::source::ContentHash;
 
 /// The largest key file.
 const MAX_KEY_BYTES: u64 = 64 << 10;
@@ -209,11 +209,11 @@ pub(super) fn print_problems(inputs: &[InputSummary]) -> bool {
     let mut any = false;
     for input in inputs {
         if let Some(warning) = &input.warning {
-            message::warning(&format!("{}: {warning}", crate::redact::sanitize::escape(&input.path)));
+            message::warning(&format!("{}: {warning}", crate::text::redact::sanitize::escape(&input.path)));
         }
         if let Some(problem) = &input.problem {
             any = true;
-            message::error(&format!("{}: {}", crate::redact::sanitize::escape(&input.path), sanitized(problem)));
+            message::error(&format!("{}: {}", crate::text::redact::sanitize::escape(&input.path), sanitized(problem)));
         }
     }
     any

@@ -14,11 +14,11 @@ use crate::analysis::snapshot::SnapshotError;
 use crate::block::RangesError;
 use crate::formats::builtin::UnknownFormat;
 use crate::geoip::GeoIpError;
+use crate::os::system::errno_message;
 use crate::render::sink::SinkError;
 use crate::report_store::ReportStoreError;
 use crate::rules::RuleError;
 use crate::state::StateError;
-use crate::system::errno_message;
 use crate::tui::ScreenError;
 
 /// Why a command stops early.

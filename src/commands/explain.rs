@@ -19,23 +19,23 @@ use super::stdout::TerminalInfo;
 use super::{Exit, message, stdout};
 use crate::analysis::path_answer::{GradeRequest, GradeResult, GradedLog, is_graded};
 use crate::analysis::report_input::{ReportFilter, ReportInput};
-use crate::client::Ipv6Prefix;
 use crate::commands::error::CommandError;
 use crate::engine::explain::{Explainer, Explanation, InputRequest, SuppressedBy};
 use crate::engine::{ParsedRequest, ScanOptions};
-use crate::finding::{RuleId, Severity};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
 use crate::formats::{FormatChoice, Formats, Frame, LogFormat, W3cHeader, recognize};
 use crate::input::Mmap;
 use crate::input::find::{FoundInputs, InputOrigin, find};
 use crate::input::lines::{InputLine, LinesSummary, for_each_line};
-use crate::log_entry::LogEntry;
+use crate::log::client::Ipv6Prefix;
+use crate::log::finding::{RuleId, Severity};
+use crate::log::log_entry::LogEntry;
+use crate::log::time::LogTime;
 use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
 use crate::render::{Color, OutputFormat, RenderOptions};
 use crate::rules::{AllowList, RuleChoice, RuleSet, TextView as Seen, load};
 use crate::scan::log::ScannedLog;
 use crate::scan::{self, BatchOptions, ScanJob, ScanResult};
-use crate::time::LogTime;
 
 /// The settings of `explain`.
 #[derive(Debug, Clone, PartialEq, Eq)]

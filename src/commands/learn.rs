@@ -12,7 +12,7 @@ use crate::analysis::build::{LogAnalysis, count_hits};
 use crate::analysis::learn::{self, Proposals};
 use crate::analysis::report_input::ReportFilter;
 use crate::commands::error::CommandError;
-use crate::finding::Severity;
+use crate::log::finding::Severity;
 use crate::render::sink::Sink;
 use crate::render::{RenderOptions, proposals, render_proposals};
 use crate::scan::{drop_skipped, input_summaries};

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use super::Exit;
-use crate::redact::sanitize;
+use crate::text::redact::sanitize;
 
 /// Prints an error.
 pub(crate) fn error(text: &str) {

@@ -8,18 +8,18 @@ use ipnet::IpNet;
 use super::verify::SaveTo;
 use crate::analysis::report_input::ReportFilter;
 use crate::analysis::verify::Origin;
-use crate::client::{ClientIpSource, Ipv6Prefix};
-use crate::finding::{RuleId, Severity};
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
 use crate::input::{ByteRange, Mmap};
-use crate::log_entry::Outcome;
+use crate::log::client::{ClientIpSource, Ipv6Prefix};
+use crate::log::finding::{RuleId, Severity};
+use crate::log::log_entry::Outcome;
+use crate::log::time::{PeriodRule, TimeBound};
 use crate::render::block::BlockFormat;
 use crate::render::{Color, GroupBy, OutputFormat};
 use crate::report_store::Retention;
 use crate::rules::RuleChoice;
 use crate::server_config::ConfiguredLog;
-use crate::time::{PeriodRule, TimeBound};
 
 /// The settings of `scan`, which other commands share.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use thiserror::Error;
 use super::layer::Layer;
 use super::value::{AnonymizeSpec, FieldName, PrefixBits, ProxySource};
 use crate::block;
-use crate::client::ClientIpSource;
 use crate::commands::message::sanitized;
 use crate::commands::{Anonymize, ClientSettings};
+use crate::log::client::ClientIpSource;
 
 /// Why settings on clients cannot be used. Texts are escaped.
 #[derive(Debug, Error)]

@@ -12,9 +12,9 @@ use super::value::{
     PrefixBits, ProxySource, RangeSpec, SeverityOverride,
 };
 use crate::block::NO_BUILTIN_RANGES;
-use crate::finding::Severity;
 use crate::input::Mmap;
-use crate::log_entry::Outcome;
+use crate::log::finding::Severity;
+use crate::log::log_entry::Outcome;
 use crate::render::block::BlockFormat;
 use crate::render::{Color, GroupBy, OutputFormat};
 

@@ -37,16 +37,16 @@ use crate::commands::{
     BlockListSettings, BlockSettings, BlockTarget, DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings,
     ReportSettings, ReportTask, ScanSettings, StateSettings, VerifySettings,
 };
-use crate::finding::Severity;
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
 use crate::input::read::MAX_LINE;
+use crate::log::finding::Severity;
+use crate::log::time::{PeriodRule, PeriodUnit, TimeBound};
 use crate::render::OutputFormat;
 use crate::render::block::BlockFormat;
 use crate::report_store::Retention;
 use crate::rules::RuleChoice;
 use crate::server_config::{self, ConfiguredLogs, ServerConfigError};
-use crate::time::{PeriodRule, PeriodUnit, TimeBound};
 
 /// The default of `--min-probers`.
 pub(crate) const MIN_PROBERS: usize = 3;

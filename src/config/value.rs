@@ -14,11 +14,11 @@ use jiff::SpanRelativeTo;
 use jiff::fmt::friendly::SpanParser;
 
 use crate::block;
-use crate::client::Ipv6Prefix;
 use crate::commands::message::sanitized;
-use crate::finding::Severity;
 use crate::formats::{FieldKind, FormatChoice, Formats};
 use crate::input::ByteRange;
+use crate::log::client::Ipv6Prefix;
+use crate::log::finding::Severity;
 
 /// A number of threads or rows, at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

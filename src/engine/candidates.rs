@@ -4,10 +4,10 @@
 //! A line must show that it is about a web request: by a method or a protocol, or by an address and a status or the word `url`. Other
 //! text is full of paths of files.
 
-use crate::client::Client;
 use crate::formats::is_status;
 use crate::formats::line_prefix::without_colors;
-use crate::log_entry::is_known_method;
+use crate::log::client::Client;
+use crate::log::log_entry::is_known_method;
 
 /// The most candidates of a line. A line with more is text of another kind, such as a list of links.
 const MAX_CANDIDATES: usize = 8;

@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use super::matcher::{TARGET, search_request};
 use super::worker_state::ReDecodeBuffers;
 use super::{Matcher, ParsedRequest};
-use crate::finding::{RuleId, Severity};
-use crate::log_entry::{LogEntry, Outcome, RequestLine};
-use crate::normalize::{AltDecoding, DecodeRound, Normalizer, PathReading, rounds, unescape};
+use crate::log::finding::{RuleId, Severity};
+use crate::log::log_entry::{LogEntry, Outcome, RequestLine};
 use crate::rules::{
     Field, LiteralHits, LiteralMatch, Literals, Regions, RequestFacts, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit,
 };
+use crate::text::normalize::{AltDecoding, DecodeRound, Normalizer, PathReading, rounds, unescape};
 
 /// The explanation of a request.
 #[derive(Debug, Clone)]

@@ -10,20 +10,20 @@ use memchr::{memchr, memchr_iter};
 use super::parsed_request::is_refused_login;
 use super::verdict_cache::{CacheKey, CachedVerdicts, SelectedIndices};
 use super::{Matcher, Verdict, WorkerState, path_interner};
-use crate::client::Client;
+use crate::collections::fingerprint::Fingerprint;
+use crate::collections::intern::SymbolTables;
+use crate::collections::prefetch::prefetch;
 use crate::engine::newline_index::{BLOCK, NewlineIndex, QuotePositions};
 use crate::engine::worker_state::RuleSummary;
-use crate::finding::{AppAsset, Findings, Hit, RuleId, Severity, UnmatchedAnswer, UnmatchedRequest, Windows};
-use crate::fingerprint::Fingerprint;
 use crate::formats::bytes::{leading_nuls, nuls_within};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
 use crate::formats::{EntryBuffer, FormatId, Frame, LogFormat, W3cHeader};
-use crate::intern::SymbolTables;
-use crate::log_entry::{Outcome, RequestLine};
-use crate::prefetch::prefetch;
+use crate::log::client::Client;
+use crate::log::finding::{AppAsset, Findings, Hit, RuleId, Severity, UnmatchedAnswer, UnmatchedRequest, Windows};
+use crate::log::log_entry::{Outcome, RequestLine};
+use crate::log::time::{LogTime, PackedTime, TimeBound};
 use crate::rules::{AllowList, By, RuleSet};
 use crate::soft_404::MethodClass;
-use crate::time::{LogTime, PackedTime, TimeBound};
 
 /// Options of a scan: which lines it reads and what it records.
 #[derive(Debug, Clone)]

@@ -9,13 +9,13 @@ use super::ParsedRequest;
 use super::candidates::each_candidate;
 use super::verdict_cache::{Dependencies, HeaderClass, Verdict};
 use super::worker_state::{MatchBuffers, ReDecodeBuffers, WorkerState};
-use crate::finding::{RuleId, Severity, UnmatchedAnswer};
+use crate::collections::intern::SymbolTables;
 use crate::formats::Headers;
-use crate::intern::SymbolTables;
-use crate::log_entry::LogEntry;
-use crate::normalize::{AltDecoding, DecodedViews, DecodingSource, Normalizer, PathReading, unescape};
+use crate::log::finding::{RuleId, Severity, UnmatchedAnswer};
+use crate::log::log_entry::LogEntry;
 use crate::rules::{Field, LiteralHits, Literals, Regions, RequestFacts, RuleSet, bit};
-use crate::short_bytes::append;
+use crate::text::normalize::{AltDecoding, DecodedViews, DecodingSource, Normalizer, PathReading, unescape};
+use crate::text::short_bytes::append;
 
 /// The fields of an alternative decoding of the target: it counts as query.
 pub(super) const TARGET: [Field; 2] = [Field::Query, Field::Target];

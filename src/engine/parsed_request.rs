@@ -3,10 +3,10 @@
 //! It borrows from the line and decodes nothing.
 
 use super::candidates::each_candidate;
-use crate::log_entry::{LogEntry, RequestLine, is_known_method};
-use crate::normalize::PathReading;
+use crate::log::log_entry::{LogEntry, RequestLine, is_known_method};
 use crate::rules::RequestShape;
-use crate::short_bytes::is_printable_ascii;
+use crate::text::normalize::PathReading;
+use crate::text::short_bytes::is_printable_ascii;
 
 /// A parsed request, as rules see it.
 #[derive(Debug, Clone, Copy)]

@@ -3,11 +3,11 @@
 //! Assets, pages that every browser requests, and paths that a rule cannot name literally are skipped here, so that they cost
 //! nothing later. Clients do not matter here.
 
-use crate::fingerprint::{Fingerprinter, SetAssocCache};
-use crate::intern::SymbolTables;
-use crate::log_entry::{LogEntry, RequestLine};
-use crate::normalize::Normalizer;
-use crate::short_bytes::append;
+use crate::collections::fingerprint::{Fingerprinter, SetAssocCache};
+use crate::collections::intern::SymbolTables;
+use crate::log::log_entry::{LogEntry, RequestLine};
+use crate::text::normalize::Normalizer;
+use crate::text::short_bytes::append;
 
 /// Interns the paths of requests, and caches the ids of earlier requests.
 #[derive(Debug, Default)]

@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 use super::explain::Explainer;
 use super::*;
-use crate::finding::{Findings, Severity};
 use crate::formats::Headers;
-use crate::log_entry::LogEntry;
+use crate::log::finding::{Findings, Severity};
+use crate::log::log_entry::LogEntry;
 use crate::rules::{CLASSES, Case, Class, RequestShape, Rule, RuleChoice, RuleSet, load};
 
 fn builtin() -> &'static RuleSet {
@@ -216,7 +216,7 @@ fn lines_of_any_length_are_found_wherever_blocks_end() {
             let mut worker = WorkerState::default();
             let whole = scanner.scan(&text, &mut worker);
             assert_eq!(whole.hits.len(), 3, "{length} {end:?}");
-            let (mut sum, mut explained, mut at) = (crate::finding::LineCounts::default(), Vec::new(), 0);
+            let (mut sum, mut explained, mut at) = (crate::log::finding::LineCounts::default(), Vec::new(), 0);
             for line in text.split_inclusive(|&b| b == b'\n') {
                 let found = scanner.scan(line, &mut worker);
                 explained.extend(explanation(&found, &worker, at, sum.lines));
@@ -229,7 +229,7 @@ fn lines_of_any_length_are_found_wherever_blocks_end() {
 }
 
 /// The rules that match according to the explanation.
-fn explained(explainer: &Explainer<'_>, probe: &ParsedRequest<'_>) -> Vec<crate::finding::RuleId> {
+fn explained(explainer: &Explainer<'_>, probe: &ParsedRequest<'_>) -> Vec<crate::log::finding::RuleId> {
     explainer.explain(probe, None).matches.iter().map(|account| account.rule).collect()
 }
 
@@ -257,7 +257,7 @@ fn any_single_rule_can_be_explained() {
     let explainer = Explainer::new(rules, Severity::Info, &[]);
     let record = LogEntry { request: b"GET / HTTP/1.1", status: Some(200), ..Default::default() };
     for number in 0..rules.rules().len() {
-        let id = crate::finding::RuleId(number as u16);
+        let id = crate::log::finding::RuleId(number as u16);
         let explanation = explainer.explain(&ParsedRequest::new(&record), Some(id));
         assert!(explanation.matches.is_empty() && explanation.near_misses.len() == 1, "{}", rules.rule(id).id);
         assert!(explanation.near_misses[0].missing().count() > 0, "{}: no reason", rules.rule(id).id);

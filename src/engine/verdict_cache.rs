@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
 
-use crate::finding::RuleId;
-use crate::fingerprint::{Fingerprint, Fingerprinter, SetAssocCache};
+use crate::collections::fingerprint::{Fingerprint, Fingerprinter, SetAssocCache};
+use crate::collections::intern::SymbolTables;
 use crate::formats::Headers;
-use crate::intern::SymbolTables;
+use crate::log::finding::RuleId;
 use crate::rules::{LiteralHits, bit};
 
 /// The verdict of a request: ids in [`WorkerState::names`](super::worker_state::WorkerState::names).

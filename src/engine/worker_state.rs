@@ -7,12 +7,12 @@ use super::SharedCache;
 use super::newline_index::NewlineIndex;
 use super::path_interner::PathInterner;
 use super::verdict_cache::{Verdict, VerdictCache};
-use crate::finding::{Findings, RuleId, Windows};
+use crate::collections::intern::SymbolTables;
 use crate::formats::{EntryBuffer, Headers};
-use crate::intern::SymbolTables;
-use crate::normalize::{AltDecoder, Normalizer};
+use crate::log::finding::{Findings, RuleId, Windows};
+use crate::log::time::{ClfTimeParser, TimeSpan};
 use crate::rules::LiteralHits;
-use crate::time::{ClfTimeParser, TimeSpan};
+use crate::text::normalize::{AltDecoder, Normalizer};
 
 /// Buffers and caches of one worker.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::{FieldKind, FormatError, FormatLineParser, Frame, JsonLineParser, LogFormat};
-use crate::client::ClientIpSource;
+use crate::log::client::ClientIpSource;
 
 /// The index of a format; the first three are [`LogFormat::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

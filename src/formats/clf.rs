@@ -15,9 +15,9 @@ use memchr::{memchr, memchr_iter, memrchr};
 use super::LogFormat;
 use super::bytes::{marks_of_8, marks_outside};
 use super::client_position::{is_doubtful, is_moved};
-use crate::client::Client;
-use crate::log_entry::LogEntry;
-use crate::time::{CLF_TIME_LEN, LogTime};
+use crate::log::client::Client;
+use crate::log::log_entry::LogEntry;
+use crate::log::time::{CLF_TIME_LEN, LogTime};
 
 /// The fields that are needed of every line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

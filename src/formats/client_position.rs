@@ -15,7 +15,7 @@ use super::clf::{request_start, starts_like_clf};
 use super::host::host;
 use super::json::{KeyCache, unescape_line};
 use super::line_prefix::{LinePrefix, strip_prefix};
-use crate::client::{Client, is_private};
+use crate::log::client::{Client, is_private};
 
 /// The position of the client in lines with two addresses before the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -13,7 +13,7 @@ use super::discover::Layout;
 use super::line_prefix::LinePrefix;
 use super::reader::{LineContext, LineKind, LogReader};
 use super::{ClientPosition, FieldKind, Frame, Layouts, W3cHeader};
-use crate::client::Client;
+use crate::log::client::Client;
 
 /// The formats of the first lines of a log.
 #[derive(Debug, Clone, Default)]

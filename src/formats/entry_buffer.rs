@@ -12,9 +12,9 @@ use super::bytes::are_within;
 use super::host::host;
 use super::reader::{LineKind, RelativeRequest};
 use super::{Escapes, Fields, Frame, Headers, RequestField, TimeField, clf};
-use crate::log_entry::LogEntry;
-use crate::short_bytes::append;
-use crate::time::{CLF_TIME_LEN, ClfTimeParser, PackedTime};
+use crate::log::log_entry::LogEntry;
+use crate::log::time::{CLF_TIME_LEN, ClfTimeParser, PackedTime};
+use crate::text::short_bytes::append;
 
 /// The fields of some lines. Keeps its buffers.
 #[derive(Debug, Default)]
@@ -340,7 +340,7 @@ pub(super) fn entry_text(fields: &Fields<'_>) -> Vec<u8> {
     let entry = buffer.entry(0, b"");
     let number = |number: Option<u64>, none: &str| number.map_or(none.to_owned(), |number| number.to_string()).into_bytes();
     let host = entry.host.map_or(Vec::new(), |host| [host, b":80 "].concat());
-    let time = entry.time.and_then(crate::time::LogTime::clf).unwrap_or(*b"--/---/----:--:--:-- -----");
+    let time = entry.time.and_then(crate::log::time::LogTime::clf).unwrap_or(*b"--/---/----:--:--:-- -----");
     let or_dash = |text: Option<&[u8]>| text.unwrap_or(b"-").to_vec();
     let before = [&host[..], entry.client, b" - ", &or_dash(entry.user), b" [", &time, b"] \"", entry.request, b"\" "].concat();
     let response = [number(entry.status.map(u64::from), "---"), number(entry.bytes, "-")].join(&b' ');
@@ -352,8 +352,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::normalize::unescape;
-    use crate::time::LogTime;
+    use crate::log::time::LogTime;
+    use crate::text::normalize::unescape;
 
     fn buffer_of(fields: &Fields<'_>) -> EntryBuffer {
         let mut buffer = EntryBuffer::default();

@@ -4,8 +4,8 @@
 
 use super::json::{KeyCache, LayoutCache};
 use super::line_parser::ReadingBuffers;
-use crate::client::Client;
-use crate::time::LogTime;
+use crate::log::client::Client;
+use crate::log::time::LogTime;
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,8 +1,8 @@
 //! Converts the most frequent forms of ISO 8601 times to Common Log Format times byte by byte, without computing the time, because
 //! the line loop caches the minute of the latter. All other forms are parsed by
-//! [`LogTime::parse_any_format`](crate::time::LogTime::parse_any_format).
+//! [`LogTime::parse_any_format`](crate::log::time::LogTime::parse_any_format).
 
-use crate::time::CLF_TIME_LEN;
+use crate::log::time::CLF_TIME_LEN;
 
 const MONTHS: [&[u8; 3]; 12] = [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
@@ -60,7 +60,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::time::LogTime;
+    use crate::log::time::LogTime;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]

@@ -10,8 +10,8 @@ use memchr::{memchr, memchr2};
 use super::bytes::begins;
 use super::clf::starts_like_clf;
 use super::{Formats, Frame};
-use crate::client::Client;
-use crate::time::LogTime;
+use crate::log::client::Client;
+use crate::log::time::LogTime;
 
 /// The writer of a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

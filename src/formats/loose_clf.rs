@@ -16,9 +16,9 @@ use super::client_position::is_name;
 use super::host::host;
 use super::line_prefix::is_address_list;
 use super::{Fields, RequestField, TimeField};
-use crate::client::Client;
-use crate::log_entry::RequestLine;
-use crate::time::LogTime;
+use crate::log::client::Client;
+use crate::log::log_entry::RequestLine;
+use crate::log::time::LogTime;
 
 /// The most fields before the request: more are those of another kind of log.
 const MAX_FIELDS: usize = 16;

@@ -33,7 +33,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub(crate) use self::detect::{ForwardedLines, is_binary, is_error_log, is_report, recognize};
-use crate::finding::OtherFormatCounts;
+use crate::log::finding::OtherFormatCounts;
 pub use builtin::{FormatChoice, FormatId, Formats};
 pub(crate) use clf::is_escaped;
 pub use clf::{Frame, Headers};

@@ -17,9 +17,9 @@ use super::discover::{Layouts, SAMPLE, SHARE};
 use super::line_prefix::{LinePrefix, UsualPrefix, without_colors};
 use super::unwrap::{ReadInner, UnwrapBuffers, read_within};
 use super::{EntryBuffer, FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, LogFormat, TimeField, W3cHeader, loose_clf};
-use crate::client::{Client, ClientIpSource};
-use crate::log_entry::{LogEntry, RequestLine};
-use crate::time::LogTime;
+use crate::log::client::{Client, ClientIpSource};
+use crate::log::log_entry::{LogEntry, RequestLine};
+use crate::log::time::LogTime;
 
 /// The context of lines.
 #[derive(Debug, Clone)]

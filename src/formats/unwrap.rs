@@ -6,7 +6,7 @@ use super::JsonLineParser;
 use super::is_status;
 use super::json::{KeyCache, is_request, may_be_line, unescape_line};
 use super::line_prefix::{LinePrefix, MAX_PREFIXES, StrippedLine, each_csv_column, strip_prefix, without_colors};
-use crate::time::LogTime;
+use crate::log::time::LogTime;
 
 /// Buffers for lines that must be assembled.
 #[derive(Debug, Default)]

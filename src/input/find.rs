@@ -16,7 +16,7 @@ use std::{fs, io};
 
 use super::filesystem::is_on_pseudo_filesystem;
 use super::wildcard::{GlobMatches, expand, is_pattern};
-use crate::system::list_folder;
+use crate::os::system::list_folder;
 
 /// One input to read.
 #[derive(Debug, Clone, PartialEq, Eq)]

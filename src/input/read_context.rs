@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::line_blocks::{BlockLimits, Chunk, LineBlock};
 use super::{ByteRange, Mmap};
-use crate::source::LineSpan;
+use crate::log::source::LineSpan;
 
 /// Default for the longest line that is kept in memory, in bytes without the newline.
 pub const MAX_LINE: usize = 1 << 20;

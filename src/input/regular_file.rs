@@ -26,7 +26,7 @@ use super::read_context::{OpenError, ReadContext, ReadSummary};
 use super::readers::check_stop;
 use super::sparse::{read_full_at, text_span};
 use super::{ByteRange, Mmap, failpoint, magic};
-use crate::source::LineSpan;
+use crate::log::source::LineSpan;
 
 /// A file smaller than this is read faster than it is mapped.
 const MIN_MMAP_BYTES: u64 = 1 << 20;

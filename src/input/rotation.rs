@@ -16,8 +16,8 @@ use glob::Pattern;
 
 use super::find::{InputSource, SourceKind};
 use super::wildcard::{GlobMatches, SHELL_OPTIONS, expand, is_pattern};
-use crate::atomic_file::folder_of;
-use crate::system::list_folder;
+use crate::os::atomic_file::folder_of;
+use crate::os::system::list_folder;
 
 /// File name suffixes of compressed files.
 const COMPRESSED_SUFFIXES: [&[u8]; 5] = [b".gz", b".bz2", b".xz", b".zst", b".Z"];

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use glob::{MatchOptions, Pattern};
 use rustix::fs::FileType;
 
-use crate::system::list_folder;
+use crate::os::system::list_folder;
 
 /// Options of a shell: `*` does not match hidden files.
 pub(super) const SHELL_OPTIONS: MatchOptions =

@@ -3,7 +3,7 @@
 //! Lists the techniques that the built-in rules use, not the whole matrix. A technique that only a user's rule lists keeps its
 //! number and has no name.
 
-use crate::finding::RuleId;
+use crate::log::finding::RuleId;
 use crate::rules::{Class, RuleSet};
 
 /// A technique or a sub-technique.

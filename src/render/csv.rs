@@ -20,13 +20,13 @@ use crate::analysis::learn::{Proposal, Proposals};
 use crate::analysis::model::{AnswerDetail, BlockDecision, ReportModel, Row, RowKey};
 use crate::analysis::novelty::NewItem;
 use crate::analysis::withdrawn::WithdrawnAnswer;
-use crate::client::Client;
 use crate::geoip::GeoInfo;
-use crate::log_entry::Outcome;
-use crate::redact::LogText;
-use crate::redact::sanitize::{csv_guard, escape};
+use crate::log::client::Client;
+use crate::log::log_entry::Outcome;
+use crate::log::time::LogTime;
 use crate::rules::{Rule, RuleSet};
-use crate::time::LogTime;
+use crate::text::redact::LogText;
+use crate::text::redact::sanitize::{csv_guard, escape};
 
 /// What the cells of a line are made of.
 #[derive(Clone, Copy)]

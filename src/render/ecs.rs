@@ -8,12 +8,12 @@ use super::attack::{Technique, techniques};
 use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, unless_empty};
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
-use crate::finding::Severity;
-use crate::log_entry::Outcome;
-use crate::redact::sanitize::escape;
+use crate::log::finding::Severity;
+use crate::log::log_entry::Outcome;
+use crate::log::time::LogTime;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
-use crate::time::LogTime;
+use crate::text::redact::sanitize::escape;
 
 /// The version of the schema.
 pub(crate) const ECS_VERSION: &str = "9.4.0";
@@ -147,9 +147,9 @@ fn put_threat(fields: &mut ObjectFields<'_>, techniques: &[Technique<'_>]) {
 #[cfg(test)]
 mod tests {
     use crate::analysis::fixture;
-    use crate::client::Client;
-    use crate::redact::LogText;
+    use crate::log::client::Client;
     use crate::render::ecs::*;
+    use crate::text::redact::LogText;
     use proptest::prelude::*;
     use serde_json::Value;
 

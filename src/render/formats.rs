@@ -13,8 +13,8 @@ use crate::formats::builtin::{FormatDefinition, programs};
 use crate::formats::detect::{Detected, DetectedFormat};
 use crate::formats::line_prefix::LinePrefix;
 use crate::formats::{FormatId, Formats, line_shape};
-use crate::redact::mask::{redacted, redacted_value};
-use crate::redact::sanitize::escape;
+use crate::text::redact::mask::{redacted, redacted_value};
+use crate::text::redact::sanitize::escape;
 
 /// A log, and its detected format.
 #[derive(Debug)]

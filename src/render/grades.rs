@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use crate::analysis::model::{AnswerDetail, Row, RowKey, Soft404};
-use crate::number::{counted, grouped};
-use crate::redact::LogText;
 use crate::soft_404::{MethodClass, Reason};
+use crate::text::number::{counted, grouped};
+use crate::text::redact::LogText;
 
 /// Replaces a host that is not known to be one of the server's.
 const YOUR_SITE: &str = "YOUR-SITE";

@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
-use crate::client::Client;
 use crate::geoip::GeoInfo;
-use crate::redact::LogText;
-use crate::redact::sanitize::escape;
+use crate::log::client::Client;
 use crate::rules::Rule;
+use crate::text::redact::LogText;
+use crate::text::redact::sanitize::escape;
 
 /// A JSON object that is written field by field: `put("http.request.method", "GET")` gives `{"http":{"request":{"method":"GET"`.
 /// Fields of one inner object follow each other.

@@ -24,9 +24,9 @@ use super::table::headline;
 use crate::analysis::model::{InputSummary, ReportModel};
 use crate::analysis::novelty::NewItem;
 use crate::analysis::withdrawn::WithdrawnAnswer;
-use crate::number::{MORE_THAN, counted, grouped, size};
-use crate::redact::sanitize::escape;
-use crate::time::LogTime;
+use crate::log::time::LogTime;
+use crate::text::number::{MORE_THAN, counted, grouped, size};
+use crate::text::redact::sanitize::escape;
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
@@ -270,12 +270,12 @@ mod tests {
     use crate::analysis::model::{BlockDecision, BlockVerdict, FloodRow, NetworkRow, OffenderStats, Row, RowKey, Timeline, TimelineBucket};
     use crate::analysis::novelty::NoveltyKind;
     use crate::analysis::verify::VerdictCounts;
-    use crate::client::Client;
-    use crate::finding::Severity;
     use crate::geoip::GeoInfo;
-    use crate::redact::LogText;
+    use crate::log::client::Client;
+    use crate::log::finding::Severity;
     use crate::rules::{RuleChoice, RuleSet, load};
     use crate::tally::ErrorBound;
+    use crate::text::redact::LogText;
     use plots::spark_path;
 
     /// The first hour of the fixture's log.

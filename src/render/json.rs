@@ -24,15 +24,15 @@ use crate::analysis::model::{
     SampleRequest, SkipReason, Soft404, Timeline, TimelineBucket, Totals, outcome_properties,
 };
 use crate::analysis::snapshot::{PackedSnapshot, SCHEMA_VERSION};
-use crate::client::{Client, Ipv6Prefix};
-use crate::finding::Severity;
 use crate::geoip::GeoInfo;
-use crate::log_entry::Outcome;
-use crate::redact::LogText;
-use crate::redact::sanitize::escape;
+use crate::log::client::{Client, Ipv6Prefix};
+use crate::log::finding::Severity;
+use crate::log::log_entry::Outcome;
+use crate::log::time::LogTime;
 use crate::rules::RuleSet;
 use crate::tally::ErrorBound;
-use crate::time::LogTime;
+use crate::text::redact::LogText;
+use crate::text::redact::sanitize::escape;
 
 /// The program that wrote it.
 pub(crate) const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));

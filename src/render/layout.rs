@@ -12,10 +12,10 @@ use anstyle::{AnsiColor, Style};
 use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::UnicodeWidthChar;
 
-use crate::finding::Severity;
-use crate::redact::sanitize::escape;
+use crate::log::finding::Severity;
+use crate::log::time::LogTime;
 use crate::render::RenderOptions;
-use crate::time::LogTime;
+use crate::text::redact::sanitize::escape;
 
 /// The least columns of a page; a narrower terminal gets lines of this length.
 pub(crate) const MIN_WIDTH: usize = 40;

@@ -16,15 +16,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
-use crate::client::Client;
-use crate::finding::{RuleId, Severity};
 use crate::geoip::GeoInfo;
-use crate::redact::mask::is_plain;
-use crate::redact::sanitize::escape;
-use crate::redact::{DecodedText, LogText};
+use crate::log::client::Client;
+use crate::log::finding::{RuleId, Severity};
+use crate::log::time::LogTime;
 use crate::rules::RuleSet;
-use crate::short_bytes::{append, is_equal};
-use crate::time::LogTime;
+use crate::text::redact::mask::is_plain;
+use crate::text::redact::sanitize::escape;
+use crate::text::redact::{DecodedText, LogText};
+use crate::text::short_bytes::{append, is_equal};
 
 /// A hit: one line of `-f ndjson`. It documents what [`write`] writes faster than a serializer; a test compares the two.
 #[derive(JsonSchema)]
@@ -419,12 +419,12 @@ mod tests {
 
     use super::*;
     use crate::analysis::fixture;
-    use crate::finding::RuleId;
-    use crate::log_entry::Outcome;
-    use crate::redact::sanitize::escape;
+    use crate::log::finding::RuleId;
+    use crate::log::log_entry::Outcome;
+    use crate::log::source::RequestId;
+    use crate::log::time::LogTime;
     use crate::soft_404::Answer;
-    use crate::source::RequestId;
-    use crate::time::LogTime;
+    use crate::text::redact::sanitize::escape;
 
     fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
         let unless_empty = |text: LogText<'a>| (!text.is_empty()).then(|| text.redacted());

@@ -10,11 +10,11 @@ use super::ecs::severity_number;
 use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, unless_empty};
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
-use crate::finding::Severity;
-use crate::redact::sanitize::escape;
+use crate::log::finding::Severity;
+use crate::log::time::LogTime;
 use crate::rules::{Rule, RuleSet};
 use crate::soft_404::Answer;
-use crate::time::LogTime;
+use crate::text::redact::sanitize::escape;
 
 /// The version of the schema.
 pub(crate) const OCSF_VERSION: &str = "1.5.0";
@@ -150,9 +150,9 @@ fn put_evidence(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, method: Op
 #[cfg(test)]
 mod tests {
     use crate::analysis::fixture;
-    use crate::client::Client;
-    use crate::redact::LogText;
+    use crate::log::client::Client;
     use crate::render::ocsf::*;
+    use crate::text::redact::LogText;
     use proptest::prelude::*;
     use serde_json::Value;
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crate::analysis::class_hits::MetricCounters;
 use crate::analysis::model::ReportModel;
-use crate::log_entry::Outcome;
-use crate::redact::sanitize::escape;
+use crate::log::log_entry::Outcome;
 use crate::rules::RuleSet;
+use crate::text::redact::sanitize::escape;
 
 /// A metric: its name, its type, and what it is.
 type Metric = (&'static str, &'static str, &'static str);

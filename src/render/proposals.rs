@@ -15,11 +15,11 @@ use crate::analysis::labels::first;
 use crate::analysis::learn::{Proposal, Proposals};
 use crate::analysis::model::LineTotals;
 use crate::analysis::notes;
-use crate::number::{counted, grouped};
-use crate::redact::LogText;
-use crate::redact::sanitize::escape;
+use crate::log::time::LogTime;
 use crate::render::RenderOptions;
-use crate::time::LogTime;
+use crate::text::number::{counted, grouped};
+use crate::text::redact::LogText;
+use crate::text::redact::sanitize::escape;
 
 /// A proposal and its rank.
 type Ranked<'r> = (u64, &'r Proposal<'r>);
@@ -234,7 +234,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::Severity;
+    use crate::log::finding::Severity;
 
     fn proposal<'a>(path: &'a str, rule: &str) -> Proposal<'a> {
         let class = "webshell";

@@ -11,9 +11,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::atomic_file::{AtomicFile, folder_of};
-use crate::redact::sanitize::escape;
-use crate::system::{continues_line, errno_message, ignore_sigxfsz, stdout_was_closed};
+use crate::os::atomic_file::{AtomicFile, folder_of};
+use crate::os::system::{continues_line, errno_message, ignore_sigxfsz, stdout_was_closed};
+use crate::text::redact::sanitize::escape;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 

@@ -17,14 +17,14 @@ use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, Inpu
 use crate::analysis::notes::{self, accuracy_note};
 use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
 use crate::analysis::{campaigns, floods};
-use crate::client::Client;
-use crate::finding::{RuleId, Severity};
-use crate::log_entry::Outcome;
-use crate::number::{counted, counted_more, grouped, seconds, size};
-use crate::redact::sanitize::escape;
+use crate::log::client::Client;
+use crate::log::finding::{RuleId, Severity};
+use crate::log::log_entry::Outcome;
+use crate::log::time::LogTime;
 use crate::render::timeline::TimelineText;
 use crate::rules::RuleSet;
-use crate::time::LogTime;
+use crate::text::number::{counted, counted_more, grouped, seconds, size};
+use crate::text::redact::sanitize::escape;
 
 /// The page that sections are written to.
 #[derive(Debug, Clone, Copy)]

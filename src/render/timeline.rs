@@ -5,8 +5,8 @@
 
 use super::layout::minute;
 use crate::analysis::model::{Timeline, TimelineBucket};
-use crate::number::grouped;
-use crate::time::LogTime;
+use crate::log::time::LogTime;
+use crate::text::number::grouped;
 
 /// The bar for no hits, and those for hits, the lowest first.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -12,8 +12,8 @@ use super::layout::{minute, write_wrapped};
 use super::row_lines::RowLineFormatter;
 use super::table::TablePage;
 use crate::analysis::verify::{BodyKind, SkippedPaths, Verdict, Verification, VerifiedPath};
-use crate::number::{counted, grouped};
 use crate::render::RenderOptions;
+use crate::text::number::{counted, grouped};
 
 /// Writes the document.
 ///

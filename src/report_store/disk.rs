@@ -19,7 +19,7 @@ use rustix::io::Errno;
 #[cfg(test)]
 pub(super) use super::tests::faults::{failpoint, in_listing_order};
 use super::{Access, ReportStoreError};
-use crate::atomic_file::AtomicFile;
+use crate::os::atomic_file::AtomicFile;
 
 type Result<T> = std::result::Result<T, ReportStoreError>;
 

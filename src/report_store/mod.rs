@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use self::disk::{FolderHandle, SYNC_THREADS};
 use self::name::ReportDirName;
-use crate::system::{errno_message, ignore_sigxfsz};
+use crate::os::system::{errno_message, ignore_sigxfsz};
 
 /// The link to the latest report folder.
 const LATEST: &str = "latest";

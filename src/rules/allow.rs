@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::RuleError;
-use crate::client::{self, Client, Ipv6Prefix, Width, network_width, parse_network};
+use crate::log::client::{self, Client, Ipv6Prefix, Width, network_width, parse_network};
 
 /// The entries of all allow lists.
 #[derive(Debug, Clone, Default)]

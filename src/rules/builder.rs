@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use crate::finding::Severity;
+use crate::log::finding::Severity;
 
 /// Columns of a list that is written on one line.
 const MAX_LINE_WIDTH: usize = 140;

@@ -13,7 +13,7 @@ use super::literals::{Literals, bit};
 use super::pattern::RulePattern;
 use super::set::{Rule, RuleSet, evidence_rule};
 use super::window::Window;
-use crate::finding::RuleId;
+use crate::log::finding::RuleId;
 use crate::soft_404::RuleSubject;
 
 /// The most rules of a set: ids have 16 bits, and one value is reserved.

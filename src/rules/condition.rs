@@ -11,7 +11,7 @@ use super::exceptions::{Exceptions, WordSet};
 use super::glob::Globs;
 use super::literals::bit;
 use super::pattern::RulePattern;
-use crate::log_entry::Outcome;
+use crate::log::log_entry::Outcome;
 
 /// The conditions of a rule besides its literals.
 #[derive(Debug, Default)]

@@ -19,8 +19,8 @@ use super::lines::RuleLines;
 use super::literal_table::{FIELD_NAMES, LiteralKeys};
 use super::literals::bit;
 use super::window::Window;
-use crate::finding::Severity;
-use crate::log_entry::LogEntry;
+use crate::log::finding::Severity;
+use crate::log::log_entry::LogEntry;
 use crate::soft_404::RuleSubject;
 
 /// What the rules of a class have in common: a table of `rules/classes.toml`.

@@ -10,7 +10,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 use super::definition::{Field, TextView};
 use super::literal_table::{LiteralKind, LiteralTable, LiteralUse, TextArena};
 use super::prefilter::Prefilter;
-use crate::short_bytes::{begins_with, ends_with};
+use crate::text::short_bytes::{begins_with, ends_with};
 
 /// The kinds of literal hits, one bit each. The lowest seven are the fields in which a word of the rule was found.
 pub(crate) mod bit {

@@ -14,8 +14,8 @@ use super::definition::{APP_CLASS, Class, Definition, LocatedRule, RuleFile, par
 use super::error::{RuleError, nearest};
 use super::path_list;
 use super::set::RuleSet;
-use crate::finding::Severity;
-use crate::system::list_folder;
+use crate::log::finding::Severity;
+use crate::os::system::list_folder;
 
 /// The most bytes of a rule file; built-in ones have a hundredth of it.
 const MAX_FILE_BYTES: u64 = 16 << 20;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::builder::{ExampleRequest, RuleBuilder, slug};
 use super::error::RuleError;
-use crate::finding::Severity;
-use crate::normalize::Normalizer;
+use crate::log::finding::Severity;
+use crate::text::normalize::Normalizer;
 
 /// The most bytes of a path; no server accepts a longer target.
 const MAX_LEN: usize = 2048;

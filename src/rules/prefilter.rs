@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::literal_table::TextArena;
-use crate::short_bytes::begins_with;
+use crate::text::short_bytes::begins_with;
 
 /// Slots of the hash table of windows; each window of two bytes has its own.
 const SLOTS: usize = 1 << 16;

@@ -8,7 +8,7 @@ use super::error::nearest;
 use super::guess::Guess;
 use super::literals::Literals;
 use super::window::Window;
-use crate::finding::{RuleId, Severity};
+use crate::log::finding::{RuleId, Severity};
 use crate::soft_404::RuleSubject;
 
 /// A rule: what reports print of it.

@@ -4,8 +4,8 @@
 
 use super::unread_fields;
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
-use crate::finding::Findings;
 use crate::formats::reader::{LineContext, LogReader, looks_like_clf};
+use crate::log::finding::Findings;
 
 /// Scans lines of any format. Keeps its buffers.
 #[derive(Debug, Default)]
@@ -46,9 +46,9 @@ mod tests {
     use std::sync::LazyLock;
 
     use crate::formats::{ClientPosition, Formats, W3cHeader};
+    use crate::log::time::TimeBound;
     use crate::rules::{RuleChoice, RuleSet, load};
     use crate::scan::any_format::*;
-    use crate::time::TimeBound;
     use proptest::prelude::*;
 
     static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().unwrap());

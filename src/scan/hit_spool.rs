@@ -12,10 +12,10 @@ use rayon::prelude::*;
 
 use super::worker::lock;
 use crate::analysis::hit::StoredLine;
-use crate::finding::{Findings, RuleId};
-use crate::intern::SymbolTables;
-use crate::short_bytes::append;
+use crate::collections::intern::SymbolTables;
+use crate::log::finding::{Findings, RuleId};
 use crate::tally::LinePosition;
+use crate::text::short_bytes::append;
 
 /// The number of bytes that are kept in memory.
 const MAX_IN_MEMORY: usize = 16 << 20;

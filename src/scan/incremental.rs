@@ -21,9 +21,9 @@ use self::line_batch::OwnedPiece;
 use super::ScanJob;
 use crate::analysis::model::InputSummary;
 use crate::input::tail::{LineChunk, Notice, Tail};
-use crate::source::SourceInfo;
+use crate::log::source::SourceInfo;
+use crate::log::time::{LogTime, Period, PeriodRule};
 use crate::tally::Tally;
-use crate::time::{LogTime, Period, PeriodRule};
 
 /// How new lines are read.
 #[derive(Debug, Clone, Copy)]

@@ -14,11 +14,11 @@ use super::worker::{InFlightGuard, WorkerPool, lock};
 use super::{BatchOptions, ScanJob};
 use crate::analysis::model::{InputSummary, SkipReason};
 use crate::engine::LineScanner;
-use crate::finding::Findings;
 use crate::formats::ForwardedLines;
 use crate::input::find::{InputOrigin, InputSource, SourceKind, describe_denied};
 use crate::input::read::{self, Body, Chunk, OpenError, ReadOptions, ReadSummary};
-use crate::source::{LineSpan, SourceInfo};
+use crate::log::finding::Findings;
+use crate::log::source::{LineSpan, SourceInfo};
 use crate::tally::LinePosition;
 
 /// The scan of one input, with what it shares with others.

@@ -2,10 +2,10 @@
 
 use super::unread_fields;
 use crate::analysis::model::{InputSummary, LineTotals, ReportModel};
-use crate::finding::{Findings, LineCounts};
 use crate::formats::LogFormat;
+use crate::log::finding::{Findings, LineCounts};
+use crate::log::time::LogTime;
 use crate::tally::union_span;
-use crate::time::LogTime;
 use std::collections::BTreeMap;
 
 /// Line counts, without the hits.

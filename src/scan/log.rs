@@ -12,7 +12,6 @@ use std::sync::Arc;
 use super::log_detection::{BINARY_PROBLEM, LogHead, layout_notice, skipped_message, unknown_client_notices, unparsed_problem};
 use super::w3c_headers::{self, BOM};
 use crate::engine::ScanOptions;
-use crate::finding::LineCounts;
 use crate::formats::reader::{LineContext, LogReader};
 use crate::formats::{ClientPosition, Formats, Layouts, W3cHeader, client_position};
 use crate::input::find::InputOrigin;
@@ -20,6 +19,7 @@ use crate::input::lines::read_head;
 use crate::input::pipe::STDIN;
 use crate::input::read::{Body, Chunk};
 use crate::input::tail::LineChunk;
+use crate::log::finding::LineCounts;
 
 /// The number of bytes at the start of a log that decide: some 300 lines.
 pub(crate) const HEAD_BYTES: usize = 64 << 10;

@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::finding::LineCounts;
 use crate::formats::{Formats, Layouts, LogFormat, is_binary, is_error_log, is_report, line_shape, may_be_log_line, recognize};
 use crate::input::find::InputOrigin;
+use crate::log::finding::LineCounts;
 
 /// The length of the first line that is kept for messages.
 const MAX_FIRST_LINE: usize = 200;

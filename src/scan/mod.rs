@@ -26,15 +26,15 @@ use rayon::prelude::*;
 
 use crate::analysis::model::InputSummary;
 use crate::analysis::notes::skipped_notices;
-use crate::client::Ipv6Prefix;
 use crate::engine::ScanOptions;
 use crate::formats::Formats;
 use crate::input::find::{FoundInputs, InputSource, SourceKind};
 use crate::input::{ByteRange, Mmap};
-use crate::redact::sanitize::escape;
+use crate::log::client::Ipv6Prefix;
+use crate::log::source::SourceInfo;
 use crate::rules::RuleSet;
-use crate::source::SourceInfo;
 use crate::tally::{Budget, SAMPLE_BUDGET, Tally};
+use crate::text::redact::sanitize::escape;
 pub(crate) use hit_spool::HitSpool;
 use input_scan::{InputResult, InputScan};
 use input_stats::HitLines;

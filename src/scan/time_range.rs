@@ -24,7 +24,7 @@ use crate::formats::{Formats, Frame};
 use crate::input::find::{InputOrigin, InputSource, SourceKind};
 use crate::input::lines::{HeadTail, read_head_tail};
 use crate::input::rotation::has_rotated_siblings;
-use crate::time::{LogTime, TimeBound};
+use crate::log::time::{LogTime, TimeBound};
 
 /// The largest difference between the modification time of a file and the time of its lines, in seconds: 14 hours for
 /// time zones, as times may lack an offset, and one hour for wrong clocks.

@@ -3,12 +3,12 @@
 //! A line without such a text lacks the field, which is no reason for a warning. Only lines that match a rule are examined, and texts
 //! that a client sends are no evidence. The warning has no text of the log.
 
-use crate::client::Client;
-use crate::finding::{Findings, UnreadFields};
+use crate::collections::intern::SymbolTables;
 use crate::formats::detect::shaped_like;
-use crate::intern::SymbolTables;
-use crate::log_entry::{LogEntry, RequestLine};
-use crate::number::grouped;
+use crate::log::client::Client;
+use crate::log::finding::{Findings, UnreadFields};
+use crate::log::log_entry::{LogEntry, RequestLine};
+use crate::text::number::grouped;
 
 /// A time or a status is worth a warning if more than one hit in this many lacks it. Fewer are lines that broke.
 const FIELD_DIVISOR: u64 = 10;

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::any_format::AnyFormatScanner;
-use crate::client::Ipv6Prefix;
+use crate::collections::intern::SymbolTables;
 use crate::engine::{SharedCache, WorkerState};
-use crate::intern::SymbolTables;
+use crate::log::client::Ipv6Prefix;
 use crate::tally::{Budget, Tally};
 
 /// The number of cells, clients or paths that all workers may hold together. Each of two workers may hold just more cells than the
@@ -163,7 +163,7 @@ pub(super) fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::finding::{Findings, UnmatchedAnswer};
+    use crate::log::finding::{Findings, UnmatchedAnswer};
     use crate::scan::worker::*;
     use crate::tally::LinePosition;
 

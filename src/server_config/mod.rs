@@ -18,7 +18,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::input::wildcard::expand;
-use crate::system::list_folder;
+use crate::os::system::list_folder;
 
 /// Paths of the nginx configuration in packages and source builds. `nginx -t` prints the path in use.
 pub(crate) const NGINX_CONFIG_PATHS: [&str; 5] = [

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{MethodClass, PathShape, ShapeNumbers};
-use crate::finding::RuleId;
-use crate::log_entry::Outcome;
+use crate::log::finding::RuleId;
+use crate::log::log_entry::Outcome;
 
 /// Most answered paths of a site, and most refused ones: about 100 KB per site. With half as many, one real answer in two hundred
 /// of the measured logs is lost among soft 404s in five languages.

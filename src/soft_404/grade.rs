@@ -12,7 +12,7 @@ use super::region::{
     GradedPath, MIN_UNRELATED, REFUSED_SHARE, Region, RegionKind, RegionPath, SizePosition, UNCERTAIN_BELOW, has_unrelated, path_rules,
 };
 use super::{Answer, Extension, MethodClass, PathShape, RuleSubject};
-use crate::finding::RuleId;
+use crate::log::finding::RuleId;
 
 /// Probability of a coincidence below which an answer is a soft 404.
 const SOFT_404_BELOW: f64 = 1e-4;

@@ -11,7 +11,7 @@ mod region;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use crate::log_entry::MethodClass;
+pub(crate) use crate::log::log_entry::MethodClass;
 
 pub(crate) use evidence::{
     HomeSizes, Hours, MAX_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SentResponse, SiteEvidence, SizeNumbers, page_tolerance,

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::evidence::{MAX_EXTRA, PathEvidence, ResponseSize, TOKEN_BYTES};
 use super::{PathShape, RuleSubject};
-use crate::finding::RuleId;
+use crate::log::finding::RuleId;
 
 /// Probability of a coincidence below which an answer is uncertain.
 pub(super) const UNCERTAIN_BELOW: f64 = 1e-2;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::finding::RuleId;
+use crate::log::finding::RuleId;
 
 /// Rules below look for a path, from here on for a page of one product, one each.
 const PRODUCT: u16 = 100;

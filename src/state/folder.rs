@@ -20,8 +20,8 @@ use rustix::io::{Errno, pread, pwrite};
 use rustix::process::geteuid;
 
 use super::{PersistedState, StateError, decode, encode};
-use crate::atomic_file::{AtomicFile, remove, sync_folder};
-use crate::system::ignore_sigxfsz;
+use crate::os::atomic_file::{AtomicFile, remove, sync_folder};
+use crate::os::system::ignore_sigxfsz;
 
 /// The largest state that is read: about a million logs.
 const MAX_BYTES: u64 = 256 << 20;

@@ -33,9 +33,9 @@ use crate::analysis::novelty::SeenHistory;
 use crate::analysis::rule_status::SavedAnswers;
 use crate::analysis::site::SiteHistory;
 use crate::analysis::withdrawn::ListedAnswers;
+use crate::log::source::Checkpoint;
+use crate::os::system::errno_message;
 use crate::report_store::{RetentionClock, Run};
-use crate::source::Checkpoint;
-use crate::system::errno_message;
 
 /// How long a missing log is remembered by default: longer than logs are usually kept, so that a log restored from a
 /// backup is recognized.

@@ -13,8 +13,8 @@ use rustix::process::{Resource, Rlimit, geteuid, setrlimit};
 use tempfile::TempDir;
 
 use super::*;
+use crate::log::source::{Checkpoint, ContentHash};
 use crate::report_store::Run;
-use crate::source::{Checkpoint, ContentHash};
 
 /// A checkpoint in which every number depends on `n`.
 pub(super) fn checkpoint(n: u64) -> Checkpoint {

@@ -48,8 +48,8 @@ use foldhash::{HashMap, HashSet};
 use super::cell::CellKey;
 use super::table::CellTable;
 use super::{CellView, Tally};
-use crate::finding::RuleId;
-use crate::intern::SymbolTables;
+use crate::collections::intern::SymbolTables;
+use crate::log::finding::RuleId;
 
 /// The limit of a tally's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

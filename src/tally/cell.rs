@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use super::ImportedKey;
 use super::time_counts::{TimeCounts, TimeScale, span_of};
-use crate::intern::SymbolTables;
-use crate::log_entry::LogEntry;
-use crate::short_bytes::append;
+use crate::collections::intern::SymbolTables;
+use crate::log::log_entry::LogEntry;
+use crate::log::time::{LogTime, PackedTime, TimeSpan};
 use crate::soft_404::{MethodClass, Response};
-use crate::time::{LogTime, PackedTime, TimeSpan};
+use crate::text::short_bytes::append;
 
 /// There is a status.
 const STATUS: u8 = 1;

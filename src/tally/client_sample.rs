@@ -2,7 +2,7 @@
 //!
 //! Whether a client is a prober shows only in all its requests, and what it requested is needed from its first request on. So no
 //! client can be preferred for what it did: any rule that does makes the result depend on the order of the lines. Instead, a
-//! [hash](crate::client::Client::stable_hash) chooses the clients. The sample of level k has one of 2^k clients, with everything that they requested;
+//! [hash](crate::log::client::Client::stable_hash) chooses the clients. The sample of level k has one of 2^k clients, with everything that they requested;
 //! of the others it has only the hits by rules, status and input. Level 0 is all clients, so a log that fits is counted exactly.
 //!
 //! **The level is the lowest whose sample fits the budget**, by the size that [`sizes`] states. The sizes of a sample only grow with
@@ -20,7 +20,7 @@ use super::merge::remap_key;
 use super::prune::KeptIds;
 use super::table::CellTable;
 use super::{ClientCount, Tally};
-use crate::intern::SymbolTables;
+use crate::collections::intern::SymbolTables;
 
 /// The bytes of the sample of a run, of 500,000 clients without unmatched paths, or of 140,000 with a path of their own each. Workers
 /// and a merge take memory besides.
@@ -180,9 +180,9 @@ mod tests {
     use proptest::sample::Index;
 
     use super::*;
-    use crate::finding::{Findings, Hit, RuleId, UnmatchedAnswer, UnmatchedRequest};
+    use crate::log::finding::{Findings, Hit, RuleId, UnmatchedAnswer, UnmatchedRequest};
+    use crate::log::time::LogTime;
     use crate::tally::LinePosition;
-    use crate::time::LogTime;
 
     /// A request: client, path, status, whether it matches a rule, and whether the client followed a link.
     type Request = (u16, u16, u16, bool, bool);

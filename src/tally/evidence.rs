@@ -11,9 +11,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::budget::MAX_APP_SITES;
 use super::cell::CellKey;
 use super::{Site, Tally};
-use crate::finding::{BoundedSet, RuleId};
-use crate::intern::SymbolTables;
-use crate::log_entry::Outcome;
+use crate::collections::intern::SymbolTables;
+use crate::log::finding::{BoundedSet, RuleId};
+use crate::log::log_entry::Outcome;
 use crate::soft_404::{HomeSizes, Hours, PathShape, SentResponse, SiteEvidence, path_hash};
 
 /// An input and a virtual host, by their numbers.

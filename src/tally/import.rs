@@ -4,9 +4,9 @@
 
 use super::cell::CellKey;
 use super::{Cell, ClientCount, ErrorFloor, MinuteKey, Tally, TimeUnit, UnmatchedAnswers};
-use crate::client::Client;
-use crate::finding::{BoundedSet, RuleId};
-use crate::intern::SymbolTables;
+use crate::collections::intern::SymbolTables;
+use crate::log::client::Client;
+use crate::log::finding::{BoundedSet, RuleId};
 use crate::soft_404::{HomeSizes, MethodClass, SiteEvidence};
 
 /// The key of an imported cell. All numbers were returned by this tally.

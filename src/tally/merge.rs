@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::cell::CellKey;
 use super::{Budget, ClientCount, ErrorFloor, Tally, client_sample, prune};
-use crate::intern::IdRemap;
+use crate::collections::intern::IdRemap;
 
 /// The error bounds of two tallies, taken before the merge.
 struct MergedErrors {

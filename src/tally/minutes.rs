@@ -9,8 +9,8 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::finding::Hit;
-use crate::intern::{IdRemap, SymbolTables};
+use crate::collections::intern::{IdRemap, SymbolTables};
+use crate::log::finding::Hit;
 
 /// The client or path whose requests are counted, the rules and the minute. All numbers are those of the tally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -32,10 +32,10 @@ pub(crate) use time_counts::{ListedTimes, TimeCounts, TimeUnit, WEEK_HOURS};
 pub(crate) use unmatched::{UnmatchedPath, UnmatchedRequests};
 pub(crate) use unmatched_answers::{SizeSpan, UnmatchedAnswers};
 
-use crate::client::Client;
-use crate::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId, UnmatchedAnswer};
-use crate::intern::SymbolTables;
-use crate::log_entry::Outcome;
+use crate::collections::intern::SymbolTables;
+use crate::log::client::Client;
+use crate::log::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId, UnmatchedAnswer};
+use crate::log::log_entry::Outcome;
 use crate::soft_404::{MethodClass, Response};
 use cell::{CellKey, HitLine};
 use table::{BATCH, CellSampleRef, CellTable};
@@ -280,7 +280,7 @@ impl Tally {
     /// The bytes that it takes, about.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        const CELL: usize = size_of::<CellCounts>() + size_of::<cell::CellSample>() + size_of::<crate::intern::InternSlot>();
+        const CELL: usize = size_of::<CellCounts>() + size_of::<cell::CellSample>() + size_of::<crate::collections::intern::InternSlot>();
         let tables = [&self.cells, &self.by_path, &self.overflow];
         let cells: usize = tables.iter().map(|table| table.len() * CELL + table.held_bytes()).sum();
         let clients = self.clients.len() * size_of::<ClientCount>() + self.uncounted.len() * size_of::<LineCount>();

@@ -20,7 +20,7 @@ use super::merge::remap_key;
 use super::table::CellTable;
 use super::time_counts::TimeScale;
 use super::{Budget, CellCounts, ClientCount, Tally};
-use crate::intern::{IdRemap, SymbolTables};
+use crate::collections::intern::{IdRemap, SymbolTables};
 
 /// The weight of clients and paths (hits plus error) and a hash that breaks ties, by number.
 struct Weights {

@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 
 use super::cell::{ByteArena, Cell, CellCounts, CellKey, CellSample, HitLine, SampleView};
 use super::time_counts::TimeScale;
-use crate::intern::{InternSlot, hash_tag};
+use crate::collections::intern::{InternSlot, hash_tag};
 
 /// Keys per batch.
 pub(super) const BATCH: usize = 32;
@@ -374,7 +374,7 @@ impl CellTable {
 mod tests {
     use super::super::LinePosition;
     use super::*;
-    use crate::time::LogTime;
+    use crate::log::time::LogTime;
 
     #[test]
     fn replaced_samples_are_freed() {

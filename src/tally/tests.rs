@@ -6,9 +6,9 @@ use proptest::prelude::*;
 
 use super::budget::MAX_CELLS_PER_KEY;
 use super::{Budget, LinePosition, SampleContentView, Tally};
-use crate::finding::{Findings, Hit, RuleId, UnmatchedAnswer};
-use crate::intern::SymbolTables;
-use crate::time::LogTime;
+use crate::collections::intern::SymbolTables;
+use crate::log::finding::{Findings, Hit, RuleId, UnmatchedAnswer};
+use crate::log::time::LogTime;
 
 /// A request: client, path, status, and whether it matches a rule.
 type Request = (u8, u8, u16, bool);
@@ -147,7 +147,7 @@ fn check_all(requests: &[Request], tally: &Tally, budget: Budget, kinds: usize) 
     }
     check(&truth.pairs, &counted.pairs, floor.pairs, |key| errors.get(key).copied());
     let count = |client: &String| {
-        let number = tally.client_number(crate::client::Client::parse(client.as_bytes()))?;
+        let number = tally.client_number(crate::log::client::Client::parse(client.as_bytes()))?;
         tally.client_counts().get(number as usize)
     };
     check(&truth.clients, &counted.clients, floor.clients, |client| Some(count(client)?.error));

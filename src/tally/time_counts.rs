@@ -11,8 +11,8 @@
 use std::iter;
 
 use super::cell::CellCounts;
-use crate::prefetch::prefetch;
-use crate::time::{LogTime, PackedTime, TimeSpan};
+use crate::collections::prefetch::prefetch;
+use crate::log::time::{LogTime, PackedTime, TimeSpan};
 
 /// The length of a bucket: a minute, 5 minutes, an hour, a day, a week, 4 weeks, and then twice as long each time. Buckets
 /// begin in UTC, those of weeks on a Monday.
@@ -526,10 +526,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{ListedTimes, MAX_BUCKETS, TimeUnit, WEEK_HOURS};
-    use crate::finding::{Findings, Hit, RuleId};
-    use crate::intern::SymbolTables;
+    use crate::collections::intern::SymbolTables;
+    use crate::log::finding::{Findings, Hit, RuleId};
+    use crate::log::time::LogTime;
     use crate::tally::{Budget, LinePosition, Tally};
-    use crate::time::LogTime;
 
     /// A client, a path and a time.
     type TimedHit = (u8, u8, Option<LogTime>);

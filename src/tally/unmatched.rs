@@ -4,7 +4,7 @@
 //! with the paths (about 250 bytes each, and more for those of many clients). Any split of a log gives the same result, because
 //! this evidence only ever accumulates.
 //!
-//! A [sample of clients](super::client_sample) may replace it: those of a [level](crate::client::Client::sample_level) and above. So
+//! A [sample of clients](super::client_sample) may replace it: those of a [level](crate::log::client::Client::sample_level) and above. So
 //! the requests for a path are counted by the level of their client, and counts of lower levels can be dropped later. A path is a normal
 //! page of the sample if one of its clients followed a link to it, or many of them received it. That is a normal page of each larger
 //! sample as well, so requests of lower levels are not stored further. Pairs are stored in any case: the size of a log is measured by
@@ -16,10 +16,10 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::{LinePosition, Sample, union_span};
-use crate::finding::{Findings, UnmatchedRequest as Request};
-use crate::intern::{ClientInterner, IdRemap, SymbolTables};
-use crate::log_entry::Outcome;
-use crate::time::LogTime;
+use crate::collections::intern::{ClientInterner, IdRemap, SymbolTables};
+use crate::log::finding::{Findings, UnmatchedRequest as Request};
+use crate::log::log_entry::Outcome;
+use crate::log::time::LogTime;
 
 /// A path that this many clients received is a normal page.
 const NORMAL_CLIENTS: u32 = 64;
@@ -103,7 +103,7 @@ impl UnmatchedRequests {
         self.pairs.len()
     }
 
-    /// The [level](crate::client::Client::sample_level) of its clients: it has all requests of those of this level and above, and no
+    /// The [level](crate::log::client::Client::sample_level) of its clients: it has all requests of those of this level and above, and no
     /// others. 0 is all clients.
     #[must_use]
     pub fn level(&self) -> u8 {

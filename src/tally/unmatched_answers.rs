@@ -1,6 +1,6 @@
 //! What a client got for the requests that no rule matched.
 
-use crate::finding::UnmatchedAnswer;
+use crate::log::finding::UnmatchedAnswer;
 use crate::soft_404::page_tolerance;
 
 /// The answers to the requests of one client that no rule matched, without those for the home page. Counts are of 4 bytes, because

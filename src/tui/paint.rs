@@ -22,10 +22,10 @@ use super::row::{AlertRow, HitRow};
 use super::text::{clock, escape_and_truncate, split_to_width, truncate, width};
 use super::top::TopEntry;
 use super::view::{DetailSubject, Panel, PanelItem, ScreenPage, ViewState, VisibleRows};
-use crate::finding::Severity;
-use crate::number::{compact, compact_counted, compact_size, compact_tenths};
-use crate::redact::sanitize;
+use crate::log::finding::Severity;
 use crate::render::timeline::TimelineText;
+use crate::text::number::{compact, compact_counted, compact_size, compact_tenths};
+use crate::text::redact::sanitize;
 
 /// Draws everything. `since` is how many hits came since the pause began, if it is paused.
 pub(super) fn draw(visible_rows: &VisibleRows<'_>, view: &mut ViewState, since: Option<u64>, color: bool, frame: &mut Frame<'_>) {

@@ -8,13 +8,13 @@ use foldhash::fast::FixedState;
 use super::text;
 use crate::alerting::Alert;
 use crate::analysis::model::ReportedHit;
-use crate::finding::Severity;
-use crate::log_entry::Outcome;
-use crate::redact::LogString;
+use crate::log::finding::Severity;
+use crate::log::log_entry::Outcome;
+use crate::log::time::LogTime;
 use crate::render::live::alert::sentence;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
-use crate::time::LogTime;
+use crate::text::redact::LogString;
 
 /// The most rules in a row; more are rare.
 const MAX_RULES: usize = 8;

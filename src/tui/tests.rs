@@ -15,14 +15,14 @@ use super::top::KEPT_NAMES;
 use super::{Dashboard, LogRow, TerminalInput, TuiCommand};
 use crate::alerting::{Alert, AlertKind, AlertSample};
 use crate::analysis::model::ReportedHit;
-use crate::client::{Client, ClientKey};
-use crate::finding::{RuleId, Severity};
-use crate::log_entry::Outcome;
-use crate::redact::{DecodedText, LogText};
+use crate::log::client::{Client, ClientKey};
+use crate::log::finding::{RuleId, Severity};
+use crate::log::log_entry::Outcome;
+use crate::log::source::RequestId;
+use crate::log::time::LogTime;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::soft_404::Answer;
-use crate::source::RequestId;
-use crate::time::LogTime;
+use crate::text::redact::{DecodedText, LogText};
 
 /// Snapshots of the screen at three sizes, after some keys.
 fn snapshot_sizes(name: &str, press: impl Fn(&mut TestDashboard)) {

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::client::Client;
-use crate::redact::{LogText, sanitize};
-use crate::time::LogTime;
+use crate::log::client::Client;
+use crate::log::time::LogTime;
+use crate::text::redact::{LogText, sanitize};
 
 /// The most bytes of a client's name; the longest address has 45.
 const MAX_CLIENT_BYTES: usize = 80;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::row::{HitRow, stable_id};
-use crate::finding::Severity;
+use crate::log::finding::Severity;
 
 /// Names that are kept when others are dropped. There are at most twice as many.
 pub(super) const KEPT_NAMES: usize = 1_000;

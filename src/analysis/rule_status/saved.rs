@@ -11,10 +11,10 @@ use super::live::PendingHit;
 use super::settle::Probe;
 use crate::analysis::site::{RuleHashes, SiteName};
 use crate::analysis::withdrawn::{ResponseNumbers, response_from_numbers, response_numbers};
-use crate::finding::RuleId;
-use crate::log_entry::LogEntry;
+use crate::log::finding::RuleId;
+use crate::log::log_entry::LogEntry;
+use crate::log::time::LogTime;
 use crate::soft_404::{Answer, PathShape, Response, ShapeNumbers};
-use crate::time::LogTime;
 
 /// The most answers; the earliest are dropped first.
 const MAX_ANSWERS: usize = 512;

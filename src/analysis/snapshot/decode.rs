@@ -9,20 +9,20 @@ use foldhash::HashMap;
 use super::rows::{CellRow, HeadRow, RuleRow, SampleRow, SnapshotRow};
 use super::{AllowOrigin, ReportSnapshot};
 use crate::analysis::model::InputSummary;
-use crate::client::{Client, Ipv6Prefix};
-use crate::finding::{BoundedSet, OtherFormatCounts, RuleId};
+use crate::collections::intern::SymbolTables;
 use crate::formats::LogFormat;
-use crate::intern::SymbolTables;
-use crate::redact::mask::pre_redacted;
-use crate::redact::sanitize::escape;
+use crate::log::client::{Client, Ipv6Prefix};
+use crate::log::finding::{BoundedSet, OtherFormatCounts, RuleId};
+use crate::log::source::{SourceInfo, unescaped};
+use crate::log::time::LogTime;
 use crate::rules::{AnswerMeaning, By, Guess, MAX_RULES, Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, SiteEvidence};
-use crate::source::{SourceInfo, unescaped};
 use crate::tally::{
     Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, ListedTimes, MinuteKey, Sample, SampleContent, SizeSpan,
     TimeCounts, TimeUnit, UnmatchedAnswers, WEEK_HOURS,
 };
-use crate::time::LogTime;
+use crate::text::redact::mask::pre_redacted;
+use crate::text::redact::sanitize::escape;
 
 /// The greatest count of one report, so that thousands of reports can be merged.
 const MOST: u64 = 1 << 50;

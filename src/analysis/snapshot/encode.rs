@@ -8,17 +8,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::rows::{CellRow, HeadRow, RuleRow, SampleRow, SnapshotRow};
 use crate::analysis::model::{AllowedCount, InputSummary, ReportModel, SampleRequest, SnapshotSource};
 use crate::analysis::rows::sample_request;
-use crate::client::{Client, Ipv6Prefix};
-use crate::finding::{AppEvidence, BoundedSet, RuleId};
+use crate::collections::intern::SymbolTables;
 use crate::formats::LogFormat;
-use crate::intern::SymbolTables;
-use crate::redact::LogText;
-use crate::redact::mask::RedactedKey;
-use crate::redact::sanitize::{escape, escape_lossless};
+use crate::log::client::{Client, Ipv6Prefix};
+use crate::log::finding::{AppEvidence, BoundedSet, RuleId};
+use crate::log::source::SourceInfo;
 use crate::rules::Rule;
 use crate::soft_404::{PathEvidence, PathNumbers};
-use crate::source::SourceInfo;
 use crate::tally::{CellView, ClientCount, MinuteKey, Site, Tally, UnmatchedAnswers};
+use crate::text::redact::LogText;
+use crate::text::redact::mask::RedactedKey;
+use crate::text::redact::sanitize::{escape, escape_lossless};
 
 /// The snapshot of a report, ready to be encoded.
 pub(crate) struct SnapshotEncoder<'a> {

@@ -20,8 +20,8 @@ use super::frame::{FrameReader, FrameWriter};
 use super::rows::SnapshotRow;
 use super::{ReportSnapshot, SCHEMA_VERSION, SnapshotError};
 use crate::analysis::model::{LineTotals, ReportModel};
-use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
+use crate::text::redact::sanitize::escape;
 
 /// The first bytes of a partial report. No text starts with the first one.
 const MAGIC: [u8; 7] = *b"\x8cPWPART";
@@ -212,7 +212,7 @@ impl Document<'_> {
     /// Compares what the document says with its snapshot.
     fn check(&self, snapshot: &ReportSnapshot) -> Result<(), String> {
         let escaped = |text: &Option<String>| text.as_ref().map(|text| escape(text.as_bytes()).into_owned());
-        let bits = snapshot.prefix.map(crate::client::Ipv6Prefix::bits);
+        let bits = snapshot.prefix.map(crate::log::client::Ipv6Prefix::bits);
         if (escaped(&self.log_host), escaped(&self.period), self.ipv6_prefix) != (snapshot.log_host.clone(), snapshot.period.clone(), bits)
         {
             return Err("its host, its period or its 'ipv6_prefix' is not that of its evidence".into());

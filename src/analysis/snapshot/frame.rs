@@ -8,7 +8,7 @@ use std::mem;
 
 use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, SafeResult};
 
-use crate::redact::sanitize::escape;
+use crate::text::redact::sanitize::escape;
 
 /// The largest window of a frame, 8 MiB: that of the level, with room for others.
 const WINDOW_LOG: u32 = 23;

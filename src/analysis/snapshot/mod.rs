@@ -23,9 +23,9 @@ pub use self::file::read;
 pub use self::file::read_rows;
 pub(crate) use self::file::{PackedSnapshot, starts_like_report, write_partial};
 use super::model::{InputSummary, ReportModel};
-use crate::client::Ipv6Prefix;
+use crate::log::client::Ipv6Prefix;
+use crate::log::source::SourceInfo;
 use crate::rules::Rule;
-use crate::source::SourceInfo;
 use crate::tally::Tally;
 
 /// The entry of an allow list, as an earlier report stored it.

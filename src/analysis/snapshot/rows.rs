@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::analysis::model::InputSummary;
-use crate::finding::Severity;
+use crate::log::finding::Severity;
+use crate::log::time::LogTime;
 use crate::rules::{By, Guess};
 use crate::soft_404::{PathNumbers, RuleSubject};
 use crate::tally::ErrorFloor;
-use crate::time::LogTime;
 
 /// A row, such as `{"path":"/.env"}`. Numbers are indices of earlier rows of one kind, from 0.
 #[derive(Debug, Serialize, Deserialize)]

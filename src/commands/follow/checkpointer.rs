@@ -15,7 +15,7 @@ use crate::analysis::site::SiteHistory;
 use crate::commands::FollowSettings;
 use crate::commands::error::CommandError;
 use crate::commands::message::{self, sanitized};
-use crate::source::Checkpoint;
+use crate::log::source::Checkpoint;
 use crate::state::{KEEP_ABSENT, StateFolder, TailState};
 
 /// The name of the state file; other commands use other names in the same folder.

@@ -38,11 +38,11 @@ use crate::geoip::GeoDatabases;
 use crate::input::pipe::{Pipe, STDIN};
 use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
 use crate::input::tail::{LineChunk, StartPosition, Tail, TailOptions};
+use crate::os::system::OpenFileLimit;
 use crate::render::TABLE_ROWS;
 use crate::render::live::alert;
 use crate::rules::RuleSet;
 use crate::scan::live::{LiveScan, LiveState, SummaryStart};
-use crate::system::OpenFileLimit;
 use crate::tui::{LogRow, TerminalInput, TuiCommand};
 
 /// How many bytes of one log are read at a time, so that no log waits long for another.

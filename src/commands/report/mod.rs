@@ -19,11 +19,11 @@ use super::error::CommandError;
 use super::metrics::{Backlog, MetricsFile};
 use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
 use crate::analysis::verify::VERIFIED_FILE;
+use crate::log::time::Period;
 use crate::render::html::index::{self, DIGEST_BYTES, IndexEntry, RunDigest, VerifiedDigest};
 use crate::render::html::{FolderLink, PAGE_FILE};
 use crate::report_store::{Access, ReportStore, RetentionClock};
 use crate::state::{KEEP_ABSENT, ReportState, StateError, StateFolder};
-use crate::time::Period;
 
 /// The name of the state file; other commands use other names in the same folder.
 const NAME: &str = "report";

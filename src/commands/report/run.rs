@@ -27,12 +27,12 @@ use crate::formats::ForwardedLines;
 use crate::geoip::GeoDatabases;
 use crate::input::lines::read_head_tail;
 use crate::input::tail::{StartPosition, Tail, TailOptions};
+use crate::log::source::Checkpoint;
+use crate::log::time::LogTime;
+use crate::os::system::OpenFileLimit;
 use crate::scan::incremental::{IncrementalOptions, IncrementalResult, PeriodResult, scan_new_lines};
-use crate::source::Checkpoint;
 use crate::state::ReportState;
-use crate::system::OpenFileLimit;
 use crate::tally::Tally;
-use crate::time::LogTime;
 
 /// How many bytes of one log are read at a time.
 const BLOCK: usize = 256 << 10;

@@ -12,11 +12,11 @@ use crate::commands::error::CommandError;
 use crate::commands::stdout::{self, TerminalInfo};
 use crate::commands::{Exit, ReportSettings, server_logs};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
+use crate::log::source::Checkpoint;
+use crate::os::system::OpenFileLimit;
 use crate::render::RenderOptions;
 use crate::render::table::write_status;
-use crate::source::Checkpoint;
 use crate::state::{ReportState, StateFolder};
-use crate::system::OpenFileLimit;
 
 /// Prints the status from the state in `dir`.
 pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, CommandError> {

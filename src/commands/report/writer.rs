@@ -22,14 +22,14 @@ use crate::commands::block::log_origin;
 use crate::commands::common::{RuleContext, apps};
 use crate::commands::error::CommandError;
 use crate::commands::message;
-use crate::finding::Severity;
+use crate::log::finding::Severity;
+use crate::log::time::{Period, PeriodUnit};
 use crate::render::html::{self, PAGE_FILE, PageOptions};
 use crate::render::mail::{self, RunSummary};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::report_store::{ReportStore, StagedFile, Staging, run_folder_name};
 use crate::scan::incremental::{IncrementalResult, PeriodResult};
 use crate::state::{BlockState, ReportState};
-use crate::time::{Period, PeriodUnit};
 
 /// The report that later runs, `merge` and `diff` read.
 const REPORT_FILE: &str = "report.json";

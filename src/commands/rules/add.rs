@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
 use super::{CaseRunner, read_rule_file, replace_rule_file};
-use crate::finding::Severity;
+use crate::log::finding::Severity;
 use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
 use crate::rules::lint::is_ordinary;
 use crate::rules::{Case, Rule, RuleChoice, RuleSet, check, family, load, path_list};

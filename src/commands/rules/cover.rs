@@ -10,7 +10,7 @@ use std::path::Path;
 use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
 use super::{CaseRunner, pluralize, with_rules};
-use crate::finding::RuleId;
+use crate::log::finding::RuleId;
 use crate::rules::lint::is_ordinary;
 use crate::rules::{Case, RuleChoice, RuleSet, path_list};
 

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
 use super::{CaseRunner, pluralize, read_rule_file, replace_rule_file};
-use crate::finding::RuleId;
+use crate::log::finding::RuleId;
+use crate::os::system::list_folder;
 use crate::rules::builder::{ExampleRequest, RuleBuilder};
 use crate::rules::import::{Import, ImportFormat, SkippedItems, finalize, import as import_text, is_known};
 use crate::rules::{Case, RuleSet, check};
-use crate::system::list_folder;
 
 /// The first line of every imported file. Only files with this line are replaced.
 const FIRST_LINE: &str = "# Written by `probewatch rules import`, which replaces it: rules of your own belong in another file.";

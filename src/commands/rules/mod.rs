@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 
 use super::message::sanitized;
 use super::{Exit, message, stdout};
-use crate::atomic_file::AtomicFile;
 use crate::engine::{Matcher, WorkerState};
-use crate::finding::RuleId;
-use crate::redact::sanitize::escape;
+use crate::log::finding::RuleId;
+use crate::os::atomic_file::AtomicFile;
+use crate::os::system::list_folder;
 use crate::rules::lint::Lint;
 use crate::rules::{AnswerMeaning, Case, Rule, RuleChoice, RuleSet, exported_files, load, source_text};
-use crate::system::list_folder;
+use crate::text::redact::sanitize::escape;
 
 /// Lists the selected rules, or those of one class.
 #[must_use]

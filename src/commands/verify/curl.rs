@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::analysis::verify::{BODY_BYTES, HttpAnswer, Reply};
 use crate::commands::error::CommandError;
 use crate::commands::signals::StopSignal;
-use crate::system::errno_message;
+use crate::os::system::errno_message;
 
 /// The agent of the requests.
 pub(super) const AGENT: &str = concat!("probewatch-verify/", env!("CARGO_PKG_VERSION"));

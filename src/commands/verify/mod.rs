@@ -18,12 +18,12 @@ use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, VerifySettings, message, signals};
 use crate::analysis::build::LogAnalysis;
 use crate::analysis::verify::{self, SCHEMA_VERSION, Selection, VERIFIED_FILE, Verdict, VerdictCounts, Verification};
-use crate::number::{counted, seconds};
+use crate::log::time::LogTime;
 use crate::render::json::GENERATED_BY;
 use crate::render::sink::Sink;
 use crate::render::verify::{skipped_sentence, write_json, write_table};
 use crate::render::{OutputFormat, RenderOptions};
-use crate::time::LogTime;
+use crate::text::number::{counted, seconds};
 
 /// Where the result is saved.
 #[derive(Debug, Clone, PartialEq, Eq)]

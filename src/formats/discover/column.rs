@@ -1,9 +1,9 @@
 //! What a column of a log is, by what all of its values look like.
 
-use crate::client::Client;
 use crate::formats::bytes::begins;
-use crate::log_entry::{RequestLine, is_known_method};
-use crate::time::LogTime;
+use crate::log::client::Client;
+use crate::log::log_entry::{RequestLine, is_known_method};
+use crate::log::time::LogTime;
 
 /// What the values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,8 +21,8 @@ use self::name::Names;
 use self::split::{ColumnSeparator, Piece, SEPARATORS};
 use super::line_parser::pairs::{each_pair, is_key};
 use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, RequestField};
-use crate::client::{Client, ClientIpSource};
-use crate::log_entry::{RequestLine, is_known_method};
+use crate::log::client::{Client, ClientIpSource};
+use crate::log::log_entry::{RequestLine, is_known_method};
 
 /// The most lines that are examined.
 pub(super) const SAMPLE: usize = 200;

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use super::column::{Kind, LogColumn};
 use super::split::Piece;
-use crate::client::Client;
-use crate::time::{CLF_TIME_LEN, LogTime};
+use crate::log::client::Client;
+use crate::log::time::{CLF_TIME_LEN, LogTime};
 
 /// The status codes of most responses.
 const FREQUENT: [&[u8]; 8] = [b"200", b"301", b"302", b"304", b"400", b"403", b"404", b"500"];

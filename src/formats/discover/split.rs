@@ -73,7 +73,8 @@ fn describe_split<'l>(texts: &[&'l [u8]], separator: ColumnSeparator, columns: u
                 .map(|(text, row)| &text[start_of(text, row[number])..end_of(text, row[number + words - 1])])
                 .collect();
             // A method after a time is no zone.
-            let has_method = rows.iter().any(|row| row[number..number + words].iter().any(|word| crate::log_entry::is_known_method(word)));
+            let has_method =
+                rows.iter().any(|row| row[number..number + words].iter().any(|word| crate::log::log_entry::is_known_method(word)));
             let (times, mark) = without_end_mark(joined);
             let column = (!has_method).then(|| LogColumn::new(times, false))?;
             (column.kind == Kind::Time(words as u16)).then_some((column, words, mark))

@@ -3,7 +3,7 @@
 //! Fields are recognized by the key names of servers, proxies and common conventions, or as configured. Values are never
 //! used to guess a field, and keys under the client's control (headers, queries, bodies, cookies) are never the client
 //! address. A line is parsed in one pass; a malformed line, or one that describes no request, has no fields. Texts are
-//! kept as written, except for escapes that [`unescape`](crate::normalize::unescape) does not decode.
+//! kept as written, except for escapes that [`unescape`](crate::text::normalize::unescape) does not decode.
 
 mod envelope;
 mod keys;
@@ -22,8 +22,8 @@ use self::tokenizer::Tokenizer;
 use self::values::{FieldCollector, KeyPath, ValueVisitor};
 use super::fast_values::FastValues;
 use super::{FieldKind, Fields};
-use crate::client::Client;
 use crate::formats::fields::FieldBuffers;
+use crate::log::client::Client;
 
 /// Parses JSON lines.
 #[derive(Debug, Clone)]

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use crate::formats::entry_buffer::entry_text;
 use crate::formats::json::*;
 use crate::formats::{RequestField, TimeField};
-use crate::normalize::unescape;
-use crate::time::LogTime;
+use crate::log::time::LogTime;
+use crate::text::normalize::unescape;
 
 fn text(bytes: &[u8]) -> String {
     let mut sent = Vec::new();

@@ -1,6 +1,6 @@
 //! Visits every value of a line, with its role, in one pass, collects the values and converts them to [`Fields`].
 //!
-//! Most JSON escapes are those that [`unescape`](crate::normalize::unescape) undoes, and are kept. Others are converted to those:
+//! Most JSON escapes are those that [`unescape`](crate::text::normalize::unescape) undoes, and are kept. Others are converted to those:
 //! `\/` and escaped ASCII letters to the character itself, characters above `7f` to the `\xHH` of their UTF-8 bytes, bare quotes
 //! to `\x22`. Half a surrogate pair is kept, because the original byte is unknown.
 
@@ -8,11 +8,11 @@ use memchr::memchr2;
 
 use super::keys::{IN_ENVELOPE, KeyCache, KeyRole, KeyRoles, KeyScope, ObjectKind, REMOTE_HOST};
 use super::tokenizer::{JsonToken, MemberName, Tokenizer};
-use crate::client::Client;
 use crate::formats::fields::{FieldBuffers, FieldSlot};
 use crate::formats::{Escapes, Fields, RequestField, TimeField, iso_time};
-use crate::log_entry::is_known_method;
-use crate::time::{CLF_TIME_LEN, LogTime};
+use crate::log::client::Client;
+use crate::log::log_entry::is_known_method;
+use crate::log::time::{CLF_TIME_LEN, LogTime};
 
 /// The maximum depth at which members are visited.
 const MAX_LEVELS: usize = 8;
@@ -569,7 +569,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::normalize::unescape;
+    use crate::text::normalize::unescape;
 
     fn written(text: &str) -> String {
         let mut buffers = Vec::new();

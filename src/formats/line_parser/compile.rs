@@ -12,7 +12,7 @@ use super::{
 use crate::formats::fields::FieldSlot;
 use crate::formats::items::{Author, joined};
 use crate::formats::{Escapes, FieldKind};
-use crate::time::CLF_TIME_LEN;
+use crate::log::time::CLF_TIME_LEN;
 
 /// Headers used as the client if no other field has it, the best first.
 const CLIENT_HEADERS: [&str; 4] = ["cf-connecting-ip", "true-client-ip", "x-real-ip", "x-forwarded-for"];

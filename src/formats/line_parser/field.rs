@@ -14,8 +14,8 @@ use crate::formats::bytes::{begins, marks_of_16};
 use crate::formats::clf::is_escaped;
 use crate::formats::fields::FieldSlot;
 use crate::formats::{Fields, RequestField, TimeField, iso_time};
-use crate::log_entry::RequestLine;
-use crate::time::LogTime;
+use crate::log::log_entry::RequestLine;
+use crate::log::time::LogTime;
 
 /// The part of a field that is not part of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

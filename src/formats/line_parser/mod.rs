@@ -23,10 +23,10 @@ use super::fast_values::FastValues;
 use super::fields::FieldSlot;
 use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
 use super::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, iso_time, nginx};
-use crate::client::Client;
 use crate::formats::bytes::{are_within, begins};
 use crate::formats::clf::{is_bare, is_escaped};
-use crate::time::LogTime;
+use crate::log::client::Client;
+use crate::log::time::LogTime;
 
 /// The `escape=` parameter of an nginx `log_format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -14,12 +14,12 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter};
 
 use super::field::FieldMatcher;
-use crate::client::Client;
 use crate::formats::clf::is_escaped;
 use crate::formats::fields::FieldSlot;
 use crate::formats::items::{Author, FieldItem, FieldShape};
 use crate::formats::{Escapes, FieldKind};
-use crate::time::{CLF_TIME_LEN, LogTime};
+use crate::log::client::Client;
+use crate::log::time::{CLF_TIME_LEN, LogTime};
 
 /// The values of a field, as far as they matter for its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use crate::formats::entry_buffer::entry_text;
 use crate::formats::host::host;
 use crate::formats::line_parser::*;
 use crate::formats::{Frame, RequestField, TimeField, w3c};
-use crate::normalize::unescape;
-use crate::time::LogTime;
+use crate::log::time::LogTime;
+use crate::text::normalize::unescape;
 use proptest::prelude::*;
 
 const COMBINED: &str =

@@ -18,7 +18,7 @@ use super::generation::Generation;
 use super::inspected_file::{FileId, InspectedFile, head_of, is_absent, is_read_error, open};
 use super::watched_path::WatchedPath;
 use crate::input::rotation::{file_name_bytes, is_name_variant};
-use crate::source::{Checkpoint, ContentHash, HEAD, TAIL};
+use crate::log::source::{Checkpoint, ContentHash, HEAD, TAIL};
 
 /// Maximum number of samples; when there are more, every second one is dropped.
 const MAX_HISTORY: usize = 128;

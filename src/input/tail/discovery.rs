@@ -15,8 +15,8 @@ use super::{ExplicitInputs, Notice};
 use crate::input::find::{SourceKind, find};
 use crate::input::rotation::{bases, file_name_bytes, has_compression_suffix, parent_folder, rank};
 use crate::input::wildcard::{is_pattern, pattern_matches};
-use crate::source::SourceInfo;
-use crate::system::list_folder;
+use crate::log::source::SourceInfo;
+use crate::os::system::list_folder;
 
 /// Maximum number of searches in a row that are skipped because no folder changed.
 const MAX_SKIPPED: u32 = 10;

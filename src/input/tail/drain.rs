@@ -17,7 +17,7 @@ use super::start::{StartAt, start_after_copy, start_generation, too_short};
 use super::watched_path::{OldGeneration, PollContext, StateKnowledge, WatchedPath};
 use super::{LineChunk, Notice, TailOptions, recognize};
 use crate::input::read::Chunk;
-use crate::source::HEAD;
+use crate::log::source::HEAD;
 
 /// A deleted file is closed after this time without new data. The search for the rest of truncated content ends then
 /// too.

@@ -25,7 +25,7 @@ use super::inspected_file::{DecompressedFile, FileStat, InspectedFile, head_of, 
 use super::start::bytes_before;
 use crate::input::read::{Body, Chunk};
 use crate::input::sparse::{next_text_after, read_full_at, trailing_nuls};
-use crate::source::TAIL;
+use crate::log::source::TAIL;
 
 /// The state of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

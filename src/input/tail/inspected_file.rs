@@ -21,7 +21,7 @@ use crate::input::decompress::Decompressor;
 use crate::input::magic::{self, Compression};
 use crate::input::rotation::parent_folder;
 use crate::input::sparse::{read_full_at, trailing_nuls};
-use crate::source::{HEAD, TAIL};
+use crate::log::source::{HEAD, TAIL};
 
 /// Bytes decompressed at a time.
 const BLOCK: usize = 64 << 10;

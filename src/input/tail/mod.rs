@@ -30,7 +30,7 @@ use self::siblings::FolderListings;
 use self::start::StartAt;
 use self::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, UnclaimedIndex, WatchedPath};
 use super::read::Chunk;
-use crate::source::Checkpoint;
+use crate::log::source::Checkpoint;
 
 /// Interval between searches of folders and globs for new logs.
 const DISCOVER_EVERY: Duration = Duration::from_secs(1);

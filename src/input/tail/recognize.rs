@@ -27,7 +27,7 @@ use super::watched_path::{OldGeneration, PathRole, PollContext, WatchedPath};
 use crate::input::magic;
 use crate::input::rotation::{RotationRank, file_name_bytes, is_name_variant, parent_folder, rank};
 use crate::input::sparse::read_full_at;
-use crate::source::{HEAD, TAIL};
+use crate::log::source::{HEAD, TAIL};
 
 /// Number of scans after a start, or after a log was closed, that search for moved files.
 pub(super) const MAX_SEARCH_SCANS: u64 = 6;

@@ -25,8 +25,8 @@ use crate::input::rotation::{
     RotationRank, compressed_names, file_name_bytes, has_compression_suffix, parent_folder, rank, sequence_digits, strip_compression_suffix,
 };
 use crate::input::sparse::read_full_at;
-use crate::source::{HEAD, TAIL};
-use crate::system::list_folder;
+use crate::log::source::{HEAD, TAIL};
+use crate::os::system::list_folder;
 
 /// Interval between scans without a reason: a late line in a closed log causes no event.
 const SCAN_INTERVAL: Duration = Duration::from_secs(15);

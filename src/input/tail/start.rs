@@ -11,7 +11,7 @@ use super::generation::GenerationIds;
 use super::inspected_file::{InspectedFile, head_of};
 use crate::input::magic;
 use crate::input::sparse::{read_full_at, text_span};
-use crate::source::{HEAD, TAIL};
+use crate::log::source::{HEAD, TAIL};
 
 /// Bytes per read.
 const BLOCK: usize = 256 << 10;

@@ -19,7 +19,7 @@ use super::start::StartAt;
 use super::{ExplicitInputs, Notice, recognize};
 use crate::input::find::describe_denied;
 use crate::input::rotation::{RotationRank, bases, file_name_bytes, parent_folder, rank};
-use crate::source::Checkpoint;
+use crate::log::source::Checkpoint;
 
 /// A log without new data for this long is idle.
 const IDLE_AFTER: Duration = Duration::from_secs(10);

@@ -12,8 +12,8 @@ use super::{BlockPage, activity, address_text, plain_text, samples};
 use crate::analysis::block_list::BlockEntry;
 use crate::analysis::labels;
 use crate::geoip::GeoInfo;
-use crate::number::counted;
 use crate::rules::Class;
+use crate::text::number::counted;
 
 /// The first line of each file.
 pub(crate) const ABUSE_HEADER: &str = "IP,Categories,ReportDate,Comment\n";

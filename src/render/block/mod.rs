@@ -21,7 +21,7 @@ use ipnet::IpNet;
 
 use crate::analysis::block_list::{BlockEntry, BlockList};
 use crate::geoip::GeoInfo;
-use crate::number::{counted, grouped};
+use crate::text::number::{counted, grouped};
 
 /// The format of a block list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -213,7 +213,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::time::LogTime;
+    use crate::log::time::LogTime;
 
     /// 2026-11-02T08:01:00Z.
     const TIME: i64 = 1_793_606_460;

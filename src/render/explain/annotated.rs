@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::redact::mask::secrets_in_decoded;
-use crate::redact::sanitize;
+use crate::text::redact::mask::secrets_in_decoded;
+use crate::text::redact::sanitize;
 
 /// A redacted text, in pieces.
 #[derive(Debug)]

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence, text};
 use crate::analysis::path_answer::GradeResult;
 use crate::engine::explain::RuleExplanation;
-use crate::redact::LogText;
-use crate::redact::sanitize::escape;
+use crate::log::time::LogTime;
 use crate::render::grades;
 use crate::render::hit_fields::{ObjectFields, unless_empty};
 use crate::rules::{Field, TextView};
-use crate::time::LogTime;
+use crate::text::redact::LogText;
+use crate::text::redact::sanitize::escape;
 
 /// Writes the object and its newline.
 pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, out: &mut W) -> io::Result<()> {

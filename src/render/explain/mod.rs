@@ -16,8 +16,8 @@ use super::{OutputFormat, RenderOptions};
 use crate::analysis::labels;
 use crate::analysis::path_answer::GradeResult;
 use crate::engine::explain::{AlternativeDecoding, Explanation, MatchesByStatus};
-use crate::finding::{RuleId, Severity};
-use crate::log_entry::{LogEntry, Outcome, RequestLine};
+use crate::log::finding::{RuleId, Severity};
+use crate::log::log_entry::{LogEntry, Outcome, RequestLine};
 use crate::rules::{Field, RuleSet, TextView};
 
 /// How a text was read.

@@ -2,11 +2,11 @@
 
 use super::ExplainedRequest;
 use crate::engine::explain::{AlternativeKind, RuleExplanation, SuppressedBy, literal};
-use crate::finding::RuleId;
-use crate::normalize::{AltDecoding, PathReading};
-use crate::redact::LogText;
-use crate::redact::sanitize::escape;
+use crate::log::finding::RuleId;
 use crate::rules::{Field, RequestShape, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit};
+use crate::text::normalize::{AltDecoding, PathReading};
+use crate::text::redact::LogText;
+use crate::text::redact::sanitize::escape;
 
 /// The most literals in a sentence.
 const MAX_LISTED: usize = 6;

@@ -15,15 +15,15 @@ use unicode_width::UnicodeWidthStr;
 use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence};
 use crate::analysis::path_answer::{GradeResult, GradedAnswer, SimilarAnswer};
 use crate::engine::explain::{AlternativeDecoding, DecodeSteps, MatchesByStatus, PatternKind, RuleExplanation};
-use crate::number::{counted, grouped};
-use crate::redact::LogText;
-use crate::redact::sanitize;
+use crate::log::time::LogTime;
 use crate::render::grades::{sizes, why};
 use crate::render::layout::{ALARM, BOLD, DIM, PLAIN, Painter, WARNING, truncate, wrap};
 use crate::render::{RenderOptions, layout};
 use crate::rules::{Field, Requirement, TextView};
 use crate::soft_404::Answer;
-use crate::time::LogTime;
+use crate::text::number::{counted, grouped};
+use crate::text::redact::LogText;
+use crate::text::redact::sanitize;
 
 /// The most near misses.
 const MAX_NEAR_MISSES: usize = 5;

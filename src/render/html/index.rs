@@ -12,10 +12,10 @@ use super::tables::{TableBuilder, TableCell, truncated};
 use super::{Fact, FolderLink, HtmlPage, PageOptions, Section};
 use crate::analysis::model::ReportModel;
 use crate::analysis::verify::VerdictCounts;
-use crate::finding::Severity;
-use crate::number::{counted, grouped};
-use crate::redact::sanitize::escape;
+use crate::log::finding::Severity;
 use crate::render::layout::minute;
+use crate::text::number::{counted, grouped};
+use crate::text::redact::sanitize::escape;
 
 /// How many of the first bytes of a page contain its digest.
 pub(crate) const DIGEST_BYTES: u64 = 8 * 1024;

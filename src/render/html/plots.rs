@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 
 use super::tables::{ColumnHead, TableBuilder, TableCell, TableRow, TableView};
 use crate::analysis::model::{Timeline, TimelineBucket};
-use crate::log_entry::Outcome;
-use crate::number::{counted, grouped};
+use crate::log::log_entry::Outcome;
+use crate::log::time::LogTime;
 use crate::render::layout::minute;
-use crate::time::LogTime;
+use crate::text::number::{counted, grouped};
 
 /// The width of a bar and the height of the highest one, in units of the plot.
 const BAR: u64 = 10;

@@ -17,15 +17,15 @@ use crate::analysis::model::{
 use crate::analysis::notes::{accuracy_note, skipped_sentence};
 use crate::analysis::novelty::NewItem;
 use crate::analysis::{block_candidates, floods, labels};
-use crate::client::Client;
-use crate::finding::RuleId;
 use crate::geoip::GeoInfo;
-use crate::log_entry::Outcome;
-use crate::number::{counted, grouped};
-use crate::redact::LogText;
-use crate::redact::sanitize::escape;
+use crate::log::client::Client;
+use crate::log::finding::RuleId;
+use crate::log::log_entry::Outcome;
 use crate::render::grades;
 use crate::render::table::is_much;
+use crate::text::number::{counted, grouped};
+use crate::text::redact::LogText;
+use crate::text::redact::sanitize::escape;
 
 /// The most classes of a client, and the most CVE IDs of a rule, that are named.
 const MAX_CLASSES: usize = 5;

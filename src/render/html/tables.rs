@@ -6,10 +6,10 @@ use std::borrow::Cow;
 
 use super::FolderLink;
 use crate::analysis::model::ReportModel;
-use crate::finding::Severity;
-use crate::number::grouped;
+use crate::log::finding::Severity;
+use crate::log::time::LogTime;
 use crate::render::layout::minute_in;
-use crate::time::LogTime;
+use crate::text::number::grouped;
 
 /// The most characters of a cell.
 const MAX_CHARS: usize = 300;

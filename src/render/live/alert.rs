@@ -9,15 +9,15 @@ use std::io::{self, Write};
 use super::LiveLines;
 use crate::alerting::{Alert, AlertKind, AlertSample};
 use crate::analysis::labels;
-use crate::client::Client;
-use crate::log_entry::Outcome;
-use crate::number::{counted, grouped};
-use crate::redact::sanitize::escape;
-use crate::redact::{LogString, LogText};
+use crate::log::client::Client;
+use crate::log::log_entry::Outcome;
+use crate::log::time::LogTime;
 use crate::render::hit_fields::{ObjectFields, unless_empty};
 use crate::render::layout::{ALARM, BOLD, DIM, truncate};
 use crate::rules::RuleSet;
-use crate::time::LogTime;
+use crate::text::number::{counted, grouped};
+use crate::text::redact::sanitize::escape;
+use crate::text::redact::{LogString, LogText};
 
 /// The most columns of a path or target in a sentence.
 const MAX_TEXT: usize = 80;
@@ -199,8 +199,8 @@ fn put_alert(fields: &mut ObjectFields<'_>, alert: &Alert, rules: &RuleSet) {
 #[cfg(test)]
 mod tests {
     use crate::analysis::fixture;
-    use crate::client::ClientKey;
-    use crate::finding::{RuleId, Severity};
+    use crate::log::client::ClientKey;
+    use crate::log::finding::{RuleId, Severity};
     use crate::render::live::alert::*;
     use proptest::prelude::*;
 

@@ -10,11 +10,11 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use crate::analysis::model::ReportedHit;
-use crate::client::{Client, ClientKey};
-use crate::finding::{RuleId, Severity};
-use crate::log_entry::Outcome;
+use crate::log::client::{Client, ClientKey};
+use crate::log::finding::{RuleId, Severity};
+use crate::log::log_entry::Outcome;
+use crate::log::time::LogTime;
 use crate::soft_404::Answer::Soft404;
-use crate::time::LogTime;
 
 /// The most open groups. Above it, the group that has been idle longest is closed.
 pub(crate) const MAX_GROUPS: usize = 4096;
@@ -355,8 +355,8 @@ impl Notability {
 #[cfg(test)]
 mod tests {
     use crate::analysis::fixture;
-    use crate::redact::LogText;
     use crate::render::live::fold::*;
+    use crate::text::redact::LogText;
     use proptest::prelude::*;
 
     const QUIET: Duration = Duration::from_secs(5);

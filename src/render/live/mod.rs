@@ -19,11 +19,11 @@ use anstyle::Style;
 use self::fold::FoldedRepeats;
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
-use crate::finding::Severity;
-use crate::number::grouped;
+use crate::log::finding::Severity;
+use crate::log::time::LogTime;
 use crate::render::layout::{self, ALARM, BOLD, DIM, MIN_WIDTH, PLAIN, Painter, truncate, width};
 use crate::rules::RuleSet;
-use crate::time::LogTime;
+use crate::text::number::grouped;
 
 /// The width where it is unknown, such as for a file.
 const WIDTH: usize = 100;
@@ -322,12 +322,12 @@ mod tests {
 
     use super::*;
     use crate::analysis::fixture;
-    use crate::client::Client;
-    use crate::finding::RuleId;
-    use crate::log_entry::Outcome;
-    use crate::redact::LogText;
+    use crate::log::client::Client;
+    use crate::log::finding::RuleId;
+    use crate::log::log_entry::Outcome;
     use crate::render::layout::PLAIN;
     use crate::soft_404::Answer;
+    use crate::text::redact::LogText;
 
     /// A minute of hits: the seconds since the first line, and whether the answer is distinct.
     fn sample_hits() -> Vec<(i64, bool, ReportedHit<'static>)> {
@@ -500,7 +500,7 @@ mod tests {
                 let line = String::from_utf8(out).unwrap();
                 let line = line.strip_suffix('\n').unwrap();
                 prop_assert!(width(line) <= columns.into(), "{line}");
-                prop_assert_eq!(crate::redact::sanitize::escape(line.as_bytes()), line);
+                prop_assert_eq!(crate::text::redact::sanitize::escape(line.as_bytes()), line);
             }
         }
     }

@@ -12,10 +12,10 @@ use super::RunSummary;
 use crate::analysis::model::{BlockDecision, BlockVerdict, InputSummary, ReportModel, Row, RowKey};
 use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::analysis::{block_candidates, labels};
-use crate::client::{Client, Network};
-use crate::finding::RuleId;
-use crate::number::counted;
+use crate::log::client::{Client, Network};
+use crate::log::finding::RuleId;
 use crate::render::grades;
+use crate::text::number::counted;
 
 /// A distinct answer: a site's path, or several that are one leak.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use crate::analysis::campaigns;
 use crate::analysis::floods::describe;
 use crate::analysis::model::{Campaign, InputSummary};
 use crate::analysis::novelty::NoveltyKind;
-use crate::number::{counted, counted_more, grouped};
-use crate::redact::sanitize::escape;
 use crate::render::layout::{truncate, truncate_start, width};
+use crate::text::number::{counted, counted_more, grouped};
+use crate::text::redact::sanitize::escape;
 
 /// The most columns of a line.
 const WIDTH: usize = 70;

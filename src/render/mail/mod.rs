@@ -14,7 +14,7 @@ pub(crate) use self::summary::write as write_summary;
 use crate::analysis::model::ReportModel;
 use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::analysis::withdrawn::WithdrawnAnswer;
-use crate::finding::Severity;
+use crate::log::finding::Severity;
 
 /// The most lines of a mail.
 pub(crate) const MAIL_LINES: usize = message::LINES;
@@ -70,12 +70,12 @@ mod tests {
     use crate::analysis::fixture;
     use crate::analysis::model::{Campaign, Row, RowKey};
     use crate::block::BlockPolicy;
-    use crate::client::Client;
-    use crate::redact::LogText;
+    use crate::log::client::Client;
     use crate::render::layout::width;
     use crate::render::mail::*;
     use crate::rules::AllowList;
     use crate::tally::Tally;
+    use crate::text::redact::LogText;
 
     /// The report of the fixture, with block candidates.
     fn report() -> ReportModel<'static> {

@@ -11,10 +11,10 @@ use crate::analysis::floods::describe;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{BlockDecision, Campaign};
 use crate::analysis::novelty::{NewItem, NoveltyKind};
-use crate::number::{counted, grouped};
-use crate::redact::sanitize::escape;
 use crate::render::layout::{Column, Grid, PLAIN, Painter, TextCell, span, write_wrapped};
 use crate::render::{grades, table};
+use crate::text::number::{counted, grouped};
+use crate::text::redact::sanitize::escape;
 
 /// The most columns of a line.
 const WIDTH: usize = 78;

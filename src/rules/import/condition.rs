@@ -166,7 +166,7 @@ pub(super) fn decoded(text: &str) -> Option<String> {
         return None;
     }
     let (mut out, mut spare) = (text.as_bytes().to_vec(), Vec::new());
-    crate::normalize::decode(text.as_bytes(), &mut out, &mut spare);
+    crate::text::normalize::decode(text.as_bytes(), &mut out, &mut spare);
     String::from_utf8(out).ok().filter(|text| !text.is_empty() && !text.contains('\0'))
 }
 

@@ -17,7 +17,7 @@ use clap::ValueEnum;
 use super::builder::RuleBuilder;
 use super::error::RuleError;
 use super::load::check;
-use crate::finding::Severity;
+use crate::log::finding::Severity;
 
 /// The format of rules to import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -244,7 +244,7 @@ mod tests {
 
     use super::*;
     use crate::engine::{Matcher, WorkerState};
-    use crate::log_entry::LogEntry;
+    use crate::log::log_entry::LogEntry;
     use crate::rules::RuleSet;
 
     fn imported(name: &str, text: &str) -> Import {

@@ -5,9 +5,9 @@
 
 use super::yaml::YamlNode;
 use super::{Import, class, cves, in_query, is_ordinary, reference_urls, severity};
-use crate::normalize::Normalizer;
 use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
 use crate::rules::path_list;
+use crate::text::normalize::Normalizer;
 
 /// Paths that many applications have: a request for one is no probe.
 const GENERIC: [&str; 30] = [

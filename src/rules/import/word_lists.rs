@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::{Import, in_query, is_ordinary};
-use crate::finding::Severity;
+use crate::log::finding::Severity;
 use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
 use crate::rules::path_list;
 

@@ -27,8 +27,8 @@ use super::literals::bit;
 use super::load::{RuleChoice, selected_rules};
 use super::pattern::RulePattern;
 use super::set::RuleSet;
-use crate::finding::RuleId;
-use crate::log_entry::Outcome;
+use crate::log::finding::RuleId;
+use crate::log::log_entry::Outcome;
 
 /// The level of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

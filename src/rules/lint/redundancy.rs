@@ -11,7 +11,7 @@ use aho_corasick::AhoCorasick;
 use super::super::definition::{Case, Definition, Field, LocatedRule, OneOrMany, PathAnchor};
 use super::super::literals::bit;
 use super::{Diagnostic, LintLevel, list_first, report};
-use crate::finding::{RuleId, Severity};
+use crate::log::finding::{RuleId, Severity};
 use crate::rules::glob;
 
 /// Literals as written, by the number of another rule that finds them.

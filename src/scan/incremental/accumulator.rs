@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{MAX_PERIOD_BYTES, PeriodResult};
 use crate::analysis::model::{InputSummary, LineTotals};
+use crate::log::source::SourceInfo;
+use crate::log::time::Period;
 use crate::scan::ScanJob;
 use crate::scan::input_stats::{HitLines, InputStats};
 use crate::scan::log_detection::nul_bytes_problem;
 use crate::scan::worker::WorkerPool;
-use crate::source::SourceInfo;
 use crate::tally::{Budget, Tally};
-use crate::time::Period;
 
 /// The maximum number of periods with workers.
 pub(super) const MAX_OPEN: usize = 8;

@@ -15,15 +15,15 @@ use super::accumulator::{MAX_OPEN, PeriodAccumulators, PeriodKey};
 use super::line_batch::{BatchLines, CountedRun, LineBatch, OwnedPiece, PeriodRun, period_runs, whole_run};
 use super::{IncrementalOptions, IncrementalResult};
 use crate::engine::LineScanner;
-use crate::finding::{Findings, LineCounts};
 use crate::input::tail::{LineChunk, LogView, Notice, Tail};
+use crate::log::finding::{Findings, LineCounts};
+use crate::log::source::SourceInfo;
+use crate::log::time::Period;
 use crate::scan::ScanJob;
 use crate::scan::input_stats::InputStats;
 use crate::scan::log::{ScannedLog, SkippedLog};
 use crate::scan::worker::WorkerPool;
-use crate::source::SourceInfo;
 use crate::tally::LinePosition;
-use crate::time::Period;
 
 /// The number of bytes that are scanned in parallel.
 pub(super) const BATCH_BYTES: usize = 4 << 20;

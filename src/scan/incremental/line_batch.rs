@@ -15,7 +15,7 @@ use crate::formats::reader::{LineContext, LogReader};
 use crate::formats::{Frame, W3cHeader};
 use crate::input::read::{Body, Chunk};
 use crate::input::tail::LineChunk;
-use crate::time::{ClfTimeParser, LogTime, Period, PeriodRule};
+use crate::log::time::{ClfTimeParser, LogTime, Period, PeriodRule};
 
 /// Copied lines of one log.
 #[derive(Debug)]

@@ -13,12 +13,12 @@ use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::formats::reader::{LineContext, LineKind, LogReader, each};
 use crate::formats::{ClientPosition, FormatChoice, Formats};
 use crate::input::tail::{StartPosition, TailOptions};
-use crate::log_entry::LogEntry;
+use crate::log::log_entry::LogEntry;
+use crate::log::source::Checkpoint;
+use crate::log::time::PeriodUnit;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::scan::incremental::*;
-use crate::source::Checkpoint;
 use crate::tally::LinePosition;
-use crate::time::PeriodUnit;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));

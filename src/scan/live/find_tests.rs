@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use crate::analysis::report_input::ReportFilter;
 use crate::engine::ScanOptions;
-use crate::finding::Severity;
 use crate::formats::Formats;
 use crate::input::read::Chunk;
+use crate::log::finding::Severity;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::scan::live::*;
 

@@ -106,7 +106,7 @@ fn counted(tally: &Tally) -> Counted {
     let mut counted = Counted::default();
     let client = |number| tally.client(number).to_string();
     let path = |number| String::from_utf8_lossy(tally.path(number)).into_owned();
-    let rest = crate::intern::SymbolTables::OTHER;
+    let rest = crate::collections::intern::SymbolTables::OTHER;
     for view in tally.cells() {
         if !view.is_other() {
             *counted.pairs.entry((client(view.client), path(view.path))).or_default() += view.cell.hits;

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use super::{LineChunk, StartPosition, Tail, TailOptions};
 use crate::input::read::Body;
-use crate::source::Checkpoint;
+use crate::log::source::Checkpoint;
 
 /// As many open files as these tests need.
 const MAX_OPEN: usize = 1000;

@@ -32,7 +32,7 @@ use tempfile::TempDir;
 
 use super::{EmittedLine, FILE_LIMITS, MAX_OPEN, line, lines, number_of, record};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
-use crate::source::{Checkpoint, ContentHash, HEAD};
+use crate::log::source::{Checkpoint, ContentHash, HEAD};
 
 /// Number of rotated files that are kept.
 const KEPT_FILES: usize = 4;

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{EmittedLine, MAX_OPEN, append, gzip, line, lines, number_of, record};
 use crate::input::tail::{Notice, StartPosition, Tail, TailOptions};
-use crate::source::Checkpoint;
+use crate::log::source::Checkpoint;
 
 /// A folder whose logs are read in several runs.
 pub(super) struct OneShotRuns {

@@ -100,7 +100,7 @@ pub(crate) fn compact_counted(n: u64, one: &str, many: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::number::*;
+    use crate::text::number::*;
 
     #[test]
     fn reads_well() {

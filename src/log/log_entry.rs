@@ -6,8 +6,8 @@ use std::fmt;
 
 use clap::ValueEnum;
 
-use crate::short_bytes::append;
-use crate::time::LogTime;
+use crate::log::time::LogTime;
+use crate::text::short_bytes::append;
 
 /// The fields of one line, borrowed from it. Text is as logged, with the log writer's escapes still in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -18,9 +18,9 @@ use foldhash::fast::RandomState;
 use hashbrown::{Equivalent, HashTable};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::client::{Client, ClientKey, Ipv6Prefix};
-use crate::finding::RuleId;
-use crate::fingerprint::{Fingerprint, FingerprintMap, Fingerprinter};
+use crate::collections::fingerprint::{Fingerprint, FingerprintMap, Fingerprinter};
+use crate::log::client::{Client, ClientKey, Ipv6Prefix};
+use crate::log::finding::RuleId;
 
 /// Distinct keys, by id.
 #[derive(Debug, Clone)]

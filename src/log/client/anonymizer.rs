@@ -7,7 +7,7 @@
 //! that sorting does not reveal an address.
 
 use super::{Client, ClientKey};
-use crate::redact::mask::{in_escaped, unescaped};
+use crate::text::redact::mask::{in_escaped, unescaped};
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};

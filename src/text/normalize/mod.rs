@@ -14,7 +14,7 @@ pub(crate) use decode::{DecodeRound, DecodeStatus, MAX_ROUNDS, decode, rounds, u
 use std::ops::Range;
 
 use self::decode::decode_in_place;
-use crate::short_bytes::{append, has_pair};
+use crate::text::short_bytes::{append, has_pair};
 
 /// The views of a request target that rules match. Views that need no decoding borrow from the log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::short_bytes::is_printable_ascii;
+use crate::text::short_bytes::is_printable_ascii;
 
 /// Combining marks allowed in a row. Vietnamese needs two and pointed Hebrew three; many of them cover the lines around.
 const MAX_COMBINING_MARKS: usize = 4;
@@ -23,7 +23,7 @@ pub(crate) fn escape(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Escapes bytes so that they can be read back without loss with [`unescaped`](crate::source::unescaped).
+/// Escapes bytes so that they can be read back without loss with [`unescaped`](crate::log::source::unescaped).
 ///
 /// Every backslash, every byte that is not UTF-8 and every byte of an unsafe character is written as `\xNN`. For keys of
 /// reports that a program reads again; people get [`escape`].
@@ -149,8 +149,8 @@ fn is_unsafe_char(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::redact::sanitize::*;
-    use crate::source::unescaped;
+    use crate::log::source::unescaped;
+    use crate::text::redact::sanitize::*;
     use proptest::prelude::*;
 
     fn csv_cell(bytes: &[u8]) -> Cow<'_, str> {

@@ -13,7 +13,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::redact::text_schema;
+use crate::text::redact::text_schema;
 
 /// One input, as far as locations in it need it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::sanitize;
-use crate::normalize;
+use crate::text::normalize;
 
 /// Replaces a secret of any length.
 const MASK: &[u8] = b"***";

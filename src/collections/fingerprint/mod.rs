@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::quality::RandomState;
 use simd_hash::SimdHasher;
 
-use crate::prefetch::prefetch;
+use crate::collections::prefetch::prefetch;
 
 #[cfg(not(target_arch = "x86_64"))]
 mod simd_hash {

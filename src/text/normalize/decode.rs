@@ -9,7 +9,7 @@
 //! escapes.
 
 use super::byte_class;
-use crate::short_bytes::append;
+use crate::text::short_bytes::append;
 
 /// Most rounds of decoding. Servers decode once or twice; more rounds need a chain of proxies.
 pub(crate) const MAX_ROUNDS: usize = 4;

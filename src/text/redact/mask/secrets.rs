@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::forms::{MIN_RUN, end_of_run, is_base64url};
 use super::names::is_secret_name;
 use super::{DecodedByte, decoded_byte_at, decoded_bytes, has_encoded};
-use crate::short_bytes::has_pair;
+use crate::text::short_bytes::has_pair;
 
 /// What precedes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

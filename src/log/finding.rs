@@ -13,9 +13,9 @@ use foldhash::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::log_entry::{LogEntry, MethodClass, Outcome};
-use crate::short_bytes::append;
-use crate::time::LogTime;
+use crate::log::log_entry::{LogEntry, MethodClass, Outcome};
+use crate::log::time::LogTime;
+use crate::text::short_bytes::append;
 pub(crate) use app_evidence::{AppAsset, AppEvidence, BoundedSet};
 
 /// How bad a hit would be if the server returned what was requested. A rule sets it; a distinct answer raises it by one level.
@@ -84,7 +84,7 @@ impl FromStr for Severity {
 pub struct RuleId(pub u16);
 
 /// What the engine found in a chunk of lines. It owns its data, as the lines may be gone when it is read. Ids are those of the
-/// [`SymbolTables`](crate::intern::SymbolTables) of the worker.
+/// [`SymbolTables`](crate::collections::intern::SymbolTables) of the worker.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Where each line went.
@@ -414,7 +414,7 @@ pub struct UnmatchedRequest {
     pub client: u32,
     /// The number of the path in lower case.
     pub path: u32,
-    /// The [level](crate::client::Client::sample_level) of the client.
+    /// The [level](crate::log::client::Client::sample_level) of the client.
     pub level: u8,
     /// The client followed a link to it and was answered.
     pub linked: bool,

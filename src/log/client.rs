@@ -19,7 +19,7 @@ use ipnet::IpNet;
 use serde::{Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::redact::{LogText, text_schema};
+use crate::text::redact::{LogText, text_schema};
 
 /// A client, as tallies count it. `::ffff:1.2.3.4` and `1.2.3.4` are the same client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
