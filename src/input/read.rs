@@ -30,7 +30,7 @@ use super::regular_file::read_regular;
 ///
 /// # Errors
 ///
-/// The same as for [`read_observed`].
+/// As for [`read_observed`].
 #[cfg(any(test, feature = "internals"))]
 pub fn read<T, J, K>(source: &InputSource, options: &ReadOptions<'_>, process: &J, commit: &K) -> Result<ReadSummary, OpenError>
 where
@@ -75,7 +75,7 @@ where
 ///
 /// # Errors
 ///
-/// The same as for [`read_observed`].
+/// As for [`read_observed`].
 pub(crate) fn read_reader<R, T, J, K>(
     reader: R,
     options: &ReadOptions<'_>,

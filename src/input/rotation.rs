@@ -104,7 +104,7 @@ pub(super) fn sequence_digits(path: &[u8]) -> Vec<bool> {
         if group[0].is_ascii_digit() {
             let continues = matches!(group.len(), 2 | 6) && date_ends_at.is_some_and(|end| end + 1 == start);
             let begins = group.len() == 4 && path.get(end + 1..end + 3).is_some_and(|month| month.iter().all(u8::is_ascii_digit));
-            if group.len() >= 6 && (start >= name_at || is_date_like(group)) || begins || continues {
+            if group.len() >= 6 && (start >= name_at || is_date_like(group, date_ends_at.is_some())) || begins || continues {
                 is_date[start..end].fill(true);
                 date_ends_at = Some(end);
             }
@@ -122,13 +122,14 @@ pub(super) fn sequence_digits(path: &[u8]) -> Vec<bool> {
     is_date
 }
 
-/// Whether at least six digits can be a date, perhaps with a time: of the years from 1900 to 2099 as in `202611` and `20261125`, or as in
-/// `261125`, or the seconds since 1970. Other numbers are those of customers and sites.
-fn is_date_like(digits: &[u8]) -> bool {
+/// Whether at least six digits of a folder's name can be a date, perhaps with a time: of the years from 1900 to 2099 as in `202611` and
+/// `20261125`, the seconds since 1970, or, below a folder with a date, as in `261125`. Other numbers are those of customers and sites: a
+/// number of six digits is a day of some century too often.
+fn is_date_like(digits: &[u8], is_below_date: bool) -> bool {
     let number = |at: usize| digits.get(at..at + 2).map(|two| (two[0] - b'0') * 10 + (two[1] - b'0'));
     let is_day = |at: usize| matches!(number(at), Some(1..=12)) && matches!(number(at + 2), None | Some(1..=31));
     let has_century = matches!(number(0), Some(19 | 20));
-    has_century && is_day(4) || digits.len() == 6 && is_day(2) || digits.len() >= 10 && digits[0] == b'1'
+    has_century && is_day(4) || is_below_date && digits.len() == 6 && is_day(2) || digits.len() >= 10 && digits[0] == b'1'
 }
 
 /// The rank of a suffix such as `.1`, `-20261101` or `.old`.
@@ -391,6 +392,8 @@ mod tests {
             ("/vhosts/100234/access-0012.log", "/vhosts/100234/access-DDDD.log"),
             ("/vhosts/100234/20261125/access.log", "/vhosts/100234/DDDDDDDD/access.log"),
             ("/vhosts/100234/access-100234.log", "/vhosts/100234/access-DDDDDD.log"),
+            ("/vhosts/120115/access.log", "/vhosts/120115/access.log"),
+            ("/vhosts/120115/access-0012.log", "/vhosts/120115/access-DDDD.log"),
             ("/log/20261125-235959/access.log", "/log/DDDDDDDD-DDDDDD/access.log"),
             ("/log/202611/261125/1795000000/access.log", "/log/DDDDDD/DDDDDD/DDDDDDDDDD/access.log"),
             ("web-012-3.log", "web-012-3.log"),

@@ -30,7 +30,7 @@ pub(super) enum ContentMatch {
     Different,
     /// A copy that ends before the offset: it has nothing new.
     Prefix,
-    /// The same content, at least up to the offset.
+    /// Equal content, at least up to the offset.
     Same,
 }
 

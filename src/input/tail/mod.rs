@@ -36,7 +36,7 @@ use crate::log::source::Checkpoint;
 const DISCOVER_EVERY: Duration = Duration::from_secs(1);
 /// An idle log is polled at every fourth full poll: every second at the default interval.
 const IDLE_POLL_EVERY: usize = 4;
-/// The same where an event reports a change before: every three seconds. Network file systems have no events for changes of other
+/// An idle log whose changes events report is polled every three seconds. Network file systems have no events for changes of other
 /// hosts. A thousand idle logs then cost less than half a percent of a core.
 const WATCHED_IDLE_POLL_EVERY: usize = 12;
 /// Number of paths that are checked for a file to close before one of the current path is closed: checking all of them for each

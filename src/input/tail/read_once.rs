@@ -32,7 +32,7 @@ impl Tail {
         self.read_once_until(now, &AtomicBool::new(false), each);
     }
 
-    /// The same, but ends early when `pause` is set: then more may be left to read, and the checkpoints are those of everything that
+    /// Reads once, but ends early when `pause` is set: then more may be left to read, and the checkpoints are those of everything that
     /// was returned.
     pub(crate) fn read_once_until(&mut self, now: Instant, pause: &AtomicBool, each: &mut dyn FnMut(LineChunk<'_>)) {
         for round in 0..ROUNDS {

@@ -140,7 +140,7 @@ fn last_line(file: &File, start: u64, len: u64) -> io::Result<(u64, u64)> {
     Ok((offset, lines))
 }
 
-/// The same without the number of lines; searches backwards.
+/// The offset after the last newline; searches backwards.
 fn last_newline(file: &File, start: u64, len: u64) -> io::Result<u64> {
     let mut end = len;
     let mut block = vec![0; BLOCK];

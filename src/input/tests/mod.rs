@@ -86,7 +86,7 @@ fn collect(
     collect_range(how, None, read)
 }
 
-/// The same for the lines of a range.
+/// Collects the lines of a range.
 fn collect_range(
     how: ReadMethod,
     range: Option<ByteRange>,

@@ -66,9 +66,9 @@ enum ModelStep {
     Delete,
     /// Polls, reads, and saves the checkpoints.
     PollStep,
-    /// The same without saving them.
+    /// Polls and reads, and saves no checkpoints.
     PollUnsaved,
-    /// The same for long enough that quiet files are closed.
+    /// Polls for so long that quiet files are closed.
     Wait,
     /// Kills the tail and restarts it with the last saved checkpoints.
     Kill,

@@ -435,19 +435,23 @@ fn a_run_ends_although_lines_are_appended() {
 /// The link of a customer leads to a file with a number in its name, and the folder of each customer has a number too.
 #[test]
 fn a_number_of_a_folder_leads_to_no_other_log() {
-    let mut runs = OneShotRuns::new();
-    for customer in ["100234", "100235"] {
-        fs::create_dir(runs.path(customer)).unwrap();
-        runs.append(&format!("{customer}/access-0001.log"), &line(usize::from(customer == "100235") * 10 + 1));
+    // The second number is the 15th of January 2012 as well.
+    for (customer, other) in [("100234", "100235"), ("120115", "120116")] {
+        let mut runs = OneShotRuns::new();
+        for (folder, number) in [(customer, 1), (other, 11)] {
+            fs::create_dir(runs.path(folder)).unwrap();
+            runs.append(&format!("{folder}/access-0001.log"), &line(number));
+        }
+        let log = format!("{customer}/access.log");
+        let switch = |runs: &OneShotRuns, number: u32| {
+            let _ = fs::remove_file(runs.path(&log));
+            std::os::unix::fs::symlink(format!("access-000{number}.log"), runs.path(&log)).unwrap();
+        };
+        switch(&runs, 1);
+        assert_eq!(runs.run(&[&log]), [Some(1)]);
+        runs.append(&format!("{customer}/access-0002.log"), &line(2));
+        runs.append(&format!("{other}/access-0002.log"), &line(12));
+        switch(&runs, 2);
+        assert_eq!(runs.run(&[&log]), [Some(2)], "{:?}", runs.notices);
     }
-    let switch = |runs: &OneShotRuns, number: u32| {
-        let _ = fs::remove_file(runs.path("100234/access.log"));
-        std::os::unix::fs::symlink(format!("access-000{number}.log"), runs.path("100234/access.log")).unwrap();
-    };
-    switch(&runs, 1);
-    assert_eq!(runs.run(&["100234/access.log"]), [Some(1)]);
-    runs.append("100234/access-0002.log", &line(2));
-    runs.append("100235/access-0002.log", &line(12));
-    switch(&runs, 2);
-    assert_eq!(runs.run(&["100234/access.log"]), [Some(2)], "{:?}", runs.notices);
 }
