@@ -1,295 +1,298 @@
-//! Which flags each command has, made of the groups in [`flags`](super::flags), and the flags of `rules`.
+//! Which flags each subcommand has: those of [`Flags`] that are settings, and its own.
 
 #![expect(clippy::doc_markdown, reason = "comments on flags are the help, and a terminal shows backticks as they are")]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, Resettable};
-use clap::{Arg, Args, Subcommand, ValueHint};
+use clap::builder::{NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, Resettable, TypedValueParser};
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum, ValueHint};
 
-use super::flags::{
-    AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, BlockCountArgs, BlockListArgs, BlockOutArgs, BlockPathArgs, ClientArgs, ColorArgs,
-    ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, GeoIpArgs, LiveArgs, LogFormatArgs, LogPathArgs, LogSourceArgs, MetricsArgs,
-    MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, ProxyRangeArgs, QuietArgs, RedactArgs, ReportFolderArgs,
-    RowArgs, RuleArgs, ScanPartArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs, ThreadArgs, TimeRangeArgs,
-    WatchArgs,
-};
 use super::help;
 use crate::analysis::verify::Origin;
-use crate::config::Layer;
+use crate::config::Flags;
 use crate::config::value::{DurationArg, PositiveCount};
 use crate::log::finding::Severity;
+use crate::render::OutputFormat;
 use crate::render::block::BlockFormat;
 use crate::rules::Class;
 use crate::rules::import::ImportFormat;
 
-/// Declares sets of flags that are made of groups.
-macro_rules! combine {
-    ($($(#[$attr:meta])* $set:ident { $($field:ident: $group:ty,)+ })+) => {$(
-        #[derive(Debug, Clone, Default, Args)]
-        $(#[$attr])*
-        pub(super) struct $set {
-            $(#[command(flatten)] pub(super) $field: $group,)+
-        }
+/// The flags of a subcommand that are settings.
+#[derive(Debug, Clone)]
+pub(super) struct FlagsOf<const SET: usize>(pub(super) Flags);
 
-        impl $set {
-            /// The settings of these flags.
-            pub(super) fn into_layer(self) -> Layer {
-                Layer::default()$(.merge_under(self.$field.into_layer()))+
-            }
-        }
-    )+};
+impl<const SET: usize> Args for FlagsOf<SET> {
+    #[expect(clippy::expect_used, reason = "a test makes every subcommand")]
+    fn augment_args(command: Command) -> Command {
+        let FlagSet { names, adapt } = flag_set(SET);
+        let declared = Flags::augment_args(Command::new("all"));
+        let flag = |name: &&str| declared.get_arguments().find(|flag| flag.get_id() == name).expect("a set names declared flags").clone();
+        // The order in the help is that of the set.
+        adapt(command.args(names.iter().copied().flatten().map(flag).map(|flag| flag.display_order(Resettable::Reset))))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
 }
 
-combine! {
-    /// The flags of `scan`.
-    #[command(mut_arg("proxy_ranges", |arg| arg.long_help(Resettable::Reset)))]
-    ScanArgs {
-        paths: ScanPathArgs,
-        log_format: LogFormatArgs,
-        sources: LogSourceArgs,
-        file_age: FileAgeArgs,
-        part: ScanPartArgs,
-        rules: RuleArgs,
-        client: ClientArgs,
-        proxy_ranges: ProxyRangeArgs,
-        anonymize: AnonymizeArgs,
-        geoip: GeoIpArgs,
-        redact: RedactArgs,
-        severity: SeverityArgs,
-        outcome: OutcomeArgs,
-        app: AppArgs,
-        allow: AllowArgs,
-        time_range: TimeRangeArgs,
-        fail_on: FailOnArgs,
-        print: PrintArgs,
-        rows: RowArgs,
-        output_file: OutputFileArgs,
-        color: ColorArgs,
-        progress: ProgressArgs,
-        quiet: QuietArgs,
-        stats: StatsArgs,
-        threads: ThreadArgs,
-        mmap: MmapArgs,
-        config: ConfigArgs,
+impl<const SET: usize> FromArgMatches for FlagsOf<SET> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        Self::from_arg_matches_mut(&mut matches.clone())
     }
 
-    /// The flags of `follow`.
-    #[command(mut_arg("format", |arg| arg.help("What to print: table, ndjson, ecs, ocsf [default: table]")
-        .long_help("What to print: table, ndjson, ecs, ocsf [default: table]\n\ntable is a line per hit and a summary at the end; \
-            ndjson, ecs (9.4.0) and ocsf (1.5.0) print only the hits, one JSON object per line.")))]
-    FollowArgs {
-        paths: LogPathArgs,
-        state: StateArgs,
-        log_format: LogFormatArgs,
-        sources: LogSourceArgs,
-        watch: WatchArgs,
-        rules: RuleArgs,
-        client: ClientArgs,
-        anonymize: AnonymizeArgs,
-        geoip: GeoIpArgs,
-        redact: RedactArgs,
-        severity: SeverityArgs,
-        outcome: OutcomeArgs,
-        app: AppArgs,
-        allow: AllowArgs,
-        print: PrintArgs,
-        live: LiveArgs,
-        metrics: MetricsArgs,
-        color: ColorArgs,
-        quiet: QuietArgs,
-        alerts: AlertArgs,
-        config: ConfigArgs,
+    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, Error> {
+        Ok(Self(Flags::given(matches)))
     }
 
-    /// The flags of `report`.
-    #[command(mut_arg("threads", |arg| arg.hide_short_help(true).help_heading("Run")),
-        mut_arg("geoip", |arg| arg.long_help(Resettable::Reset)),
-        mut_arg("max_cost", of_block), mut_arg("ttl", of_block), mut_arg("aggregate", of_block), mut_arg("verified_bots", of_block),
-        mut_arg("max_block", of_block), mut_arg("proxy_ranges", |arg| arg.long_help(Resettable::Reset)), mut_arg("metrics", |arg| arg.hide_short_help(true)))]
-    ReportArgs {
-        paths: LogPathArgs,
-        state: StateArgs,
-        log_format: LogFormatArgs,
-        sources: LogSourceArgs,
-        folders: ReportFolderArgs,
-        block_out: BlockOutArgs,
-        task: TaskArgs,
-        block: BlockListArgs,
-        block_count: BlockCountArgs,
-        rules: RuleArgs,
-        client: ClientArgs,
-        proxy_ranges: ProxyRangeArgs,
-        anonymize: AnonymizeArgs,
-        geoip: GeoIpArgs,
-        redact: RedactArgs,
-        severity: SeverityArgs,
-        outcome: OutcomeArgs,
-        app: AppArgs,
-        allow: AllowArgs,
-        metrics: MetricsArgs,
-        quiet: QuietArgs,
-        threads: ThreadArgs,
-        config: ConfigArgs,
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
+}
 
-    /// The flags of `learn`.
-    #[command(mut_arg("format", |arg| arg.help(FORMAT_HELP_WITHOUT_NDJSON).long_help(FORMAT_HELP_WITHOUT_NDJSON)))]
-    LearnArgs {
-        paths: ScanPathArgs,
-        log_format: LogFormatArgs,
-        sources: LogSourceArgs,
-        file_age: FileAgeArgs,
-        rules: RuleArgs,
-        client: ClientArgs,
-        proposals: ProposalArgs,
-        app: AppArgs,
-        allow: AllowArgs,
-        time_range: TimeRangeArgs,
-        emit_rules: EmitRulesArgs,
-        print: PrintArgs,
-        output_file: OutputFileArgs,
-        color: ColorArgs,
-        progress: ProgressArgs,
-        quiet: QuietArgs,
-        threads: ThreadArgs,
-        mmap: MmapArgs,
-        config: ConfigArgs,
-    }
+/// The flags of a subcommand, in the order of its help.
+struct FlagSet {
+    names: &'static [&'static [&'static str]],
+    /// Changes what the subcommand says of a flag otherwise.
+    adapt: fn(Command) -> Command,
+}
 
-    /// The flags of `explain` that are settings.
-    #[command(mut_arg("min_severity", |arg| arg.help("Mark rules below this severity as not reported [default: low]")
-        .long_help("Mark rules below this severity as not reported [default: low]\n\nLevels are info, low, medium, high, critical.")))]
-    ExplainFlags {
-        log_format: LogFormatArgs,
-        rules: RuleArgs,
-        severity: SeverityArgs,
-        app: AppArgs,
-        format: TextFormatArgs,
-        color: ColorArgs,
-        config: ConfigArgs,
-    }
+/// Names of flags that several subcommands have.
+const FORMAT: &[&str] = &["log_format", "field"];
+const SOURCES: &[&str] = &["from_nginx", "from_apache", "max_line"];
+const RULES: &[&str] = &["rules", "no_builtin", "disable", "only", "severity", "no_prefilter"];
+const CLIENTS: &[&str] = &["client_from", "trusted_proxy", "ipv6_prefix"];
+const HIDE: &[&str] = &["anonymize", "geoip", "no_redact"];
+const APPS: &[&str] = &["app", "allow"];
+const TIMES: &[&str] = &["since", "until"];
+const STATE: &[&str] = &["state", "from_start", "reset_state", "insecure_state"];
+const BLOCK_LIST: &[&str] = &["max_cost", "ttl", "aggregate", "verified_bots", "max_block"];
+const SPEED: &[&str] = &["threads", "mmap"];
 
-    /// The flags of `formats`.
-    FormatsFlags {
-        log_format: LogFormatArgs,
-        format: TextFormatArgs,
-        color: ColorArgs,
-        config: ConfigArgs,
-    }
+/// Which subcommands [`FlagsOf`] is of.
+pub(super) const SCAN: usize = 0;
+pub(super) const FOLLOW: usize = 1;
+pub(super) const REPORT: usize = 2;
+pub(super) const LEARN: usize = 3;
+pub(super) const EXPLAIN: usize = 4;
+pub(super) const FORMATS: usize = 5;
+pub(super) const DIFF: usize = 6;
+pub(super) const MERGE: usize = 7;
+pub(super) const BLOCK: usize = 8;
+pub(super) const VERIFY: usize = 9;
+pub(super) const RULE_SET: usize = 10;
 
-    /// The flags that `merge` and `diff` share: how reports that were written before are printed.
-    #[command(mut_arg("format", |arg| arg.help(FORMAT_HELP_WITHOUT_NDJSON).long_help(FORMAT_HELP_WITHOUT_NDJSON)))]
-    StoredReportArgs {
-        rules: RuleArgs,
-        severity: SeverityArgs,
-        outcome: OutcomeArgs,
-        app: AppArgs,
-        print: PrintArgs,
-        output_file: OutputFileArgs,
-        color: ColorArgs,
-        quiet: QuietArgs,
-        config: ConfigArgs,
+/// The flags of a subcommand.
+fn flag_set(of: usize) -> FlagSet {
+    match of {
+        SCAN => FlagSet {
+            names: &[
+                &["paths"],
+                FORMAT,
+                SOURCES,
+                &["newer_than", "range", "source"],
+                RULES,
+                CLIENTS,
+                &["proxy_ranges"],
+                HIDE,
+                &["min_severity", "outcome"],
+                APPS,
+                TIMES,
+                &["fail_on", "format", "top", "by", "full", "output", "color", "no_progress", "quiet", "stats"],
+                SPEED,
+                &["config"],
+            ],
+            adapt: |command| command.mut_arg("proxy_ranges", in_one_line),
+        },
+        FOLLOW => FlagSet {
+            names: &[
+                &["paths"],
+                STATE,
+                FORMAT,
+                SOURCES,
+                &["poll", "poll_interval"],
+                RULES,
+                CLIENTS,
+                HIDE,
+                &["min_severity", "outcome"],
+                APPS,
+                &["format", "top", "fold", "quiet_for", "tui", "metrics", "color", "quiet"],
+                &["alert_severity", "cooldown", "exec", "alert_file", "syslog", "config"],
+            ],
+            adapt: |command| {
+                command.mut_arg("paths", of_growing_logs).mut_arg("format", |flag| {
+                    flag.help("What to print: table, ndjson, ecs, ocsf [default: table]").long_help(
+                        "What to print: table, ndjson, ecs, ocsf [default: table]\n\ntable is a line per hit and a summary at the end; \
+                         ndjson, ecs (9.4.0) and ocsf (1.5.0) print only the hits, one JSON object per line.",
+                    )
+                })
+            },
+        },
+        REPORT => FlagSet {
+            names: &[
+                &["paths"],
+                STATE,
+                FORMAT,
+                SOURCES,
+                &["out", "daily", "hourly", "timezone", "always", "html", "keep", "keep_runs", "mode", "group", "log_host", "notify_level"],
+                &["block_out", "block_format", "wait", "dry_run", "status"],
+                BLOCK_LIST,
+                RULES,
+                CLIENTS,
+                &["proxy_ranges"],
+                HIDE,
+                &["min_severity", "outcome"],
+                APPS,
+                &["metrics", "quiet", "threads", "config"],
+            ],
+            adapt: |command| {
+                let command = ["geoip", "proxy_ranges"].into_iter().fold(command, |command, flag| command.mut_arg(flag, in_one_line));
+                let command = BLOCK_LIST.iter().fold(command, |command, flag| command.mut_arg(flag, of_block));
+                command
+                    .mut_arg("paths", of_growing_logs)
+                    .mut_arg("threads", |flag| flag.hide_short_help(true).help_heading("Run"))
+                    .mut_arg("metrics", |flag| flag.hide_short_help(true))
+            },
+        },
+        LEARN => FlagSet {
+            names: &[
+                &["paths"],
+                FORMAT,
+                SOURCES,
+                &["newer_than"],
+                RULES,
+                CLIENTS,
+                &["min_probers"],
+                APPS,
+                TIMES,
+                &["emit_rules", "format", "top", "output", "color", "no_progress", "quiet"],
+                SPEED,
+                &["config"],
+            ],
+            adapt: |command| command.mut_arg("format", of_rows),
+        },
+        EXPLAIN => FlagSet {
+            names: &[FORMAT, RULES, &["min_severity", "app", "format", "color", "config"]],
+            adapt: |command| {
+                command.mut_arg("format", of_text).mut_arg("min_severity", |flag| {
+                    let help = "Mark rules below this severity as not reported [default: low]";
+                    flag.help(help).long_help(format!("{help}\n\nLevels are info, low, medium, high, critical."))
+                })
+            },
+        },
+        FORMATS => FlagSet { names: &[FORMAT, &["format", "color", "config"]], adapt: |command| command.mut_arg("format", of_text) },
+        DIFF => FlagSet {
+            names: &[RULES, &["min_severity", "outcome", "app", "format", "top", "output", "color", "quiet", "config"]],
+            adapt: |command| command.mut_arg("format", of_rows),
+        },
+        MERGE => FlagSet {
+            names: &[
+                RULES,
+                &["min_severity", "outcome", "app", "format", "top", "output", "color", "quiet", "config"],
+                &["anonymize", "geoip", "fail_on", "by", "full"],
+            ],
+            adapt: |command| {
+                command.mut_arg("format", |flag| {
+                    let help = "What to print: table, csv, json, html, partial [default: table]";
+                    flag.help(help).long_help(format!(
+                        "{help}\n\nhtml is one page for a browser that requests nothing: -f html -o page.html. partial is the smallest file that \
+                         merge reads."
+                    ))
+                })
+            },
+        },
+        BLOCK => FlagSet {
+            names: &[
+                &["paths"],
+                BLOCK_LIST,
+                FORMAT,
+                SOURCES,
+                &["newer_than"],
+                RULES,
+                CLIENTS,
+                &["proxy_ranges", "geoip", "min_severity"],
+                APPS,
+                TIMES,
+                &["output", "no_progress", "quiet"],
+                SPEED,
+                &["config"],
+            ],
+            adapt: |command| command.mut_arg("paths", of_reports_and_logs),
+        },
+        VERIFY => FlagSet {
+            names: &[
+                &["paths"],
+                FORMAT,
+                SOURCES,
+                &["newer_than"],
+                RULES,
+                CLIENTS,
+                &["min_severity"],
+                APPS,
+                TIMES,
+                &["format", "output", "color", "no_progress", "quiet"],
+                SPEED,
+                &["config"],
+            ],
+            adapt: |command| {
+                command.mut_arg("paths", of_reports_and_logs).mut_arg("format", |flag| in_one_line(of_text(flag))).mut_arg(
+                    "output",
+                    |flag| {
+                        let help = "Save the result as JSON here [default: beside report.json]";
+                        flag.help(help).long_help(format!(
+                            "{help}\n\nAs verified.json in the folder of the only report, if that is called report.json; - saves nothing."
+                        ))
+                    },
+                )
+            },
+        },
+        RULE_SET.. => FlagSet { names: &[RULES, &["config"]], adapt: |command| command.disable_help_flag(true).arg(help::flag()) },
     }
+}
 
-    /// The flags of `merge`.
-    #[command(mut_arg("format", |arg| arg.help(FORMAT_HELP_WITHOUT_HITS).long_help(FORMAT_HELP_WITHOUT_HITS_LONG)))]
-    MergeFlags {
-        stored: StoredReportArgs,
-        anonymize: AnonymizeArgs,
-        geoip: GeoIpArgs,
-        fail_on: FailOnArgs,
-        rows: RowArgs,
-    }
+/// A flag whose paragraph is in the help of another subcommand.
+fn in_one_line(flag: Arg) -> Arg {
+    flag.long_help(Resettable::Reset)
+}
 
-    /// The flags of `block` that are settings.
-    BlockFlags {
-        paths: BlockPathArgs,
-        block: BlockListArgs,
-        block_count: BlockCountArgs,
-        log_format: LogFormatArgs,
-        sources: LogSourceArgs,
-        file_age: FileAgeArgs,
-        rules: RuleArgs,
-        client: ClientArgs,
-        proxy_ranges: ProxyRangeArgs,
-        geoip: GeoIpArgs,
-        severity: SeverityArgs,
-        app: AppArgs,
-        allow: AllowArgs,
-        time_range: TimeRangeArgs,
-        output_file: OutputFileArgs,
-        progress: ProgressArgs,
-        quiet: QuietArgs,
-        threads: ThreadArgs,
-        mmap: MmapArgs,
-        config: ConfigArgs,
-    }
+/// The paths of `follow` and `report`.
+fn of_growing_logs(paths: Arg) -> Arg {
+    let help = "Logs, folders of logs, or globs";
+    paths.help(help).long_help(format!(
+        "{help}\n\nLogs that appear later are read too. A rotated log is read under its new names, so its newest name is enough."
+    ))
+}
 
-    /// The flags of `verify` that are settings.
-    #[command(mut_arg("format", |arg| arg.long_help(Resettable::Reset)),
-        mut_arg("output", |arg| arg.help("Save the result as JSON here [default: beside report.json]")
-            .long_help("Save the result as JSON here [default: beside report.json]\n\nAs verified.json in the folder of the only report, if that \
-                is called report.json; - saves nothing.")))]
-    VerifyFlags {
-        paths: BlockPathArgs,
-        log_format: LogFormatArgs,
-        sources: LogSourceArgs,
-        file_age: FileAgeArgs,
-        rules: RuleArgs,
-        client: ClientArgs,
-        severity: SeverityArgs,
-        app: AppArgs,
-        allow: AllowArgs,
-        time_range: TimeRangeArgs,
-        format: TextFormatArgs,
-        output_file: OutputFileArgs,
-        color: ColorArgs,
-        progress: ProgressArgs,
-        quiet: QuietArgs,
-        threads: ThreadArgs,
-        mmap: MmapArgs,
-        config: ConfigArgs,
-    }
+/// The paths of `block` and `verify`.
+fn of_reports_and_logs(paths: Arg) -> Arg {
+    let help = "Reports, folders with a report.json, logs, or -";
+    paths.help(help).long_help(format!(
+        "{help}\n\nA report is JSON of 'probewatch scan' or 'report'. Other files are read as logs, and so are folders, recursively."
+    ))
+}
 
-    /// The flags of `rules list`, `show` and `cover`; the help is the last.
-    #[command(disable_help_flag = true, arg(help::flag()))]
-    RuleSetFlags {
-        rules: RuleArgs,
-        config: ConfigArgs,
-    }
+/// The format of commands that print neither hits nor pages.
+fn of_rows(format: Arg) -> Arg {
+    let help = "What to print: table, csv, json [default: table]";
+    format.help(help).long_help(help)
+}
 
-    /// Every flag that is a setting: each is a variable and a key of the configuration file.
-    AllArgs {
-        scan: ScanArgs,
-        state: StateArgs,
-        watch: WatchArgs,
-        live: LiveArgs,
-        alerts: AlertArgs,
-        folders: ReportFolderArgs,
-        task: TaskArgs,
-        proposals: ProposalArgs,
-        emit_rules: EmitRulesArgs,
-        block_out: BlockOutArgs,
-        block: BlockListArgs,
-        block_count: BlockCountArgs,
-        metrics: MetricsArgs,
-    }
+/// The format of commands that print text for a person, or JSON.
+fn of_text(format: Arg) -> Arg {
+    #[expect(clippy::expect_used, reason = "both words are formats")]
+    let parsed = |word: String| OutputFormat::from_str(&word, true).expect("a format");
+    let help = "What to print: table, json [default: table]";
+    let words = [("table", "Text for a person"), ("json", "One JSON object per line")];
+    let parser = PossibleValuesParser::new(words.map(|(word, meaning)| PossibleValue::new(word).help(meaning))).map(parsed);
+    format.value_parser(parser).help(help).long_help(format!("{help}\n\njson prints one object per line."))
 }
 
 /// A flag of `block` in the help of `report`: one line, among what a run writes. 'probewatch block --help' describes it.
 fn of_block(flag: Arg) -> Arg {
     flag.hide_short_help(true).help_heading("Reports").long_help(Resettable::Reset)
 }
-
-/// The help of `--format` for commands that print neither hits nor pages.
-const FORMAT_HELP_WITHOUT_NDJSON: &str = "What to print: table, csv, json [default: table]";
-
-/// The help of `--format` for commands that print no hits.
-const FORMAT_HELP_WITHOUT_HITS: &str = "What to print: table, csv, json, html, partial [default: table]";
-const FORMAT_HELP_WITHOUT_HITS_LONG: &str = "What to print: table, csv, json, html, partial [default: table]\n\nhtml is one page for a browser that requests nothing: -f html \
-    -o page.html. partial is the smallest file that merge reads.";
 
 /// The arguments of `block`.
 #[derive(Debug, Clone, Args)]
@@ -303,7 +306,7 @@ pub(super) struct BlockArgs {
 
     /// Settings.
     #[command(flatten)]
-    pub(super) flags: BlockFlags,
+    pub(super) flags: FlagsOf<BLOCK>,
 }
 
 /// The arguments of `explain`.
@@ -327,7 +330,7 @@ pub(super) struct ExplainArgs {
 
     /// Settings.
     #[command(flatten)]
-    pub(super) flags: ExplainFlags,
+    pub(super) flags: FlagsOf<EXPLAIN>,
 }
 
 /// The arguments of `formats`.
@@ -341,7 +344,7 @@ pub(super) struct FormatsArgs {
 
     /// Settings.
     #[command(flatten)]
-    pub(super) flags: FormatsFlags,
+    pub(super) flags: FlagsOf<FORMATS>,
 }
 
 /// The arguments of `merge`.
@@ -355,7 +358,7 @@ pub(super) struct MergeArgs {
 
     /// Settings.
     #[command(flatten)]
-    pub(super) flags: MergeFlags,
+    pub(super) flags: FlagsOf<MERGE>,
 }
 
 /// The arguments of `diff`.
@@ -371,7 +374,7 @@ pub(super) struct DiffArgs {
 
     /// Settings.
     #[command(flatten)]
-    pub(super) flags: StoredReportArgs,
+    pub(super) flags: FlagsOf<DIFF>,
 }
 
 /// The arguments of `verify`.
@@ -401,7 +404,7 @@ pub(super) struct VerifyArgs {
 
     /// Settings.
     #[command(flatten)]
-    pub(super) flags: VerifyFlags,
+    pub(super) flags: FlagsOf<VERIFY>,
 }
 
 /// The subcommands of `rules`.
@@ -414,7 +417,7 @@ pub(super) enum RulesCommand {
         class: Option<String>,
         /// Settings.
         #[command(flatten)]
-        flags: RuleSetFlags,
+        flags: FlagsOf<RULE_SET>,
     },
     /// Print one rule as it is written
     Show {
@@ -423,7 +426,7 @@ pub(super) enum RulesCommand {
         id: String,
         /// Settings.
         #[command(flatten)]
-        flags: RuleSetFlags,
+        flags: FlagsOf<RULE_SET>,
     },
     /// Run the test cases that rules contain
     ///
@@ -456,7 +459,7 @@ pub(super) enum RulesCommand {
         file: PathBuf,
         /// Settings.
         #[command(flatten)]
-        flags: RuleSetFlags,
+        flags: FlagsOf<RULE_SET>,
     },
     /// Write a rule for your own paths
     ///

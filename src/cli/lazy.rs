@@ -42,6 +42,10 @@ impl<T: FromArgMatches> FromArgMatches for Lazy<T> {
         Ok(Self(Box::new(T::from_arg_matches(matches)?)))
     }
 
+    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, Error> {
+        Ok(Self(Box::new(T::from_arg_matches_mut(matches)?)))
+    }
+
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         self.0.update_from_arg_matches(matches)
     }

@@ -1,9 +1,8 @@
 //! The command line: its flags, its help, and which command runs.
 //!
-//! Flags, variables and the configuration file become a [`Layer`] each, `config` makes plain settings of the layers, and a command does the work.
+//! Typed flags, variables and the configuration file become [`Flags`] each, `config` makes plain settings of them, and a command does the work.
 
 mod args;
-mod flags;
 mod help;
 mod lazy;
 mod sources;
@@ -16,14 +15,13 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::args::{
-    BlockArgs, DiffArgs, ExplainArgs, FollowArgs, FormatsArgs, LearnArgs, MergeArgs, ReportArgs, RuleSetFlags, RulesCommand, ScanArgs,
-    VerifyArgs,
+    BlockArgs, DiffArgs, ExplainArgs, FOLLOW, FlagsOf, FormatsArgs, LEARN, MergeArgs, REPORT, RULE_SET, RulesCommand, SCAN, VerifyArgs,
 };
 use self::lazy::Lazy;
 use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
 use crate::config::value::word;
-use crate::config::{self, Environment, Layer};
+use crate::config::{self, Environment, Flags};
 use crate::os::allocator;
 use crate::render::OutputFormat;
 use crate::render::schema::Topic;
@@ -46,13 +44,13 @@ struct Cli {
 enum CliCommand {
     /// Report the probes in access logs
     #[command(after_help = help::SCAN_SHORT, after_long_help = help::SCAN_LONG)]
-    Scan(Lazy<ScanArgs>),
+    Scan(Lazy<FlagsOf<SCAN>>),
     /// Report probes as they happen, through every log rotation
     #[command(after_help = help::FOLLOW_SHORT, after_long_help = help::FOLLOW_LONG)]
-    Follow(Lazy<FollowArgs>),
+    Follow(Lazy<FlagsOf<FOLLOW>>),
     /// Write CSV reports of what is new since the last run, for cron
     #[command(after_help = help::REPORT_SHORT, after_long_help = help::REPORT_LONG)]
-    Report(Lazy<ReportArgs>),
+    Report(Lazy<FlagsOf<REPORT>>),
     /// Write a block list for a firewall, a web server or an abuse desk
     ///
     /// From reports or logs: clients that clearly probe, at no cost in ordinary requests. probewatch itself blocks nothing.
@@ -68,7 +66,7 @@ enum CliCommand {
     Formats(Lazy<FormatsArgs>),
     /// Propose rules for unlisted paths that probers request
     #[command(after_help = help::LEARN_SHORT, after_long_help = help::LEARN_LONG)]
-    Learn(Lazy<LearnArgs>),
+    Learn(Lazy<FlagsOf<LEARN>>),
     /// Merge reports of many hosts or days into one
     ///
     /// Counts are added, and findings that depend on the whole log are decided again for all logs together.
@@ -173,47 +171,47 @@ pub(crate) fn documented_command() -> clap::Command {
 
 fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
     match command {
-        CliCommand::Scan(args) => scan(args.into_args(), environment),
+        CliCommand::Scan(args) => scan(args.into_args().0, environment),
         CliCommand::Follow(args) => {
-            let settings = |layer| config::follow_settings(layer, environment);
-            start(args.into_args().into_layer(), environment, settings, commands::follow::run)
+            let settings = |flags| config::follow_settings(flags, environment);
+            start(args.into_args().0, environment, settings, commands::follow::run)
         }
         CliCommand::Report(args) => {
-            let settings = |layer| config::report_settings(layer, environment);
-            start(args.into_args().into_layer(), environment, settings, commands::report::run)
+            let settings = |flags| config::report_settings(flags, environment);
+            start(args.into_args().0, environment, settings, commands::report::run)
         }
         CliCommand::Block(args) => {
             let BlockArgs { format, flags } = args.into_args();
-            let settings = |layer| config::block_settings(format, layer, environment);
-            start(flags.into_layer(), environment, settings, commands::block::run)
+            let settings = |flags| config::block_settings(format, flags, environment);
+            start(flags.0, environment, settings, commands::block::run)
         }
         CliCommand::Explain(args) => {
             let ExplainArgs { line, log, rule, flags } = args.into_args();
-            let settings = |layer| Ok(config::explain_settings(line, rule, log, layer));
-            start(flags.into_layer(), environment, settings, commands::explain::run)
+            let settings = |flags| Ok(config::explain_settings(line, rule, log, flags));
+            start(flags.0, environment, settings, commands::explain::run)
         }
         CliCommand::Formats(args) => {
             let FormatsArgs { files, flags } = args.into_args();
-            let settings = |layer| Ok(config::formats_settings(files, layer));
-            start(flags.into_layer(), environment, settings, commands::formats::run)
+            let settings = |flags| Ok(config::formats_settings(files, flags));
+            start(flags.0, environment, settings, commands::formats::run)
         }
         CliCommand::Learn(args) => {
-            let settings = |layer| config::learn_settings(layer, environment);
-            start(args.into_args().into_layer(), environment, settings, commands::learn::run)
+            let settings = |flags| config::learn_settings(flags, environment);
+            start(args.into_args().0, environment, settings, commands::learn::run)
         }
         CliCommand::Merge(args) => {
             let MergeArgs { reports, flags } = args.into_args();
-            start(flags.into_layer(), environment, |layer| config::merge_settings(reports, layer), commands::merge::run)
+            start(flags.0, environment, |flags| config::merge_settings(reports, flags), commands::merge::run)
         }
         CliCommand::Diff(args) => {
             let DiffArgs { old, new, flags } = args.into_args();
-            start(flags.into_layer(), environment, |layer| config::diff_settings(old, new, layer), commands::diff::run)
+            start(flags.0, environment, |flags| config::diff_settings(old, new, flags), commands::diff::run)
         }
         CliCommand::Verify(args) => {
             let VerifyArgs { site, dry_run, pause, max_requests, cacert, flags } = args.into_args();
             let request = config::VerifyRequest { site, dry_run, pause, max_requests, cacert };
-            let settings = |layer| config::verify_settings(request, layer, environment);
-            start(flags.into_layer(), environment, settings, commands::verify::run)
+            let settings = |flags| config::verify_settings(request, flags, environment);
+            start(flags.0, environment, settings, commands::verify::run)
         }
         CliCommand::Rules(command) => rules(command, environment),
         CliCommand::Completions { shell } => commands::reference::run_completions(complete_command(), shell),
@@ -222,24 +220,24 @@ fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
     }
 }
 
-fn scan(args: ScanArgs, environment: &Environment) -> Exit {
+fn scan(flags: Flags, environment: &Environment) -> Exit {
     // Only the flag conflicts with formats without rows: a variable or the file may set rows for other runs.
-    let has_by = args.rows.by.is_some();
-    let settings = |layer: Layer| match layer.format {
+    let has_by = flags.by.is_some();
+    let settings = |flags: Flags| match flags.format {
         Some(OutputFormat::Html) if has_by => Err(config::Error::ByHtml),
         Some(OutputFormat::Partial) if has_by => Err(config::Error::ByPartial),
         Some(OutputFormat::Prometheus) if has_by => {
             Err(config::Error::ByFormat { format: "prometheus".to_owned(), what: "counts by class and outcome" })
         }
         Some(format) if has_by && format.hit_format().is_some() => Err(config::Error::ByFormat { format: word(&format), what: "hits" }),
-        _ => config::scan_settings(layer, environment),
+        _ => config::scan_settings(flags, environment),
     };
-    start(args.into_layer(), environment, settings, commands::scan::run)
+    start(flags, environment, settings, commands::scan::run)
 }
 
 fn rules(command: RulesCommand, environment: &Environment) -> Exit {
-    let with_rules = |flags: RuleSetFlags, run: &dyn Fn(&RuleChoice) -> Exit| {
-        start(flags.into_layer(), environment, |layer| Ok(config::rule_choice(&layer)), run)
+    let with_rules = |flags: FlagsOf<RULE_SET>, run: &dyn Fn(&RuleChoice) -> Exit| {
+        start(flags.0, environment, |flags| Ok(config::rule_choice(&flags)), run)
     };
     match command {
         RulesCommand::List { class, flags } => with_rules(flags, &|rules| commands::rules::list(rules, class.as_deref())),
@@ -265,14 +263,14 @@ fn only_rules(paths: Vec<PathBuf>) -> RuleChoice {
     RuleChoice { no_builtin: !paths.is_empty(), paths, ..RuleChoice::default() }
 }
 
-/// Makes settings of the layers and runs a command with them.
+/// Makes settings of the flags and runs a command with them.
 fn start<S>(
-    flags: Layer,
+    typed: Flags,
     environment: &Environment,
-    settings: impl FnOnce(Layer) -> Result<S, config::Error>,
+    settings: impl FnOnce(Flags) -> Result<S, config::Error>,
     run: impl FnOnce(&S) -> Exit,
 ) -> Exit {
-    match merged(flags, environment).and_then(|layer| Ok(settings(layer)?)) {
+    match with_sources(typed, environment).and_then(|flags| Ok(settings(flags)?)) {
         Ok(settings) => run(&settings),
         Err(Error::Clap(error)) => help::print_error(error),
         Err(Error::Config(error)) => {
@@ -285,23 +283,22 @@ fn start<S>(
     }
 }
 
-/// The flags over the variables over the configuration file. Warns of unknown variables.
-fn merged(flags: Layer, environment: &Environment) -> Result<Layer, Error> {
-    let flags = flags.drop_unset_switches();
-    let is_quiet = flags.is_quiet();
-    let layer = merge_layers(flags, environment);
-    if !layer.as_ref().map_or(is_quiet, Layer::is_quiet) {
+/// The typed flags over the variables over the configuration file. Warns of unknown variables.
+fn with_sources(typed: Flags, environment: &Environment) -> Result<Flags, Error> {
+    let is_quiet = typed.is_quiet();
+    let flags = over_sources(typed, environment);
+    if !flags.as_ref().map_or(is_quiet, Flags::is_quiet) {
         for warning in sources::unknown_vars(&environment.variables) {
             message::warning(&warning);
         }
     }
-    layer
+    flags
 }
 
-fn merge_layers(flags: Layer, environment: &Environment) -> Result<Layer, Error> {
-    let layer = flags.merge_under(sources::from_variables(&environment.variables).map_err(Error::Clap)?);
-    let file = layer.config.as_deref().map(sources::from_file).transpose()?.unwrap_or_default();
-    Ok(layer.merge_under(file))
+fn over_sources(typed: Flags, environment: &Environment) -> Result<Flags, Error> {
+    let flags = typed.over(sources::from_variables(&environment.variables).map_err(Error::Clap)?);
+    let file = flags.config.as_deref().map(sources::from_file).transpose()?.unwrap_or_default();
+    Ok(flags.over(file))
 }
 
 #[cfg(test)]

@@ -12,13 +12,12 @@ use std::path::Path;
 
 use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
+use clap::{Arg, ArgAction, Args, Command};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::args::AllArgs;
 use crate::commands::message::{sanitized, sanitized_lines};
-use crate::config::{Error, Layer, PREFIX};
+use crate::config::{Error, Flags, PREFIX};
 use crate::rules;
 
 /// Variables that stop a scan at a fixed point; only builds for tests read them.
@@ -26,7 +25,7 @@ const TEST_ONLY: &[&str] = if cfg!(feature = "failpoints") { &["PROBEWATCH_PAUSE
 
 /// Every flag that is a setting. To declare them takes time, so without a variable nothing does.
 pub(super) fn all_flags() -> Command {
-    AllArgs::augment_args(Command::new("probewatch")).disable_help_flag(true)
+    Flags::augment_args(Command::new("probewatch")).disable_help_flag(true)
 }
 
 /// The variable of a flag, by its long name.
@@ -61,9 +60,9 @@ pub(super) fn with_env_help(command: Command) -> Command {
 /// # Errors
 ///
 /// Clap's, with the name of the variable in place of the flag.
-pub(super) fn from_variables(variables: &[(OsString, OsString)]) -> Result<Layer, clap::Error> {
+pub(super) fn from_variables(variables: &[(OsString, OsString)]) -> Result<Flags, clap::Error> {
     if variables.is_empty() {
-        return Ok(Layer::default());
+        return Ok(Flags::default());
     }
     let flags = all_flags();
     let mut arguments = vec![OsString::from("probewatch")];
@@ -78,9 +77,9 @@ pub(super) fn from_variables(variables: &[(OsString, OsString)]) -> Result<Layer
 }
 
 /// The settings of arguments, in which switches have a value.
-fn parsed(flags: Command, arguments: Vec<OsString>) -> Result<Layer, clap::Error> {
-    let matches = flags.args_override_self(true).mut_args(with_value).try_get_matches_from(arguments)?;
-    AllArgs::from_arg_matches(&matches).map(AllArgs::into_layer)
+fn parsed(flags: Command, arguments: Vec<OsString>) -> Result<Flags, clap::Error> {
+    let mut matches = flags.args_override_self(true).mut_args(with_value).try_get_matches_from(arguments)?;
+    Ok(Flags::given(&mut matches))
 }
 
 /// The settings in the file at `path`. Relative paths in it start at its folder.
@@ -88,11 +87,11 @@ fn parsed(flags: Command, arguments: Vec<OsString>) -> Result<Layer, clap::Error
 /// # Errors
 ///
 /// [`Error::Unreadable`]; [`Error::File`] with the line and a mark under the mistake.
-pub(super) fn from_file(path: &Path) -> Result<Layer, Error> {
+pub(super) fn from_file(path: &Path) -> Result<Flags, Error> {
     let name = || sanitized(&path.to_string_lossy());
     let text = std::fs::read_to_string(path).map_err(|source| Error::Unreadable { path: name(), source })?;
-    let layer = from_text(&text).map_err(|message| Error::File { path: name(), message: sanitized_lines(&message) })?;
-    Ok(layer.relative_to(path.parent().unwrap_or(Path::new(""))))
+    let flags = from_text(&text).map_err(|message| Error::File { path: name(), message: sanitized_lines(&message) })?;
+    Ok(flags.relative_to(path.parent().unwrap_or(Path::new(""))))
 }
 
 /// The settings in the text of a configuration file.
@@ -100,7 +99,7 @@ pub(super) fn from_file(path: &Path) -> Result<Layer, Error> {
 /// # Errors
 ///
 /// An unknown key or a wrong value, with the line and a mark under it.
-pub(super) fn from_text(text: &str) -> Result<Layer, String> {
+pub(super) fn from_text(text: &str) -> Result<Flags, String> {
     let table = DeTable::parse(text).map_err(|error| error.to_string())?;
     let flags = all_flags().mut_args(|flag| flag.value_delimiter(Resettable::Reset));
     let (mut arguments, mut paths) = (vec![OsString::from("probewatch")], vec![OsString::from("--")]);
@@ -274,16 +273,16 @@ mod tests {
             ("PROBEWATCH_NO_BUILTIN", ""),
             ("PROBEWATCH_TOP", ""),
         ]));
-        let layer = read.expect("fine");
-        assert_eq!((layer.stats, layer.quiet, layer.no_builtin), (Some(false), Some(true), None));
-        assert_eq!(layer.top, None);
+        let flags = read.expect("fine");
+        assert_eq!((flags.stats, flags.quiet, flags.no_builtin), (Some(false), Some(true), None));
+        assert_eq!(flags.top, None);
     }
 
     #[test]
     fn lists_are_separated_by_commas() {
-        let layer = from_variables(&set(&[("PROBEWATCH_RULES", "a.toml,,b c.toml"), ("PROBEWATCH_ONLY", "x/y")])).expect("fine");
-        assert_eq!(layer.rules, ["a.toml", "b c.toml"].map(std::path::PathBuf::from));
-        assert_eq!(layer.only, ["x/y"]);
+        let flags = from_variables(&set(&[("PROBEWATCH_RULES", "a.toml,,b c.toml"), ("PROBEWATCH_ONLY", "x/y")])).expect("fine");
+        assert_eq!(flags.rules, ["a.toml", "b c.toml"].map(std::path::PathBuf::from));
+        assert_eq!(flags.only, ["x/y"]);
     }
 
     #[test]
@@ -366,16 +365,16 @@ mod tests {
             "trusted-proxy = ['@ours.txt', '10.0.0.0/8']\nanonymize = 'key:secret'\npaths = ['logs', '/var/log', '-']\nrules = ['my.toml']\ngeoip = ['city.mmdb']\noutput = '-'\nmin-severity = 'high'\nemit-rules = 'new.toml'\nfrom-nginx = 'n.conf'\nfrom-apache = 'auto'",
         )
         .expect("written");
-        let layer = from_file(&file).expect("fine");
-        assert_eq!(layer.emit_rules, Some(folder.path().join("new.toml")));
-        assert_eq!(layer.paths, [folder.path().join("logs"), "/var/log".into(), "-".into()]);
-        assert_eq!((layer.from_nginx, layer.from_apache), (Some(folder.path().join("n.conf")), Some("auto".into())));
-        assert_eq!(layer.rules, [folder.path().join("my.toml")]);
-        assert_eq!(layer.geoip, [folder.path().join("city.mmdb")]);
-        assert_eq!(layer.trusted_proxy[0], ProxySource::File(folder.path().join("ours.txt")));
-        assert_eq!(layer.anonymize, Some(AnonymizeSpec::Key(folder.path().join("secret"))));
-        assert_eq!(layer.output, Some("-".into()));
-        assert_eq!(layer.min_severity, Some(Severity::High));
+        let flags = from_file(&file).expect("fine");
+        assert_eq!(flags.emit_rules, Some(folder.path().join("new.toml")));
+        assert_eq!(flags.paths, [folder.path().join("logs"), "/var/log".into(), "-".into()]);
+        assert_eq!((flags.from_nginx, flags.from_apache), (Some(folder.path().join("n.conf")), Some("auto".into())));
+        assert_eq!(flags.rules, [folder.path().join("my.toml")]);
+        assert_eq!(flags.geoip, [folder.path().join("city.mmdb")]);
+        assert_eq!(flags.trusted_proxy[0], ProxySource::File(folder.path().join("ours.txt")));
+        assert_eq!(flags.anonymize, Some(AnonymizeSpec::Key(folder.path().join("secret"))));
+        assert_eq!(flags.output, Some("-".into()));
+        assert_eq!(flags.min_severity, Some(Severity::High));
     }
 
     #[test]

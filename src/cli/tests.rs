@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, FromArgMatches};
+use clap::ArgAction;
 
-use super::args::AllArgs;
 use super::*;
 use crate::commands::{FollowSettings, LearnSettings, ReportSettings, ReportTask, ScanSettings, StateSettings};
 use crate::config::value::PositiveCount;
@@ -148,14 +147,13 @@ fn full_help_has_variables_precedence_and_exit_codes() {
 fn the_last_of_a_repeated_flag_wins() {
     let cli = parse(["probewatch", "scan", "-q", "-q", "--top", "3", "--top", "4", "x"].map(OsString::from)).expect("fine");
     let CliCommand::Scan(args) = cli.command else { panic!("not a scan") };
-    assert_eq!(args.into_args().print.top.map(PositiveCount::get), Some(4));
+    assert_eq!(args.into_args().0.top.map(PositiveCount::get), Some(4));
 }
 
-/// The layer of flags that a user typed.
-fn typed(args: &[&str]) -> Layer {
+/// The flags that a user typed.
+fn typed(args: &[&str]) -> Flags {
     let all = std::iter::once(&"probewatch").chain(args);
-    let matches = sources::all_flags().try_get_matches_from(all).expect("flags");
-    AllArgs::from_arg_matches(&matches).expect("flags").into_layer().drop_unset_switches()
+    Flags::given(&mut sources::all_flags().try_get_matches_from(all).expect("flags"))
 }
 
 fn environment(variables: &[(&str, &str)]) -> Environment {
@@ -167,8 +165,8 @@ fn environment(variables: &[(&str, &str)]) -> Environment {
 fn settings(args: &[&str], variables: &[(&str, &str)], file: &str) -> ScanSettings {
     let environment = environment(variables);
     let variables = sources::from_variables(&environment.variables).expect("variables");
-    let layer = typed(args).merge_under(variables).merge_under(sources::from_text(file).expect("a file"));
-    scan_settings(layer, &environment).expect("settings")
+    let flags = typed(args).over(variables).over(sources::from_text(file).expect("a file"));
+    scan_settings(flags, &environment).expect("settings")
 }
 
 #[test]
@@ -230,20 +228,20 @@ fn sample(name: &str) -> &'static str {
 }
 
 /// The settings of all commands that have flags of their own, where no flag is missing.
-fn all_settings(layer: &Layer) -> (ScanSettings, LearnSettings, FollowSettings, ReportSettings) {
-    let required = Layer { state: Some("s".into()), out: Some("o".into()), ..typed(&["other.log", "--trusted-proxy=198.51.100.1"]) };
+fn all_settings(flags: &Flags) -> (ScanSettings, LearnSettings, FollowSettings, ReportSettings) {
+    let required = Flags { state: Some("s".into()), out: Some("o".into()), ..typed(&["other.log", "--trusted-proxy=198.51.100.1"]) };
     // A list needs both, and its addresses: hidden clients exclude it.
     let (block_out, block_format) = (vec!["l".into()], vec![BlockFormat::Nft]);
-    let lists = if layer.anonymize.is_none() { Layer { block_out, block_format, ..Layer::default() } } else { Layer::default() };
-    let layer = layer.clone().merge_under(required).merge_under(lists);
+    let lists = if flags.anonymize.is_none() { Flags { block_out, block_format, ..Flags::default() } } else { Flags::default() };
+    let flags = flags.clone().over(required).over(lists);
     // `learn` prints no ndjson; a time zone needs a period, and hidden clients exclude one.
-    let table = Layer { format: None, ..layer.clone() };
-    let has_period = layer.anonymize.is_none() && layer.hourly.is_none();
-    let periods = Layer { daily: layer.daily.or(Some(has_period)), ..table.clone() };
+    let table = Flags { format: None, ..flags.clone() };
+    let has_period = flags.anonymize.is_none() && flags.hourly.is_none();
+    let periods = Flags { daily: flags.daily.or(Some(has_period)), ..table.clone() };
     (
-        scan_settings(layer.clone(), &environment(&[])).expect("scan"),
+        scan_settings(flags.clone(), &environment(&[])).expect("scan"),
         learn_settings(table, &environment(&[])).expect("learn"),
-        follow_settings(layer, &environment(&[])).expect("follow"),
+        follow_settings(flags, &environment(&[])).expect("follow"),
         report_settings(periods, &environment(&[])).expect("report"),
     )
 }
@@ -260,9 +258,9 @@ fn every_flag_has_a_variable_and_a_key_and_changes_the_settings() {
             _ => (format!("--{name}={value}"), format!("{name} = '{value}'")),
         };
         let typed = typed(&[&argument]);
-        assert_ne!(typed, Layer::default(), "{name}");
-        assert_eq!(typed.clone().merge_under(Layer::default()), typed, "{name} is lost above another layer");
-        assert_eq!(Layer::default().merge_under(typed.clone()), typed, "{name} is lost below another layer");
+        assert_ne!(typed, Flags::default(), "{name}");
+        assert_eq!(typed.clone().over(Flags::default()), typed, "{name} is lost above another flags");
+        assert_eq!(Flags::default().over(typed.clone()), typed, "{name} is lost below another flags");
         if !flag.is_positional() {
             let variable = format!("PROBEWATCH_{}", name.to_uppercase().replace('-', "_"));
             let set = environment(&[(&variable, value)]).variables;
@@ -273,7 +271,7 @@ fn every_flag_has_a_variable_and_a_key_and_changes_the_settings() {
             assert_eq!(sources::from_text(&line).expect("fine"), typed, "{line}");
             // A folder for each day is what the settings are compared with.
             if name != "daily" {
-                assert_ne!(all_settings(&typed), all_settings(&Layer::default()), "{name} changes nothing");
+                assert_ne!(all_settings(&typed), all_settings(&Flags::default()), "{name} changes nothing");
             }
         }
     }
@@ -317,19 +315,19 @@ fn the_file_is_named_by_flag_or_variable() {
     std::fs::write(&one, "top = 1").expect("written");
     std::fs::write(&two, "top = 2").expect("written");
     let named = environment(&[("PROBEWATCH_CONFIG", one.to_str().expect("UTF-8"))]);
-    let top = |flags: Layer| merge_layers(flags, &named).ok().expect("fine").top.map(PositiveCount::get);
-    assert_eq!(top(Layer::default()), Some(1));
+    let top = |flags: Flags| over_sources(flags, &named).ok().expect("fine").top.map(PositiveCount::get);
+    assert_eq!(top(Flags::default()), Some(1));
     assert_eq!(top(typed(&["--config", two.to_str().expect("UTF-8")])), Some(2));
-    let missing = merge_layers(typed(&["--config", "/nowhere.toml"]), &named);
+    let missing = over_sources(typed(&["--config", "/nowhere.toml"]), &named);
     assert!(matches!(missing, Err(Error::Config(config::Error::Unreadable { .. }))));
 }
 
 #[test]
 fn a_day_or_an_hour_above_replaces_both_below() {
     let lower = || sources::from_text("daily = true").expect("fine");
-    let merged = typed(&["--hourly"]).merge_under(lower());
+    let merged = typed(&["--hourly"]).over(lower());
     assert_eq!((merged.daily, merged.hourly), (None, Some(true)));
-    let merged = typed(&[]).merge_under(lower());
+    let merged = typed(&[]).over(lower());
     assert_eq!((merged.daily, merged.hourly), (Some(true), None));
 }
 
@@ -341,8 +339,8 @@ fn the_flags_of_learn_are_layered() {
     let named = ("PROBEWATCH_CONFIG", file.to_str().expect("UTF-8"));
     let settings = |flags: &[&str], variables: &[(&str, &str)]| {
         let environment = environment(variables);
-        let layer = merge_layers(typed(&[&["x"], flags].concat()), &environment).ok().expect("fine");
-        let settings = learn_settings(layer, &environment).expect("settings");
+        let flags = over_sources(typed(&[&["x"], flags].concat()), &environment).ok().expect("fine");
+        let settings = learn_settings(flags, &environment).expect("settings");
         (settings.min_probers, settings.emit_rules)
     };
     assert_eq!(settings(&[], &[]), (3, None));
@@ -361,8 +359,8 @@ fn the_flags_of_follow_are_layered() {
     let named = ("PROBEWATCH_CONFIG", file.to_str().expect("UTF-8"));
     let settings = |flags: &[&str], variables: &[(&str, &str)]| {
         let environment = environment(variables);
-        let layer = merge_layers(typed(&[&["x"], flags].concat()), &environment).ok().expect("fine");
-        follow_settings(layer, &environment).expect("settings")
+        let flags = over_sources(typed(&[&["x"], flags].concat()), &environment).ok().expect("fine");
+        follow_settings(flags, &environment).expect("settings")
     };
     let none = settings(&[], &[]);
     assert_eq!(

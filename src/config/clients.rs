@@ -8,7 +8,7 @@ use std::{fs, io};
 use ipnet::IpNet;
 use thiserror::Error;
 
-use super::layer::Layer;
+use super::flags::Flags;
 use super::value::{AnonymizeSpec, FieldName, PrefixBits, ProxySource};
 use crate::block;
 use crate::commands::message::sanitized;
@@ -61,25 +61,25 @@ impl ClientError {
 }
 
 /// Refuses `--anonymize` for folders by day or hour.
-pub(super) fn check_periods(layer: &Layer) -> Result<(), ClientError> {
-    match layer.anonymize {
+pub(super) fn check_periods(flags: &Flags) -> Result<(), ClientError> {
+    match flags.anonymize {
         None | Some(AnonymizeSpec::Off) => Ok(()),
         Some(_) => Err(ClientError::Periods),
     }
 }
 
 /// The settings on clients.
-pub(super) fn settings(layer: &Layer) -> Result<ClientSettings, ClientError> {
-    let trusted = networks(&layer.trusted_proxy)?;
-    let origin = layer.client_from.as_ref().map(|field| origin(field, &trusted)).transpose()?;
+pub(super) fn settings(flags: &Flags) -> Result<ClientSettings, ClientError> {
+    let trusted = networks(&flags.trusted_proxy)?;
+    let origin = flags.client_from.as_ref().map(|field| origin(field, &trusted)).transpose()?;
     Ok(ClientSettings {
         origin,
         trusted,
-        proxy_ranges: layer.proxy_ranges.clone(),
-        prefix: layer.ipv6_prefix.and_then(PrefixBits::prefix),
-        anonymize: anonymize(layer.anonymize.as_ref()),
-        redact: !layer.no_redact.unwrap_or(false),
-        geoip: layer.geoip.clone(),
+        proxy_ranges: flags.proxy_ranges.clone(),
+        prefix: flags.ipv6_prefix.and_then(PrefixBits::prefix),
+        anonymize: anonymize(flags.anonymize.as_ref()),
+        redact: !flags.no_redact.unwrap_or(false),
+        geoip: flags.geoip.clone(),
     })
 }
 
@@ -134,7 +134,7 @@ mod tests {
 
     fn with_proxies(proxies: &[&str]) -> Result<ClientSettings, ClientError> {
         let trusted_proxy = proxies.iter().map(|proxy| proxy.parse().expect("a proxy")).collect();
-        settings(&Layer { client_from: "X-Real-IP".parse().ok(), trusted_proxy, ..Layer::default() })
+        settings(&Flags { client_from: "X-Real-IP".parse().ok(), trusted_proxy, ..Flags::default() })
     }
 
     #[test]

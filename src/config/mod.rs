@@ -1,18 +1,18 @@
-//! From layers of settings to the plain values that a command works with.
+//! From flags of several sources to the plain values that a command works with.
 //!
 //! Precedence: flag, environment variable, configuration file, default. Knows no command line: `cli` turns flags, variables and the
-//! file into a [`Layer`] each. Opens only lists of proxies and the server configurations whose logs are requested.
+//! file into a [`Flags`] each. Opens only lists of proxies and the server configurations whose logs are requested.
 //!
 //! Errors explain what is wrong with the settings, and what to type instead. Text from arguments and files is escaped before it
 //! gets there.
 
 mod clients;
-mod layer;
+mod flags;
 pub(crate) mod time_spec;
 pub(crate) mod value;
 
 pub(crate) use self::clients::ClientError;
-pub(crate) use self::layer::Layer;
+pub(crate) use self::flags::Flags;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -140,86 +140,86 @@ fn stdin_is_given() -> bool {
 /// # Errors
 ///
 /// [`Error::NothingToRead`], [`Error::NoTime`], [`Error::Server`], [`Error::Clients`].
-pub(crate) fn scan_settings(layer: Layer, environment: &Environment) -> Result<ScanSettings, Error> {
-    if layer.has_no_input() && !environment.stdin_is_given {
+pub(crate) fn scan_settings(flags: Flags, environment: &Environment) -> Result<ScanSettings, Error> {
+    if flags.has_no_input() && !environment.stdin_is_given {
         return Err(Error::NothingToRead);
     }
-    check_partial(&layer)?;
-    let logs = server_logs(&layer)?;
-    let (since, until) = bounds(&layer, environment.now)?;
-    let client = clients::settings(&layer)?;
-    let quiet = layer.is_quiet();
+    check_partial(&flags)?;
+    let logs = server_logs(&flags)?;
+    let (since, until) = bounds(&flags, environment.now)?;
+    let client = clients::settings(&flags)?;
+    let quiet = flags.is_quiet();
     let newer = |time: TimeSpec| NewerThan { as_typed: time.to_string(), since: time.instant(environment.now, || environment.zone.zone()) };
-    let rules = rule_choice(&layer);
+    let rules = rule_choice(&flags);
     Ok(ScanSettings {
-        paths: layer.paths,
-        newer_than: layer.newer_than.map(newer),
+        paths: flags.paths,
+        newer_than: flags.newer_than.map(newer),
         found: logs.logs,
         error_logs: logs.error_logs,
         config_notices: logs.notices,
-        format: layer.format.unwrap_or_default(),
-        by: layer.by,
-        full: layer.full.unwrap_or(false),
-        output: layer.output.filter(|path| path != Path::new("-")),
-        formats: format_choice(layer.log_format, layer.field),
+        format: flags.format.unwrap_or_default(),
+        by: flags.by,
+        full: flags.full.unwrap_or(false),
+        output: flags.output.filter(|path| path != Path::new("-")),
+        formats: format_choice(flags.log_format, flags.field),
         rules,
         client,
-        apps: layer.app,
-        allow: layer.allow,
-        min_severity: layer.min_severity.unwrap_or(Severity::DEFAULT_MIN),
-        outcomes: layer.outcome,
+        apps: flags.app,
+        allow: flags.allow,
+        min_severity: flags.min_severity.unwrap_or(Severity::DEFAULT_MIN),
+        outcomes: flags.outcome,
         since,
         until,
-        top: layer.top.map(PositiveCount::get),
-        fail_on: layer.fail_on.and_then(|LevelOrNever(level)| level),
-        threads: layer.threads.map(PositiveCount::get),
-        mmap: layer.mmap.unwrap_or_default(),
-        color: layer.color.unwrap_or_default(),
-        progress: !layer.no_progress.unwrap_or(false),
+        top: flags.top.map(PositiveCount::get),
+        fail_on: flags.fail_on.and_then(|LevelOrNever(level)| level),
+        threads: flags.threads.map(PositiveCount::get),
+        mmap: flags.mmap.unwrap_or_default(),
+        color: flags.color.unwrap_or_default(),
+        progress: !flags.no_progress.unwrap_or(false),
         quiet,
-        stats: layer.stats.unwrap_or(false),
-        range: layer.range.map(RangeSpec::range),
-        source: layer.source,
-        max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
+        stats: flags.stats.unwrap_or(false),
+        range: flags.range.map(RangeSpec::range),
+        source: flags.source,
+        max_line: flags.max_line.map_or(MAX_LINE, ByteSize::bytes),
     })
 }
 
 /// A partial report contains all clients.
-fn check_partial(layer: &Layer) -> Result<(), Error> {
-    let is_hidden = layer.format == Some(OutputFormat::Partial) && clients::anonymize(layer.anonymize.as_ref()).is_some();
+fn check_partial(flags: &Flags) -> Result<(), Error> {
+    let is_hidden = flags.format == Some(OutputFormat::Partial) && clients::anonymize(flags.anonymize.as_ref()).is_some();
     if is_hidden { Err(Error::HiddenPartial) } else { Ok(()) }
 }
 
 /// The settings of an `explain` of `line`, by `rule` alone, with the answer graded by `log`.
 #[must_use]
-pub(crate) fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBuf>, layer: Layer) -> ExplainSettings {
-    let (quiet, rules) = (layer.is_quiet(), rule_choice(&layer));
+pub(crate) fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBuf>, flags: Flags) -> ExplainSettings {
+    let (quiet, rules) = (flags.is_quiet(), rule_choice(&flags));
     ExplainSettings {
         line,
         rule,
         log,
-        formats: format_choice(layer.log_format, layer.field),
+        formats: format_choice(flags.log_format, flags.field),
         rules,
-        apps: layer.app,
-        allow: layer.allow,
-        prefix: layer.ipv6_prefix.and_then(PrefixBits::prefix),
-        min_severity: layer.min_severity.unwrap_or(Severity::DEFAULT_MIN),
-        max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
-        format: layer.format.unwrap_or_default(),
-        color: layer.color.unwrap_or_default(),
+        apps: flags.app,
+        allow: flags.allow,
+        prefix: flags.ipv6_prefix.and_then(PrefixBits::prefix),
+        min_severity: flags.min_severity.unwrap_or(Severity::DEFAULT_MIN),
+        max_line: flags.max_line.map_or(MAX_LINE, ByteSize::bytes),
+        format: flags.format.unwrap_or_default(),
+        color: flags.color.unwrap_or_default(),
         quiet,
     }
 }
 
 /// The settings of a `formats` of these files.
 #[must_use]
-pub(crate) fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsSettings {
+pub(crate) fn formats_settings(files: Vec<PathBuf>, flags: Flags) -> FormatsSettings {
     FormatsSettings {
         paths: files,
-        formats: format_choice(layer.log_format, layer.field),
-        max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
-        format: layer.format.unwrap_or_default(),
-        color: layer.color.unwrap_or_default(),
+        formats: format_choice(flags.log_format, flags.field),
+        max_line: flags.max_line.map_or(MAX_LINE, ByteSize::bytes),
+        format: flags.format.unwrap_or_default(),
+        color: flags.color.unwrap_or_default(),
     }
 }
 
@@ -227,10 +227,10 @@ pub(crate) fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsSett
 ///
 /// # Errors
 ///
-/// Those of a scan, [`Error::NoFormat`], [`Error::SameOutput`].
-pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<LearnSettings, Error> {
-    let (min_probers, emit_rules) = (layer.min_probers.map_or(MIN_PROBERS, PositiveCount::get), layer.emit_rules.take());
-    let scan = scan_settings(layer, environment)?;
+/// Errors of a scan, [`Error::NoFormat`], [`Error::SameOutput`].
+pub(crate) fn learn_settings(mut flags: Flags, environment: &Environment) -> Result<LearnSettings, Error> {
+    let (min_probers, emit_rules) = (flags.min_probers.map_or(MIN_PROBERS, PositiveCount::get), flags.emit_rules.take());
+    let scan = scan_settings(flags, environment)?;
     if !matches!(scan.format, OutputFormat::Table | OutputFormat::Csv | OutputFormat::Json) {
         return Err(Error::NoFormat { command: "learn", format: word(&scan.format) });
     }
@@ -248,30 +248,30 @@ pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Res
 ///
 /// # Errors
 ///
-/// Those of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`], [`Error::MetricsName`].
-pub(crate) fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<FollowSettings, Error> {
-    if layer.format.is_some_and(|format| format != OutputFormat::Table && format.hit_format().is_none()) {
+/// Errors of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`], [`Error::MetricsName`].
+pub(crate) fn follow_settings(mut flags: Flags, environment: &Environment) -> Result<FollowSettings, Error> {
+    if flags.format.is_some_and(|format| format != OutputFormat::Table && format.hit_format().is_none()) {
         return Err(Error::OnlyLive);
     }
-    if layer.has_no_input() {
+    if flags.has_no_input() {
         return Err(Error::NothingToFollow);
     }
-    let is_pipe = names_stdin(&layer);
-    if is_pipe && (layer.paths.len() > 1 || layer.state.is_some() || layer.tui == Some(true)) {
+    let is_pipe = names_stdin(&flags);
+    if is_pipe && (flags.paths.len() > 1 || flags.state.is_some() || flags.tui == Some(true)) {
         return Err(Error::PipeAlone);
     }
     let duration = |given: Option<DurationArg>, default: Duration| given.map_or(default, DurationArg::duration);
-    let state = state_settings(&mut layer);
-    let (exec, alert_file, syslog) = (layer.exec.take(), layer.alert_file.take(), layer.syslog.take());
-    let poll = layer.poll.unwrap_or(false);
-    let poll_interval = duration(layer.poll_interval, POLL_INTERVAL);
-    let fold = layer.fold != Some(OnOff::Off);
-    let quiet_for = duration(layer.quiet_for, DEFAULT_QUIET_FOR);
-    let tui = layer.tui.unwrap_or(false);
-    let alert_severity = layer.alert_severity.unwrap_or(FIND_SEVERITY);
-    let cooldown = duration(layer.cooldown, COOLDOWN);
-    let metrics = metrics_file(&mut layer)?;
-    let scan = scan_settings(layer, environment)?;
+    let state = state_settings(&mut flags);
+    let (exec, alert_file, syslog) = (flags.exec.take(), flags.alert_file.take(), flags.syslog.take());
+    let poll = flags.poll.unwrap_or(false);
+    let poll_interval = duration(flags.poll_interval, POLL_INTERVAL);
+    let fold = flags.fold != Some(OnOff::Off);
+    let quiet_for = duration(flags.quiet_for, DEFAULT_QUIET_FOR);
+    let tui = flags.tui.unwrap_or(false);
+    let alert_severity = flags.alert_severity.unwrap_or(FIND_SEVERITY);
+    let cooldown = duration(flags.cooldown, COOLDOWN);
+    let metrics = metrics_file(&mut flags)?;
+    let scan = scan_settings(flags, environment)?;
     Ok(FollowSettings {
         scan,
         state,
@@ -293,36 +293,36 @@ pub(crate) fn follow_settings(mut layer: Layer, environment: &Environment) -> Re
 ///
 /// # Errors
 ///
-/// Those of a scan, [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`], [`Error::NoPeriod`],
+/// Errors of a scan, [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`], [`Error::NoPeriod`],
 /// [`Error::Zone`].
-pub(crate) fn report_settings(mut layer: Layer, environment: &Environment) -> Result<ReportSettings, Error> {
-    let task = match (layer.status.unwrap_or(false), layer.dry_run.unwrap_or(false)) {
+pub(crate) fn report_settings(mut flags: Flags, environment: &Environment) -> Result<ReportSettings, Error> {
+    let task = match (flags.status.unwrap_or(false), flags.dry_run.unwrap_or(false)) {
         (true, _) => ReportTask::Status,
         (_, true) => ReportTask::DryRun,
         _ => ReportTask::Run,
     };
-    if layer.has_no_input() && task != ReportTask::Status || names_stdin(&layer) {
+    if flags.has_no_input() && task != ReportTask::Status || names_stdin(&flags) {
         return Err(Error::NothingToReport);
     }
-    if layer.state.is_none() {
+    if flags.state.is_none() {
         return Err(Error::NoState);
     }
-    if layer.out.is_none() && task == ReportTask::Run {
+    if flags.out.is_none() && task == ReportTask::Run {
         return Err(Error::NoOut);
     }
-    let cut = period(&layer)?;
-    let state = state_settings(&mut layer);
-    let (out, group, log_host) = (layer.out.take(), layer.group.take(), layer.log_host.take());
-    let (always, html) = (layer.always.unwrap_or(false), layer.html.unwrap_or(false));
-    let keep = Retention { runs: layer.keep_runs.map(PositiveCount::get), age: layer.keep.map(DurationArg::duration) };
-    let mode = layer.mode.map_or(MODE, FileMode::bits);
-    let notify_level = layer.notify_level.map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
-    let max_block = layer.max_block.map(PositiveCount::get);
-    let wait = layer.wait.unwrap_or(false);
-    let metrics = metrics_file(&mut layer)?;
-    let (block_lists, block) = (block_targets(&mut layer)?, block_list_settings(&mut layer));
+    let cut = period(&flags)?;
+    let state = state_settings(&mut flags);
+    let (out, group, log_host) = (flags.out.take(), flags.group.take(), flags.log_host.take());
+    let (always, html) = (flags.always.unwrap_or(false), flags.html.unwrap_or(false));
+    let keep = Retention { runs: flags.keep_runs.map(PositiveCount::get), age: flags.keep.map(DurationArg::duration) };
+    let mode = flags.mode.map_or(MODE, FileMode::bits);
+    let notify_level = flags.notify_level.map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
+    let max_block = flags.max_block.map(PositiveCount::get);
+    let wait = flags.wait.unwrap_or(false);
+    let metrics = metrics_file(&mut flags)?;
+    let (block_lists, block) = (block_targets(&mut flags)?, block_list_settings(&mut flags));
     // A report never reads standard input, so a `--status` without paths lacks nothing.
-    let scan = scan_settings(layer, &Environment { stdin_is_given: true, ..environment.clone() })?;
+    let scan = scan_settings(flags, &Environment { stdin_is_given: true, ..environment.clone() })?;
     if !block_lists.is_empty() && scan.client.anonymize.is_some() {
         return Err(Error::HiddenBlockList);
     }
@@ -348,8 +348,8 @@ pub(crate) fn report_settings(mut layer: Layer, environment: &Environment) -> Re
 }
 
 /// The pairs of `--block-out` and `--block-format`.
-fn block_targets(layer: &mut Layer) -> Result<Vec<BlockTarget>, Error> {
-    let (paths, formats) = (std::mem::take(&mut layer.block_out), std::mem::take(&mut layer.block_format));
+fn block_targets(flags: &mut Flags) -> Result<Vec<BlockTarget>, Error> {
+    let (paths, formats) = (std::mem::take(&mut flags.block_out), std::mem::take(&mut flags.block_format));
     if paths.len() != formats.len() {
         return Err(Error::BlockPairs { files: paths.len(), formats: formats.len() });
     }
@@ -362,13 +362,13 @@ fn block_targets(layer: &mut Layer) -> Result<Vec<BlockTarget>, Error> {
     Ok(paths.into_iter().zip(formats).map(|(path, format)| BlockTarget { path, format }).collect())
 }
 
-fn block_list_settings(layer: &mut Layer) -> BlockListSettings {
+fn block_list_settings(flags: &mut Flags) -> BlockListSettings {
     BlockListSettings {
-        max_cost: layer.max_cost.map_or(0, Cost::get),
-        max: layer.max_block.map(PositiveCount::get),
-        ttl: layer.ttl.map_or(BLOCK_TTL, DurationArg::duration),
-        aggregate: layer.aggregate.map(PositiveCount::get),
-        verified: std::mem::take(&mut layer.verified_bots),
+        max_cost: flags.max_cost.map_or(0, Cost::get),
+        max: flags.max_block.map(PositiveCount::get),
+        ttl: flags.ttl.map_or(BLOCK_TTL, DurationArg::duration),
+        aggregate: flags.aggregate.map(PositiveCount::get),
+        verified: std::mem::take(&mut flags.verified_bots),
     }
 }
 
@@ -376,12 +376,12 @@ fn block_list_settings(layer: &mut Layer) -> BlockListSettings {
 ///
 /// # Errors
 ///
-/// Those of a scan, [`Error::HiddenBlockList`].
-pub(crate) fn block_settings(format: Option<BlockFormat>, mut layer: Layer, environment: &Environment) -> Result<BlockSettings, Error> {
+/// Errors of a scan, [`Error::HiddenBlockList`].
+pub(crate) fn block_settings(format: Option<BlockFormat>, mut flags: Flags, environment: &Environment) -> Result<BlockSettings, Error> {
     // Formats of other commands may be in a variable or in the file.
-    layer.format = None;
-    let list = block_list_settings(&mut layer);
-    let scan = scan_settings(layer, environment)?;
+    flags.format = None;
+    let list = block_list_settings(&mut flags);
+    let scan = scan_settings(flags, environment)?;
     if scan.client.anonymize.is_some() {
         return Err(Error::HiddenBlockList);
     }
@@ -402,10 +402,10 @@ pub(crate) struct VerifyRequest {
 ///
 /// # Errors
 ///
-/// Those of a scan.
-pub(crate) fn verify_settings(request: VerifyRequest, mut layer: Layer, environment: &Environment) -> Result<VerifySettings, Error> {
+/// Errors of a scan.
+pub(crate) fn verify_settings(request: VerifyRequest, mut flags: Flags, environment: &Environment) -> Result<VerifySettings, Error> {
     let VerifyRequest { site, dry_run, pause, max_requests, cacert } = request;
-    let save = match layer.output.take() {
+    let save = match flags.output.take() {
         None => SaveTo::ReportFolder,
         Some(file) if file == Path::new("-") => SaveTo::Nowhere,
         Some(file) => SaveTo::File(file),
@@ -413,19 +413,19 @@ pub(crate) fn verify_settings(request: VerifyRequest, mut layer: Layer, environm
     Ok(VerifySettings {
         site,
         // A variable or the file of `report` may set it too: then nothing is sent either.
-        dry_run: dry_run || layer.dry_run.unwrap_or(false),
+        dry_run: dry_run || flags.dry_run.unwrap_or(false),
         pause: pause.map_or(VERIFY_PAUSE, DurationArg::duration),
         max_requests: max_requests.map_or(VERIFY_REQUESTS, PositiveCount::get),
         cacert,
         save,
         now: environment.now,
-        scan: scan_settings(layer, environment)?,
+        scan: scan_settings(flags, environment)?,
     })
 }
 
 /// The file of `--metrics`. The required name also keeps a log or another file from being replaced by mistake.
-fn metrics_file(layer: &mut Layer) -> Result<Option<PathBuf>, Error> {
-    match layer.metrics.take() {
+fn metrics_file(flags: &mut Flags) -> Result<Option<PathBuf>, Error> {
+    match flags.metrics.take() {
         Some(file) if file.extension().is_none_or(|extension| extension != "prom") => {
             Err(Error::MetricsName(sanitized(&file.to_string_lossy())))
         }
@@ -433,27 +433,27 @@ fn metrics_file(layer: &mut Layer) -> Result<Option<PathBuf>, Error> {
     }
 }
 
-fn period(layer: &Layer) -> Result<Option<PeriodRule>, Error> {
-    let unit = match (layer.daily.unwrap_or(false), layer.hourly.unwrap_or(false)) {
+fn period(flags: &Flags) -> Result<Option<PeriodRule>, Error> {
+    let unit = match (flags.daily.unwrap_or(false), flags.hourly.unwrap_or(false)) {
         (_, true) => PeriodUnit::Hour,
         (true, _) => PeriodUnit::Day,
-        _ if layer.timezone.is_some() => return Err(Error::NoPeriod),
+        _ if flags.timezone.is_some() => return Err(Error::NoPeriod),
         _ => return Ok(None),
     };
-    clients::check_periods(layer)?;
-    PeriodRule::new(unit, layer.timezone.as_deref()).map(Some).map_err(Error::Zone)
+    clients::check_periods(flags)?;
+    PeriodRule::new(unit, flags.timezone.as_deref()).map(Some).map_err(Error::Zone)
 }
 
-fn names_stdin(layer: &Layer) -> bool {
-    layer.paths.iter().any(|path| path == Path::new("-"))
+fn names_stdin(flags: &Flags) -> bool {
+    flags.paths.iter().any(|path| path == Path::new("-"))
 }
 
-fn state_settings(layer: &mut Layer) -> StateSettings {
+fn state_settings(flags: &mut Flags) -> StateSettings {
     StateSettings {
-        dir: layer.state.take(),
-        from_start: layer.from_start.unwrap_or(false),
-        reset: layer.reset_state.unwrap_or(false),
-        insecure: layer.insecure_state.unwrap_or(false),
+        dir: flags.state.take(),
+        from_start: flags.from_start.unwrap_or(false),
+        reset: flags.reset_state.unwrap_or(false),
+        insecure: flags.insecure_state.unwrap_or(false),
     }
 }
 
@@ -462,11 +462,11 @@ fn state_settings(layer: &mut Layer) -> StateSettings {
 /// # Errors
 ///
 /// [`Error::NoHits`], [`Error::NoFormat`].
-pub(crate) fn merge_settings(reports: Vec<PathBuf>, mut layer: Layer) -> Result<MergeSettings, Error> {
-    let geoip = std::mem::take(&mut layer.geoip);
-    let (by, full) = (layer.by, layer.full.unwrap_or(false));
-    let fail_on = layer.fail_on.and_then(|LevelOrNever(level)| level);
-    Ok(MergeSettings { reports, by, full, fail_on, geoip, filter: stored_report_settings("merge", layer)? })
+pub(crate) fn merge_settings(reports: Vec<PathBuf>, mut flags: Flags) -> Result<MergeSettings, Error> {
+    let geoip = std::mem::take(&mut flags.geoip);
+    let (by, full) = (flags.by, flags.full.unwrap_or(false));
+    let fail_on = flags.fail_on.and_then(|LevelOrNever(level)| level);
+    Ok(MergeSettings { reports, by, full, fail_on, geoip, filter: stored_report_settings("merge", flags)? })
 }
 
 /// The settings of a `diff` of these reports.
@@ -474,49 +474,49 @@ pub(crate) fn merge_settings(reports: Vec<PathBuf>, mut layer: Layer) -> Result<
 /// # Errors
 ///
 /// [`Error::NoHits`], [`Error::NoFormat`].
-pub(crate) fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<DiffSettings, Error> {
-    if layer.format == Some(OutputFormat::Html) {
+pub(crate) fn diff_settings(old: PathBuf, new: PathBuf, flags: Flags) -> Result<DiffSettings, Error> {
+    if flags.format == Some(OutputFormat::Html) {
         return Err(Error::NoFormat { command: "diff", format: "html".to_owned() });
     }
-    if layer.format == Some(OutputFormat::Partial) {
+    if flags.format == Some(OutputFormat::Partial) {
         return Err(Error::NoFormat { command: "diff", format: "partial".to_owned() });
     }
-    Ok(DiffSettings { old, new, filter: stored_report_settings("diff", layer)? })
+    Ok(DiffSettings { old, new, filter: stored_report_settings("diff", flags)? })
 }
 
-fn stored_report_settings(command: &'static str, layer: Layer) -> Result<ReportFilterSettings, Error> {
-    let format = layer.format.unwrap_or_default();
+fn stored_report_settings(command: &'static str, flags: Flags) -> Result<ReportFilterSettings, Error> {
+    let format = flags.format.unwrap_or_default();
     if format.hit_format().is_some() {
         return Err(Error::NoHits { command, format: word(&format) });
     }
     if format == OutputFormat::Prometheus {
         return Err(Error::NoFormat { command, format: word(&format) });
     }
-    check_partial(&layer)?;
+    check_partial(&flags)?;
     Ok(ReportFilterSettings {
-        rules: rule_choice(&layer),
-        anonymize: clients::anonymize(layer.anonymize.as_ref()),
-        quiet: layer.is_quiet(),
-        apps: layer.app,
-        min_severity: layer.min_severity.unwrap_or(Severity::DEFAULT_MIN),
-        outcomes: layer.outcome,
+        rules: rule_choice(&flags),
+        anonymize: clients::anonymize(flags.anonymize.as_ref()),
+        quiet: flags.is_quiet(),
+        apps: flags.app,
+        min_severity: flags.min_severity.unwrap_or(Severity::DEFAULT_MIN),
+        outcomes: flags.outcome,
         format,
-        top: layer.top.map(PositiveCount::get),
-        output: layer.output.filter(|path| path != Path::new("-")),
-        color: layer.color.unwrap_or_default(),
+        top: flags.top.map(PositiveCount::get),
+        output: flags.output.filter(|path| path != Path::new("-")),
+        color: flags.color.unwrap_or_default(),
     })
 }
 
 /// The rules to load.
 #[must_use]
-pub(crate) fn rule_choice(layer: &Layer) -> RuleChoice {
+pub(crate) fn rule_choice(flags: &Flags) -> RuleChoice {
     RuleChoice {
-        paths: layer.rules.clone(),
-        no_builtin: layer.no_builtin.unwrap_or(false),
-        disable: layer.disable.clone(),
-        only: layer.only.clone(),
-        severity: layer.severity.iter().map(|change| (change.id.clone(), change.level)).collect(),
-        no_prefilter: layer.no_prefilter.unwrap_or(false),
+        paths: flags.rules.clone(),
+        no_builtin: flags.no_builtin.unwrap_or(false),
+        disable: flags.disable.clone(),
+        only: flags.only.clone(),
+        severity: flags.severity.iter().map(|change| (change.id.clone(), change.level)).collect(),
+        no_prefilter: flags.no_prefilter.unwrap_or(false),
         with_cases: false,
     }
 }
@@ -526,8 +526,8 @@ fn format_choice(format: Option<LogFormatSpec>, fields: Vec<FieldKey>) -> Format
     FormatChoice { requested: format.and_then(LogFormatSpec::format), fields }
 }
 
-fn bounds(layer: &Layer, now: i64) -> Result<(Option<TimeBound>, Option<TimeBound>), Error> {
-    let (from, to) = (layer.since.as_ref(), layer.until.as_ref());
+fn bounds(flags: &Flags, now: i64) -> Result<(Option<TimeBound>, Option<TimeBound>), Error> {
+    let (from, to) = (flags.since.as_ref(), flags.until.as_ref());
     let (since, until) = (from.map(|time| time.bound(now)), to.map(|time| time.bound(now)));
     if let (Some(from), Some(to), Some(since), Some(until)) = (from, to, since, until)
         && time_spec::is_empty(since, until)
@@ -538,7 +538,7 @@ fn bounds(layer: &Layer, now: i64) -> Result<(Option<TimeBound>, Option<TimeBoun
 }
 
 /// The logs that the configurations of servers name.
-fn server_logs(layer: &Layer) -> Result<ConfiguredLogs, Error> {
+fn server_logs(flags: &Flags) -> Result<ConfiguredLogs, Error> {
     let mut all = ConfiguredLogs::default();
     let mut add = |logs: Result<ConfiguredLogs, ServerConfigError>| -> Result<(), Error> {
         let logs = logs.map_err(|error| Error::Server(sanitized(&error.to_string())))?;
@@ -547,10 +547,10 @@ fn server_logs(layer: &Layer) -> Result<ConfiguredLogs, Error> {
         all.notices.extend(logs.notices);
         Ok(())
     };
-    if let Some(path) = &layer.from_nginx {
+    if let Some(path) = &flags.from_nginx {
         add(server_config::read_nginx(&server_config_path(path, &server_config::NGINX_CONFIG_PATHS)))?;
     }
-    if let Some(path) = &layer.from_apache {
+    if let Some(path) = &flags.from_apache {
         add(server_config::read_apache(&server_config_path(path, &server_config::APACHE_CONFIG_PATHS)))?;
     }
     Ok(all)
@@ -728,14 +728,14 @@ mod tests {
 
     #[test]
     fn a_missing_server_configuration_is_named_with_the_flag() {
-        for (layer, part) in [
-            (Layer { from_nginx: Some("gone\u{1b}.conf".into()), ..Layer::default() }, "--from-nginx=CONF"),
-            (Layer { from_apache: Some("gone\u{1b}.conf".into()), ..Layer::default() }, "--from-apache=CONF"),
+        for (flags, part) in [
+            (Flags { from_nginx: Some("gone\u{1b}.conf".into()), ..Flags::default() }, "--from-nginx=CONF"),
+            (Flags { from_apache: Some("gone\u{1b}.conf".into()), ..Flags::default() }, "--from-apache=CONF"),
         ] {
-            let text = server_logs(&layer).expect_err("missing").to_string();
+            let text = server_logs(&flags).expect_err("missing").to_string();
             assert!(text.contains(part) && text.contains("gone\\x1b.conf: cannot read"), "{text}");
         }
-        assert_eq!(server_logs(&Layer::default()).expect("nothing"), ConfiguredLogs::default());
+        assert_eq!(server_logs(&Flags::default()).expect("nothing"), ConfiguredLogs::default());
         let auto = Path::new(SERVER_CONFIG_AUTO);
         assert_eq!(server_config_path(auto, &["/nowhere/a", "/dev/null/b"]), Path::new("/nowhere/a"));
     }

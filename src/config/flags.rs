@@ -1,58 +1,111 @@
-//! Every flag that sets a setting, in groups that the commands combine. Each flag is declared once.
+//! Every flag that sets a setting, declared once: its name, its type and its help. Each is a variable and a key of the configuration file
+//! too.
 //!
-//! The first line of a flag's comment is its help in `-h`, at most 12 words; `--help` adds the paragraph. The values
-//! have no defaults here: `config` merges flags, variables and the file first.
+//! The first line of a flag's comment is its help in `-h`, at most 12 words; `--help` adds the paragraph. Every flag is an `Option` or a
+//! list without a default, so that "not given" differs from any value, and the flags of one source can be put over those of another.
+//! Which subcommand has which flags is not known here.
 
 #![expect(clippy::doc_markdown, reason = "comments on flags are the help, and a terminal shows backticks as they are")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValue};
-use clap::{ArgAction, Args, ValueEnum, ValueHint};
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args, ValueEnum, ValueHint};
 
-use crate::config::Layer;
-use crate::config::time_spec::TimeSpec;
-use crate::config::value::{
+use super::SERVER_CONFIG_AUTO;
+use super::time_spec::TimeSpec;
+use super::value::{
     AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LevelOrNever, LogFormatSpec, OnOff, PositiveCount,
     PrefixBits, ProxySource, RangeSpec, SeverityOverride,
 };
+use crate::block::NO_BUILTIN_RANGES;
 use crate::input::Mmap;
 use crate::log::finding::Severity;
 use crate::log::log_entry::Outcome;
 use crate::render::block::BlockFormat;
 use crate::render::{Color, GroupBy, OutputFormat};
 
-/// Declares groups of flags, each flag with the name of its setting.
-macro_rules! groups {
-    ($($(#[$group_attr:meta])* $group:ident { $($(#[$flag_attr:meta])* $flag:ident: $type:ty,)+ })+) => {$(
-        #[derive(Debug, Clone, Default, Args)]
-        $(#[$group_attr])*
-        pub(super) struct $group {
-            $($(#[$flag_attr])* pub(super) $flag: $type,)+
+/// Declares [`Flags`], and what visits each of its fields.
+macro_rules! flags {
+    (
+        $(#[$paths_attr:meta])* $paths:ident: $paths_type:ty,
+        $($heading:literal { $($(#[$attr:meta])* $flag:ident: $type:ty,)+ })+
+    ) => {
+        /// The flags of one source: those that were typed, the variables, or the configuration file.
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+        pub(crate) struct Flags {
+            $(#[$paths_attr])* pub(crate) $paths: $paths_type,
+            $($($(#[$attr])* #[arg(help_heading = $heading)] pub(crate) $flag: $type,)+)+
         }
 
-        impl $group {
-            /// The settings of these flags.
-            pub(super) fn into_layer(self) -> Layer {
-                Layer { $($flag: self.$flag,)+ ..Layer::default() }
+        impl Flags {
+            /// The flags that arguments give. A subcommand need not have all of them.
+            pub(crate) fn given(matches: &mut ArgMatches) -> Self {
+                Self {
+                    $paths: Given::given(matches, stringify!($paths)),
+                    $($($flag: Given::given(matches, stringify!($flag)),)+)+
+                }
+            }
+
+            /// These flags, completed by those of `lower`. A list replaces a list, and `daily` or `hourly` replaces both.
+            #[must_use]
+            pub(crate) fn over(self, mut lower: Self) -> Self {
+                if self.daily.or(self.hourly).is_some() {
+                    (lower.daily, lower.hourly) = (None, None);
+                }
+                Self {
+                    $paths: self.$paths.over(lower.$paths),
+                    $($($flag: self.$flag.over(lower.$flag),)+)+
+                }
             }
         }
-    )+};
+    };
 }
 
-groups! {
-    /// What `scan` and `learn` read.
-    ScanPathArgs {
-        /// Files, folders, globs, or - for standard input
-        ///
-        /// Folders are read recursively. Without a path, standard input is read if it is piped.
-        #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
-        paths: Vec<PathBuf>,
+/// The value of a flag, which may not be given.
+trait Given {
+    /// The value that the arguments give.
+    fn given(matches: &mut ArgMatches, flag: &str) -> Self;
+
+    /// This value if it is given, else `lower`.
+    #[must_use]
+    fn over(self, lower: Self) -> Self;
+}
+
+/// Whether an argument gives this flag. A switch that is not typed has a value too: it is off.
+fn is_given(matches: &ArgMatches, flag: &str) -> bool {
+    matches!(matches.try_contains_id(flag), Ok(true)) && matches.value_source(flag) == Some(ValueSource::CommandLine)
+}
+
+impl<T: Clone + Send + Sync + 'static> Given for Option<T> {
+    fn given(matches: &mut ArgMatches, flag: &str) -> Self {
+        if is_given(matches, flag) { matches.remove_one(flag) } else { None }
     }
 
-    /// Which part of one input `scan` reads, and its name.
-    #[command(next_help_heading = "Input")]
-    ScanPartArgs {
+    fn over(self, lower: Self) -> Self {
+        self.or(lower)
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Given for Vec<T> {
+    fn given(matches: &mut ArgMatches, flag: &str) -> Self {
+        if is_given(matches, flag) { matches.remove_many(flag).into_iter().flatten().collect() } else { Self::new() }
+    }
+
+    fn over(self, lower: Self) -> Self {
+        if self.is_empty() { lower } else { self }
+    }
+}
+
+flags! {
+    /// Files, folders, globs, or - for standard input
+    ///
+    /// Folders are read recursively. Without a path, standard input is read if it is piped.
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    paths: Vec<PathBuf>,
+
+    "Input" {
         /// Scan only lines that begin in these bytes: 0-64M, 64M-
         ///
         /// Of one uncompressed file. A range that begins in a line starts at the next one; the last number may be left out. K, M,
@@ -63,20 +116,7 @@ groups! {
         /// Name of standard input in reports [default: -]
         #[arg(long, value_name = "NAME")]
         source: Option<PathBuf>,
-    }
 
-    /// What `follow` and `report` read.
-    LogPathArgs {
-        /// Logs, folders of logs, or globs
-        ///
-        /// Logs that appear later are read too. A rotated log is read under its new names, so its newest name is enough.
-        #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
-        paths: Vec<PathBuf>,
-    }
-
-    /// How lines are parsed.
-    #[command(next_help_heading = "Input")]
-    LogFormatArgs {
         /// Log format: name or nginx/Apache format string [default: auto]
         ///
         /// auto detects the format of each line. 'probewatch formats' lists the names. Quote a format string for the shell.
@@ -89,11 +129,7 @@ groups! {
         /// status, bytes, referer, user_agent.
         #[arg(long, value_name = "MEANING=KEY", value_delimiter = ',', hide_short_help = true)]
         field: Vec<FieldKey>,
-    }
 
-    /// Logs that a server's configuration names, and the length of lines.
-    #[command(next_help_heading = "Input")]
-    LogSourceArgs {
         /// Read the logs that nginx's configuration names
         ///
         /// In their log_format, with their rotated files; skipped directives are reported. Write PATH before it, or
@@ -112,21 +148,13 @@ groups! {
         /// K, M and G are powers of 1024. Longer lines are counted as oversized.
         #[arg(long, value_name = "BYTES", hide_short_help = true)]
         max_line: Option<ByteSize>,
-    }
 
-    /// The age of files.
-    #[command(next_help_heading = "Input")]
-    FileAgeArgs {
         /// Skip files last modified before this: 2d, 36h, 2026-11-01
         ///
         /// By the file's modification time, with dates in this system's time zone; --since goes by the times of lines.
         #[arg(long, value_name = "TIME")]
         newer_than: Option<TimeSpec>,
-    }
 
-    /// Where a run continues.
-    #[command(next_help_heading = "Input")]
-    StateArgs {
         /// Continue where the last run with this folder stopped
         ///
         /// Across rotations too. The folder is created if missing. A log that the state knows is always read from where it
@@ -147,11 +175,7 @@ groups! {
         /// Use a state folder that other users can write to
         #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
         insecure_state: Option<bool>,
-    }
 
-    /// How `follow` watches logs.
-    #[command(next_help_heading = "Input")]
-    WatchArgs {
         /// Poll only: do not use inotify
         #[arg(long, action = ArgAction::SetTrue)]
         poll: Option<bool>,
@@ -161,9 +185,7 @@ groups! {
         poll_interval: Option<DurationArg>,
     }
 
-    /// Which rules are loaded.
-    #[command(next_help_heading = "Rules")]
-    RuleArgs {
+    "Rules" {
         /// Add rules from a file or folder (repeatable)
         ///
         /// A rule with the ID of a built-in rule replaces it.
@@ -194,9 +216,7 @@ groups! {
         no_prefilter: Option<bool>,
     }
 
-    /// Which address is the client.
-    #[command(next_help_heading = "Clients")]
-    ClientArgs {
+    "Clients" {
         /// Take the client from this field, such as x-forwarded-for
         ///
         /// The log must contain it. It counts if a --trusted-proxy or an unlogged peer wrote it: of a list, the last other
@@ -215,86 +235,63 @@ groups! {
         /// Shown as 2001:db8::/64. With 128 each address is one client.
         #[arg(long, value_name = "BITS", hide_short_help = true)]
         ipv6_prefix: Option<PrefixBits>,
-    }
 
-    /// Whether clients are hidden.
-    #[command(next_help_heading = "Clients")]
-    AnonymizeArgs {
         /// Hide clients: truncate (if no value is given), key:FILE, off
         ///
         /// truncate prints networks, key:FILE pseudonyms. Such a report cannot be merged and contains no block candidates. With
         /// --geoip it has the country and network of each client, but no city.
         #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "truncate")]
         anonymize: Option<AnonymizeSpec>,
-    }
 
-    /// Where clients are.
-    #[command(next_help_heading = "Clients")]
-    GeoIpArgs {
         /// Add country and network of clients, from MMDB files (repeatable)
         ///
         /// A database of GeoLite2, DB-IP or IPinfo, which you provide; none is downloaded. Each field is that of the first
         /// database that has it, so name one of cities or countries and one of AS numbers. A file is held in memory.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         geoip: Vec<PathBuf>,
-    }
 
-    /// Whether secrets are hidden.
-    #[command(next_help_heading = "Clients")]
-    RedactArgs {
         /// Show passwords, tokens and session IDs in targets as logged
         ///
         /// By default they are ***. The part of a report that merge reads never contains them.
         #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
         no_redact: Option<bool>,
+
+        /// Ranges of CDN proxies, or none of the built-in (repeatable)
+        ///
+        /// Beside those of Cloudflare and Fastly: Cloudflare's ips-v4, Fastly's public-ip-list, AWS's ip-ranges.json (CloudFront),
+        /// or one network a line. They are never block candidates.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true)]
+        proxy_ranges: Vec<PathBuf>,
     }
 
-    /// How severe a finding must be.
-    #[command(next_help_heading = "What to report")]
-    SeverityArgs {
+    "What to report" {
         /// Report only this severity and above [default: low]
         ///
         /// Levels are info, low, medium, high, critical.
         #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
         min_severity: Option<Severity>,
-    }
 
-    /// Which apps run.
-    #[command(next_help_heading = "What to report")]
-    AppArgs {
         /// Do not report this app's normal pages (repeatable, or a,b)
         ///
         /// Their severity becomes info. For logs that do not show the app; 'probewatch rules list --only app' lists all
         /// apps.
         #[arg(long, value_name = "APP", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
         app: Vec<String>,
-    }
 
-    /// What is allowed.
-    #[command(next_help_heading = "What to report")]
-    AllowArgs {
         /// Exclude what this file allows: clients, paths, agents (repeatable)
         ///
         /// A TOML file of [[allow]] tables, each with a reason and any of clients, paths and agents. Excluded requests are
         /// counted.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         allow: Vec<PathBuf>,
-    }
 
-    /// Which outcomes are reported.
-    #[command(next_help_heading = "What to report")]
-    OutcomeArgs {
         /// Report only these outcomes: answered, denied, not_found, ...
         ///
         /// answered (2xx, 304), redirected (other 3xx), auth_required (401, 407), denied (403, 405, 429, 444, 451), not_found (404,
         /// 410), rejected (other 4xx), error (5xx), unknown; separated by commas.
         #[arg(long, value_name = "OUTCOME,...", value_enum, value_delimiter = ',', hide_possible_values = true)]
         outcome: Vec<Outcome>,
-    }
 
-    /// The time range of lines.
-    #[command(next_help_heading = "What to report")]
-    TimeRangeArgs {
         /// Skip lines before this time: 24h, 7d, 2026-11-01
         ///
         /// By the log's own time. 90s, 1h30m, 24h, 7d and 2w count back from the start of the run. A date, and a time without an
@@ -307,11 +304,21 @@ groups! {
         /// Written as for --since.
         #[arg(long, value_name = "TIME")]
         until: Option<TimeSpec>,
+
+        /// Exit 1 on a finding at or above this level
+        ///
+        /// Levels are info, low, medium, high, critical, never. [default: never]
+        #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
+        fail_on: Option<LevelOrNever>,
+
+        /// Independent probers that a proposed path needs [default: 3]
+        ///
+        /// Clients of the same IPv4 /24 or IPv6 /64 count as one.
+        #[arg(long, value_name = "N")]
+        min_probers: Option<PositiveCount>,
     }
 
-    /// The format and the length of the output.
-    #[command(next_help_heading = "Output")]
-    PrintArgs {
+    "Output" {
         /// Format: table, csv, json, ndjson, html, ecs, ocsf, prometheus, ... [default: table]
         ///
         /// html is one page for a browser that requests nothing: -f html -o page.html. ndjson, ecs (9.4.0) and ocsf (1.5.0) print
@@ -324,11 +331,7 @@ groups! {
         /// A table without both fits the terminal, or 24 lines; a page has 1,000. CSV and JSON are complete; shortened JSON cannot be merged.
         #[arg(long, value_name = "N")]
         top: Option<PositiveCount>,
-    }
 
-    /// The rows of a report.
-    #[command(next_help_heading = "Output")]
-    RowArgs {
         /// Row of a table or CSV: pair, client, path, rule, answer
         ///
         /// An answer is a path with a distinct answer. A table prints only this section; CSV is by pair by default; JSON
@@ -341,83 +344,29 @@ groups! {
         /// Adds paths, rules, campaigns and the line counts of each input.
         #[arg(long, action = ArgAction::SetTrue)]
         full: Option<bool>,
-    }
 
-    /// Where the report is written.
-    #[command(next_help_heading = "Output")]
-    OutputFileArgs {
         /// Write the report to this file; - is standard output
         ///
         /// The file is replaced atomically when the report is complete.
         #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
-    }
 
-    /// Colours.
-    #[command(next_help_heading = "Output")]
-    ColorArgs {
         /// When to use colours: auto, always, never [default: auto]
         #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
         color: Option<Color>,
-    }
 
-    /// The progress bar.
-    #[command(next_help_heading = "Output")]
-    ProgressArgs {
         /// Show no progress bar
         #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
         no_progress: Option<bool>,
-    }
 
-    /// Notices.
-    #[command(next_help_heading = "Output")]
-    QuietArgs {
         /// Suppress notices on standard error, but not errors and warnings
         #[arg(short, long, action = ArgAction::SetTrue)]
         quiet: Option<bool>,
-    }
 
-    /// Statistics.
-    #[command(next_help_heading = "Output")]
-    StatsArgs {
         /// Print statistics of each stage on standard error
         #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
         stats: Option<bool>,
-    }
 
-    /// When a finding is a failure.
-    #[command(next_help_heading = "What to report")]
-    FailOnArgs {
-        /// Exit 1 on a finding at or above this level
-        ///
-        /// Levels are info, low, medium, high, critical, never. [default: never]
-        #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
-        fail_on: Option<LevelOrNever>,
-    }
-
-    /// Threads.
-    #[command(next_help_heading = "Performance")]
-    ThreadArgs {
-        /// Worker threads [default: one per core]
-        ///
-        /// The report is the same with any number.
-        #[arg(short = 'j', long, value_name = "N")]
-        threads: Option<PositiveCount>,
-    }
-
-    /// Memory maps.
-    #[command(next_help_heading = "Performance")]
-    MmapArgs {
-        /// When to memory-map files: auto, always, never [default: auto]
-        ///
-        /// auto maps large files on local file systems. A file that cannot be mapped is read.
-        #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true, hide_short_help = true)]
-        mmap: Option<Mmap>,
-    }
-
-    /// How `follow` prints.
-    #[command(next_help_heading = "Output")]
-    LiveArgs {
         /// Fold repeats of a client and rule: on, off [default: on]
         ///
         /// ndjson, ecs and ocsf always print every hit.
@@ -433,11 +382,34 @@ groups! {
         /// Press ? in it for the keys.
         #[arg(long, action = ArgAction::SetTrue)]
         tui: Option<bool>,
+
+        /// Write counts for Prometheus to this file, NAME.prom, for node_exporter
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        metrics: Option<PathBuf>,
+
+        /// Write the proposals to this file as rules, for review
+        ///
+        /// Replaced atomically; not used until --rules names it. --top limits it. - is standard output, if the report goes
+        /// to a file.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        emit_rules: Option<PathBuf>,
     }
 
-    /// What `follow` raises alerts for, and where it sends them.
-    #[command(next_help_heading = "Alerts")]
-    AlertArgs {
+    "Performance" {
+        /// Worker threads [default: one per core]
+        ///
+        /// The report is the same with any number.
+        #[arg(short = 'j', long, value_name = "N")]
+        threads: Option<PositiveCount>,
+
+        /// When to memory-map files: auto, always, never [default: auto]
+        ///
+        /// auto maps large files on local file systems. A file that cannot be mapped is read.
+        #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true, hide_short_help = true)]
+        mmap: Option<Mmap>,
+    }
+
+    "Alerts" {
         /// Raise alerts for answered probes from this severity on [default: high]
         #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
         alert_severity: Option<Severity>,
@@ -464,9 +436,7 @@ groups! {
         syslog: Option<PathBuf>,
     }
 
-    /// What `report` writes.
-    #[command(next_help_heading = "Reports")]
-    ReportFolderArgs {
+    "Reports" {
         /// Write the folders of reports to this folder
         ///
         /// A run with something to report creates one folder, complete or not at all; 'latest' links to the newest.
@@ -522,30 +492,23 @@ groups! {
         /// Levels are info, low, medium, high, critical, never. Answers and news count, but new clients alone send no mail.
         #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
         notify_level: Option<LevelOrNever>,
+
+        /// Replace the block list in this file after each run (repeatable)
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        block_out: Vec<PathBuf>,
+
+        /// Format of that list, as in 'probewatch block --help' (repeatable)
+        #[arg(long, value_name = "FORMAT", value_enum, value_delimiter = ',', hide_possible_values = true, hide_short_help = true)]
+        block_format: Vec<BlockFormat>,
     }
 
-    /// What `block` reads.
-    BlockPathArgs {
-        /// Reports, folders with a report.json, logs, or -
-        ///
-        /// A report is JSON of 'probewatch scan' or 'report'. Other files are read as logs, and so are folders, recursively.
-        #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
-        paths: Vec<PathBuf>,
-    }
-
-    /// The number of block candidates.
-    #[command(next_help_heading = "Block lists")]
-    BlockCountArgs {
+    "Block lists" {
         /// Name at most N clients, the worst first
         ///
         /// In a block list, and among the block candidates of a report.
         #[arg(long, visible_alias = "max", value_name = "N", hide_short_help = true)]
         max_block: Option<PositiveCount>,
-    }
 
-    /// Which clients a block list contains.
-    #[command(next_help_heading = "Block lists")]
-    BlockListArgs {
         /// Ordinary requests that a block may cost [default: 0]
         ///
         /// Requests of the address that are no probe. For IPv6, those of its /64 network.
@@ -571,32 +534,7 @@ groups! {
         verified_bots: Vec<PathBuf>,
     }
 
-    /// Proxies that are not the user's own.
-    #[command(next_help_heading = "Clients")]
-    ProxyRangeArgs {
-        /// Ranges of CDN proxies, or none of the built-in (repeatable)
-        ///
-        /// Beside those of Cloudflare and Fastly: Cloudflare's ips-v4, Fastly's public-ip-list, AWS's ip-ranges.json (CloudFront),
-        /// or one network a line. They are never block candidates.
-        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true)]
-        proxy_ranges: Vec<PathBuf>,
-    }
-
-    /// The block lists that `report` keeps.
-    #[command(next_help_heading = "Reports")]
-    BlockOutArgs {
-        /// Replace the block list in this file after each run (repeatable)
-        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-        block_out: Vec<PathBuf>,
-
-        /// Format of that list, as in 'probewatch block --help' (repeatable)
-        #[arg(long, value_name = "FORMAT", value_enum, value_delimiter = ',', hide_possible_values = true, hide_short_help = true)]
-        block_format: Vec<BlockFormat>,
-    }
-
-    /// What a `report` does.
-    #[command(next_help_heading = "Run")]
-    TaskArgs {
+    "Run" {
         /// Wait until a run in progress ends, instead of failing
         #[arg(long, action = ArgAction::SetTrue)]
         wait: Option<bool>,
@@ -610,38 +548,7 @@ groups! {
         status: Option<bool>,
     }
 
-    /// Metrics of long runs and of repeated runs.
-    #[command(next_help_heading = "Output")]
-    MetricsArgs {
-        /// Write counts for Prometheus to this file, NAME.prom, for node_exporter
-        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-        metrics: Option<PathBuf>,
-    }
-
-    /// What `learn` proposes.
-    #[command(next_help_heading = "What to report")]
-    ProposalArgs {
-        /// Independent probers that a proposed path needs [default: 3]
-        ///
-        /// Clients of the same IPv4 /24 or IPv6 /64 count as one.
-        #[arg(long, value_name = "N")]
-        min_probers: Option<PositiveCount>,
-    }
-
-    /// Where `learn` writes rules.
-    #[command(next_help_heading = "Output")]
-    EmitRulesArgs {
-        /// Write the proposals to this file as rules, for review
-        ///
-        /// Replaced atomically; not used until --rules names it. --top limits it. - is standard output, if the report goes
-        /// to a file.
-        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-        emit_rules: Option<PathBuf>,
-    }
-
-    /// The configuration file.
-    #[command(next_help_heading = "Other")]
-    ConfigArgs {
+    "Other" {
         /// Read settings from this TOML file
         ///
         /// Its keys are names of flags, as in min-severity = "medium"; paths lists the inputs. Relative paths start at its
@@ -651,34 +558,35 @@ groups! {
     }
 }
 
-/// How `explain` and `formats` print.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Output")]
-pub(super) struct TextFormatArgs {
-    /// What to print: table, json [default: table]
-    ///
-    /// json prints one object per line.
-    #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
-    format: Option<TextFormat>,
-}
+impl Flags {
+    /// Whether notices are suppressed.
+    #[must_use]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet.unwrap_or(false)
+    }
 
-/// The formats of `explain` and `formats`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum TextFormat {
-    /// Text for a person
-    Table,
-    /// One JSON object per line
-    Json,
-}
+    /// Whether no log is named.
+    pub(super) fn has_no_input(&self) -> bool {
+        self.paths.is_empty() && self.from_nginx.is_none() && self.from_apache.is_none()
+    }
 
-impl TextFormatArgs {
-    /// The settings of this flag.
-    pub(super) fn into_layer(self) -> Layer {
-        let format = self.format.map(|format| match format {
-            TextFormat::Table => OutputFormat::Table,
-            TextFormat::Json => OutputFormat::Json,
-        });
-        Layer { format, ..Layer::default() }
+    /// The settings of a file in this folder, where relative paths start.
+    #[must_use]
+    pub(crate) fn relative_to(mut self, folder: &Path) -> Self {
+        let lists = self.paths.iter_mut().chain(&mut self.rules).chain(&mut self.allow).chain(&mut self.geoip);
+        let lists = lists.chain(&mut self.verified_bots).chain(&mut self.block_out);
+        let ranges = self.proxy_ranges.iter_mut().filter(|file| file.as_os_str() != NO_BUILTIN_RANGES);
+        let files = [&mut self.output, &mut self.emit_rules, &mut self.state, &mut self.alert_file, &mut self.out, &mut self.metrics];
+        let servers =
+            [&mut self.from_nginx, &mut self.from_apache].into_iter().flatten().filter(|conf| conf.as_os_str() != SERVER_CONFIG_AUTO);
+        let proxies =
+            self.trusted_proxy.iter_mut().filter_map(|source| if let ProxySource::File(path) = source { Some(path) } else { None });
+        let key = self.anonymize.iter_mut().filter_map(|spec| if let AnonymizeSpec::Key(path) = spec { Some(path) } else { None });
+        let paths = lists.chain(ranges).chain(files.into_iter().flatten()).chain(servers).chain(proxies).chain(key);
+        for path in paths.filter(|path| path.as_os_str() != "-") {
+            *path = folder.join(&*path);
+        }
+        self
     }
 }
 
