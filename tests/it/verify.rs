@@ -163,10 +163,11 @@ fn check_real_server(harness: &Harness, port: u16) {
     );
 }
 
-const NGINX: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
+/// Where nginx may be.
+pub(crate) const NGINX: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
 /// Starts nginx with a site like this. `more` are directives of the server, and `tls` is a word after its port.
-fn start_nginx(harness: &Harness, program: &str, tls: &str, more: &str) -> Daemon {
+pub(crate) fn start_nginx(harness: &Harness, program: &str, tls: &str, more: &str) -> Daemon {
     let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
     let temporary: String =
         ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path tmp/{name};")).concat();

@@ -1,0 +1,34 @@
+//! The first page of a scan at eight sizes of the terminal, over six logs: it fits, and it reads as it did.
+
+use crate::harness::{Harness, finish};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Columns and lines.
+const SIZES: [(usize, usize); 8] = [(40, 12), (60, 20), (80, 24), (100, 30), (120, 40), (160, 50), (200, 60), (240, 70)];
+
+/// Logs of `samples`: all of them, and single ones.
+const LOGS: [&str; 6] = ["", "answered.log", "disguised.log", "mixed.log", "quiet.log", "soft-404.log"];
+
+/// The fewest lines of a page that has an answer, or warns: these are never left out.
+const LEAST: usize = 16;
+
+#[test]
+fn the_first_page_fits_terminals_of_eight_sizes() {
+    let harness = Harness::new();
+    std::os::unix::fs::symlink(format!("{ROOT}/samples"), harness.path("samples")).unwrap();
+    let elapsed = regex::Regex::new(r"(?m) in [0-9.,]+ m?s$").unwrap();
+    for log in LOGS {
+        let mut pages = String::new();
+        for (columns, lines) in SIZES {
+            let mut command = harness.command(["scan", &format!("samples/{log}")]);
+            let run = finish(command.env("COLUMNS", columns.to_string()).env("LINES", lines.to_string()));
+            let text = run.text();
+            assert_eq!(run.code, 0, "{log}: {}", run.stderr);
+            assert!(text.lines().all(|line| line.chars().count() <= columns), "{log}, {columns} columns: {text}");
+            assert!(text.lines().count() < lines.max(LEAST), "{log}, {lines} lines: {text}");
+            pages += &format!("=== {columns} x {lines}\n{}\n", elapsed.replace_all(&text, " in TIME"));
+        }
+        insta::assert_snapshot!(format!("first_page_{}", log.trim_end_matches(".log")), pages);
+    }
+}
