@@ -24,4 +24,4 @@ gzip -9n "$out"/man/*
 # With the user and the folders of the package.
 paths='--config /etc/probewatch/probewatch.toml --state /var/lib/probewatch-report --out /var/log/probewatch-report --keep 90d'
 sed -e '/^# *cp /s|samples/probewatch.cron|/usr/share/doc/probewatch/examples/probewatch.cron|' \
-    -e "s|root /usr/bin/probewatch report .*|probewatch /usr/bin/probewatch report $paths|" "$here/../probewatch.cron" > "$out/probewatch.cron"
+    -e "s|root probewatch report .*|probewatch probewatch report $paths|" "$here/../probewatch.cron" > "$out/probewatch.cron"

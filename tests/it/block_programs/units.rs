@@ -43,7 +43,7 @@ fn assert_command_works(command: &str, lists: &[&str]) {
     let line = ["/var/lib/", "%S/"].iter().fold(command.to_owned(), |line, folder| line.replace(folder, &here("S/")));
     let line = line.replace("%L/", &here("L/")).replace("/srv/", &here("L/")).replace("/var/log/nginx", &here("log/nginx"));
     let mut words = line.split_whitespace();
-    assert_eq!(words.next(), Some("/usr/bin/probewatch"), "{command}");
+    assert_eq!(words.next(), Some("probewatch"), "{command}");
     let run = finish(&mut harness.command(words));
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{line}");
     for list in lists {
@@ -66,10 +66,11 @@ fn the_units_that_load_lists_are_valid() {
         return;
     }
     let harness = Harness::new();
-    let report = fs::read_to_string(sample("../probewatch-report.service")).unwrap().replace("/usr/bin/probewatch", EXE);
-    let report = harness.file("probewatch-report.service", report);
+    let of_build = |unit: &str| unit.replace("ExecStart=probewatch ", &format!("ExecStart={EXE} "));
+    let report = fs::read_to_string(sample("../probewatch-report.service")).unwrap();
+    let report = harness.file("probewatch-report.service", of_build(&report));
     fs::create_dir(harness.path("probewatch-report.service.d")).unwrap();
-    harness.file(DROP_IN, text(DROP_IN).replace("/usr/bin/probewatch", EXE));
+    harness.file(DROP_IN, of_build(&text(DROP_IN)));
     let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).args(copies(&harness)).arg(report).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     // Other units of the host may have errors.

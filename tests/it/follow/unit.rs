@@ -26,7 +26,7 @@ fn copy(harness: &Harness) -> Option<String> {
         skip("the systemd unit", "systemd-analyze is not installed");
         return None;
     }
-    let path = harness.file("probewatch.service", unit().replace("/usr/bin/probewatch", EXE));
+    let path = harness.file("probewatch.service", unit().replace("ExecStart=probewatch ", &format!("ExecStart={EXE} ")));
     Some(path.display().to_string())
 }
 
@@ -68,7 +68,7 @@ fn the_command_line_of_the_unit_is_valid() {
     let here = harness.path("").display().to_string();
     let line = start[0].replace("%S/", &here).replace("/var/log/", &harness.path("log/").display().to_string());
     let mut words = line.split_whitespace();
-    assert_eq!(words.next(), Some("/usr/bin/probewatch"));
+    assert_eq!(words.next(), Some("probewatch"));
     let socket = super::actions::socket(&harness.path("notify"));
     let mut command = harness.command(words);
     let follower = Follower::start(command.env("NOTIFY_SOCKET", harness.path("notify")));

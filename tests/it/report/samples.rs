@@ -36,7 +36,7 @@ fn assert_command_works(harness: &Harness, command: &str, state: &str, out: &str
     let here = |name: &str| harness.path(name).display().to_string();
     let line = command.replace(state, &here("state")).replace(out, &here("out")).replace("/var/log/nginx", &here("log/nginx"));
     let mut words = line.split_whitespace();
-    assert_eq!(words.next(), Some("/usr/bin/probewatch"), "{command}");
+    assert_eq!(words.next(), Some("probewatch"), "{command}");
     let words: Vec<_> = words.collect();
     let (at_state, at_out) = (format!("--state {}", here("state")), format!("--out {}", here("out")));
     assert!(line.contains(&at_state) && line.contains(&at_out), "{line}");
@@ -81,7 +81,7 @@ fn copies(harness: &Harness) -> Option<[PathBuf; 2]> {
         skip("the units of report", "systemd-analyze is not installed");
         return None;
     }
-    Some([SERVICE, TIMER].map(|name| harness.file(name, sample(name).replace("/usr/bin/probewatch", EXE))))
+    Some([SERVICE, TIMER].map(|name| harness.file(name, sample(name).replace("ExecStart=probewatch ", &format!("ExecStart={EXE} ")))))
 }
 
 #[test]
