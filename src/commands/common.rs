@@ -302,7 +302,7 @@ impl RuleContext {
         Self::load_in(&pool(None)?, settings)
     }
 
-    /// The same in this pool, which reads the logs later.
+    /// Loads in this pool, which reads the logs later.
     pub(super) fn load_in(pool: &ThreadPool, settings: &ScanSettings) -> Result<Self, CommandError> {
         let (rules, formats) = pool.install(|| rayon::join(|| load(&settings.rules), || server_logs::formats(settings)));
         Self::new(settings, rules?, formats)

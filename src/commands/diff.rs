@@ -34,7 +34,7 @@ fn run_diff(settings: &DiffSettings) -> Result<Exit, CommandError> {
         }
     }
     let TerminalInfo { width, height, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
-    let view = RenderOptions { format: filter.format, by: None, top: filter.top, full: true, width, height, color, made_at: None };
+    let view = RenderOptions { format: filter.format, top: filter.top, full: true, width, height, color, ..RenderOptions::default() };
     render_diff(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(Exit::Success)

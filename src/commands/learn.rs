@@ -65,7 +65,7 @@ fn is_among(file: &Path, paths: &[PathBuf]) -> bool {
 fn write(settings: &LearnSettings, proposals: &Proposals<'_>, mut sink: Sink, rule_sink: Option<Sink>) -> Result<(), CommandError> {
     let scan = &settings.scan;
     let TerminalInfo { width, height, color } = TerminalInfo::detect(scan.color, scan.output.is_some());
-    let view = RenderOptions { format: scan.format, by: None, top: scan.top, full: true, width, height, color, made_at: None };
+    let view = RenderOptions { format: scan.format, top: scan.top, full: true, width, height, color, ..RenderOptions::default() };
     render_proposals(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
     let rule_sink = rule_sink
         .map(|mut rules| match proposals::write_rule_file(proposals, scan.top, &mut rules) {

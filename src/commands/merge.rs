@@ -56,6 +56,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
         width,
         height,
         color,
+        is_live: false,
         made_at: now(),
     };
     let mut report = build(&report_input, &analysis, view.rows().with_networks(!geoip.is_empty()));

@@ -62,7 +62,7 @@ impl MetricsFile {
     }
 }
 
-/// The same error with advice that names the right flag.
+/// The error with advice that names the right flag.
 fn with_advice(error: SinkError) -> SinkError {
     match error {
         SinkError::Failed { output, step, error, .. } => {

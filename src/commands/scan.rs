@@ -58,7 +58,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let analysis = LogAnalysis::new(&report_input);
     let TerminalInfo { width, height, color } = TerminalInfo::detect(settings.color, settings.output.is_some());
     let (ScanSettings { format, by, top, full, .. }, made_at) = (settings, now());
-    let view = RenderOptions { format: *format, by: *by, top: *top, full: *full, width, height, color, made_at };
+    let view = RenderOptions { format: *format, by: *by, top: *top, full: *full, width, height, color, made_at, is_live: false };
     let mut report = pool.install(|| build(&report_input, &analysis, view.rows().with_networks(!geoip.is_empty())));
     pool.install(|| add_geo(&mut report, &geoip, &privacy));
     let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&report_input, &analysis, &report.inputs) };

@@ -27,7 +27,7 @@ pub(super) fn listen() -> StopSignal {
     stop
 }
 
-/// The same, but a second signal does not end the process: the terminal must be restored first.
+/// Listens for signals of which a second one does not end the process: the terminal must be restored first.
 pub(super) fn listen_without_force() -> StopSignal {
     let stop = StopSignal::default();
     stop.register(SIGINT, Exit::Interrupted);

@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use self::index::RunDigest;
 use self::plots::{HeatMap, Plot};
-use self::tables::TableView;
+use self::tables::{CellLink, TableView};
 use super::PAGE_ROWS;
 use super::layout::{minute, minute_with_zone};
 use super::table::headline;
@@ -170,7 +170,7 @@ impl HtmlPage {
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write<W: Write>(report: &ReportModel<'_>, options: &PageOptions<'_>, out: &mut W) -> io::Result<()> {
     page(report, options).write(out)
 }

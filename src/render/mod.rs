@@ -97,7 +97,7 @@ impl HitFormat {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Errors of `out`.
     pub(crate) fn write(self, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64, texts: &mut HitTexts, out: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Self::Ndjson => {
@@ -153,6 +153,8 @@ pub struct RenderOptions {
     pub height: u16,
     /// Whether a table is coloured.
     pub color: bool,
+    /// Whether a table is the summary of `follow`, which has no other format of a whole report and no `--full`.
+    pub is_live: bool,
     /// When a page is made, in seconds since 1970.
     pub made_at: Option<i64>,
 }
@@ -169,7 +171,7 @@ impl RenderOptions {
                 RowSelection::default()
             }
             OutputFormat::Json => RowSelection { hosts: false, most, ..RowSelection::COMPLETE },
-            OutputFormat::Html => RowSelection { pairs: false, most: Some(most.unwrap_or(PAGE_ROWS)), ..RowSelection::COMPLETE },
+            OutputFormat::Html => RowSelection { most: Some(most.unwrap_or(PAGE_ROWS)), ..RowSelection::COMPLETE },
             OutputFormat::Csv => {
                 let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
                 RowSelection {
@@ -216,7 +218,7 @@ impl RenderOptions {
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn render<W: Write>(report: &ReportModel<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     match options.format {
         OutputFormat::Table => table::write(report, options, out),
@@ -235,7 +237,7 @@ pub fn render<W: Write>(report: &ReportModel<'_>, options: &RenderOptions, out: 
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
     match options.format {
         OutputFormat::Csv => csv::write_diff(rows, options.top, out),
@@ -248,7 +250,7 @@ pub(crate) fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options:
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn render_proposals<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     match options.format {
         OutputFormat::Csv => csv::write_proposals(proposals, options.top, out),

@@ -33,7 +33,7 @@ pub(crate) fn write_table<W: Write>(proposals: &Proposals<'_>, options: &RenderO
         let shown = first(&proposals.rules, Some(page.top));
         let ranked: Vec<_> = (1..).zip(shown).collect();
         grid(&ranked).write(page.width, page.painter, out)?;
-        page.more(proposals.rules.len(), "", ", or -f csv", out)?;
+        page.more(proposals.rules.len(), "", "-f csv", out)?;
     }
     write_notes(proposals, page, out)
 }
@@ -155,7 +155,7 @@ title = \"Paths that probers request, learned from logs\"
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write_rule_file<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: &mut W) -> io::Result<()> {
     out.write_all(HEAD.as_bytes())?;
     let mut rules: BTreeMap<&str, Vec<&Proposal<'_>>> = BTreeMap::new();

@@ -33,6 +33,7 @@ pub(super) struct TablePage {
     pub(super) top: usize,
     pub(super) painter: Painter,
     full: bool,
+    is_live: bool,
 }
 
 /// Writes the report.
@@ -164,7 +165,7 @@ fn timeline(report: &ReportModel<'_>, page: TablePage) -> Option<TimelineText> {
 impl TablePage {
     pub(super) fn new(options: &RenderOptions) -> Self {
         let top = options.top.unwrap_or(TABLE_ROWS);
-        Self { width: options.page_width(), top, painter: Painter { color: options.color }, full: options.full }
+        Self { width: options.page_width(), top, painter: Painter { color: options.color }, full: options.full, is_live: options.is_live }
     }
 
     pub(super) fn heading<W: Write>(self, title: &str, out: &mut W) -> io::Result<()> {
@@ -187,12 +188,13 @@ impl TablePage {
         Ok(())
     }
 
-    /// Writes how many of `all` were left out, and how to see them.
-    pub(super) fn more<W: Write>(self, all: usize, what: &str, other_way: &str, out: &mut W) -> io::Result<()> {
+    /// Writes how many of `all` were left out, and how to see them: by `--top`, or in another format, if one has them.
+    pub(super) fn more<W: Write>(self, all: usize, what: &str, format: &str, out: &mut W) -> io::Result<()> {
         match all.saturating_sub(self.top) {
             0 => Ok(()),
             more => {
-                let rest = format!("… and {} more{what}: --top {all}{other_way}", grouped(more as u64));
+                let or = if format.is_empty() || self.is_live { String::new() } else { format!(", or {format}") };
+                let rest = format!("… and {} more{what}: --top {all}{or}", grouped(more as u64));
                 write_wrapped(&rest, 2, self.width, (self.painter, DIM), out)
             }
         }
@@ -440,8 +442,8 @@ fn write_campaigns<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mu
 /// Writes a sentence for each site that answers anything, whose answers are not in the first section, and the uncertain answers.
 fn write_grades<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     page.notes(first(&report.soft_404, Some(page.top)).iter().map(grades::sentence), out)?;
-    page.more(report.soft_404.len(), " that answer anything", ", or -f json", out)?;
-    match uncertain(report) {
+    page.more(report.soft_404.len(), " that answer anything", "-f json", out)?;
+    match uncertain(report, page) {
         Some(sentence) => page.note(&sentence, out),
         None => Ok(()),
     }
@@ -451,16 +453,16 @@ fn write_grades<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W
 fn write_floods<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let shown = first(&report.floods, Some(page.top));
     page.notes(campaigns::guess_sentences(report).chain(shown.iter().map(floods::describe)), out)?;
-    page.more(report.floods.len(), " floods", ", or -f json", out)
+    page.more(report.floods.len(), " floods", "-f json", out)
 }
 
 /// Writes a note for each detected app, and for each allow entry that matched.
 fn write_suppressed<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     page.notes(first(&report.apps, Some(page.top)).iter().map(app_note), out)?;
-    page.more(report.apps.len(), " apps", ", or -f json", out)?;
+    page.more(report.apps.len(), " apps", "-f json", out)?;
     let used: Vec<_> = report.allowed.iter().filter(|entry| entry.requests > 0).collect();
     page.notes(first(&used, Some(page.top)).iter().copied().map(allowed_note), out)?;
-    page.more(used.len(), " allow entries", ", or -f json", out)
+    page.more(used.len(), " allow entries", "-f json", out)
 }
 
 fn app_note(seen: &AppSeen<'_>) -> String {
@@ -481,15 +483,16 @@ fn allowed_note(entry: &AllowedCount<'_>) -> String {
 }
 
 /// The number of uncertain answers, and the first three.
-fn uncertain(report: &ReportModel<'_>) -> Option<String> {
+fn uncertain(report: &ReportModel<'_>, page: TablePage) -> Option<String> {
     /// Answers that are named.
     const SHOWN: usize = 3;
     let rows = &report.uncertain;
     let shown: Vec<_> = rows.iter().take(SHOWN).map(|row| row.key.path().unwrap_or_default().to_string()).collect();
     let more = if rows.len() > SHOWN { ", …" } else { "" };
     let are = if rows.len() == 1 { "is" } else { "are" };
+    let see = if page.is_live { "" } else { ", see -f json" };
     (!rows.is_empty())
-        .then(|| format!("{} {are} uncertain, see -f json: {}{more}", counted(rows.len() as u64, "answer", "answers"), shown.join(", ")))
+        .then(|| format!("{} {are} uncertain{see}: {}{more}", counted(rows.len() as u64, "answer", "answers"), shown.join(", ")))
 }
 
 fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, all: &str, page: TablePage, out: &mut W) -> io::Result<()> {
@@ -498,7 +501,7 @@ fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, all: &str,
     }
     page.heading(title, out)?;
     grid.write(page.width, page.painter, out)?;
-    page.more(rows, "", &format!(", or {all}"), out)
+    page.more(rows, "", all, out)
 }
 
 /// The severity, in colour only if something answered.
@@ -596,7 +599,7 @@ fn write_short_accounting<W: Write>(report: &ReportModel<'_>, page: TablePage, o
     let read = format!("{lines}{inputs}: {} parsed{}", grouped(sum.parsed), rest.concat());
     writeln!(out)?;
     write_wrapped(&format!("{read}; {} in {}", size(sum.bytes), seconds(report.elapsed)), 0, page.width, (page.painter, DIM), out)?;
-    if sum.hits == 0 {
+    if sum.hits == 0 || page.is_live {
         return Ok(());
     }
     write_wrapped("--full shows paths, rules, campaigns and each input.", 0, page.width, (page.painter, DIM), out)
@@ -702,7 +705,7 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: 
     for of_kind in rows.chunk_by(|a, b| a.kind == b.kind) {
         page.heading(diff_title(of_kind[0].kind), out)?;
         diff_grid(&of_kind[..page.top.min(of_kind.len())]).write(page.width, page.painter, out)?;
-        page.more(of_kind.len(), "", ", or -f csv", out)?;
+        page.more(of_kind.len(), "", "-f csv", out)?;
     }
     notes.iter().try_for_each(|note| page.note(note, out))
 }
@@ -891,6 +894,17 @@ mod tests {
         }
         assert_eq!(of_screen(100, 0), of_screen(100, 24), "without a terminal a table has 24 lines");
         assert!(!of_screen(200, 60).contains("more:"), "all rows are shown where there is room");
+    }
+
+    #[test]
+    fn the_summary_of_follow_names_only_its_flags() {
+        let report = fixture::report(fixture::rules());
+        let text = table(&report, RenderOptions { is_live: true, top: Some(1), ..wide(120) });
+        let flag = regex::Regex::new("(?:^|[ (])(--?[a-z][a-z-]*)").unwrap();
+        let mut flags: Vec<_> = flag.captures_iter(&text).map(|found| found[1].to_owned()).collect();
+        flags.sort_unstable();
+        flags.dedup();
+        assert_eq!(flags, ["--top"], "{text}");
     }
 
     #[test]

@@ -244,7 +244,7 @@ impl LiveOutput {
     /// Prints a summary: after the lines, or on standard error with objects. The live view shows it all the time.
     pub(super) fn summary(&mut self, report: &ReportModel<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), CommandError> {
         let TerminalInfo { width, color, .. } = TerminalInfo::detect(self.color, matches!(self.mode, OutputMode::Objects(..)));
-        let view = RenderOptions { format: OutputFormat::Table, by: None, top, full: false, width, height: 0, color, made_at: None };
+        let view = RenderOptions { format: OutputFormat::Table, top, width, color, is_live: true, ..RenderOptions::default() };
         let mut text = Vec::new();
         let written = note.map_or(Ok(()), |note| writeln!(text, "{note}")).and_then(|()| render(report, &view, &mut text));
         written.map_err(|error| self.explain(error))?;

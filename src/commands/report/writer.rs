@@ -86,7 +86,7 @@ impl<'r> ReportWriter<'r> {
         Self { run, increment, parts, problems, notes, is_first, mail: None, notable: 0, origin, has_set_aside: false }
     }
 
-    /// The same for logs with or without a field of forwarded addresses.
+    /// Notes whether the logs have a field of forwarded addresses.
     pub(super) fn with_origin(self, has_forwarded: bool) -> Self {
         Self { origin: log_origin(&self.run.settings.scan, has_forwarded), ..self }
     }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use super::plots::{self, Plot, PlotBar, PlotItem, PlotKey};
-use super::tables::{TableBuilder, TableCell, truncated};
+use super::tables::{CellLink, TableBuilder, TableCell, truncated};
 use super::{Fact, FolderLink, HtmlPage, PageOptions, Section};
 use crate::analysis::model::ReportModel;
 use crate::analysis::verify::VerdictCounts;
@@ -115,7 +115,7 @@ impl VerifiedDigest {
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write<W: Write>(entries: &[IndexEntry], host: Option<&str>, out: &mut W) -> io::Result<()> {
     page(entries, host).write(out)
 }
@@ -206,6 +206,6 @@ fn reports(entries: &[IndexEntry]) -> Option<Section> {
 
 /// The folder, with a link to its page if there is one.
 fn report_cell(entry: &IndexEntry) -> TableCell {
-    let folder = entry.digest.is_some().then(|| entry.folder.clone());
-    TableCell { folder, ..TableCell::text(entry.folder.to_string()) }
+    let link = entry.digest.is_some().then(|| CellLink::Folder(entry.folder.clone()));
+    TableCell { link, ..TableCell::text(entry.folder.to_string()) }
 }

@@ -1,11 +1,21 @@
 "use strict";
-// Sorts and filters the tables. Without it all rows are visible.
+// Sorts and filters the tables, and follows a client, a path or a day to its rows. Without it all rows are visible.
 document.documentElement.classList.add("js");
 
 addEventListener("DOMContentLoaded", () => {
+  let pairs;
   for (const data of document.querySelectorAll(".data.long")) {
-    new DataTable(data);
+    const table = new DataTable(data);
+    if (data.closest("#pairs")) {
+      pairs = table;
+    }
   }
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a.pairs");
+    if (link) {
+      pairs?.showOnly(link.textContent, link.dataset.day);
+    }
+  });
 });
 
 class DataTable {
@@ -18,11 +28,16 @@ class DataTable {
     this.input = data.querySelector("input");
     this.button = data.querySelector(".tools button");
     this.order = "";
+    // The text of a cell that all shown rows have.
+    this.only = "";
     // The first rows only, until the reader wants all.
     this.short = this.rows.length > DataTable.FIRST;
     data.querySelector(".tools").hidden = false;
     this.heads.forEach((head, column) => this.addSortButton(head, column));
-    this.input.addEventListener("input", () => this.show());
+    this.input.addEventListener("input", () => {
+      this.only = "";
+      this.show();
+    });
     this.button.addEventListener("click", () => {
       this.short = !this.short;
       this.show();
@@ -64,13 +79,21 @@ class DataTable {
     return value === "" ? -1 : Number(value);
   }
 
+  // Shows the rows of a client or a path, or those that were first or last seen on a day.
+  showOnly(name, day) {
+    this.input.value = day ?? name;
+    this.only = day === undefined ? name : "";
+    this.show();
+  }
+
   show() {
     const words = this.input.value.toLowerCase().split(" ").filter((word) => word);
     const matches = (row) => {
       row.words ??= [...row.cells].map((cell) => cell.textContent).join(" ").toLowerCase();
       return words.every((word) => row.words.includes(word));
     };
-    const found = words.length ? this.rows.filter(matches) : this.rows;
+    const isOnly = (row) => [...row.cells].some((cell) => cell.textContent === this.only);
+    const found = this.only ? this.rows.filter(isOnly) : words.length ? this.rows.filter(matches) : this.rows;
     if (this.order || words.length || this.body.rows.length !== found.length) {
       this.body.replaceChildren(...found);
     }

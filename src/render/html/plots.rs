@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::tables::{ColumnHead, TableBuilder, TableCell, TableRow, TableView};
+use super::tables::{CellLink, ColumnHead, TableBuilder, TableCell, TableRow, TableView};
 use crate::analysis::model::{Timeline, TimelineBucket};
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
@@ -227,11 +227,13 @@ fn tenths(n: u64) -> String {
 }
 
 /// The numbers of the timeline; buckets without hits are left out.
-pub(super) fn timeline_table(timeline: &Timeline) -> Option<TableView> {
+pub(super) fn timeline_table(timeline: &Timeline, day_of: impl Fn(i64) -> Option<String>) -> Option<TableView> {
     let rows: Vec<&TimelineBucket> = timeline.buckets.iter().filter(|bucket| bucket.hits > 0).collect();
     let from = |bucket: &TimelineBucket| bucket.from.map_or_else(|| "no time".to_owned(), |from| span(from, timeline.unit));
-    let mut table =
-        TableBuilder::new(&rows, usize::MAX).text("from", |bucket| TableCell::text(from(bucket))).count("hits", |bucket| bucket.hits);
+    let link = |bucket: &TimelineBucket| bucket.from.and_then(&day_of).map(|day| CellLink::Pairs(Some(day)));
+    let mut table = TableBuilder::new(&rows, usize::MAX)
+        .text("from", |bucket| TableCell { link: link(bucket), ..TableCell::text(from(bucket)) })
+        .count("hits", |bucket| bucket.hits);
     for (at, outcome) in Outcome::ALL.into_iter().enumerate().filter(|(at, _)| rows.iter().any(|bucket| bucket.outcomes[*at] > 0)) {
         table = table.count(outcome.as_str(), move |bucket| bucket.outcomes[at]);
     }

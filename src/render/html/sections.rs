@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::plots::{HeatMap, Plot};
 use super::tables::{TableBuilder, TableCell, TableView};
@@ -21,7 +21,9 @@ use crate::geoip::GeoInfo;
 use crate::log::client::Client;
 use crate::log::finding::RuleId;
 use crate::log::log_entry::Outcome;
+use crate::log::time::LogTime;
 use crate::render::grades;
+use crate::render::layout::minute;
 use crate::render::table::is_much;
 use crate::text::number::{counted, grouped};
 use crate::text::redact::LogText;
@@ -34,18 +36,45 @@ const MAX_CVES: usize = 2;
 /// Sections without a CSV table have all rows in this format.
 const JSON: &str = "report.json (-f json)";
 
+/// What has rows among the clients and paths of a page.
+struct PairNames<'r> {
+    clients: HashSet<Client<'r>>,
+    paths: HashSet<LogText<'r>>,
+    /// Days on which a row was first or last seen, such as `2026-11-02`.
+    days: HashSet<String>,
+}
+
+impl<'r> PairNames<'r> {
+    fn new(report: &'r ReportModel<'_>, options: &PageOptions<'_>) -> Self {
+        let rows = labels::first(&report.pairs, Some(options.rows()));
+        let times = rows.iter().flat_map(|row| [row.first_time, row.last_time]).flatten();
+        Self {
+            clients: rows.iter().filter_map(|row| row.key.client()).collect(),
+            paths: rows.iter().map(Row::path_or_target).collect(),
+            days: times.map(|time| day(time.utc, report.zone())).collect(),
+        }
+    }
+}
+
+/// The day of a time in a zone, in minutes east of UTC.
+fn day(utc: i64, zone: i16) -> String {
+    minute(LogTime { utc, offset: zone }).chars().take(10).collect()
+}
+
 /// All sections that have something to show.
 pub(super) fn all(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Vec<Section> {
+    let names = &PairNames::new(report, options);
     let optional = [
         withdrawn(options),
         new_items(report, options),
-        timeline(report),
+        timeline(report, names),
         hours(report),
-        clients(report, options),
+        clients(report, options, names),
         networks(report, options),
         user_agents(report, options),
         hosts(report, options),
-        paths(report, options),
+        paths(report, options, names),
+        pairs(report, options),
         rules(report, options),
         campaigns(report, options),
         floods(report, options),
@@ -150,9 +179,10 @@ fn new_items(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
     Some(table(id, heading, news.len() as u64, found).unwrap_or_else(nothing))
 }
 
-fn timeline(report: &ReportModel<'_>) -> Option<Section> {
+fn timeline(report: &ReportModel<'_>, names: &PairNames<'_>) -> Option<Section> {
     let plot = Plot::from_timeline(&report.timeline)?;
-    let table = super::plots::timeline_table(&report.timeline);
+    let day_of = |from: i64| Some(day(from, report.zone())).filter(|day| names.days.contains(day));
+    let table = super::plots::timeline_table(&report.timeline, day_of);
     Some(Section {
         id: "timeline",
         title: "When",
@@ -170,13 +200,13 @@ fn hours(report: &ReportModel<'_>) -> Option<Section> {
     Some(Section { id: "hours", title: "Weekdays and hours", heat: Some(heat), table, folded: true, ..Section::default() })
 }
 
-fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>, names: &PairNames<'_>) -> Option<Section> {
     let blocks = report.blocks.as_deref().unwrap_or_default();
     let rows: Vec<(&Row<'_>, Option<&BlockDecision>)> =
         report.clients.iter().take(options.rows()).enumerate().map(|(at, row)| (row, blocks.get(at))).collect();
     let geo = |row: &Row<'_>, text: fn(&GeoInfo) -> String| TableCell::text(row.geo.as_deref().map(text).unwrap_or_default());
     let found = TableBuilder::new(&rows, options.rows())
-        .text("client", |(row, _)| TableCell::code(row.key.client().map(Client::redacted).unwrap_or_default()))
+        .text("client", |(row, _)| client_cell(row).linked(row.key.client().is_some_and(|client| names.clients.contains(&client))))
         .text("severity", |(row, _)| TableCell::severity(row.severity))
         .count("hits", |(row, _)| row.hits)
         .count("answered", |(row, _)| row.answered)
@@ -198,6 +228,10 @@ fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sectio
     let section = table("clients", "Clients", report.totals.clients, found)?;
     let edges = block_candidates::edges_left_out(blocks).map(|edges| format!("{edges} of the block candidates."));
     Some(Section { sentences: section.sentences.iter().cloned().chain(edges).collect(), ..section })
+}
+
+fn client_cell(row: &Row<'_>) -> TableCell {
+    TableCell::code(row.key.client().map(Client::redacted).unwrap_or_default())
 }
 
 /// Whether a client may be blocked, in a word: `clients.csv` has the reason.
@@ -289,9 +323,9 @@ fn hosts(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
     table("hosts", "Virtual hosts", all, found)
 }
 
-fn paths(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
+fn paths(report: &ReportModel<'_>, options: &PageOptions<'_>, names: &PairNames<'_>) -> Option<Section> {
     let found = TableBuilder::new(&report.paths, options.rows())
-        .text("path", |row| TableCell::code(row.path_or_target()))
+        .text("path", |row| TableCell::code(row.path_or_target()).linked(names.paths.contains(&row.path_or_target())))
         .text("severity", |row| TableCell::severity(row.severity))
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
@@ -304,6 +338,27 @@ fn paths(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
             row.answered > 0
         });
     table("paths", "Paths", report.totals.paths, found)
+}
+
+/// What each client requested. The names of clients, paths and days lead to their rows here.
+fn pairs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let shown = options.rows().min(report.pairs.len()) as u64;
+    let mut found = TableBuilder::new(&report.pairs, options.rows())
+        .text("client", client_cell)
+        .text("path", |row| TableCell::code(row.path_or_target()))
+        .text("severity", |row| TableCell::severity(row.severity))
+        .text("outcome", |row| TableCell::text(row.key.outcome().map_or("", Outcome::as_str)))
+        .number("status", |row| TableCell::number(row.status.map(u64::from)))
+        .count("hits", |row| row.hits)
+        .text("rule", |row| rule_cell(report, &row.rules))
+        .time("first seen", report, |row| row.first_time)
+        .time("last seen", report, |row| row.last_time)
+        .finish("What each client requested, the most severe first", shown, "", |row| row.answered > 0)?;
+    // How many there are is not counted.
+    if shown == options.rows() as u64 {
+        found.more = Some(format!("These are the first {}: pairs.csv (-f csv) has all.", grouped(shown)));
+    }
+    Some(Section { id: "pairs", title: "Clients and paths", table: Some(found), ..Section::default() })
 }
 
 fn rules(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {

@@ -51,12 +51,26 @@ pub(super) struct TableCell {
     pub(super) text: String,
     pub(super) class: &'static str,
     pub(super) value: Option<i64>,
-    pub(super) folder: Option<FolderLink>,
+    pub(super) link: Option<CellLink>,
     /// The path of a sparkline.
     pub(super) spark: Option<String>,
 }
 
+/// Where a cell leads. No text of a log is in a link.
+#[derive(Debug)]
+pub(super) enum CellLink {
+    /// To the page of a report beside the index.
+    Folder(FolderLink),
+    /// To the rows of this client or path among the clients and paths, or to those of a day.
+    Pairs(Option<String>),
+}
+
 impl TableCell {
+    /// The cell of a client or a path, with a link to its rows among the clients and paths, if it has some.
+    pub(super) fn linked(self, has_rows: bool) -> Self {
+        Self { link: has_rows.then_some(CellLink::Pairs(None)), ..self }
+    }
+
     /// A text that is safe to show. A short one stays on one line.
     pub(super) fn text<'t>(text: impl Into<Cow<'t, str>>) -> Self {
         let text = truncated(text.into());

@@ -14,7 +14,7 @@ const puppeteer = load("puppeteer-core");
 const axe = load("axe-core").source;
 
 const SCHEMES = ["light", "dark"];
-const WIDTHS = [400, 1600];
+const WIDTHS = [360, 768, 1280, 1920];
 
 const faults = [];
 
@@ -30,6 +30,7 @@ async function main() {
         }
       }
       await use(browser, spec);
+      await drillDown(browser, spec);
       await withoutScript(browser, spec);
       await printed(browser, spec);
     }
@@ -146,6 +147,46 @@ async function use(browser, spec) {
     if (visible !== all.length) {
       fault(`${visible} of ${all.length} rows are visible after a click`);
     }
+  }
+  await page.close();
+}
+
+// Follows a client, a path and a day to their rows, by a click and by a key.
+async function drillDown(browser, spec) {
+  const { page, fault } = await open(browser, spec);
+  if (!(await page.$("#pairs .long"))) {
+    await page.close();
+    return;
+  }
+  const rows = () => page.$$eval("#pairs tbody tr", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  const all = (await rows()).length;
+  for (const summary of await page.$$("summary")) {
+    await summary.click();
+  }
+  for (const [section, cell] of [["clients", 0], ["paths", 1]]) {
+    for (const link of (await page.$$(`#${section} a.pairs`)).slice(0, 3)) {
+      const name = await link.evaluate((link) => link.textContent);
+      await link.focus();
+      await page.keyboard.press("Enter");
+      const found = await rows();
+      if (found.length === 0 || found.some((row) => row[cell] !== name)) {
+        fault(`${section}: ${name} leads to ${found.length} of ${all} rows`);
+      }
+    }
+  }
+  const day = await page.$("#timeline a.pairs");
+  if (day) {
+    const name = await day.evaluate((link) => link.dataset.day);
+    await day.click();
+    const found = await rows();
+    if (found.length === 0 || found.some((row) => !row.join(" ").includes(name))) {
+      fault(`${name} leads to ${found.length} of ${all} rows`);
+    }
+  }
+  await page.focus("#pairs input");
+  await page.keyboard.type(" ");
+  if ((await rows()).length === 0) {
+    fault("what is typed after a link keeps its rows");
   }
   await page.close();
 }
