@@ -91,13 +91,13 @@ impl<'a> BlockPolicy<'a> {
         Self { interfaces, trusted, allow, verified: None, proxies: ProxyRanges::NONE }
     }
 
-    /// The same policy, which also shelters the ranges of search engines.
+    /// Shelters the ranges of search engines too.
     #[must_use]
     pub(crate) fn with_verified(self, verified: &'a AddressRanges) -> Self {
         Self { verified: Some(verified), ..self }
     }
 
-    /// The same policy, which also shelters the edges of content delivery networks.
+    /// Shelters the edges of content delivery networks too.
     #[must_use]
     pub(crate) fn with_proxies(self, proxies: &'a ProxyRanges) -> Self {
         Self { proxies, ..self }
@@ -126,7 +126,7 @@ impl<'a> BlockPolicy<'a> {
         }
     }
 
-    /// The same for a network: a reason for one of its addresses holds for all of them.
+    /// Why a network is never blocked: a reason for one of its addresses holds for all of them.
     #[must_use]
     pub(crate) fn network_reason(&self, network: &IpNet) -> Option<NeverBlockReason> {
         if self.interfaces.iter().any(|address| network.contains(address)) {

@@ -98,7 +98,7 @@ pub(crate) struct DecodedRecords {
     networks: Vec<Option<FoundNetwork>>,
     /// The offsets of the records of an address, one per database.
     offsets: Vec<Option<usize>>,
-    /// Those of the address before it, and what is known.
+    /// The offsets of the address before it, and what is known of that one.
     last: (Vec<Option<usize>>, Option<Arc<GeoInfo>>),
 }
 

@@ -88,7 +88,7 @@ impl RaisedFinds {
         Self { leaks: LruMap::new(keys), places: LruMap::new(KEYS_PER_LEAK * keys) }
     }
 
-    /// The same with the leaks of an earlier run.
+    /// Adds the leaks of an earlier run.
     pub(super) fn with_saved(mut self, saved: SavedFinds) -> Self {
         // Those used last come first.
         for (number, leak) in saved.leaks.into_iter().rev() {

@@ -222,7 +222,7 @@ impl AlertDetector {
         detector
     }
 
-    /// The same with the finds that raised an alert in an earlier run.
+    /// Adds the finds that raised an alert in an earlier run.
     #[must_use]
     pub(crate) fn with_finds(self, saved: SavedFinds) -> Self {
         Self { finds: self.finds.with_saved(saved), ..self }

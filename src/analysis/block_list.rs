@@ -136,9 +136,9 @@ pub(crate) struct LogOrigin {
 pub(crate) struct NotListed {
     /// Those that were forgotten, because their last hit is too long ago.
     pub expired: usize,
-    /// Those without the time of a hit.
+    /// Clients without the time of a hit.
     pub untimed: usize,
-    /// Those of a log whose clients are not certain.
+    /// Clients of a log in which clients are not certain.
     pub forwarded: usize,
     /// Those whose hits a page of a third party may have caused.
     pub third_party: usize,

@@ -74,7 +74,7 @@ pub(super) struct RecentTraffic {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TrafficWindow {
-    /// Those of all clients.
+    /// The requests of all clients.
     requests: u64,
     /// Sorted by network.
     clients: Vec<ClientTraffic>,

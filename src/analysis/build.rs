@@ -58,7 +58,7 @@ impl RowSelection {
         most: None,
     };
 
-    /// The same rows, with or without the hits of every client for the list of networks.
+    /// Whether the hits of every client are needed, for the list of networks.
     #[must_use]
     pub fn with_networks(self, networks: bool) -> Self {
         Self { networks, ..self }

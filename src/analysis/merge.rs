@@ -115,7 +115,7 @@ impl<'r> ReportMerger<'r> {
         Self::with_budget(rules, Budget::STANDARD)
     }
 
-    /// The same with another budget.
+    /// A merger with another budget.
     #[must_use]
     pub fn with_budget(rules: &'r RuleSet, budget: Budget) -> Self {
         Self {
@@ -135,7 +135,7 @@ impl<'r> ReportMerger<'r> {
         }
     }
 
-    /// The same, where ranges of a log may be missing. The result is a part that is merged again.
+    /// Allows that ranges of a log are missing. The result is a part that is merged again.
     #[must_use]
     pub fn allow_gaps(self) -> Self {
         Self { allows_gaps: true, ..self }
@@ -214,7 +214,7 @@ impl<'r> ReportMerger<'r> {
     ///
     /// # Errors
     ///
-    /// Those of [`add`](Self::add).
+    /// As for [`add`](Self::add).
     pub fn join(mut self, mut other: Self) -> Result<Option<Self>, MergeError> {
         self.merge_pending()?;
         other.merge_pending()?;
@@ -239,7 +239,7 @@ impl<'r> ReportMerger<'r> {
     ///
     /// # Errors
     ///
-    /// Those of [`add`](Self::add); the report has no snapshot.
+    /// As for [`add`](Self::add); the report has no snapshot.
     pub fn add_report(&mut self, part: &ReportModel<'_>) -> Result<(), MergeError> {
         self.add(roundtrip(part)?)
     }

@@ -52,7 +52,7 @@ pub struct ReportModel<'a> {
     pub approximate: Option<ErrorBound>,
     /// One row per site and path with a distinct answer; counts only the hits that received it.
     pub answered: Vec<Row<'a>>,
-    /// The same for uncertain answers.
+    /// One row per site and path with an uncertain answer.
     pub uncertain: Vec<Row<'a>>,
     /// One row per client, path and outcome.
     pub pairs: Vec<Row<'a>>,
@@ -162,7 +162,7 @@ pub struct InputSummary {
     /// Parsed lines per format, for the Common Log Format and its variants, in the order of
     /// [`LogFormat::ALL`](crate::formats::LogFormat::ALL).
     pub formats: [u64; 3],
-    /// The same for other formats, by name.
+    /// Parsed lines of other formats, by name.
     pub others: OtherFormatCounts,
     /// The earliest time of a line.
     pub first_time: Option<LogTime>,
@@ -230,7 +230,7 @@ pub struct Totals {
     pub outcomes: [u64; 8],
     /// Highest severity of a hit; null where there is no hit.
     pub severity: Option<Severity>,
-    /// The same without soft 404s; `--fail-on` compares with it.
+    /// Highest severity without soft 404s; `--fail-on` compares with it.
     #[serde(skip)]
     pub fail_severity: Option<Severity>,
     /// Hits of evicted clients are not counted in `clients`.

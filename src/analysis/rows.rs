@@ -93,10 +93,11 @@ pub(crate) fn by_path<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a
 }
 
 /// A cell is in the row of each of its rules, and counts there only for that rule.
+#[expect(clippy::expect_used, reason = "members are made of the rules of their items")]
 pub(crate) fn by_rule<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>], most: usize) -> Vec<Row<'a>> {
     let of_rule = |(rule, at): (RuleId, u32)| {
         let item = &items[at as usize];
-        let rules = item.rules.chunks(1).find(|one| one[0] == rule).unwrap_or_default();
+        let rules = item.rules.chunks(1).find(|one| one[0] == rule).expect("the item is a member of its rules");
         let answered = item.answered && report_input.rules.rule(rule).exposes();
         RowItem { rules, answered, severity: analysis.severity_of(rule, item.view.site, answered), ..*item }
     };
@@ -148,6 +149,7 @@ const MIN_ROWS: usize = 64;
 
 /// Builds the rows of the first groups only. Items are large, and most belong to groups that are not requested, so
 /// groups are ranked in one pass without sorting the items.
+#[expect(clippy::expect_used, reason = "the groups are chosen here")]
 fn grouped<'a, G: Hash + Eq + Copy + Sync + InternKey>(
     report_input: &ReportInput<'a>,
     members: &[(G, u32)],
@@ -179,7 +181,7 @@ fn grouped<'a, G: Hash + Eq + Copy + Sync + InternKey>(
     }
     let row = |items: &mut Vec<RowItem<'a>>, (_, key, number): &(_, RowKey<'a>, usize)| {
         // The position is now where the members of the group end.
-        let end = positions[*number].unwrap_or_default();
+        let end = positions[*number].expect("each chosen group has a position");
         items.clear();
         items.extend(of_chosen[end - groups[*number].len..end].iter().map(|&member| item(member)));
         row(report_input, items, *key)

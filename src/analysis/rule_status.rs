@@ -49,9 +49,9 @@ pub struct LogAnalysis<'a> {
     lists: Interner<Box<[RuleId]>>,
     /// By cell, in the order of the tally.
     decisions: Vec<Decision>,
-    /// The same for the path cells of evicted pairs.
+    /// By path cell of evicted pairs.
     path_decisions: Vec<Decision>,
-    /// The same for the cells of the overflow.
+    /// By cell of the overflow.
     overflow_decisions: Vec<OverflowDecision>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> LogAnalysis<'a> {
         Self::with_history(report_input, &SiteHistory::default())
     }
 
-    /// The same with the history of earlier runs, for logs that are too short to show how a site answers.
+    /// Decides with the history of earlier runs, for logs that are too short to show how a site answers.
     #[must_use]
     pub fn with_history(report_input: &ReportInput<'a>, history: &SiteHistory) -> Self {
         let tally = report_input.tally;

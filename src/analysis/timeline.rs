@@ -38,7 +38,7 @@ impl Timeline {
         Self { buckets, unit: seconds, answered_at: Vec::new(), hours }
     }
 
-    /// The same with the times of distinct answers, from their rows.
+    /// Adds the times of distinct answers, from their rows.
     pub(crate) fn with_answers(self, answered: &[Row<'_>]) -> Self {
         let mut answered_at: Vec<LogTime> = answered.iter().filter_map(|row| row.first_time).collect();
         answered_at.sort_unstable();

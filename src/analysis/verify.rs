@@ -508,7 +508,7 @@ pub(crate) struct RequestCounts {
 ///
 /// # Errors
 ///
-/// Those of `get`, which requests a path.
+/// Errors of `get`, which requests a path.
 pub(crate) fn ask<E>(
     paths: &mut [VerifiedPath],
     origin: &Origin,

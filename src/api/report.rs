@@ -208,7 +208,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write_json<W: Write>(&self, out: W) -> io::Result<()> {
         self.write(&RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() }, out)
     }
@@ -217,7 +217,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write_csv<W: Write>(&self, by: GroupBy, out: W) -> io::Result<()> {
         self.write(&RenderOptions { format: OutputFormat::Csv, by: Some(by), ..RenderOptions::default() }, out)
     }
@@ -226,7 +226,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write_table<W: Write>(&self, width: u16, out: W) -> io::Result<()> {
         self.write(&RenderOptions { width, ..RenderOptions::default() }, out)
     }
@@ -305,7 +305,7 @@ impl ReportedSample {
     }
 }
 
-/// The same instant. The UTC offset of the log is lost.
+/// The instant of a time. The UTC offset of the log is lost.
 fn system_time(time: LogTime) -> SystemTime {
     let seconds = Duration::from_secs(time.utc.unsigned_abs());
     if time.utc < 0 { UNIX_EPOCH - seconds } else { UNIX_EPOCH + seconds }

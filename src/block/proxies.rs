@@ -33,7 +33,7 @@ pub enum ProxyOperator {
 /// Ranges of proxies, by operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ProxyRanges {
-    /// Those of all operators.
+    /// The ranges of all operators.
     all: AddressRanges,
     each: Vec<(ProxyOperator, AddressRanges)>,
 }

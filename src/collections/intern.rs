@@ -243,7 +243,7 @@ impl ClientInterner {
         self.intern_by(self.take.fingerprint(text), text)
     }
 
-    /// The same, by its [fingerprint](Self::fingerprints).
+    /// The id of a client, as logged, by its [fingerprint](Self::fingerprints).
     #[inline]
     pub fn intern_by(&mut self, fingerprint: Fingerprint, text: &[u8]) -> u32 {
         match self.texts.get(fingerprint) {
@@ -325,7 +325,7 @@ impl ClientInterner {
 
 /// The bytes of an id besides its key: in the list of keys, in the hash table with its free slots, and of the allocation.
 const ID_BYTES: usize = 48;
-/// The same of a host, with the evidence about it that a prune and a report gather: its maps of paths.
+/// The bytes of a host besides its name, with the evidence about it that a prune and a report gather: its maps of paths.
 const HOST_BYTES: usize = 512;
 
 /// The symbol tables of a worker.

@@ -25,7 +25,7 @@ impl<K: Eq + Hash, V> LruMap<K, V> {
         Self { half: (keys / 2).max(1), young: HashMap::default(), old: HashMap::default() }
     }
 
-    /// The same map with another bound. Excess keys are dropped when others are used.
+    /// Changes the bound. Excess keys are dropped when others are used.
     #[must_use]
     pub(crate) fn with_capacity(self, keys: usize) -> Self {
         Self { half: (keys / 2).max(1), ..self }

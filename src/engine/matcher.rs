@@ -190,7 +190,7 @@ impl<'r> Matcher<'r> {
         rule.is_certain() && !rule.is_app_evidence
     }
 
-    /// The same for one decoding of the target. The rules `unknown` are tried if no other rule matches by the line
+    /// Matches one decoding of the target. The rules `unknown` are tried if no other rule matches by the line
     /// alone.
     fn match_target(&self, probe: &ParsedRequest<'_>, unknown: &[RuleId], worker: &mut WorkerState) -> Dependencies {
         let MatchBuffers { target, referer, agent, raw, marks, redecode, rules, .. } = &mut worker.buffers;

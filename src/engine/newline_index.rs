@@ -39,7 +39,7 @@ impl NewlineIndex {
         }
     }
 
-    /// The same without SIMD.
+    /// Finds the newlines of a block without SIMD.
     fn read_portable(&mut self, block: &[u8]) {
         self.count = 0;
         for at in memchr_iter(b'\n', block) {

@@ -320,10 +320,10 @@ impl Formats {
         self.all.iter()
     }
 
-    /// The format with this ID.
+    /// The format with this ID, which is one of these [`ids`](Self::ids).
     #[must_use]
     pub fn format(&self, id: FormatId) -> &FormatDefinition {
-        &self.all[usize::from(id.0).min(self.all.len() - 1)]
+        &self.all[usize::from(id.0)]
     }
 
     /// The name of a format.

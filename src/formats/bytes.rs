@@ -35,7 +35,7 @@ pub(super) fn are_within(text: &[u8], first: u8, last: u8) -> bool {
     }
 }
 
-/// The same as [`marks_of_8`] for sixteen bytes.
+/// [`marks_of_8`] for sixteen bytes.
 #[inline]
 pub(super) const fn marks_of_16(bytes: [u8; 16], byte: u8) -> u128 {
     const ONES: u128 = u128::MAX / 255;

@@ -48,7 +48,7 @@ impl<'a> Frame<'a> {
         Self::locate_by(line, only, |from| Some(from + memchr(b'"', line.get(from..)?)?))
     }
 
-    /// The same, with a function that returns the position of the first quote from an offset on.
+    /// Locates the parts with a function that returns the position of the first quote from an offset on.
     #[must_use]
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
@@ -283,7 +283,7 @@ pub(super) fn request_start(line: &[u8]) -> Option<(usize, usize)> {
     request_start_by(line, |from| Some(from + memchr(b'"', line.get(from..)?)?))
 }
 
-/// The same, with a function that returns the position of the first quote from an offset on. A user name may contain a quote, and the
+/// The start of the request, with a function that returns the position of the first quote from an offset on. A user name may contain a quote, and the
 /// time may have another form.
 fn request_start_by(line: &[u8], first_quote: impl Fn(usize) -> Option<usize>) -> Option<(usize, usize)> {
     let mut quotes = std::iter::successors(first_quote(0), |quote| first_quote(quote + 1));

@@ -24,9 +24,9 @@ pub enum ClientPosition {
     First,
     /// In the second field, after the host.
     Second,
-    /// The same, and ident and user follow: `host client - user [`.
+    /// In the second field, and ident and user follow: `host client - user [`.
     SecondBeforeUser,
-    /// The same, and each host has its port: `host:80 client - user [`.
+    /// As before, and each host has its port: `host:80 client - user [`.
     SecondAfterPort,
     /// It cannot be determined.
     #[default]

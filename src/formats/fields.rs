@@ -240,7 +240,7 @@ pub enum RequestField<'a> {
 pub enum Escapes {
     /// That of nginx (`default` and `json`) and Apache: `\xHH`, `\"`, `\\`, `\n`, `\u00HH`.
     Written,
-    /// The same in columns of CSV, where a quote is written twice.
+    /// As `Written`, in columns of CSV, where a quote is written twice.
     Doubled,
     /// None: quotes and backslashes are literal.
     None,
@@ -279,7 +279,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The same with what stands in the place of the client: an address, or a list of a forwarded field. Clients may have sent all
+    /// Adds what stands in the place of the client: an address, or a list of a forwarded field. Clients may have sent all
     /// of a list, so its only public address is the client; otherwise the client is unknown, unless the user named the proxies.
     #[must_use]
     pub(super) fn with_client_or_list(self, text: &'a [u8]) -> Self {

@@ -26,7 +26,7 @@ pub(super) fn iso_time_to_clf(text: &[u8], out: &mut Vec<u8>) -> bool {
     write_converted_time(date, *time, zone, out)
 }
 
-/// The same for `2026-11-02` and `08:01:00`, in UTC.
+/// Writes `2026-11-02` and `08:01:00`, in UTC, as a time of the Common Log Format.
 #[inline]
 pub(super) fn iso_date_and_time_to_clf(date: &[u8], time: &[u8], out: &mut Vec<u8>) -> bool {
     match (date.try_into(), time.try_into()) {

@@ -58,9 +58,9 @@ pub(super) enum FieldShape {
     Clf,
     /// A time in a format that can be detected.
     Written,
-    /// The same, with a fixed length.
+    /// A time in a format that can be detected, with a fixed length.
     WrittenWide(u16),
-    /// The same, with this many words.
+    /// A time in a format that can be detected, with this many words.
     WrittenWords(u16),
     /// A time in a `strftime` format.
     Strftime(String),

@@ -52,7 +52,7 @@ pub struct LogReader {
     columns: Option<(Arc<FormatLineParser>, FormatLineParser)>,
     /// The fields of a line that is read alone.
     entry: EntryBuffer,
-    /// Those of a text that may be a line.
+    /// The fields of a text that may be a line.
     scratch: EntryBuffer,
 }
 
@@ -63,7 +63,7 @@ pub enum LineKind {
     AsIs,
     /// In this format.
     As(FormatId),
-    /// The same without a client, because a client may have sent what stands in its place.
+    /// In this format without a client, because a client may have sent what stands in its place.
     AsDoubtful(FormatId),
     /// In this format without a client, because either of two addresses may be the client.
     WithoutClient(FormatId),
@@ -590,7 +590,7 @@ mod tests {
         each(lines).map(shown).collect()
     }
 
-    /// The same lines, read in a block.
+    /// The kinds of lines that are read in a block.
     fn read_block(lines: &[u8], context: &LineContext<'_>) -> Vec<(LineKind, String)> {
         let (mut log_reader, mut buffer, mut header) = (LogReader::default(), EntryBuffer::default(), context.header.clone());
         let first_quote = |line: &'_ [u8], from| Some(from + memchr(b'"', line.get(from..)?)?);

@@ -429,7 +429,7 @@ impl<'a> Network<'a> {
 
 /// The widest network without a warning: the largest block that registries ever allocated to one party.
 const WIDEST_V4: u8 = 8;
-/// The same for IPv6.
+/// The widest IPv6 network without a warning.
 const WIDEST_V6: u8 = 16;
 
 /// The size of a network.

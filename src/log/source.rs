@@ -40,7 +40,7 @@ impl SourceInfo {
         Self { path, generation, log_host: None, runs }
     }
 
-    /// The same input, on a host.
+    /// Names the host of the log.
     #[must_use]
     pub fn with_host(self, log_host: Option<&str>) -> Self {
         Self { log_host: log_host.map(Box::from), ..self }

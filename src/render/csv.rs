@@ -254,7 +254,7 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W)
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write_novelty(news: &[NewItem<'_>], withdrawn: &[WithdrawnAnswer], out: impl Write) -> io::Result<()> {
     let mut table = CsvTable::new(out);
     table.text_row(NOVELTY)?;

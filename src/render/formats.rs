@@ -31,7 +31,7 @@ pub(crate) struct SampledLog {
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     if options.format == OutputFormat::Json {
         let known = formats.all().map(known).collect();
@@ -63,7 +63,7 @@ pub(crate) fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, 
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write_sampled<W: Write>(sampled: &[SampledLog], formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     if options.format == OutputFormat::Json {
         let logs = sampled.iter().map(|sampled| log(sampled, formats)).collect();

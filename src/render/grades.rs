@@ -73,7 +73,7 @@ pub(crate) fn first_path<'r>(row: &Row<'r>) -> LogText<'r> {
     first.filter(|path| !path.is_empty()).unwrap_or_else(|| row.path_or_target())
 }
 
-/// The same, with the number of the other paths of the leak.
+/// The first path of an answer, with the number of the other paths of the leak.
 pub(crate) fn paths<'r>(row: &'r Row<'_>) -> Cow<'r, str> {
     let others = row.answer.as_deref().map_or(0, |answer| answer.members.len()).saturating_sub(1);
     match others {

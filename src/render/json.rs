@@ -386,7 +386,7 @@ struct AnswerObject<'a> {
     method: &'static str,
     /// Why the answer is distinct or uncertain, as a word.
     reason: &'static str,
-    /// The same as a sentence.
+    /// Why the answer is distinct or uncertain, as a sentence.
     why: String,
     /// A shell command that requests the path, to see what it answers now.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -263,7 +263,7 @@ impl TextCache {
         self.push_with(logged.raw(), json, |_| logged.redacted())
     }
 
-    /// The same with another function, always the same for one cache.
+    /// Adds a text that `redacted` masks: one function for each cache.
     fn push_with<'t>(&mut self, logged: &'t [u8], json: &mut Vec<u8>, redacted: impl Fn(&'t [u8]) -> Cow<'t, str>) -> bool {
         let push_redacted = |json: &mut Vec<u8>| {
             let shown = redacted(logged);
@@ -339,7 +339,7 @@ impl RuleListCache {
         }
     }
 
-    /// The same, up to the CVE ids if they depend on the request.
+    /// Adds the keys of a list of rules, without the CVE ids if they depend on the request.
     fn push_list(&mut self, set: &RuleSet, rules: &[RuleId], json: &mut Vec<u8>) {
         if let Some(keys) = self.lists.get(rules) {
             append(json, keys);

@@ -61,7 +61,7 @@ pub(crate) struct RunMetrics<'a> {
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write_report<W: Write>(report: &ReportModel<'_>, out: &mut W) -> io::Result<()> {
     let sum = &report.totals.sum;
     let files = report.inputs.iter().filter(|input| input.skipped_whole.is_none()).count();
@@ -88,7 +88,7 @@ pub(crate) fn write_report<W: Write>(report: &ReportModel<'_>, out: &mut W) -> i
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write_run<W: Write>(run: &RunMetrics<'_>, out: &mut W) -> io::Result<()> {
     let RunMetrics { counters, now, .. } = *run;
     let mut page = MetricsPage { out, labels: run_labels(run) };

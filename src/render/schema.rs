@@ -32,7 +32,7 @@ pub(crate) enum Topic {
 ///
 /// # Errors
 ///
-/// Those of `out`, as they came.
+/// Errors of `out`, as they came.
 pub(crate) fn write<W: Write>(topic: Option<Topic>, mut out: W) -> io::Result<()> {
     match topic {
         Some(Topic::Csv) => write_tables(&mut out),

@@ -88,7 +88,7 @@ impl Sink {
     ///
     /// # Errors
     ///
-    /// Those of [`file`](Self::file).
+    /// As for [`file`](Self::file).
     pub(crate) fn public_file(path: &Path) -> Result<Self, SinkError> {
         Self::file_with_mode(path, 0o644)
     }

@@ -19,7 +19,7 @@ use crate::text::number::{counted, grouped};
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write_json<W: Write>(result: &Verification, out: &mut W) -> io::Result<()> {
     result.serialize(&mut JsonSerializer::with_formatter(&mut *out, RowLineFormatter::default()))?;
     out.write_all(b"\n")
@@ -29,7 +29,7 @@ pub(crate) fn write_json<W: Write>(result: &Verification, out: &mut W) -> io::Re
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write_table<W: Write>(result: &Verification, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     let page = TablePage::new(options);
     let style = if result.totals.still_given > 0 { ALARM } else { BOLD };

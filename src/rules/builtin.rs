@@ -28,7 +28,7 @@ pub(super) struct BuiltinFile {
     text: &'static [u8],
     /// A [`ParsedRuleFile`] as JSON, without cases and compressed; empty if the file is no valid TOML.
     json: &'static [u8],
-    /// The same with the first literal of each list, and not compressed.
+    /// The file as JSON with the first literal of each list, not compressed.
     short: &'static str,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn searches() -> Option<Searches> {
     Some(Searches { request, headers })
 }
 
-/// Those of requests and those of headers, as the build script wrote them: what is large is used where it lies in the program.
+/// The literals of requests and of headers, as the build script wrote them: what is large is used where it lies in the program.
 #[allow(clippy::all, clippy::pedantic, reason = "the style of tables that are generated")]
 fn literals() -> Option<[(LiteralTable, Prefilter); 2]> {
     use LiteralKind::{Agent, Exception, Glob, Path, Prefix, Suffix, Word};

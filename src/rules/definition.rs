@@ -329,7 +329,7 @@ impl Definition {
         self.fields.as_deref().unwrap_or(&[Field::Path, Field::Query])
     }
 
-    /// The same as a mask of their bits.
+    /// The fields as a mask of their bits.
     pub(super) fn field_mask(&self) -> u16 {
         self.fields().iter().fold(0, |mask, &field| mask | bit::of_field(field))
     }
@@ -588,7 +588,7 @@ pub(crate) enum RequestShape {
     Absolute,
     /// The request does not begin with a method.
     NoMethod,
-    /// The same, with bytes outside of printable ASCII.
+    /// As before, with bytes outside of printable ASCII.
     Binary,
     /// An unregistered method before an ordinary target.
     UnknownMethod,

@@ -6,9 +6,9 @@ use toml::Spanned;
 /// The lines of the ids of a rule file, from 1, in the order of its tables.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RuleLines {
-    /// Those of its rules.
+    /// The lines of its rules.
     pub(super) rule: Vec<usize>,
-    /// Those of its apps.
+    /// The lines of its apps.
     pub(super) app: Vec<usize>,
 }
 

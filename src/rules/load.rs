@@ -131,7 +131,7 @@ pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
 ///
 /// # Errors
 ///
-/// Those of [`load`].
+/// As for [`load`].
 pub fn check(file: &Path, text: &str) -> Result<RuleSet, RuleError> {
     let name = file.display().to_string();
     check_size(&name, text.len() as u64)?;
@@ -152,7 +152,7 @@ pub(super) fn selected_rules(choice: &RuleChoice) -> Result<SelectedRules, RuleE
     selected_rules_with(choice, if choice.with_cases { Detail::Cases } else { Detail::Literals })
 }
 
-/// The same, with this much of each built-in rule.
+/// The rules that are chosen, with this much of each built-in rule.
 pub(super) fn selected_rules_with(choice: &RuleChoice, detail: Detail) -> Result<SelectedRules, RuleError> {
     let mut rules = BTreeMap::new();
     if !choice.no_builtin {

@@ -40,9 +40,9 @@ pub(crate) struct Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum By {
-    /// Those of one client.
+    /// The requests of one client.
     Client,
-    /// Those for one normalised path.
+    /// The requests for one normalised path.
     Path,
 }
 

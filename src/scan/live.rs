@@ -305,7 +305,7 @@ impl<'a> LiveScan<'a> {
         self.emit_changes(changes, emit)
     }
 
-    /// The same, and settles every grade, as no more lines are to be awaited.
+    /// Grades everything again and settles every grade, as no more lines are to be awaited.
     ///
     /// # Errors
     ///

@@ -527,7 +527,7 @@ impl SiteEvidence {
         self.answered.get(&path).or_else(|| self.refused.get(&path)).map(|path| &**path)
     }
 
-    /// The same, shared.
+    /// The evidence of a path, shared.
     #[must_use]
     pub fn shared(&self, path: u64) -> Option<Arc<PathEvidence>> {
         self.answered.get(&path).or_else(|| self.refused.get(&path)).cloned()
@@ -566,7 +566,7 @@ impl SiteEvidence {
         self.answered.is_empty() && self.refused.is_empty() && self.home.is_empty()
     }
 
-    /// The same with rules renumbered; rules without a new number are dropped.
+    /// Renumbers the rules; rules without a new number are dropped.
     #[must_use]
     pub fn renumbered(mut self, rule: impl Fn(RuleId) -> Option<RuleId>) -> Self {
         for evidence in self.answered.values_mut().chain(self.refused.values_mut()) {

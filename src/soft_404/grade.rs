@@ -197,7 +197,7 @@ impl RefusingPart {
         self.mostly_refuses(ever) || self.mostly_refuses(then)
     }
 
-    /// The same, where a path counts as answered, as refused, or not at all.
+    /// Whether most are refused, where a path counts as answered, as refused, or not at all.
     fn mostly_refuses(&self, is_answered: impl Fn(&PathHistory) -> Option<bool>) -> bool {
         let sum = |wanted: bool| self.0.iter().filter(|path| is_answered(path) == Some(wanted)).map(|path| path.weight).sum::<f64>();
         let (answered, refused) = (sum(true), sum(false));

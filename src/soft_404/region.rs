@@ -24,7 +24,7 @@ const MAX_REGION_PATHS: usize = 2 * super::MAX_PATHS;
 /// Fewest unrelated paths, with the graded one, that show a soft 404. Two files may have one size by chance or be copies; three
 /// that different rules match are no copies.
 pub(super) const MIN_UNRELATED: usize = 3;
-/// The same for one name in many folders, or many names of one kind, as scanner lists have them.
+/// Fewest paths of one name in many folders, or of names of one kind, as scanner lists have them, that show a soft 404.
 const MIN_SAME_KIND: usize = 5;
 /// Fewest answered paths of a region that answers any path.
 const SATURATED_PATHS: usize = 5;
@@ -555,7 +555,7 @@ pub(super) fn has_unrelated<'a>(entries: impl Iterator<Item = &'a RegionPath>, m
     disjoint(entries, &[], most + 1)
 }
 
-/// The same, with a path of these rules.
+/// Whether more than `most` entries have no rule in common, with a path of these rules.
 fn disjoint<'a>(entries: impl Iterator<Item = &'a RegionPath>, path_rules: &[RuleId], most: usize) -> bool {
     let (mut seen, mut count, mut has_none) = (path_rules.to_vec(), 1, false);
     for entry in entries {

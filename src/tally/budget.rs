@@ -132,7 +132,7 @@ impl Budget {
         self.cells * 2
     }
 
-    /// The same after a prune. Each count may keep the name of a client or a path, and these names must fit into the
+    /// The minutes after a prune. Each count may keep the name of a client or a path, and these names must fit into the
     /// budget too.
     pub(super) fn minutes_after_prune(self) -> usize {
         self.cells.min(self.clients) / 4
@@ -231,7 +231,7 @@ impl Tally {
         Self { budget: Some(budget), ..Self::default() }
     }
 
-    /// The same; above the budget, the cells of these rules alone are dropped where their client has no other, and counted as
+    /// Names the rules of unknown requests: above the budget, the cells of these rules alone are dropped where their client has no other, and counted as
     /// requests that no rule matched.
     #[must_use]
     pub(crate) fn with_unknown(self, rules: &[RuleId]) -> Self {

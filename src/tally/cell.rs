@@ -94,12 +94,12 @@ impl CellKey {
         Response { method: self.method(), status: self.status(), bytes: self.bytes(), extra: self.extra }
     }
 
-    /// The same key without host and size.
+    /// The key without host and size.
     pub(super) fn without_host_and_size(&self) -> Self {
         Self { host: SymbolTables::NO_HOST, has: self.has & !BYTES, extra: 0, bytes: 0, ..*self }
     }
 
-    /// The same key without the fields that differ between sites and responses.
+    /// The key without the fields that differ between sites and responses.
     pub(super) fn overflow(&self) -> Self {
         Self { input: SymbolTables::NO_INPUT, has: self.has & !PROBE, ..*self }.without_host_and_size()
     }

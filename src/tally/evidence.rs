@@ -69,7 +69,7 @@ impl TallyEvidence {
         self.trim();
     }
 
-    /// The same with new numbers for hosts. Distinct sites must stay distinct.
+    /// Renumbers the hosts. Distinct sites must stay distinct.
     pub(super) fn with_hosts(self, new: &[u32]) -> Self {
         let site = |(input, host): SiteKey| (input, new[host as usize]);
         Self {
@@ -78,7 +78,7 @@ impl TallyEvidence {
         }
     }
 
-    /// The same with new numbers for sites and rules.
+    /// Renumbers sites and rules.
     pub(super) fn remapped(self, site: impl Fn(SiteKey) -> SiteKey, rule: &dyn Fn(RuleId) -> Option<RuleId>) -> Self {
         let mut renumbered = Self::default();
         for (key, evidence) in self.dropped {

@@ -139,7 +139,7 @@ impl Tally {
         self.count_allowed(entry, requests);
     }
 
-    /// The same with new numbers for inputs, rules and entries.
+    /// Renumbers inputs, rules and entries.
     #[must_use]
     pub fn remapped(mut self, new: &ImportRemap<'_>) -> Self {
         let input = |input: u32| new.inputs[input as usize];

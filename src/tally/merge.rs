@@ -24,7 +24,7 @@ impl Tally {
         self.enforce_budget();
     }
 
-    /// The same, but a prune waits until the tally exceeds its budget several times: it takes as long for one part as for many.
+    /// Merges, but a prune waits until the tally exceeds its budget several times: it takes as long for one part as for many.
     /// The caller [prunes](Self::enforce_budget) at the end.
     pub fn merge_deferred(&mut self, mut other: Self) {
         if self.sample_budget.is_some() {
@@ -183,7 +183,7 @@ impl MergedErrors {
         }
     }
 
-    /// The same for paths.
+    /// Merges the errors of paths.
     fn merge_paths(&self, mine: &mut Tally, other: &Tally, new: &IdRemap) {
         let [floor, others_floor] = self.floors;
         mine.path_errors.resize(mine.names.paths.keys().len(), 0);
@@ -197,7 +197,7 @@ impl MergedErrors {
         }
     }
 
-    /// The same for pairs. The cells are merged already.
+    /// Merges the errors of pairs. The cells are merged already.
     fn merge_pairs(&self, merged: &mut Tally) {
         let cells = merged.cells.errors_mut().chain(merged.overflow.errors_mut());
         for (key, sum) in cells.filter(|(key, _)| key.is_pair()) {

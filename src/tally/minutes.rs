@@ -111,7 +111,7 @@ impl MinuteCounts {
         }
     }
 
-    /// The same with new numbers for lists of rules.
+    /// Renumbers the lists of rules.
     pub(super) fn with_rule_lists(self, lists: &[u32]) -> Self {
         let mut renumbered = Self { dropped: self.dropped, ..Self::default() };
         for (key, requests) in self.counts {

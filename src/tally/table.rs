@@ -82,7 +82,7 @@ impl CellTable {
         self.counts.iter().zip(self.samples.iter().map(|sample| CellSampleRef { sample, texts: &self.texts }))
     }
 
-    /// The same, with mutable errors.
+    /// The keys of the cells, each with its error, mutable.
     pub(super) fn errors_mut(&mut self) -> impl Iterator<Item = (&CellKey, &mut u64)> {
         self.counts.iter().map(|counts| &counts.key).zip(self.samples.iter_mut().map(|sample| &mut sample.error))
     }
@@ -133,7 +133,7 @@ impl CellTable {
         self.compact();
     }
 
-    /// The same as [`error`](Self::error), mutable.
+    /// [`error`](Self::error), mutable.
     pub(super) fn error_mut(&mut self, number: u32) -> &mut u64 {
         &mut self.samples[number as usize].error
     }

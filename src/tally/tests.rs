@@ -26,7 +26,7 @@ fn part(requests: &[Request], chunk: u64) -> Tally {
     part_of(0, requests, chunk)
 }
 
-/// The same for an input.
+/// The tally of the requests of an input.
 fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
     let (mut names, mut findings, mut tally) = (SymbolTables::default(), Findings::default(), Tally::default());
     let rules = names.rules.intern(&[RuleId(0)][..], Box::from);

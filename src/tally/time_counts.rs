@@ -116,7 +116,7 @@ impl TimeScale {
         self.has_hours &= has_hours;
     }
 
-    /// The same scale for cells that will be inserted.
+    /// The scale alone, for cells that will be inserted.
     pub(super) fn without_cells(&self) -> Self {
         Self { hours: 0, buckets: 0, ..self.clone() }
     }

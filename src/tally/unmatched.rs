@@ -160,7 +160,7 @@ impl UnmatchedRequests {
         }
     }
 
-    /// The same without clients of a lower level, renumbered; paths without a client are dropped. `clients` have the new numbers.
+    /// Drops clients of a lower level and renumbers the others; paths without a client are dropped. `clients` have the new numbers.
     pub(super) fn restricted(mut self, level: u8, new: &IdRemap, clients: &ClientInterner) -> Self {
         for path in &mut self.paths {
             path.by_level.retain(|known| known.level >= level);

@@ -58,7 +58,7 @@ impl SizeSpan {
 }
 
 impl UnmatchedAnswers {
-    /// Those of requests by the class of their answer.
+    /// The answers to requests, by the class of the answer.
     pub(super) fn from_classes([_, refused, redirected, served]: [u64; UnmatchedAnswer::CLASSES], sizes: SizeSpan) -> Self {
         let [refused, redirected, served] = [refused, redirected, served].map(|count| count.try_into().unwrap_or(u32::MAX));
         Self { refused, redirected, served, sizes }

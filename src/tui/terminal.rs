@@ -106,7 +106,7 @@ impl Screen {
     ///
     /// # Errors
     ///
-    /// Those of the terminal, which may be closed.
+    /// Errors of the terminal, which may be closed.
     pub(crate) fn draw(&mut self, dashboard: &mut Dashboard, now: Instant) -> io::Result<bool> {
         if self.due(dashboard, now) != Some(Duration::ZERO) {
             return Ok(false);
@@ -120,7 +120,7 @@ impl Screen {
     ///
     /// # Errors
     ///
-    /// Those of the terminal.
+    /// Errors of the terminal.
     pub(crate) fn redraw(&mut self, dashboard: &mut Dashboard, now: Instant) -> io::Result<()> {
         // Not `clear`: it queries the position of the cursor, and the key reader would get the answer.
         let size = self.terminal.size()?;

@@ -244,13 +244,13 @@ impl<'r> LiveAnalysis<'r> {
         }
     }
 
-    /// The same with the site history of earlier runs.
+    /// Adds the site history of earlier runs.
     #[must_use]
     pub(crate) fn with_history(self, history: SiteHistory) -> Self {
         Self { answers: LiveAnswers::new(self.rules, history), ..self }
     }
 
-    /// The same with answers of an earlier run.
+    /// Adds the answers of an earlier run.
     #[must_use]
     pub(crate) fn with_answers(mut self, saved: SavedAnswers) -> Self {
         let (answers, withdrawn) = saved.into_parts();
@@ -300,13 +300,13 @@ impl<'r> LiveAnalysis<'r> {
         self.answers.regrade(false)
     }
 
-    /// The same by all evidence, however little is new.
+    /// Grades again by all evidence, however little is new.
     pub(crate) fn regrade_all(&mut self) -> Vec<AnswerChange> {
         self.answers.update_grader_for_all();
         self.answers.regrade(false)
     }
 
-    /// The same, and settles every grade.
+    /// Grades again by all evidence, and settles every grade.
     pub(crate) fn settle_all(&mut self) -> Vec<AnswerChange> {
         self.answers.update_grader_for_all();
         self.answers.regrade(true)

@@ -547,7 +547,7 @@ impl<'a> InputTable<'a> {
     fn rows(&self) -> impl Iterator<Item = InputSummary> {
         let listed = self.report.inputs.iter().map(|input| {
             let mut row = input.clone();
-            // Those of one severity: each report counts its own.
+            // Hits of one severity: each report counts its own.
             row.counts.hits = 0;
             row.log_host = row.log_host.or_else(|| self.report.log_host.clone());
             if let Some(format) = LogFormat::ALL.iter().position(|format| Some(format.as_str()) == row.format.as_deref())

@@ -43,7 +43,7 @@ const HEAD: u64 = 128;
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write_partial<W: Write>(report: &ReportModel<'_>, out: &mut W) -> io::Result<()> {
     out.write_all(&MAGIC)?;
     out.write_all(&[SCHEMA_VERSION as u8])?;
@@ -76,7 +76,7 @@ impl PackedSnapshot {
     ///
     /// # Errors
     ///
-    /// Those of the compressor.
+    /// Errors of the compressor.
     pub(crate) fn new(report: &ReportModel<'_>, is_whole: bool) -> io::Result<Self> {
         let Some(encoder) = is_whole.then(|| SnapshotEncoder::new(report)).flatten() else { return Ok(Self(None)) };
         let mut text = EncoderStringWriter::new(&STANDARD);

@@ -55,7 +55,7 @@ fn rows() -> Vec<String> {
     rows.map(str::to_owned).to_vec()
 }
 
-/// The same of a tally that is not exact.
+/// The rows of a tally that is not exact.
 fn bounded_rows() -> Vec<String> {
     let cell = CELL.replace("512,0,3,0", "512,0,3,5");
     let rest = |client: &str, path: &str| cell.replacen("[0,0", &format!("[{client},{path}"), 1);

@@ -9,7 +9,7 @@ use crate::formats::clf::is_escaped;
 /// A part of a layout.
 #[derive(Debug, Clone)]
 pub(super) enum Piece<'l> {
-    /// The same in each line. Two blanks stand for one or several.
+    /// A text that each line has. Two blanks stand for one or several.
     Text(String),
     Column(LogColumn<'l>),
 }

@@ -360,14 +360,14 @@ impl KeyCache {
         let start = self.names.len();
         // The role is that of the copy: a memory-mapped file may change between two reads.
         self.names.extend_from_slice(key.name);
-        let role = look_up(self.names.get(start..).unwrap_or_default());
+        let role = look_up(&self.names[start..]);
         self.entries.push(KeyEntry { start: start as u32, end: self.names.len() as u32, within: scope, role });
         self.hit(self.entries.len() - 1, role)
     }
 
     #[inline]
     fn name(&self, entry: &KeyEntry) -> &[u8] {
-        self.names.get(entry.start as usize..entry.end as usize).unwrap_or_default()
+        &self.names[entry.start as usize..entry.end as usize]
     }
 }
 

@@ -105,7 +105,7 @@ impl FieldMatcher {
         Self { number_follows, trim, ..self }
     }
 
-    /// The same field with another literal text after it.
+    /// The field with another literal text after it.
     pub(super) fn ending_at(self, suffix: &[u8]) -> Self {
         Self::new(self.slot, self.stop, suffix).with(self.trim, false)
     }
@@ -214,7 +214,7 @@ impl FieldMatcher {
         Some(text.len())
     }
 
-    /// The same for a column that may be quoted, although the format does not say so.
+    /// Takes a column that may be quoted, although the format does not say so.
     pub(super) fn take_quoted<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         match self.stop {
             Delimiter::Column { last, .. } => self.column(rest, Quotes::Doubled, last),

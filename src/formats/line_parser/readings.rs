@@ -26,7 +26,7 @@ use crate::log::time::{CLF_TIME_LEN, LogTime};
 pub(super) enum Language {
     /// Any text that a client chose.
     Text,
-    /// The same and a port, `example.org:80`.
+    /// Any text that a client chose, and a port: `example.org:80`.
     TextWithPort,
     /// Any text of the server.
     ServerText,
@@ -144,7 +144,7 @@ pub(super) struct FormatSection {
 pub(in crate::formats) struct ReadingBuffers {
     /// For each position, one bit per field: whether the field can start here, so that the rest can be read.
     from_right: Vec<u64>,
-    /// The same, and that the text before it can be read.
+    /// For each position, one bit per field: whether also the text before it can be read.
     starts: Vec<u64>,
     /// The end of each field.
     ends: Vec<usize>,

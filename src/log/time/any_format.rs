@@ -163,7 +163,7 @@ const FORMS: [&str; 32] = [
     "%d/%m/%Y:%T%z",
 ];
 
-/// The same with the month first, as in the United States. Without `AM` or `PM`, only a day after the twelfth shows the order.
+/// Forms with the month first, as in the United States. Without `AM` or `PM`, only a day after the twelfth shows the order.
 const MONTH_FIRST: [&str; 4] = ["%m/%d/%Y %T%z", "%m/%d/%Y:%T%z", "%m/%d/%Y %r", "%m/%d/%Y, %r"];
 
 /// The longest text of a form: `Wednesday, September 02, 2026 @ 08:01:00.123456 America`.

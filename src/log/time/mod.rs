@@ -198,7 +198,7 @@ impl PackedTime {
         Self((time.utc << 16) + i64::from(time.offset))
     }
 
-    /// The same for any time; `None` unless its year has four digits.
+    /// Packs a time; `None` unless its year has four digits.
     #[must_use]
     pub(crate) fn in_four_digit_years(time: LogTime) -> Option<Self> {
         time.clf().map(|_| Self::new(time))
@@ -233,7 +233,7 @@ pub(crate) struct ClfTimeParser {
 }
 
 impl ClfTimeParser {
-    /// The same result as [`LogTime::parse_any_format`], faster for times in the Common Log Format.
+    /// Parses like [`LogTime::parse_any_format`], faster for times in the Common Log Format.
     #[must_use]
     #[expect(clippy::inline_always, reason = "in the line loop")]
     #[inline(always)]

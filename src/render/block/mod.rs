@@ -75,7 +75,7 @@ pub(crate) struct BlockPage<'a> {
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write<W: Write>(page: &BlockPage<'_>, format: BlockFormat, out: &mut W) -> io::Result<()> {
     match format {
         BlockFormat::Plain => program::plain(page, out),
@@ -182,7 +182,7 @@ fn encode_word(text: &[u8], max: usize) -> String {
     encoded(text, max, |byte| byte.is_ascii_alphanumeric() || b"/.-_~+*:@=&?!,%".contains(&byte))
 }
 
-/// The same with spaces.
+/// A text in a comment: printable ASCII with spaces, the rest percent-encoded.
 fn plain_text(text: &[u8], max: usize) -> String {
     encoded(text, max, |byte| byte.is_ascii_alphanumeric() || b" /.-_~+*:@=&?!,()".contains(&byte))
 }

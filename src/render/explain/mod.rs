@@ -64,7 +64,7 @@ pub(crate) struct ViewCache([OnceCell<AnnotatedText>; 8]);
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     match options.format {
         OutputFormat::Json | OutputFormat::Ndjson => json::write(subject, out),

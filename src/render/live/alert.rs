@@ -32,7 +32,7 @@ const MIN_REQUEST: usize = 12;
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub(crate) fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
     out.write_all(&ObjectFields::line(|fields| put_alert(fields, alert, rules)))
 }
@@ -53,7 +53,7 @@ impl LiveLines {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Errors of `out`.
     pub(crate) fn write_alert<W: Write>(&mut self, alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(alert.last_time, alert.severity);
         let Self { layout, stops, .. } = self;

@@ -105,7 +105,7 @@ impl LiveLines {
         Self { layout: LineLayout::new(page, gap, Painter { color }), stops, day: None, with_countries: false }
     }
 
-    /// The same with a column for countries, if the page is wide enough.
+    /// Adds a column for countries, if the page is wide enough.
     #[must_use]
     pub(crate) fn with_countries(mut self, with_countries: bool) -> Self {
         (self.stops, _) = ColumnStops::new(self.layout.page, with_countries);
@@ -122,7 +122,7 @@ impl LiveLines {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Errors of `out`.
     pub(crate) fn write_hit<W: Write>(&mut self, hit: &ReportedHit<'_>, answered: bool, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(hit.time, hit.severity);
         let Self { layout, stops, .. } = self;
@@ -150,7 +150,7 @@ impl LiveLines {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Errors of `out`.
     pub(crate) fn write_folded<W: Write>(&mut self, folded: &FoldedRepeats<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(folded.time, folded.severity);
         let (style, answered) = match folded.answered {

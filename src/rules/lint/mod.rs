@@ -76,14 +76,14 @@ impl Lint {
     ///
     /// # Errors
     ///
-    /// Those of [`load`](super::load): rules that do not load are not checked.
+    /// As for [`load`](super::load): rules that do not load are not checked.
     pub(crate) fn load(choice: &RuleChoice) -> Result<Self, RuleError> {
         let rules = selected_rules(&RuleChoice { with_cases: true, ..choice.clone() })?.rules;
         let set = compile(rules.clone())?;
         Ok(Self { rules, set })
     }
 
-    /// The same rules compiled, in the same order.
+    /// The rules, compiled, in their order.
     #[must_use]
     pub(crate) fn set(&self) -> &RuleSet {
         &self.set

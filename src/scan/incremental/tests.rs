@@ -22,7 +22,7 @@ use crate::tally::LinePosition;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
-/// The same, with a format requested that no test has: then no layout is discovered.
+/// Formats of which one is requested that no test has: then no layout is discovered.
 static REQUESTED: LazyLock<Formats> =
     LazyLock::new(|| Formats::new(&FormatChoice { requested: Some("envoy".to_owned()), ..FormatChoice::default() }).expect("formats"));
 static NOT: AtomicBool = AtomicBool::new(false);
@@ -226,7 +226,7 @@ fn any_other_line() -> impl Strategy<Value = String> {
     prop_oneof![4 => any_line(), 3 => json, 3 => w3c, 1 => names.prop_map(str::to_owned), 1 => syslog]
 }
 
-/// The same lines in the Common Log Format.
+/// The lines in the Common Log Format.
 fn written_down(text: &str) -> Vec<u8> {
     let header = crate::formats::W3cHeader::from_log_start(text.as_bytes(), 1000);
     let mut context =

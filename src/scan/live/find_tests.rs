@@ -40,7 +40,7 @@ impl<'a> FollowedSite<'a> {
         self.get_on("-", seconds, path, status, bytes);
     }
 
-    /// The same on a virtual host.
+    /// Reads a request on a virtual host.
     fn get_on(&mut self, host: &str, seconds: i64, path: &str, status: u16, bytes: u64) {
         let time = LogTime { utc: 1_793_600_000 + seconds, offset: 0 }.clf().expect("a year of four digits");
         let (time, client) = (String::from_utf8_lossy(&time), self.read.1 % 250);

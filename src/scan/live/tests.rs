@@ -20,7 +20,7 @@ use crate::soft_404::Answer;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
-/// The same, with a format requested that no test has. Then no layout is discovered: more lines may show another one.
+/// Formats of which one is requested that no test has. Then no layout is discovered: more lines may show another one.
 static REQUESTED: LazyLock<Formats> =
     LazyLock::new(|| Formats::new(&FormatChoice { requested: Some("envoy".to_owned()), ..FormatChoice::default() }).expect("formats"));
 

@@ -30,7 +30,7 @@ pub(crate) fn decode(text: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> Dec
     decode_in_place(out, spare)
 }
 
-/// The same, in place.
+/// Decodes a text in place.
 pub(super) fn decode_in_place(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
     for _ in 0..MAX_ROUNDS {
         if !round(text, spare) {

@@ -83,7 +83,7 @@ impl Normalizer {
         }
     }
 
-    /// The same views in lower case, as rules match them.
+    /// The views of a target in lower case, as rules match them.
     #[must_use]
     pub fn folded_views(&mut self, target: &[u8]) -> DecodedViews<'_> {
         if is_plain(target) {

@@ -36,7 +36,7 @@ fn part(requests: &[Request], before: u64) -> Scanned {
     sized_part(requests, before, |_, what| 1000 + u32::from(what))
 }
 
-/// The same with sizes by the index of the request and the path.
+/// A log with sizes by the index of the request and the path.
 fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) -> Scanned {
     let mut all = Tally::default();
     let mut inputs = Vec::new();
