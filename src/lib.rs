@@ -43,18 +43,41 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # How a log becomes a report
+//! # The way of a line
 //!
-//! 1. Logs are opened, decompressed and cut into chunks of whole lines.
-//! 2. The fields of each line are found.
-//! 3. The request target is normalized and matched against the rules: literals first, then regular expressions. A line that
-//!    matches is a hit.
-//! 4. Hits are counted, in bounded memory. Counts of parts of a log merge into the counts of the whole log.
-//! 5. What needs the whole log is decided, such as which answers differ from what the site answers to any path, and the rows are
-//!    built.
-//! 6. The report is written as a table, CSV, JSON or a page. Text is escaped, and what looks like a password or a token is masked.
+//! Each step knows only what the step before it made. Here is one line, and what it is after each step; the module that does the step
+//! stands on the left.
 //!
-//! Steps 1 to 4 run in parallel. The same logs give the same report, with any number of threads.
+//! ```text
+//! input     203.0.113.66 - - [02/Nov/2026:08:07:09 +0000] "GET /%2eGIT/config?v=1 HTTP/1.1" 200 268 "-" "curl/8.5.0"
+//!           a log is opened, decompressed and cut into chunks of whole lines
+//! formats   LogEntry { client: 203.0.113.66, time: 08:07:09, request: GET /%2eGIT/config?v=1 HTTP/1.1, status: 200, bytes: 268 }
+//!           the fields of the line, found by its format
+//! text      path: /.git/config   query: v=1
+//!           the target, decoded and in lower case
+//! engine    [vcs/git]
+//!           the rules of `rules` that match: literals first, then regular expressions
+//! tally     (203.0.113.66, /.GIT/config, status 200, 268 bytes, [vcs/git]) -> 1 hit, first and last at 08:07:09
+//!           hits are counted, in bounded memory; counts of parts of a log merge into the counts of the whole log
+//! analysis  Row { client: 203.0.113.66, path: /.GIT/config, outcome: answered, answer: distinct, severity: critical, hits: 1 }
+//!           what needs the whole log is decided, as whether the answer differs from what the site answers to any path
+//! render    critical  /.GIT/config  200  268  vcs/git  1  203.0.113.66  2026-11-02 08:07
+//!           a table, CSV, JSON or a page; text is escaped, and what looks like a password or a token is masked
+//! ```
+//!
+//! The first five steps run in parallel, over whole logs or as logs grow (`scan`). What always holds, each by a test:
+//!
+//! - Parsing never fails: a line is read in a format, or matched as raw text and counted as unparsed. No line is lost or counted twice.
+//! - Whether a line matches depends on that line alone. What depends on other lines is a function of the merged counts, so the same logs
+//!   give the same report with any number of threads, in any parts, mapped or read.
+//! - The time is that of the log. Nothing is fetched. No text of a log is printed but escaped.
+//!
+//! # Where to add
+//!
+//! - A log format: a table in `src/formats/builtin.toml`. A rule: a table in `rules/`. Neither needs code.
+//! - A flag: its declaration in `src/config/flags.rs`, its name in the sets of `src/cli/args.rs`, and its use.
+//! - A column of CSV: a line in `COLUMNS` of `src/render/csv.rs`, and its name in the tables that have it.
+//! - An output format: a file in `src/render`, and its arm in `render`.
 
 // The modules are in layers: a module uses only modules of lower layers, and in layer 0 there are no cycles. A test reads this
 // table and checks all `use` paths against it.
@@ -70,9 +93,6 @@
 // | 2 | `alerting` · `block` · `engine` · `server_config` |
 // | 1 | `alert_sinks` · `formats` · `geoip` · `input` · `report_store` · `rules` · `tally` |
 // | 0 | `collections` · `log` · `os` · `soft_404` · `text` |
-//
-// Of the steps above, `input` does the first, `formats` the second, `engine` with `rules` the third, `tally` the fourth,
-// `analysis` the fifth, and `render` with `text` the sixth. `scan` runs the first four, over whole logs or as logs grow.
 
 #![cfg_attr(not(feature = "internals"), allow(unreachable_pub, reason = "items that only `internals` exports"))]
 

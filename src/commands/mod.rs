@@ -13,6 +13,7 @@ pub(crate) mod message;
 mod metrics;
 pub(crate) mod reference;
 pub(crate) mod report;
+mod reports_and_logs;
 pub(crate) mod rules;
 pub(crate) mod scan;
 

@@ -49,7 +49,7 @@ pub(crate) struct Column {
     rank: u8,
     /// The width it can be cut to; `None`: it is not cut.
     min_width: Option<usize>,
-    /// The widest it can be.
+    /// The widest it is while another column lacks room.
     max_width: usize,
     /// A cut text keeps its end, as for file names.
     keep_end: bool,
@@ -81,10 +81,14 @@ impl Column {
         Self { keep_end: true, ..self }
     }
 
+    /// The width of its widest cell.
+    fn full_width(&self) -> usize {
+        self.cells.iter().map(|cell| width(&cell.text)).max().unwrap_or(0).max(width(self.head))
+    }
+
     /// The width of its widest cell, or its maximum.
     fn natural_width(&self) -> usize {
-        let widest = self.cells.iter().map(|cell| width(&cell.text)).max().unwrap_or(0);
-        widest.max(width(self.head)).min(self.max_width)
+        self.full_width().min(self.max_width)
     }
 
     fn min_width(&self) -> usize {
@@ -146,10 +150,13 @@ impl<'r, T> Grid<'r, T> {
         let mut spare = page.saturating_sub(total_width(&fitted));
         let mut by_rank: Vec<_> = fitted.iter_mut().collect();
         by_rank.sort_by_key(|column| column.rank);
-        for column in by_rank {
-            let more = spare.min(column.natural_width - column.width);
-            column.width += more;
-            spare -= more;
+        // What no column needs, columns that are limited get.
+        for wanted in [|column: &FittedColumn| column.natural_width, |column: &FittedColumn| column.full_width] {
+            for column in &mut by_rank {
+                let more = spare.min(wanted(column) - column.width);
+                column.width += more;
+                spare -= more;
+            }
         }
         fitted
     }
@@ -160,6 +167,7 @@ struct FittedColumn {
     column: usize,
     width: usize,
     natural_width: usize,
+    full_width: usize,
     rank: u8,
     is_number: bool,
     keep_end: bool,
@@ -168,7 +176,8 @@ struct FittedColumn {
 impl FittedColumn {
     fn new(i: usize, column: &Column) -> Self {
         let Column { rank, is_number, keep_end, .. } = *column;
-        Self { column: i, width: column.min_width(), natural_width: column.natural_width(), rank, is_number, keep_end }
+        let (width, natural_width, full_width) = (column.min_width(), column.natural_width(), column.full_width());
+        Self { column: i, width, natural_width, full_width, rank, is_number, keep_end }
     }
 }
 
@@ -351,6 +360,22 @@ mod tests {
         assert_eq!(lines(&rows, 22), "  name      hits  note\n  /a/long…     7  x\n  /日本語   1234\n");
         assert_eq!(lines(&rows, 19), "  name         hits\n  /a/long/pa…     7\n  /日本語      1234\n");
         assert_eq!(lines(&rows, 9), "  name\n  /a/lon…\n  /日本語\n");
+    }
+
+    #[test]
+    fn a_limited_column_gets_what_no_other_needs() {
+        let rows = [("a-name-of-24-characters", "b".repeat(20))];
+        let page = |page: usize| {
+            let mut out = Vec::new();
+            let grid = Grid::new(&rows)
+                .column(Column::text("x").max_width(8), |row| TextCell::new(row.0))
+                .column(Column::text("y").flexible(5), |row| TextCell::new(row.1.as_str()));
+            grid.write(page, NO_COLOR, &mut out).unwrap();
+            String::from_utf8(out).unwrap().lines().last().unwrap().to_owned()
+        };
+        assert_eq!(page(32), "  a-name-…  bbbbbbbbbbbbbbbbbbbb");
+        assert_eq!(page(40), "  a-name-of-24-ch…  bbbbbbbbbbbbbbbbbbbb");
+        assert_eq!(page(80), "  a-name-of-24-characters  bbbbbbbbbbbbbbbbbbbb");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use serde_json::json;
 
@@ -21,20 +22,23 @@ const PACKAGES: [&str; 2] = ["puppeteer-core@24.43.1", "axe-core@4.14.1"];
 /// More logs to open, where this variable names their folder.
 const MORE_LOGS: &str = "PROBEWATCH_TEST_LOGS";
 
-/// The folder of the packages; `None` if they cannot be installed.
-fn packages() -> Option<PathBuf> {
+/// The folder of the packages; `None` if they cannot be installed. One test installs them, into another folder that becomes this one
+/// when it is complete.
+static INSTALLED: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let folder = std::env::temp_dir().join(format!("probewatch-browser-test-{}", rustix::process::geteuid().as_raw()));
-    let is_complete =
-        || ["puppeteer-core", "axe-core"].iter().all(|name| folder.join("node_modules").join(name).join("package.json").exists());
-    if !is_complete() {
-        fs::create_dir_all(&folder).ok()?;
-        fs::write(folder.join("package.json"), "{\"private\": true}").ok()?;
+    if !folder.exists() {
+        let new = folder.with_extension(std::process::id().to_string());
+        fs::create_dir_all(&new).ok()?;
+        fs::write(new.join("package.json"), "{\"private\": true}").ok()?;
         let mut npm = Command::new("timeout");
         npm.args(["180", "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"]).args(PACKAGES);
-        npm.current_dir(&folder).stdin(Stdio::null()).output().ok()?;
+        let is_installed = npm.current_dir(&new).stdin(Stdio::null()).output().is_ok_and(|run| run.status.success());
+        if !is_installed || fs::rename(&new, &folder).is_err() {
+            let _ = fs::remove_dir_all(&new);
+        }
     }
-    is_complete().then_some(folder)
-}
+    folder.exists().then_some(folder)
+});
 
 /// Opens pages with the script; skips the test if something is missing.
 fn open_in_browser(test: &str, pages: &[(String, PathBuf)], harness: &Harness) {
@@ -43,7 +47,7 @@ fn open_in_browser(test: &str, pages: &[(String, PathBuf)], harness: &Harness) {
             return skip(test, &format!("{program} is not installed"));
         }
     }
-    let Some(folder) = packages() else { return skip(test, "puppeteer-core and axe-core cannot be installed from the npm registry") };
+    let Some(folder) = &*INSTALLED else { return skip(test, "puppeteer-core and axe-core cannot be installed from the npm registry") };
     let list: Vec<_> = pages.iter().map(|(name, file)| json!({ "name": name, "file": file })).collect();
     let list = harness.file("pages.json", serde_json::to_vec(&list).unwrap());
     let done = Command::new("node").arg(SCRIPT).arg(folder).arg("/usr/bin/chromium").arg(list).stdin(Stdio::null()).output().unwrap();
@@ -67,6 +71,11 @@ fn pages_of_logs_work_in_a_browser() {
     let mut pages = vec![page(&harness, "samples", Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/samples")))];
     pages.push(page(&harness, "quiet", &harness.file("quiet.log", line("192.0.2.1", "GET / HTTP/1.1", 200))));
     pages.push(page(&harness, "log", &harness.file("some.log", log(2_000))));
+    let reported = harness.run(["report", "--html", "--state", "state", "--out", "out", "--from-start", "some.log"]);
+    assert_eq!(reported.code, 0, "{}", reported.stderr);
+    pages.extend(
+        [("index", "out/index.html"), ("report", "out/latest/report.html")].map(|(name, file)| (name.to_owned(), harness.path(file))),
+    );
     let more = std::env::var_os(MORE_LOGS).map(|folder| fs::read_dir(folder).unwrap()).into_iter().flatten();
     for log in more.map(|entry| entry.unwrap().path()) {
         pages.push(page(&harness, log.file_name().unwrap().to_str().unwrap(), &log));

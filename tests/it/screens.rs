@@ -24,7 +24,7 @@ fn the_first_page_fits_terminals_of_eight_sizes() {
             let mut command = harness.command(["scan", &format!("samples/{log}")]);
             let run = finish(command.env("COLUMNS", columns.to_string()).env("LINES", lines.to_string()));
             let text = run.text();
-            assert_eq!(run.code, 0, "{log}: {}", run.stderr);
+            assert!([0, 3].contains(&run.code), "{log}: {}", run.stderr);
             assert!(text.lines().all(|line| line.chars().count() <= columns), "{log}, {columns} columns: {text}");
             assert!(text.lines().count() < lines.max(LEAST), "{log}, {lines} lines: {text}");
             pages += &format!("=== {columns} x {lines}\n{}\n", elapsed.replace_all(&text, " in TIME"));

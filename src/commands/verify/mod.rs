@@ -10,10 +10,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use self::curl::{AGENT, Curl};
-use super::block::{InputPaths, ScannedLogs, open_sink, with_report_input};
 use super::common::{RuleContext, inputs, pool, warn_narrow_allow};
 use super::error::CommandError;
 use super::merge::REPORT;
+use super::reports_and_logs::{InputPaths, ScannedLogs, open_sink, with_report_input};
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, VerifySettings, message, signals};
 use crate::analysis::build::LogAnalysis;
