@@ -9,9 +9,7 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValue, PossibleValuesPars
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum, ValueHint};
 
 use super::help;
-use crate::analysis::verify::Origin;
 use crate::config::Flags;
-use crate::config::value::{DurationArg, PositiveCount};
 use crate::log::finding::Severity;
 use crate::render::OutputFormat;
 use crate::render::block::BlockFormat;
@@ -27,9 +25,10 @@ impl<const SET: usize> Args for FlagsOf<SET> {
     fn augment_args(command: Command) -> Command {
         let FlagSet { names, adapt } = flag_set(SET);
         let declared = Flags::augment_args(Command::new("all"));
-        let flag = |name: &&str| declared.get_arguments().find(|flag| flag.get_id() == name).expect("a set names declared flags").clone();
+        let flag = |name: &str| declared.get_arguments().find(|flag| flag.get_id() == name).expect("a set names declared flags").clone();
         // The order in the help is that of the set.
-        adapt(command.args(names.iter().copied().flatten().map(flag).map(|flag| flag.display_order(Resettable::Reset))))
+        let flags = names.iter().flat_map(|names| names.split(' ')).map(|name| flag(name).display_order(Resettable::Reset));
+        adapt(command.args(flags))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -54,22 +53,23 @@ impl<const SET: usize> FromArgMatches for FlagsOf<SET> {
 
 /// The flags of a subcommand, in the order of its help.
 struct FlagSet {
-    names: &'static [&'static [&'static str]],
+    /// Names of declared flags, separated by blanks.
+    names: &'static [&'static str],
     /// Changes what the subcommand says of a flag otherwise.
     adapt: fn(Command) -> Command,
 }
 
-/// Names of flags that several subcommands have.
-const FORMAT: &[&str] = &["log_format", "field"];
-const SOURCES: &[&str] = &["from_nginx", "from_apache", "max_line"];
-const RULES: &[&str] = &["rules", "no_builtin", "disable", "only", "severity", "no_prefilter"];
-const CLIENTS: &[&str] = &["client_from", "trusted_proxy", "ipv6_prefix"];
-const HIDE: &[&str] = &["anonymize", "geoip", "no_redact"];
-const APPS: &[&str] = &["app", "allow"];
-const TIMES: &[&str] = &["since", "until"];
-const STATE: &[&str] = &["state", "from_start", "reset_state", "insecure_state"];
-const BLOCK_LIST: &[&str] = &["max_cost", "ttl", "aggregate", "verified_bots", "max_block"];
-const SPEED: &[&str] = &["threads", "mmap"];
+/// Flags that several subcommands have.
+const FORMAT: &str = "log_format field";
+const SOURCES: &str = "from_nginx from_apache max_line";
+const RULES: &str = "rules no_builtin disable only severity no_prefilter";
+const CLIENTS: &str = "client_from trusted_proxy ipv6_prefix";
+const HIDE: &str = "anonymize geoip no_redact";
+const APPS: &str = "app allow";
+const TIMES: &str = "since until";
+const STATE: &str = "state from_start reset_state insecure_state";
+const BLOCK_LIST: &str = "max_cost ttl aggregate verified_bots max_block";
+const SPEED: &str = "threads mmap";
 
 /// Which subcommands [`FlagsOf`] is of.
 pub(super) const SCAN: usize = 0;
@@ -89,37 +89,37 @@ fn flag_set(of: usize) -> FlagSet {
     match of {
         SCAN => FlagSet {
             names: &[
-                &["paths"],
+                "paths",
                 FORMAT,
                 SOURCES,
-                &["newer_than", "range", "source"],
+                "newer_than range source",
                 RULES,
                 CLIENTS,
-                &["proxy_ranges"],
+                "proxy_ranges",
                 HIDE,
-                &["min_severity", "outcome"],
+                "min_severity outcome",
                 APPS,
                 TIMES,
-                &["fail_on", "format", "top", "by", "full", "output", "color", "no_progress", "quiet", "stats"],
+                "fail_on format top by full output color no_progress quiet stats",
                 SPEED,
-                &["config"],
+                "config",
             ],
             adapt: |command| command.mut_arg("proxy_ranges", in_one_line),
         },
         FOLLOW => FlagSet {
             names: &[
-                &["paths"],
+                "paths",
                 STATE,
                 FORMAT,
                 SOURCES,
-                &["poll", "poll_interval"],
+                "poll poll_interval",
                 RULES,
                 CLIENTS,
                 HIDE,
-                &["min_severity", "outcome"],
+                "min_severity outcome",
                 APPS,
-                &["format", "top", "fold", "quiet_for", "tui", "metrics", "color", "quiet"],
-                &["alert_severity", "cooldown", "exec", "alert_file", "syslog", "config"],
+                "format top fold quiet_for tui metrics color quiet",
+                "alert_severity cooldown exec alert_file syslog config",
             ],
             adapt: |command| {
                 command.mut_arg("paths", of_growing_logs).mut_arg("format", |flag| {
@@ -132,24 +132,24 @@ fn flag_set(of: usize) -> FlagSet {
         },
         REPORT => FlagSet {
             names: &[
-                &["paths"],
+                "paths",
                 STATE,
                 FORMAT,
                 SOURCES,
-                &["out", "daily", "hourly", "timezone", "always", "html", "keep", "keep_runs", "mode", "group", "log_host", "notify_level"],
-                &["block_out", "block_format", "wait", "dry_run", "status"],
+                "out daily hourly timezone always html keep keep_runs mode group log_host notify_level",
+                "block_out block_format wait dry_run status",
                 BLOCK_LIST,
                 RULES,
                 CLIENTS,
-                &["proxy_ranges"],
+                "proxy_ranges",
                 HIDE,
-                &["min_severity", "outcome"],
+                "min_severity outcome",
                 APPS,
-                &["metrics", "quiet", "threads", "config"],
+                "metrics quiet threads config",
             ],
             adapt: |command| {
                 let command = ["geoip", "proxy_ranges"].into_iter().fold(command, |command, flag| command.mut_arg(flag, in_one_line));
-                let command = BLOCK_LIST.iter().fold(command, |command, flag| command.mut_arg(flag, of_block));
+                let command = BLOCK_LIST.split(' ').fold(command, |command, flag| command.mut_arg(flag, of_block));
                 command
                     .mut_arg("paths", of_growing_logs)
                     .mut_arg("threads", |flag| flag.hide_short_help(true).help_heading("Run"))
@@ -158,23 +158,23 @@ fn flag_set(of: usize) -> FlagSet {
         },
         LEARN => FlagSet {
             names: &[
-                &["paths"],
+                "paths",
                 FORMAT,
                 SOURCES,
-                &["newer_than"],
+                "newer_than",
                 RULES,
                 CLIENTS,
-                &["min_probers"],
+                "min_probers",
                 APPS,
                 TIMES,
-                &["emit_rules", "format", "top", "output", "color", "no_progress", "quiet"],
+                "emit_rules format top output color no_progress quiet",
                 SPEED,
-                &["config"],
+                "config",
             ],
             adapt: |command| command.mut_arg("format", of_rows),
         },
         EXPLAIN => FlagSet {
-            names: &[FORMAT, RULES, &["min_severity", "app", "format", "color", "config"]],
+            names: &[FORMAT, RULES, "min_severity app format color config"],
             adapt: |command| {
                 command.mut_arg("format", of_text).mut_arg("min_severity", |flag| {
                     let help = "Mark rules below this severity as not reported [default: low]";
@@ -182,17 +182,13 @@ fn flag_set(of: usize) -> FlagSet {
                 })
             },
         },
-        FORMATS => FlagSet { names: &[FORMAT, &["format", "color", "config"]], adapt: |command| command.mut_arg("format", of_text) },
+        FORMATS => FlagSet { names: &[FORMAT, "format color config"], adapt: |command| command.mut_arg("format", of_text) },
         DIFF => FlagSet {
-            names: &[RULES, &["min_severity", "outcome", "app", "format", "top", "output", "color", "quiet", "config"]],
+            names: &[RULES, "min_severity outcome app format top output color quiet config"],
             adapt: |command| command.mut_arg("format", of_rows),
         },
         MERGE => FlagSet {
-            names: &[
-                RULES,
-                &["min_severity", "outcome", "app", "format", "top", "output", "color", "quiet", "config"],
-                &["anonymize", "geoip", "fail_on", "by", "full"],
-            ],
+            names: &[RULES, "min_severity outcome app format top output color quiet config", "anonymize geoip fail_on by full"],
             adapt: |command| {
                 command.mut_arg("format", |flag| {
                     let help = "What to print: table, csv, json, html, partial [default: table]";
@@ -205,38 +201,41 @@ fn flag_set(of: usize) -> FlagSet {
         },
         BLOCK => FlagSet {
             names: &[
-                &["paths"],
+                "paths",
                 BLOCK_LIST,
                 FORMAT,
                 SOURCES,
-                &["newer_than"],
+                "newer_than",
                 RULES,
                 CLIENTS,
-                &["proxy_ranges", "geoip", "min_severity"],
+                "proxy_ranges geoip min_severity",
                 APPS,
                 TIMES,
-                &["output", "no_progress", "quiet"],
+                "output no_progress quiet",
                 SPEED,
-                &["config"],
+                "config",
             ],
             adapt: |command| command.mut_arg("paths", of_reports_and_logs),
         },
         VERIFY => FlagSet {
             names: &[
-                &["paths"],
+                "site dry_run pause max_requests cacert",
+                "paths",
                 FORMAT,
                 SOURCES,
-                &["newer_than"],
+                "newer_than",
                 RULES,
                 CLIENTS,
-                &["min_severity"],
+                "min_severity",
                 APPS,
                 TIMES,
-                &["format", "output", "color", "no_progress", "quiet"],
+                "format output color no_progress quiet",
                 SPEED,
-                &["config"],
+                "config",
             ],
             adapt: |command| {
+                let help = "Print the URLs, and send nothing";
+                let command = command.mut_arg("dry_run", |flag| flag.help(help).help_heading("Requests"));
                 command.mut_arg("paths", of_reports_and_logs).mut_arg("format", |flag| in_one_line(of_text(flag))).mut_arg(
                     "output",
                     |flag| {
@@ -248,7 +247,7 @@ fn flag_set(of: usize) -> FlagSet {
                 )
             },
         },
-        RULE_SET.. => FlagSet { names: &[RULES, &["config"]], adapt: |command| command.disable_help_flag(true).arg(help::flag()) },
+        RULE_SET.. => FlagSet { names: &[RULES, "config"], adapt: |command| command.disable_help_flag(true).arg(help::flag()) },
     }
 }
 
@@ -375,36 +374,6 @@ pub(super) struct DiffArgs {
     /// Settings.
     #[command(flatten)]
     pub(super) flags: FlagsOf<DIFF>,
-}
-
-/// The arguments of `verify`.
-#[derive(Debug, Clone, Args)]
-pub(super) struct VerifyArgs {
-    /// Your own site: https://example.com
-    ///
-    /// Scheme, host and port. No other host is asked. Of a log with hosts, only rows of this one count.
-    #[arg(long, value_name = "URL", required = true, value_hint = ValueHint::Url, help_heading = "Requests")]
-    pub(super) site: Origin,
-
-    /// Print the URLs, and send nothing
-    #[arg(long, help_heading = "Requests")]
-    pub(super) dry_run: bool,
-
-    /// Time from one request to the next [default: 1s]
-    #[arg(long, value_name = "DURATION", help_heading = "Requests")]
-    pub(super) pause: Option<DurationArg>,
-
-    /// Send at most N requests, controls included [default: 200]
-    #[arg(long, value_name = "N", help_heading = "Requests")]
-    pub(super) max_requests: Option<PositiveCount>,
-
-    /// Trust the certificates in this file alone, as 'curl --cacert'
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Requests")]
-    pub(super) cacert: Option<PathBuf>,
-
-    /// Settings.
-    #[command(flatten)]
-    pub(super) flags: FlagsOf<VERIFY>,
 }
 
 /// The subcommands of `rules`.

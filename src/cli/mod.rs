@@ -15,7 +15,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::args::{
-    BlockArgs, DiffArgs, ExplainArgs, FOLLOW, FlagsOf, FormatsArgs, LEARN, MergeArgs, REPORT, RULE_SET, RulesCommand, SCAN, VerifyArgs,
+    BlockArgs, DiffArgs, ExplainArgs, FOLLOW, FlagsOf, FormatsArgs, LEARN, MergeArgs, REPORT, RULE_SET, RulesCommand, SCAN, VERIFY,
 };
 use self::lazy::Lazy;
 use crate::commands::rules::{AddOptions, ImportOptions};
@@ -81,7 +81,7 @@ enum CliCommand {
     ///
     /// Requests each path of a report with a distinct or an uncertain answer, by the system's curl, beside two paths that do not exist.
     #[command(after_help = help::VERIFY_SHORT, after_long_help = help::VERIFY_LONG)]
-    Verify(Lazy<VerifyArgs>),
+    Verify(Lazy<FlagsOf<VERIFY>>),
     /// List, show, test and make rules
     #[command(subcommand, arg_required_else_help = true, after_help = help::RULES)]
     Rules(RulesCommand),
@@ -208,10 +208,8 @@ fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
             start(flags.0, environment, |flags| config::diff_settings(old, new, flags), commands::diff::run)
         }
         CliCommand::Verify(args) => {
-            let VerifyArgs { site, dry_run, pause, max_requests, cacert, flags } = args.into_args();
-            let request = config::VerifyRequest { site, dry_run, pause, max_requests, cacert };
-            let settings = |flags| config::verify_settings(request, flags, environment);
-            start(flags.0, environment, settings, commands::verify::run)
+            let settings = |flags| config::verify_settings(flags, environment);
+            start(args.into_args().0, environment, settings, commands::verify::run)
         }
         CliCommand::Rules(command) => rules(command, environment),
         CliCommand::Completions { shell } => commands::reference::run_completions(complete_command(), shell),

@@ -6,9 +6,11 @@ use std::time::Duration;
 use clap::ArgAction;
 
 use super::*;
-use crate::commands::{FollowSettings, LearnSettings, ReportSettings, ReportTask, ScanSettings, StateSettings};
+use crate::commands::{FollowSettings, LearnSettings, ReportSettings, ReportTask, ScanSettings, StateSettings, VerifySettings};
 use crate::config::value::PositiveCount;
-use crate::config::{DEFAULT_QUIET_FOR, LocalZone, POLL_INTERVAL, follow_settings, learn_settings, report_settings, scan_settings};
+use crate::config::{
+    DEFAULT_QUIET_FOR, LocalZone, POLL_INTERVAL, follow_settings, learn_settings, report_settings, scan_settings, verify_settings,
+};
 use crate::formats::FormatChoice;
 use crate::input::Mmap;
 use crate::log::finding::Severity;
@@ -191,7 +193,7 @@ fn the_flag_beats_the_variable_beats_the_file_beats_the_default() {
 fn sample(name: &str) -> &'static str {
     match name {
         "paths" | "rules" | "output" | "config" | "app" | "allow" | "state" | "exec" | "alert-file" | "syslog" | "emit-rules" | "out"
-        | "geoip" | "group" | "log-host" | "block-out" | "verified-bots" | "proxy-ranges" => "x",
+        | "geoip" | "cacert" | "group" | "log-host" | "block-out" | "verified-bots" | "proxy-ranges" => "x",
         "block-format" => "plain",
         "from-nginx" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/nginx.conf"),
         "from-apache" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/apache2.conf"),
@@ -217,19 +219,21 @@ fn sample(name: &str) -> &'static str {
         "trusted-proxy" => "192.0.2.7",
         "ipv6-prefix" => "64",
         "anonymize" => "truncate",
-        "poll-interval" | "quiet-for" | "cooldown" | "keep" | "ttl" => "7s",
+        "poll-interval" | "quiet-for" | "cooldown" | "pause" | "keep" | "ttl" => "7s",
         "fold" => "off",
-        "min-probers" | "keep-runs" | "max-block" | "max-cost" | "aggregate" => "7",
+        "min-probers" | "keep-runs" | "max-block" | "max-cost" | "aggregate" | "max-requests" => "7",
         "timezone" => "Europe/Berlin",
         "mode" => "0640",
+        "site" => "https://shop.example",
         "metrics" => "x.prom",
         other => panic!("a new flag, --{other}: add a value for it"),
     }
 }
 
 /// The settings of all commands that have flags of their own, where no flag is missing.
-fn all_settings(flags: &Flags) -> (ScanSettings, LearnSettings, FollowSettings, ReportSettings) {
-    let required = Flags { state: Some("s".into()), out: Some("o".into()), ..typed(&["other.log", "--trusted-proxy=198.51.100.1"]) };
+fn all_settings(flags: &Flags) -> (ScanSettings, LearnSettings, FollowSettings, ReportSettings, VerifySettings) {
+    let typed = typed(&["other.log", "--trusted-proxy=198.51.100.1", "--site=https://example.com"]);
+    let required = Flags { state: Some("s".into()), out: Some("o".into()), ..typed };
     // A list needs both, and its addresses: hidden clients exclude it.
     let (block_out, block_format) = (vec!["l".into()], vec![BlockFormat::Nft]);
     let lists = if flags.anonymize.is_none() { Flags { block_out, block_format, ..Flags::default() } } else { Flags::default() };
@@ -241,8 +245,9 @@ fn all_settings(flags: &Flags) -> (ScanSettings, LearnSettings, FollowSettings, 
     (
         scan_settings(flags.clone(), &environment(&[])).expect("scan"),
         learn_settings(table, &environment(&[])).expect("learn"),
-        follow_settings(flags, &environment(&[])).expect("follow"),
+        follow_settings(flags.clone(), &environment(&[])).expect("follow"),
         report_settings(periods, &environment(&[])).expect("report"),
+        verify_settings(flags, &environment(&[])).expect("verify"),
     )
 }
 

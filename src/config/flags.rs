@@ -19,6 +19,7 @@ use super::value::{
     AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LevelOrNever, LogFormatSpec, OnOff, PositiveCount,
     PrefixBits, ProxySource, RangeSpec, SeverityOverride,
 };
+use crate::analysis::verify::Origin;
 use crate::block::NO_BUILTIN_RANGES;
 use crate::input::Mmap;
 use crate::log::finding::Severity;
@@ -548,6 +549,26 @@ flags! {
         status: Option<bool>,
     }
 
+    "Requests" {
+        /// Your own site: https://example.com
+        ///
+        /// Scheme, host and port. No other host is asked. Of a log with hosts, only rows of this one count.
+        #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+        site: Option<Origin>,
+
+        /// Time from one request to the next [default: 1s]
+        #[arg(long, value_name = "DURATION")]
+        pause: Option<DurationArg>,
+
+        /// Send at most N requests, controls included [default: 200]
+        #[arg(long, value_name = "N")]
+        max_requests: Option<PositiveCount>,
+
+        /// Trust the certificates in this file alone, as 'curl --cacert'
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        cacert: Option<PathBuf>,
+    }
+
     "Other" {
         /// Read settings from this TOML file
         ///
@@ -576,7 +597,15 @@ impl Flags {
         let lists = self.paths.iter_mut().chain(&mut self.rules).chain(&mut self.allow).chain(&mut self.geoip);
         let lists = lists.chain(&mut self.verified_bots).chain(&mut self.block_out);
         let ranges = self.proxy_ranges.iter_mut().filter(|file| file.as_os_str() != NO_BUILTIN_RANGES);
-        let files = [&mut self.output, &mut self.emit_rules, &mut self.state, &mut self.alert_file, &mut self.out, &mut self.metrics];
+        let files = [
+            &mut self.output,
+            &mut self.emit_rules,
+            &mut self.state,
+            &mut self.alert_file,
+            &mut self.out,
+            &mut self.metrics,
+            &mut self.cacert,
+        ];
         let servers =
             [&mut self.from_nginx, &mut self.from_apache].into_iter().flatten().filter(|conf| conf.as_os_str() != SERVER_CONFIG_AUTO);
         let proxies =

@@ -28,7 +28,6 @@ use self::value::{
     ByteSize, Cost, DurationArg, FieldKey, FileMode, LevelOrNever, LogFormatSpec, OnOff, PositiveCount, PrefixBits, RangeSpec, word,
 };
 use crate::alerting::FIND_SEVERITY;
-use crate::analysis::verify::Origin;
 use crate::commands::explain::ExplainSettings;
 use crate::commands::formats::FormatsSettings;
 use crate::commands::message::sanitized;
@@ -388,35 +387,23 @@ pub(crate) fn block_settings(format: Option<BlockFormat>, mut flags: Flags, envi
     Ok(BlockSettings { scan, format: format.unwrap_or_default(), list, now: environment.now })
 }
 
-/// What `verify` needs beside settings, as it was typed.
-#[derive(Debug)]
-pub(crate) struct VerifyRequest {
-    pub(crate) site: Origin,
-    pub(crate) dry_run: bool,
-    pub(crate) pause: Option<DurationArg>,
-    pub(crate) max_requests: Option<PositiveCount>,
-    pub(crate) cacert: Option<PathBuf>,
-}
-
 /// The settings of a `verify`.
 ///
 /// # Errors
 ///
-/// Errors of a scan.
-pub(crate) fn verify_settings(request: VerifyRequest, mut flags: Flags, environment: &Environment) -> Result<VerifySettings, Error> {
-    let VerifyRequest { site, dry_run, pause, max_requests, cacert } = request;
+/// Errors of a scan, [`Error::NoSite`].
+pub(crate) fn verify_settings(mut flags: Flags, environment: &Environment) -> Result<VerifySettings, Error> {
     let save = match flags.output.take() {
         None => SaveTo::ReportFolder,
         Some(file) if file == Path::new("-") => SaveTo::Nowhere,
         Some(file) => SaveTo::File(file),
     };
     Ok(VerifySettings {
-        site,
-        // A variable or the file of `report` may set it too: then nothing is sent either.
-        dry_run: dry_run || flags.dry_run.unwrap_or(false),
-        pause: pause.map_or(VERIFY_PAUSE, DurationArg::duration),
-        max_requests: max_requests.map_or(VERIFY_REQUESTS, PositiveCount::get),
-        cacert,
+        site: flags.site.take().ok_or(Error::NoSite)?,
+        dry_run: flags.dry_run.unwrap_or(false),
+        pause: flags.pause.map_or(VERIFY_PAUSE, DurationArg::duration),
+        max_requests: flags.max_requests.map_or(VERIFY_REQUESTS, PositiveCount::get),
+        cacert: flags.cacert.take(),
         save,
         now: environment.now,
         scan: scan_settings(flags, environment)?,
@@ -628,6 +615,9 @@ pub(crate) enum Error {
     /// `report` without a folder for reports.
     #[error("report needs a folder for its reports: --out is missing")]
     NoOut,
+    /// `verify` without a site.
+    #[error("verify asks your own site: --site is missing")]
+    NoSite,
     /// A time zone without periods.
     #[error("--timezone applies to --daily and --hourly, and neither is given")]
     NoPeriod,
@@ -704,6 +694,7 @@ impl Error {
                 Some("type: probewatch report --state /var/lib/probewatch --out DIR PATH, or for a single run: probewatch scan PATH")
             }
             Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing"),
+            Self::NoSite => Some("type: probewatch verify --site https://example.com REPORT"),
             Self::NoPeriod => Some("add --daily or --hourly, or remove --timezone"),
             Self::ByFormat { .. } | Self::ByHtml | Self::ByPartial => Some("type -f csv with --by, or remove --by"),
             Self::OnlyLive => {

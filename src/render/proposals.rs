@@ -33,7 +33,7 @@ pub(crate) fn write_table<W: Write>(proposals: &Proposals<'_>, options: &RenderO
         let shown = first(&proposals.rules, Some(page.top));
         let ranked: Vec<_> = (1..).zip(shown).collect();
         grid(&ranked).write(page.width, page.painter, out)?;
-        page.more(proposals.rules.len(), "", "-f csv", out)?;
+        page.more(proposals.rules.len(), [""; 2], "-f csv", out)?;
     }
     write_notes(proposals, page, out)
 }

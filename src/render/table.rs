@@ -188,12 +188,14 @@ impl TablePage {
         Ok(())
     }
 
-    /// Writes how many of `all` were left out, and how to see them: by `--top`, or in another format, if one has them.
-    pub(super) fn more<W: Write>(self, all: usize, what: &str, format: &str, out: &mut W) -> io::Result<()> {
+    /// Writes how many of `all` were left out, and how to see them: by `--top`, or in another format, if one has them. `what` names one,
+    /// and several.
+    pub(super) fn more<W: Write>(self, all: usize, what: [&str; 2], format: &str, out: &mut W) -> io::Result<()> {
         match all.saturating_sub(self.top) {
             0 => Ok(()),
             more => {
                 let or = if format.is_empty() || self.is_live { String::new() } else { format!(", or {format}") };
+                let what = what[usize::from(more > 1)];
                 let rest = format!("… and {} more{what}: --top {all}{or}", grouped(more as u64));
                 write_wrapped(&rest, 2, self.width, (self.painter, DIM), out)
             }
@@ -442,7 +444,7 @@ fn write_campaigns<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mu
 /// Writes a sentence for each site that answers anything, whose answers are not in the first section, and the uncertain answers.
 fn write_grades<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     page.notes(first(&report.soft_404, Some(page.top)).iter().map(grades::sentence), out)?;
-    page.more(report.soft_404.len(), " that answer anything", "-f json", out)?;
+    page.more(report.soft_404.len(), [" that answers anything", " that answer anything"], "-f json", out)?;
     match uncertain(report, page) {
         Some(sentence) => page.note(&sentence, out),
         None => Ok(()),
@@ -453,16 +455,16 @@ fn write_grades<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W
 fn write_floods<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let shown = first(&report.floods, Some(page.top));
     page.notes(campaigns::guess_sentences(report).chain(shown.iter().map(floods::describe)), out)?;
-    page.more(report.floods.len(), " floods", "-f json", out)
+    page.more(report.floods.len(), [" flood", " floods"], "-f json", out)
 }
 
 /// Writes a note for each detected app, and for each allow entry that matched.
 fn write_suppressed<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     page.notes(first(&report.apps, Some(page.top)).iter().map(app_note), out)?;
-    page.more(report.apps.len(), " apps", "-f json", out)?;
+    page.more(report.apps.len(), [" app", " apps"], "-f json", out)?;
     let used: Vec<_> = report.allowed.iter().filter(|entry| entry.requests > 0).collect();
     page.notes(first(&used, Some(page.top)).iter().copied().map(allowed_note), out)?;
-    page.more(used.len(), " allow entries", "-f json", out)
+    page.more(used.len(), [" allow entry", " allow entries"], "-f json", out)
 }
 
 fn app_note(seen: &AppSeen<'_>) -> String {
@@ -501,7 +503,7 @@ fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, all: &str,
     }
     page.heading(title, out)?;
     grid.write(page.width, page.painter, out)?;
-    page.more(rows, "", all, out)
+    page.more(rows, [""; 2], all, out)
 }
 
 /// The severity, in colour only if something answered.
@@ -694,7 +696,7 @@ fn write_problems<'r, W: Write>(report: &'r ReportModel<'_>, page: TablePage, ou
         }
         write_wrapped(&format!("{path}: {problem}"), 2, page.width, (page.painter, WARNING), out)?;
     }
-    page.more(problems.len(), " with a problem", "", out)
+    page.more(problems.len(), [" with a problem"; 2], "", out)
 }
 
 /// Writes the rows, if any, and the notes.
@@ -705,7 +707,7 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: 
     for of_kind in rows.chunk_by(|a, b| a.kind == b.kind) {
         page.heading(diff_title(of_kind[0].kind), out)?;
         diff_grid(&of_kind[..page.top.min(of_kind.len())]).write(page.width, page.painter, out)?;
-        page.more(of_kind.len(), "", "-f csv", out)?;
+        page.more(of_kind.len(), [""; 2], "-f csv", out)?;
     }
     notes.iter().try_for_each(|note| page.note(note, out))
 }
@@ -808,6 +810,8 @@ fn status_grid(logs: &[LogStatus]) -> Grid<'_, LogStatus> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::super::OutputFormat;
     use super::*;
     use crate::analysis::fixture;
@@ -901,10 +905,9 @@ mod tests {
         let report = fixture::report(fixture::rules());
         let text = table(&report, RenderOptions { is_live: true, top: Some(1), ..wide(120) });
         let flag = regex::Regex::new("(?:^|[ (])(--?[a-z][a-z-]*)").unwrap();
-        let mut flags: Vec<_> = flag.captures_iter(&text).map(|found| found[1].to_owned()).collect();
-        flags.sort_unstable();
-        flags.dedup();
-        assert_eq!(flags, ["--top"], "{text}");
+        let lines = text.lines().filter(|line| !line.starts_with("  curl "));
+        let flags: BTreeSet<_> = lines.flat_map(|line| flag.captures_iter(line)).map(|found| found[1].to_owned()).collect();
+        assert_eq!(Vec::from_iter(flags), ["--min-severity", "--top"], "{text}");
     }
 
     #[test]

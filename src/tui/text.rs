@@ -2,12 +2,9 @@
 //!
 //! Cuts texts that are safe to show, and shows nothing.
 
-use std::borrow::Cow;
-
-use unicode_width::UnicodeWidthStr;
-
 use crate::log::client::Client;
 use crate::log::time::LogTime;
+use crate::render::layout::width;
 use crate::text::redact::{LogText, sanitize};
 
 /// The most bytes of a client's name; the longest address has 45.
@@ -41,30 +38,6 @@ pub(super) fn truncate_bytes(text: &str, most: usize) -> Box<str> {
     format!("{}…", &text[..end]).into()
 }
 
-/// The display width of a text, in columns.
-pub(super) fn width(text: &str) -> usize {
-    text.width()
-}
-
-/// The text, or its beginning and `…` if it is wider than `most`.
-pub(super) fn truncate(text: &str, most: usize) -> Cow<'_, str> {
-    if width(text) <= most {
-        return Cow::Borrowed(text);
-    }
-    if most == 0 {
-        return Cow::Borrowed("");
-    }
-    let mut end = 0;
-    for (at, c) in text.char_indices() {
-        let next = at + c.len_utf8();
-        if width(&text[..next]) >= most {
-            break;
-        }
-        end = next;
-    }
-    Cow::Owned(format!("{}…", &text[..end]))
-}
-
 /// The text in non-empty pieces of at most `most` columns.
 pub(super) fn split_to_width(text: &str, most: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
@@ -93,16 +66,6 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn cuts_by_display_width() {
-        assert_eq!(truncate("/index.php", 10), "/index.php");
-        assert_eq!(truncate("/index.php", 7), "/index…");
-        assert_eq!(truncate("日本語", 5), "日本…");
-        assert_eq!(truncate("日本語", 4), "日…");
-        assert_eq!(truncate("ab", 1), "…");
-        assert_eq!(truncate("ab", 0), "");
-    }
-
-    #[test]
     fn masks_before_it_cuts() {
         let long = format!("/{}?token=s3cr3t", "a".repeat(MAX_BYTES - 12));
         let stored = |text: &str| stored(LogText::new(text.as_bytes()));
@@ -120,7 +83,6 @@ mod tests {
     proptest! {
         #[test]
         fn cut_texts_fit(text: String, most in 0_usize..40) {
-            prop_assert!(width(&truncate(&text, most)) <= most);
             prop_assert!(truncate_bytes(&text, most).len() <= most.max('…'.len_utf8()));
         }
 
