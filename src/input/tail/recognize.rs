@@ -175,13 +175,15 @@ impl WatchedPath {
     ) -> io::Result<()> {
         for index in 0..poll.unclaimed.len() {
             let unclaimed_one = &poll.unclaimed[index];
-            // If nothing was read of it, its head alone is weak evidence.
-            let likely = unclaimed_one.content.offset > 0
-                || unclaimed_one.id == id
-                || is_name_variant(&file_name_bytes(&unclaimed_one.path), &file_name_bytes(path))
-                || !unclaimed_one.path.exists();
+            // If nothing was read of it, its head alone is weak evidence as long as another file has it too.
+            let is_likely = || {
+                unclaimed_one.content.offset > 0
+                    || unclaimed_one.id == id
+                    || is_name_variant(&file_name_bytes(&unclaimed_one.path), &file_name_bytes(path))
+                    || !is_at(&unclaimed_one.content, &unclaimed_one.path)
+            };
             let is_it = match unclaimed_one.content.compare(inspected)? {
-                ContentMatch::Same => likely,
+                ContentMatch::Same => is_likely(),
                 // A copy of a part of what was read, beside it.
                 ContentMatch::Prefix => {
                     unclaimed_one.content.offset > 0 && unclaimed_one.path.parent() == path.parent() && proves_copy(inspected)
@@ -263,6 +265,12 @@ impl WatchedPath {
             self.generations.insert(0, log);
         }
     }
+}
+
+/// Whether a path still leads to a content: its file is there, and was neither truncated nor replaced.
+fn is_at(content: &ContentFingerprint, path: &Path) -> bool {
+    let compare = || content.compare(&mut InspectedFile::new(&Arc::new(File::open(path)?))?);
+    compare().is_ok_and(|found| found == ContentMatch::Same)
 }
 
 /// Whether `file` has only the start of what was read of `log`: the rest was cut off, and no new content begun.

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{TailHarness, append, gzip, line, lines, number_of};
+use crate::log::source::ContentHash;
 
 #[test]
 fn an_oversized_line_is_skipped_however_it_is_written() {
@@ -222,6 +223,24 @@ fn a_copy_of_a_part_of_unclaimed_content_is_not_read_again() {
         harness.wait(20);
         harness.assert_numbers(105);
     }
+}
+
+/// What was read of a log was not saved when it was copied and truncated: the copy is read again, as the same content. Its checkpoint has
+/// a name that is no sibling's.
+#[test]
+fn a_copy_of_content_of_which_nothing_is_saved_keeps_its_identity() {
+    let mut harness = TailHarness::new(&["access.log*"], true, |folder| fs::write(folder.join("access.log"), lines(0..100)).unwrap());
+    let mut state = harness.tail.checkpoints();
+    (state[0].offset, state[0].lines, state[0].tail) = (0, 0, ContentHash::new(b""));
+    state[0].path = harness.path("real-0004.log").into_os_string().into_vec();
+    fs::write(harness.path("access.log.1"), lines(0..110)).unwrap();
+    for log in ["real-0004.log", "access.log"] {
+        fs::write(harness.path(log), lines(110..115)).unwrap();
+    }
+    harness.restart(state);
+    harness.wait(20);
+    let identities: std::collections::HashSet<_> = harness.emitted.iter().map(|line| (line.generation, line.offset)).collect();
+    assert_eq!(identities.len(), 115, "{:?}", harness.notices);
 }
 
 #[test]
