@@ -10,8 +10,8 @@ usage() {
     cat >&2 <<'USAGE'
 usage: benches/hostile.sh [cost] [INPUT...]
   INPUT  only these of: paths answered queries hosts named_hosts agents referers users clients names lines rules apps periods hours
-         unmatched short, and with cost also: sizes campaigns percent mixed comments quotes brackets slashes base64 people keys deep
-         json_keys numbers prefixes heads
+         unmatched short, and with cost also: sizes servers campaigns percent mixed comments quotes brackets slashes base64 people keys
+         tokens deep json_keys numbers prefixes heads
 From the environment:
   SCALE       a percentage of the usual number of lines (100; with cost 1, and four times that)
   COMMANDS    only these commands, such as "scan report" (scan json report daily hourly merge learn follow; with cost scan explain
@@ -23,7 +23,7 @@ USAGE
 }
 
 inputs=(paths answered queries hosts named_hosts agents referers users clients names lines rules apps periods hours unmatched short)
-hard=(sizes campaigns percent mixed comments quotes brackets slashes base64 people keys deep json_keys numbers prefixes heads)
+hard=(sizes servers campaigns percent mixed comments quotes brackets slashes base64 people keys tokens deep json_keys numbers prefixes heads)
 mode=memory
 if [ "${1:-}" = cost ]; then
     mode=cost
@@ -107,6 +107,10 @@ make() {
         unmatched) write 4000000 'line("", n, "-", "/" n % 100000 ".php", 404, 9, "-", "-")' ;;
         # An answer of each size, and clients that share parts of their lists of paths.
         sizes) write 1000000 'line("", n % 5000, "-", "/" n % 50000 "/.env", 200, n * 7919 % 100000007, "-", "-")' ;;
+        # Hosts that answer anything, each with a size of its own.
+        servers)
+            write 80000 'split("/.env /setup.php /.git/HEAD /phpinfo.php", word, " "); line("h" int(n / 4) ".example:80 ", int(n / 4), "-", word[n % 4 + 1], 200, 1000 + int(n / 4) * 211, "-", "-")'
+            ;;
         campaigns) write 1000000 'line("", int(n / 12), "-", "/p" (int(n / 12) * 5 + n % 12) % 40000 "/.env", 404, 9, "-", "-")' ;;
         # Texts that are hard to decode, to match, to mask and to split.
         percent) write 60000 'line("", n, "-", "/" n repeat("%2525252525", 7600) "41/.env", 404, 9, "-", "-")' ;;
@@ -118,6 +122,8 @@ make() {
         base64) write 60000 'line("", n, "-", "/" n "?x=" repeat("Ly4uLy4uLy4uL2V0Yy9wYXNzd2Q=&a=", 7600), 404, 9, "-", "-")' ;;
         people) write 60000 'line("", n, "-", "/" n "?x=" repeat("a@b.cd:81-2-69-2//081.2.69.2@", 7600), 404, 9, "-", "-")' ;;
         keys) write 60000 'line("", n, "-", "/" n "?" repeat("password=;token=\047&", 7600), 404, 9, "-", "-")' ;;
+        # The fixed text of tokens, and parts that dots join.
+        tokens) write 60000 'line("", n, "-", "/" n "/.env?x=" repeat("xoxb-EAA-", 3800) repeat("MNO.eyJhbGciOiJIUzI1NiJ9.", 3800), 404, 9, "-", "-")' ;;
         deep) write 60000 'json(",\"a\":" repeat("[", 60) repeat("]", 60) ",\"b\":\"" repeat("{\\\"a\\\":", 7000) "\"")' ;;
         json_keys) write 20000 'all = ""; for (k = 0; k < 300; k++) all = all ",\"k" n k ".headers.x\":{\"query\":" k "}"; json(all)' ;;
         numbers) write 60000 'json(",\"bytes\":" repeat("9", 4000) ",\"time\":" repeat("1", 3000) ",\"status\":" repeat("404", 600))' ;;

@@ -10,7 +10,7 @@ use foldhash::{HashMap, HashSet};
 use super::labels;
 use super::model::{AnswerDetail, LeakMember, Row, RowKey};
 use super::report_input::ReportInput;
-use super::rows::{RowItem, RowItems, distinct, members, row};
+use super::rows::{RowItem, distinct, row};
 use super::rule_status::LogAnalysis;
 use super::site::SiteName;
 use crate::alerting::LeakPlace;
@@ -49,7 +49,7 @@ const UNAUTHORIZED: u16 = 401;
 pub(crate) fn by_answer<'a>(
     report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
-    items: &[RowItem<'a>],
+    items: &[&RowItem<'a>],
     all: &[RowItem<'a>],
 ) -> (Vec<Row<'a>>, Vec<Row<'a>>) {
     let is_locked = |i: &&RowItem<'a>| i.view.status == Some(UNAUTHORIZED);
@@ -57,12 +57,17 @@ pub(crate) fn by_answer<'a>(
     let of_grade = |answer| {
         let mut paths = answered_paths(report_input, analysis, items, answer);
         find_leaks(report_input, &mut paths);
-        let (mut rows, mut paths) = (Vec::new(), paths.into_iter().peekable());
-        while let Some(first) = paths.next() {
-            let leak = first.place.leak;
-            let mut of_leak = vec![first];
-            of_leak.extend(std::iter::from_fn(|| paths.next_if(|next| next.place.leak == leak)));
+        let mut rows = Vec::new();
+        while let Some(last) = paths.pop() {
+            let leak = last.place.leak;
+            let mut of_leak = vec![last];
+            of_leak.extend(std::iter::from_fn(|| paths.pop_if(|before| before.place.leak == leak)));
+            of_leak.reverse();
             rows.push(leak_row(report_input, analysis, &locked, of_leak));
+            // A path takes as much memory as its row.
+            if paths.len() < paths.capacity() / 2 {
+                paths.shrink_to_fit();
+            }
         }
         // Logs of two hosts may have the same name.
         let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.id.offset);
@@ -80,17 +85,17 @@ fn rank(row: &Row<'_>) -> Reverse<(Severity, u64, u64)> {
 fn answered_paths<'a>(
     report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
-    items: &[RowItem<'a>],
+    items: &[&RowItem<'a>],
     answer: Answer,
 ) -> Vec<GradedItems<'a>> {
     let site_and_path = |i: &RowItem<'a>| (analysis.site_root(i.view.site), i.view.path);
     let is_better = |i: &&RowItem<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
-    let better: HashSet<_> = items.iter().filter(is_better).map(site_and_path).collect();
+    let better: HashSet<_> = items.iter().copied().filter(is_better).map(site_and_path).collect();
     let is_in = |i: &RowItem<'a>| i.has_grade(answer) && i.view.path != SymbolTables::OTHER && !better.contains(&site_and_path(i));
-    let mut members = members(RowItems(items, &[]), |i| is_in(i).then(|| site_and_path(i)));
+    let mut members: Vec<_> = (0_u32..).zip(items).filter(|(_, i)| is_in(i)).map(|(at, i)| (site_and_path(i), at)).collect();
     members.sort_by_key(|((site, path), at)| (*site, *path, *at));
     let of_path = |group: &[((Site<'a>, u32), u32)]| {
-        let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
+        let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| *items[*at as usize]).collect();
         let (site, path) = (group[0].0.0, report_input.tally.path(group[0].0.1));
         let shown = LogText::new(path).redacted().into_owned();
         GradedItems { site, path, shown, row: row_of(report_input, analysis, &items, path), items, place: Place::default() }

@@ -95,7 +95,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
     let of_paths: Vec<_> = folded.map(|(view, decision)| RowItem::new(analysis, view, decision)).collect();
     // The hits of an evicted pair are still known by path.
     let of_answers: Vec<_> =
-        items.iter().filter(|item| !item.view.is_other()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
+        items.iter().filter(|item| !item.view.is_other()).chain(&of_paths).filter(|item| item.grade.is_some()).collect();
     let most = selection.most.unwrap_or(usize::MAX);
     let rows = |is_selected: bool, group: RowsBy<'a>, more: &[RowItem<'a>]| {
         if is_selected { group(report_input, RowItems(&items, more), most) } else { Vec::new() }
@@ -110,9 +110,9 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         let lists = if selection.campaigns { campaigns::campaign_rows(report_input, &items) } else { Vec::new() };
         [campaigns::guess_rows(report_input, analysis, &items), lists].concat()
     };
-    let answers = || {
-        if selection.answered { answers::by_answer(report_input, analysis, &of_answers, &items) } else { (Vec::new(), Vec::new()) }
-    };
+    // First, while there are no other rows: it takes twice as much memory as its own.
+    let (answered, uncertain) =
+        if selection.answered { answers::by_answer(report_input, analysis, &of_answers, &items) } else { (Vec::new(), Vec::new()) };
     let by_rule = || if selection.rules { rows::by_rule(report_input, analysis, &items, most) } else { Vec::new() };
     // Rows of all clients have their hits.
     let client_hits = if selection.networks && (selection.most.is_some() || !selection.clients) {
@@ -120,7 +120,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
     } else {
         Vec::new()
     };
-    let last = || rayon::join(answers, || rayon::join(campaigns, totals));
+    let last = || rayon::join(campaigns, totals);
     let timeline = || Timeline::new(report_input.tally, &items);
     let hosts = || if selection.hosts { rows::by_host(&items) } else { Vec::new() };
     let sites = || (soft_404::sites(report_input, analysis, &of_answers), floods::flood_rows(report_input, analysis, &items));
@@ -128,7 +128,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
     let sums = || rayon::join(timeline, || rayon::join(sites, classes));
     // The longest task starts first.
     let rows = || rayon::join(|| rayon::join(by_pair, by_client), || rayon::join(by_rule, || rayon::join(by_path, last)));
-    let (((pairs, mut clients), (rules, (paths, ((answered, uncertain), (campaigns, totals))))), sums) = rayon::join(rows, sums);
+    let (((pairs, mut clients), (rules, (paths, (campaigns, totals)))), sums) = rayon::join(rows, sums);
     let (timeline, ((soft_404, floods), (classes, hosts))) = sums;
     for row in &mut clients {
         let number = row.key.client().and_then(|client| report_input.tally.client_number(client));

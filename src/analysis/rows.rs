@@ -106,7 +106,7 @@ pub(crate) fn by_rule<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis
 }
 
 /// The group of each item that has one, and the item's index.
-pub(super) fn members<'a, G>(items: RowItems<'_, 'a>, group: impl Fn(&RowItem<'a>) -> Option<G>) -> Vec<(G, u32)> {
+fn members<'a, G>(items: RowItems<'_, 'a>, group: impl Fn(&RowItem<'a>) -> Option<G>) -> Vec<(G, u32)> {
     (0..).zip(items.0.iter().chain(items.1)).filter_map(|(at, item)| Some((group(item)?, at))).collect()
 }
 
@@ -198,7 +198,7 @@ fn plus((is_answered, worst, answered, hits): Rank, item: &RowItem<'_>) -> Rank 
 pub(super) fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -> Row<'a> {
     let (_, severity, answered, hits) = items.iter().fold((false, Severity::Info, 0, 0), plus);
     let rules = distinct_rules(items);
-    let cves = if labels::depend_on_request(report_input.rules, &rules) {
+    let mut cves = if labels::depend_on_request(report_input.rules, &rules) {
         let of_item = |item: &RowItem<'a>| {
             let path = if item.view.path == SymbolTables::OTHER { b"" } else { report_input.tally.path(item.view.path) };
             labels::cves(report_input.rules, item.rules, &[path, sample(report_input, item.view.sample()).target.raw()])
@@ -207,6 +207,7 @@ pub(super) fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key
     } else {
         labels::cves(report_input.rules, &rules, &[])
     };
+    cves.shrink_to_fit();
     let mut row = Row {
         key,
         severity,

@@ -152,8 +152,13 @@ impl<'a> LogAnalysis<'a> {
             }
         }
         let rules = rule_hashes(self.rules);
-        for (site, evidence) in report_input.tally.evidence() {
-            history.record_answers(history_name(report_input, self.site_root(site)), &evidence, &rules, now);
+        let evidence = report_input.tally.evidence();
+        let name = |site| history_name(report_input, self.site_root(site));
+        let kept = SiteHistory::kept_sites(evidence.iter().filter(|(_, known)| !known.is_empty()).map(|(site, _)| name(*site)));
+        for (site, evidence) in &evidence {
+            if kept.contains(&name(*site).hash(b"")) {
+                history.record_answers(name(*site), evidence, &rules, now);
+            }
         }
     }
 

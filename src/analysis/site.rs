@@ -5,6 +5,7 @@
 //! have two probes, which do not show how it answers unknown paths. Its size is limited: entries that were not seen for the longest
 //! time are dropped first. It holds hashes, and no text of a log.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -197,6 +198,15 @@ impl SiteHistory {
         *old = SiteRecord { last: old.last.max(now), ..record };
     }
 
+    /// The hashes of the sites of one run that [`prune`](Self::prune) leaves, so that no others need to be recorded: a record takes 2 KB,
+    /// and a client may invent any number of host names.
+    pub(crate) fn kept_sites<'s>(sites: impl Iterator<Item = SiteName<'s>>) -> HashSet<u64> {
+        let mut hashes: Vec<u64> = sites.map(|site| site.hash(b"")).collect();
+        hashes.sort_unstable_by_key(|hash| Reverse(*hash));
+        hashes.dedup();
+        hashes.into_iter().take(SITES).collect()
+    }
+
     /// Whether a site was seen to run an app.
     #[must_use]
     pub fn runs(&self, site: SiteName<'_>, app: &str) -> bool {
@@ -309,6 +319,21 @@ mod tests {
         assert_eq!(history.apps.len(), APPS, "a clock that was set back drops nothing");
         history.prune(700_000, WEEK);
         assert_eq!(history, SiteHistory::default());
+    }
+
+    #[test]
+    fn sites_that_a_prune_would_drop_need_not_be_recorded() {
+        let names: Vec<_> = (0..6_000).map(|n| format!("{n}.example").into_bytes()).collect();
+        let kept = SiteHistory::kept_sites(names.iter().chain(&names).map(|name| SiteName::Host(name)));
+        let [mut all, mut few] = [SiteHistory::default(), SiteHistory::default()];
+        for site in names.iter().map(|name| SiteName::Host(name)) {
+            all.record_answers(site, &answered("/.env", 1), &rules(), 7);
+            if kept.contains(&site.hash(b"")) {
+                few.record_answers(site, &answered("/.env", 1), &rules(), 7);
+            }
+        }
+        all.prune(7, WEEK);
+        assert_eq!((few.answers.len(), few), (SITES, all));
     }
 
     #[test]

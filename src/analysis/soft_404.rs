@@ -31,7 +31,7 @@ struct Soft404Site<'a> {
 }
 
 /// The sites, those with most requests first.
-pub(crate) fn sites<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<Soft404<'a>> {
+pub(crate) fn sites<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[&RowItem<'a>]) -> Vec<Soft404<'a>> {
     let mut sites: HashMap<Site<'a>, Soft404Site<'a>> = HashMap::default();
     for item in items.iter().filter(|item| item.has_grade(Answer::Soft404)) {
         let scope = analysis.site_root(item.view.site);
@@ -54,12 +54,18 @@ pub(crate) fn sites<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'
 }
 
 /// Merges three or more hosts with the same answers.
-fn servers(sites: Vec<Soft404Site<'_>>) -> Vec<Soft404Site<'_>> {
+fn servers<'a>(sites: Vec<Soft404Site<'a>>) -> Vec<Soft404Site<'a>> {
     let (hosts, mut all): (Vec<_>, Vec<_>) = sites.into_iter().partition(|site| site.is_host);
-    let mut servers: Vec<Vec<Soft404Site<'_>>> = Vec::new();
+    let mut servers: Vec<Vec<Soft404Site<'a>>> = Vec::new();
     for host in hosts {
-        let is_similar = |server: &mut Vec<Soft404Site<'_>>| server.iter().any(|other| other.is_similar(&host));
-        let mut joined: Vec<Soft404Site<'_>> = servers.extract_if(.., is_similar).flatten().collect();
+        let is_similar = |server: &mut Vec<Soft404Site<'a>>| server.iter().any(|other| other.is_similar(&host));
+        // The smaller one is moved: a client may invent thousands of hosts.
+        let join = |one: Vec<Soft404Site<'a>>, other: Vec<Soft404Site<'a>>| {
+            let (mut large, small) = if one.len() < other.len() { (other, one) } else { (one, other) };
+            large.extend(small);
+            large
+        };
+        let mut joined = servers.extract_if(.., is_similar).reduce(join).unwrap_or_default();
         joined.push(host);
         servers.push(joined);
     }
@@ -70,7 +76,9 @@ fn servers(sites: Vec<Soft404Site<'_>>) -> Vec<Soft404Site<'_>> {
         if server.len() < HOSTS {
             all.extend(server);
         } else {
-            all.extend(server.into_iter().reduce(Soft404Site::merged));
+            let mut merged = server.into_iter().reduce(Soft404Site::merged);
+            merged.iter_mut().for_each(Soft404Site::tidy);
+            all.extend(merged);
         }
     }
     all
@@ -107,6 +115,7 @@ impl<'a> Soft404Site<'a> {
         }
     }
 
+    /// Both, not [tidy](Self::tidy).
     fn merged(mut self, mut other: Self) -> Self {
         self.names.append(&mut other.names);
         self.sizes.append(&mut other.sizes);
@@ -115,7 +124,6 @@ impl<'a> Soft404Site<'a> {
         for (reason, hits) in other.reasons {
             *self.reasons.entry(reason).or_default() += hits;
         }
-        self.tidy();
         self
     }
 

@@ -35,6 +35,7 @@ use crate::input::rotation::sort_by_age;
 use crate::log::client::{Anonymizer, Ipv6Prefix};
 use crate::log::finding::RuleId;
 use crate::log::source::ContentHash;
+use crate::os::allocator;
 use crate::render::OutputFormat;
 use crate::render::sink::Sink;
 use crate::rules::{AllowList, RuleSet, load};
@@ -161,6 +162,7 @@ pub(super) fn check_binary(format: OutputFormat, sink: &Sink) -> Result<(), Comm
 
 /// As many threads, or one per core. If the system refuses those, the current thread does all.
 pub(super) fn pool(threads: Option<usize>) -> Result<ThreadPool, CommandError> {
+    allocator::share_heaps(threads.unwrap_or_else(cores));
     let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
     let pool =
         if threads.is_some() { pool } else { pool.or_else(|_| ThreadPoolBuilder::new().num_threads(1).use_current_thread().build()) };
@@ -170,9 +172,14 @@ pub(super) fn pool(threads: Option<usize>) -> Result<ThreadPool, CommandError> {
 /// Starts one thread per core for what is done in parallel without a [`pool`]: otherwise the first such work would panic where the system
 /// refuses threads.
 pub(super) fn start_threads() -> Result<(), CommandError> {
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = cores();
+    allocator::share_heaps(threads);
     let started = ThreadPoolBuilder::new().num_threads(threads).build_global();
     started.map_err(|source| CommandError::Threads { threads, source: io::Error::other(source) })
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 /// Reads all inputs, unless a signal arrives first.

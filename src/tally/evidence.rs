@@ -135,7 +135,8 @@ impl Tally {
     pub fn evidence(&self) -> HashMap<Site<'_>, SiteEvidence> {
         let mut sites: HashMap<Site<'_>, SiteEvidence> = HashMap::default();
         for ((input, host), evidence) in self.evidence_by_number() {
-            sites.entry(self.site(input, host)).or_default().merge(&evidence);
+            let merged = sites.entry(self.site(input, host)).or_default();
+            if merged.is_empty() { *merged = evidence } else { merged.merge(&evidence) }
         }
         sites
     }

@@ -126,6 +126,24 @@ fn long_paths_take_no_more_memory_than_many() {
     assert_eq!((merged.code, merged.stderr.as_str()), (0, ""));
 }
 
+/// Hosts that answered, each once.
+const HOSTS: usize = 60_000;
+
+/// A client chooses the names of hosts too.
+#[test]
+fn very_many_hosts_take_no_more_memory_than_clients() {
+    let harness = Harness::new();
+    let line = |n: usize| {
+        let client = format!("10.{}.{}.{}", n >> 16, n >> 8 & 255, n & 255);
+        format!("h{n}.example:80 {}", line(&client, "GET /.env HTTP/1.1", 200))
+    };
+    harness.file("access.log", (0..HOSTS).map(line).collect::<String>());
+    let args = ["report", "-q", "-j2", "--state", "state", "--out", "out", "access.log"];
+    let (report, most) = run_measured(&mut harness.command(args));
+    assert_eq!(report.code, 0, "{}", report.stderr);
+    assert!(most > 0 && most <= BUDGET, "{most} KiB");
+}
+
 /// Files with the same probe: more combinations of client, path and input than are kept.
 const FILES: u64 = 86_000;
 
