@@ -12,7 +12,8 @@
 //! `request_Uri` or `req.headers.Uri`, is only the agent, the referer, the host or the forwarded client, as are the members of
 //! `headers`; the members of queries, parameters and cookies are nothing. A request has no members of unknown objects, which may be
 //! what the client sent. The forwarded client is in the header with exactly its name: `X--Forwarded-For` is another one. Keys in
-//! the payload of an envelope ([`ENVELOPES`]) are used only if the envelope itself has no request.
+//! unknown objects, and in those that an application fills ([`PAYLOADS`]), are used only if the line has no request outside of them:
+//! they may be a body that the client sent, as of `{"method":"POST","url":"/","post":{"remote_addr":"192.0.2.1"}}`.
 //!
 //! Sources: nginx, variables of `ngx_http_core_module` and `ngx_http_log_module`; Caddy, docs/logging and
 //! docs/caddyfile/directives/log; Traefik, observability/access-logs; Envoy and Istio, `configuration/observability/access_log`;
@@ -43,7 +44,9 @@ pub(super) enum ObjectKind {
     Peer,
     Agent,
     User,
-    /// Unknown: only specific key names are used.
+    /// The connection of a request: only the client is used.
+    Connection,
+    /// Unknown: only specific key names are used, if it is no [payload](is_payload) beside a request.
     Unknown,
     /// Closed: nothing in it is used.
     Closed,
@@ -118,13 +121,15 @@ impl KeyRoles {
         self.fingerprint = xxh3_64(format!("{:?} {:?}", self.user_fields, self.forwarded).as_bytes());
     }
 
-    /// The role of `key` in an object of kind `context` at `path`.
-    pub(super) fn role(&self, context: ObjectKind, path: &[&[u8]], key: &[u8]) -> KeyRole {
+    /// The role of `key` in an object of kind `context` at `path`, which may be in a payload.
+    pub(super) fn role(&self, context: ObjectKind, path: &[&[u8]], in_payload: bool, key: &[u8]) -> KeyRole {
         let mut buffers = [0; MAX_NAME];
         let (kind, member) = member_of_dotted(context, key);
         let name = normalized_name(member, &mut buffers);
-        let mut role =
-            name.map_or(KeyRole { within: object_kind(kind, None), ..KeyRole::NOTHING }, |name| self.by_key(kind, path, member, name));
+        let mut role = name.map_or(KeyRole { within: object_kind(kind, None), ..KeyRole::NOTHING }, |name| self.by_key(kind, member, name));
+        if in_payload && !self.is_forwarded_path(path, key) {
+            role.rank = role.rank.saturating_add(IN_PAYLOAD);
+        }
         if let Some((slot, _)) = self.user_fields.iter().find(|(_, user_fields)| is_path(user_fields.as_bytes(), path, key)) {
             (role.slot, role.rank) = (*slot, 0);
         }
@@ -132,8 +137,8 @@ impl KeyRoles {
         role
     }
 
-    /// The role of a key by its name, which may be that of a header or of a member of an envelope.
-    fn by_key(&self, context: ObjectKind, path: &[&[u8]], key: &[u8], name: &str) -> KeyRole {
+    /// The role of a key by its name, which may be that of a header.
+    fn by_key(&self, context: ObjectKind, key: &[u8], name: &str) -> KeyRole {
         let mut role = self.by_name(context, name);
         if role.slot == FieldSlot::Forwarded && context == ObjectKind::Headers && !key.eq_ignore_ascii_case(b"x-forwarded-for") {
             role.slot = FieldSlot::Unused;
@@ -141,9 +146,6 @@ impl KeyRoles {
         if header_of_key(key).is_some() {
             let is_of_headers = matches!(role.slot, FieldSlot::UserAgent | FieldSlot::Referer | FieldSlot::Host);
             role = KeyRole { slot: if is_of_headers { role.slot } else { FieldSlot::Unused }, within: ObjectKind::Closed, ..role };
-        }
-        if path.iter().any(|above| normalized_name(above, &mut [0; MAX_NAME]).is_some_and(|above| ENVELOPES.contains(&above))) {
-            role.rank = role.rank.saturating_add(IN_ENVELOPE);
         }
         role
     }
@@ -166,9 +168,9 @@ impl KeyRoles {
             ObjectKind::Http if name == "version" => Some((FieldSlot::Protocol, 3)),
             ObjectKind::Http => get(ObjectKind::Anywhere, name),
             ObjectKind::Request => get(ObjectKind::Request, name).or_else(|| get(ObjectKind::Anywhere, name)),
-            ObjectKind::Unknown => {
-                get(ObjectKind::Anywhere, name).filter(|(_, rank)| *rank < LOW_CONFIDENCE).map(|(slot, rank)| (slot, rank + 8))
-            }
+            ObjectKind::Connection | ObjectKind::Unknown => get(ObjectKind::Anywhere, name)
+                .filter(|(slot, rank)| *rank < LOW_CONFIDENCE && (context == ObjectKind::Unknown || *slot == FieldSlot::Client))
+                .map(|(slot, rank)| (slot, rank + 8)),
             ObjectKind::Closed => None,
             other => get(other, name),
         }
@@ -185,15 +187,26 @@ impl KeyRoles {
             _ if let Some(header) = header_of_key(key) => is_header(header),
             _ => normalized_name == name || HEADER_NAME_PREFIXES.iter().any(|prefix| normalized_name.strip_prefix(prefix) == Some(name)),
         };
-        paths.iter().any(|user_fields| is_path(user_fields.as_bytes(), path, key)) || (!name.is_empty() && named())
+        self.is_forwarded_path(path, key) || (!name.is_empty() && named())
+    }
+
+    /// Whether the user named this key as that of the forwarded client.
+    fn is_forwarded_path(&self, path: &[&[u8]], key: &[u8]) -> bool {
+        let mut paths = self.forwarded.iter().flat_map(|(_, paths)| paths);
+        paths.any(|user_field| is_path(user_field.as_bytes(), path, key))
     }
 }
 
-/// Objects with what an application logged, in the record of a proxy: Google Cloud.
-const ENVELOPES: [&str; 1] = ["jsonpayload"];
+/// Objects with whatever an application logged: its own fields, or what a client sent.
+const PAYLOADS: [&str; 10] = ["jsonpayload", "properties", "fields", "data", "event", "log", "record", "details", "context", "state"];
 
-/// Added to the rank of a key in an envelope; greater than all other ranks.
-pub(super) const IN_ENVELOPE: u8 = 16;
+/// Whether the members of an object of this kind and name are used only if the line has no request outside of it.
+pub(super) fn is_payload(kind: ObjectKind, name: &[u8]) -> bool {
+    kind == ObjectKind::Unknown || normalized_name(name, &mut [0; MAX_NAME]).is_some_and(|name| PAYLOADS.contains(&name))
+}
+
+/// Added to the rank of a key in a payload; greater than all other ranks.
+pub(super) const IN_PAYLOAD: u8 = 16;
 
 /// The header of the request or the response that a key names, as Traefik and CGI write it: `request_User-Agent`,
 /// `HTTP_USER_AGENT`. Go writes a letter that begins a word of a header in upper case and the others in lower case, so
@@ -214,6 +227,7 @@ fn member_of_dotted(context: ObjectKind, key: &[u8]) -> (ObjectKind, &[u8]) {
     let starts = std::iter::once(0).chain(dots.clone().map(|dot| dot + 1));
     let mut kinds = starts.zip(dots).filter_map(|(start, dot)| {
         let kind = kind_by_word(normalized_name(&key[start..dot], &mut [0; MAX_NAME])?)?;
+        let kind = if key.starts_with(b"res") { ObjectKind::Closed } else { kind };
         Some((object_kind(context, Some(kind)), &key[dot + 1..]))
     });
     kinds.next().unwrap_or((context, key))
@@ -236,7 +250,7 @@ const HEADER_NAME_PREFIXES: [&str; 4] = ["http", "request", "requestheader", "he
 fn object_kind(context: ObjectKind, named: Option<ObjectKind>) -> ObjectKind {
     match (context, named) {
         // In a request, what the client sent may be in `data` or in any other object.
-        (ObjectKind::Closed | ObjectKind::Headers, _)
+        (ObjectKind::Closed | ObjectKind::Headers | ObjectKind::Connection, _)
         | (ObjectKind::Response, Some(ObjectKind::Headers | ObjectKind::Closed))
         | (ObjectKind::Request, None | Some(ObjectKind::Anywhere)) => ObjectKind::Closed,
         (ObjectKind::Response, _) => ObjectKind::Response,
@@ -519,8 +533,7 @@ const OBJECTS: &[(ObjectKind, &str)] = &[
     (ObjectKind::Peer, "client source remote clientinfo peer identity"),
     (ObjectKind::Agent, "useragent agent"),
     (ObjectKind::User, "user"),
-    // Objects of connections in a request, which a client does not fill.
-    (ObjectKind::Unknown, "connection socket info"),
+    (ObjectKind::Connection, "connection socket info"),
     (ObjectKind::Body, "body"),
     (ObjectKind::Closed, "args requestbody form session tls ssl server upstream destination backend origin target geo geoip"),
     (ObjectKind::Closed, "labels tags error err exception host service container kubernetes"),
@@ -542,10 +555,10 @@ mod tests {
         let mut context = ObjectKind::Anywhere;
         let mut above = Vec::new();
         for name in path {
-            context = roles.role(context, &above, name.as_bytes()).within;
+            context = roles.role(context, &above, false, name.as_bytes()).within;
             above.push(name.as_bytes());
         }
-        let role = roles.role(context, &above, key.as_bytes());
+        let role = roles.role(context, &above, false, key.as_bytes());
         (role.slot, role.rank)
     }
 
@@ -571,6 +584,7 @@ mod tests {
             ("upstream_status", FieldSlot::Unused),
             (r"ip\u0070", FieldSlot::Unused),
             ("ipü", FieldSlot::Unused),
+            ("res.headers.Host", FieldSlot::Unused),
             ("", FieldSlot::Unused),
             (&"x".repeat(1000), FieldSlot::Unused),
         ] {
@@ -617,7 +631,7 @@ mod tests {
             [(FieldKind::Client, "a.b".to_owned()), (FieldKind::Target, "x.y.z".to_owned()), (FieldKind::Host, "body.h".to_owned())];
         let roles = KeyRoles::new(&user_fields);
         let of = |context, path: &[&[u8]], key: &str| {
-            let role = roles.role(context, path, key.as_bytes());
+            let role = roles.role(context, path, true, key.as_bytes());
             (role.slot, role.rank)
         };
         assert_eq!(of(ObjectKind::Anywhere, &[], "a.b"), (FieldSlot::Client, 0));

@@ -10,7 +10,7 @@
 
 use memchr::memchr;
 
-use super::keys::{IN_ENVELOPE, KeyCache, KeyRole, KeyRoles};
+use super::keys::{IN_PAYLOAD, KeyCache, KeyRole, KeyRoles};
 use super::tokenizer::{Tokenizer, bare, string_end};
 use super::values::{FieldCollector, KeyPath, ValueVisitor, integer, is_target, parse_time, status, time_shaped, visit};
 use crate::formats::bytes::begins;
@@ -256,14 +256,18 @@ fn slot_of(slot: FieldSlot) -> FieldSlot {
 }
 
 impl FastLayout {
-    /// Assigns the values of a layout to slots; `None` if the user named fields, if some are in
-    /// an envelope, or if the fields are not simple.
+    /// Assigns the values of a layout to slots; `None` if the user named fields, or if the
+    /// fields are not simple.
     pub(super) fn from_values<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut FieldSlot)>) -> Option<Self> {
         let mut best: [Option<(u8, &mut FieldSlot)>; FieldSlot::COUNT] = [const { None }; FieldSlot::COUNT];
         let mut has_others = 0;
         for (role, value_slot) in pieces {
-            if role.forwarded || role.slot != FieldSlot::Unused && (role.rank == 0 || role.rank >= IN_ENVELOPE) {
+            if role.forwarded || role.slot != FieldSlot::Unused && role.rank == 0 {
                 return None;
+            }
+            // The request line is outside of it.
+            if role.rank >= IN_PAYLOAD {
+                continue;
             }
             let Some(chosen) = best.get_mut(role.slot as usize) else { continue };
             if let Some((rank, _)) = chosen {

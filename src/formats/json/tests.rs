@@ -351,6 +351,32 @@ fn a_payload_is_read_only_without_a_request_of_its_envelope() {
     assert!(read(format!(r#"{{{without_client},"jsonPayload":{{"remoteIp":"203.0.113.9"}}}}"#)).starts_with(" | "));
 }
 
+/// What a client sent in a body, under any key, and objects that applications fill.
+#[test]
+fn no_body_under_any_key_changes_the_request() {
+    let body = r#"{"remote_addr":"203.0.113.9","client":{"ip":"203.0.113.9"},"http":{"request":{"line":"POST / HTTP/1.1","remoteAddress":"203.0.113.9"}},"request":"POST / HTTP/1.1","method":"POST","uri":"/","status":200,"time":"2020-11-02T08:01:00Z","user":{"name":"eve"},"username":"eve","x-forwarded-for":"203.0.113.9"}"#;
+    let json = JsonLineParser::new().with_forwarded(&FieldKind::Header("x-forwarded-for".to_owned()));
+    for own in [
+        r#""remote_addr":"192.0.2.7","request":"GET /.env HTTP/1.1","status":404"#,
+        r#""time":"2026-11-02T08:01:00Z","remote_addr":"192.0.2.7","request":"GET /.env HTTP/1.1","status":404"#,
+        r#""method":"GET","url":"/.env","host":"192.0.2.8""#,
+        r#""req":{"method":"GET","url":"/.env","socket":{"remoteAddress":"192.0.2.7"}},"res":{"statusCode":404}"#,
+    ] {
+        let (mut buffers, expected) = (FieldBuffers::default(), read(format!("{{{own}}}")));
+        for key in ["post", "payload", "formData", "variables", "data", "context", "event", "log", "info"] {
+            for line in [format!(r#"{{{own},"{key}":{body}}}"#), format!(r#"{{"{key}":{body},{own}}}"#)] {
+                for _ in 0..3 {
+                    assert_eq!(read_by(&json, &line, &mut buffers), expected, "{line}");
+                    assert!(json.read(line.as_bytes(), &mut buffers).unwrap().forwarded.is_empty(), "{line}");
+                }
+            }
+        }
+    }
+    // Without another request, it is what the line is about.
+    let shipped = read(format!(r#"{{"path":"/var/log/access.log","whatever":{body}}}"#));
+    assert!(shipped.starts_with("203.0.113.9 | "), "{shipped}");
+}
+
 proptest! {
     #[test]
     fn no_name_of_a_header_changes_the_request(

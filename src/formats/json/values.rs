@@ -6,7 +6,7 @@
 
 use memchr::memchr2;
 
-use super::keys::{IN_ENVELOPE, KeyCache, KeyRole, KeyRoles, KeyScope, ObjectKind, REMOTE_HOST};
+use super::keys::{IN_PAYLOAD, KeyCache, KeyRole, KeyRoles, KeyScope, ObjectKind, REMOTE_HOST, is_payload};
 use super::tokenizer::{JsonToken, MemberName, Tokenizer};
 use crate::formats::fields::{FieldBuffers, FieldSlot};
 use crate::formats::{Escapes, Fields, RequestField, TimeField, iso_time};
@@ -134,7 +134,8 @@ impl<'a> OpenLevels<'a> {
             path[length] = level.name;
             length += 1;
         }
-        roles.role(context, &path[..length], name)
+        let in_payload = self.levels().iter().any(|level| is_payload(level.context, level.name));
+        roles.role(context, &path[..length], in_payload, name)
     }
 
     /// Remembers the `name` of a pair for the `value` that follows; returns the key of a value.
@@ -186,10 +187,12 @@ pub(super) struct FieldCollector<'a> {
     escaped: u32,
     /// One bit per field: whether there is another address of the same rank.
     disputed: u32,
-    /// Whether there is a key for the user, and one for the request or its target.
-    has_user_key: bool,
+    /// Whether there is a key for the user, outside of payloads and in one.
+    has_user_key: [bool; 2],
+    /// Whether there is a key for the request or its target.
     has_target_key: bool,
-    forwarded: &'a [u8],
+    /// The field of the forwarded client, outside of payloads and in one.
+    forwarded: [&'a [u8]; 2],
 }
 
 /// The rank of a missing value.
@@ -209,23 +212,24 @@ impl<'a> FieldCollector<'a> {
             ranks: [NO_RANK; FieldSlot::COUNT],
             escaped: 0,
             disputed: 0,
-            has_user_key: false,
+            has_user_key: [false; 2],
             has_target_key: false,
-            forwarded: b"",
+            forwarded: [b""; 2],
         }
     }
 
     /// Adds a value, unless a better one was found.
     #[inline]
     pub(super) fn add(&mut self, role: KeyRole, text: &'a [u8], escaped: bool) {
-        self.has_user_key |= role.slot == FieldSlot::User;
+        let in_payload = usize::from(role.rank >= IN_PAYLOAD);
+        self.has_user_key[in_payload] |= role.slot == FieldSlot::User;
         self.has_target_key |= matches!(role.slot, FieldSlot::Request | FieldSlot::Sent | FieldSlot::Target | FieldSlot::Path);
         if matches!(text, b"" | b"-") {
             return;
         }
         // The last line of the header is that of the nearest proxy.
         if role.forwarded {
-            self.forwarded = text;
+            self.forwarded[in_payload] = text;
         }
         let Some(rank) = self.ranks.get(role.slot as usize) else { return };
         if role.rank < *rank {
@@ -294,7 +298,7 @@ impl<'a> FieldCollector<'a> {
         let (request, host) = self.request(protocol, request, query);
         let has_client = !self.get(FieldSlot::Client).is_empty();
         let fields = Fields {
-            forwarded: self.forwarded,
+            forwarded: if self.forwarded[0].is_empty() { self.forwarded[1] } else { self.forwarded[0] },
             is_without_peer: !has_client && !self.get(FieldSlot::Forwarded).is_empty(),
             host,
             time,
@@ -324,13 +328,19 @@ impl<'a> FieldCollector<'a> {
             || memchr::memmem::find(self.get(FieldSlot::Request), b" HTTP").is_some()
     }
 
-    /// Drops what is in the payload of an envelope that has a request itself.
+    /// Drops what is in payloads if the line has a request outside of them: a request line, or two of its target, method and status.
+    /// One may be of the program that ships the log, as the `path` of the file.
     fn leave_out_payload(&mut self) {
-        const OF_REQUEST: [FieldSlot; 6] =
-            [FieldSlot::Request, FieldSlot::Sent, FieldSlot::Target, FieldSlot::Path, FieldSlot::Method, FieldSlot::Status];
-        if OF_REQUEST.iter().any(|slot| self.rank(*slot) < IN_ENVELOPE) {
-            for (rank, value) in self.ranks.iter_mut().zip(&mut self.values).filter(|(rank, _)| **rank >= IN_ENVELOPE) {
-                (*rank, *value) = (NO_RANK, b"");
+        let has = |slots: &[FieldSlot]| slots.iter().any(|slot| self.rank(*slot) < IN_PAYLOAD);
+        let has_target = has(&[FieldSlot::Sent, FieldSlot::Target, FieldSlot::Path]);
+        let parts = [has_target, has(&[FieldSlot::Method]), has(&[FieldSlot::Status])];
+        if has(&[FieldSlot::Request]) || parts.into_iter().filter(|has| *has).count() >= 2 {
+            (self.has_user_key[1], self.forwarded[1]) = (false, b"");
+            for at in 0..FieldSlot::COUNT {
+                if self.ranks[at] >= IN_PAYLOAD {
+                    (self.ranks[at], self.values[at]) = (NO_RANK, b"");
+                    self.disputed &= !(1 << at);
+                }
             }
         }
     }
@@ -339,7 +349,10 @@ impl<'a> FieldCollector<'a> {
     /// write the fields of the Common Log Format. Any other host is what the client sent.
     fn use_host_as_client(&mut self) {
         let (client, host) = (FieldSlot::Client as usize, FieldSlot::Host as usize);
-        let is_remote = self.has_user_key && self.ranks[host] == REMOTE_HOST;
+        let is_remote = match self.ranks[host] {
+            REMOTE_HOST => self.has_user_key[0],
+            rank => self.has_user_key[1] && rank == REMOTE_HOST + IN_PAYLOAD,
+        };
         if is_remote && self.values[client].is_empty() && Client::parse(self.values[host]).address().is_some() {
             self.values[client] = std::mem::take(&mut self.values[host]);
         }
