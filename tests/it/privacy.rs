@@ -273,18 +273,34 @@ fn spellings() -> Vec<String> {
         "2001:db8:1:2::9",
         "2001%3Adb8%3A1%3A2%3A%3A9",
         "2001-db8-1-2--9.example.net",
+        "%u0038%u0031.2.69%u002e142",
+        "81&period;2&period;69&period;142",
+        "81%26%2346;2.69.142",
+        "%ef%bc%98%ef%bc%91.2.69.142",
+        "81%c0%ae2%c0%ae69%c0%ae142",
+        "2001%u003adb8&colon;1:2::9",
     ]
     .map(str::to_owned)
     .into_iter()
     .chain([u32::from_be_bytes([81, 2, 69, 142])].into_iter().flat_map(|bits: u32| [bits.to_string(), format!("0{bits:o}")]))
     .chain([base64("81.2.69.142"), base64("http://81.2.69.142/x"), base64(&base64("from 81.2.69.142 on")), nibbles])
+    .chain([format!("select+{}", base64("81.2.69.142")), base64("frank@mail.example.org"), base64(r#"{"user":"frank"}"#)])
     .chain([base64("a?b?c? 81.2.69.142"), format!("id-{}", base64("81.2.69.142")), format!("{}_v2", base64("81.2.69.142 "))])
     .collect()
 }
 
 /// People in a log.
-const PEOPLE: [&str; 7] =
-    ["alice", "alice.smith@example.org", "alice.smith%40example.org", "bob+x@mail.example.org", "carol", "dave", "5550100"];
+const PEOPLE: [&str; 9] = [
+    "alice",
+    "alice.smith@example.org",
+    "alice.smith%40example.org",
+    "bob+x@mail.example.org",
+    "bob%u0040mail.example.org",
+    "bob@ex%C3%A4mple.org",
+    "carol",
+    "dave",
+    "5550100",
+];
 
 /// A log with hosts in which everything is a hit and some of it is answered.
 fn log_of_spellings() -> String {
@@ -302,7 +318,7 @@ fn log_of_spellings() -> String {
     let mut log = String::new();
     for (number, spelling) in spellings().iter().enumerate() {
         // The name of a host has no capital letters, and so no Base64.
-        let host = if spelling.contains(['%', ':', '=', '/']) || spelling.ends_with("_v2") { "81.2.69.142" } else { spelling };
+        let host = if spelling.contains(['%', ':', '=', '/', '&']) || spelling.ends_with("_v2") { "81.2.69.142" } else { spelling };
         log += &line(host, &format!("/a{number}/.env"), "-", agent);
         log += &line("www.example.org", &format!("/{spelling}/.env"), "-", agent);
         log += &line("www.example.org", &format!("/b{number}/.env?a={spelling}&b=1"), "-", agent);
@@ -318,11 +334,17 @@ fn log_of_spellings() -> String {
                 agent,
             );
         }
-        if person.contains("example.org") {
+        if person.contains("mple.org") {
             log += &line("www.example.org", &format!("/{person}/.env?q={person}"), "-", &format!("tool (+mailto:{person})"));
         }
     }
     log += &line("www.example.org", "/g/.env", "-", "tool (0x5102458e; x)");
+    log += &line(
+        "www.example.org",
+        "/h/.env?%u0075ser=carol&us&#101;r=carol&users[]=carol",
+        "https://a.example/?x=1%26us%26%23101;r%3Dcarol",
+        agent,
+    );
     log + &line("www.example.org", "/f/.env?u=https://dave@ftp.example.org/&v=https://carol:pw@ftp/", "-", agent)
 }
 

@@ -7,7 +7,7 @@
 //! that sorting does not reveal an address.
 
 use super::{Client, ClientKey};
-use crate::text::redact::mask::{in_escaped, unescaped};
+use crate::text::redact::mask::{Undisguised, mask_people};
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -136,8 +136,9 @@ const MAX_ADDRESS_LEN: usize = 52;
 /// The shortest run of Base64 that is decoded: `1.2.3.4` has ten characters.
 const MIN_BASE64_LEN: usize = 10;
 
-/// What belongs to a value in Base64 besides letters and digits: as in a query, as in a path, and if other text is beside it.
-const BASE64_JOINS: [&[u8]; 3] = [b"+-_/", b"+-_", b"+"];
+/// What belongs to a value in Base64 besides letters and digits: as in a query, as in a path, and if other text is beside it. A `+` may
+/// also be a space.
+const BASE64_JOINS: [&[u8]; 5] = [b"+-_/", b"+-_", b"-_", b"+", b""];
 
 /// How often Base64 is decoded.
 const MAX_BASE64_DEPTH: u32 = 2;
@@ -158,17 +159,20 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 impl Anonymizer {
-    /// The text with all addresses in it replaced, also those that are percent-encoded, numbers, with other separators, reversed
-    /// or in Base64. In a user `agent`, `Chrome/120.0.0.0` is a version and stays.
+    /// The text with all addresses in it replaced, also those that are disguised as rules undo it, numbers, with other separators,
+    /// reversed or in Base64; and people in Base64. In a user `agent`, `Chrome/120.0.0.0` is a version and stays.
     #[must_use]
     pub(crate) fn anonymize_text<'t>(&self, text: &'t [u8], agent: bool) -> Cow<'t, [u8]> {
-        let plain = unescaped(text);
-        let replacements = self.replacements(&plain, agent, 0);
+        let undisguised = Undisguised::new(text);
+        let plain = undisguised.as_ref().map_or(text, |undisguised| &undisguised.text[..]);
+        let replacements = self.replacements(plain, agent, 0);
         if replacements.is_empty() {
             return Cow::Borrowed(text);
         }
         let (mut ranges, shown): (Vec<_>, Vec<_>) = replacements.into_iter().unzip();
-        in_escaped(text, matches!(plain, Cow::Owned(_)), &mut ranges);
+        if let Some(undisguised) = &undisguised {
+            undisguised.in_original(&mut ranges);
+        }
         let (mut hidden, mut from): (Vec<u8>, _) = (Vec::new(), 0);
         for (range, shown) in ranges.into_iter().zip(shown) {
             hidden.extend_from_slice(&text[from..range.start]);
@@ -208,7 +212,10 @@ impl Anonymizer {
         if depth < MAX_BASE64_DEPTH {
             let runs = BASE64_JOINS.iter().flat_map(|joins| text.split(|byte| !(byte.is_ascii_alphanumeric() || joins.contains(byte))));
             for run in runs.filter(|run| run.len() >= MIN_BASE64_LEN) {
-                if decoded_text(run).is_some_and(|decoded| !self.replacements(&decoded, false, depth + 1).is_empty()) {
+                let is_hidden = |decoded: Vec<u8>| {
+                    !self.replacements(&decoded, false, depth + 1).is_empty() || matches!(mask_people(&decoded), Cow::Owned(_))
+                };
+                if decoded_text(run).is_some_and(is_hidden) {
                     let start = run.as_ptr().addr() - text.as_ptr().addr();
                     found.push(hidden_whole(start..start + run.len()));
                 }

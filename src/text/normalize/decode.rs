@@ -110,6 +110,19 @@ fn round(text: &[u8], out: &mut Vec<u8>) -> bool {
     out.len() != text.len()
 }
 
+/// A round over a text whose bytes have these `starts` elsewhere, which end with its length there; `None` if it changes nothing.
+pub(crate) fn round_with_starts(text: &[u8], starts: &[usize]) -> Option<(Vec<u8>, Vec<usize>)> {
+    let (mut out, mut new_starts, mut at) = (Vec::with_capacity(text.len()), Vec::with_capacity(starts.len()), 0);
+    while at < text.len() {
+        let (decoded, length) = escape(&text[at..]).unwrap_or((Decoded::Byte(text[at]), 1));
+        decoded.push_to(&mut out);
+        new_starts.resize(out.len(), starts[at]);
+        at += length;
+    }
+    new_starts.extend(starts.last());
+    (out.len() != text.len()).then_some((out, new_starts))
+}
+
 /// The value of an escape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decoded {

@@ -9,7 +9,7 @@ mod byte_class;
 mod decode;
 
 pub(crate) use alt_decoder::{AltDecoder, AltDecoding, DecodingSource};
-pub(crate) use decode::{DecodeRound, DecodeStatus, MAX_ROUNDS, decode, rounds, unescape};
+pub(crate) use decode::{DecodeRound, DecodeStatus, MAX_ROUNDS, decode, round_with_starts, rounds, unescape};
 
 use std::ops::Range;
 

@@ -150,15 +150,20 @@ pub(crate) fn mask(text: &[u8]) -> Cow<'_, [u8]> {
 /// The text with `***` in place of e-mail addresses and of the values of parameters that name people. A marker stays.
 #[must_use]
 pub(crate) fn mask_people(text: &[u8]) -> Cow<'_, [u8]> {
-    if memchr::memchr2(b'=', b':', text).is_none() && memchr::memchr3(b'@', b'%', b'\\', text).is_none() {
+    let end = split_marker(text).map_or(text.len(), |(text, _)| text.len());
+    let undisguised = Undisguised::new(&text[..end]);
+    let plain = undisguised.as_ref().map_or(&text[..end], |undisguised| &undisguised.text[..]);
+    if memchr::memchr3(b'=', b':', b'@', plain).is_none() {
         return Cow::Borrowed(text);
     }
-    let end = split_marker(text).map_or(text.len(), |(text, _)| text.len());
     let mut ranges = Vec::new();
-    let plain = unescaped(&text[..end]);
-    find_emails(&plain, &mut ranges);
-    in_escaped(&text[..end], matches!(plain, Cow::Owned(_)), &mut ranges);
-    secrets::find_values(&text[..end], names::is_person_name, &mut ranges);
+    find_emails(plain, &mut ranges);
+    secrets::find_values(plain, names::is_person_name, &mut ranges);
+    if let Some(undisguised) = &undisguised {
+        undisguised.in_original(&mut ranges);
+        // The value of `user=a%26b` seems to end at `a` there.
+        secrets::find_values(&text[..end], names::is_person_name, &mut ranges);
+    }
     mask_ranges(text, merged(ranges))
 }
 
@@ -168,7 +173,8 @@ fn find_emails(text: &[u8], ranges: &mut Vec<Range<usize>>) {
     let mut searched = 0;
     for at in memchr::memchr_iter(b'@', text) {
         let start = text[searched..at].iter().rposition(is_delimiter).map_or(searched, |delimiter| searched + delimiter + 1);
-        let length = text[at + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-')).count();
+        let is_label = |b: &u8| b.is_ascii_alphanumeric() || !b.is_ascii() || matches!(b, b'.' | b'-');
+        let length = text[at + 1..].iter().take_while(|b| is_label(b)).count();
         let host = &text[at + 1..at + 1 + length];
         let host = host.strip_suffix(b".").unwrap_or(host);
         let mut labels = host.split(|b| *b == b'.');
@@ -189,8 +195,39 @@ fn find_emails(text: &[u8], ranges: &mut Vec<Range<usize>>) {
     }
 }
 
+/// A text without escapes of the log writer and without disguises, as rules match it, and where each byte of it is in the text.
+#[derive(Debug)]
+pub(crate) struct Undisguised {
+    pub(crate) text: Vec<u8>,
+    starts: Vec<usize>,
+}
+
+impl Undisguised {
+    /// `None` if the text has neither.
+    pub(crate) fn new(text: &[u8]) -> Option<Self> {
+        if text.is_ascii() && memchr::memchr3(b'%', b'\\', b'&', text).is_none() {
+            return None;
+        }
+        let decoded = decoded_bytes(text, 0);
+        let (mut plain, mut starts): (Vec<u8>, Vec<usize>) = decoded.map(|decoded| (decoded.byte, decoded.start)).unzip();
+        starts.push(text.len());
+        for _ in 0..normalize::MAX_ROUNDS {
+            let Some(next) = normalize::round_with_starts(&plain, &starts) else { break };
+            (plain, starts) = next;
+        }
+        (plain.len() != text.len()).then_some(Self { text: plain, starts })
+    }
+
+    /// Changes ranges in it to those in the text.
+    pub(crate) fn in_original(&self, ranges: &mut [Range<usize>]) {
+        for range in ranges {
+            *range = self.starts[range.start]..self.starts[range.end];
+        }
+    }
+}
+
 /// Changes ranges in the [`unescaped`] form of a text to those in the text, which differ only if that form `is_other`.
-pub(crate) fn in_escaped(text: &[u8], is_other: bool, ranges: &mut [Range<usize>]) {
+fn in_escaped(text: &[u8], is_other: bool, ranges: &mut [Range<usize>]) {
     if !ranges.is_empty() && is_other {
         let starts: Vec<usize> = decoded_bytes(text, 0).map(|decoded| decoded.start).chain([text.len()]).collect();
         for range in ranges {
@@ -229,6 +266,16 @@ fn secrets(text: &[u8]) -> Vec<Range<usize>> {
     in_escaped(text, matches!(plain, Cow::Owned(_)), &mut ranges);
     secrets::find(text, &mut ranges);
     secrets::find_user_info(text, &mut ranges);
+    // `%u0070assword=` and `pass%26%23119%3Bord=`, which rules undo too.
+    let is_disguised = |plain: &[u8]| has_encoded(plain, &[b"u", b"U"]) || memchr::memmem::find(plain, b"&#").is_some();
+    if matches!(&plain, Cow::Owned(plain) if is_disguised(plain))
+        && let Some(undisguised) = Undisguised::new(text)
+    {
+        let mut revealed = Vec::new();
+        secrets::find(&undisguised.text, &mut revealed);
+        undisguised.in_original(&mut revealed);
+        ranges.extend(revealed);
+    }
     merged(ranges)
 }
 
@@ -264,7 +311,7 @@ fn decoded_values(secret: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// The [`decoded_bytes`] of a text.
-pub(crate) fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
+fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
     let mut plain = Vec::new();
     let mut at = 0;
     while let Some(next) = memchr::memchr2(b'%', b'\\', &text[at..]) {
@@ -451,6 +498,8 @@ mod tests {
             (r#"{"user":"bob","password":"hunter2 & more","x":1}"#, r#"{"user":"bob","password":"***","x":1}"#),
             (r#"{\"password\": \"hunter2\"}"#, r#"{\"password\": \"***\"}"#),
             ("/oauth?code=abc&state=1", "/oauth?code=***&state=1"),
+            ("/a?n=4111111111111111&m=378282246310005", "/a?n=***&m=***"),
+            ("/a?n=5500-0000-0000-0004&m=3782-822463-10005", "/a?n=***&m=***"),
             ("http://bob:hunter2@example.com/x", "http://bob:***@example.com/x"),
             ("/p?url=http%3A%2F%2Fbob%3Ahunter2%40example.com%2Fx", "/p?url=http%3A%2F%2Fbob%3A***%40example.com%2Fx"),
             ("https://ghp_0123456789abcdefABCD@github.com/a", "https://***@github.com/a"),
@@ -598,6 +647,14 @@ mod tests {
             "key ",
             "Key: ",
             "ghp_",
+            "xoxb-",
+            "EAA-",
+            "eyJhbGciOiJI.",
+            "eyJhbGciOiJIUzI1NiJ9.",
+            "%u0070assword=",
+            "4111-",
+            "SG.aaaaaaaaaaaaaaaa.",
+            "MNOaaaaaaaaaaaaaaaaaaaaaaa.",
             "a-",
             "SG.",
             "-----BEGIN",

@@ -26,7 +26,7 @@ enum Rest {
 
 /// The fixed text of a token, what follows it, and how many characters of base64url that are at least. The numbers are those of the
 /// services; where tokens of several lengths exist, or the service names none, it is 16.
-const TOKENS: [(&[u8], Rest, usize); 96] = [
+const TOKENS: [(&[u8], Rest, usize); 102] = [
     // Amazon Web Services: long-lived and temporary access keys.
     (b"AKIA", Rest::Capitals, 16),
     (b"ASIA", Rest::Capitals, 16),
@@ -93,6 +93,7 @@ const TOKENS: [(&[u8], Rest, usize); 96] = [
     (b"sk-admin-", Rest::Digit, 16),
     (b"sk-", Rest::Solid, 20),
     (b"hf_", Rest::Solid, 16),
+    (b"hf_", Rest::Any, 34),
     (b"gsk_", Rest::Solid, 16),
     (b"xai-", Rest::Solid, 16),
     (b"r8_", Rest::Solid, 16),
@@ -115,6 +116,9 @@ const TOKENS: [(&[u8], Rest, usize); 96] = [
     (b"pscale_pw_", Rest::Any, 16),
     (b"dapi", Rest::Hex, 32),
     (b"tskey-", Rest::Digit, 10),
+    (b"HRKU-", Rest::Digit, 30),
+    (b"nfp_", Rest::Solid, 32),
+    (b"sl.", Rest::Mixed, 100),
     // Vaults and settings: HashiCorp, Doppler, Terraform, age, 1Password.
     (b"hvs.", Rest::Any, 16),
     (b"hvb.", Rest::Any, 16),
@@ -128,8 +132,10 @@ const TOKENS: [(&[u8], Rest, usize); 96] = [
     (b"figd_", Rest::Any, 16),
     (b"lin_api_", Rest::Any, 16),
     (b"ntn_", Rest::Digit, 16),
+    (b"secret_", Rest::Solid, 40),
     (b"PMAK-", Rest::Any, 16),
     (b"glsa_", Rest::Any, 16),
+    (b"glc_", Rest::Mixed, 32),
     (b"sntrys_", Rest::Any, 16),
     (b"NRAK-", Rest::Any, 16),
     // Facebook.
@@ -154,6 +160,9 @@ const FIRST_PAIRS: [u128; 128] = {
 
 /// Every token has a run of at least this many characters of base64url, which is quick to check.
 pub(super) const MIN_RUN: usize = 15;
+
+/// No token is longer before its first dot: those of Atlassian have 192 characters.
+const LONGEST: usize = 256;
 
 /// A token of the Telegram bot API is the number of the bot, a colon and 35 characters.
 const BOT_NUMBER: Range<usize> = 8..11;
@@ -194,11 +203,43 @@ pub(super) fn has_keys(text: &[u8]) -> bool {
 
 /// Adds tokens of services.
 pub(super) fn find_keys(text: &[u8], found: &mut Vec<Range<usize>>) {
-    found.extend(Runs { text, at: 0 }.filter_map(|run| token_of(text, &run)));
+    let mut runs = Runs { text, at: 0 };
+    while let Some(run) = runs.next() {
+        if let Some(token) = token_of(text, &run) {
+            runs.at = token.end;
+            found.push(token);
+        }
+    }
 }
 
 fn token_of(text: &[u8], run: &Range<usize>) -> Option<Range<usize>> {
-    token_in(text, run).or_else(|| dotted_token(text, run))
+    token_in(text, run).or_else(|| dotted_token(text, run)).or_else(|| is_card(&text[run.clone()]).then(|| run.clone()))
+}
+
+/// Whether a run is the number of a payment card, with or without its dashes: the first digits are those of a network that is in use,
+/// and the last one is the check digit (ISO/IEC 7812-1, annex B).
+fn is_card(run: &[u8]) -> bool {
+    if !run[0].is_ascii_digit() || run.len() > 19 {
+        return false;
+    }
+    let mut groups = [0; 5];
+    for (length, group) in groups.iter_mut().zip(run.split(|byte| *byte == b'-')) {
+        *length = group.len();
+    }
+    let is_of_network = match run {
+        [b'4', ..] | [b'5', b'1'..=b'5', ..] | [b'2', b'2'..=b'7', ..] | [b'3', b'5', ..] | [b'6', b'0' | b'4' | b'5', ..] => {
+            matches!(groups, [16, 0, ..] | [4, 4, 4, 4, 0])
+        }
+        [b'3', b'4' | b'7', ..] => matches!(groups, [15, 0, ..] | [4, 6, 5, 0, 0]),
+        _ => false,
+    };
+    let digits = run.iter().rev().filter(|byte| **byte != b'-');
+    let sum: u32 = digits
+        .zip([1, 2].into_iter().cycle())
+        .map(|(byte, weight)| u32::from(byte.wrapping_sub(b'0')) * weight)
+        .map(|product| product / 10 + product % 10)
+        .sum();
+    is_of_network && run.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-') && sum % 10 == 0
 }
 
 /// The first token that begins in a run.
@@ -227,17 +268,28 @@ fn dotted_token(text: &[u8], run: &Range<usize>) -> Option<Range<usize>> {
         let digits = number.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
         return (BOT_NUMBER.contains(&digits) && run.len() >= BOT_SECRET).then(|| run.clone());
     }
-    let token = run.start..end_of_parts(text, run.end);
-    let mut parts = text[token.clone()].split(|&byte| byte == b'.').map(<[u8]>::len);
-    let is_token = DISCORD_FIRST.contains(&text[run.start])
-        && DISCORD_PARTS.iter().all(|lengths| parts.next().is_some_and(|length| lengths.contains(&length)));
-    is_token.then_some(token)
+    if !DISCORD_FIRST.contains(&text[run.start]) {
+        return None;
+    }
+    let mut end = run.start;
+    for (part, lengths) in DISCORD_PARTS.iter().enumerate() {
+        if part > 0 && text.get(end) != Some(&b'.') {
+            return None;
+        }
+        let start = end + usize::from(part > 0);
+        end = end_of_run(text, start);
+        if !lengths.contains(&(end - start)) {
+            return None;
+        }
+    }
+    Some(run.start..end_of_parts(text, end))
 }
 
 impl Rest {
     /// Whether this may be the rest of a token that has at least `min` characters.
     fn fits(self, rest: &[u8], min: usize) -> bool {
-        let any = |test: fn(&u8) -> bool| rest.iter().any(test);
+        // Looked for at its start only: a long run may have the fixed text of a token in thousands of places.
+        let any = |test: fn(&u8) -> bool| rest.iter().take(LONGEST).any(test);
         let only = |test: fn(&u8) -> bool| rest[..min].iter().all(test) && !rest.get(min).is_some_and(u8::is_ascii_alphanumeric);
         rest.len() >= min
             && match self {

@@ -306,6 +306,7 @@ pub(super) fn is_person_name(escaped: &[u8]) -> bool {
         |_| true,
         |words| {
             let stem = without_repetitions(words);
+            let stem = stem.strip_suffix(b"s").unwrap_or(stem);
             PERSON_WORDS.iter().any(|word| ends_in_word(stem, word)) || PERSON_NAMES.iter().any(|name| stem.eq_ignore_ascii_case(name))
         },
     )
