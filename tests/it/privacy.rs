@@ -345,6 +345,7 @@ fn log_of_spellings() -> String {
         "https://a.example/?x=1%26us%26%23101;r%3Dcarol",
         agent,
     );
+    log += &line("www.example.org", "/i/.env?x=%3Cuser%3Ecarol%3C/user%3E", "-", agent);
     log + &line("www.example.org", "/f/.env?u=https://dave@ftp.example.org/&v=https://carol:pw@ftp/", "-", agent)
 }
 

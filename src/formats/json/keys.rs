@@ -525,7 +525,7 @@ const USER: &Names = &[(FieldSlot::User, 3, "name id")];
 /// internals fill are closed; other objects are unknown.
 const OBJECTS: &[(ObjectKind, &str)] = &[
     (ObjectKind::Anywhere, "nginx apache access accesslog fields nginxfields data jsonpayload properties network event log record"),
-    (ObjectKind::Anywhere, "details context httplog state"),
+    (ObjectKind::Anywhere, "details context httplog state requestcontext"),
     (ObjectKind::Http, "http"),
     (ObjectKind::Request, "request req httprequest clientrequest proxy"),
     (ObjectKind::Response, "response res resp httpresponse"),

@@ -289,6 +289,8 @@ impl<'a> FieldCollector<'a> {
     pub(super) fn fields(&mut self, buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
         self.leave_out_payload();
         self.use_host_as_client();
+        // What is left of a payload is what the line is about.
+        self.ranks.iter_mut().filter(|rank| (IN_PAYLOAD..NO_RANK).contains(*rank)).for_each(|rank| *rank -= IN_PAYLOAD);
         if !self.is_request() {
             return None;
         }

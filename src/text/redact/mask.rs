@@ -153,7 +153,7 @@ pub(crate) fn mask_people(text: &[u8]) -> Cow<'_, [u8]> {
     let end = split_marker(text).map_or(text.len(), |(text, _)| text.len());
     let undisguised = Undisguised::new(&text[..end]);
     let plain = undisguised.as_ref().map_or(&text[..end], |undisguised| &undisguised.text[..]);
-    if memchr::memchr3(b'=', b':', b'@', plain).is_none() {
+    if memchr::memchr3(b'=', b':', b'@', plain).is_none() && memchr::memchr(b'>', plain).is_none() {
         return Cow::Borrowed(text);
     }
     let mut ranges = Vec::new();
