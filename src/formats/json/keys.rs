@@ -182,7 +182,7 @@ impl KeyRoles {
         let Some((name, paths)) = &self.forwarded else { return false };
         let is_header = |header: &[u8]| paths.last().is_some_and(|name| header.eq_ignore_ascii_case(name.as_bytes()));
         let named = || match context {
-            ObjectKind::Closed => false,
+            ObjectKind::Closed | ObjectKind::Connection => false,
             ObjectKind::Headers => is_header(member_of_dotted(context, key).1),
             _ if let Some(header) = header_of_key(key) => is_header(header),
             _ => normalized_name == name || HEADER_NAME_PREFIXES.iter().any(|prefix| normalized_name.strip_prefix(prefix) == Some(name)),
