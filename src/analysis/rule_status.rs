@@ -312,7 +312,7 @@ impl<'a> LogAnalysis<'a> {
             let rules = tally.rule_list(view.rules).iter().filter(|&&rule| counts(self.rules.rule(rule)));
             lists[view.rules as usize] && rules.into_iter().any(|&rule| self.suppressing_app(rule, view.site).is_none())
         };
-        let requests = conditions.iter().any(|with| with.same_answer).then(|| {
+        let requests = (!conditions.is_empty()).then(|| {
             let lists = lists_with(report_input, |rule| self.rules.rule(rule).is_certain());
             let is_answered = |view: &CellView<'_>| Outcome::from_status(view.status) == Outcome::Answered;
             let cells = tally.cells().map(|view| (strong(&view, &lists, &Rule::is_certain), is_answered(&view), view));
@@ -331,7 +331,7 @@ impl<'a> LogAnalysis<'a> {
                 }
             }
             let probers = ProberSet::from_requests(requested, with.distinct_paths);
-            let probers = requests.iter().filter(|_| with.same_answer).fold(probers, |probers, of| probers.with_requests(of));
+            let probers = requests.iter().fold(probers, |probers, of| probers.with_requests(of));
             (with, probers, ProbeAnswers::new(answers, with.distinct_paths))
         };
         conditions.into_iter().map(with).collect()

@@ -206,7 +206,7 @@ impl DistinctPaths {
     fn is_prober(&self, condition: &WithClient) -> bool {
         let RequestsSoFar { requests, unmatched } = self.so_far;
         let requests = self.responses.of_requests(requests, unmatched);
-        self.paths.len() >= condition.distinct_paths as usize && (!condition.same_answer || requests.are_of_prober())
+        self.paths.len() >= condition.distinct_paths as usize && requests.are_of_prober()
     }
 
     /// Whether such a response is one to a name that the site does not have.
@@ -369,9 +369,6 @@ impl<'r> LiveAnalysis<'r> {
             let counts = |rule: &Rule| rule.is_certain() && (condition.classes.is_empty() || condition.classes.contains(&rule.class));
             let strong = |rule: &RuleId| counts(self.rules.rule(*rule)) && self.suppressing_app(*rule, ids.site).is_none();
             let is_strong = matched.iter().any(strong);
-            if !is_strong && !condition.same_answer {
-                continue;
-            }
             let enough = condition.distinct_paths as usize;
             let distinct = self.conditions[at].1.get_or_insert_with(ids.client.clone(), DistinctPaths::default);
             let was_prober = distinct.is_prober(condition);

@@ -105,13 +105,10 @@ pub(crate) fn suppressed(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) ->
         SuppressedBy::Client => match &rules.rule(rule).with_client {
             Some(with) => {
                 let classes = if with.classes.is_empty() { "any class".into() } else { with.classes.join(", ") };
-                let same = if with.same_answer {
-                    ", and half of its requests were probes; if this was answered or redirected, they got the same answer"
-                } else {
-                    ""
-                };
+                let same = if with.same_answer { "; if this was answered or redirected, they got the same answer" } else { "" };
                 format!(
-                    "counts only if its client also requested {} distinct paths that rules of {classes} match{same}",
+                    "counts only if its client also requested {} distinct paths that rules of {classes} match, and half of its requests \
+                     were probes{same}",
                     with.distinct_paths
                 )
             }
