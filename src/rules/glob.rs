@@ -3,6 +3,8 @@
 //! A glob matches up to the end of a path, so it is matched from the end. A set of states advances byte by byte (an NFA without
 //! backtracking), so time is linear. It matches texts, not files, and allocates nothing.
 
+use std::sync::OnceLock;
+
 use memchr::memmem;
 
 /// Longest glob in bytes: more than any server accepts as a path.
@@ -11,35 +13,42 @@ pub(super) const MAX_LEN: usize = MAX_STATE_WORDS * 64 - 1;
 /// Words of bits for the states of the longest glob.
 const MAX_STATE_WORDS: usize = 64;
 
-/// The globs of a rule; one has to match.
+/// The globs of a rule; one has to match. They are compiled when the first path is compared.
 #[derive(Debug)]
 pub(super) struct Globs {
-    globs: Vec<Glob>,
+    globs: OnceLock<Vec<Glob>>,
     /// All of them as text, for `explain`.
-    text: String,
+    text: OnceLock<String>,
+    /// As written.
+    texts: Vec<String>,
+    /// They match whole paths, not suffixes.
+    root: bool,
 }
 
 impl Globs {
     /// Compiles globs of up to [`MAX_LEN`] bytes, to match under any prefix, or with `root` only at the start. `None` if there are
     /// none.
     pub(super) fn any_of(globs: &[String], root: bool) -> Option<Self> {
-        let compiled = globs.iter().map(|glob| Glob::new(glob, root)).collect();
-        (!globs.is_empty()).then(|| Self { globs: compiled, text: globs.join(", ") })
+        (!globs.is_empty()).then(|| Self { globs: OnceLock::new(), text: OnceLock::new(), texts: globs.to_vec(), root })
+    }
+
+    fn compiled(&self) -> &[Glob] {
+        self.globs.get_or_init(|| self.texts.iter().map(|glob| Glob::new(glob, self.root)).collect())
     }
 
     /// Whether one of them matches a path in lower case.
     pub(super) fn is_match(&self, path: &[u8]) -> bool {
-        self.globs.iter().any(|glob| glob.is_match(path))
+        self.compiled().iter().any(|glob| glob.is_match(path))
     }
 
     /// The start of the leftmost match; every match reaches to the end of the path.
     pub(super) fn find(&self, path: &[u8]) -> Option<usize> {
-        self.globs.iter().filter_map(|glob| glob.start(path, true)).min()
+        self.compiled().iter().filter_map(|glob| glob.start(path, true)).min()
     }
 
     /// The globs as written.
     pub(super) fn text(&self) -> &str {
-        &self.text
+        self.text.get_or_init(|| self.texts.join(", "))
     }
 }
 
