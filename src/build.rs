@@ -67,13 +67,16 @@ fn main() -> io::Result<()> {
         let file: Option<Value> = toml::from_str(&text).ok();
         regexes.extend(file.iter().flat_map(regexes_of));
         rules.extend(file.iter().flat_map(literal_rules));
-        let [full, json, short] = ["z", "json.z", "json"].map(|extension| out.join(format!("{name}.{extension}")));
+        let [full, json, short, notes] = ["z", "json.z", "json", "notes"].map(|extension| out.join(format!("{name}.{extension}")));
         fs::write(&full, compressed(text.as_bytes())?)?;
         let forms = file.and_then(|file| json_forms(&text, file)).unwrap_or_default();
         fs::write(&json, compressed(forms[0].as_bytes())?)?;
         fs::write(&short, &forms[1])?;
-        let [full, json, short] = [full, json, short].map(|path| path.display().to_string());
-        let form = format!("text: include_bytes!({full:?}), json: include_bytes!({json:?}), short: include_str!({short:?})");
+        fs::write(&notes, &forms[2])?;
+        let [full, json, short, notes] = [full, json, short, notes].map(|path| path.display().to_string());
+        let form = format!(
+            "text: include_bytes!({full:?}), json: include_bytes!({json:?}), short: include_str!({short:?}), notes: include_str!({notes:?})"
+        );
         writeln!(list, "    BuiltinFile {{ name: {name:?}, {form} }},").map_err(io::Error::other)?;
     }
     list.push_str("]\n");
@@ -137,8 +140,12 @@ const DOCUMENTATION: [&str; 3] = ["must_match", "must_not_match", "false_positiv
 /// The lists that are in the tables of literals: a scan of all rules needs to know only whether they are empty.
 const LITERALS: [&str; 5] = ["paths", "suffixes", "words", "agents", "raw_prefixes"];
 
-/// A rule file as JSON, without cases, and with the line numbers of its rules; then the same with the first literal of each list.
-fn json_forms(text: &str, mut file: Value) -> Option<[String; 2]> {
+/// What a scan reads of a rule with hits only.
+const NOTES: [&str; 5] = ["cve", "of", "attack", "cwe", "references"];
+
+/// A rule file as JSON, without cases, and with the line numbers of its rules; then the same with the first literal of each list, and
+/// without notes of rules; then these notes by the ids of their rules.
+fn json_forms(text: &str, mut file: Value) -> Option<[String; 3]> {
     let lines = lines::RuleLines::parse(text).ok()?;
     let json = |file: &Value| serde_json::to_string(&serde_json::json!({ "lines": &lines, "file": file })).ok();
     for rule in rules_mut(&mut file) {
@@ -154,7 +161,12 @@ fn json_forms(text: &str, mut file: Value) -> Option<[String; 2]> {
             }
         }
     }
-    Some([full, json(&file)?])
+    let mut notes = serde_json::Map::new();
+    for rule in file.get_mut("rule").and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut) {
+        let of_rule: serde_json::Map<String, Value> = NOTES.iter().filter_map(|&key| Some((key.to_owned(), rule.remove(key)?))).collect();
+        notes.insert(rule.get("id")?.as_str()?.to_owned(), of_rule.into());
+    }
+    Some([full, json(&file)?, serde_json::to_string(&notes).ok()?])
 }
 
 /// The rules and the apps of a file.

@@ -571,7 +571,7 @@ paths = ["/a", "/b", "/c", "/d"]
             );
             assert!(rows.next().unwrap().ends_with(",true,3 probes of 3 paths; no ordinary request,203.0.113.0/24,1,,,,,,"), "{clients}");
             assert!(rows.next().unwrap().ends_with(",false,not an address,,1,,,,,,"), "{clients}");
-            assert!(text(OutputFormat::Csv, GroupBy::Path).lines().next().unwrap().ends_with(",source,line,user"));
+            assert!(text(OutputFormat::Csv, GroupBy::Path).lines().next().unwrap().ends_with(",source,line,user,product"));
             let document: serde_json::Value = serde_json::from_str(&text(OutputFormat::Json, GroupBy::Client)).unwrap();
             let [first, second] = [0, 1].map(|n| &document["clients"][n]);
             assert_eq!((&first["block_candidate"], &first["network"]), (&true.into(), &"203.0.113.0/24".into()));

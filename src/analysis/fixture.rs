@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use super::labels;
+use super::labels::{self, Attributed};
 use super::model::{
     AllowedCount, AnswerDetail, AppSeen, Campaign, ClassHits, FloodRow, HostRow, InputSummary, LineTotals, NetworkRow, ReportModel,
     ReportedHit, Row, RowKey, SampleRequest, Soft404, Timeline, TimelineBucket, Totals,
@@ -143,7 +143,10 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
         key: RowKey::Pair(Client::parse(client.as_bytes()), text(path), outcome),
         severity: if answered > 0 { severity.escalated() } else { severity },
         rules: rules.iter().map(|&r| RuleId(r)).collect(),
-        cves: labels::sorted(rules.iter().flat_map(|&r| RULES[usize::from(r)].4.iter().copied())),
+        about: Attributed {
+            cves: labels::sorted(rules.iter().flat_map(|&r| RULES[usize::from(r)].4.iter().copied())),
+            products: Vec::new(),
+        },
         hits,
         outcomes,
         answered,
@@ -204,7 +207,7 @@ fn add(sum: &mut Row<'static>, pair: &Row<'static>) {
     rules.extend(&*pair.rules);
     rules.sort_unstable();
     rules.dedup();
-    sum.cves = labels::sorted(sum.cves.iter().chain(&pair.cves).copied());
+    sum.about = Attributed::union(&[sum.about.clone(), pair.about.clone()]);
     sum.first_time = sum.first_time.min(pair.first_time);
     sum.last_time = sum.last_time.max(pair.last_time);
 }

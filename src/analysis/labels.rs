@@ -65,20 +65,39 @@ pub(crate) fn classes<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
     sorted(rules.iter().map(|&rule| set.rule(rule).class.as_str()))
 }
 
-/// Whether the CVE ids of a rule depend on the request.
+/// Whether the CVE ids and products of rules depend on the request.
 pub(crate) fn depend_on_request(set: &RuleSet, rules: &[RuleId]) -> bool {
-    rules.iter().any(|&rule| set.rule(rule).of.is_some())
+    rules.iter().any(|&rule| set.rule(rule).notes().of.is_some())
 }
 
-/// The CVE ids of a request that matched these rules, sorted. `texts` are its path and its target.
-pub(crate) fn cves<'r>(set: &'r RuleSet, rules: &[RuleId], texts: &[&[u8]]) -> Vec<&'r str> {
-    let text = if depend_on_request(set, rules) { texts.join(&b'\n').to_ascii_lowercase() } else { Vec::new() };
-    sorted(rules.iter().flat_map(|&rule| set.rule(rule).cves_of(&text)))
+/// What rules say of requests by their paths and targets, each sorted.
+#[derive(Debug, Clone, Default)]
+pub struct Attributed<'r> {
+    /// CVE ids.
+    pub cves: Vec<&'r str>,
+    /// Products, such as `Ivanti Connect Secure`.
+    pub products: Vec<&'r str>,
 }
 
-/// The CVE ids of a hit.
-pub(crate) fn cves_of_hit<'r>(set: &'r RuleSet, hit: &ReportedHit<'_>) -> Vec<&'r str> {
-    cves(set, hit.rules, &[hit.path.raw(), hit.target.raw(), hit.decoded.unwrap_or_default().raw()])
+impl<'r> Attributed<'r> {
+    /// Of a request that matched these rules. `texts` are its path and its target.
+    pub(crate) fn new(set: &'r RuleSet, rules: &[RuleId], texts: &[&[u8]]) -> Self {
+        let text = if depend_on_request(set, rules) { texts.join(&b'\n').to_ascii_lowercase() } else { Vec::new() };
+        let rules = || rules.iter().map(|&rule| set.rule(rule));
+        let products = sorted(rules().flat_map(|rule| rule.products_of(&text)));
+        Self { cves: sorted(rules().flat_map(|rule| rule.cves_of(&text))), products }
+    }
+
+    /// Of a hit.
+    pub(crate) fn of_hit(set: &'r RuleSet, hit: &ReportedHit<'_>) -> Self {
+        Self::new(set, hit.rules, &[hit.path.raw(), hit.target.raw(), hit.decoded.unwrap_or_default().raw()])
+    }
+
+    /// Of several requests.
+    pub(crate) fn union(all: &[Self]) -> Self {
+        let union = |of: fn(&Self) -> &Vec<&'r str>| sorted(all.iter().flat_map(of).copied());
+        Self { cves: union(|one| &one.cves), products: union(|one| &one.products) }
+    }
 }
 
 pub(crate) fn sorted<'r>(words: impl Iterator<Item = &'r str>) -> Vec<&'r str> {

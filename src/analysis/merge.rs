@@ -540,7 +540,7 @@ fn weight(rule: &Rule) -> impl Ord + '_ {
         rule.exposes(),
         &rule.class,
         &rule.title,
-        &rule.cve,
+        rule.cve(),
         &rule.unless_app,
         &rule.with_client,
         rule.is_app_evidence,

@@ -15,6 +15,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use super::labels::Attributed;
 use super::proxied::ProxiedClients;
 use crate::block::NeverBlockReason;
 use crate::geoip::GeoInfo;
@@ -299,8 +300,8 @@ pub struct Row<'a> {
     pub severity: Severity,
     /// The rules that matched, sorted by their ids' text.
     pub rules: Cow<'a, [RuleId]>,
-    /// The CVE ids of its requests, sorted.
-    pub cves: Vec<&'a str>,
+    /// The CVE ids and products of its requests.
+    pub about: Attributed<'a>,
     /// Requests that matched.
     pub hits: u64,
     /// Hits by outcome, in the order of [`Outcome::ALL`].

@@ -14,7 +14,7 @@ use std::hash::Hash;
 use foldhash::HashMap;
 use rayon::prelude::*;
 
-use super::labels;
+use super::labels::{self, Attributed};
 use super::model::{ClientHits, HostRow, Row, RowKey, SampleRequest};
 use super::report_input::ReportInput;
 use super::rule_status::{Decision, LogAnalysis, OverflowDecision};
@@ -198,21 +198,22 @@ fn plus((is_answered, worst, answered, hits): Rank, item: &RowItem<'_>) -> Rank 
 pub(super) fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -> Row<'a> {
     let (_, severity, answered, hits) = items.iter().fold((false, Severity::Info, 0, 0), plus);
     let rules = distinct_rules(items);
-    let mut cves = if labels::depend_on_request(report_input.rules, &rules) {
+    let mut about = if labels::depend_on_request(report_input.rules, &rules) {
         let of_item = |item: &RowItem<'a>| {
             let path = if item.view.path == SymbolTables::OTHER { b"" } else { report_input.tally.path(item.view.path) };
-            labels::cves(report_input.rules, item.rules, &[path, sample(report_input, item.view.sample()).target.raw()])
+            Attributed::new(report_input.rules, item.rules, &[path, sample(report_input, item.view.sample()).target.raw()])
         };
-        labels::sorted(items.iter().flat_map(of_item))
+        Attributed::union(&items.iter().map(of_item).collect::<Vec<_>>())
     } else {
-        labels::cves(report_input.rules, &rules, &[])
+        Attributed::new(report_input.rules, &rules, &[])
     };
-    cves.shrink_to_fit();
+    about.cves.shrink_to_fit();
+    about.products.shrink_to_fit();
     let mut row = Row {
         key,
         severity,
         rules,
-        cves,
+        about,
         hits,
         outcomes: [0; 8],
         answered,

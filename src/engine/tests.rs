@@ -56,22 +56,29 @@ fn every_class_and_every_rule_says_what_it_wants_and_what_to_do() {
 
 /// What a path stands for is one of the paths or texts of its rule; a rule of many vulnerabilities says which.
 #[test]
-fn a_request_has_the_cve_ids_of_its_path_and_of_no_other() {
+fn a_request_has_the_cve_ids_and_the_product_of_its_path_and_of_no_other() {
     for rule in builtin().rules() {
-        assert!(rule.of.is_some() || rule.cve.len() < 5, "{}: which path stands for which of {:?}", rule.id, rule.cve);
-        let texts: Vec<&String> = rule.of.iter().flatten().flat_map(|entry| entry.paths.iter().chain(&entry.words)).collect();
+        let entries = || rule.notes().of.iter().flatten();
+        assert!(rule.notes().of.is_some() || rule.cve().len() < 5, "{}: which path stands for which of {:?}", rule.id, rule.cve());
+        let texts: Vec<&String> = entries().flat_map(|entry| entry.paths.iter().chain(&entry.words)).collect();
         assert!(texts.iter().all(|text| **text == text.to_ascii_lowercase()), "{}: lower case", rule.id);
-        for (at, entry) in rule.of.iter().flatten().enumerate() {
-            assert!(!(entry.cve.is_empty() || entry.paths.is_empty() && entry.words.is_empty()), "{}", rule.id);
+        for (at, entry) in entries().enumerate() {
+            let is_about = !entry.cve.is_empty() || entry.product.is_some();
+            assert!(is_about && !(entry.paths.is_empty() && entry.words.is_empty()), "{}", rule.id);
             for text in entry.paths.iter().chain(&entry.words) {
                 let found: Vec<&str> = rule.cves_of(text.as_bytes()).collect();
-                let others = rule.of.iter().flatten().enumerate().filter(|(other, of)| *other != at && of.is_in(text.as_bytes()));
+                let others = entries().enumerate().filter(|(other, of)| *other != at && of.is_in(text.as_bytes()));
                 let expected: usize = entry.cve.len() + others.map(|(_, of)| of.cve.len()).sum::<usize>();
                 assert!(entry.cve.iter().all(|cve| found.contains(&cve.as_str())) && found.len() == expected, "{}: {text}", rule.id);
             }
         }
     }
-    let cves = |id: &str, text: &str| builtin().rule(builtin().number_of(id).unwrap()).cves_of(text.as_bytes()).collect::<Vec<_>>();
+    let rule = |id: &str| builtin().rule(builtin().number_of(id).unwrap());
+    let products = |id: &str, text: &str| rule(id).products_of(text.as_bytes()).collect::<Vec<_>>();
+    assert_eq!(products("iot/broadband", "/cgi-bin/export-cgi?category=config"), ["Zyxel"]);
+    assert_eq!(products("iot/broadband", "/cgi-bin/mainfunction.cgi"), ["DrayTek"]);
+    assert!(products("iot/broadband", "/goform/x").is_empty());
+    let cves = |id: &str, text: &str| rule(id).cves_of(text.as_bytes()).collect::<Vec<_>>();
     assert_eq!(cves("iot/broadband", "/cgi-bin/webproc?getpage=/etc/passwd"), ["CVE-2014-2962"]);
     assert!(cves("iot/broadband", "/cgi-bin/timepro.cgi").is_empty(), "ipTIME is none of the others");
     assert_eq!(cves("vpn/sonicwall", "/cgi-bin/supportinstaller"), ["CVE-2019-7481"]);

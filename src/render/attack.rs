@@ -129,7 +129,7 @@ impl<'r> Technique<'r> {
 /// (`T1190`), any other a scan by a list of words (`T1595.003`).
 pub(crate) fn techniques<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<Technique<'r>> {
     let rules = || rules.iter().map(|&rule| set.rule(rule));
-    let mut ids: Vec<&str> = rules().flat_map(|rule| &rule.attack).map(String::as_str).collect();
+    let mut ids: Vec<&str> = rules().flat_map(|rule| &rule.notes().attack).map(String::as_str).collect();
     if ids.is_empty() {
         ids.push(if rules().any(|rule| Class::is_payload(&rule.class)) { "T1190" } else { "T1595.003" });
     }
@@ -149,7 +149,7 @@ mod tests {
         assert!(TECHNIQUES.is_sorted_by(|one, other| one.0 < other.0));
         let rules = load(&RuleChoice::default()).unwrap();
         for rule in rules.rules() {
-            for id in &rule.attack {
+            for id in &rule.notes().attack {
                 let technique = Technique::new(id);
                 assert!(technique.tactic.is_some() && technique.parent().tactic.is_some(), "{} of {}", id, rule.id);
             }

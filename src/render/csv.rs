@@ -143,9 +143,10 @@ const PATH: &[&str] = &[
     "source",
     "line",
     "user",
+    "product",
 ];
 
-const RULE: &[&str] = &["rule", "class", "severity", "cve", "hits", "clients", "paths", "answered", "first_time", "last_time"];
+const RULE: &[&str] = &["rule", "class", "severity", "cve", "hits", "clients", "paths", "answered", "first_time", "last_time", "product"];
 
 const ANSWER: &[&str] = &[
     "site",
@@ -486,7 +487,7 @@ const COLUMNS: &[CsvColumn] = &[
         "Country of the client, two letters of ISO 3166-1; empty without a GeoIP database that has it.",
         Some(|line| line.geo(|geo| labels::geo_name(geo.country.as_ref()))),
     ),
-    column_of("cve", LIST, "CVE IDs of the rule, sorted.", Some(|line| joined(&line.row.cves))),
+    column_of("cve", LIST, "CVE IDs of the requests, sorted.", Some(|line| joined(&line.row.about.cves))),
     column_of("first_time", TIME, "Time of the earliest hit; empty where no hit has one.", Some(|line| line.row.first_time.into())),
     column_of(
         "floods",
@@ -535,6 +536,7 @@ const COLUMNS: &[CsvColumn] = &[
     column_of("path", TEXT, "Normalized path.", Some(|line| CsvCell::from_option(line.row.key.path()))),
     column_of("paths", COUNT, "Distinct paths.", Some(|line| CsvCell::Count(line.row.paths))),
     column_of("probers", COUNT, "Independent probers that requested the path.", None),
+    column_of("product", LIST, "Products that the requests are for, sorted.", Some(|line| joined(&line.row.about.products))),
     column_of("rank", COUNT, "Position in the list, from 1.", None),
     column_of("requests", COUNT, "Requests for the path.", None),
     column_of("rule", WORD, "ID of the rule.", Some(|line| CsvCell::from_option(line.rule().map(|rule| rule.id.as_str())))),
@@ -651,9 +653,9 @@ mod tests {
         );
         assert_eq!(
             header(GroupBy::Path),
-            "path,rules,classes,severity,hits,clients,answered,first_time,last_time,sample_target,source,line,user\n"
+            "path,rules,classes,severity,hits,clients,answered,first_time,last_time,sample_target,source,line,user,product\n"
         );
-        assert_eq!(header(GroupBy::Rule), "rule,class,severity,cve,hits,clients,paths,answered,first_time,last_time\n");
+        assert_eq!(header(GroupBy::Rule), "rule,class,severity,cve,hits,clients,paths,answered,first_time,last_time,product\n");
     }
 
     #[test]

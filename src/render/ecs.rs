@@ -5,8 +5,8 @@
 use std::io::{self, Write};
 
 use super::attack::{Technique, techniques};
-use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, unless_empty};
-use crate::analysis::labels;
+use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, titled, unless_empty};
+use crate::analysis::labels::{self, Attributed};
 use crate::analysis::model::ReportedHit;
 use crate::log::finding::Severity;
 use crate::log::log_entry::Outcome;
@@ -25,12 +25,12 @@ pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut 
 
 fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet) {
     let rule = labels::worst(rules, hit.rules);
-    let cves = labels::cves_of_hit(rules, hit);
+    let Attributed { cves, products } = Attributed::of_hit(rules, hit);
     let ip = address(hit.client);
     // A time outside the calendar has no date.
     fields.put_some("@timestamp", hit.time.map(LogTime::rfc3339).filter(|time| !time.starts_with('@')));
     fields.put("ecs.version", ECS_VERSION);
-    fields.put("message", format!("{}, {}", rule.map(title).unwrap_or_default(), hit.outcome.as_str()));
+    fields.put("message", format!("{}, {}", rule.map(|rule| titled(rule, &products)).unwrap_or_default(), hit.outcome.as_str()));
     fields.put("event.kind", "alert");
     fields.put("event.category", ["web", "intrusion_detection"]);
     fields.put("event.type", ["access", event_type(hit.outcome)]);
@@ -45,7 +45,7 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
         fields.put("rule.name", title(rule));
         fields.put("rule.category", &rule.class);
         fields.put("rule.ruleset", "probewatch");
-        fields.put_some("rule.reference", rule.references.first().map(|reference| escape(reference.as_bytes())));
+        fields.put_some("rule.reference", rule.references().first().map(|reference| escape(reference.as_bytes())));
     }
     put_threat(fields, &techniques(rules, hit.rules));
     if let Some(cve) = cves.first() {
@@ -76,6 +76,7 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     fields.put("labels.outcome", hit.outcome.as_str());
     fields.put_some("labels.answer", hit.answer.map(Answer::as_str));
     fields.put_some("labels.context", hit.context);
+    fields.put_some("labels.product", products.first());
 }
 
 /// Whether the site let the request through.

@@ -219,6 +219,12 @@ pub(crate) fn title(rule: &Rule) -> Cow<'_, str> {
     escape(rule.title.as_bytes())
 }
 
+/// The title of a rule with the products of a request: `Device script with a known vulnerability (QNAP)`.
+pub(crate) fn titled(rule: &Rule, products: &[&str]) -> String {
+    let title = title(rule);
+    if products.is_empty() { title.into_owned() } else { format!("{title} ({})", escape(products.join(", ").as_bytes())) }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::analysis::fixture;

@@ -310,6 +310,9 @@ struct RowObject<'a> {
     /// CVE IDs of these rules, sorted; absent where they have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cve: Vec<&'a str>,
+    /// Products that the requests are for, sorted; absent where no rule names one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    product: Vec<&'a str>,
     /// The most severe hit, of several the earliest.
     sample: &'a SampleRequest<'a>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -363,7 +366,8 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         severity: row.severity,
         rules: labels::rule_ids(rules, &row.rules),
         classes: labels::classes(rules, &row.rules),
-        cve: row.cves.clone(),
+        cve: row.about.cves.clone(),
+        product: row.about.products.clone(),
         sample: &row.sample,
         block: None,
         geo: row.geo.as_deref(),

@@ -14,7 +14,7 @@ use itoa::Integer;
 use schemars::JsonSchema;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::analysis::labels;
+use crate::analysis::labels::{self, Attributed};
 use crate::analysis::model::ReportedHit;
 use crate::geoip::GeoInfo;
 use crate::log::client::Client;
@@ -64,6 +64,9 @@ pub(crate) struct HitObject<'a> {
     classes: Vec<&'a str>,
     /// CVE IDs of these rules, sorted.
     cve: Vec<&'a str>,
+    /// Products that the request is for, sorted; absent where no rule names one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    product: Vec<&'a str>,
     /// Host the request was for; null where none is logged.
     host: Option<Cow<'a, str>>,
     /// Referer; null where none is logged.
@@ -320,7 +323,7 @@ fn push_quoted(text: &[u8], json: &mut Vec<u8>) {
     json.push(b'"');
 }
 
-/// Lists of rules, as the three keys `rules`, `classes` and `cve`. A log has few different ones.
+/// Lists of rules, as the keys `rules`, `classes` and `cve`, and `product` where the request names one. A log has few different ones.
 #[derive(Debug, Default)]
 struct RuleListCache {
     lists: HashMap<Box<[RuleId]>, Box<[u8]>, RandomState>,
@@ -334,8 +337,14 @@ impl RuleListCache {
     fn push(&mut self, set: &RuleSet, hit: &ReportedHit<'_>, json: &mut Vec<u8>) {
         self.push_list(set, hit.rules, json);
         if json.ends_with(b"[") {
-            push_words(&labels::cves_of_hit(set, hit), json);
+            let about = Attributed::of_hit(set, hit);
+            push_words(&about.cves, json);
             json.push(b']');
+            if !about.products.is_empty() {
+                json.extend_from_slice(br#","product":["#);
+                push_words(&about.products, json);
+                json.push(b']');
+            }
         }
     }
 
@@ -353,7 +362,7 @@ impl RuleListCache {
         }
         json.extend_from_slice(br#","cve":["#);
         if !labels::depend_on_request(set, rules) {
-            push_words(&labels::cves(set, rules, &[]), json);
+            push_words(&Attributed::new(set, rules, &[]).cves, json);
             json.push(b']');
         }
         if self.lists.len() >= Self::MAX_LISTS {
@@ -430,6 +439,7 @@ mod tests {
         let unless_empty = |text: LogText<'a>| (!text.is_empty()).then(|| text.redacted());
         let target = hit.target.redacted();
         let decoded = hit.decoded.map(|decoded| hit.target.redacted_decoded(decoded));
+        let about = Attributed::of_hit(rules, hit);
         HitObject {
             id: hit.id.to_string(),
             time: hit.time.map(LogTime::rfc3339),
@@ -446,7 +456,8 @@ mod tests {
             severity: hit.severity,
             rules: labels::rule_ids(rules, hit.rules),
             classes: labels::classes(rules, hit.rules),
-            cve: labels::cves_of_hit(rules, hit),
+            cve: about.cves,
+            product: about.products,
             host: hit.host.map(LogText::redacted),
             referer: hit.referer.map(LogText::redacted),
             user_agent: hit.user_agent.map(LogText::redacted),

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 
 use super::attack::{Technique, techniques};
 use super::ecs::severity_number;
-use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, unless_empty};
-use crate::analysis::labels;
+use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, titled, unless_empty};
+use crate::analysis::labels::{self, Attributed};
 use crate::analysis::model::ReportedHit;
 use crate::log::finding::Severity;
 use crate::log::time::LogTime;
@@ -55,7 +55,8 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     fields.put("metadata.log_name", escape(hit.source));
     fields.put_some("metadata.original_time", hit.time.map(LogTime::rfc3339));
     fields.put("finding_info.uid", hit.id);
-    fields.put("finding_info.title", worst.map(title).unwrap_or_default());
+    let about = Attributed::of_hit(rules, hit);
+    fields.put("finding_info.title", worst.map(|rule| titled(rule, &about.products)).unwrap_or_default());
     if let Some(rule) = worst {
         fields.put_object("finding_info.analytic", |fields| put_analytic(fields, rule));
     }
@@ -68,7 +69,7 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     fields.put_some("finding_info.first_seen_time", time);
     fields.put_some("finding_info.last_seen_time", time);
     fields.put_objects("evidences", [hit], |fields, hit| put_evidence(fields, hit, method));
-    fields.put_any("vulnerabilities", labels::cves_of_hit(rules, hit), |fields, cve| fields.put("cve.uid", cve));
+    fields.put_any("vulnerabilities", about.cves, |fields, cve| fields.put("cve.uid", cve));
     fields.put_any("observables", address(hit.client), |fields, ip| {
         fields.put("name", "evidences[].src_endpoint.ip");
         fields.put("type_id", 2);
@@ -81,6 +82,7 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     fields.put("unmapped.outcome", hit.outcome.as_str());
     fields.put_some("unmapped.answer", hit.answer.map(Answer::as_str));
     fields.put_some("unmapped.context", hit.context);
+    fields.put_some("unmapped.products", (!about.products.is_empty()).then_some(&about.products));
     fields.put_some("unmapped.method", unless_empty(hit.method).filter(|_| method.is_none()));
 }
 

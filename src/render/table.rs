@@ -544,7 +544,7 @@ fn rules(set: &RuleSet, rules: &[RuleId]) -> TextCell {
 
 /// The first CVE ID and the number of others: a cut ID would be useless.
 fn cve(row: &Row<'_>) -> TextCell {
-    match row.cves.as_slice() {
+    match row.about.cves.as_slice() {
         [] => TextCell::new(""),
         [one] => TextCell::new(*one),
         [one, more @ ..] => TextCell::new(format!("{one} +{}", more.len())),

@@ -2,14 +2,15 @@
 //!
 //! The JSON of a file lacks test cases and known false positives, which a scan does not need. A file that is not valid has no JSON. Most
 //! scans use all built-in rules, and so the tables: then lists of literals have only their first literal, as conditions depend on
-//! whether there is one. What most scans read is not compressed; the rest is.
+//! whether there is one, and the notes of a rule are read when it has a hit. What most scans read is not compressed; the rest is.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
 use super::compile::Searches;
-use super::definition::{LocatedRule, RuleFile, locate, parse};
+use super::definition::{LocatedRule, RuleFile, RuleNotes, locate, parse};
 use super::error::RuleError;
 use super::lines::RuleLines;
 use super::literal_table::{LiteralKind, LiteralTable, LiteralUse, TextArena};
@@ -28,14 +29,16 @@ pub(super) struct BuiltinFile {
     text: &'static [u8],
     /// A [`ParsedRuleFile`] as JSON, without cases and compressed; empty if the file is no valid TOML.
     json: &'static [u8],
-    /// The file as JSON with the first literal of each list, not compressed.
+    /// The file as JSON with the first literal of each list and without notes, not compressed.
     short: &'static str,
+    /// The [`RuleNotes`] of its rules by id, as JSON.
+    notes: &'static str,
 }
 
 /// How much of a rule is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// What is not in the tables of literals: each list of literals has only its first.
+    /// What is neither in the tables of literals nor in notes: each list of literals has only its first.
     Conditions,
     /// All but cases and known false positives.
     Literals,
@@ -74,6 +77,13 @@ impl BuiltinFile {
     fn display_name(&self) -> String {
         format!("built-in {}", self.name)
     }
+}
+
+/// The notes of a built-in rule. Its family is the name of its file.
+pub(super) fn notes(id: &str) -> RuleNotes {
+    let is_its = |file: &&BuiltinFile| id.split('/').next() == file.name.strip_suffix(".toml");
+    let of_file = |file: &BuiltinFile| serde_json::from_str::<BTreeMap<&str, RuleNotes>>(file.notes).ok()?.remove(id);
+    BUILTIN.iter().find(is_its).and_then(of_file).unwrap_or_default()
 }
 
 /// The literals of all built-in rules, numbered in the order of their ids; `None` if a rule file has an error or the literals are too
@@ -121,6 +131,11 @@ mod tests {
                 for literals in [&mut d.paths, &mut d.suffixes, &mut d.words, &mut d.agents, &mut d.raw_prefixes] {
                     literals.truncate(1);
                 }
+                if !d.is_app_evidence {
+                    [&mut d.cve, &mut d.attack, &mut d.references].into_iter().for_each(Vec::clear);
+                    d.cwe.clear();
+                    d.of = None;
+                }
             }
             assert_eq!(format!("{:?}", file.rules(Detail::Conditions).unwrap()), format!("{written:?}"), "{}", file.name);
         }
@@ -133,6 +148,10 @@ mod tests {
         let [with, without] =
             [compile(rules(Detail::Literals)).unwrap(), compile_with(rules(Detail::Conditions), searches().unwrap()).unwrap()];
         assert_eq!(format!("{:?}", with.conditions), format!("{:?}", without.conditions));
+        assert!(
+            without.rules.iter().all(|rule| *rule.notes() == *with.rule(with.number_of(&rule.id).unwrap()).notes()),
+            "read when needed"
+        );
         assert_eq!((with.rules, with.unanchored), (without.rules, without.unanchored));
         assert_eq!(with.suppressed_by_apps, without.suppressed_by_apps);
     }
@@ -157,7 +176,7 @@ mod tests {
         let error_of = |text: &str, short| {
             let mut stream = ZlibEncoder::new((text.len() as u32).to_le_bytes().to_vec(), Compression::fast());
             stream.write_all(text.as_bytes()).unwrap();
-            BuiltinFile { name: "x.toml", text: stream.finish().unwrap().leak(), json: b"", short }
+            BuiltinFile { name: "x.toml", text: stream.finish().unwrap().leak(), json: b"", short, notes: "" }
                 .rules(Detail::Conditions)
                 .unwrap_err()
                 .to_string()

@@ -1,9 +1,11 @@
 //! Compiles definitions to a rule set, or reports their errors.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 
 use super::condition::{Condition, TextCondition};
-use super::definition::{APP_FAMILY, AnswerMeaning, Class, Definition, EXCEPTIONS, LocatedRule, PathAnchor};
+use super::definition::{APP_FAMILY, AnswerMeaning, Class, Definition, EXCEPTIONS, LocatedRule, PathAnchor, RuleNotes};
 use super::error::{RuleError, nearest};
 use super::exceptions::{CommonExceptions, Exceptions};
 use super::glob::{self, Globs};
@@ -86,7 +88,13 @@ impl Compiler {
         };
         let mut errors: Vec<_> = definitions.iter().zip(conditions).filter_map(add).collect();
         match errors.len() {
-            0 => self.rules = definitions.into_par_iter().map(|located| Rule::from(*located.definition)).collect(),
+            0 => {
+                // Definitions without literals lack notes too, but for those of apps.
+                let has_notes = |rule: &Rule| self.literals.is_some() || rule.is_app_evidence;
+                let rule = |located: LocatedRule| Rule::from(*located.definition);
+                let with_notes = |rule: Rule| if has_notes(&rule) { rule } else { Rule { notes: OnceLock::new(), ..rule } };
+                self.rules = definitions.into_par_iter().map(rule).map(with_notes).collect();
+            }
             1 => return Err(errors.remove(0)),
             _ => return Err(RuleError::Several(errors)),
         }
@@ -185,11 +193,7 @@ impl From<Definition> for Rule {
             is_app_evidence: d.is_app_evidence,
             // That there are many requests does not show what a path contains.
             subject: if counts_requests { RuleSubject::Client } else { d.subject },
-            cve: d.cve,
-            of: d.of,
-            attack: d.attack,
-            cwe: d.cwe,
-            references: d.references,
+            notes: RuleNotes { cve: d.cve, of: d.of, attack: d.attack, cwe: d.cwe, references: d.references }.into(),
             false_positives: d.false_positives,
             must_match: d.must_match,
             must_not_match: d.must_not_match,

@@ -120,8 +120,8 @@ pub(super) struct Definition {
     /// CVE IDs.
     #[serde(default)]
     pub(super) cve: Vec<String>,
-    /// Which of them which path or text of the rule stands for: a request has those of the entries that it contains, and no
-    /// others. Without `of` it has all.
+    /// Which of them, and which product, which path or text of the rule stands for: a request has those of the entries that it
+    /// contains, and no others. Without `of` it has all CVE IDs and no product.
     pub(super) of: Option<Vec<Attribution>>,
     /// MITRE ATT&CK techniques.
     #[serde(default)]
@@ -195,12 +195,31 @@ pub(super) struct Definition {
     pub(super) subject: RuleSubject,
 }
 
+/// What is known of what a rule finds. A scan reads it for rules with hits only.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct RuleNotes {
+    /// CVE ids.
+    pub cve: Vec<String>,
+    /// Which of them, and which product, which path or text stands for.
+    pub of: Option<Vec<Attribution>>,
+    /// MITRE ATT&CK techniques.
+    pub attack: Vec<String>,
+    /// CWE numbers.
+    pub cwe: Vec<u32>,
+    /// URLs of references.
+    pub references: Vec<String>,
+}
+
 /// What a path or a text of a rule stands for.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Attribution {
     /// CVE IDs, which the rule has too.
+    #[serde(default)]
     pub cve: Vec<String>,
+    /// The product that these paths or texts are of.
+    pub product: Option<String>,
     /// One of these occurs in the path as whole segments.
     #[serde(default)]
     pub paths: Vec<String>,
@@ -308,7 +327,8 @@ impl From<AppDefinition> for Definition {
     }
 }
 
-/// Other requests that the client must have sent.
+/// Other requests that the client must have sent. At least half of its requests must be for such paths, or for names that the site
+/// does not have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WithClient {
@@ -317,8 +337,7 @@ pub(crate) struct WithClient {
     /// Classes of the rules that name these paths; any class where empty.
     #[serde(default)]
     pub classes: Vec<String>,
-    /// The client is a prober: at least half of its requests are for these paths or for names that the site does not have. A
-    /// request that was answered or redirected counts only if that many of these paths got the same answer.
+    /// A request that was answered or redirected counts only if that many of these paths got the same answer.
     #[serde(default)]
     pub same_answer: bool,
 }

@@ -30,7 +30,7 @@ pub(crate) use self::condition::{Requirement, RequirementCheck, TextSpan};
 pub use allow::AllowList;
 pub(crate) use compile::MAX_RULES;
 pub(crate) use condition::RequestFacts;
-pub(crate) use definition::{AnswerMeaning, CLASSES, Case, Class, Field, RequestShape, TextView, WithClient, schema};
+pub(crate) use definition::{AnswerMeaning, CLASSES, Case, Class, Field, RequestShape, RuleNotes, TextView, WithClient, schema};
 pub(crate) use error::RuleError;
 pub(crate) use error::nearest;
 pub(crate) use guess::{Guess, GuessStats, is_little_else};

@@ -1,9 +1,10 @@
 //! The compiled rule set: what reports print of a rule, and what the engine matches.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use super::builtin;
 use super::condition::Condition;
-use super::definition::{APP_FAMILY, AnswerMeaning, Attribution, Case, Class, WithClient};
+use super::definition::{APP_FAMILY, AnswerMeaning, Attribution, Case, Class, RuleNotes, WithClient};
 use super::error::nearest;
 use super::guess::Guess;
 use super::literals::Literals;
@@ -40,16 +41,8 @@ pub struct Rule {
     pub(crate) is_app_evidence: bool,
     /// What it looks for, for soft 404 detection.
     pub(crate) subject: RuleSubject,
-    /// CVE ids.
-    pub(crate) cve: Vec<String>,
-    /// Which of them which path or text stands for.
-    pub(crate) of: Option<Vec<Attribution>>,
-    /// MITRE ATT&CK techniques.
-    pub(crate) attack: Vec<String>,
-    /// CWE numbers.
-    pub(crate) cwe: Vec<u32>,
-    /// URLs of references.
-    pub(crate) references: Vec<String>,
+    /// See [`Rule::notes`]; those of a built-in rule are read when they are needed.
+    pub(crate) notes: OnceLock<RuleNotes>,
     /// Ordinary requests that may look like this.
     pub(crate) false_positives: Vec<String>,
     /// Requests it must match.
@@ -86,20 +79,33 @@ impl Rule {
     /// The IDs of the vulnerabilities that the rule finds probes for.
     #[must_use]
     pub fn cve(&self) -> &[String] {
-        &self.cve
+        &self.notes().cve
+    }
+
+    /// Vulnerabilities, techniques and references.
+    pub(crate) fn notes(&self) -> &RuleNotes {
+        self.notes.get_or_init(|| builtin::notes(&self.id))
     }
 
     /// The CVE ids of a request; `text` is its path and target in lower case.
     pub(crate) fn cves_of<'r>(&'r self, text: &[u8]) -> impl Iterator<Item = &'r str> {
-        let all = self.cve.iter().filter(|_| self.of.is_none());
-        let some = self.of.iter().flatten().filter(move |entry| entry.is_in(text)).flat_map(|entry| &entry.cve);
-        all.chain(some).map(String::as_str)
+        let all = self.cve().iter().filter(|_| self.notes().of.is_none());
+        all.chain(self.entries_in(text).flat_map(|entry| &entry.cve)).map(String::as_str)
+    }
+
+    /// The products of a request, with the same text.
+    pub(crate) fn products_of<'r>(&'r self, text: &[u8]) -> impl Iterator<Item = &'r str> {
+        self.entries_in(text).filter_map(|entry| entry.product.as_deref())
+    }
+
+    fn entries_in<'r>(&'r self, text: &[u8]) -> impl Iterator<Item = &'r Attribution> {
+        self.notes().of.iter().flatten().filter(move |entry| entry.is_in(text))
     }
 
     /// URLs of what is known about it.
     #[must_use]
     pub fn references(&self) -> &[String] {
-        &self.references
+        &self.notes().references
     }
 
     /// What such a request is after: a sentence; empty for the evidence of an app.

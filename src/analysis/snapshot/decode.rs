@@ -15,7 +15,7 @@ use crate::log::client::{Client, Ipv6Prefix};
 use crate::log::finding::{BoundedSet, OtherFormatCounts, RuleId};
 use crate::log::source::{SourceInfo, unescaped};
 use crate::log::time::LogTime;
-use crate::rules::{AnswerMeaning, By, Guess, MAX_RULES, Rule, RuleSet, Window, WithClient};
+use crate::rules::{AnswerMeaning, By, Guess, MAX_RULES, Rule, RuleNotes, RuleSet, Window, WithClient};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, SiteEvidence};
 use crate::tally::{
     Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, ListedTimes, MinuteKey, Sample, SampleContent, SizeSpan,
@@ -447,11 +447,7 @@ fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
         unless_app: words(unless_app)?,
         is_app_evidence,
         subject,
-        cve: words(cve)?,
-        of: None,
-        attack: Vec::new(),
-        cwe: Vec::new(),
-        references: Vec::new(),
+        notes: RuleNotes { cve: words(cve)?, ..RuleNotes::default() }.into(),
         false_positives: Vec::new(),
         must_match: Vec::new(),
         must_not_match: Vec::new(),

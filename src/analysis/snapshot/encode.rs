@@ -373,7 +373,7 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
         unless_app: all(&rule.unless_app),
         is_app_evidence: rule.is_app_evidence,
         subject: rule.subject,
-        cve: all(&rule.cve),
+        cve: all(rule.cve()),
     }
 }
 

@@ -58,7 +58,7 @@ fn page(rule: &Rule, source_text: Option<&str>) -> String {
         AnswerMeaning::Exposes => "a 2xx means that the path exists",
         AnswerMeaning::Inconclusive => "a 2xx means nothing",
     };
-    let cwe: Vec<_> = rule.cwe.iter().map(|n| format!("CWE-{n}")).collect();
+    let cwe: Vec<_> = rule.notes().cwe.iter().map(|n| format!("CWE-{n}")).collect();
     let mut out = format!("{}\n  {}\n\n", rule.id, escape(rule.title.as_bytes()));
     let facts = [
         ("class", rule.class.clone()),
@@ -67,9 +67,9 @@ fn page(rule: &Rule, source_text: Option<&str>) -> String {
         ("answer", answer.to_owned()),
         ("remedy", rule.remedy().to_owned()),
         ("window", if rule.counts_requests() { format!("not reported by itself, only at {}", rule.counts_text()) } else { String::new() }),
-        ("cve", rule.cve.join(", ")),
+        ("cve", rule.cve().join(", ")),
         ("cwe", cwe.join(", ")),
-        ("att&ck", rule.attack.join(", ")),
+        ("att&ck", rule.notes().attack.join(", ")),
     ];
     for (name, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
         let _ = writeln!(out, "  {name:9} {}", escape(fact.as_bytes()));
@@ -83,7 +83,7 @@ fn page(rule: &Rule, source_text: Option<&str>) -> String {
     }
     let cases = |cases: &[Case]| cases.iter().map(|c| c.request.clone()).collect::<Vec<_>>();
     for (name, lines) in [
-        ("references", rule.references.clone()),
+        ("references", rule.references().to_vec()),
         ("false positives", rule.false_positives.clone()),
         ("must_match", cases(&rule.must_match)),
         ("must_not_match", cases(&rule.must_not_match)),

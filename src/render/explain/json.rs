@@ -98,7 +98,9 @@ fn put_rule(fields: &mut ObjectFields<'_>, explained: &RuleExplanation<'_>, subj
     fields.put("class", &rule.class);
     fields.put("wants", escape(rule.wants().as_bytes()));
     fields.put("remedy", escape(rule.remedy().as_bytes()));
-    fields.put("cve", subject.cves(explained.rule));
+    let about = subject.about(explained.rule);
+    fields.put("product", about.products);
+    fields.put("cve", about.cves);
     fields.put("severity", subject.severity(explained.rule));
     fields.put("suppressed", explained.suppressed_by.map(|reason| sentence::suppressed(reason, explained.rule, subject.rules)));
     fields.put_objects("found", explained.spans().iter(), |fields, (mark, span)| {

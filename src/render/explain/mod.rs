@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use self::annotated::AnnotatedText;
 use super::{OutputFormat, RenderOptions};
-use crate::analysis::labels;
+use crate::analysis::labels::Attributed;
 use crate::analysis::path_answer::GradeResult;
 use crate::engine::explain::{AlternativeDecoding, Explanation, MatchesByStatus};
 use crate::log::finding::{RuleId, Severity};
@@ -73,10 +73,10 @@ pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOp
 }
 
 impl<'a> ExplainedRequest<'a> {
-    /// The CVE ids of the request by a rule that it matches.
-    fn cves(&self, rule: RuleId) -> Vec<&'a str> {
+    /// The CVE ids and products of the request by a rule that it matches.
+    fn about(&self, rule: RuleId) -> Attributed<'a> {
         let texts = [TextView::Resolved, TextView::Field(Field::Target)].map(|view| self.explanation.texts.of_view(view));
-        labels::cves(self.rules, &[rule], &texts)
+        Attributed::new(self.rules, &[rule], &texts)
     }
 }
 

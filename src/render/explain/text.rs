@@ -274,15 +274,16 @@ fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, explained: &RuleExplanat
     write_suppressed(subject, explained, page)
 }
 
-/// What the request is after, what to do if it was answered, and the CVE ids of its path.
+/// What the request is after, what to do if it was answered, and the products and CVE ids of its path.
 fn write_sentences<W: Write>(
     subject: &ExplainedRequest<'_>,
     explained: &RuleExplanation<'_>,
     page: &mut ExplainPage<'_, W>,
 ) -> io::Result<()> {
     let rule = subject.rules.rule(explained.rule);
-    let cves = subject.cves(explained.rule).join(", ");
-    for (label, sentence) in [("wants", rule.wants()), ("if answered", rule.remedy()), ("cve", &cves)] {
+    let about = subject.about(explained.rule);
+    let (products, cves) = (about.products.join(", "), about.cves.join(", "));
+    for (label, sentence) in [("wants", rule.wants()), ("if answered", rule.remedy()), ("product", &products), ("cve", &cves)] {
         if !sentence.is_empty() {
             page.labelled(4, LABEL_WIDTH, label, &sanitize::escape(sentence.as_bytes()))?;
         }

@@ -372,7 +372,7 @@ fn rules(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
         .count("answered", |row| row.answered)
         .time("last seen", report, |row| row.last_time)
         .text("what it finds", |row| TableCell::text(of(row).map_or_else(Cow::default, |rule| escape(rule.title.as_bytes()))))
-        .text("CVE", |row| TableCell::text(escape(first_of(&row.cves, MAX_CVES).as_bytes())))
+        .text("CVE", |row| TableCell::text(escape(first_of(&row.about.cves, MAX_CVES).as_bytes())))
         .finish("Rules that matched, the most severe first", report.totals.rules, "rules.csv (-f csv --by rule)", |row| row.answered > 0);
     table("rules", "Rules", report.totals.rules, found)
 }

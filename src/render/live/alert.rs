@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use super::LiveLines;
 use crate::alerting::{Alert, AlertKind, AlertSample};
-use crate::analysis::labels;
+use crate::analysis::labels::{self, Attributed};
 use crate::log::client::Client;
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
@@ -176,7 +176,8 @@ fn put_alert(fields: &mut ObjectFields<'_>, alert: &Alert, rules: &RuleSet) {
     fields.put("paths", alert.paths);
     fields.put("rules", labels::rule_ids(rules, &alert.rules));
     fields.put("classes", labels::classes(rules, &alert.rules));
-    fields.put("cve", labels::cves(rules, &alert.rules, &[path.unwrap_or_default().raw(), sample.target.text().raw()]));
+    let about = Attributed::new(rules, &alert.rules, &[path.unwrap_or_default().raw(), sample.target.text().raw()]);
+    fields.put("cve", about.cves);
     // The request that raised the alert.
     fields.put("sample.id", sample.id);
     fields.put("sample.source", escape(&sample.source));
