@@ -83,7 +83,7 @@ impl BuiltinFile {
 pub(super) fn notes(id: &str) -> RuleNotes {
     let is_its = |file: &&BuiltinFile| id.split('/').next() == file.name.strip_suffix(".toml");
     let of_file = |file: &BuiltinFile| serde_json::from_str::<BTreeMap<&str, RuleNotes>>(file.notes).ok()?.remove(id);
-    BUILTIN.iter().find(is_its).and_then(of_file).unwrap_or_default()
+    BUILTIN.iter().find(is_its).and_then(of_file).expect("the build wrote the notes of each rule of a file")
 }
 
 /// The literals of all built-in rules, numbered in the order of their ids; `None` if a rule file has an error or the literals are too
