@@ -293,6 +293,24 @@ fn three_probed_paths_make_a_prober() {
     assert_eq!(found(3), ["/menu.php", "/qwerty.rar", "/app/env-old.yml", "/modules/mod_x/", "/debug.jsp"]);
 }
 
+/// A monitor requests metrics all day, and an owner who tests the defences of a site uses the site too.
+#[test]
+fn metrics_are_a_finding_of_a_prober_and_of_no_monitor_and_no_owner() {
+    const ANSWERED: [&str; 3] = ["/metrics", "/actuator/health", "/uploads/"];
+    let harness = Harness::new();
+    let probes = |client: &str| {
+        ["/.git/config", "/.svn/entries", "/.aws/credentials", "/wso.php", "/.env"].map(|path| get(client, path, 404)).concat()
+    };
+    let answered = |client: &str| ANSWERED.map(|path| get(client, path, 200)).concat();
+    let pages: String = (0..30).map(|n| get("192.0.2.8", &format!("/news/{n}"), 200)).collect();
+    let owner = [probes("192.0.2.8"), answered("192.0.2.8"), pages].concat();
+    harness.file("access.log", [probes("192.0.2.7"), answered("192.0.2.7"), answered("192.0.2.9").repeat(40), owner].concat());
+    let hits = harness.run(["scan", "-f", "ndjson", "access.log"]).objects();
+    let found = hits.iter().filter(|hit| hit["status"] == 200);
+    let found: Vec<_> = found.map(|hit| format!("{} {}", hit["client"].as_str().unwrap(), hit["path"].as_str().unwrap())).collect();
+    assert_eq!(found, ANSWERED.map(|path| format!("192.0.2.7 {path}")));
+}
+
 #[test]
 fn findings_of_a_single_line_do_not_depend_on_its_client() {
     let harness = Harness::new();

@@ -103,8 +103,8 @@ fn has_binary_input(report: &Value) -> bool {
 }
 
 /// The rules with `with_client`.
-pub(crate) const CONTEXTUAL: &str =
-    "prober/redirected,prober/unknown,prober/script-answered,prober/script-post-answered,prober/product-answered,prober/hidden-answered";
+pub(crate) const CONTEXTUAL: &str = "prober/redirected,prober/unknown,prober/script-answered,prober/script-post-answered,\
+    prober/product-answered,prober/hidden-answered,prober/page-answered,prober/listing-answered";
 
 /// Checks that a log split between two lines has the same totals, in one run and in two.
 fn assert_sums_of_a_split(text: &[u8]) {
