@@ -81,7 +81,9 @@ impl Compiler {
             return Err(RuleError::TooMany { found: definitions.len(), most: MAX_RULES });
         }
         let common = CommonExceptions::new();
-        let conditions: Vec<_> = definitions.par_iter().map(|located| condition_of(located, &common)).collect();
+        // Only built-in rules have their searches already, and a test checks these.
+        let checks = self.literals.is_some();
+        let conditions: Vec<_> = definitions.par_iter().map(|located| condition_of(located, &common, checks)).collect();
         self.conditions.reserve(definitions.len());
         let add = |(located, condition): (&LocatedRule, Result<Condition, String>)| {
             condition.and_then(|condition| self.add(located, condition)).err().map(|message| located.error(message))
@@ -89,8 +91,8 @@ impl Compiler {
         let mut errors: Vec<_> = definitions.iter().zip(conditions).filter_map(add).collect();
         match errors.len() {
             0 => {
-                // Definitions without literals lack notes too, but for those of apps.
-                let has_notes = |rule: &Rule| self.literals.is_some() || rule.is_app_evidence;
+                // Without literals, definitions lack notes too, but for those of apps.
+                let has_notes = |rule: &Rule| checks || rule.is_app_evidence;
                 let rule = |located: LocatedRule| Rule::from(*located.definition);
                 let with_notes = |rule: Rule| if has_notes(&rule) { rule } else { Rule { notes: OnceLock::new(), ..rule } };
                 self.rules = definitions.into_par_iter().map(rule).map(with_notes).collect();
@@ -135,8 +137,10 @@ impl Compiler {
 }
 
 /// The condition of a rule. Only the patterns of rules that are not built in are compiled, to find their errors.
-fn condition_of(located: &LocatedRule, common: &CommonExceptions) -> Result<Condition, String> {
-    check(&located.definition)?;
+fn condition_of(located: &LocatedRule, common: &CommonExceptions, checks: bool) -> Result<Condition, String> {
+    if checks {
+        check(&located.definition)?;
+    }
     let condition = uncompiled_condition(&located.definition, common);
     if !located.is_builtin {
         condition.patterns().try_for_each(RulePattern::check)?;

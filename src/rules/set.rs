@@ -166,7 +166,9 @@ impl Rule {
 
 /// The app evidence among rules, by app name.
 pub(super) fn evidence_rule(rules: &[Rule], app: &str) -> Option<RuleId> {
-    rules.iter().position(|rule| rule.app() == Some(app)).map(|number| RuleId(number as u16))
+    let id = format!("{APP_FAMILY}/{app}");
+    let number = rules.binary_search_by(|rule| rule.id.cmp(&id)).ok().filter(|&number| rules[number].is_app_evidence)?;
+    Some(RuleId(number as u16))
 }
 
 /// A compiled set of rules.
