@@ -16,7 +16,7 @@ const MAX_STATE_WORDS: usize = 64;
 /// The globs of a rule; one has to match. They are compiled when the first path is compared.
 #[derive(Debug)]
 pub(super) struct Globs {
-    globs: OnceLock<Vec<Glob>>,
+    compiled: OnceLock<Vec<Glob>>,
     /// All of them as text, for `explain`.
     text: OnceLock<String>,
     /// As written.
@@ -29,11 +29,11 @@ impl Globs {
     /// Compiles globs of up to [`MAX_LEN`] bytes, to match under any prefix, or with `root` only at the start. `None` if there are
     /// none.
     pub(super) fn any_of(globs: &[String], root: bool) -> Option<Self> {
-        (!globs.is_empty()).then(|| Self { globs: OnceLock::new(), text: OnceLock::new(), texts: globs.to_vec(), root })
+        (!globs.is_empty()).then(|| Self { compiled: OnceLock::new(), text: OnceLock::new(), texts: globs.to_vec(), root })
     }
 
     fn compiled(&self) -> &[Glob] {
-        self.globs.get_or_init(|| self.texts.iter().map(|glob| Glob::new(glob, self.root)).collect())
+        self.compiled.get_or_init(|| self.texts.iter().map(|glob| Glob::new(glob, self.root)).collect())
     }
 
     /// Whether one of them matches a path in lower case.
