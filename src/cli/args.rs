@@ -85,6 +85,7 @@ pub(super) const VERIFY: usize = 9;
 pub(super) const RULE_SET: usize = 10;
 
 /// The flags of a subcommand.
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn flag_set(of: usize) -> FlagSet {
     match of {
         SCAN => FlagSet {
@@ -386,7 +387,7 @@ pub(super) enum RulesCommand {
         class: Option<String>,
         /// Settings.
         #[command(flatten)]
-        flags: FlagsOf<RULE_SET>,
+        flags: Box<FlagsOf<RULE_SET>>,
     },
     /// Print one rule as it is written
     Show {
@@ -395,7 +396,7 @@ pub(super) enum RulesCommand {
         id: String,
         /// Settings.
         #[command(flatten)]
-        flags: FlagsOf<RULE_SET>,
+        flags: Box<FlagsOf<RULE_SET>>,
     },
     /// Run the test cases that rules contain
     ///
@@ -428,7 +429,7 @@ pub(super) enum RulesCommand {
         file: PathBuf,
         /// Settings.
         #[command(flatten)]
-        flags: FlagsOf<RULE_SET>,
+        flags: Box<FlagsOf<RULE_SET>>,
     },
     /// Write a rule for your own paths
     ///

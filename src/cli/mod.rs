@@ -234,7 +234,7 @@ fn scan(flags: Flags, environment: &Environment) -> Exit {
 }
 
 fn rules(command: RulesCommand, environment: &Environment) -> Exit {
-    let with_rules = |flags: FlagsOf<RULE_SET>, run: &dyn Fn(&RuleChoice) -> Exit| {
+    let with_rules = |flags: Box<FlagsOf<RULE_SET>>, run: &dyn Fn(&RuleChoice) -> Exit| {
         start(flags.0, environment, |flags| Ok(config::rule_choice(&flags)), run)
     };
     match command {

@@ -26,7 +26,7 @@ fn the_first_page_fits_terminals_of_eight_sizes() {
             // One answer, what could not be read and the line counts are never left out; on a narrow page they are wrapped.
             let least = if columns < 60 { 24 } else { 16 };
             assert!(text.lines().count() < lines.max(least), "{log}, {lines} lines: {text}");
-            pages += &format!("=== {columns} x {lines}\n{}\n", elapsed.replace_all(&text, " in TIME"));
+            pages.extend([&format!("=== {columns} x {lines}\n"), &*elapsed.replace_all(&text, " in TIME"), "\n"]);
         }
         insta::assert_snapshot!(format!("first_page_{}", log.trim_end_matches(".log")), pages);
     }

@@ -239,7 +239,7 @@ fn is_card(run: &[u8]) -> bool {
         .map(|(byte, weight)| u32::from(byte.wrapping_sub(b'0')) * weight)
         .map(|product| product / 10 + product % 10)
         .sum();
-    is_of_network && run.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-') && sum % 10 == 0
+    is_of_network && run.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-') && sum.is_multiple_of(10)
 }
 
 /// The first token that begins in a run.
