@@ -236,7 +236,10 @@ fn flag_set(of: usize) -> FlagSet {
             ],
             adapt: |command| {
                 let help = "Print the URLs, and send nothing";
-                let command = command.mut_arg("dry_run", |flag| flag.help(help).help_heading("Requests"));
+                // A variable may name the site too, so that clap does not require it.
+                let command = command
+                    .override_usage("probewatch verify [OPTIONS] --site <URL> [PATH]...")
+                    .mut_arg("dry_run", |flag| flag.help(help).help_heading("Requests"));
                 command.mut_arg("paths", of_reports_and_logs).mut_arg("format", |flag| in_one_line(of_text(flag))).mut_arg(
                     "output",
                     |flag| {

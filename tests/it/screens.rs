@@ -5,7 +5,7 @@ use crate::harness::{Harness, finish};
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Columns and lines.
-const SIZES: [(usize, usize); 8] = [(40, 12), (60, 20), (80, 24), (100, 30), (120, 40), (160, 50), (200, 60), (240, 70)];
+const SIZES: [(usize, usize); 8] = [(40, 12), (64, 20), (80, 24), (100, 30), (120, 40), (160, 50), (200, 60), (240, 70)];
 
 /// Logs of `samples`: all of them, and single ones.
 const LOGS: [&str; 6] = ["", "answered.log", "disguised.log", "mixed.log", "quiet.log", "soft-404.log"];
@@ -14,7 +14,8 @@ const LOGS: [&str; 6] = ["", "answered.log", "disguised.log", "mixed.log", "quie
 fn the_first_page_fits_terminals_of_eight_sizes() {
     let harness = Harness::new();
     std::os::unix::fs::symlink(format!("{ROOT}/samples"), harness.path("samples")).unwrap();
-    let elapsed = regex::Regex::new(r"(?m) in [0-9.,]+ m?s$").unwrap();
+    // It may be wrapped.
+    let elapsed = regex::Regex::new(r"(?m)\s+in\s+[0-9.,]+\s+m?s$").unwrap();
     for log in LOGS {
         let mut pages = String::new();
         for (columns, lines) in SIZES {
