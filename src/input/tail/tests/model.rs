@@ -68,7 +68,7 @@ enum ModelStep {
     PollStep,
     /// Polls and reads, and saves no checkpoints.
     PollUnsaved,
-    /// Polls for so long that quiet files are closed.
+    /// Polls until quiet files are closed.
     Wait,
     /// Kills the tail and restarts it with the last saved checkpoints.
     Kill,
