@@ -2,7 +2,7 @@
 //! content delivery networks, and the ranges of search engines that the user gave.
 //!
 //! Decides by address alone, never by what a client calls itself, and does not depend on hits. Which clients are worth blocking
-//! is decided in `analysis::block_candidates`.
+//! is decided in `report::block_candidates`.
 //!
 //! The addresses of this machine are those that the kernel lists under `/proc/net`; no socket is opened. The public address of a
 //! router in front of the machine is not listed there: it belongs in an allow list.

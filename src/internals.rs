@@ -4,19 +4,20 @@
 
 #![allow(missing_docs, reason = "the modules have the names of those that they are parts of")]
 
-pub mod analysis {
+pub mod report {
     pub mod build {
-        pub use crate::analysis::build::{LogAnalysis, RowSelection, build};
-        pub use crate::analysis::report_input::{ReportFilter, ReportInput};
+        pub use crate::judge::report_input::{ReportFilter, ReportInput};
+        pub use crate::report::build::{LogAnalysis, RowSelection, build};
     }
     pub mod merge {
-        pub use crate::analysis::merge::{MergedReport, ReportMerger};
+        pub use crate::report::merge::{MergedReport, ReportMerger};
     }
     pub mod model {
-        pub use crate::analysis::model::{InputSummary, Row, RowKey};
+        pub use crate::report::model::{Row, RowKey};
+        pub use crate::scan::input_summary::InputSummary;
     }
     pub mod snapshot {
-        pub use crate::analysis::snapshot::{ReportSnapshot, read, read_rows};
+        pub use crate::report::snapshot::{ReportSnapshot, read, read_rows};
     }
 }
 

@@ -59,8 +59,10 @@
 //!           the rules of `rules` that match: literals first, then regular expressions
 //! tally     (203.0.113.66, /.GIT/config, status 200, 268 bytes, [vcs/git]) -> 1 hit, first and last at 08:07:09
 //!           hits are counted, in bounded memory; counts of parts of a log merge into the counts of the whole log
-//! analysis  Row { client: 203.0.113.66, path: /.GIT/config, outcome: answered, answer: distinct, severity: critical, hits: 1 }
+//! judge     outcome: answered, answer: distinct, severity: critical
 //!           what needs the whole log is decided, as whether the answer differs from what the site answers to any path
+//! report    Row { client: 203.0.113.66, path: /.GIT/config, outcome: answered, answer: distinct, severity: critical, hits: 1 }
+//!           hits are grouped by client, path and rule, and sorted
 //! render    critical  /.GIT/config  200  268  vcs/git  1  203.0.113.66  2026-11-02 08:07
 //!           a table, CSV, JSON or a page; text is escaped, and what looks like a password or a token is masked
 //! ```
@@ -84,12 +86,14 @@
 //
 // | layer | modules |
 // | --- | --- |
-// | 8 | `cli` · `internals` |
-// | 7 | `config` |
-// | 6 | `commands` |
-// | 5 | `api` · `tui` |
-// | 4 | `render` · `scan` · `state` |
-// | 3 | `analysis` |
+// | 10 | `cli` · `internals` |
+// | 9 | `config` |
+// | 8 | `commands` |
+// | 7 | `api` · `tui` |
+// | 6 | `render` · `state` |
+// | 5 | `report` |
+// | 4 | `judge` |
+// | 3 | `scan` |
 // | 2 | `alerting` · `block` · `engine` · `server_config` |
 // | 1 | `alert_sinks` · `formats` · `geoip` · `input` · `report_store` · `rules` · `tally` |
 // | 0 | `collections` · `log` · `os` · `soft_404` · `text` |
@@ -98,7 +102,6 @@
 
 mod alert_sinks;
 mod alerting;
-mod analysis;
 mod api;
 mod block;
 mod cli;
@@ -112,9 +115,11 @@ mod input;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
+mod judge;
 mod log;
 mod os;
 mod render;
+mod report;
 mod report_store;
 mod rules;
 mod scan;
@@ -125,11 +130,11 @@ mod tally;
 mod text;
 mod tui;
 
-pub use analysis::model::LineTotals;
 pub use api::{Error, Report, ReportedInput, ReportedRow, ReportedSample, Scanner};
 pub use log::finding::Severity;
 pub use render::GroupBy;
 pub use rules::{Rule, RuleChoice, RuleSet};
+pub use scan::input_summary::LineTotals;
 
 #[doc(hidden)]
 pub use os::allocator::Allocator;

@@ -10,7 +10,6 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::Error;
 use super::report::Report;
-use crate::analysis::model::InputSummary;
 use crate::block::parse_trusted_proxy;
 use crate::engine::ScanOptions;
 use crate::formats::builtin::UnknownFormat;
@@ -23,6 +22,7 @@ use crate::log::client::ClientIpSource;
 use crate::log::finding::Severity;
 use crate::log::time::TimeBound;
 use crate::rules::RuleSet;
+use crate::scan::input_summary::InputSummary;
 use crate::scan::{self, BatchOptions, ScanJob, ScanResult, input_summaries, notices};
 
 /// Scans logs for requests that match a set of rules.

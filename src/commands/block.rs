@@ -14,14 +14,14 @@ use super::common::{RuleContext, inputs, own_addresses, pool, warn_narrow_allow}
 use super::error::CommandError;
 use super::reports_and_logs::{InputPaths, ScannedLogs, open_sink, with_report_input};
 use super::{BlockListSettings, BlockSettings, Exit, ScanSettings, message};
-use crate::analysis::anonymize::Privacy;
-use crate::analysis::block_list::{BlockLedger, BlockList, BlockListOptions, LogOrigin, NotListed};
-use crate::analysis::build::{LogAnalysis, RowSelection, build};
-use crate::analysis::proxied::ProxiedClients;
 use crate::block::{AddressRanges, BlockPolicy, NeverBlockReason, ProxyRanges};
 use crate::geoip::{GeoDatabases, GeoInfo};
+use crate::judge::proxied::ProxiedClients;
 use crate::render::block::{self, ABUSE_DAYS, ABUSE_HEADER, BlockFormat, BlockPage, Unaccepted};
 use crate::render::sink::Sink;
+use crate::report::anonymize::Privacy;
+use crate::report::block_list::{BlockLedger, BlockList, BlockListOptions, LogOrigin, NotListed};
+use crate::report::build::{LogAnalysis, RowSelection, build};
 use crate::text::number::{counted, grouped};
 
 /// Writes the list.

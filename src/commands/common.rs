@@ -21,9 +21,6 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::error::CommandError;
 use super::message::{self, sanitized};
 use super::{Anonymize, ScanSettings, server_logs, signals};
-use crate::analysis::anonymize::Privacy;
-use crate::analysis::model::InputSummary;
-use crate::analysis::report_input::{ReportFilter, ReportInput};
 use crate::block::{self, PROC_NET};
 use crate::engine::ScanOptions;
 use crate::formats::Formats;
@@ -32,13 +29,16 @@ use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, SourceKind, find};
 use crate::input::read::has_byte_ranges;
 use crate::input::rotation::sort_by_age;
+use crate::judge::report_input::{ReportFilter, ReportInput};
 use crate::log::client::{Anonymizer, Ipv6Prefix};
 use crate::log::finding::RuleId;
 use crate::log::source::ContentHash;
 use crate::os::allocator;
 use crate::render::OutputFormat;
 use crate::render::sink::Sink;
+use crate::report::anonymize::Privacy;
 use crate::rules::{AllowList, RuleSet, load};
+use crate::scan::input_summary::InputSummary;
 use crate::scan::{self, BatchOptions, HitSpool, ScanJob, ScanResult, notices};
 
 /// The largest key file.

@@ -6,10 +6,10 @@ use super::common::{apps, pool};
 use super::merge::{merged, output_sink, report_files};
 use super::stdout::TerminalInfo;
 use super::{DiffSettings, Exit, ReportFilterSettings, message};
-use crate::analysis::build::{LogAnalysis, RowSelection, build};
-use crate::analysis::diff::{ReportIndex, diff, notes};
 use crate::commands::error::CommandError;
 use crate::render::{RenderOptions, render_diff};
+use crate::report::build::{LogAnalysis, RowSelection, build};
+use crate::report::diff::{ReportIndex, diff, notes};
 use crate::rules::{RuleSet, load};
 
 /// Prints the differences between the reports.

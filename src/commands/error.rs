@@ -9,13 +9,13 @@ use thiserror::Error;
 
 use super::message;
 use crate::alert_sinks::AlertSinkError;
-use crate::analysis::merge::MergeError;
-use crate::analysis::snapshot::SnapshotError;
 use crate::block::RangesError;
 use crate::formats::builtin::UnknownFormat;
 use crate::geoip::GeoIpError;
 use crate::os::system::errno_message;
 use crate::render::sink::SinkError;
+use crate::report::merge::MergeError;
+use crate::report::snapshot::SnapshotError;
 use crate::report_store::ReportStoreError;
 use crate::rules::RuleError;
 use crate::state::StateError;

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use super::common::{RuleContext, inputs, output, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow};
 use super::stdout::TerminalInfo;
 use super::{Exit, LearnSettings, message};
-use crate::analysis::build::{LogAnalysis, count_hits};
-use crate::analysis::learn::{self, Proposals};
-use crate::analysis::report_input::ReportFilter;
 use crate::commands::error::CommandError;
+use crate::judge::report_input::ReportFilter;
 use crate::log::finding::Severity;
 use crate::render::sink::Sink;
 use crate::render::{RenderOptions, proposals, render_proposals};
+use crate::report::build::{LogAnalysis, count_hits};
+use crate::report::learn::{self, Proposals};
 use crate::scan::{drop_skipped, input_summaries};
 
 /// Learns from the logs and prints the proposals.

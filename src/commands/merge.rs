@@ -15,14 +15,14 @@ use super::scan::now;
 use super::settings::ReportFilterSettings;
 use super::stdout::TerminalInfo;
 use super::{Exit, MergeSettings, message};
-use crate::analysis::build::{LogAnalysis, build};
-use crate::analysis::merge::{MergedReport, ReportMerger};
-use crate::analysis::networks::add_geo;
-use crate::analysis::snapshot::SnapshotError;
-use crate::analysis::{notes, snapshot};
 use crate::commands::error::CommandError;
 use crate::render::sink::Sink;
 use crate::render::{OutputFormat, RenderOptions, render};
+use crate::report::build::{LogAnalysis, build};
+use crate::report::merge::{MergedReport, ReportMerger};
+use crate::report::networks::add_geo;
+use crate::report::snapshot::SnapshotError;
+use crate::report::{notes, snapshot};
 use crate::rules::{Rule, RuleChoice, RuleSet, load};
 
 /// Merges the reports and prints the result.

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::error::CommandError;
 use super::{FollowSettings, StateSettings};
-use crate::analysis::class_hits::MetricCounters;
-use crate::analysis::hit::LiveHit;
 use crate::input::tail::Tail;
 use crate::render::prometheus::{RunMetrics, write_run};
 use crate::render::sink::{Sink, SinkError};
+use crate::report::class_hits::MetricCounters;
+use crate::report::hit::LiveHit;
+use crate::report::live_scan::PieceStats;
 use crate::rules::RuleSet;
-use crate::scan::live::PieceStats;
 
 /// A file of metrics.
 #[derive(Debug)]

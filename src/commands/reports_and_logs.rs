@@ -15,12 +15,12 @@ use super::ScanSettings;
 use super::common::{RuleContext, apps, output, print_notices, print_problems, read, report_no_logs};
 use super::error::CommandError;
 use super::merge::{self, REPORT, output_sink, report_files};
-use crate::analysis::build::{LogAnalysis, RowSelection, build};
-use crate::analysis::model::InputSummary;
-use crate::analysis::report_input::{ReportFilter, ReportInput};
-use crate::analysis::snapshot;
 use crate::input::find::FoundInputs;
+use crate::judge::report_input::{ReportFilter, ReportInput};
 use crate::render::sink::Sink;
+use crate::report::build::{LogAnalysis, RowSelection, build};
+use crate::report::snapshot;
+use crate::scan::input_summary::InputSummary;
 use crate::scan::{ScanResult, drop_skipped, input_summaries};
 
 /// The paths of the command line, by what they are.

@@ -12,19 +12,19 @@ use super::common::{
 };
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
-use crate::analysis::anonymize::Privacy;
-use crate::analysis::build::{LogAnalysis, build};
-use crate::analysis::hit::{HitBuffers, hit_from_line};
-use crate::analysis::model::{ReportModel, ReportedHit};
-use crate::analysis::networks::add_geo;
-use crate::analysis::notes;
-use crate::analysis::proxied::ProxiedClients;
-use crate::analysis::report_input::ReportInput;
 use crate::block::ProxyRanges;
 use crate::commands::error::CommandError;
 use crate::geoip::{DecodedRecords, GeoDatabases};
+use crate::judge::proxied::ProxiedClients;
+use crate::judge::report_input::ReportInput;
 use crate::render::sink::Sink;
 use crate::render::{HitTexts, RenderOptions, render};
+use crate::report::anonymize::Privacy;
+use crate::report::build::{LogAnalysis, build};
+use crate::report::hit::{HitBuffers, hit_from_line};
+use crate::report::model::{ReportModel, ReportedHit};
+use crate::report::networks::add_geo;
+use crate::report::notes;
 use crate::scan::{self, drop_skipped, input_summaries};
 
 /// Scans the logs and prints the report.

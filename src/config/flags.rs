@@ -19,13 +19,13 @@ use super::value::{
     AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LevelOrNever, LogFormatSpec, OnOff, PositiveCount,
     PrefixBits, ProxySource, RangeSpec, SeverityOverride,
 };
-use crate::analysis::verify::Origin;
 use crate::block::NO_BUILTIN_RANGES;
 use crate::input::Mmap;
 use crate::log::finding::Severity;
 use crate::log::log_entry::Outcome;
 use crate::render::block::BlockFormat;
 use crate::render::{Color, GroupBy, OutputFormat};
+use crate::report::verify::Origin;
 
 /// Declares [`Flags`], and what visits each of its fields.
 macro_rules! flags {

@@ -15,7 +15,7 @@ use super::clf::{request_start, starts_like_clf};
 use super::host::host;
 use super::json::{KeyCache, unescape_line};
 use super::line_prefix::{LinePrefix, strip_prefix};
-use crate::log::client::{Client, is_private};
+use crate::log::client::{Client, is_private_or_shared};
 
 /// The position of the client in lines with two addresses before the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -261,7 +261,7 @@ fn from_address_stats(pairs: &[(Option<std::net::IpAddr>, Option<std::net::IpAdd
     let [first, second] = [AddressStats::new(pairs.iter().map(|pair| pair.0)), AddressStats::new(pairs.iter().map(|pair| pair.1))];
     if first.is_constant() && second.is_varied() {
         ClientPosition::Second
-    } else if first.is_varied() && pairs.iter().all(|pair| pair.1.is_some_and(is_private)) {
+    } else if first.is_varied() && pairs.iter().all(|pair| pair.1.is_some_and(is_private_or_shared)) {
         ClientPosition::First
     } else {
         ClientPosition::Unknown

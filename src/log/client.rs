@@ -158,7 +158,7 @@ impl<'a> Client<'a> {
         let mut found = None;
         for part in list.split(|b| *b == b',').map(Self::without_marks).filter(|part| !matches!(*part, b"" | b"-")) {
             let address = Self::parse_address(part)?;
-            if !is_private(address) && found.replace((address, part)).is_some_and(|(other, _)| other != address) {
+            if !is_private_or_shared(address) && found.replace((address, part)).is_some_and(|(other, _)| other != address) {
                 return None;
             }
         }
@@ -255,17 +255,19 @@ fn is_fragment(text: &[u8]) -> bool {
     of_v4 || of_v6
 }
 
-/// Whether an address is one of a private network, as those of proxies are.
+/// Whether an address is private, link-local or of the machine itself: RFC 1122, RFC 1918, RFC 3927, RFC 4193, RFC 4291.
 pub(crate) fn is_private(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(address) => {
-            let [first, second, ..] = address.octets();
-            // RFC 6598, for carriers and the networks of clouds.
-            let is_shared = first == 100 && (64..128).contains(&second);
-            address.is_private() || address.is_loopback() || address.is_link_local() || is_shared
-        }
-        IpAddr::V6(address) => address.is_unique_local() || address.is_loopback() || address.is_unicast_link_local(),
+        IpAddr::V4(four) => four.is_private() || four.is_loopback() || four.is_link_local(),
+        IpAddr::V6(six) => six.is_unique_local() || six.is_loopback() || six.is_unicast_link_local(),
     }
+}
+
+/// Whether an address may be that of a proxy: a [private](is_private) one, or one that the customers of a carrier or the machines
+/// of a cloud share (RFC 6598).
+pub(crate) fn is_private_or_shared(address: IpAddr) -> bool {
+    let is_shared = |four: Ipv4Addr| matches!(four.octets(), [100, 64..128, ..]);
+    is_private(address) || matches!(address, IpAddr::V4(four) if is_shared(four))
 }
 
 /// A port number, or `None`.

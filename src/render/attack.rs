@@ -140,8 +140,8 @@ pub(crate) fn techniques<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<Techniqu
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::fixture;
     use crate::render::attack::*;
+    use crate::report::fixture;
     use crate::rules::{RuleChoice, load};
 
     #[test]

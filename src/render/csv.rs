@@ -14,16 +14,16 @@ use rayon::prelude::*;
 
 use super::block::CSV_COLUMNS;
 use super::{GroupBy, grades};
-use crate::analysis::diff::DiffRow;
-use crate::analysis::labels::{self, first};
-use crate::analysis::learn::{Proposal, Proposals};
-use crate::analysis::model::{AnswerDetail, BlockDecision, ReportModel, Row, RowKey};
-use crate::analysis::novelty::NewItem;
-use crate::analysis::withdrawn::WithdrawnAnswer;
 use crate::geoip::GeoInfo;
 use crate::log::client::Client;
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
+use crate::report::diff::DiffRow;
+use crate::report::labels::{self, first};
+use crate::report::learn::{Proposal, Proposals};
+use crate::report::model::{AnswerDetail, BlockDecision, ReportModel, Row, RowKey};
+use crate::report::novelty::NewItem;
+use crate::report::withdrawn::WithdrawnAnswer;
 use crate::rules::{Rule, RuleSet};
 use crate::text::redact::LogText;
 use crate::text::redact::sanitize::{csv_guard, escape};
@@ -630,7 +630,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::analysis::fixture;
+    use crate::report::fixture;
 
     fn csv(report: &ReportModel<'_>, by: GroupBy, top: Option<usize>) -> String {
         let mut out = Vec::new();

@@ -6,11 +6,11 @@ use std::io::{self, Write};
 
 use super::attack::{Technique, techniques};
 use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, titled, unless_empty};
-use crate::analysis::labels::{self, Attributed};
-use crate::analysis::model::ReportedHit;
 use crate::log::finding::Severity;
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
+use crate::report::labels::{self, Attributed};
+use crate::report::model::ReportedHit;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
 use crate::text::redact::sanitize::escape;
@@ -147,9 +147,9 @@ fn put_threat(fields: &mut ObjectFields<'_>, techniques: &[Technique<'_>]) {
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::fixture;
     use crate::log::client::Client;
     use crate::render::ecs::*;
+    use crate::report::fixture;
     use crate::text::redact::LogText;
     use proptest::prelude::*;
     use serde_json::Value;

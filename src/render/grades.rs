@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::analysis::model::{AnswerDetail, Row, RowKey, Soft404};
+use crate::report::model::{AnswerDetail, Row, RowKey, Soft404};
 use crate::soft_404::{MethodClass, Reason};
 use crate::text::number::{counted, grouped};
 use crate::text::redact::LogText;

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::analysis::labels;
-use crate::analysis::model::ReportedHit;
 use crate::geoip::GeoInfo;
 use crate::log::client::Client;
+use crate::report::labels;
+use crate::report::model::ReportedHit;
 use crate::rules::Rule;
 use crate::text::redact::LogText;
 use crate::text::redact::sanitize::escape;
@@ -227,8 +227,8 @@ pub(crate) fn titled(rule: &Rule, products: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::fixture;
     use crate::render::hit_fields::*;
+    use crate::report::fixture;
 
     #[test]
     fn a_host_loses_its_port_only() {

@@ -21,10 +21,11 @@ use self::tables::{CellLink, TableView};
 use super::PAGE_ROWS;
 use super::layout::{minute, minute_with_zone};
 use super::table::headline;
-use crate::analysis::model::{InputSummary, ReportModel};
-use crate::analysis::novelty::NewItem;
-use crate::analysis::withdrawn::WithdrawnAnswer;
 use crate::log::time::LogTime;
+use crate::report::model::ReportModel;
+use crate::report::novelty::NewItem;
+use crate::report::withdrawn::WithdrawnAnswer;
+use crate::scan::input_summary::InputSummary;
 use crate::text::number::{MORE_THAN, counted, grouped, size};
 use crate::text::redact::sanitize::escape;
 
@@ -266,13 +267,13 @@ mod tests {
 
     use super::index::{IndexEntry, RunDigest, VerifiedDigest};
     use super::*;
-    use crate::analysis::fixture;
-    use crate::analysis::model::{BlockDecision, BlockVerdict, FloodRow, NetworkRow, OffenderStats, Row, RowKey, Timeline, TimelineBucket};
-    use crate::analysis::novelty::NoveltyKind;
-    use crate::analysis::verify::VerdictCounts;
     use crate::geoip::GeoInfo;
     use crate::log::client::Client;
     use crate::log::finding::Severity;
+    use crate::report::fixture;
+    use crate::report::model::{BlockDecision, BlockVerdict, FloodRow, NetworkRow, OffenderStats, Row, RowKey, Timeline, TimelineBucket};
+    use crate::report::novelty::NoveltyKind;
+    use crate::report::verify::VerdictCounts;
     use crate::rules::{RuleChoice, RuleSet, load};
     use crate::tally::ErrorBound;
     use crate::text::redact::LogText;
@@ -464,7 +465,7 @@ mod tests {
         for input in &mut report.inputs {
             (input.path, input.format, input.problem) = (bytes.to_vec(), Some(Arc::clone(&shared)), Some(text.to_owned()));
         }
-        let sample = |sample: &mut crate::analysis::model::SampleRequest<'_>| {
+        let sample = |sample: &mut crate::report::model::SampleRequest<'_>| {
             (sample.source, sample.target, sample.host, sample.user_agent) = (bytes, logged, Some(logged), Some(logged));
         };
         let ReportModel { answered, uncertain, clients, paths, rules, .. } = &mut report;

@@ -17,19 +17,20 @@ use serde_json::ser::Serializer as JsonSerializer;
 use super::grades;
 use super::hit_fields::ObjectFields;
 use super::row_lines::{RenderedRows, RowLineFormatter};
-use crate::analysis::diff::DiffRow;
-use crate::analysis::labels::{self, first};
-use crate::analysis::model::{
-    AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, InputSummary, LeakMember, LineTotals, NetworkRow, ReportModel, Row, RowKey,
-    SampleRequest, SkipReason, Soft404, Timeline, TimelineBucket, Totals, outcome_properties,
-};
-use crate::analysis::snapshot::{PackedSnapshot, SCHEMA_VERSION};
 use crate::geoip::GeoInfo;
 use crate::log::client::{Client, Ipv6Prefix};
 use crate::log::finding::Severity;
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
+use crate::report::diff::DiffRow;
+use crate::report::labels::{self, first};
+use crate::report::model::{
+    AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, LeakMember, NetworkRow, ReportModel, Row, RowKey, SampleRequest, Soft404,
+    Timeline, TimelineBucket, Totals, outcome_properties,
+};
+use crate::report::snapshot::{PackedSnapshot, SCHEMA_VERSION};
 use crate::rules::RuleSet;
+use crate::scan::input_summary::{InputSummary, LineTotals, SkipReason};
 use crate::tally::ErrorBound;
 use crate::text::redact::LogText;
 use crate::text::redact::sanitize::escape;
@@ -464,8 +465,8 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, mut out
 mod tests {
     use proptest::prelude::*;
 
-    use crate::analysis::fixture;
     use crate::render::json::*;
+    use crate::report::fixture;
     use serde_json::Value;
 
     fn json(report: &ReportModel<'_>, top: Option<usize>) -> String {

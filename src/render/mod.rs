@@ -1,6 +1,6 @@
 //! Prints a finished report, in one module per format.
 //!
-//! Renderers write what [`crate::analysis::model`] holds. They read no log, make no decision and do not depend on the command line.
+//! Renderers write what [`crate::report::model`] holds. They read no log, make no decision and do not depend on the command line.
 
 mod attack;
 pub(crate) mod block;
@@ -31,11 +31,11 @@ use std::io::{self, Write};
 pub(crate) use self::ndjson::HitTexts;
 use clap::ValueEnum;
 
-use crate::analysis::build::RowSelection;
-use crate::analysis::diff::DiffRow;
-use crate::analysis::learn::Proposals;
-use crate::analysis::model::{ReportModel, ReportedHit};
-use crate::analysis::snapshot::write_partial;
+use crate::report::build::RowSelection;
+use crate::report::diff::DiffRow;
+use crate::report::learn::Proposals;
+use crate::report::model::{ReportModel, ReportedHit};
+use crate::report::snapshot::write_partial;
 use crate::rules::RuleSet;
 
 /// Rows in each section of a table unless `--top` sets another number.

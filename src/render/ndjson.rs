@@ -14,12 +14,12 @@ use itoa::Integer;
 use schemars::JsonSchema;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::analysis::labels::{self, Attributed};
-use crate::analysis::model::ReportedHit;
 use crate::geoip::GeoInfo;
 use crate::log::client::Client;
 use crate::log::finding::{RuleId, Severity};
 use crate::log::time::LogTime;
+use crate::report::labels::{self, Attributed};
+use crate::report::model::ReportedHit;
 use crate::rules::RuleSet;
 use crate::text::redact::mask::is_plain;
 use crate::text::redact::sanitize::escape;
@@ -427,11 +427,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::analysis::fixture;
     use crate::log::finding::RuleId;
     use crate::log::log_entry::Outcome;
     use crate::log::source::RequestId;
     use crate::log::time::LogTime;
+    use crate::report::fixture;
     use crate::soft_404::Answer;
     use crate::text::redact::sanitize::escape;
 

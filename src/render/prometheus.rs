@@ -8,9 +8,9 @@ use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::time::Duration;
 
-use crate::analysis::class_hits::MetricCounters;
-use crate::analysis::model::ReportModel;
 use crate::log::log_entry::Outcome;
+use crate::report::class_hits::MetricCounters;
+use crate::report::model::ReportModel;
 use crate::rules::RuleSet;
 use crate::text::redact::sanitize::escape;
 
@@ -168,8 +168,8 @@ impl Display for LabelValue<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::fixture;
     use crate::render::prometheus::*;
+    use crate::report::fixture;
     use proptest::prelude::*;
 
     fn counters() -> MetricCounters {

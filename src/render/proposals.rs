@@ -11,12 +11,12 @@ use super::hit_fields::ObjectFields;
 use super::json::{GENERATED_BY, input};
 use super::layout::{BOLD, Column, DIM, Grid, TextCell, minute, write_wrapped};
 use super::table::TablePage;
-use crate::analysis::labels::first;
-use crate::analysis::learn::{Proposal, Proposals};
-use crate::analysis::model::LineTotals;
-use crate::analysis::notes;
 use crate::log::time::LogTime;
 use crate::render::RenderOptions;
+use crate::report::labels::first;
+use crate::report::learn::{Proposal, Proposals};
+use crate::scan::input_summary::LineTotals;
+use crate::scan::input_summary::skipped_sentence;
 use crate::text::number::{counted, grouped};
 use crate::text::redact::LogText;
 use crate::text::redact::sanitize::escape;
@@ -78,7 +78,7 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W
         let many = counted(proposals.without_time, "line without a time was", "lines without a time were");
         page.note(&format!("{many} kept: --since and --until need one."), out)?;
     }
-    if let Some(sentence) = notes::skipped_sentence(&proposals.inputs) {
+    if let Some(sentence) = skipped_sentence(&proposals.inputs) {
         page.note(&sentence, out)?;
     }
     if !proposals.rules.is_empty() {

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
 use super::{csv, json, ndjson};
-use crate::analysis::verify::Verification;
+use crate::report::verify::Verification;
 
 /// What to document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -11,18 +11,20 @@ use std::io::{self, Write};
 
 use super::layout::{self, ALARM, BOLD, Column, DIM, Grid, PLAIN, Painter, TextCell, WARNING, minute_in, span, write_wrapped};
 use super::{GroupBy, RenderOptions, TABLE_ROWS, grades};
-use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
-use crate::analysis::labels::{self, first};
-use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, LineTotals, NetworkRow, ReportModel, Row};
-use crate::analysis::notes::{self, accuracy_note};
-use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
-use crate::analysis::{campaigns, floods};
 use crate::log::client::Client;
 use crate::log::finding::{RuleId, Severity};
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::render::timeline::TimelineText;
+use crate::report::diff::{AnswerNow, Change, DiffKind, DiffRow};
+use crate::report::labels::{self, first};
+use crate::report::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, NetworkRow, ReportModel, Row};
+use crate::report::notes::accuracy_note;
+use crate::report::status::{LogStage, LogStatus, ReadStatus};
+use crate::report::{campaigns, floods};
 use crate::rules::RuleSet;
+use crate::scan::input_summary::skipped_sentence;
+use crate::scan::input_summary::{InputSummary, LineTotals};
 use crate::text::number::{counted, counted_more, grouped, seconds, size};
 use crate::text::redact::sanitize::escape;
 
@@ -675,7 +677,7 @@ fn write_notes<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W)
         let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
         page.note(&format!("{many} kept: --since and --until need one."), out)?;
     }
-    if let Some(sentence) = notes::skipped_sentence(&report.inputs) {
+    if let Some(sentence) = skipped_sentence(&report.inputs) {
         page.note(&sentence, out)?;
     }
     if let Some(sentence) = report.proxied_sentence() {
@@ -814,8 +816,8 @@ mod tests {
 
     use super::super::OutputFormat;
     use super::*;
-    use crate::analysis::fixture;
     use crate::render::layout::MIN_WIDTH;
+    use crate::report::fixture;
 
     fn table(report: &ReportModel<'_>, options: RenderOptions) -> String {
         let mut out = Vec::new();

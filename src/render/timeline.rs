@@ -4,8 +4,8 @@
 //! column, which has several buckets where the page has fewer columns.
 
 use super::layout::minute;
-use crate::analysis::model::{Timeline, TimelineBucket};
 use crate::log::time::LogTime;
+use crate::report::model::{Timeline, TimelineBucket};
 use crate::text::number::grouped;
 
 /// The bar for no hits, and those for hits, the lowest first.

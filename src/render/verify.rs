@@ -11,8 +11,8 @@ use super::layout::{ALARM, BOLD, Column, DIM, Grid, PLAIN, TextCell, severity_st
 use super::layout::{minute, write_wrapped};
 use super::row_lines::RowLineFormatter;
 use super::table::TablePage;
-use crate::analysis::verify::{BodyKind, SkippedPaths, Verdict, Verification, VerifiedPath};
 use crate::render::RenderOptions;
+use crate::report::verify::{BodyKind, SkippedPaths, Verdict, Verification, VerifiedPath};
 use crate::text::number::{counted, grouped};
 
 /// Writes the document.

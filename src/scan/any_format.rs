@@ -9,13 +9,13 @@ use crate::log::finding::Findings;
 
 /// Scans lines of any format. Keeps its buffers.
 #[derive(Debug, Default)]
-pub(super) struct AnyFormatScanner {
+pub(crate) struct AnyFormatScanner {
     log_reader: LogReader,
 }
 
 impl AnyFormatScanner {
     /// Scans whole lines; the last one may lack its newline.
-    pub(super) fn scan(
+    pub(crate) fn scan(
         &mut self,
         line_scanner: LineScanner<'_>,
         scope: &ScanOptions,

@@ -11,7 +11,6 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use super::worker::lock;
-use crate::analysis::hit::StoredLine;
 use crate::collections::intern::SymbolTables;
 use crate::log::finding::{Findings, RuleId};
 use crate::tally::LinePosition;
@@ -26,6 +25,19 @@ const ENTRY_START: usize = 19;
 /// Chunks for each thread that are rendered at one time: a thread whose chunks have few hits takes those of another. Only their
 /// text is in memory.
 const SLOTS_PER_THREAD: usize = 2;
+
+/// A stored line that matched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoredLine<'a> {
+    /// Its position.
+    pub position: LinePosition,
+    /// The line.
+    pub text: &'a [u8],
+    /// Whether a log format matches it.
+    pub parsed: bool,
+    /// The rules it matched, sorted.
+    pub rules: &'a [RuleId],
+}
 
 /// Lines that matched.
 #[derive(Debug, Default)]

@@ -19,10 +19,10 @@ use std::{io, thread};
 use self::batch_scanner::BatchScanner;
 use self::line_batch::OwnedPiece;
 use super::ScanJob;
-use crate::analysis::model::InputSummary;
 use crate::input::tail::{LineChunk, Notice, Tail};
 use crate::log::source::SourceInfo;
 use crate::log::time::{LogTime, Period, PeriodRule};
+use crate::scan::input_summary::InputSummary;
 use crate::tally::Tally;
 
 /// How new lines are read.

@@ -12,13 +12,13 @@ use super::log_detection::nul_bytes_problem;
 use super::w3c_headers::W3cHeaderIndex;
 use super::worker::{InFlightGuard, WorkerPool, lock};
 use super::{BatchOptions, ScanJob};
-use crate::analysis::model::{InputSummary, SkipReason};
 use crate::engine::LineScanner;
 use crate::formats::ForwardedLines;
 use crate::input::find::{InputOrigin, InputSource, SourceKind, describe_denied};
 use crate::input::read::{self, Body, Chunk, OpenError, ReadOptions, ReadSummary};
 use crate::log::finding::Findings;
 use crate::log::source::{LineSpan, SourceInfo};
+use crate::scan::input_summary::{InputSummary, SkipReason};
 use crate::tally::LinePosition;
 
 /// The scan of one input, with what it shares with others.

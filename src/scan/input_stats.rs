@@ -1,26 +1,26 @@
 //! Line counts of one input or one path, and their form in a report.
 
 use super::unread_fields;
-use crate::analysis::model::{InputSummary, LineTotals, ReportModel};
 use crate::formats::LogFormat;
 use crate::log::finding::{Findings, LineCounts};
 use crate::log::time::LogTime;
+use crate::scan::input_summary::{InputSummary, LineTotals};
 use crate::tally::union_span;
 use std::collections::BTreeMap;
 
 /// Line counts, without the hits.
 #[derive(Debug, Default)]
-pub(super) struct InputStats {
-    pub(super) lines: LineCounts,
-    pub(super) requests: u64,
-    pub(super) without_time: u64,
-    pub(super) times: Option<(LogTime, LogTime)>,
-    pub(super) hits: HitLines,
+pub(crate) struct InputStats {
+    pub(crate) lines: LineCounts,
+    pub(crate) requests: u64,
+    pub(crate) without_time: u64,
+    pub(crate) times: Option<(LogTime, LogTime)>,
+    pub(crate) hits: HitLines,
 }
 
 /// Lines that match a rule by themselves.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct HitLines {
+pub(crate) struct HitLines {
     all: u64,
     /// Those in no known format.
     unparsed: u64,
@@ -33,18 +33,18 @@ impl HitLines {
     }
 
     /// Adds others.
-    pub(super) fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.all += other.all;
         self.unparsed += other.unparsed;
     }
 
     /// Whether those in no known format are at least one in a hundred of a run. Fewer are lines that broke.
-    pub(super) fn are_much_unparsed(self) -> bool {
+    pub(crate) fn are_much_unparsed(self) -> bool {
         self.unparsed > 0 && self.unparsed * 100 >= self.all
     }
 
     /// The problem of one log of such a run, if it has such lines.
-    pub(super) fn problem(self) -> Option<String> {
+    pub(crate) fn problem(self) -> Option<String> {
         let Self { all, unparsed } = self;
         (unparsed > 0).then(|| {
             format!(
@@ -57,7 +57,7 @@ impl HitLines {
 
 impl InputStats {
     /// Adds a chunk of lines.
-    pub(super) fn add(&mut self, findings: &Findings) {
+    pub(crate) fn add(&mut self, findings: &Findings) {
         self.hits.add(HitLines::of(findings));
         self.lines.add(&findings.lines);
         self.requests += findings.requests();
@@ -66,7 +66,7 @@ impl InputStats {
     }
 
     /// Adds other counts.
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.hits.add(other.hits);
         self.lines.add(&other.lines);
         self.requests += other.requests;
@@ -75,7 +75,7 @@ impl InputStats {
     }
 
     /// The counts as an input of a report.
-    pub(super) fn input(&self, path: Vec<u8>, bytes: u64) -> InputSummary {
+    pub(crate) fn input(&self, path: Vec<u8>, bytes: u64) -> InputSummary {
         let (first_time, last_time) = self.times.unzip();
         InputSummary {
             path,
@@ -102,14 +102,14 @@ impl InputStats {
 
 /// Line counts by path; the lines of rotated logs stay with the path they had.
 #[derive(Debug, Default)]
-pub(super) struct PathStats {
+pub(crate) struct PathStats {
     /// The counts and bytes of each path.
     paths: BTreeMap<Vec<u8>, (InputStats, u64)>,
 }
 
 impl PathStats {
     /// Counts lines and their bytes.
-    pub(super) fn count(&mut self, path: &[u8], bytes: u64, findings: &Findings) {
+    pub(crate) fn count(&mut self, path: &[u8], bytes: u64, findings: &Findings) {
         if !self.paths.contains_key(path) {
             self.paths.insert(path.to_vec(), Default::default());
         }
@@ -119,44 +119,39 @@ impl PathStats {
     }
 
     /// Whether so many lines that match a rule are in no known format that it is a problem.
-    pub(super) fn has_unparsed_hits(&self) -> bool {
+    pub(crate) fn has_unparsed_hits(&self) -> bool {
         let mut hits = HitLines::default();
         self.paths.values().for_each(|(stats, _)| hits.add(stats.hits));
         hits.are_much_unparsed()
     }
 
     /// The number of all lines.
-    pub(super) fn lines(&self) -> u64 {
+    pub(crate) fn lines(&self) -> u64 {
         self.paths.values().map(|(stats, _)| stats.lines.lines).sum()
     }
 
     /// The number of lines of one path.
-    pub(super) fn lines_of(&self, path: &[u8]) -> u64 {
+    pub(crate) fn lines_of(&self, path: &[u8]) -> u64 {
         self.paths.get(path).map_or(0, |(stats, _)| stats.lines.lines)
     }
 
     /// The warning about fields of one path that were not read.
-    pub(super) fn warning_of(&self, path: &[u8]) -> Option<String> {
+    pub(crate) fn warning_of(&self, path: &[u8]) -> Option<String> {
         self.paths.get(path).and_then(|(stats, _)| unread_fields::warning(&stats.lines.unread))
     }
 
     /// Lines without a time, if a time range is set.
-    pub(super) fn without_time(&self) -> u64 {
+    pub(crate) fn without_time(&self) -> u64 {
         self.paths.values().map(|(stats, _)| stats.without_time).sum()
     }
 
-    /// Replaces the inputs of a report, which only have hit counts.
-    pub(super) fn put_into(&self, report: &mut ReportModel<'_>) {
-        let mut hits: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
-        for input in report.inputs.drain(..) {
-            *hits.entry(input.path).or_default() += input.counts.hits;
-        }
+    /// The inputs by path, each with this number of hits.
+    pub(crate) fn inputs(&self, hits: &BTreeMap<Vec<u8>, u64>) -> Vec<InputSummary> {
         let input = |(path, (stats, bytes)): (&Vec<u8>, &(InputStats, u64))| {
             let mut input = stats.input(path.clone(), *bytes);
             input.counts.hits = hits.get(path).copied().unwrap_or(0);
             input
         };
-        report.inputs = self.paths.iter().map(input).collect();
-        report.recount();
+        self.paths.iter().map(input).collect()
     }
 }

@@ -27,7 +27,7 @@ pub(crate) const HEAD_BYTES: usize = 64 << 10;
 /// A log.
 #[derive(Debug)]
 pub(crate) struct ScannedLog {
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// How it was found.
     by: InputOrigin,
     head: LogHead,
@@ -65,7 +65,7 @@ impl ScannedLog {
     }
 
     /// The log of its first known piece.
-    pub(super) fn of_piece(piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) -> Self {
+    pub(crate) fn of_piece(piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) -> Self {
         let first = if piece.path == Path::new(STDIN) { None } else { read_head(piece.path, HEAD_BYTES) };
         let first = first.filter(|first| !first.is_empty());
         let start = if let (None, Body::Lines(lines)) = (&first, piece.chunk.body) { Some(lines.to_vec()) } else { None };
@@ -79,7 +79,7 @@ impl ScannedLog {
 
     /// Adds a piece, in order, which may be the first one. Looks at the first lines again if the log has twice as many as at the last look, or if they showed no
     /// request: a log that grows by lines is looked at a few times.
-    pub(super) fn grow(&mut self, piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) {
+    pub(crate) fn grow(&mut self, piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) {
         if self.examined == Some(end_of(piece)) {
             return;
         }
@@ -93,7 +93,7 @@ impl ScannedLog {
 
     /// Looks at the first lines again after the last piece had lines that were not read. Returns whether it did: then a live log is
     /// read as a scan of all of it reads it, however it grows.
-    pub(super) fn look_again(&mut self, counts: &LineCounts, piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) -> bool {
+    pub(crate) fn look_again(&mut self, counts: &LineCounts, piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) -> bool {
         let is_unread = counts.unparsed + counts.without_client > 0;
         let is_new = is_unread && self.examined.is_some_and(|examined| end_of(piece) != examined);
         if is_new {
@@ -151,7 +151,7 @@ impl ScannedLog {
     }
 
     /// Advances over the next lines, in order; returns the header before them.
-    pub(super) fn advance_header(&mut self, body: Body<'_>, max_line: usize) -> W3cHeader {
+    pub(crate) fn advance_header(&mut self, body: Body<'_>, max_line: usize) -> W3cHeader {
         let before = self.header.clone();
         if let Body::Lines(lines) = body {
             self.header = before.clone().after(lines, max_line);
@@ -160,12 +160,12 @@ impl ScannedLog {
     }
 
     /// Whether its lines are matched.
-    pub(super) fn is_access_log(&self) -> bool {
+    pub(crate) fn is_access_log(&self) -> bool {
         self.head.is_access_log(&self.path, self.by)
     }
 
     /// What to print of a log whose first lines show no request; `None` if they do, or there are none.
-    pub(super) fn first_problem(&self, formats: &Formats, scope: &ScanOptions) -> Option<String> {
+    pub(crate) fn first_problem(&self, formats: &Formats, scope: &ScanOptions) -> Option<String> {
         if !self.is_access_log() {
             return self.skipped().what;
         }
@@ -174,24 +174,24 @@ impl ScannedLog {
     }
 
     /// Whether more lines may show that it is an access log.
-    pub(super) fn may_become_access_log(&self) -> bool {
+    pub(crate) fn may_become_access_log(&self) -> bool {
         self.examined.is_some()
     }
 
     /// What to print if it is not an access log.
-    pub(super) fn skipped(&self) -> SkippedLog {
+    pub(crate) fn skipped(&self) -> SkippedLog {
         let is_requested = self.head.is_binary && self.by == InputOrigin::Name;
         let what = if is_requested { Some(BINARY_PROBLEM.to_owned()) } else { skipped_message(&self.head, &self.path) };
         SkippedLog { what, is_requested }
     }
 
     /// The notices about its lines.
-    pub(super) fn notices(&self, counts: &LineCounts, formats: &Formats) -> impl Iterator<Item = String> {
+    pub(crate) fn notices(&self, counts: &LineCounts, formats: &Formats) -> impl Iterator<Item = String> {
         unknown_client_notices(counts, formats, &self.path).chain(layout_notice(counts, self.layouts.as_ref()))
     }
 
     /// The problem of a log without parsed lines, if none of its first lines parses either.
-    pub(super) fn unparsed_problem(&self, counts: &LineCounts, formats: &Formats, scope: &ScanOptions) -> Option<String> {
+    pub(crate) fn unparsed_problem(&self, counts: &LineCounts, formats: &Formats, scope: &ScanOptions) -> Option<String> {
         let is_unparsed = counts.lines > counts.skipped && counts.parsed() == 0 && !self.head.has_request;
         is_unparsed.then(|| unparsed_problem(counts.lines, &self.head.first_line, scope.format, formats))
     }
@@ -204,11 +204,11 @@ fn end_of(piece: &LineChunk<'_>) -> u64 {
 }
 
 /// A log whose lines are not matched.
-pub(super) struct SkippedLog {
+pub(crate) struct SkippedLog {
     /// What to print.
-    pub(super) what: Option<String>,
+    pub(crate) what: Option<String>,
     /// The user gave its name, so that this is a problem.
-    pub(super) is_requested: bool,
+    pub(crate) is_requested: bool,
 }
 
 #[cfg(test)]

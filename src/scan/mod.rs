@@ -3,12 +3,12 @@
 //! Used by all commands. Each worker has its own scratch and tally, so that threads do not wait for each other. Tallies
 //! are merged at the end, with sums that do not depend on scheduling. Nothing is printed.
 
-mod any_format;
-mod hit_spool;
+pub(crate) mod any_format;
+pub(crate) mod hit_spool;
 pub(crate) mod incremental;
 mod input_scan;
-mod input_stats;
-pub(crate) mod live;
+pub(crate) mod input_stats;
+pub(crate) mod input_summary;
 pub(crate) mod log;
 mod log_detection;
 mod time_range;
@@ -24,8 +24,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use rayon::prelude::*;
 
-use crate::analysis::model::InputSummary;
-use crate::analysis::notes::skipped_notices;
 use crate::engine::ScanOptions;
 use crate::formats::Formats;
 use crate::input::find::{FoundInputs, InputSource, SourceKind};
@@ -33,6 +31,8 @@ use crate::input::{ByteRange, Mmap};
 use crate::log::client::Ipv6Prefix;
 use crate::log::source::SourceInfo;
 use crate::rules::RuleSet;
+use crate::scan::input_summary::InputSummary;
+use crate::scan::input_summary::skipped_notices;
 use crate::tally::{Budget, SAMPLE_BUDGET, Tally};
 use crate::text::redact::sanitize::escape;
 pub(crate) use hit_spool::HitSpool;

@@ -17,7 +17,6 @@ use std::path::Path;
 
 use super::log::ScannedLog;
 use super::w3c_headers;
-use crate::analysis::model::SkipReason;
 use crate::engine::ScanOptions;
 use crate::formats::reader::{LogReader, each};
 use crate::formats::{Formats, Frame};
@@ -25,6 +24,7 @@ use crate::input::find::{InputOrigin, InputSource, SourceKind};
 use crate::input::lines::{HeadTail, read_head_tail};
 use crate::input::rotation::has_rotated_siblings;
 use crate::log::time::{LogTime, TimeBound};
+use crate::scan::input_summary::SkipReason;
 
 /// The largest difference between the modification time of a file and the time of its lines, in seconds: 14 hours for
 /// time zones, as times may lack an offset, and one hour for wrong clocks.

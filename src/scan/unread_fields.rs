@@ -83,7 +83,7 @@ fn is_host(name: &[u8]) -> bool {
 /// An address that may be that of a client: the servers of a site often have private ones.
 fn is_public_address(token: &[u8]) -> bool {
     let client = Client::addresses_in(token).next().and_then(Client::address);
-    client.is_some_and(|address| !crate::analysis::proxied::is_private(address))
+    client.is_some_and(|address| !crate::log::client::is_private(address))
 }
 
 /// Hours, minutes and seconds, a date with the year first, or seconds or milliseconds since 1970 of 2001 to 2033.

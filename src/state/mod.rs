@@ -27,14 +27,14 @@ use serde_json::ser::Formatter;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::alerting::SavedFinds;
-use crate::analysis::block_list::{BlockLedger, NotListed};
-use crate::analysis::class_hits::MetricCounters;
-use crate::analysis::novelty::SeenHistory;
-use crate::analysis::rule_status::SavedAnswers;
-use crate::analysis::site::SiteHistory;
-use crate::analysis::withdrawn::ListedAnswers;
+use crate::judge::rule_status::SavedAnswers;
+use crate::judge::site::SiteHistory;
 use crate::log::source::Checkpoint;
 use crate::os::system::errno_message;
+use crate::report::block_list::{BlockLedger, NotListed};
+use crate::report::class_hits::MetricCounters;
+use crate::report::novelty::SeenHistory;
+use crate::report::withdrawn::ListedAnswers;
 use crate::report_store::{RetentionClock, Run};
 
 /// How long a missing log is remembered by default: longer than logs are usually kept, so that a log restored from a

@@ -18,8 +18,8 @@ use super::terminal::TerminalInput;
 use super::top::TopTable;
 use super::view::{FilterCache, KeyOutcome, ScreenPage, TuiCommand, ViewState};
 use crate::alerting::Alert;
-use crate::analysis::model::ReportedHit;
-use crate::analysis::timeline::LiveTimeline;
+use crate::report::model::ReportedHit;
+use crate::report::timeline::LiveTimeline;
 use crate::rules::RuleSet;
 
 /// The progress of one log.

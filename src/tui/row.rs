@@ -7,11 +7,11 @@ use foldhash::fast::FixedState;
 
 use super::text;
 use crate::alerting::Alert;
-use crate::analysis::model::ReportedHit;
 use crate::log::finding::Severity;
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::render::live::alert::sentence;
+use crate::report::model::ReportedHit;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
 use crate::text::redact::LogString;

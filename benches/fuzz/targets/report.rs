@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probewatch::internals::analysis::merge::{ReportMerger, MergedReport};
-use probewatch::internals::analysis::build::{LogAnalysis, ReportFilter, RowSelection, build};
-use probewatch::internals::analysis::snapshot::{ReportSnapshot, read, read_rows};
+use probewatch::internals::report::merge::{ReportMerger, MergedReport};
+use probewatch::internals::report::build::{LogAnalysis, ReportFilter, RowSelection, build};
+use probewatch::internals::report::snapshot::{ReportSnapshot, read, read_rows};
 use probewatch::internals::render::{OutputFormat, RenderOptions, render};
 use probewatch::internals::rules::RuleSet;
 use probewatch_fuzz::RULES;

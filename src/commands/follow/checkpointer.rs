@@ -9,13 +9,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::alerting::SavedFinds;
-use crate::analysis::class_hits::MetricCounters;
-use crate::analysis::rule_status::SavedAnswers;
-use crate::analysis::site::SiteHistory;
 use crate::commands::FollowSettings;
 use crate::commands::error::CommandError;
 use crate::commands::message::{self, sanitized};
+use crate::judge::rule_status::SavedAnswers;
+use crate::judge::site::SiteHistory;
 use crate::log::source::Checkpoint;
+use crate::report::class_hits::MetricCounters;
 use crate::state::{KEEP_ABSENT, StateFolder, TailState};
 
 /// The name of the state file; other commands use other names in the same folder.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::{FollowEvent, unix_now};
 use crate::alerting::Alert;
-use crate::analysis::hit::LiveHit;
-use crate::analysis::model::ReportModel;
 use crate::commands::error::CommandError;
 use crate::commands::message::{self, sanitized};
+use crate::report::hit::LiveHit;
+use crate::report::model::ReportModel;
 
 use crate::commands::stdout::TerminalInfo;
 use crate::commands::{FollowSettings, stdout};

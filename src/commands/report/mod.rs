@@ -18,10 +18,10 @@ use self::writer::ReportWriter;
 use super::error::CommandError;
 use super::metrics::{Backlog, MetricsFile};
 use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
-use crate::analysis::verify::VERIFIED_FILE;
 use crate::log::time::Period;
 use crate::render::html::index::{self, DIGEST_BYTES, IndexEntry, RunDigest, VerifiedDigest};
 use crate::render::html::{FolderLink, PAGE_FILE};
+use crate::report::verify::VERIFIED_FILE;
 use crate::report_store::{Access, ReportStore, RetentionClock};
 use crate::state::{KEEP_ABSENT, ReportState, StateError, StateFolder};
 

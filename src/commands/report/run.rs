@@ -12,9 +12,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rayon::ThreadPool;
 
-use crate::analysis::anonymize::Privacy;
-use crate::analysis::model::ReportModel;
-use crate::analysis::networks::add_geo;
 use crate::block::{self, AddressRanges, BlockPolicy, ProxyRanges};
 use crate::commands::ReportSettings;
 use crate::commands::common::{RuleContext, own_addresses, pool, privacy, warn_narrow_allow};
@@ -30,6 +27,9 @@ use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::log::source::Checkpoint;
 use crate::log::time::LogTime;
 use crate::os::system::OpenFileLimit;
+use crate::report::anonymize::Privacy;
+use crate::report::model::ReportModel;
+use crate::report::networks::add_geo;
 use crate::scan::incremental::{IncrementalOptions, IncrementalResult, PeriodResult, scan_new_lines};
 use crate::state::ReportState;
 use crate::tally::Tally;

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use super::NAME;
 use super::run::still_exists;
-use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
 use crate::commands::error::CommandError;
 use crate::commands::stdout::{self, TerminalInfo};
 use crate::commands::{Exit, ReportSettings, server_logs};
@@ -16,6 +15,7 @@ use crate::log::source::Checkpoint;
 use crate::os::system::OpenFileLimit;
 use crate::render::RenderOptions;
 use crate::render::table::write_status;
+use crate::report::status::{LogStage, LogStatus, ReadStatus};
 use crate::state::{ReportState, StateFolder};
 
 /// Prints the status from the state in `dir`.

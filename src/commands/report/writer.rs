@@ -8,27 +8,28 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::run::ReportRun;
-use crate::analysis::block_candidates::block_decisions;
-use crate::analysis::block_list::LogOrigin;
-use crate::analysis::build::{LogAnalysis, RowSelection, build};
-use crate::analysis::merge::{MergedReport, ReportMerger};
-use crate::analysis::model::{InputSummary, ReportModel};
-use crate::analysis::novelty::{NewItem, find_new};
-use crate::analysis::proxied::ProxiedClients;
-use crate::analysis::report_input::{ReportFilter, ReportInput};
-use crate::analysis::withdrawn::WithdrawnAnswer;
-use crate::analysis::{notes, snapshot};
 use crate::commands::block::log_origin;
 use crate::commands::common::{RuleContext, apps};
 use crate::commands::error::CommandError;
 use crate::commands::message;
+use crate::judge::proxied::ProxiedClients;
+use crate::judge::report_input::{ReportFilter, ReportInput};
 use crate::log::finding::Severity;
 use crate::log::time::{Period, PeriodUnit};
 use crate::render::html::{self, PAGE_FILE, PageOptions};
 use crate::render::mail::{self, RunSummary};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
+use crate::report::block_candidates::block_decisions;
+use crate::report::block_list::LogOrigin;
+use crate::report::build::{LogAnalysis, RowSelection, build};
+use crate::report::merge::{MergedReport, ReportMerger};
+use crate::report::model::ReportModel;
+use crate::report::novelty::{NewItem, find_new};
+use crate::report::withdrawn::WithdrawnAnswer;
+use crate::report::{notes, snapshot};
 use crate::report_store::{ReportStore, StagedFile, Staging, run_folder_name};
 use crate::scan::incremental::{IncrementalResult, PeriodResult};
+use crate::scan::input_summary::InputSummary;
 use crate::state::{BlockState, ReportState};
 
 /// The report that later runs, `merge` and `diff` read.
@@ -235,7 +236,7 @@ impl<'r> ReportWriter<'r> {
     }
 
     fn merge(mut merged: ReportMerger<'_>, report: &ReportModel<'_>, folder: &ReportFolder<'_>) -> Result<MergedReport, CommandError> {
-        let wrong = |error: crate::analysis::merge::MergeError| CommandError::Sum { path: folder.path.clone(), what: error.to_string() };
+        let wrong = |error: crate::report::merge::MergeError| CommandError::Sum { path: folder.path.clone(), what: error.to_string() };
         merged.add_report(report).map_err(wrong)?;
         merged.finish(|_| false).map_err(wrong)
     }

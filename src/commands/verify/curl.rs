@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::analysis::verify::{BODY_BYTES, HttpAnswer, Reply};
 use crate::commands::error::CommandError;
 use crate::commands::signals::StopSignal;
 use crate::os::system::errno_message;
+use crate::report::verify::{BODY_BYTES, HttpAnswer, Reply};
 
 /// The agent of the requests.
 pub(super) const AGENT: &str = concat!("probewatch-verify/", env!("CARGO_PKG_VERSION"));
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(answer.body, b"HTTP/1.1 500\r\n\r\n");
         assert!(!answer.is_encoded);
         let bare = parse(b"HTTP/1.0 200 OK\nContent-Encoding: gzip\nContent-Length: -1\n\n\x1f\x8b", false).unwrap();
-        assert_eq!((bare.status, bare.length, bare.is_encoded, bare.kind()), (200, None, true, crate::analysis::verify::BodyKind::Other));
+        assert_eq!((bare.status, bare.length, bare.is_encoded, bare.kind()), (200, None, true, crate::report::verify::BodyKind::Other));
     }
 
     #[test]

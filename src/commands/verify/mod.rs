@@ -16,13 +16,13 @@ use super::merge::REPORT;
 use super::reports_and_logs::{InputPaths, ScannedLogs, open_sink, with_report_input};
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, VerifySettings, message, signals};
-use crate::analysis::build::LogAnalysis;
-use crate::analysis::verify::{self, SCHEMA_VERSION, Selection, VERIFIED_FILE, Verdict, VerdictCounts, Verification};
 use crate::log::time::LogTime;
 use crate::render::json::GENERATED_BY;
 use crate::render::sink::Sink;
 use crate::render::verify::{skipped_sentence, write_json, write_table};
 use crate::render::{OutputFormat, RenderOptions};
+use crate::report::build::LogAnalysis;
+use crate::report::verify::{self, SCHEMA_VERSION, Selection, VERIFIED_FILE, Verdict, VerdictCounts, Verification};
 use crate::text::number::{counted, seconds};
 
 /// Where the result is saved.

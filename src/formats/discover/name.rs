@@ -1,11 +1,10 @@
 //! Names the columns of a layout, and writes it as a format string.
 
 use std::collections::HashSet;
-use std::net::IpAddr;
 
 use super::column::{Kind, LogColumn};
 use super::split::Piece;
-use crate::log::client::Client;
+use crate::log::client::{Client, is_private};
 use crate::log::time::{CLF_TIME_LEN, LogTime};
 
 /// The status codes of most responses.
@@ -229,11 +228,7 @@ fn drop_if_others_remain(left: &mut Vec<usize>, is_dropped: impl Fn(&usize) -> b
 
 /// Whether some address is not of a private network.
 fn has_public(column: &LogColumn<'_>) -> bool {
-    let is_public = |address: IpAddr| match address {
-        IpAddr::V4(v4) => !(v4.is_private() || v4.is_loopback() || v4.is_link_local()),
-        IpAddr::V6(v6) => !(v6.is_unique_local() || v6.is_loopback() || v6.is_unicast_link_local()),
-    };
-    column.present().filter_map(Client::parse_address).any(is_public)
+    column.present().filter_map(Client::parse_address).any(|address| !is_private(address))
 }
 
 /// Whether times have a zone.

@@ -9,9 +9,9 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::{BlockPage, activity, address_text, plain_text, samples};
-use crate::analysis::block_list::BlockEntry;
-use crate::analysis::labels;
 use crate::geoip::GeoInfo;
+use crate::report::block_list::BlockEntry;
+use crate::report::labels;
 use crate::rules::Class;
 use crate::text::number::counted;
 

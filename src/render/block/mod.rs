@@ -19,8 +19,8 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use ipnet::IpNet;
 
-use crate::analysis::block_list::{BlockEntry, BlockList};
 use crate::geoip::GeoInfo;
+use crate::report::block_list::{BlockEntry, BlockList};
 use crate::text::number::{counted, grouped};
 
 /// The format of a block list.

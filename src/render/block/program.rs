@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use ipnet::IpNet;
 
 use super::{BlockPage, address_text, encode_word, header, reason};
-use crate::analysis::block_list::BlockEntry;
+use crate::report::block_list::BlockEntry;
 
 /// The most members of an ipset. The set of an earlier list must have been created with the same number.
 const IPSET_MEMBERS: u32 = 1 << 20;

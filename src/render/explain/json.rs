@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence, text};
-use crate::analysis::path_answer::GradeResult;
 use crate::engine::explain::RuleExplanation;
 use crate::log::time::LogTime;
 use crate::render::grades;
 use crate::render::hit_fields::{ObjectFields, unless_empty};
+use crate::report::path_answer::GradeResult;
 use crate::rules::{Field, TextView};
 use crate::text::redact::LogText;
 use crate::text::redact::sanitize::escape;

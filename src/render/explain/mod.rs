@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use self::annotated::AnnotatedText;
 use super::{OutputFormat, RenderOptions};
-use crate::analysis::labels::Attributed;
-use crate::analysis::path_answer::GradeResult;
 use crate::engine::explain::{AlternativeDecoding, Explanation, MatchesByStatus};
 use crate::log::finding::{RuleId, Severity};
 use crate::log::log_entry::{LogEntry, Outcome, RequestLine};
+use crate::report::labels::Attributed;
+use crate::report::path_answer::GradeResult;
 use crate::rules::{Field, RuleSet, TextView};
 
 /// How a text was read.

@@ -13,12 +13,12 @@ use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence};
-use crate::analysis::path_answer::{GradeResult, GradedAnswer, SimilarAnswer};
 use crate::engine::explain::{AlternativeDecoding, DecodeSteps, MatchesByStatus, PatternKind, RuleExplanation};
 use crate::log::time::LogTime;
 use crate::render::grades::{sizes, why};
 use crate::render::layout::{ALARM, BOLD, DIM, PLAIN, Painter, WARNING, truncate, wrap};
 use crate::render::{RenderOptions, layout};
+use crate::report::path_answer::{GradeResult, GradedAnswer, SimilarAnswer};
 use crate::rules::{Field, Requirement, TextView};
 use crate::soft_404::Answer;
 use crate::text::number::{counted, grouped};
@@ -513,7 +513,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::analysis::model::AnswerDetail;
+    use crate::report::model::AnswerDetail;
     use crate::soft_404::{Grade, MethodClass, Reason};
 
     #[test]

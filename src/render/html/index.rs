@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::plots::{self, Plot, PlotBar, PlotItem, PlotKey};
 use super::tables::{CellLink, TableBuilder, TableCell, truncated};
 use super::{Fact, FolderLink, HtmlPage, PageOptions, Section};
-use crate::analysis::model::ReportModel;
-use crate::analysis::verify::VerdictCounts;
 use crate::log::finding::Severity;
 use crate::render::layout::minute;
+use crate::report::model::ReportModel;
+use crate::report::verify::VerdictCounts;
 use crate::text::number::{counted, grouped};
 use crate::text::redact::sanitize::escape;
 

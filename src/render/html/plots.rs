@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::tables::{CellLink, ColumnHead, TableBuilder, TableCell, TableRow, TableView};
-use crate::analysis::model::{Timeline, TimelineBucket};
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::render::layout::minute;
+use crate::report::model::{Timeline, TimelineBucket};
 use crate::text::number::{counted, grouped};
 
 /// The width of a bar and the height of the highest one, in units of the plot.

@@ -10,13 +10,6 @@ use foldhash::{HashMap, HashSet};
 use super::plots::{HeatMap, Plot};
 use super::tables::{TableBuilder, TableCell, TableView};
 use super::{PageOptions, Section};
-use crate::analysis::campaigns::describe_guesses;
-use crate::analysis::model::{
-    AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, ReportModel, Row, Soft404,
-};
-use crate::analysis::notes::{accuracy_note, skipped_sentence};
-use crate::analysis::novelty::NewItem;
-use crate::analysis::{block_candidates, floods, labels};
 use crate::geoip::GeoInfo;
 use crate::log::client::Client;
 use crate::log::finding::RuleId;
@@ -25,6 +18,15 @@ use crate::log::time::LogTime;
 use crate::render::grades;
 use crate::render::layout::minute;
 use crate::render::table::is_much;
+use crate::report::campaigns::describe_guesses;
+use crate::report::model::{
+    AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, FloodRow, HostRow, NetworkRow, ReportModel, Row, Soft404,
+};
+use crate::report::notes::accuracy_note;
+use crate::report::novelty::NewItem;
+use crate::report::{block_candidates, floods, labels};
+use crate::scan::input_summary::InputSummary;
+use crate::scan::input_summary::skipped_sentence;
 use crate::text::number::{counted, grouped};
 use crate::text::redact::LogText;
 use crate::text::redact::sanitize::escape;

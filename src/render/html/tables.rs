@@ -5,10 +5,10 @@
 use std::borrow::Cow;
 
 use super::FolderLink;
-use crate::analysis::model::ReportModel;
 use crate::log::finding::Severity;
 use crate::log::time::LogTime;
 use crate::render::layout::minute_in;
+use crate::report::model::ReportModel;
 use crate::text::number::grouped;
 
 /// The most characters of a cell.

@@ -8,12 +8,12 @@ use std::io::{self, Write};
 
 use super::LiveLines;
 use crate::alerting::{Alert, AlertKind, AlertSample};
-use crate::analysis::labels::{self, Attributed};
 use crate::log::client::Client;
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::render::hit_fields::{ObjectFields, unless_empty};
 use crate::render::layout::{ALARM, BOLD, DIM, truncate};
+use crate::report::labels::{self, Attributed};
 use crate::rules::RuleSet;
 use crate::text::number::{counted, grouped};
 use crate::text::redact::sanitize::escape;
@@ -199,10 +199,10 @@ fn put_alert(fields: &mut ObjectFields<'_>, alert: &Alert, rules: &RuleSet) {
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::fixture;
     use crate::log::client::ClientKey;
     use crate::log::finding::{RuleId, Severity};
     use crate::render::live::alert::*;
+    use crate::report::fixture;
     use proptest::prelude::*;
 
     fn answered() -> Alert {

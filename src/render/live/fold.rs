@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use crate::analysis::model::ReportedHit;
 use crate::log::client::{Client, ClientKey};
 use crate::log::finding::{RuleId, Severity};
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
+use crate::report::model::ReportedHit;
 use crate::soft_404::Answer::Soft404;
 
 /// The most open groups. Above it, the group that has been idle longest is closed.
@@ -354,8 +354,8 @@ impl Notability {
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::fixture;
     use crate::render::live::fold::*;
+    use crate::report::fixture;
     use crate::text::redact::LogText;
     use proptest::prelude::*;
 

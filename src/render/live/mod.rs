@@ -17,11 +17,11 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use self::fold::FoldedRepeats;
-use crate::analysis::labels;
-use crate::analysis::model::ReportedHit;
 use crate::log::finding::Severity;
 use crate::log::time::LogTime;
 use crate::render::layout::{self, ALARM, BOLD, DIM, MIN_WIDTH, PLAIN, Painter, truncate, width};
+use crate::report::labels;
+use crate::report::model::ReportedHit;
 use crate::rules::RuleSet;
 use crate::text::number::grouped;
 
@@ -321,11 +321,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::analysis::fixture;
     use crate::log::client::Client;
     use crate::log::finding::RuleId;
     use crate::log::log_entry::Outcome;
     use crate::render::layout::PLAIN;
+    use crate::report::fixture;
     use crate::soft_404::Answer;
     use crate::text::redact::LogText;
 

@@ -9,12 +9,13 @@ use std::collections::HashMap;
 use ipnet::IpNet;
 
 use super::RunSummary;
-use crate::analysis::model::{BlockDecision, BlockVerdict, InputSummary, ReportModel, Row, RowKey};
-use crate::analysis::novelty::{NewItem, NoveltyKind};
-use crate::analysis::{block_candidates, labels};
 use crate::log::client::{Client, Network};
 use crate::log::finding::RuleId;
 use crate::render::grades;
+use crate::report::model::{BlockDecision, BlockVerdict, ReportModel, Row, RowKey};
+use crate::report::novelty::{NewItem, NoveltyKind};
+use crate::report::{block_candidates, labels};
+use crate::scan::input_summary::InputSummary;
 use crate::text::number::counted;
 
 /// A distinct answer: a site's path, or several that are one leak.

@@ -6,11 +6,12 @@ use std::io::{self, Write};
 
 use super::RunSummary;
 use super::content::{self, AnsweredPath, BlockCandidates};
-use crate::analysis::campaigns;
-use crate::analysis::floods::describe;
-use crate::analysis::model::{Campaign, InputSummary};
-use crate::analysis::novelty::NoveltyKind;
 use crate::render::layout::{truncate, truncate_start, width};
+use crate::report::campaigns;
+use crate::report::floods::describe;
+use crate::report::model::Campaign;
+use crate::report::novelty::NoveltyKind;
+use crate::scan::input_summary::InputSummary;
 use crate::text::number::{counted, counted_more, grouped};
 use crate::text::redact::sanitize::escape;
 

@@ -11,10 +11,10 @@ use std::path::Path;
 
 pub(crate) use self::message::write as write_mail;
 pub(crate) use self::summary::write as write_summary;
-use crate::analysis::model::ReportModel;
-use crate::analysis::novelty::{NewItem, NoveltyKind};
-use crate::analysis::withdrawn::WithdrawnAnswer;
 use crate::log::finding::Severity;
+use crate::report::model::ReportModel;
+use crate::report::novelty::{NewItem, NoveltyKind};
+use crate::report::withdrawn::WithdrawnAnswer;
 
 /// The most lines of a mail.
 pub(crate) const MAIL_LINES: usize = message::LINES;
@@ -65,14 +65,14 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use crate::analysis::block_candidates::block_decisions;
-    use crate::analysis::build::LogAnalysis;
-    use crate::analysis::fixture;
-    use crate::analysis::model::{Campaign, Row, RowKey};
     use crate::block::BlockPolicy;
     use crate::log::client::Client;
     use crate::render::layout::width;
     use crate::render::mail::*;
+    use crate::report::block_candidates::block_decisions;
+    use crate::report::build::LogAnalysis;
+    use crate::report::fixture;
+    use crate::report::model::{Campaign, Row, RowKey};
     use crate::rules::AllowList;
     use crate::tally::Tally;
     use crate::text::redact::LogText;

@@ -6,13 +6,13 @@ use std::io::{self, Write};
 
 use super::RunSummary;
 use super::content::{self, AnsweredPath, TopClient};
-use crate::analysis::campaigns::guess_sentences;
-use crate::analysis::floods::describe;
-use crate::analysis::labels::{self, first};
-use crate::analysis::model::{BlockDecision, Campaign};
-use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::render::layout::{Column, Grid, PLAIN, Painter, TextCell, span, write_wrapped};
 use crate::render::{grades, table};
+use crate::report::campaigns::guess_sentences;
+use crate::report::floods::describe;
+use crate::report::labels::{self, first};
+use crate::report::model::{BlockDecision, Campaign};
+use crate::report::novelty::{NewItem, NoveltyKind};
 use crate::text::number::{counted, grouped};
 use crate::text::redact::sanitize::escape;
 

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{MAX_PERIOD_BYTES, PeriodResult};
-use crate::analysis::model::{InputSummary, LineTotals};
 use crate::log::source::SourceInfo;
 use crate::log::time::Period;
 use crate::scan::ScanJob;
 use crate::scan::input_stats::{HitLines, InputStats};
+use crate::scan::input_summary::{InputSummary, LineTotals};
 use crate::scan::log_detection::nul_bytes_problem;
 use crate::scan::worker::WorkerPool;
 use crate::tally::{Budget, Tally};

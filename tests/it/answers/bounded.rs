@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use probewatch::internals::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
-use probewatch::internals::analysis::model::{InputSummary, Row, RowKey};
 use probewatch::internals::engine::{LineScanner, ScanOptions, WorkerState};
+use probewatch::internals::report::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
+use probewatch::internals::report::model::{InputSummary, Row, RowKey};
 use probewatch::internals::rules::{AllowList, RuleChoice, RuleSet, load};
 use probewatch::internals::soft_404::{Answer, Reason};
 use probewatch::internals::source::SourceInfo;
