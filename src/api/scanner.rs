@@ -177,7 +177,7 @@ impl Scanner {
     }
 
     fn with_job<T>(&self, scan: impl FnOnce(&ScanJob<'_>, &BatchOptions<'_>) -> T) -> Result<T, Error> {
-        let job = ScanJob { rules: &self.rules, scope: &self.options, formats: &self.known_formats()?, prefix: None };
+        let job = ScanJob { rules: &self.rules, scan_options: &self.options, formats: &self.known_formats()?, prefix: None };
         let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
         Ok(scan(&job, &BatchOptions { mmap: Mmap::default(), stop: &stop, progress: &progress, keep_lines: false, range: None }))
     }

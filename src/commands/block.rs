@@ -35,7 +35,7 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     let scan = ScanSettings { paths: input_paths.logs.clone(), ..settings.scan.clone() };
     let pool = pool(scan.threads)?;
     let mut rule_context = RuleContext::load_in(&pool, &scan)?;
-    (rule_context.scope.since, rule_context.scope.until) = (scan.since, scan.until);
+    (rule_context.scan_options.since, rule_context.scan_options.until) = (scan.since, scan.until);
     let geoip = Privacy::new(None, true).open_geoip(&scan.client.geoip)?;
     let verified = AddressRanges::of_search_engines(&settings.list.verified)?;
     let proxies = ProxyRanges::read(&scan.client.proxy_ranges)?;
@@ -44,10 +44,11 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     if !scan.quiet {
         message::warnings(rule_context.rules.warnings());
     }
-    warn_narrow_allow(&scan, &rule_context.scope.allow);
+    warn_narrow_allow(&scan, &rule_context.scan_options.allow);
     let interfaces = own_addresses();
-    let policy =
-        BlockPolicy::new(&interfaces, &scan.client.trusted, &rule_context.scope.allow).with_verified(&verified).with_proxies(&proxies);
+    let policy = BlockPolicy::new(&interfaces, &scan.client.trusted, &rule_context.scan_options.allow)
+        .with_verified(&verified)
+        .with_proxies(&proxies);
     let scanned = match &found {
         Some(found) => Some(ScannedLogs::read(&scan, &rule_context, found, &pool)?),
         None => None,

@@ -298,7 +298,7 @@ fn bar(total: Option<u64>) -> ProgressBar {
 #[derive(Debug)]
 pub(super) struct RuleContext {
     pub(super) rules: RuleSet,
-    pub(super) scope: ScanOptions,
+    pub(super) scan_options: ScanOptions,
     pub(super) formats: Formats,
     pub(super) apps: Vec<RuleId>,
 }
@@ -317,19 +317,19 @@ impl RuleContext {
 
     fn new(settings: &ScanSettings, rules: RuleSet, formats: Result<Formats, UnknownFormat>) -> Result<Self, CommandError> {
         let apps = apps(&settings.apps, &rules)?;
-        let scope = ScanOptions {
+        let scan_options = ScanOptions {
             format: settings.formats.as_clf(),
             allow: AllowList::load(&settings.allow)?,
             max_line: settings.max_line,
             windows: true,
             ..ScanOptions::default()
         };
-        Ok(Self { rules, scope, formats: formats?, apps })
+        Ok(Self { rules, scan_options, formats: formats?, apps })
     }
 
     /// What a scan needs.
     pub(super) fn job(&self, prefix: Option<Ipv6Prefix>) -> ScanJob<'_> {
-        ScanJob { rules: &self.rules, scope: &self.scope, formats: &self.formats, prefix }
+        ScanJob { rules: &self.rules, scan_options: &self.scan_options, formats: &self.formats, prefix }
     }
 
     /// A scan, to be analysed and reported.
@@ -346,7 +346,7 @@ impl RuleContext {
             inputs,
             without_time: scan.without_time,
             filter,
-            allow: &self.scope.allow,
+            allow: &self.scan_options.allow,
         }
     }
 

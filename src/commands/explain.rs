@@ -102,22 +102,22 @@ pub(crate) fn run(settings: &ExplainSettings) -> Exit {
         Ok(formats) => formats,
         Err(error) => return message::usage_error(&error.to_string()),
     };
-    let scope = match scope(settings) {
-        Ok(scope) => scope,
+    let scan_options = match scan_options(settings) {
+        Ok(scan_options) => scan_options,
         Err(error) => return error.report(),
     };
     let scan = OnceCell::new();
-    let context = GradingContext { settings, rules: &rules, formats: &formats, apps: &apps, scope: &scope, scan: &scan };
+    let context = GradingContext { settings, rules: &rules, formats: &formats, apps: &apps, scan_options: &scan_options, scan: &scan };
     let file = if let LineSource::Line(path, _) = &source { Some(path.as_path()) } else { None };
     let log = match GradingLog::new(context, file) {
         Ok(log) => log,
         Err(exit) => return exit,
     };
     let scanned = match file {
-        Some(file) => ScannedLog::of_file(file, InputOrigin::Name, &formats, &scope),
-        None => ScannedLog::new(Path::new(""), InputOrigin::Name, b"", &formats, &scope),
+        Some(file) => ScannedLog::of_file(file, InputOrigin::Name, &formats, &scan_options),
+        None => ScannedLog::new(Path::new(""), InputOrigin::Name, b"", &formats, &scan_options),
     };
-    let context = scanned.context(&formats, &scope, W3cHeader::None);
+    let context = scanned.context(&formats, &scan_options, W3cHeader::None);
     let screen = TerminalInfo::detect(settings.color, false);
     let view = RenderOptions { format: settings.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
     let explainer = Explainer::new(&rules, settings.min_severity, &apps);
@@ -395,7 +395,7 @@ struct GradingContext<'a> {
     formats: &'a Formats,
     apps: &'a [RuleId],
     /// Options of the scan.
-    scope: &'a ScanOptions,
+    scan_options: &'a ScanOptions,
     /// The result of the scan.
     scan: &'a OnceCell<ScanResult>,
 }
@@ -411,7 +411,7 @@ struct GradingLog<'a> {
 }
 
 /// The options of a scan for `explain`: the whole log, except for allowed requests.
-fn scope(settings: &ExplainSettings) -> Result<ScanOptions, CommandError> {
+fn scan_options(settings: &ExplainSettings) -> Result<ScanOptions, CommandError> {
     Ok(ScanOptions {
         format: settings.formats.as_clf(),
         allow: AllowList::load(&settings.allow)?,
@@ -467,7 +467,8 @@ fn find_log(path: &PathBuf) -> Result<FoundInputs, Exit> {
 
 /// Scans the log and prints its problems. Returns whether there were any.
 fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> (GradedLog<'a>, bool) {
-    let job = ScanJob { rules: context.rules, scope: context.scope, formats: context.formats, prefix: context.settings.prefix };
+    let job =
+        ScanJob { rules: context.rules, scan_options: context.scan_options, formats: context.formats, prefix: context.settings.prefix };
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
     let options = BatchOptions { mmap: Mmap::default(), stop: &stop, progress: &progress, keep_lines: false, range: None };
     let scan = context.scan.get_or_init(|| scan::scan(&found.sources, &job, &options));
@@ -480,7 +481,7 @@ fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> (GradedLog
         inputs: &[],
         without_time: scan.without_time,
         filter: ReportFilter { apps: context.apps, ..ReportFilter::default() },
-        allow: &context.scope.allow,
+        allow: &context.scan_options.allow,
     };
     (GradedLog::new(report_input), has_problem)
 }

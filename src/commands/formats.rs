@@ -63,8 +63,8 @@ fn sample(path: &Path, settings: &FormatsSettings, formats: &Formats) -> Sampled
         }
         if lines.len() < HEAD_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    let scope = ScanOptions { format: settings.formats.as_clf(), max_line: settings.max_line, ..ScanOptions::default() };
-    let log = ScannedLog::new(path, InputOrigin::Name, &lines, formats, &scope);
+    let scan_options = ScanOptions { format: settings.formats.as_clf(), max_line: settings.max_line, ..ScanOptions::default() };
+    let log = ScannedLog::new(path, InputOrigin::Name, &lines, formats, &scan_options);
     let mut detector = Detector::new(formats, formats.preferred_for(path), log.layouts().cloned(), settings.max_line);
     lines.split_inclusive(|byte| *byte == b'\n').for_each(|line| detector.push_line(&line[..line.len() - 1]));
     let problem = end.map_or_else(|error| Some(error.to_string()), |end| end.damage);

@@ -27,8 +27,9 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     let scan_settings = &settings.scan;
     let pool = pool(scan_settings.threads)?;
     let mut rule_context = RuleContext::load_in(&pool, scan_settings)?;
-    let scope = &mut rule_context.scope;
-    (scope.since, scope.until, scope.unmatched, scope.windows) = (scan_settings.since, scan_settings.until, true, false);
+    let scan_options = &mut rule_context.scan_options;
+    (scan_options.since, scan_options.until, scan_options.unmatched, scan_options.windows) =
+        (scan_settings.since, scan_settings.until, true, false);
     let found = inputs(scan_settings)?;
     let sink = output(scan_settings.output.as_deref(), "--output", &found.sources)?;
     let rule_sink = settings.emit_rules.as_deref().map(|path| output(Some(path), "--emit-rules", &found.sources)).transpose()?;
@@ -38,7 +39,7 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     if !scan_settings.quiet {
         message::warnings(rule_context.rules.warnings());
     }
-    warn_narrow_allow(scan_settings, &rule_context.scope.allow);
+    warn_narrow_allow(scan_settings, &rule_context.scan_options.allow);
     let mut scan = read(scan_settings, &rule_context.job(scan_settings.client.prefix), &found.sources, &pool)?;
     let inputs = input_summaries(mem::take(&mut scan.inputs), &found);
     let filter = ReportFilter { min_severity: Severity::Low, outcomes: &[], apps: &rule_context.apps };

@@ -13,7 +13,7 @@ use crate::render::prometheus::{RunMetrics, write_run};
 use crate::render::sink::{Sink, SinkError};
 use crate::report::class_hits::MetricCounters;
 use crate::report::hit::LiveHit;
-use crate::report::live_scan::PieceStats;
+use crate::report::live_scan::ChunkStats;
 use crate::rules::RuleSet;
 
 /// A file of metrics.
@@ -108,7 +108,7 @@ impl FollowMetrics {
     }
 
     /// Counts the lines of a piece of a log.
-    pub(super) fn lines(&mut self, stats: &PieceStats) {
+    pub(super) fn lines(&mut self, stats: &ChunkStats) {
         self.counters.add_lines(stats.lines, stats.unparsed);
         self.is_changed |= stats.lines > 0;
     }

@@ -37,7 +37,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let started = Instant::now();
     let pool = pool(settings.threads)?;
     let mut rule_context = ManuallyDrop::new(RuleContext::load_in(&pool, settings)?);
-    (rule_context.scope.since, rule_context.scope.until) = (settings.since, settings.until);
+    (rule_context.scan_options.since, rule_context.scan_options.until) = (settings.since, settings.until);
     let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
     let geoip = privacy.open_geoip(&settings.client.geoip)?;
     let proxies = ProxyRanges::read(&settings.client.proxy_ranges)?;
@@ -48,7 +48,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     if !settings.quiet {
         message::warnings(rule_context.rules.warnings());
     }
-    warn_narrow_allow(settings, &rule_context.scope.allow);
+    warn_narrow_allow(settings, &rule_context.scan_options.allow);
     let ready = started.elapsed();
     // Never dropped: the process ends after the report, and freeing this memory would take time.
     let mut scan = ManuallyDrop::new(read(settings, &rule_context.job(settings.client.prefix), &found.sources, &pool)?);

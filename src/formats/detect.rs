@@ -254,8 +254,6 @@ pub(crate) fn shaped_like(line: &[u8], shape: &[u8]) -> bool {
         })
 }
 
-/// The number of lines of a sample: a share of one half is seen with a standard error of 6 %.
-const SAMPLE: usize = 64;
 /// The quoted fields of a combined line, which the client controls: request, referer and user agent.
 const OWN_FIELDS: usize = 3;
 
@@ -270,11 +268,14 @@ pub(crate) struct ForwardedLines {
 }
 
 impl ForwardedLines {
-    /// Counts lines that are evenly spread over these.
-    pub(crate) fn in_sample(lines: &[u8]) -> Self {
+    /// The number of lines of a sample: a share of one half is seen with a standard error of 6 %.
+    pub(crate) const SAMPLE: usize = 64;
+
+    /// Counts this many lines that are evenly spread over these.
+    pub(crate) fn in_sample(lines: &[u8], count: usize) -> Self {
         let (mut counts, mut next) = (Self::default(), 0);
-        for number in 0..SAMPLE {
-            let from = (lines.len() / SAMPLE * number).max(next);
+        for number in 0..count {
+            let from = (lines.len() / count * number).max(next);
             // The sample starts with the first line, and each other one after a newline.
             let Some(rest) = lines.get(from..) else { break };
             let is_start = from == next;
@@ -361,7 +362,7 @@ mod tests {
 
     #[test]
     fn most_lines_of_a_proxied_log_have_addresses_after_the_user_agent() {
-        let are_most = |lines: &str| ForwardedLines::in_sample(lines.as_bytes()).are_most();
+        let are_most = |lines: &str| ForwardedLines::in_sample(lines.as_bytes(), ForwardedLines::SAMPLE).are_most();
         let combined = r#"10.0.0.1 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x""#;
         for (suffix, has) in [
             ("", false),
@@ -403,10 +404,14 @@ mod tests {
             (400, 1000, false),
             (700, 1000, true),
         ] {
-            assert_eq!(ForwardedLines::in_sample(log(forwarded, all).as_bytes()).are_most(), are_most, "{forwarded} of {all}");
+            assert_eq!(
+                ForwardedLines::in_sample(log(forwarded, all).as_bytes(), ForwardedLines::SAMPLE).are_most(),
+                are_most,
+                "{forwarded} of {all}"
+            );
         }
-        let mut sum = ForwardedLines::in_sample(log(30, 30).as_bytes());
-        sum.add(ForwardedLines::in_sample(log(0, 30).as_bytes()));
+        let mut sum = ForwardedLines::in_sample(log(30, 30).as_bytes(), ForwardedLines::SAMPLE);
+        sum.add(ForwardedLines::in_sample(log(0, 30).as_bytes(), ForwardedLines::SAMPLE));
         assert!(!sum.are_most() && !ForwardedLines::default().are_most());
     }
 }

@@ -53,7 +53,7 @@ pub struct LogReader {
     /// The fields of a line that is read alone.
     entry: EntryBuffer,
     /// The fields of a text that may be a line.
-    scratch: EntryBuffer,
+    inner_entry: EntryBuffer,
 }
 
 /// How a line was read.
@@ -273,7 +273,7 @@ impl LogReader {
     /// Reads a line by the first format that matches; `None` if the line loop parses it or no format matches.
     fn read_first_match(&mut self, text: &[u8], context: &LineContext<'_>, header: &W3cHeader, out: &mut EntryBuffer) -> Option<LineKind> {
         let origin = context.formats.client_ip_source();
-        let Self { buffers, unwrap, prefix, inner, columns, scratch, .. } = self;
+        let Self { buffers, unwrap, prefix, inner, columns, inner_entry, .. } = self;
         *prefix = None;
         if let Some(named) = header.columns() {
             let parser = origin.map_or(&**named, |origin| with_forwarded_field(columns, named, origin));
@@ -281,7 +281,7 @@ impl LogReader {
                 return Some(kind);
             }
         }
-        let mut reader = InnerReader { fields: FieldReader { context, buffers, out }, scratch, text: inner, kind: None };
+        let mut reader = InnerReader { fields: FieldReader { context, buffers, out }, inner_entry, text: inner, kind: None };
         if let Some(kind) = reader.fields.directly(text, None) {
             return kind;
         }
@@ -299,7 +299,7 @@ impl LogReader {
 struct InnerReader<'r, 'f> {
     fields: FieldReader<'r, 'f>,
     /// For a text that may be a line.
-    scratch: &'r mut EntryBuffer,
+    inner_entry: &'r mut EntryBuffer,
     /// The last line that was read.
     text: &'r mut Vec<u8>,
     /// How it was read.
@@ -315,10 +315,10 @@ impl ReadInner for InnerReader<'_, '_> {
     }
 
     fn is_line(&mut self, text: &[u8]) -> bool {
-        self.scratch.clear();
-        self.scratch.begin(b"");
+        self.inner_entry.clear();
+        self.inner_entry.begin(b"");
         let FieldReader { context, buffers, .. } = &mut self.fields;
-        FieldReader { context, buffers, out: self.scratch }.inner(text, None).is_some()
+        FieldReader { context, buffers, out: self.inner_entry }.inner(text, None).is_some()
     }
 }
 

@@ -111,8 +111,8 @@ struct Stopped;
 impl LineSplitter {
     fn pass_on(&mut self, mut source: impl Read, sender: &SyncSender<PipePiece>, wake: &impl Fn()) -> Result<(), Stopped> {
         let mut buffer = vec![0; READ];
-        let mut send = |piece| {
-            sender.send(piece).map_err(|_| Stopped)?;
+        let mut send = |line_chunk| {
+            sender.send(line_chunk).map_err(|_| Stopped)?;
             wake();
             Ok(())
         };
@@ -179,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// A source that gives its bytes in pieces.
+    /// A source that gives its bytes in chunks.
     struct InPieces(Vec<Vec<u8>>);
 
     impl Read for InPieces {
@@ -187,9 +187,9 @@ mod tests {
             if self.0.is_empty() {
                 return Ok(0);
             }
-            let piece = self.0.remove(0);
-            buffer[..piece.len()].copy_from_slice(&piece);
-            Ok(piece.len())
+            let line_chunk = self.0.remove(0);
+            buffer[..line_chunk.len()].copy_from_slice(&line_chunk);
+            Ok(line_chunk.len())
         }
     }
 
@@ -197,13 +197,13 @@ mod tests {
         let mut pipe = Pipe::open(InPieces(pieces), max_line, || ());
         let mut lines = Vec::new();
         while pipe.end().is_none() {
-            pipe.read(&mut |piece| {
-                assert!(piece.named && piece.path == Path::new("-"));
-                match piece.chunk.body {
-                    Body::Oversized { .. } => lines.push((piece.chunk.offset, piece.lines_before, None)),
+            pipe.read(&mut |line_chunk| {
+                assert!(line_chunk.named && line_chunk.path == Path::new("-"));
+                match line_chunk.chunk.body {
+                    Body::Oversized { .. } => lines.push((line_chunk.chunk.offset, line_chunk.lines_before, None)),
                     Body::Lines(text) => {
-                        let mut offset = piece.chunk.offset;
-                        for (number, line) in (piece.lines_before..).zip(text.split_inclusive(|&byte| byte == b'\n')) {
+                        let mut offset = line_chunk.chunk.offset;
+                        for (number, line) in (line_chunk.lines_before..).zip(text.split_inclusive(|&byte| byte == b'\n')) {
                             lines.push((offset, number, Some(line.to_vec())));
                             offset += line.len() as u64;
                         }

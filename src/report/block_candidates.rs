@@ -379,10 +379,10 @@ paths = ["/a", "/b", "/c", "/d"]
 
     /// The complete report of a log, with its decisions.
     fn judged<T>(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>, then: impl FnOnce(&ReportModel<'_>) -> T) -> T {
-        let (rules, scope, allow) = (rules(), ScanOptions::default(), AllowList::default());
+        let (rules, scan_options, allow) = (rules(), ScanOptions::default(), AllowList::default());
         let (mut worker_state, mut tally) = (WorkerState::default(), Tally::default());
         tally.add_findings(
-            &LineScanner::new(&rules, &scope).scan(log.as_bytes(), &mut worker_state),
+            &LineScanner::new(&rules, &scan_options).scan(log.as_bytes(), &mut worker_state),
             LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
         );
         let (tally, sources) = (tally.with_names(worker_state.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);

@@ -508,8 +508,8 @@ mod tests {
 
     /// The campaigns of a log, printed; the log is split into runs of `cut` lines, which are merged in this order.
     fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) -> String {
-        let scope = ScanOptions::default();
-        let line_scanner = LineScanner::new(&RULES, &scope);
+        let scan_options = ScanOptions::default();
+        let line_scanner = LineScanner::new(&RULES, &scan_options);
         let (mut tallies, mut offset, mut before, mut runs) = (Vec::new(), 0, 0, Vec::new());
         for part in lines.chunks(cut) {
             let (text, mut worker_state, mut tally) = (part.concat(), WorkerState::default(), Tally::default());

@@ -576,8 +576,8 @@ mod tests {
 
     /// The tally of runs of lines, each scanned by the given worker, merged in the order of the workers.
     fn tally(runs: &[String], workers: &[usize]) -> Tally {
-        let scope = ScanOptions { unmatched: true, ..ScanOptions::default() };
-        let line_scanner = LineScanner::new(&RULES, &scope);
+        let scan_options = ScanOptions { unmatched: true, ..ScanOptions::default() };
+        let line_scanner = LineScanner::new(&RULES, &scan_options);
         let mut all = Tally::default();
         for worker in 0..=workers.iter().copied().max().unwrap_or(0) {
             let (mut worker_state, mut own) = (WorkerState::default(), Tally::default());

@@ -49,7 +49,7 @@ pub(crate) struct LiveScan<'a> {
     filter: ReportFilter<'a>,
     line_scanner: LineScanner<'a>,
     analysis: LiveAnalysis<'a>,
-    scratch: WorkerState,
+    worker_state: WorkerState,
     any_format: AnyFormatScanner,
     tally: Tally,
     rolling_tally: RollingTally,
@@ -111,11 +111,11 @@ struct HeldLines {
 }
 
 impl LiveLog {
-    fn new(piece: &LineChunk<'_>, input: u32, job: &ScanJob<'_>) -> Self {
+    fn new(line_chunk: &LineChunk<'_>, input: u32, job: &ScanJob<'_>) -> Self {
         Self {
-            scanned: ScannedLog::of_piece(piece, job.formats, job.scope),
-            generation: piece.generation,
-            family: source_info(piece).family().to_vec(),
+            scanned: ScannedLog::of_chunk(line_chunk, job.formats, job.scan_options),
+            generation: line_chunk.generation,
+            family: source_info(line_chunk).family().to_vec(),
             input,
             is_warned: false,
             held: Vec::new(),
@@ -134,14 +134,14 @@ impl LiveLog {
     }
 }
 
-/// The input of a piece. Live lines are numbered from the start of the log, so no list of chunks is needed.
-fn source_info(piece: &LineChunk<'_>) -> SourceInfo {
-    SourceInfo::new(piece.path.as_os_str().as_bytes().to_vec(), piece.generation, Vec::new())
+/// The input of a line_chunk. Live lines are numbered from the start of the log, so no list of chunks is needed.
+fn source_info(line_chunk: &LineChunk<'_>) -> SourceInfo {
+    SourceInfo::new(line_chunk.path.as_os_str().as_bytes().to_vec(), line_chunk.generation, Vec::new())
 }
 
-/// What was counted in a piece of a log.
+/// What was counted in a chunk of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct PieceStats {
+pub(crate) struct ChunkStats {
     /// The number of requests.
     pub requests: u64,
     /// The number of lines.
@@ -166,9 +166,9 @@ impl<'a> LiveScan<'a> {
         Self {
             job,
             filter,
-            line_scanner: LineScanner::new(job.rules, job.scope),
+            line_scanner: LineScanner::new(job.rules, job.scan_options),
             analysis: LiveAnalysis::new(job.rules, filter).with_history(sites).with_answers(answers),
-            scratch: scratch(job.prefix),
+            worker_state: worker_state(job.prefix),
             any_format: AnyFormatScanner::default(),
             tally: Tally::default(),
             rolling_tally,
@@ -221,9 +221,9 @@ impl<'a> LiveScan<'a> {
 
     /// Adds a notice about an existing log whose lines do not parse, before a new line arrives.
     pub(crate) fn check_log(&mut self, path: &Path, is_named: bool) {
-        let ScanJob { scope, formats, .. } = self.job;
-        let log = ScannedLog::of_file(path, InputOrigin::new(is_named, false), formats, scope);
-        self.add_notice(path, log.first_problem(formats, scope));
+        let ScanJob { scan_options, formats, .. } = self.job;
+        let log = ScannedLog::of_file(path, InputOrigin::new(is_named, false), formats, scan_options);
+        self.add_notice(path, log.first_problem(formats, scan_options));
     }
 
     /// Adds a notice about a log, once per log.
@@ -234,7 +234,7 @@ impl<'a> LiveScan<'a> {
         }
     }
 
-    /// Scans the lines of a piece and emits each hit, and the hits whose answer changed. `clock` is the time since the start of the
+    /// Scans the lines of a chunk and emits each hit, and the hits whose answer changed. `clock` is the time since the start of the
     /// run.
     ///
     /// # Errors
@@ -242,17 +242,18 @@ impl<'a> LiveScan<'a> {
     /// An error of `emit`. The lines count as processed.
     pub(crate) fn process<E>(
         &mut self,
-        piece: &LineChunk<'_>,
+        line_chunk: &LineChunk<'_>,
         clock: Duration,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
-    ) -> Result<PieceStats, E> {
+    ) -> Result<ChunkStats, E> {
         self.analysis.set_clock(clock);
-        let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| LiveLog::new(piece, self.source_info(piece), &self.job));
-        let done = self.process_lines(&mut log, piece, emit).and_then(|stats| {
+        let mut log =
+            self.logs.remove(&line_chunk.log).unwrap_or_else(|| LiveLog::new(line_chunk, self.source_info(line_chunk), &self.job));
+        let done = self.process_lines(&mut log, line_chunk, emit).and_then(|stats| {
             let changes = self.analysis.regrade();
             self.emit_changes(changes, emit).map(|()| stats)
         });
-        self.logs.insert(piece.log, log);
+        self.logs.insert(line_chunk.log, log);
         self.evict_if_full();
         done
     }
@@ -260,20 +261,20 @@ impl<'a> LiveScan<'a> {
     fn process_lines<E>(
         &mut self,
         log: &mut LiveLog,
-        piece: &LineChunk<'_>,
+        line_chunk: &LineChunk<'_>,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
-    ) -> Result<PieceStats, E> {
-        let ScanJob { scope, formats, .. } = self.job;
-        let body = piece.chunk.body;
-        let header = log.scanned.advance_header(body, scope.max_line);
-        log.scanned.grow(piece, formats, scope);
-        self.add_notice(piece.path, log.scanned.first_problem(formats, scope));
-        let position = RunPosition { offset: piece.chunk.offset, lines_before: piece.lines_before, bytes: body.bytes() };
+    ) -> Result<ChunkStats, E> {
+        let ScanJob { scan_options, formats, .. } = self.job;
+        let body = line_chunk.chunk.body;
+        let header = log.scanned.advance_header(body, scan_options.max_line);
+        log.scanned.grow(line_chunk, formats, scan_options);
+        self.add_notice(line_chunk.path, log.scanned.first_problem(formats, scan_options));
+        let position = RunPosition { offset: line_chunk.chunk.offset, lines_before: line_chunk.lines_before, bytes: body.bytes() };
         if !log.scanned.is_access_log() {
             log.hold(body, position, header);
-            return Ok(PieceStats::default());
+            return Ok(ChunkStats::default());
         }
-        let mut stats = PieceStats::default();
+        let mut stats = ChunkStats::default();
         for held in mem::take(&mut log.held) {
             let findings = self.scan_lines(&held.lines, log, held.header);
             stats.add(self.record_findings(log, findings, held.position, emit)?);
@@ -281,8 +282,8 @@ impl<'a> LiveScan<'a> {
         let findings = match body {
             Body::Lines(lines) => {
                 let findings = self.scan_lines(lines, log, header.clone());
-                if log.scanned.look_again(&findings.lines, piece, formats, scope) {
-                    self.scratch.recycle(findings);
+                if log.scanned.look_again(&findings.lines, line_chunk, formats, scan_options) {
+                    self.worker_state.recycle(findings);
                     self.scan_lines(lines, log, header)
                 } else {
                     findings
@@ -339,9 +340,9 @@ impl<'a> LiveScan<'a> {
     }
 
     fn scan_lines(&mut self, lines: &[u8], log: &LiveLog, header: W3cHeader) -> Findings {
-        let ScanJob { scope, formats, .. } = self.job;
-        let context = log.scanned.context(formats, scope, header);
-        self.any_format.scan(self.line_scanner, scope, lines, &context, &mut self.scratch)
+        let ScanJob { scan_options, formats, .. } = self.job;
+        let context = log.scanned.context(formats, scan_options, header);
+        self.any_format.scan(self.line_scanner, scan_options, lines, &context, &mut self.worker_state)
     }
 
     /// Counts findings and emits the hits.
@@ -351,8 +352,8 @@ impl<'a> LiveScan<'a> {
         findings: Findings,
         run: RunPosition,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
-    ) -> Result<PieceStats, E> {
-        let stats = PieceStats { requests: findings.requests(), lines: findings.lines.lines, unparsed: findings.lines.unparsed };
+    ) -> Result<ChunkStats, E> {
+        let stats = ChunkStats { requests: findings.requests(), lines: findings.lines.lines, unparsed: findings.lines.unparsed };
         self.path_stats.count(log.scanned.path.as_os_str().as_bytes(), run.bytes, &findings);
         for what in log.scanned.notices(&findings.lines, self.job.formats) {
             self.add_notice(&log.scanned.path, Some(what));
@@ -363,12 +364,12 @@ impl<'a> LiveScan<'a> {
             self.notices.push(Notice { path: log.scanned.path.clone(), what, problem: true });
         }
         let position = LinePosition { input: log.input, chunk: run.offset, offset: 0, line: run.lines_before };
-        // Up to each hit: later lines, which may be in the same piece or in the next, change nothing that is known at a line.
+        // Up to each hit: later lines, which may be in the same chunk or in the next, change nothing that is known at a line.
         let so_far = |hit: &Hit| (hit.client, self.tally.requests_so_far(hit.client));
         let mut so_far: HashMap<u32, RequestsSoFar> = findings.hits.iter().map(so_far).collect();
         self.tally.add_findings(&findings, position);
-        self.analysis.record_app_evidence(&findings.app_evidence, &self.scratch.names, &log.family);
-        self.analysis.record_home_pages(&findings.home, &self.scratch.names, &log.family);
+        self.analysis.record_app_evidence(&findings.app_evidence, &self.worker_state.names, &log.family);
+        self.analysis.record_home_pages(&findings.home, &self.worker_state.names, &log.family);
         if let Some((_, latest)) = findings.times {
             self.analysis.record_time(&log.family, latest);
         }
@@ -381,7 +382,7 @@ impl<'a> LiveScan<'a> {
             }
             self.emit_hit(log, &findings, (hit, so_far[&hit.client]), position, emit)?;
         }
-        self.scratch.recycle(findings);
+        self.worker_state.recycle(findings);
         Ok(stats)
     }
 
@@ -401,7 +402,7 @@ impl<'a> LiveScan<'a> {
             line: position.line + u64::from(hit.line) + 1,
             text: findings.text(hit),
             parsed: hit.parsed,
-            rules: self.scratch.names.rules.resolve(hit.rules),
+            rules: self.worker_state.names.rules.resolve(hit.rules),
             is_saved: false,
         };
         let mut late = Vec::new();
@@ -427,10 +428,10 @@ impl<'a> LiveScan<'a> {
         Ok(())
     }
 
-    /// The number of the input at the path of a piece. All generations of a path share one: the summary would grow
+    /// The number of the input at the path of a line_chunk. All generations of a path share one: the summary would grow
     /// with every rotation otherwise.
-    fn source_info(&mut self, piece: &LineChunk<'_>) -> u32 {
-        let source = source_info(piece);
+    fn source_info(&mut self, line_chunk: &LineChunk<'_>) -> u32 {
+        let source = source_info(line_chunk);
         let known = self.sources.iter().position(|known| known.path == source.path);
         let number = known.unwrap_or_else(|| {
             self.sources.push(source);
@@ -440,7 +441,7 @@ impl<'a> LiveScan<'a> {
     }
 
     fn evict_if_full(&mut self) {
-        let (names, tally) = (&self.scratch.names, &self.tally);
+        let (names, tally) = (&self.worker_state.names, &self.tally);
         if [names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= MAX_TALLY_NAMES)
             || [tally.len(), tally.minutes().len(), tally.app_sites()].into_iter().any(|count| count >= MAX_TALLY_ENTRIES)
             || names.bytes() + tally.held_bytes() >= MAX_TALLY_TEXT
@@ -450,7 +451,7 @@ impl<'a> LiveScan<'a> {
         }
         if self.sources.len() >= MAX_PATHS {
             self.rolling_tally = RollingTally::with_earlier_hits_dropped();
-            (self.tally, self.scratch) = (Tally::default(), scratch(self.job.prefix));
+            (self.tally, self.worker_state) = (Tally::default(), worker_state(self.job.prefix));
             self.sources.clear();
             self.logs.clear();
         }
@@ -470,7 +471,7 @@ impl<'a> LiveScan<'a> {
 
     /// Adds the current tally to the rolling tally, with its names.
     fn roll_up_tally(&mut self) {
-        let names = self.scratch.reset();
+        let names = self.worker_state.reset();
         self.rolling_tally.add(mem::take(&mut self.tally).with_names(names));
     }
 
@@ -488,7 +489,7 @@ impl<'a> LiveScan<'a> {
             inputs: &inputs,
             without_time: self.path_stats.without_time(),
             filter: self.filter,
-            allow: &self.job.scope.allow,
+            allow: &self.job.scan_options.allow,
         };
         let analysis = LogAnalysis::new(&report_input);
         let mut report = build(&report_input, &analysis, wanted);
@@ -502,14 +503,14 @@ impl<'a> LiveScan<'a> {
     }
 }
 
-/// Creates a scratch that counts clients by this prefix.
-fn scratch(prefix: Option<Ipv6Prefix>) -> WorkerState {
-    let mut scratch = WorkerState::default();
-    scratch.names = SymbolTables::with_prefix(prefix);
-    scratch
+/// Creates a worker_state that counts clients by this prefix.
+fn worker_state(prefix: Option<Ipv6Prefix>) -> WorkerState {
+    let mut worker_state = WorkerState::default();
+    worker_state.names = SymbolTables::with_prefix(prefix);
+    worker_state
 }
 
-impl PieceStats {
+impl ChunkStats {
     fn add(&mut self, other: Self) {
         self.requests += other.requests;
         self.lines += other.lines;

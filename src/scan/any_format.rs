@@ -18,25 +18,25 @@ impl AnyFormatScanner {
     pub(crate) fn scan(
         &mut self,
         line_scanner: LineScanner<'_>,
-        scope: &ScanOptions,
+        scan_options: &ScanOptions,
         lines: &[u8],
         context: &LineContext<'_>,
-        scratch: &mut WorkerState,
+        worker_state: &mut WorkerState,
     ) -> Findings {
         // The user requested a format that the engine reads, and no other.
-        let is_clf = scope.format.is_some();
-        let direct = (is_clf || context.is_clf_first() && looks_like_clf(lines)).then(|| line_scanner.scan(lines, scratch));
+        let is_clf = scan_options.format.is_some();
+        let direct = (is_clf || context.is_clf_first() && looks_like_clf(lines)).then(|| line_scanner.scan(lines, worker_state));
         let mut findings = match direct {
             Some(findings) if is_clf || findings.lines.unparsed == 0 => findings,
             direct if self.log_reader.is_needed(lines, context) => {
                 if let Some(findings) = direct {
-                    scratch.recycle(findings);
+                    worker_state.recycle(findings);
                 }
-                line_scanner.scan_any(lines, context, &mut self.log_reader, scratch)
+                line_scanner.scan_any(lines, context, &mut self.log_reader, worker_state)
             }
-            direct => direct.unwrap_or_else(|| line_scanner.scan(lines, scratch)),
+            direct => direct.unwrap_or_else(|| line_scanner.scan(lines, worker_state)),
         };
-        findings.lines.unread = unread_fields::count(&findings, lines, &scratch.names);
+        findings.lines.unread = unread_fields::count(&findings, lines, &worker_state.names);
         findings
     }
 }
@@ -71,8 +71,8 @@ mod tests {
     }
 
     /// Findings with names instead of IDs, because IDs depend on the order in which names were interned.
-    fn with_names(mut findings: Findings, scratch: &WorkerState) -> String {
-        let names = &scratch.names;
+    fn with_names(mut findings: Findings, worker_state: &WorkerState) -> String {
+        let names = &worker_state.names;
         let path = |number: &mut u32| String::from_utf8_lossy(names.paths.resolve(std::mem::take(number))).into_owned();
         let host = |number: u32| String::from_utf8_lossy(names.hosts.resolve(number)).into_owned();
         let client = |number: u32| names.clients.resolve(number);
@@ -109,15 +109,15 @@ mod tests {
             let mut text = if is_w3c { b"#Fields: date time c-ip cs-uri-stem sc-status\n".to_vec() } else { Vec::new() };
             text.extend(lines.join(&b'\n'));
             text.extend(ended.then_some(b'\n'));
-            let scope = ScanOptions { since, max_line: 600, unmatched: true, ..ScanOptions::default() };
+            let scan_options = ScanOptions { since, max_line: 600, unmatched: true, ..ScanOptions::default() };
             let context = LineContext { formats: &FORMATS, preferred: &[], header: W3cHeader::from_log_start(&text, 600), layouts: None, clients: ClientPosition::Unknown, max_line: 600 };
-            let line_scanner = LineScanner::new(&RULES, &scope);
-            let mut scratch = WorkerState::default();
-            let found = with_names(AnyFormatScanner::default().scan(line_scanner, &scope, &text, &context, &mut scratch), &scratch);
-            let mut scratch = WorkerState::default();
-            let mut expected = line_scanner.scan_any(&text, &context, &mut LogReader::default(), &mut scratch);
-            expected.lines.unread = unread_fields::count(&expected, &text, &scratch.names);
-            prop_assert_eq!(found, with_names(expected, &scratch));
+            let line_scanner = LineScanner::new(&RULES, &scan_options);
+            let mut worker_state = WorkerState::default();
+            let found = with_names(AnyFormatScanner::default().scan(line_scanner, &scan_options, &text, &context, &mut worker_state), &worker_state);
+            let mut worker_state = WorkerState::default();
+            let mut expected = line_scanner.scan_any(&text, &context, &mut LogReader::default(), &mut worker_state);
+            expected.lines.unread = unread_fields::count(&expected, &text, &worker_state.names);
+            prop_assert_eq!(found, with_names(expected, &worker_state));
         }
     }
 }

@@ -75,7 +75,7 @@ pub(crate) struct PeriodResult {
 const MAX_PERIOD_BYTES: usize = 96 << 20;
 
 /// Pieces of a log that are read while others are scanned: four megabytes of blocks of 256 KiB.
-const PIECES_AHEAD: usize = 16;
+const CHUNKS_AHEAD: usize = 16;
 
 /// Scans everything new on the current rayon pool. One more thread reads ahead.
 ///
@@ -85,18 +85,18 @@ const PIECES_AHEAD: usize = 16;
 pub(crate) fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &IncrementalOptions<'_>) -> io::Result<IncrementalResult> {
     let (used, buffers) = mpsc::channel();
     let mut scanner = BatchScanner::new(job, options, batch_scanner::BATCH_BYTES, used);
-    let (sender, pieces) = mpsc::sync_channel(PIECES_AHEAD);
+    let (sender, line_chunks) = mpsc::sync_channel(CHUNKS_AHEAD);
     let pause = AtomicBool::new(options.stop.load(Ordering::Relaxed));
-    thread::scope(|scope| {
+    thread::scope(|scan_options| {
         let read_ahead = || {
             let (sender, buffers) = (sender, buffers);
             // Buffers are reused: new ones would be pages that the kernel clears. A send fails only if the scan panicked.
-            let mut send = |piece: LineChunk<'_>| drop(sender.send(OwnedPiece::new(&piece, &buffers)));
+            let mut send = |line_chunk: LineChunk<'_>| drop(sender.send(OwnedPiece::new(&line_chunk, &buffers)));
             tail.read_once_until(Instant::now(), &pause, &mut send);
         };
-        let started = thread::Builder::new().spawn_scoped(scope, read_ahead).map(drop);
-        for piece in pieces {
-            scanner.take(piece);
+        let started = thread::Builder::new().spawn_scoped(scan_options, read_ahead).map(drop);
+        for line_chunk in line_chunks {
+            scanner.take(line_chunk);
             if scanner.is_full() || options.stop.load(Ordering::Relaxed) {
                 pause.store(true, Ordering::Relaxed);
             }

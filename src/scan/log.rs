@@ -44,7 +44,7 @@ pub(crate) struct ScannedLog {
 
 impl ScannedLog {
     /// The log that starts with these lines; only the first [`HEAD_BYTES`] of them decide.
-    pub(crate) fn new(path: &Path, by: InputOrigin, lines: &[u8], formats: &Formats, scope: &ScanOptions) -> Self {
+    pub(crate) fn new(path: &Path, by: InputOrigin, lines: &[u8], formats: &Formats, scan_options: &ScanOptions) -> Self {
         let mut log = Self {
             path: path.to_owned(),
             by,
@@ -55,58 +55,64 @@ impl ScannedLog {
             examined: None,
             header: W3cHeader::None,
         };
-        log.examine(lines, formats, scope);
+        log.examine(lines, formats, scan_options);
         log
     }
 
     /// The log in a file, compressed or not. A file that cannot be read shows nothing.
-    pub(crate) fn of_file(path: &Path, by: InputOrigin, formats: &Formats, scope: &ScanOptions) -> Self {
-        Self::new(path, by, &read_head(path, HEAD_BYTES).unwrap_or_default(), formats, scope)
+    pub(crate) fn of_file(path: &Path, by: InputOrigin, formats: &Formats, scan_options: &ScanOptions) -> Self {
+        Self::new(path, by, &read_head(path, HEAD_BYTES).unwrap_or_default(), formats, scan_options)
     }
 
-    /// The log of its first known piece.
-    pub(crate) fn of_piece(piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) -> Self {
-        let first = if piece.path == Path::new(STDIN) { None } else { read_head(piece.path, HEAD_BYTES) };
+    /// The log of its first known line_chunk.
+    pub(crate) fn of_chunk(line_chunk: &LineChunk<'_>, formats: &Formats, scan_options: &ScanOptions) -> Self {
+        let first = if line_chunk.path == Path::new(STDIN) { None } else { read_head(line_chunk.path, HEAD_BYTES) };
         let first = first.filter(|first| !first.is_empty());
-        let start = if let (None, Body::Lines(lines)) = (&first, piece.chunk.body) { Some(lines.to_vec()) } else { None };
-        let by = InputOrigin::new(piece.named, piece.from_pattern);
-        let mut log = Self::new(piece.path, by, first.as_deref().or(start.as_deref()).unwrap_or_default(), formats, scope);
-        log.header = w3c_headers::header_before(piece, scope.max_line);
+        let start = if let (None, Body::Lines(lines)) = (&first, line_chunk.chunk.body) { Some(lines.to_vec()) } else { None };
+        let by = InputOrigin::new(line_chunk.named, line_chunk.from_pattern);
+        let mut log = Self::new(line_chunk.path, by, first.as_deref().or(start.as_deref()).unwrap_or_default(), formats, scan_options);
+        log.header = w3c_headers::header_before(line_chunk, scan_options.max_line);
         log.start = start;
-        log.examined = log.may_grow().then(|| end_of(piece));
+        log.examined = log.may_grow().then(|| end_of(line_chunk));
         log
     }
 
-    /// Adds a piece, in order, which may be the first one. Looks at the first lines again if the log has twice as many as at the last look, or if they showed no
+    /// Adds a line_chunk, in order, which may be the first one. Looks at the first lines again if the log has twice as many as at the last look, or if they showed no
     /// request: a log that grows by lines is looked at a few times.
-    pub(crate) fn grow(&mut self, piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) {
-        if self.examined == Some(end_of(piece)) {
+    pub(crate) fn grow(&mut self, line_chunk: &LineChunk<'_>, formats: &Formats, scan_options: &ScanOptions) {
+        if self.examined == Some(end_of(line_chunk)) {
             return;
         }
-        if let (Some(start), Body::Lines(lines)) = (&mut self.start, piece.chunk.body) {
+        if let (Some(start), Body::Lines(lines)) = (&mut self.start, line_chunk.chunk.body) {
             start.extend_from_slice(lines);
         }
-        if self.examined.is_some_and(|examined| !self.head.has_request || end_of(piece) >= 2 * examined) {
-            self.look(piece, formats, scope);
+        if self.examined.is_some_and(|examined| !self.head.has_request || end_of(line_chunk) >= 2 * examined) {
+            self.look(line_chunk, formats, scan_options);
         }
     }
 
-    /// Looks at the first lines again after the last piece had lines that were not read. Returns whether it did: then a live log is
+    /// Looks at the first lines again after the last chunk had lines that were not read. Returns whether it did: then a live log is
     /// read as a scan of all of it reads it, however it grows.
-    pub(crate) fn look_again(&mut self, counts: &LineCounts, piece: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) -> bool {
+    pub(crate) fn look_again(
+        &mut self,
+        counts: &LineCounts,
+        line_chunk: &LineChunk<'_>,
+        formats: &Formats,
+        scan_options: &ScanOptions,
+    ) -> bool {
         let is_unread = counts.unparsed + counts.without_client > 0;
-        let is_new = is_unread && self.examined.is_some_and(|examined| end_of(piece) != examined);
+        let is_new = is_unread && self.examined.is_some_and(|examined| end_of(line_chunk) != examined);
         if is_new {
-            self.look(piece, formats, scope);
+            self.look(line_chunk, formats, scan_options);
         }
         is_new
     }
 
-    fn look(&mut self, last: &LineChunk<'_>, formats: &Formats, scope: &ScanOptions) {
+    fn look(&mut self, last: &LineChunk<'_>, formats: &Formats, scan_options: &ScanOptions) {
         self.examined = self.may_grow().then(|| end_of(last));
         let start = self.start.take();
         let read = if start.is_none() { read_head(&self.path, HEAD_BYTES) } else { None };
-        self.examine(start.as_deref().or(read.as_deref()).unwrap_or_default(), formats, scope);
+        self.examine(start.as_deref().or(read.as_deref()).unwrap_or_default(), formats, scan_options);
         self.start = start.filter(|_| self.examined.is_some());
     }
 
@@ -116,7 +122,7 @@ impl ScannedLog {
         length < HEAD_BYTES as u64
     }
 
-    fn examine(&mut self, lines: &[u8], formats: &Formats, scope: &ScanOptions) {
+    fn examine(&mut self, lines: &[u8], formats: &Formats, scan_options: &ScanOptions) {
         let lines = lines.strip_prefix(BOM).unwrap_or(lines);
         let lines = match lines.get(..HEAD_BYTES) {
             Some(head) => &head[..memchr::memrchr(b'\n', head).map_or(0, |newline| newline + 1)],
@@ -126,23 +132,23 @@ impl ScannedLog {
         let mut context = LineContext {
             formats,
             preferred: formats.preferred_for(&self.path),
-            header: w3c_headers::header_at_start(0, lines, scope.max_line),
+            header: w3c_headers::header_at_start(0, lines, scan_options.max_line),
             layouts: None,
             clients: ClientPosition::Unknown,
-            max_line: scope.max_line,
+            max_line: scan_options.max_line,
         };
         // An incomplete line is no layout: the log may be truncated, or written to, while it is read.
         let complete = &lines[..memchr::memrchr(b'\n', lines).map_or(0, |newline| newline + 1)];
-        context.layouts = if scope.format.is_some() { None } else { reader.discover(complete, &context) };
-        let has_request = reader.reads_any(lines, &context, scope.format);
-        self.head = LogHead::new(lines, has_request, scope.max_line);
+        context.layouts = if scan_options.format.is_some() { None } else { reader.discover(complete, &context) };
+        let has_request = reader.reads_any(lines, &context, scan_options.format);
+        self.head = LogHead::new(lines, has_request, scan_options.max_line);
         (self.layouts, self.clients) = (context.layouts, client_position(lines));
     }
 
     /// The context of lines after this header.
-    pub(crate) fn context<'f>(&self, formats: &'f Formats, scope: &ScanOptions, header: W3cHeader) -> LineContext<'f> {
+    pub(crate) fn context<'f>(&self, formats: &'f Formats, scan_options: &ScanOptions, header: W3cHeader) -> LineContext<'f> {
         let (preferred, layouts) = (formats.preferred_for(&self.path), self.layouts.clone());
-        LineContext { formats, preferred, header, layouts, clients: self.clients, max_line: scope.max_line }
+        LineContext { formats, preferred, header, layouts, clients: self.clients, max_line: scan_options.max_line }
     }
 
     /// Its layouts.
@@ -165,12 +171,12 @@ impl ScannedLog {
     }
 
     /// What to print of a log whose first lines show no request; `None` if they do, or there are none.
-    pub(crate) fn first_problem(&self, formats: &Formats, scope: &ScanOptions) -> Option<String> {
+    pub(crate) fn first_problem(&self, formats: &Formats, scan_options: &ScanOptions) -> Option<String> {
         if !self.is_access_log() {
             return self.skipped().what;
         }
         let is_unparsed = !self.head.has_request && self.head.lines > 0;
-        is_unparsed.then(|| unparsed_problem(self.head.lines, &self.head.first_line, scope.format, formats))
+        is_unparsed.then(|| unparsed_problem(self.head.lines, &self.head.first_line, scan_options.format, formats))
     }
 
     /// Whether more lines may show that it is an access log.
@@ -191,15 +197,15 @@ impl ScannedLog {
     }
 
     /// The problem of a log without parsed lines, if none of its first lines parses either.
-    pub(crate) fn unparsed_problem(&self, counts: &LineCounts, formats: &Formats, scope: &ScanOptions) -> Option<String> {
+    pub(crate) fn unparsed_problem(&self, counts: &LineCounts, formats: &Formats, scan_options: &ScanOptions) -> Option<String> {
         let is_unparsed = counts.lines > counts.skipped && counts.parsed() == 0 && !self.head.has_request;
-        is_unparsed.then(|| unparsed_problem(counts.lines, &self.head.first_line, scope.format, formats))
+        is_unparsed.then(|| unparsed_problem(counts.lines, &self.head.first_line, scan_options.format, formats))
     }
 }
 
-/// The offset after a piece.
-fn end_of(piece: &LineChunk<'_>) -> u64 {
-    let Chunk { offset, body } = piece.chunk;
+/// The offset after a line_chunk.
+fn end_of(line_chunk: &LineChunk<'_>) -> u64 {
+    let Chunk { offset, body } = line_chunk.chunk;
     offset + body.bytes()
 }
 

@@ -1,6 +1,6 @@
 //! Scans inputs: reads them, matches their lines in parallel, and tallies the hits.
 //!
-//! Used by all commands. Each worker has its own scratch and tally, so that threads do not wait for each other. Tallies
+//! Used by all commands. Each worker has its own worker_state and tally, so that threads do not wait for each other. Tallies
 //! are merged at the end, with sums that do not depend on scheduling. Nothing is printed.
 
 pub(crate) mod any_format;
@@ -48,7 +48,7 @@ pub(crate) struct ScanJob<'a> {
     /// The rules.
     pub rules: &'a RuleSet,
     /// What to scan for and what to keep.
-    pub scope: &'a ScanOptions,
+    pub scan_options: &'a ScanOptions,
     /// The known formats.
     pub formats: &'a Formats,
     /// The IPv6 prefix that counts as one client; `None` for single addresses.
@@ -112,11 +112,11 @@ fn scan_with(
     read: &(impl Fn(InputScan<'_>) -> InputResult + Sync),
 ) -> ScanResult {
     // Unmatched requests are kept of a sample of clients, all others by their weight.
-    let merged = if job.scope.unmatched { Tally::with_sample_budget(SAMPLE_BUDGET) } else { Tally::with_budget(Budget::STANDARD) };
+    let merged = if job.scan_options.unmatched { Tally::with_sample_budget(SAMPLE_BUDGET) } else { Tally::with_budget(Budget::STANDARD) };
     let merged = merged.with_unknown(job.rules.unknown());
     let workers = WorkerPool::new(rayon::current_num_threads(), merged).with_prefix(job.prefix);
     let spool = options.keep_lines.then(HitSpool::default);
-    let time_range = TimeRangeFilter::new(sources, job.scope, job.formats);
+    let time_range = TimeRangeFilter::new(sources, job.scan_options, job.formats);
     let mut scan =
         ScanResult { sources: vec![SourceInfo::default(); sources.len()], inputs: vec![None; sources.len()], ..ScanResult::default() };
     // Results are written in place: a folder may have a hundred thousand files.

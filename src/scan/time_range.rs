@@ -41,16 +41,16 @@ const SAMPLE_BYTES: usize = 64 << 10;
 
 /// Decides which logs are skipped.
 pub(super) struct TimeRangeFilter<'a> {
-    scope: &'a ScanOptions,
+    scan_options: &'a ScanOptions,
     formats: &'a Formats,
     /// Whether each source has rotated siblings; empty if that is not needed.
     has_siblings: Vec<bool>,
 }
 
 impl<'a> TimeRangeFilter<'a> {
-    pub(super) fn new(sources: &[InputSource], scope: &'a ScanOptions, formats: &'a Formats) -> Self {
-        let has_siblings = if scope.until.is_some() { has_rotated_siblings(sources) } else { Vec::new() };
-        Self { scope, formats, has_siblings }
+    pub(super) fn new(sources: &[InputSource], scan_options: &'a ScanOptions, formats: &'a Formats) -> Self {
+        let has_siblings = if scan_options.until.is_some() { has_rotated_siblings(sources) } else { Vec::new() };
+        Self { scan_options, formats, has_siblings }
     }
 
     /// Whether the source with this number is skipped, and why.
@@ -58,8 +58,8 @@ impl<'a> TimeRangeFilter<'a> {
         if source.kind != SourceKind::File {
             return None;
         }
-        let early = self.scope.since.filter(|since| is_old(*since, source));
-        let late = self.scope.until.filter(|_| self.has_siblings.get(number) == Some(&true));
+        let early = self.scan_options.since.filter(|since| is_old(*since, source));
+        let late = self.scan_options.until.filter(|_| self.has_siblings.get(number) == Some(&true));
         if early.is_none() && late.is_none() {
             return None;
         }
@@ -77,10 +77,10 @@ impl<'a> TimeRangeFilter<'a> {
 
     /// The times of the lines at both ends.
     fn times(&self, path: &Path, read_head_tail: &HeadTail) -> Vec<LogTime> {
-        let ScanOptions { format, max_line, .. } = *self.scope;
+        let ScanOptions { format, max_line, .. } = *self.scan_options;
         let header = w3c_headers::header_at_start(0, &read_head_tail.first, max_line);
-        let log = ScannedLog::new(path, InputOrigin::Name, &read_head_tail.first, self.formats, self.scope);
-        let context = log.context(self.formats, self.scope, header);
+        let log = ScannedLog::new(path, InputOrigin::Name, &read_head_tail.first, self.formats, self.scan_options);
+        let context = log.context(self.formats, self.scan_options, header);
         let mut log_reader = LogReader::default();
         let mut times = Vec::new();
         for lines in [&read_head_tail.first, &read_head_tail.last] {
@@ -138,10 +138,10 @@ mod tests {
     }
 
     fn skipped(folder: &TempDir, since: Option<TimeBound>, until: Option<TimeBound>) -> Vec<Option<SkipReason>> {
-        let scope = ScanOptions { since, until, ..ScanOptions::default() };
+        let scan_options = ScanOptions { since, until, ..ScanOptions::default() };
         let sources = find(&[folder.path().to_owned()]).sources;
         let formats = Formats::builtin().unwrap();
-        let time_range = TimeRangeFilter::new(&sources, &scope, &formats);
+        let time_range = TimeRangeFilter::new(&sources, &scan_options, &formats);
         sources.iter().enumerate().map(|(number, source)| time_range.skip_reason(number, source)).collect()
     }
 

@@ -101,11 +101,11 @@ pub(super) fn header_at_start(offset: u64, lines: &[u8], max_line: usize) -> W3c
     if offset == 0 || offset == BOM.len() as u64 { W3cHeader::from_log_start(lines, max_line) } else { W3cHeader::None }
 }
 
-/// The header before the first known piece of a live log.
-pub(super) fn header_before(piece: &LineChunk<'_>, max_line: usize) -> W3cHeader {
-    match piece.chunk.body {
-        _ if piece.lines_before > 0 => header_after(piece.path, piece.lines_before, max_line),
-        Body::Lines(lines) => header_at_start(piece.chunk.offset, lines, max_line),
+/// The header before the first known chunk of a live log.
+pub(super) fn header_before(line_chunk: &LineChunk<'_>, max_line: usize) -> W3cHeader {
+    match line_chunk.chunk.body {
+        _ if line_chunk.lines_before > 0 => header_after(line_chunk.path, line_chunk.lines_before, max_line),
+        Body::Lines(lines) => header_at_start(line_chunk.chunk.offset, lines, max_line),
         Body::Oversized { .. } => W3cHeader::None,
     }
 }

@@ -1,4 +1,4 @@
-//! The scratch and tally of each thread, and how full tallies are merged.
+//! The worker_state and tally of each thread, and how full tallies are merged.
 //!
 //! The tally of a worker is exact. When it is full, it is merged into the shared tally between two chunks. Only the
 //! shared tally evicts entries, so the accuracy of a report does not depend on the number of threads.
@@ -39,10 +39,10 @@ pub(super) struct WorkerPool {
 
 #[derive(Debug, Default)]
 struct Worker {
-    scratch: Mutex<WorkerState>,
+    worker_state: Mutex<WorkerState>,
     tally: Mutex<Tally>,
     scanner: Mutex<AnyFormatScanner>,
-    /// The number of findings that use IDs of the scratch and are not tallied yet.
+    /// The number of findings that use IDs of the worker_state and are not tallied yet.
     in_flight: AtomicUsize,
 }
 
@@ -67,7 +67,7 @@ impl WorkerPool {
     /// Counts clients by this IPv6 prefix.
     pub(super) fn with_prefix(self, prefix: Option<Ipv6Prefix>) -> Self {
         for worker in &self.each {
-            lock(&worker.scratch).names = SymbolTables::with_prefix(prefix);
+            lock(&worker.worker_state).names = SymbolTables::with_prefix(prefix);
         }
         self
     }
@@ -75,7 +75,7 @@ impl WorkerPool {
     fn with_capacity(threads: usize, merged: Tally, capacity: usize) -> Self {
         // A worker that hands in a full tally starts with empty caches, so a single one needs them too: they have its earlier verdicts.
         let shared = Arc::<SharedCache>::default();
-        let worker = || Worker { scratch: Mutex::new(WorkerState::with_shared_cache(Arc::clone(&shared))), ..Worker::default() };
+        let worker = || Worker { worker_state: Mutex::new(WorkerState::with_shared_cache(Arc::clone(&shared))), ..Worker::default() };
         Self { each: (0..threads).map(|_| worker()).collect(), merged: Mutex::new(merged), capacity, has_evicted: AtomicBool::new(false) }
     }
 
@@ -84,9 +84,9 @@ impl WorkerPool {
         rayon::current_thread_index().unwrap_or(0)
     }
 
-    /// The scratch of a worker.
-    pub(super) fn scratch(&self, worker: usize) -> MutexGuard<'_, WorkerState> {
-        lock(&self.each[worker].scratch)
+    /// The worker_state of a worker.
+    pub(super) fn worker_state(&self, worker: usize) -> MutexGuard<'_, WorkerState> {
+        lock(&self.each[worker].worker_state)
     }
 
     /// The scanner of a worker.
@@ -94,12 +94,12 @@ impl WorkerPool {
         lock(&self.each[worker].scanner)
     }
 
-    /// The tally of a worker; its IDs refer to the names in the scratch.
+    /// The tally of a worker; its IDs refer to the names in the worker_state.
     pub(super) fn tally(&self, worker: usize) -> MutexGuard<'_, Tally> {
         lock(&self.each[worker].tally)
     }
 
-    /// Marks findings of a worker as not tallied yet. Must be called while its scratch is locked.
+    /// Marks findings of a worker as not tallied yet. Must be called while its worker_state is locked.
     pub(super) fn in_flight(&self, worker: usize, _held: &WorkerState) -> InFlightGuard<'_> {
         let in_flight = &self.each[worker].in_flight;
         in_flight.fetch_add(1, Ordering::Relaxed);
@@ -121,7 +121,7 @@ impl WorkerPool {
 
     /// The bytes that its tallies take, about.
     pub(super) fn bytes(&self) -> usize {
-        let worker = |worker: &Worker| lock(&worker.scratch).names.all_bytes() + lock(&worker.tally).bytes();
+        let worker = |worker: &Worker| lock(&worker.worker_state).names.all_bytes() + lock(&worker.tally).bytes();
         lock(&self.merged).bytes() + self.each.iter().map(worker).sum::<usize>()
     }
 
@@ -139,20 +139,20 @@ impl WorkerPool {
 impl Worker {
     /// Takes the tally if it has this many entries of a kind, or this many bytes of text.
     fn take_full(&self, capacity: usize, text: usize) -> Option<Tally> {
-        let mut scratch = lock(&self.scratch);
+        let mut worker_state = lock(&self.worker_state);
         let mut tally = lock(&self.tally);
-        let names = &scratch.names;
+        let names = &worker_state.names;
         let of_names = [names.clients.len(), names.paths.keys().len()];
         let counts = [tally.len(), tally.minutes().len(), tally.app_sites(), tally.unmatched().len()];
         let is_full = counts.into_iter().chain(of_names).any(|count| count >= capacity) || names.bytes() + tally.held_bytes() >= text;
-        // Findings can only get in flight while the scratch is locked, which it is here.
+        // Findings can only get in flight while the worker_state is locked, which it is here.
         let is_idle = self.in_flight.load(Ordering::Acquire) == 0;
-        (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(scratch.reset()))
+        (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(worker_state.reset()))
     }
 
     fn into_tally(self) -> Tally {
-        let scratch = self.scratch.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.tally.into_inner().unwrap_or_else(PoisonError::into_inner).with_names(scratch.names)
+        let worker_state = self.worker_state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.tally.into_inner().unwrap_or_else(PoisonError::into_inner).with_names(worker_state.names)
     }
 }
 
@@ -171,11 +171,11 @@ mod tests {
 
     /// Findings of one worker in requests of these clients.
     fn find<'w>(workers: &'w WorkerPool, clients: &[&str]) -> (Findings, InFlightGuard<'w>) {
-        let mut scratch = workers.scratch(0);
+        let mut worker_state = workers.worker_state(0);
         let mut findings = Findings::default();
-        let requests = clients.iter().map(|client| (scratch.names.clients.intern(client.as_bytes()), UnmatchedAnswer::default()));
+        let requests = clients.iter().map(|client| (worker_state.names.clients.intern(client.as_bytes()), UnmatchedAnswer::default()));
         findings.requests = requests.collect();
-        let in_flight = workers.in_flight(0, &scratch);
+        let in_flight = workers.in_flight(0, &worker_state);
         (findings, in_flight)
     }
 
@@ -185,12 +185,12 @@ mod tests {
         let first = find(&workers, &["192.0.2.1", "192.0.2.2"]);
         let second = find(&workers, &["192.0.2.2", "192.0.2.3"]);
         for (findings, in_flight) in [second, first] {
-            assert!(!workers.scratch(0).names.is_empty(), "handed in before its findings were tallied");
+            assert!(!workers.worker_state(0).names.is_empty(), "handed in before its findings were tallied");
             workers.tally(0).add_findings(&findings, PLACE);
             drop(in_flight);
             workers.flush_if_full(0);
         }
-        assert!(workers.scratch(0).names.is_empty(), "full, and not handed in");
+        assert!(workers.worker_state(0).names.is_empty(), "full, and not handed in");
         let (findings, in_flight) = find(&workers, &["192.0.2.3"]);
         workers.tally(0).add_findings(&findings, PLACE);
         drop(in_flight);

@@ -60,7 +60,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     let mut rule_context = RuleContext::load(&settings.scan)?;
     let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
     let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;
-    warn_narrow_allow(&settings.scan, &rule_context.scope.allow);
+    warn_narrow_allow(&settings.scan, &rule_context.scan_options.allow);
     if !settings.scan.quiet {
         message::warnings(rule_context.rules.warnings());
     }
@@ -265,14 +265,14 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         let Self { runtime, stream, rule_context, .. } = self;
         let FollowRuntime { tail, pipe, output, detector, sinks, checkpointer, privacy, geoip, metrics, started, .. } = &mut **runtime;
         let mut failed = None;
-        let mut process = |piece: LineChunk<'_>| {
+        let mut process = |line_chunk: LineChunk<'_>| {
             if failed.is_some() {
                 return;
             }
             checkpointer.mark_dirty();
             let mut each =
                 |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy, geoip, metrics), output, detector, sinks);
-            match stream.process(&piece, now.saturating_duration_since(*started), &mut each) {
+            match stream.process(&line_chunk, now.saturating_duration_since(*started), &mut each) {
                 Ok(piece_stats) => {
                     metrics.lines(&piece_stats);
                     output.requests(now, piece_stats.requests);
@@ -282,7 +282,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         };
         let has_more = match pipe {
             Some(pipe) => {
-                pipe.read(&mut |piece| process(*piece));
+                pipe.read(&mut |line_chunk| process(*line_chunk));
                 false
             }
             None => tail.read(now, &mut process),

@@ -78,10 +78,10 @@ impl<'a> ReportRun<'a> {
         let rule_context = RuleContext::load(&settings.scan)?;
         let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
         let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;
-        warn_narrow_allow(&settings.scan, &rule_context.scope.allow);
+        warn_narrow_allow(&settings.scan, &rule_context.scan_options.allow);
         if !settings.scan.quiet {
             message::warnings(rule_context.rules.warnings());
-            message::warnings(&rule_context.scope.allow.warnings());
+            message::warnings(&rule_context.scan_options.allow.warnings());
         }
         for wide in settings
             .scan
@@ -131,7 +131,7 @@ impl<'a> ReportRun<'a> {
 
     /// The addresses that must never be blocked.
     pub(super) fn policy(&self) -> BlockPolicy<'_> {
-        BlockPolicy::new(&self.interface_addresses, &self.settings.scan.client.trusted, &self.rule_context.scope.allow)
+        BlockPolicy::new(&self.interface_addresses, &self.settings.scan.client.trusted, &self.rule_context.scan_options.allow)
             .with_verified(&self.verified)
             .with_proxies(&self.proxies)
     }
@@ -200,8 +200,8 @@ const SAMPLE_BYTES: usize = 64 << 10;
 /// Whether most lines of a log have a field of forwarded addresses.
 fn is_forwarded(log: &Path) -> bool {
     let Some(sample) = read_head_tail(log, SAMPLE_BYTES) else { return false };
-    let mut lines = ForwardedLines::in_sample(&sample.first);
-    lines.add(ForwardedLines::in_sample(&sample.last));
+    let mut lines = ForwardedLines::in_sample(&sample.first, ForwardedLines::SAMPLE);
+    lines.add(ForwardedLines::in_sample(&sample.last, ForwardedLines::SAMPLE));
     lines.are_most()
 }
 

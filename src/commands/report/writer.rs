@@ -180,9 +180,9 @@ impl<'r> ReportWriter<'r> {
     /// What this run read, of one period.
     fn report_input(&self, part: &'r PeriodResult) -> ReportInput<'r> {
         let IncrementalResult { sources, without_time, .. } = self.increment;
-        let (PeriodResult { tally, inputs, .. }, RuleContext { rules, scope, .. }) = (part, &self.run.rule_context);
+        let (PeriodResult { tally, inputs, .. }, RuleContext { rules, scan_options, .. }) = (part, &self.run.rule_context);
         let filter = self.run.rule_context.filter(&self.run.settings.scan);
-        ReportInput { rules, tally, sources, inputs, without_time: *without_time, filter, allow: &scope.allow }
+        ReportInput { rules, tally, sources, inputs, without_time: *without_time, filter, allow: &scan_options.allow }
     }
 
     /// Reports on what this run read, and keeps the mail if the folder is notable. If an earlier run reported on the same

@@ -50,7 +50,7 @@ fn run_verify(settings: &VerifySettings) -> Result<Exit, CommandError> {
     let scan = ScanSettings { paths: input_paths.logs.clone(), ..settings.scan.clone() };
     let pool = pool(scan.threads)?;
     let mut rule_context = RuleContext::load_in(&pool, &scan)?;
-    (rule_context.scope.since, rule_context.scope.until) = (scan.since, scan.until);
+    (rule_context.scan_options.since, rule_context.scan_options.until) = (scan.since, scan.until);
     let found = if input_paths.has_logs(&scan) { Some(inputs(&scan)?) } else { None };
     // Opened first: nothing is sent if the result cannot be saved.
     let saved = file(settings, &input_paths).map(|file| open_sink(Some(&file), &input_paths, found.as_ref())).transpose()?;
@@ -58,7 +58,7 @@ fn run_verify(settings: &VerifySettings) -> Result<Exit, CommandError> {
     if !scan.quiet {
         message::warnings(rule_context.rules.warnings());
     }
-    warn_narrow_allow(&scan, &rule_context.scope.allow);
+    warn_narrow_allow(&scan, &rule_context.scan_options.allow);
     let scanned = found.as_ref().map(|found| ScannedLogs::read(&scan, &rule_context, found, &pool)).transpose()?;
     let (selection, is_damaged) = pool.install(|| {
         with_report_input(&input_paths.reports, scanned.as_ref(), &rule_context, &scan, |report_input| {

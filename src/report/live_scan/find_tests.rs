@@ -28,8 +28,8 @@ struct FollowedSite<'a> {
 }
 
 impl<'a> FollowedSite<'a> {
-    fn new(scope: &'a ScanOptions) -> Self {
-        let job = ScanJob { rules: &RULES, scope, formats: &FORMATS, prefix: None };
+    fn new(scan_options: &'a ScanOptions) -> Self {
+        let job = ScanJob { rules: &RULES, scan_options, formats: &FORMATS, prefix: None };
         let filter = ReportFilter { min_severity: Severity::Low, outcomes: &[], apps: &[] };
         let stream = LiveScan::new(job, filter, LiveState::default());
         Self { stream, clock: Duration::ZERO, read: (0, 0), finds: Vec::new(), withdrawn: Vec::new() }
@@ -48,10 +48,10 @@ impl<'a> FollowedSite<'a> {
         let line = format!("{host}198.51.100.{client} - - [{time}] \"GET {path} HTTP/1.1\" {status} {bytes} \"-\" \"Mozilla/5.0\"\n");
         let chunk = Chunk { offset: self.read.0, body: Body::Lines(line.as_bytes()) };
         let path = Path::new("access.log");
-        let piece =
+        let line_chunk =
             LineChunk { log: 1, generation: 7, path, named: true, from_pattern: false, fresh: true, lines_before: self.read.1, chunk };
         let Self { stream, finds, withdrawn, .. } = self;
-        let Ok(_) = stream.process(&piece, self.clock, &mut |live: &LiveHit<'_>| {
+        let Ok(_) = stream.process(&line_chunk, self.clock, &mut |live: &LiveHit<'_>| {
             note(live, finds, withdrawn);
             Ok::<(), Infallible>(())
         });
@@ -110,15 +110,15 @@ fn note(live: &LiveHit<'_>, finds: &mut Vec<String>, withdrawn: &mut Vec<String>
 
 #[test]
 fn a_single_answer_is_a_find_within_a_minute_of_the_log_or_of_the_clock() {
-    let scope = ScanOptions::default();
-    let mut site = FollowedSite::new(&scope);
+    let scan_options = ScanOptions::default();
+    let mut site = FollowedSite::new(&scan_options);
     site.get(0, "/.env", 200, 412);
     assert_eq!(site.finds, [""; 0], "the next requests may show that it is none");
     site.wait(29);
     assert_eq!(site.finds, [""; 0]);
     site.wait(30);
     assert_eq!(site.finds, ["/.env"]);
-    let mut site = FollowedSite::new(&scope);
+    let mut site = FollowedSite::new(&scan_options);
     site.get(0, "/.env", 200, 412);
     site.get(MINUTE, "/about", 200, 5_000);
     assert_eq!(site.finds, ["/.env"]);
@@ -129,8 +129,8 @@ fn a_single_answer_is_a_find_within_a_minute_of_the_log_or_of_the_clock() {
 
 #[test]
 fn what_waits_is_settled_at_the_end() {
-    let scope = ScanOptions::default();
-    let mut site = FollowedSite::new(&scope);
+    let scan_options = ScanOptions::default();
+    let mut site = FollowedSite::new(&scan_options);
     site.get(0, "/.env", 200, 412);
     site.get(0, "/backup.zip", 200, 40_000);
     site.end();
@@ -140,9 +140,9 @@ fn what_waits_is_settled_at_the_end() {
 /// Nothing is used up by the first of them.
 #[test]
 fn three_answers_of_a_fresh_log_are_finds_once_it_refuses() {
-    let scope = ScanOptions::default();
+    let scan_options = ScanOptions::default();
     for pause in [0, 5, 5 * MINUTE] {
-        let mut site = FollowedSite::new(&scope);
+        let mut site = FollowedSite::new(&scan_options);
         let paths = [("/.git/config", 263), ("/.env", 412), ("/backup.zip", 302_122)];
         for (n, (path, bytes)) in (0..).zip(paths) {
             site.get(n * pause, path, 200, bytes);
@@ -160,9 +160,9 @@ fn three_answers_of_a_fresh_log_are_finds_once_it_refuses() {
 
 #[test]
 fn a_leak_of_a_soft_404_site_is_a_find_at_once_however_late() {
-    let scope = ScanOptions::default();
+    let scan_options = ScanOptions::default();
     for size in [|_: usize| 948, |n: usize| 2_100 + (n * 7 % 13) as u64] {
-        let mut site = FollowedSite::new(&scope);
+        let mut site = FollowedSite::new(&scan_options);
         // The first answer is a false find.
         site.get(0, "/.env.bak", 200, size(3));
         site.wait(30);
@@ -180,8 +180,8 @@ fn a_leak_of_a_soft_404_site_is_a_find_at_once_however_late() {
 /// Answers of varying size are distinct until the site is known: only the first of them is a find.
 #[test]
 fn a_site_that_answered_before_waits_for_a_refusal() {
-    let scope = ScanOptions::default();
-    let mut site = FollowedSite::new(&scope);
+    let scan_options = ScanOptions::default();
+    let mut site = FollowedSite::new(&scan_options);
     for (n, (path, bytes)) in (0..).zip([("/.env", 1_000), ("/.git/config", 1_700), ("/.htpasswd", 2_400)]) {
         site.get(n * 10 * MINUTE, path, 200, bytes);
         site.wait(60);
@@ -195,8 +195,8 @@ fn a_site_that_answered_before_waits_for_a_refusal() {
 
 #[test]
 fn a_later_answer_is_a_find_after_a_false_one() {
-    let scope = ScanOptions::default();
-    let mut site = FollowedSite::new(&scope);
+    let scan_options = ScanOptions::default();
+    let mut site = FollowedSite::new(&scan_options);
     // A single-page application is replaced by a site that refuses.
     site.get(0, "/.env.bak", 200, 948);
     site.wait(30);
@@ -213,8 +213,8 @@ fn a_later_answer_is_a_find_after_a_false_one() {
 
 #[test]
 fn a_deploy_of_a_site_that_answers_anything_raises_one_find() {
-    let scope = ScanOptions::default();
-    let mut site = FollowedSite::new(&scope);
+    let scan_options = ScanOptions::default();
+    let mut site = FollowedSite::new(&scan_options);
     for hour in 0..3 {
         site.scan(hour * 60 * MINUTE, 404, |_| 153);
     }
@@ -227,8 +227,8 @@ fn a_deploy_of_a_site_that_answers_anything_raises_one_find() {
 
 #[test]
 fn maintenance_is_no_evidence_against_a_leak() {
-    let scope = ScanOptions::default();
-    let mut site = FollowedSite::new(&scope);
+    let scan_options = ScanOptions::default();
+    let mut site = FollowedSite::new(&scan_options);
     site.scan(0, 503, |_| 1_200);
     site.scan(60 * MINUTE, 404, |_| 153);
     site.get(90 * MINUTE, "/.env", 200, 412);
@@ -238,8 +238,8 @@ fn maintenance_is_no_evidence_against_a_leak() {
 
 #[test]
 fn sites_of_one_log_do_not_affect_each_other() {
-    let scope = ScanOptions::default();
-    let mut site = FollowedSite::new(&scope);
+    let scan_options = ScanOptions::default();
+    let mut site = FollowedSite::new(&scan_options);
     for n in 0..12 {
         site.get_on("app.example", n, &format!("/.env.{n}"), 200, 948);
         site.get_on("shop.example", n, &format!("/.env.{n}"), 404, 153);
@@ -254,8 +254,8 @@ fn sites_of_one_log_do_not_affect_each_other() {
 /// A line that is too long to be held is graded once.
 #[test]
 fn an_answer_that_cannot_be_held_is_a_find_at_once() {
-    let scope = ScanOptions::default();
-    let mut site = FollowedSite::new(&scope);
+    let scan_options = ScanOptions::default();
+    let mut site = FollowedSite::new(&scan_options);
     site.get(0, &format!("/.env?{}", "x".repeat(3_000)), 200, 412);
     assert_eq!(site.finds, ["/.env"]);
 }

@@ -27,8 +27,8 @@ static REQUESTED: LazyLock<Formats> =
 /// Reports all rules from severity low.
 const LOW: ReportFilter<'_> = ReportFilter { min_severity: Severity::Low, outcomes: &[], apps: &[] };
 
-fn job(scope: &ScanOptions) -> ScanJob<'_> {
-    ScanJob { rules: &RULES, scope, formats: &FORMATS, prefix: None }
+fn job(scan_options: &ScanOptions) -> ScanJob<'_> {
+    ScanJob { rules: &RULES, scan_options, formats: &FORMATS, prefix: None }
 }
 
 fn line(client: u8, request: &str, status: u16) -> String {
@@ -40,7 +40,7 @@ type ReportedHits = Vec<(u64, u64, Vec<String>, Option<Answer>, Option<&'static 
 
 fn feed(stream: &mut LiveScan<'_>, path: &str, named: bool, (offset, lines_before): (u64, u64), lines: &str) -> ReportedHits {
     let chunk = Chunk { offset, body: Body::Lines(lines.as_bytes()) };
-    let piece = LineChunk {
+    let line_chunk = LineChunk {
         log: u32::from(path.as_bytes()[0]),
         generation: 7,
         path: Path::new(path),
@@ -59,12 +59,12 @@ fn feed(stream: &mut LiveScan<'_>, path: &str, named: bool, (offset, lines_befor
         }
         Ok::<(), Infallible>(())
     };
-    let Ok(_) = stream.process(&piece, Duration::ZERO, each);
+    let Ok(_) = stream.process(&line_chunk, Duration::ZERO, each);
     reported
 }
 
-/// Feeds a text in pieces of N lines.
-fn pieces(stream: &mut LiveScan<'_>, text: &str, lines: usize) -> ReportedHits {
+/// Feeds a text in chunks of N lines.
+fn in_chunks(stream: &mut LiveScan<'_>, text: &str, lines: usize) -> ReportedHits {
     let (mut reported, mut offset, mut before) = (Vec::new(), 0, 0);
     let all: Vec<&str> = text.split_inclusive('\n').collect();
     for part in all.chunks(lines) {
@@ -111,19 +111,19 @@ fn any_log() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn cuts_change_nothing_and_sums_are_those_of_a_scan(text in any_log(), cut in 1_usize..8) {
-        let scope = ScanOptions::default();
-        let (mut merged, mut cut_up) = (LiveScan::new(job(&scope), LOW, LiveState::default()), LiveScan::new(job(&scope), LOW, LiveState::default()));
-        let (one, other) = (pieces(&mut merged, &text, usize::MAX), pieces(&mut cut_up, &text, cut));
+        let scan_options = ScanOptions::default();
+        let (mut merged, mut cut_up) = (LiveScan::new(job(&scan_options), LOW, LiveState::default()), LiveScan::new(job(&scan_options), LOW, LiveState::default()));
+        let (one, other) = (in_chunks(&mut merged, &text, usize::MAX), in_chunks(&mut cut_up, &text, cut));
         prop_assert_eq!(first_reports(&one), first_reports(&other));
         prop_assert_eq!(final_answers(&one, &mut merged), final_answers(&other, &mut cut_up));
         let one = first_reports(&one);
-        let mut scratch = WorkerState::default();
-        let findings = LineScanner::new(&RULES, &scope).scan(text.as_bytes(), &mut scratch);
+        let mut worker_state = WorkerState::default();
+        let findings = LineScanner::new(&RULES, &scan_options).scan(text.as_bytes(), &mut worker_state);
         let mut tally = Tally::default();
         tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
-        let tally = tally.with_names(scratch.names);
+        let tally = tally.with_names(worker_state.names);
         let sources = [SourceInfo::new(b"a.log".to_vec(), 7, vec![(0, 0)])];
-        let allow = &scope.allow;
+        let allow = &scan_options.allow;
         let report_input = ReportInput { rules: &RULES, tally: &tally, sources: &sources, inputs: &[InputSummary::default()], without_time: 0, filter: LOW, allow };
         let context = LogAnalysis::new(&report_input);
         let report = build(&report_input, &context, RowSelection { pairs: true, ..RowSelection::default() });
@@ -161,10 +161,10 @@ fn any_mixed_log() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn formats_do_not_depend_on_cuts(text in any_mixed_log(), cut in 1_usize..8) {
-        let scope = ScanOptions::default();
-        let job = ScanJob { formats: &REQUESTED, ..job(&scope) };
+        let scan_options = ScanOptions::default();
+        let job = ScanJob { formats: &REQUESTED, ..job(&scan_options) };
         let (mut merged, mut cut_up) = (LiveScan::new(job, LOW, LiveState::default()), LiveScan::new(job, LOW, LiveState::default()));
-        let (one, other) = (pieces(&mut merged, &text, usize::MAX), pieces(&mut cut_up, &text, cut));
+        let (one, other) = (in_chunks(&mut merged, &text, usize::MAX), in_chunks(&mut cut_up, &text, cut));
         prop_assert_eq!(&one, &other);
         for reported in &one {
             let line = text.lines().nth(reported.1 as usize - 1).unwrap();
@@ -183,56 +183,56 @@ fn hunter() -> Vec<String> {
 
 #[test]
 fn a_hit_is_reported_once_its_client_is_a_prober() {
-    let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
+    let scan_options = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scan_options), LOW, LiveState::default());
     let odd = line(1, "GET /abcd.php HTTP/1.1", 404);
-    assert_eq!(pieces(&mut stream, &odd, 1), [], "a name that says nothing");
-    let reported = pieces(&mut stream, &hunter().concat(), 1);
+    assert_eq!(in_chunks(&mut stream, &odd, 1), [], "a name that says nothing");
+    let reported = in_chunks(&mut stream, &hunter().concat(), 1);
     let late: Vec<_> = reported.iter().filter(|reported| reported.4 == Some("client")).collect();
     assert_eq!(late.len(), 1, "{reported:?}");
     assert_eq!((late[0].0, late[0].1, &late[0].2[..]), (0, 1, &["prober/unknown".to_owned()][..]));
-    let after = pieces(&mut stream, &odd, 1);
+    let after = in_chunks(&mut stream, &odd, 1);
     assert_eq!(after[0].4, Some("client"), "from then on at once");
-    assert_eq!(pieces(&mut stream, &line(2, "GET /abcd.php HTTP/1.1", 404), 1), [], "another client");
+    assert_eq!(in_chunks(&mut stream, &line(2, "GET /abcd.php HTTP/1.1", 404), 1), [], "another client");
 }
 
 #[test]
 fn a_redirected_name_is_reported_once_probes_are_redirected_too() {
     const NONE: [u64; 0] = [];
-    let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
+    let scan_options = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scan_options), LOW, LiveState::default());
     let odd = line(1, "GET /abcd.php HTTP/1.1", 302);
     let late = |reported: ReportedHits| reported.into_iter().filter(|hit| hit.4 == Some("client")).map(|hit| hit.1).collect::<Vec<_>>();
-    assert_eq!(late(pieces(&mut stream, &(odd.clone() + &hunter().concat()), 1)), NONE, "its probes got 404");
+    assert_eq!(late(in_chunks(&mut stream, &(odd.clone() + &hunter().concat()), 1)), NONE, "its probes got 404");
     let redirected = hunter().concat().replace("\" 404 ", "\" 302 ");
     let two: String = redirected.split_inclusive('\n').take(2).collect();
-    assert_eq!(late(pieces(&mut stream, &(odd.clone() + &two), 1)), NONE, "two are too few");
-    assert_eq!(late(pieces(&mut stream, &redirected, 1)), [1, 1], "both requests for the name, each the first line of its text");
-    assert_eq!(late(pieces(&mut stream, &odd, 1)), [1], "from then on at once");
-    assert_eq!(late(pieces(&mut stream, &odd.replace("\" 302 ", "\" 301 "), 1)), NONE, "its probes got no permanent redirect");
-    assert_eq!(late(pieces(&mut stream, &line(1, "POST /abcd.php HTTP/1.1", 200), 1)), NONE, "another answer");
+    assert_eq!(late(in_chunks(&mut stream, &(odd.clone() + &two), 1)), NONE, "two are too few");
+    assert_eq!(late(in_chunks(&mut stream, &redirected, 1)), [1, 1], "both requests for the name, each the first line of its text");
+    assert_eq!(late(in_chunks(&mut stream, &odd, 1)), [1], "from then on at once");
+    assert_eq!(late(in_chunks(&mut stream, &odd.replace("\" 302 ", "\" 301 "), 1)), NONE, "its probes got no permanent redirect");
+    assert_eq!(late(in_chunks(&mut stream, &line(1, "POST /abcd.php HTTP/1.1", 200), 1)), NONE, "another answer");
 }
 
 #[test]
 fn only_the_newest_lines_are_pending() {
-    let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
+    let scan_options = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scan_options), LOW, LiveState::default());
     let many: String = (0..40_u8)
         .map(|n| line(1, &format!("GET /abc{}{}.php HTTP/1.1", char::from(b'a' + n / 8), char::from(b'k' + n % 8)), 404))
         .collect();
-    assert_eq!(pieces(&mut stream, &many, 7), []);
-    let late = pieces(&mut stream, &hunter().concat(), 7).into_iter().filter(|reported| reported.4 == Some("client"));
+    assert_eq!(in_chunks(&mut stream, &many, 7), []);
+    let late = in_chunks(&mut stream, &hunter().concat(), 7).into_iter().filter(|reported| reported.4 == Some("client"));
     assert_eq!(late.map(|reported| reported.1).collect::<Vec<_>>(), (25..=40).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_hit_is_reported_again_when_its_grade_changes() {
     use Answer::{Distinct, Soft404, Uncertain};
-    let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
+    let scan_options = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scan_options), LOW, LiveState::default());
     let log: String =
         ["/.env", "/.git/config", "/c99.php", "/phpinfo.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
-    let reported = pieces(&mut stream, &log, 1).into_iter().map(|reported| (reported.1, reported.3)).collect::<Vec<_>>();
+    let reported = in_chunks(&mut stream, &log, 1).into_iter().map(|reported| (reported.1, reported.3)).collect::<Vec<_>>();
     let graded = |line, answer| (line, Some(answer));
     // Two responses of one size may be chance, three are not.
     let expected = [
@@ -251,20 +251,20 @@ fn a_hit_is_reported_again_when_its_grade_changes() {
 
 #[test]
 fn the_response_history_survives_a_restart() {
-    let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
+    let scan_options = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scan_options), LOW, LiveState::default());
     let log: String = ["/.env", "/.git/config", "/c99.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
-    pieces(&mut stream, &log, 1);
+    in_chunks(&mut stream, &log, 1);
     let sites = stream.sites(1_000).clone();
-    let mut next = LiveScan::new(job(&scope), LOW, LiveState::of_earlier_runs(sites, SavedAnswers::default()));
+    let mut next = LiveScan::new(job(&scan_options), LOW, LiveState::of_earlier_runs(sites, SavedAnswers::default()));
     let reported = feed(&mut next, "a.log", true, (log.len() as u64, 3), &line(1, "GET /backup.sql HTTP/1.1", 200));
     assert_eq!(reported.iter().map(|reported| reported.3).collect::<Vec<_>>(), [Some(Answer::Soft404)]);
 }
 
 #[test]
 fn a_file_of_a_folder_waits_for_a_parsed_line() {
-    let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
+    let scan_options = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scan_options), LOW, LiveState::default());
     let junk = "2026/11/02 08:01:00 [error] open() \"/srv/.git/config\" failed, request: \"GET /.git/config HTTP/1.1\"\n";
     assert_eq!(feed(&mut stream, "e.log", false, (0, 0), junk), []);
     assert_eq!(feed(&mut stream, "n.log", true, (0, 0), junk).len(), 1, "named explicitly");
@@ -278,17 +278,17 @@ fn a_file_of_a_folder_waits_for_a_parsed_line() {
 
 #[test]
 fn old_hits_are_dropped_and_line_counts_are_kept() {
-    let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
+    let scan_options = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scan_options), LOW, LiveState::default());
     let first = line(1, "GET /.env HTTP/1.1", 404);
-    pieces(&mut stream, &first, 1);
+    in_chunks(&mut stream, &first, 1);
     let rows = |stream: &mut LiveScan<'_>| {
         stream.summary(RowSelection::default(), |report, since| (report.totals.paths, report.totals.sum.lines, since))
     };
     assert_eq!(rows(&mut stream), (1, 1, SummaryStart::Start));
     stream.rolling_tally.begin_period();
     assert_eq!(rows(&mut stream), (1, 1, SummaryStart::Start), "one era back");
-    pieces(&mut stream, &line(1, "GET /.git/config HTTP/1.1", 404), 1);
+    in_chunks(&mut stream, &line(1, "GET /.git/config HTTP/1.1", 404), 1);
     stream.roll_up_tally();
     stream.rolling_tally.begin_period();
     let (paths, lines, since) = rows(&mut stream);

@@ -56,7 +56,7 @@ struct Scanned {
 fn scan(pieces: &[Piece]) -> Scanned {
     let asked = ScanOptions { windows: true, ..ScanOptions::default() };
     let line_scanner = LineScanner::new(rules(), &asked);
-    let (mut scratch, mut tally, mut sources, mut inputs) =
+    let (mut worker_state, mut tally, mut sources, mut inputs) =
         (WorkerState::default(), Tally::default(), Vec::<SourceInfo>::new(), Vec::<InputSummary>::new());
     for piece in pieces {
         let source = piece.source();
@@ -65,7 +65,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
             inputs.push(InputSummary { path: source.path.clone(), log_host: piece.log_host.map(str::to_owned), ..InputSummary::default() });
             sources.len() - 1
         });
-        let findings = line_scanner.scan(piece.text.as_bytes(), &mut scratch);
+        let findings = line_scanner.scan(piece.text.as_bytes(), &mut worker_state);
         tally.add_findings(&findings, LinePosition { input: at as u32, chunk: piece.offset, offset: 0, line: piece.lines_before });
         let input = &mut inputs[at];
         input.counts.bytes += piece.text.len() as u64;
@@ -79,7 +79,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
         input.counts.requests += findings.requests();
         (input.first_time, input.last_time) = union_span(input.first_time.zip(input.last_time), findings.times).unzip();
     }
-    Scanned { tally: tally.with_names(scratch.names), sources, inputs, allow: AllowList::default() }
+    Scanned { tally: tally.with_names(worker_state.names), sources, inputs, allow: AllowList::default() }
 }
 
 fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&ReportModel<'_>) -> R) -> R {
@@ -407,9 +407,9 @@ fn unknown_rules_are_taken_from_the_report() {
     let (_, last) = OWN.rsplit_once("\n\n").unwrap();
     let fewer = crate::rules::check(file, last).unwrap();
     let asked = ScanOptions::default();
-    let mut scratch = WorkerState::default();
+    let mut worker_state = WorkerState::default();
     let log: String = ["/old-admin", "/key", "/guess", "/other"].map(|target| get("192.0.2.1", target, 200, 512)).concat();
-    let findings = LineScanner::new(&own, &asked).scan(log.as_bytes(), &mut scratch);
+    let findings = LineScanner::new(&own, &asked).scan(log.as_bytes(), &mut worker_state);
     let mut tally = Tally::default();
     tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
     let inputs = vec![InputSummary {
@@ -420,7 +420,7 @@ fn unknown_rules_are_taken_from_the_report() {
         ..InputSummary::default()
     }];
     let sources = vec![SourceInfo::new(b"a.log".to_vec(), 7, Vec::new())];
-    let scanned = Scanned { tally: tally.with_names(scratch.names), sources, inputs, allow: AllowList::default() };
+    let scanned = Scanned { tally: tally.with_names(worker_state.names), sources, inputs, allow: AllowList::default() };
     let written = printed(&own, &scanned, OutputFormat::Json, GroupBy::Pair);
     let report_by = |rules: &RuleSet, is_joined: bool, is_left_out: &dyn Fn(&Rule) -> bool| {
         let half = || merger(rules, std::slice::from_ref(&written));

@@ -272,12 +272,12 @@ mod tests {
         }
 
         fn finds(&self, request: &str, status: u16, agent: &str) -> bool {
-            let mut scratch = WorkerState::default();
+            let mut worker_state = WorkerState::default();
             let request = format!("{request} HTTP/1.1");
             let record =
                 LogEntry { request: request.as_bytes(), status: Some(status), user_agent: Some(agent.as_bytes()), ..LogEntry::default() };
-            let verdict = Matcher::new(&self.0).match_uncached(&record, &mut scratch);
-            !scratch.rules(verdict).is_empty()
+            let verdict = Matcher::new(&self.0).match_uncached(&record, &mut worker_state);
+            !worker_state.rules(verdict).is_empty()
         }
     }
 

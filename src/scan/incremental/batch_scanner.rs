@@ -48,10 +48,10 @@ struct IncrementalLog {
 }
 
 impl IncrementalLog {
-    fn new(piece: &LineChunk<'_>, job: &ScanJob<'_>) -> Self {
+    fn new(line_chunk: &LineChunk<'_>, job: &ScanJob<'_>) -> Self {
         Self {
-            scanned: ScannedLog::of_piece(piece, job.formats, job.scope),
-            generation: piece.generation,
+            scanned: ScannedLog::of_chunk(line_chunk, job.formats, job.scan_options),
+            generation: line_chunk.generation,
             period: None,
             waiting: Vec::new(),
             waiting_bytes: 0,
@@ -97,7 +97,7 @@ impl<'a> BatchScanner<'a> {
         Self {
             job,
             options,
-            scanner: LineScanner::new(job.rules, job.scope),
+            scanner: LineScanner::new(job.rules, job.scan_options),
             max_bytes,
             batch: Vec::new(),
             bytes: 0,
@@ -111,19 +111,19 @@ impl<'a> BatchScanner<'a> {
         }
     }
 
-    /// Adds a piece of a log; scans the batch if it is full. The lines of a file that is no access log are dropped.
+    /// Adds a chunk of a log; scans the batch if it is full. The lines of a file that is no access log are dropped.
     pub(super) fn take(&mut self, owned: OwnedPiece) {
         if self.options.stop.load(Ordering::Relaxed) {
             return;
         }
-        let piece = owned.piece();
-        let is_first = !self.logs.contains_key(&piece.log);
-        let log = self.logs.entry(piece.log).or_insert_with(|| IncrementalLog::new(&piece, self.job));
-        let header = log.scanned.advance_header(piece.chunk.body, self.job.scope.max_line);
+        let line_chunk = owned.line_chunk();
+        let is_first = !self.logs.contains_key(&line_chunk.log);
+        let log = self.logs.entry(line_chunk.log).or_insert_with(|| IncrementalLog::new(&line_chunk, self.job));
+        let header = log.scanned.advance_header(line_chunk.chunk.body, self.job.scan_options.max_line);
         if !log.scanned.is_access_log() {
-            if is_first && piece.fresh {
+            if is_first && line_chunk.fresh {
                 let SkippedLog { what, is_requested } = log.scanned.skipped();
-                self.notices.extend(what.map(|what| Notice { path: piece.path.to_owned(), what, problem: is_requested }));
+                self.notices.extend(what.map(|what| Notice { path: line_chunk.path.to_owned(), what, problem: is_requested }));
             }
             return;
         }
@@ -163,8 +163,8 @@ impl<'a> BatchScanner<'a> {
     /// The runs of lines of one period in a batch.
     fn runs(&self, batch: &LineBatch) -> Vec<PeriodRun> {
         let (Some(cut), BatchLines::Text(text)) = (self.options.cut, &batch.lines) else { return whole_run(batch, None) };
-        let ScanJob { formats, scope, .. } = *self.job;
-        period_runs(text, cut, scope, self.logs[&batch.log].scanned.context(formats, scope, batch.header.clone()))
+        let ScanJob { formats, scan_options, .. } = *self.job;
+        period_runs(text, cut, scan_options, self.logs[&batch.log].scanned.context(formats, scan_options, batch.header.clone()))
     }
 
     /// Decides in which period the runs of a batch count: lines without a time are in the period of the line before them. A batch
@@ -285,10 +285,10 @@ impl<'a> BatchScanner<'a> {
     /// Adds notices about a counted log: no line parses, or the client of some lines is unknown.
     fn add_log_notices(&mut self, number: u32, notices: &mut Vec<Notice>) {
         let IncrementalLog { scanned, counts, .. } = &self.logs[&number];
-        let ScanJob { scope, formats, .. } = *self.job;
+        let ScanJob { scan_options, formats, .. } = *self.job;
         let mut add = |what, problem| notices.push(Notice { path: scanned.path.clone(), what, problem });
         scanned.notices(counts, formats).for_each(|what| add(what, false));
-        scanned.unparsed_problem(counts, formats, scope).into_iter().for_each(|what| add(what, true));
+        scanned.unparsed_problem(counts, formats, scan_options).into_iter().for_each(|what| add(what, true));
     }
 
     /// Adds problems of a log to its line counts, and those that its lines show to the notices.
@@ -309,10 +309,10 @@ impl<'a> BatchScanner<'a> {
     }
 }
 
-/// The log of a piece.
-#[expect(clippy::expect_used, reason = "logs are added with their first piece and never removed")]
+/// The log of a line_chunk.
+#[expect(clippy::expect_used, reason = "logs are added with their first chunk and never removed")]
 fn log_mut(logs: &mut HashMap<u32, IncrementalLog>, number: u32) -> &mut IncrementalLog {
-    logs.get_mut(&number).expect("the log of a piece is known")
+    logs.get_mut(&number).expect("the log of a chunk is known")
 }
 
 /// Scans a run of lines with the workers of its period. An oversized line is only counted.
@@ -330,16 +330,16 @@ fn scan_run(
         stats.add(&Findings::of_oversized_line());
         return stats;
     };
-    let header = run.batch.header.clone().after(&text[..range.start], job.scope.max_line);
-    let context = logs[&run.log].scanned.context(job.formats, job.scope, header);
-    let mut scratch = workers.scratch(worker);
-    let findings = workers.scanner(worker).scan(scanner, job.scope, &text[range], &context, &mut scratch);
+    let header = run.batch.header.clone().after(&text[..range.start], job.scan_options.max_line);
+    let context = logs[&run.log].scanned.context(job.formats, job.scan_options, header);
+    let mut worker_state = workers.worker_state(worker);
+    let findings = workers.scanner(worker).scan(scanner, job.scan_options, &text[range], &context, &mut worker_state);
     let chunk = run.batch.offset + run.run.start as u64;
     let position = LinePosition { input: run.input, chunk, offset: 0, line: run.batch.lines_before + run.run.lines_before };
     workers.tally(worker).add_findings(&findings, position);
     stats.add(&findings);
-    scratch.recycle(findings);
-    drop(scratch);
+    worker_state.recycle(findings);
+    drop(worker_state);
     workers.flush_if_full(worker);
     stats
 }

@@ -34,7 +34,7 @@ pub(super) enum BatchLines {
     Oversized(u64),
 }
 
-/// The fewest and the most bytes of a buffer that is reused. Most pieces of a large log have almost a block of 256 KiB. A small piece
+/// The fewest and the most bytes of a buffer that is reused. Most chunks of a large log have almost a block of 256 KiB. A small chunk
 /// must not hold such a buffer, as a batch has up to a thousand small ones; a longer buffer, of one long line, is rarely needed again.
 const REUSED_BYTES: RangeInclusive<usize> = 128 << 10..=512 << 10;
 
@@ -42,7 +42,7 @@ fn is_reusable(bytes: usize) -> bool {
     REUSED_BYTES.contains(&bytes)
 }
 
-/// A piece of a log with a copy of its lines.
+/// A chunk of a log with a copy of its lines.
 pub(super) struct OwnedPiece {
     log: u32,
     generation: u64,
@@ -57,8 +57,8 @@ pub(super) struct OwnedPiece {
 
 impl OwnedPiece {
     /// Copies the lines, into one of the `buffers` if there are many of them.
-    pub(super) fn new(piece: &LineChunk<'_>, buffers: &Receiver<Vec<u8>>) -> Self {
-        let LineChunk { log, generation, path, named, from_pattern, fresh, lines_before, chunk } = *piece;
+    pub(super) fn new(line_chunk: &LineChunk<'_>, buffers: &Receiver<Vec<u8>>) -> Self {
+        let LineChunk { log, generation, path, named, from_pattern, fresh, lines_before, chunk } = *line_chunk;
         let lines = match chunk.body {
             Body::Lines(lines) if is_reusable(lines.len()) => {
                 let mut buffer = buffers.try_recv().unwrap_or_default();
@@ -72,8 +72,8 @@ impl OwnedPiece {
         Self { log, generation, path: path.to_owned(), named, from_pattern, fresh, lines_before, offset: chunk.offset, lines }
     }
 
-    /// The piece, borrowed.
-    pub(super) fn piece(&self) -> LineChunk<'_> {
+    /// The line_chunk, borrowed.
+    pub(super) fn line_chunk(&self) -> LineChunk<'_> {
         let Self { log, generation, ref path, named, from_pattern, fresh, lines_before, offset, ref lines } = *self;
         let body = match lines {
             BatchLines::Text(text) => Body::Lines(text),
@@ -151,14 +151,14 @@ pub(super) struct PeriodRun {
 
 /// Splits whole lines, at least one, into runs of one period each. A line without a time belongs to the run of the line before it.
 /// Lines before the first time have no period: they may belong to lines that were read earlier. `context` is that of the first line.
-pub(super) fn period_runs(lines: &[u8], cut: &PeriodRule, scope: &ScanOptions, mut context: LineContext<'_>) -> Vec<PeriodRun> {
+pub(super) fn period_runs(lines: &[u8], cut: &PeriodRule, scan_options: &ScanOptions, mut context: LineContext<'_>) -> Vec<PeriodRun> {
     let (mut reader, mut clock) = (LogReader::default(), ClfTimeParser::default());
     let mut known: Option<(LogTime, Period)> = None;
     let mut runs = vec![PeriodRun { period: None, start: 0, end: lines.len(), lines_before: 0 }];
     let (mut start, mut count) = (0, 0);
     while start < lines.len() {
         let end = memchr(b'\n', &lines[start..]).map_or(lines.len(), |n| start + n);
-        if let Some(time) = time_of(&lines[start..end], scope, &mut context, &mut reader, &mut clock) {
+        if let Some(time) = time_of(&lines[start..end], scan_options, &mut context, &mut reader, &mut clock) {
             let period = known.filter(|(last, _)| *last == time).map_or_else(|| cut.period_of(time), |(_, period)| period);
             known = Some((time, period));
             let last = runs.len() - 1;
@@ -177,20 +177,20 @@ pub(super) fn period_runs(lines: &[u8], cut: &PeriodRule, scope: &ScanOptions, m
 /// The time of a line, as the line loop reads it.
 fn time_of(
     line: &[u8],
-    scope: &ScanOptions,
+    scan_options: &ScanOptions,
     context: &mut LineContext<'_>,
     reader: &mut LogReader,
     clock: &mut ClfTimeParser,
 ) -> Option<LogTime> {
     let text = &line[leading_nuls(line)..];
-    if text.len() > scope.max_line {
+    if text.len() > scan_options.max_line {
         return None;
     }
-    let is_clf = scope.format.is_some() || context.is_clf_first();
-    let frame = if is_clf { Frame::locate(text.strip_suffix(b"\r").unwrap_or(text), scope.format) } else { None };
+    let is_clf = scan_options.format.is_some() || context.is_clf_first();
+    let frame = if is_clf { Frame::locate(text.strip_suffix(b"\r").unwrap_or(text), scan_options.format) } else { None };
     match frame {
         Some(frame) => Some(clock.parse(frame.time)?.time()),
-        None if scope.format.is_some() => None,
+        None if scan_options.format.is_some() => None,
         None => reader.line(line, context).1?.time,
     }
 }

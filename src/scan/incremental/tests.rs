@@ -52,12 +52,12 @@ impl TestLogs {
             TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block, max_open: 1000 },
             self.state.take(),
         );
-        let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
-        let job = ScanJob { rules: &RULES, scope: &scope, formats: self.formats, prefix: None };
+        let scan_options = ScanOptions { max_line: 1000, ..ScanOptions::default() };
+        let job = ScanJob { rules: &RULES, scan_options: &scan_options, formats: self.formats, prefix: None };
         let options = IncrementalOptions { stop: &NOT, now: NOW, cut, max_bytes: u64::MAX };
         let (used, buffers) = mpsc::channel();
         let mut scanner = BatchScanner::new(&job, &options, most, used);
-        tail.read_once(Instant::now(), &mut |piece| scanner.take(OwnedPiece::new(&piece, &buffers)));
+        tail.read_once(Instant::now(), &mut |line_chunk| scanner.take(OwnedPiece::new(&line_chunk, &buffers)));
         let increment = scanner.finish(&mut tail);
         self.state = Some(tail.checkpoints());
         increment
@@ -102,8 +102,8 @@ fn requests(tally: &Tally) -> u64 {
 
 /// The reference: the tally and the lines of each period, scanned line by line.
 fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (Tally, u64)> {
-    let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
-    let line_scanner = LineScanner::new(&RULES, &scope);
+    let scan_options = ScanOptions { max_line: 1000, ..ScanOptions::default() };
+    let line_scanner = LineScanner::new(&RULES, &scan_options);
     let time = |line: &str| {
         let at = line.find('[')?;
         (line.len() <= 1000).then_some(())?;
@@ -116,12 +116,12 @@ fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (
     let mut offset = 0;
     for (number, line) in (0..).zip(text.split_inclusive('\n')) {
         period = of(line.trim_end_matches('\n')).or(period);
-        let mut scratch = WorkerState::default();
-        let findings = line_scanner.scan(line.as_bytes(), &mut scratch);
+        let mut worker_state = WorkerState::default();
+        let findings = line_scanner.scan(line.as_bytes(), &mut worker_state);
         let mut one = Tally::default();
         one.add_findings(&findings, LinePosition { input: 0, chunk: offset, offset: 0, line: number });
         let part = parts.entry(period).or_default();
-        part.0.merge(one.with_names(scratch.names));
+        part.0.merge(one.with_names(worker_state.names));
         part.1 += 1;
         offset += line.len() as u64;
     }
@@ -449,8 +449,8 @@ fn a_scan_that_pauses_continues_at_its_checkpoints() {
     for name in ["access.log", "other.log"] {
         logs.append(name, text.as_bytes());
     }
-    let scope = ScanOptions::default();
-    let job = ScanJob { rules: &RULES, scope: &scope, formats: &FORMATS, prefix: None };
+    let scan_options = ScanOptions::default();
+    let job = ScanJob { rules: &RULES, scan_options: &scan_options, formats: &FORMATS, prefix: None };
     let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
     for (cut, fewest) in [(None, 3), (Some(&cut), 3)] {
         let (mut checkpoints, mut scans, mut lines, mut hits) = (None, 0, 0, 0);
@@ -479,7 +479,7 @@ fn a_stop_is_reported() {
     let logs = TestLogs::new();
     logs.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
     let stop = AtomicBool::new(true);
-    let scope = ScanOptions::default();
+    let scan_options = ScanOptions::default();
     let mut tail = Tail::new(
         vec![logs.folder.path().join("access.log")],
         TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096, max_open: 1000 },
@@ -487,7 +487,7 @@ fn a_stop_is_reported() {
     );
     let stopped = scan_new_lines(
         &mut tail,
-        &ScanJob { rules: &RULES, scope: &scope, formats: &FORMATS, prefix: None },
+        &ScanJob { rules: &RULES, scan_options: &scan_options, formats: &FORMATS, prefix: None },
         &IncrementalOptions { stop: &stop, now: NOW, cut: None, max_bytes: u64::MAX },
     )
     .unwrap();

@@ -49,11 +49,11 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
         let line =
             |(at, (who, what, status, _)): (u32, &Request)| get(&format!("192.0.2.{who}"), &format!("/p{what}"), *status, size(at, *what));
         let text: String = of_host.map(line).collect();
-        let mut scratch = WorkerState::default();
-        let findings = line_scanner.scan(text.as_bytes(), &mut scratch);
+        let mut worker_state = WorkerState::default();
+        let findings = line_scanner.scan(text.as_bytes(), &mut worker_state);
         let mut tally = Tally::default();
         tally.add_findings(&findings, LinePosition { input, chunk: before * 1000, offset: 0, line: before });
-        all.merge(tally.with_names(scratch.names));
+        all.merge(tally.with_names(worker_state.names));
         inputs.push(InputSummary {
             path: b"access.log".into(),
             log_host: sources[input as usize].log_host.as_deref().map(str::to_owned),
