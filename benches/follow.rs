@@ -1,10 +1,21 @@
-//! Writes logs as a busy server does, lets `probewatch follow` read them, and measures it: its lag from write to
-//! report, its memory, its descriptors, its processor time, and whether each probe on the disk was reported once.
+//! Writes logs as a busy server does, lets `probewatch follow` read them, and measures it: its lag
+//! from write to report, its memory, its descriptors, its processor time, and whether each probe on
+//! the disk was reported once.
 //!
-//! `benches/soak.sh` and `benches/idle.sh` build and start it; it works in a temporary folder and leaves nothing.
+//! `benches/soak.sh` and `benches/idle.sh` build and start it; it works in a temporary folder and
+//! leaves nothing.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a program to measure with, not to ship")]
-#![allow(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "numbers for people, with one decimal")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a program to measure with, not to ship"
+)]
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "numbers for people, with one decimal"
+)]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write};
@@ -31,22 +42,44 @@ const TICKS_PER_SECOND: f64 = 100.0;
 const IDLE_LOGS: u64 = 1000;
 
 fn main() {
-    let args: Vec<_> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let args: Vec<_> = std::env::args()
+        .skip(1)
+        .filter(|arg| arg != "--bench")
+        .collect();
     let number = |n: usize| args.get(n).and_then(|arg| arg.parse::<f64>().ok());
     let is_good = match (args.first().map(String::as_str), number(2), number(3)) {
-        (Some("soak"), Some(minutes), Some(rate)) => soak(&args[1], Duration::from_secs_f64(minutes * 60.0), rate as u64),
-        (Some("idle"), Some(seconds), Some(rate)) => idle(&args[1], Duration::from_secs_f64(seconds), rate as u64),
-        // `cargo test --benches` and `cargo bench` without arguments: check that a written line is recognized.
+        (Some("soak"), Some(minutes), Some(rate)) => soak(
+            &args[1],
+            Duration::from_secs_f64(minutes * 60.0),
+            rate as u64,
+        ),
+        (Some("idle"), Some(seconds), Some(rate)) => {
+            idle(&args[1], Duration::from_secs_f64(seconds), rate as u64)
+        }
+        // `cargo test --benches` and `cargo bench` without arguments: check that a written line is
+        // recognized.
         _ => {
             let reports = Reports::default();
             reports.record(&line(7, true), 3);
             reports.record("no number", 3);
             assert_eq!(
-                (reports.seen.lock().unwrap().as_slice(), reports.garbled.load(Ordering::Relaxed)),
+                (
+                    reports.seen.lock().unwrap().as_slice(),
+                    reports.garbled.load(Ordering::Relaxed)
+                ),
                 ([0, 0, 0, 0, 0, 0, 0, 1].as_slice(), 1)
             );
-            assert_eq!((percentile(&[4, 1, 3, 2], 50), percentile(&[4, 1, 3, 2], 99), percentile(&[], 99)), (2, 4, 0));
-            println!("usage: follow soak PROBEWATCH MINUTES RATE | follow idle PROBEWATCH SECONDS RATE");
+            assert_eq!(
+                (
+                    percentile(&[4, 1, 3, 2], 50),
+                    percentile(&[4, 1, 3, 2], 99),
+                    percentile(&[], 99)
+                ),
+                (2, 4, 0)
+            );
+            println!(
+                "usage: follow soak PROBEWATCH MINUTES RATE | follow idle PROBEWATCH SECONDS RATE"
+            );
             true
         }
     };
@@ -56,12 +89,26 @@ fn main() {
 /// One busy log that is rotated.
 fn soak(program: &str, time: Duration, rate: u64) -> bool {
     let folder = tempfile::tempdir().unwrap();
-    let (log, state) = (folder.path().join("access.log"), folder.path().join("state"));
+    let (log, state) = (
+        folder.path().join("access.log"),
+        folder.path().join("state"),
+    );
     let mut server = Server::new(&log, 0);
     let follow = Follow::start(program, &state, &["--from-start", log.to_str().unwrap()]);
-    let (over, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let load = load(Arc::clone(&over), Arc::clone(&written), move |lines| server.tick(lines, true), rate);
-    println!("{:>6} {:>9} {:>7} {:>5} {:>9} {:>9} {:>10} {:>6}", "s", "RSS kB", "CPU %", "fds", "p50 ms", "p99 ms", "probes", "lost");
+    let (over, written) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU64::new(0)),
+    );
+    let load = load(
+        Arc::clone(&over),
+        Arc::clone(&written),
+        move |lines| server.tick(lines, true),
+        rate,
+    );
+    println!(
+        "{:>6} {:>9} {:>7} {:>5} {:>9} {:>9} {:>10} {:>6}",
+        "s", "RSS kB", "CPU %", "fds", "p50 ms", "p99 ms", "probes", "lost"
+    );
     let (start, mut before, mut samples) = (Instant::now(), follow.ticks(), Vec::new());
     let (first_ticks, mut checked) = (before, Checked::default());
     while start.elapsed() + SAMPLE / 2 < time {
@@ -72,33 +119,70 @@ fn soak(program: &str, time: Duration, rate: u64) -> bool {
         checked.add(&old_logs(folder.path(), 2), &follow.reports, true);
         let sample = (follow.memory(), follow.descriptors());
         let cpu = (ticks - before) as f64 / TICKS_PER_SECOND / SAMPLE.as_secs_f64() * 100.0;
-        let (p50, p99) = (percentile(&lags, 50) as f64 / 1e3, percentile(&lags, 99) as f64 / 1e3);
+        let (p50, p99) = (
+            percentile(&lags, 50) as f64 / 1e3,
+            percentile(&lags, 99) as f64 / 1e3,
+        );
         let seconds = start.elapsed().as_secs();
-        println!("{seconds:>6} {:>9} {cpu:>7.1} {:>5} {p50:>9.1} {p99:>9.1} {:>10} {:>6}", sample.0, sample.1, lags.len(), checked.lost);
+        println!(
+            "{seconds:>6} {:>9} {cpu:>7.1} {:>5} {p50:>9.1} {p99:>9.1} {:>10} {:>6}",
+            sample.0,
+            sample.1,
+            lags.len(),
+            checked.lost
+        );
         before = ticks;
         samples.push(sample);
     }
-    let share = (follow.ticks() - first_ticks) as f64 / TICKS_PER_SECOND / start.elapsed().as_secs_f64() * 100.0;
+    let share =
+        (follow.ticks() - first_ticks) as f64 / TICKS_PER_SECOND / start.elapsed().as_secs_f64()
+            * 100.0;
     over.store(true, Ordering::Relaxed);
     load.join().unwrap();
-    follow.reports.wait(written.load(Ordering::Relaxed) / PROBE_EVERY);
+    follow
+        .reports
+        .wait(written.load(Ordering::Relaxed) / PROBE_EVERY);
     let (reports, code) = follow.end();
     checked.add(&old_logs(folder.path(), 0), &reports, false);
     checked.add(&[log], &reports, false);
     let lags = reports.lags.lock().unwrap();
-    println!("{} lines, {} probes on the disk, {} reported, exit {code}", written.load(Ordering::Relaxed), checked.lines, lags.len());
+    println!(
+        "{} lines, {} probes on the disk, {} reported, exit {code}",
+        written.load(Ordering::Relaxed),
+        checked.lines,
+        lags.len()
+    );
     let third = samples.len().div_ceil(3);
-    let most = |part: &[(u64, u64)]| part.iter().fold((0, 0), |most, sample| (most.0.max(sample.0), most.1.max(sample.1)));
-    let (early, late) = (most(&samples[..third]), most(&samples[samples.len() - third..]));
+    let most = |part: &[(u64, u64)]| {
+        part.iter().fold((0, 0), |most, sample| {
+            (most.0.max(sample.0), most.1.max(sample.1))
+        })
+    };
+    let (early, late) = (
+        most(&samples[..third]),
+        most(&samples[samples.len() - third..]),
+    );
     verdict(&[
-        ("memory, kB: last third against first", late.0 as f64, early.0 as f64 * 1.05 + 2048.0),
-        ("descriptors: last third against first", late.1 as f64, early.1 as f64 + 1.0),
+        (
+            "memory, kB: last third against first",
+            late.0 as f64,
+            early.0 as f64 * 1.05 + 2048.0,
+        ),
+        (
+            "descriptors: last third against first",
+            late.1 as f64,
+            early.1 as f64 + 1.0,
+        ),
         ("processor, % of a core", share, 15.0),
         ("lag, p50, ms", percentile(&lags, 50) as f64 / 1e3, 50.0),
         ("lag, p99, ms", percentile(&lags, 99) as f64 / 1e3, 50.0),
         ("lost", checked.lost as f64, 0.0),
         ("doubled", reports.doubled() as f64, 0.0),
-        ("garbled", reports.garbled.load(Ordering::Relaxed) as f64, 0.0),
+        (
+            "garbled",
+            reports.garbled.load(Ordering::Relaxed) as f64,
+            0.0,
+        ),
     ])
 }
 
@@ -112,19 +196,33 @@ fn idle(program: &str, time: Duration, rate: u64) -> bool {
     }
     let busy = sites.join("busy.log");
     fs::write(&busy, line(IDLE_LOGS, true)).unwrap();
-    let follow = Follow::start(program, &folder.path().join("state"), &["--from-start", sites.to_str().unwrap()]);
+    let follow = Follow::start(
+        program,
+        &folder.path().join("state"),
+        &["--from-start", sites.to_str().unwrap()],
+    );
     follow.reports.wait(IDLE_LOGS + 1);
     // Neither the start counts nor the ten seconds after which a log is idle.
     thread::sleep(Duration::from_secs(12));
-    let share = |from: u64, start: Instant| (follow.ticks() - from) as f64 / TICKS_PER_SECOND / start.elapsed().as_secs_f64() * 100.0;
+    let share = |from: u64, start: Instant| {
+        (follow.ticks() - from) as f64 / TICKS_PER_SECOND / start.elapsed().as_secs_f64() * 100.0
+    };
     let (ticks, start) = (follow.ticks(), Instant::now());
     thread::sleep(time);
     let idle = share(ticks, start);
     let (ticks, start) = (follow.ticks(), Instant::now());
     let _ = follow.reports.fresh_lags();
     let mut server = Server::new(&busy, IDLE_LOGS + 1);
-    let (over, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let load = load(Arc::clone(&over), Arc::clone(&written), move |lines| server.tick(lines, false), rate);
+    let (over, written) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU64::new(0)),
+    );
+    let load = load(
+        Arc::clone(&over),
+        Arc::clone(&written),
+        move |lines| server.tick(lines, false),
+        rate,
+    );
     let mut waits = Vec::new();
     for n in (0..IDLE_LOGS).step_by(37).cycle() {
         if start.elapsed() >= time {
@@ -132,7 +230,10 @@ fn idle(program: &str, time: Duration, rate: u64) -> bool {
         }
         // Numbers in idle logs begin above those of the busy one.
         let number = Reports::FIRST_IDLE + waits.len() as u64;
-        let mut log = OpenOptions::new().append(true).open(idle_log(&sites, n)).unwrap();
+        let mut log = OpenOptions::new()
+            .append(true)
+            .open(idle_log(&sites, n))
+            .unwrap();
         log.write_all(line(number, true).as_bytes()).unwrap();
         waits.push(follow.reports.idle_lag(waits.len()).as_micros() as u64);
         thread::sleep(Duration::from_millis(500));
@@ -141,7 +242,9 @@ fn idle(program: &str, time: Duration, rate: u64) -> bool {
     over.store(true, Ordering::Relaxed);
     load.join().unwrap();
     let busy_probes = written.load(Ordering::Relaxed) / PROBE_EVERY;
-    follow.reports.wait(IDLE_LOGS + 1 + busy_probes + waits.len() as u64);
+    follow
+        .reports
+        .wait(IDLE_LOGS + 1 + busy_probes + waits.len() as u64);
     let (reports, code) = follow.end();
     let mut checked = Checked::default();
     checked.add(&[busy], &reports, false);
@@ -154,12 +257,28 @@ fn idle(program: &str, time: Duration, rate: u64) -> bool {
     let busy_lags: Vec<_> = lags[IDLE_LOGS as usize + 1..].to_vec();
     verdict(&[
         ("processor when all logs are idle, % of a core", idle, 0.5),
-        ("lag, p50, ms", percentile(&busy_lags, 50) as f64 / 1e3, 50.0),
-        ("lag, p99, ms", percentile(&busy_lags, 99) as f64 / 1e3, 50.0),
-        ("longest lag of idle logs, ms", percentile(&waits, 100) as f64 / 1e3, 1000.0),
+        (
+            "lag, p50, ms",
+            percentile(&busy_lags, 50) as f64 / 1e3,
+            50.0,
+        ),
+        (
+            "lag, p99, ms",
+            percentile(&busy_lags, 99) as f64 / 1e3,
+            50.0,
+        ),
+        (
+            "longest lag of idle logs, ms",
+            percentile(&waits, 100) as f64 / 1e3,
+            1000.0,
+        ),
         ("lost", checked.lost as f64, 0.0),
         ("doubled", reports.doubled() as f64, 0.0),
-        ("garbled", reports.garbled.load(Ordering::Relaxed) as f64, 0.0),
+        (
+            "garbled",
+            reports.garbled.load(Ordering::Relaxed) as f64,
+            0.0,
+        ),
     ])
 }
 
@@ -171,7 +290,10 @@ fn idle_log(folder: &Path, n: u64) -> PathBuf {
 fn verdict(rows: &[(&str, f64, f64)]) -> bool {
     println!("\n| value | measured | limit | |\n| --- | ---: | ---: | --- |");
     for (what, found, most) in rows {
-        println!("| {what} | {found:.1} | {most:.1} | {} |", if found <= most { "met" } else { "EXCEEDED" });
+        println!(
+            "| {what} | {found:.1} | {most:.1} | {} |",
+            if found <= most { "met" } else { "EXCEEDED" }
+        );
     }
     rows.iter().all(|(_, found, most)| found <= most)
 }
@@ -190,7 +312,15 @@ struct Server {
 
 impl Server {
     fn new(path: &Path, first: u64) -> Self {
-        Self { path: path.to_owned(), log: append(path), next: first, lines: 0, rotations: 0, rotated: Instant::now(), reopen_since: None }
+        Self {
+            path: path.to_owned(),
+            log: append(path),
+            next: first,
+            lines: 0,
+            rotations: 0,
+            rotated: Instant::now(),
+            reopen_since: None,
+        }
     }
 
     /// Writes this many lines at once, and rotates the log when it is time.
@@ -205,18 +335,29 @@ impl Server {
         self.log.write_all(text.as_bytes()).unwrap();
         if rotate && self.rotated.elapsed() >= ROTATE {
             self.rotations += 1;
-            fs::rename(&self.path, self.path.with_extension(format!("log.{}", self.rotations))).unwrap();
+            fs::rename(
+                &self.path,
+                self.path.with_extension(format!("log.{}", self.rotations)),
+            )
+            .unwrap();
             drop(append(&self.path));
             (self.rotated, self.reopen_since) = (Instant::now(), Some(Instant::now()));
         }
-        if self.reopen_since.is_some_and(|since| since.elapsed() >= REOPEN) {
+        if self
+            .reopen_since
+            .is_some_and(|since| since.elapsed() >= REOPEN)
+        {
             (self.log, self.reopen_since) = (append(&self.path), None);
         }
     }
 }
 
 fn append(path: &Path) -> File {
-    OpenOptions::new().append(true).create(true).open(path).unwrap()
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .unwrap()
 }
 
 /// An ordinary line, or a probe with its number and the time it is written, in microseconds.
@@ -235,11 +376,19 @@ fn line(number: u64, probe: bool) -> String {
 }
 
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_micros() as u64
 }
 
 /// Writes at this rate in its own thread; a late write has more lines.
-fn load(over: Arc<AtomicBool>, written: Arc<AtomicU64>, mut tick: impl FnMut(u64) + Send + 'static, rate: u64) -> JoinHandle<()> {
+fn load(
+    over: Arc<AtomicBool>,
+    written: Arc<AtomicU64>,
+    mut tick: impl FnMut(u64) + Send + 'static,
+    rate: u64,
+) -> JoinHandle<()> {
     thread::spawn(move || {
         let start = Instant::now();
         let mut lines = 0;
@@ -283,7 +432,10 @@ impl Reports {
         };
         let lag = now.saturating_sub(written);
         if number >= Self::FIRST_IDLE {
-            self.idle_lags.lock().unwrap().push(Duration::from_micros(lag));
+            self.idle_lags
+                .lock()
+                .unwrap()
+                .push(Duration::from_micros(lag));
         } else {
             let mut seen = self.seen.lock().unwrap();
             let length = seen.len().max(number as usize + 1);
@@ -303,7 +455,9 @@ impl Reports {
     /// Waits for this many reports, at most 30 seconds.
     fn wait(&self, count: u64) {
         let start = Instant::now();
-        while (self.lags.lock().unwrap().len() as u64) < count && start.elapsed() < Duration::from_secs(30) {
+        while (self.lags.lock().unwrap().len() as u64) < count
+            && start.elapsed() < Duration::from_secs(30)
+        {
             thread::sleep(TICK);
         }
     }
@@ -321,7 +475,12 @@ impl Reports {
     }
 
     fn doubled(&self) -> usize {
-        self.seen.lock().unwrap().iter().filter(|times| **times > 1).count()
+        self.seen
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|times| **times > 1)
+            .count()
     }
 }
 
@@ -344,11 +503,16 @@ impl Checked {
     fn add(&mut self, logs: &[PathBuf], reports: &Reports, remove: bool) {
         for log in logs {
             let seen = reports.seen.lock().unwrap().clone();
-            for number in
-                BufReader::new(File::open(log).unwrap()).lines().filter_map(|line| stamp(&line.unwrap())).map(|(number, _)| number)
+            for number in BufReader::new(File::open(log).unwrap())
+                .lines()
+                .filter_map(|line| stamp(&line.unwrap()))
+                .map(|(number, _)| number)
             {
                 self.lines += 1;
-                self.lost += u64::from(number < Reports::FIRST_IDLE && seen.get(number as usize).is_none_or(|times| *times == 0));
+                self.lost += u64::from(
+                    number < Reports::FIRST_IDLE
+                        && seen.get(number as usize).is_none_or(|times| *times == 0),
+                );
             }
             if remove {
                 fs::remove_file(log).unwrap();
@@ -359,8 +523,18 @@ impl Checked {
 
 /// The rotated logs without the latest `keep`.
 fn old_logs(folder: &Path, keep: usize) -> Vec<PathBuf> {
-    let number = |path: &Path| path.file_name()?.to_str()?.strip_prefix("access.log.")?.parse::<u64>().ok();
-    let mut logs: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| number(path).is_some()).collect();
+    let number = |path: &Path| {
+        path.file_name()?
+            .to_str()?
+            .strip_prefix("access.log.")?
+            .parse::<u64>()
+            .ok()
+    };
+    let mut logs: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| number(path).is_some())
+        .collect();
     logs.sort_by_key(|path| number(path));
     logs.truncate(logs.len().saturating_sub(keep));
     logs
@@ -376,7 +550,12 @@ struct Follow {
 impl Follow {
     fn start(program: &str, state: &Path, args: &[&str]) -> Self {
         let mut command = Command::new(program);
-        command.args(["follow", "-q", "-f", "ndjson", "--state"]).arg(state).args(args).stdin(Stdio::null()).stdout(Stdio::piped());
+        command
+            .args(["follow", "-q", "-f", "ndjson", "--state"])
+            .arg(state)
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (stdout, reports) = (child.stdout.take().unwrap(), Arc::new(Reports::default()));
         let recorder = Arc::clone(&reports);
@@ -385,7 +564,11 @@ impl Follow {
                 recorder.record(&line, now());
             }
         });
-        Self { child, reports, reader: Some(reader) }
+        Self {
+            child,
+            reports,
+            reader: Some(reader),
+        }
     }
 
     fn proc(&self, name: &str) -> PathBuf {
@@ -395,13 +578,30 @@ impl Follow {
     /// Processor time so far.
     fn ticks(&self) -> u64 {
         let stat = fs::read_to_string(self.proc("stat")).expect("it ended");
-        stat.rsplit(')').next().unwrap().split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+        stat.rsplit(')')
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .map(|ticks| ticks.parse::<u64>().unwrap())
+            .sum()
     }
 
     /// Resident kilobytes.
     fn memory(&self) -> u64 {
         let status = fs::read_to_string(self.proc("status")).unwrap();
-        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next()?.parse().ok()).expect("it ended")
+        status
+            .lines()
+            .find_map(|line| {
+                line.strip_prefix("VmRSS:")?
+                    .trim()
+                    .split(' ')
+                    .next()?
+                    .parse()
+                    .ok()
+            })
+            .expect("it ended")
     }
 
     fn descriptors(&self) -> u64 {
@@ -410,7 +610,11 @@ impl Follow {
 
     /// Ends it with SIGTERM. Returns the reports and its exit code.
     fn end(mut self) -> (Arc<Reports>, i32) {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::TERM).unwrap();
+        rustix::process::kill_process(
+            rustix::process::Pid::from_child(&self.child),
+            rustix::process::Signal::TERM,
+        )
+        .unwrap();
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
         self.reader.take().unwrap().join().unwrap();
         (Arc::clone(&self.reports), code)
@@ -428,5 +632,8 @@ impl Drop for Follow {
 fn percentile(values: &[u64], percent: usize) -> u64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
-    sorted.get((sorted.len() * percent).div_ceil(100).saturating_sub(1)).copied().unwrap_or(0)
+    sorted
+        .get((sorted.len() * percent).div_ceil(100).saturating_sub(1))
+        .copied()
+        .unwrap_or(0)
 }

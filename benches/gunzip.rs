@@ -1,7 +1,12 @@
-//! The lower bound for a scan of a gzip log: decompresses a file in one thread, with the library that probewatch uses, and prints the
-//! size of its text. `cargo bench --bench gunzip -- FILE` runs it; `benches/formats.sh` times it as a process next to the scan.
+//! The lower bound for a scan of a gzip log: decompresses a file in one thread, with the library
+//! that probewatch uses, and prints the size of its text. `cargo bench --bench gunzip -- FILE` runs
+//! it; `benches/formats.sh` times it as a process next to the scan.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program to time, not to ship")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a program to time, not to ship"
+)]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -16,12 +21,17 @@ fn main() {
     let Some(path) = std::env::args().skip(1).find(|arg| arg != "--bench") else {
         // `cargo test --benches` and `cargo bench` without arguments decompress a small known text.
         let mut packed = Vec::new();
-        GzEncoder::new(&b"a\nb\n"[..], Compression::fast()).read_to_end(&mut packed).unwrap();
+        GzEncoder::new(&b"a\nb\n"[..], Compression::fast())
+            .read_to_end(&mut packed)
+            .unwrap();
         assert_eq!(text_len(&packed.repeat(2)[..]), 8);
         println!("usage: gunzip FILE");
         return;
     };
-    println!("{}", text_len(BufReader::with_capacity(BLOCK, File::open(path).unwrap())));
+    println!(
+        "{}",
+        text_len(BufReader::with_capacity(BLOCK, File::open(path).unwrap()))
+    );
 }
 
 fn text_len(packed: impl BufRead) -> usize {

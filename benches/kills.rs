@@ -1,23 +1,35 @@
-//! Kills `probewatch follow` again and again while it appends hits to a file and its log is rotated, and compares that
-//! file with the logs on the disk.
+//! Kills `probewatch follow` again and again while it appends hits to a file and its log is
+//! rotated, and compares that file with the logs on the disk.
 //!
 //! `benches/kills.sh` builds and starts it; it works in a temporary folder and leaves nothing.
 //!
 //! What `follow -f ndjson --state` promises, and what is therefore counted:
 //!
-//! - *Lost*: a probe in a whole line on the disk, in the log or in any rotated file, that no record names.
-//! - *Doubled*: a probe with two ids; an id with two probes; an id twice in one run; and a record whose id lies before the
-//!   offset that a state held when a run started. A run that is killed may have printed hits that its state does not hold
-//!   yet: the next run prints those again, with the same id. Such records are counted as repeated.
-//! - *Torn*: a line that is no JSON object. A run that is killed within a write may leave half a line, which the next run must
-//!   end with a newline before it prints anything: such halves are counted by themselves. Any other is torn.
+//! - *Lost*: a probe in a whole line on the disk, in the log or in any rotated file, that no record
+//!   names.
+//! - *Doubled*: a probe with two ids; an id with two probes; an id twice in one run; and a record
+//!   whose id lies before the offset that a state held when a run started. A run that is killed may
+//!   have printed hits that its state does not hold yet: the next run prints those again, with the
+//!   same id. Such records are counted as repeated.
+//! - *Torn*: a line that is no JSON object. A run that is killed within a write may leave half a
+//!   line, which the next run must end with a newline before it prints anything: such halves are
+//!   counted by themselves. Any other is torn.
 //! - *Misplaced*: an offset in an id that is not where the line begins in its file.
 //!
-//! With `report daily` or `report hourly` it kills `probewatch report` instead, at any moment of runs that replace the folders of
-//! several periods ([`reports`]).
+//! With `report daily` or `report hourly` it kills `probewatch report` instead, at any moment of
+//! runs that replace the folders of several periods ([`reports`]).
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a program to measure with, not to ship")]
-#![allow(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "figures to be read, not to be calculated with")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a program to measure with, not to ship"
+)]
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "figures to be read, not to be calculated with"
+)]
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -50,19 +62,34 @@ const READ: Duration = Duration::from_millis(100);
 const ROW: Duration = Duration::from_secs(60);
 
 fn main() {
-    let args: Vec<_> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let args: Vec<_> = std::env::args()
+        .skip(1)
+        .filter(|arg| arg != "--bench")
+        .collect();
     let number = |n: usize| args.get(n).and_then(|arg| arg.parse::<f64>().ok());
-    let fine = if let (Some(program), Some("report"), Some(periods), Some(kills)) =
-        (args.first(), args.get(1).map(String::as_str), args.get(2), number(3))
-    {
+    let fine = if let (Some(program), Some("report"), Some(periods), Some(kills)) = (
+        args.first(),
+        args.get(1).map(String::as_str),
+        args.get(2),
+        number(3),
+    ) {
         reports(program, periods, kills as u64)
-    } else if let (Some(program), Some(minutes), Some(rate)) = (args.first(), number(1), number(2)) {
+    } else if let (Some(program), Some(minutes), Some(rate)) = (args.first(), number(1), number(2))
+    {
         let followed = args.get(3).map_or("log/access.log", String::as_str);
-        soak(program, Duration::from_secs_f64(minutes * 60.0), rate as u64, followed)
+        soak(
+            program,
+            Duration::from_secs_f64(minutes * 60.0),
+            rate as u64,
+            followed,
+        )
     } else {
-        // `cargo test --benches` and `cargo bench` without arguments come here: see that faults are found.
+        // `cargo test --benches` and `cargo bench` without arguments come here: see that faults are
+        // found.
         check_the_judge();
-        println!("usage: kills PROBEWATCH MINUTES RATE [log | log/access.log], or: kills PROBEWATCH report daily|hourly KILLS");
+        println!(
+            "usage: kills PROBEWATCH MINUTES RATE [log | log/access.log], or: kills PROBEWATCH report daily|hourly KILLS"
+        );
         true
     };
     std::process::exit(i32::from(!fine));
@@ -76,7 +103,11 @@ fn soak(program: &str, time: Duration, rate: u64, followed: &str) -> bool {
     let folder = folder.path();
     fs::create_dir(folder.join("log")).unwrap();
     let names = Arc::new(Mutex::new(()));
-    let server = Server::new(&folder.join("log/access.log"), Dice(dice.next()), Arc::clone(&names));
+    let server = Server::new(
+        &folder.join("log/access.log"),
+        Dice(dice.next()),
+        Arc::clone(&names),
+    );
     let counts = Arc::clone(&server.counts);
     let over = Arc::new(AtomicBool::new(false));
     let serving = server.serve(Arc::clone(&over), rate);
@@ -163,9 +194,20 @@ fn clean_up(folder: &Path, names: &Mutex<()>, check: &mut OutputCheck, keep: usi
 
 /// The rotated files with their numbers, newest first.
 fn rotated(folder: &Path) -> Vec<(u64, PathBuf)> {
-    let number = |path: &Path| path.file_name()?.to_str()?.strip_prefix("access.log.")?.trim_end_matches(".gz").parse::<u64>().ok();
-    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut logs: Vec<_> = paths.filter_map(|path| Some((number(&path)?, path))).collect();
+    let number = |path: &Path| {
+        path.file_name()?
+            .to_str()?
+            .strip_prefix("access.log.")?
+            .trim_end_matches(".gz")
+            .parse::<u64>()
+            .ok()
+    };
+    let paths = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut logs: Vec<_> = paths
+        .filter_map(|path| Some((number(&path)?, path)))
+        .collect();
     logs.sort();
     logs
 }
@@ -234,7 +276,9 @@ impl Server {
         }
         self.lines += lines;
         self.counts.lines.store(self.lines, Ordering::Relaxed);
-        let (first, second) = text.as_bytes().split_at(self.dice.below(text.len() as u64 + 1) as usize);
+        let (first, second) = text
+            .as_bytes()
+            .split_at(self.dice.below(text.len() as u64 + 1) as usize);
         self.log.write_all(first).unwrap();
         self.log.write_all(second).unwrap();
     }
@@ -248,7 +292,11 @@ impl Server {
                 self.packer = Some(thread::spawn(move || pack(&path)));
             }
         }
-        let is_busy = self.reopen_at.is_some() || self.packer.as_ref().is_some_and(|packer| !packer.is_finished());
+        let is_busy = self.reopen_at.is_some()
+            || self
+                .packer
+                .as_ref()
+                .is_some_and(|packer| !packer.is_finished());
         if is_busy || Instant::now() < self.rotate_at {
             return;
         }
@@ -261,25 +309,45 @@ impl Server {
         let _names = names.lock().unwrap();
         let newest = self.path.with_extension("log.1");
         for (number, path) in rotated(self.path.parent().unwrap()).into_iter().rev() {
-            let ending = if path.extension().is_some_and(|ending| ending == "gz") { ".gz" } else { "" };
-            fs::rename(&path, self.path.with_extension(format!("log.{}{ending}", number + 1))).unwrap();
+            let ending = if path.extension().is_some_and(|ending| ending == "gz") {
+                ".gz"
+            } else {
+                ""
+            };
+            fs::rename(
+                &path,
+                self.path
+                    .with_extension(format!("log.{}{ending}", number + 1)),
+            )
+            .unwrap();
         }
         match self.dice.below(3) {
             0 => {
-                // The server writes nothing between the copy and the cut, as lines of that time would be destroyed.
+                // The server writes nothing between the copy and the cut, as lines of that time
+                // would be destroyed.
                 thread::sleep(Duration::from_millis(self.dice.below(1500)));
                 fs::copy(&self.path, newest).unwrap();
                 thread::sleep(Duration::from_millis(self.dice.below(300)));
-                OpenOptions::new().write(true).open(&self.path).unwrap().set_len(0).unwrap();
+                OpenOptions::new()
+                    .write(true)
+                    .open(&self.path)
+                    .unwrap()
+                    .set_len(0)
+                    .unwrap();
                 self.counts.copied.fetch_add(1, Ordering::Relaxed);
             }
             kind => {
                 fs::rename(&self.path, newest).unwrap();
                 drop(append(&self.path));
                 // It writes to the renamed file for a while yet.
-                self.reopen_at = Some(Instant::now() + Duration::from_millis(self.dice.below(1000)));
+                self.reopen_at =
+                    Some(Instant::now() + Duration::from_millis(self.dice.below(1000)));
                 self.is_to_pack = kind == 1;
-                let count = if self.is_to_pack { &self.counts.packed } else { &self.counts.renamed };
+                let count = if self.is_to_pack {
+                    &self.counts.packed
+                } else {
+                    &self.counts.renamed
+                };
                 count.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -296,7 +364,10 @@ impl Server {
 fn pack(path: &Path) {
     thread::sleep(Duration::from_millis(100));
     let mut text = File::open(path).unwrap();
-    let mut packed = GzEncoder::new(File::create(path.with_extension("1.gz")).unwrap(), Compression::fast());
+    let mut packed = GzEncoder::new(
+        File::create(path.with_extension("1.gz")).unwrap(),
+        Compression::fast(),
+    );
     let mut block = vec![0; 256 * 1024];
     loop {
         let length = text.read(&mut block).unwrap();
@@ -311,7 +382,11 @@ fn pack(path: &Path) {
 }
 
 fn append(path: &Path) -> File {
-    OpenOptions::new().append(true).create(true).open(path).unwrap()
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .unwrap()
 }
 
 /// An ordinary line, or a probe with its number.
@@ -319,9 +394,16 @@ fn write_line(number: u64, text: &mut String) {
     let (client, agent) = (number % 250, "Mozilla/5.0 (X11; Linux x86_64)");
     let time = "02/Nov/2026:08:01:00 +0000";
     let line = if number.is_multiple_of(PROBE_EVERY) {
-        writeln!(text, "198.51.100.{client} - - [{time}] \"GET {PROBE}{} HTTP/1.1\" 404 153 \"-\" \"{agent}\"", number / PROBE_EVERY)
+        writeln!(
+            text,
+            "198.51.100.{client} - - [{time}] \"GET {PROBE}{} HTTP/1.1\" 404 153 \"-\" \"{agent}\"",
+            number / PROBE_EVERY
+        )
     } else {
-        writeln!(text, "192.0.2.{client} - - [{time}] \"GET /page/{number} HTTP/1.1\" 200 5120 \"-\" \"{agent}\"")
+        writeln!(
+            text,
+            "192.0.2.{client} - - [{time}] \"GET /page/{number} HTTP/1.1\" 200 5120 \"-\" \"{agent}\""
+        )
     };
     line.unwrap();
 }
@@ -346,8 +428,22 @@ impl Run {
         let state = folder.join("state/follow.json");
         check.start_run(&state);
         let mut command = Command::new(program);
-        command.args(["follow", "-q", "-f", "ndjson", "--from-start", "--state", "state", followed]);
-        let child = command.current_dir(folder).stdin(Stdio::null()).stdout(append(&folder.join("hits.ndjson"))).spawn().unwrap();
+        command.args([
+            "follow",
+            "-q",
+            "-f",
+            "ndjson",
+            "--from-start",
+            "--state",
+            "state",
+            followed,
+        ]);
+        let child = command
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(append(&folder.join("hits.ndjson")))
+            .spawn()
+            .unwrap();
         Self { child, state }
     }
 
@@ -375,7 +471,10 @@ struct Stops {
 impl Stops {
     fn end(&mut self, mut run: Run, is_clean: bool) {
         if let Some(status) = run.child.try_wait().unwrap() {
-            println!("a run ended by itself: {status}; its state is {}", run.state.display());
+            println!(
+                "a run ended by itself: {status}; its state is {}",
+                run.state.display()
+            );
             self.wrong += 1;
             return;
         }
@@ -405,7 +504,10 @@ struct Output {
 
 impl Output {
     fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), offset: 0 }
+        Self {
+            path: path.to_owned(),
+            offset: 0,
+        }
     }
 
     /// What was appended since the last call.
@@ -483,7 +585,12 @@ impl OutputCheck {
         let Ok(text) = fs::read(state) else { return };
         let state: Value = serde_json::from_slice(&text).expect("a state is whole at any moment");
         let held = |log: &Value| Some((log["generation"].as_u64()?, log["offset"].as_u64()?));
-        for (generation, offset) in state["state"]["checkpoints"].as_array().into_iter().flatten().filter_map(held) {
+        for (generation, offset) in state["state"]["checkpoints"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(held)
+        {
             let held = self.held.entry(generation).or_default();
             *held = offset.max(*held);
         }
@@ -498,7 +605,10 @@ impl OutputCheck {
             if *first == b'\n' {
                 new = rest;
             } else {
-                println!("half a line goes on: {}", String::from_utf8_lossy(&new[..new.len().min(200)]));
+                println!(
+                    "half a line goes on: {}",
+                    String::from_utf8_lossy(&new[..new.len().min(200)])
+                );
                 self.torn += 1;
             }
         }
@@ -515,27 +625,48 @@ impl OutputCheck {
         let object = serde_json::from_slice::<Value>(line).ok();
         let parts = object.as_ref().and_then(|object| {
             let (generation, offset) = object["id"].as_str()?.split_once(':')?;
-            Some((number_of(object["target"].as_str()?)?, u64::from_str_radix(generation, 16).ok()?, offset.parse().ok()?))
+            Some((
+                number_of(object["target"].as_str()?)?,
+                u64::from_str_radix(generation, 16).ok()?,
+                offset.parse().ok()?,
+            ))
         });
         let Some((number, generation, offset)) = parts else {
             println!("torn: {}", String::from_utf8_lossy(line));
             self.torn += 1;
             return;
         };
-        let new = Record { generation, offset, run: self.run };
+        let new = Record {
+            generation,
+            offset,
+            run: self.run,
+        };
         let fault = match self.records.insert(number, new) {
             None if self.ids.insert((generation, offset)) => None,
             None => Some("its id is another probe's".to_owned()),
-            Some(old) if (old.generation, old.offset) != (generation, offset) => Some(format!("it had another id, {old:x?}")),
+            Some(old) if (old.generation, old.offset) != (generation, offset) => {
+                Some(format!("it had another id, {old:x?}"))
+            }
             Some(old) if old.run == self.run => Some("it comes twice in one run".to_owned()),
-            Some(_) if self.held.get(&generation).is_some_and(|held| offset < *held) => Some("the state held it".to_owned()),
+            Some(_)
+                if self
+                    .held
+                    .get(&generation)
+                    .is_some_and(|held| offset < *held) =>
+            {
+                Some("the state held it".to_owned())
+            }
             Some(_) => {
                 self.repeated += 1;
                 None
             }
         };
         if let Some(fault) = fault {
-            println!("doubled in run {}, probe {number}: {fault}: {}", self.run, String::from_utf8_lossy(line));
+            println!(
+                "doubled in run {}, probe {number}: {fault}: {}",
+                self.run,
+                String::from_utf8_lossy(line)
+            );
             self.doubled += 1;
         }
     }
@@ -548,19 +679,25 @@ impl OutputCheck {
         }
         self.is_half = true;
         if is_clean {
-            println!("a run that was stopped left half a line: {}", String::from_utf8_lossy(&half));
+            println!(
+                "a run that was stopped left half a line: {}",
+                String::from_utf8_lossy(&half)
+            );
             self.torn += 1;
         } else {
             self.halves += 1;
         }
     }
 
-    /// Compares a log with the records; false where some are missing yet, and it may be too early for them.
+    /// Compares a log with the records; false where some are missing yet, and it may be too early
+    /// for them.
     fn compare(&mut self, log: &Path) -> bool {
         let bytes = fs::read(log).unwrap();
         let mut text = Vec::new();
         if log.extension().is_some_and(|ending| ending == "gz") {
-            MultiGzDecoder::new(&bytes[..]).read_to_end(&mut text).unwrap();
+            MultiGzDecoder::new(&bytes[..])
+                .read_to_end(&mut text)
+                .unwrap();
         } else {
             text = bytes;
         }
@@ -574,18 +711,41 @@ impl OutputCheck {
             }
             offset += line.len() as u64;
         }
-        let missing: Vec<_> = probes.iter().map(|(number, _)| *number).filter(|number| !self.records.contains_key(number)).collect();
+        let missing: Vec<_> = probes
+            .iter()
+            .map(|(number, _)| *number)
+            .filter(|number| !self.records.contains_key(number))
+            .collect();
         if let Some(first) = missing.first() {
-            if self.waiting.entry(*first).or_insert_with(Instant::now).elapsed() < self.deadline {
+            if self
+                .waiting
+                .entry(*first)
+                .or_insert_with(Instant::now)
+                .elapsed()
+                < self.deadline
+            {
                 return false;
             }
-            println!("lost from {}: {} of {}, the first {first}", log.display(), missing.len(), probes.len());
+            println!(
+                "lost from {}: {} of {}, the first {first}",
+                log.display(),
+                missing.len(),
+                probes.len()
+            );
             self.lost += missing.len() as u64;
         }
         self.on_disk += probes.len() as u64;
         for (number, offset) in probes {
-            if self.records.get(&number).is_some_and(|record| record.offset != offset) {
-                println!("misplaced: {number} begins at {offset} in {}: {:x?}", log.display(), self.records[&number]);
+            if self
+                .records
+                .get(&number)
+                .is_some_and(|record| record.offset != offset)
+            {
+                println!(
+                    "misplaced: {number} begins at {offset} in {}: {:x?}",
+                    log.display(),
+                    self.records[&number]
+                );
                 self.misplaced += 1;
             }
         }
@@ -601,18 +761,27 @@ impl OutputCheck {
             stops.killed,
             stops.clean
         );
-        println!("{} records came again after a kill, {} kills left half a line", self.repeated, self.halves);
+        println!(
+            "{} records came again after a kill, {} kills left half a line",
+            self.repeated, self.halves
+        );
         println!("\n| what | found | at most | |\n| --- | ---: | ---: | --- |");
         let rows = [
             ("lost", self.lost),
             ("doubled", self.doubled),
             ("torn", self.torn),
             ("misplaced", self.misplaced),
-            ("reported, but not on the disk", self.records.len() as u64 - self.on_disk.min(self.records.len() as u64)),
+            (
+                "reported, but not on the disk",
+                self.records.len() as u64 - self.on_disk.min(self.records.len() as u64),
+            ),
             ("runs that ended otherwise", stops.wrong),
         ];
         for (what, found) in rows {
-            println!("| {what} | {found} | 0 | {} |", if found == 0 { "good" } else { "NOT GOOD" });
+            println!(
+                "| {what} | {found} | 0 | {} |",
+                if found == 0 { "good" } else { "NOT GOOD" }
+            );
         }
         rows.iter().all(|(_, found)| *found == 0)
     }
@@ -631,10 +800,12 @@ struct ReportFaults {
     leftovers: u64,
 }
 
-/// Kills runs of `report --daily` or `--hourly`. Each reads new lines of four periods, and so replaces their folders.
+/// Kills runs of `report --daily` or `--hourly`. Each reads new lines of four periods, and so
+/// replaces their folders.
 ///
-/// In the round after [`ROUND`] kills a run must succeed; then each probe is in one report, each folder has all files, and nothing
-/// else is there. The periods are other ones in each round, because the names decide the order of a listing on most file systems.
+/// In the round after [`ROUND`] kills a run must succeed; then each probe is in one report, each
+/// folder has all files, and nothing else is there. The periods are other ones in each round,
+/// because the names decide the order of a listing on most file systems.
 fn reports(program: &str, periods: &str, kills: u64) -> bool {
     let program = fs::canonicalize(program).unwrap();
     let mut dice = Dice::new();
@@ -643,7 +814,13 @@ fn reports(program: &str, periods: &str, kills: u64) -> bool {
     while killed < kills {
         rounds += 1;
         let folder = tempfile::tempdir().unwrap();
-        let mut round = ReportRound { program: &program, folder: folder.path(), periods, first: dice.below(24), probes: 0 };
+        let mut round = ReportRound {
+            program: &program,
+            folder: folder.path(),
+            periods,
+            first: dice.below(24),
+            probes: 0,
+        };
         round.write(&mut dice);
         let start = Instant::now();
         let mut is_fine = round.start().wait().unwrap().success();
@@ -653,7 +830,9 @@ fn reports(program: &str, periods: &str, kills: u64) -> bool {
             let mut run = round.start();
             // Half of the runs are killed late, when they publish and remove.
             let earliest = if dice.below(2) == 0 { 0 } else { usual / 2 };
-            thread::sleep(Duration::from_micros(earliest + dice.below(usual * 5 / 4 - earliest)));
+            thread::sleep(Duration::from_micros(
+                earliest + dice.below(usual * 5 / 4 - earliest),
+            ));
             // It may have ended before.
             let _ = run.kill();
             match run.wait().unwrap().code() {
@@ -663,10 +842,24 @@ fn reports(program: &str, periods: &str, kills: u64) -> bool {
             }
         }
         is_fine &= round.start().wait().unwrap().success();
-        let before = (faults.lost, faults.doubled, faults.incomplete, faults.leftovers);
+        let before = (
+            faults.lost,
+            faults.doubled,
+            faults.incomplete,
+            faults.leftovers,
+        );
         faults.stuck += u64::from(!is_fine);
         round.check(&mut faults);
-        bad_rounds += u64::from(!is_fine || before != (faults.lost, faults.doubled, faults.incomplete, faults.leftovers));
+        bad_rounds += u64::from(
+            !is_fine
+                || before
+                    != (
+                        faults.lost,
+                        faults.doubled,
+                        faults.incomplete,
+                        faults.leftovers,
+                    ),
+        );
     }
     println!("{killed} runs of report --{periods} were killed in {rounds} rounds");
     println!("\n| what | found | at most | |\n| --- | ---: | ---: | --- |");
@@ -679,7 +872,10 @@ fn reports(program: &str, periods: &str, kills: u64) -> bool {
         ("rounds with any of these", bad_rounds),
     ];
     for (what, found) in rows {
-        println!("| {what} | {found} | 0 | {} |", if found == 0 { "good" } else { "NOT GOOD" });
+        println!(
+            "| {what} | {found} | 0 | {} |",
+            if found == 0 { "good" } else { "NOT GOOD" }
+        );
     }
     bad_rounds == 0
 }
@@ -700,24 +896,42 @@ impl ReportRound<'_> {
         let mut text = String::new();
         for place in 0..8 + dice.below(8) {
             let period = self.first + place % 4;
-            let (day, hour) = if self.periods == "hourly" { (1 + period / 24, period % 24) } else { (1 + period, dice.below(24)) };
+            let (day, hour) = if self.periods == "hourly" {
+                (1 + period / 24, period % 24)
+            } else {
+                (1 + period, dice.below(24))
+            };
             let time = format!("{day:02}/Nov/2026:{hour:02}:01:00 +0000");
             writeln!(text, "198.51.100.7 - - [{time}] \"GET /{}/.git/config HTTP/1.1\" 404 153 \"-\" \"curl/8\"", self.probes).unwrap();
             self.probes += 1;
         }
-        append(&self.folder.join("access.log")).write_all(text.as_bytes()).unwrap();
+        append(&self.folder.join("access.log"))
+            .write_all(text.as_bytes())
+            .unwrap();
     }
 
     fn start(&self) -> Child {
         let mut command = Command::new(self.program);
-        command.args(["report", "-q", "--only", "vcs/git", "--state", "state", "--out", "out"]);
-        command.args([&format!("--{}", self.periods), "access.log"]).current_dir(self.folder);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        command.args([
+            "report", "-q", "--only", "vcs/git", "--state", "state", "--out", "out",
+        ]);
+        command
+            .args([&format!("--{}", self.periods), "access.log"])
+            .current_dir(self.folder);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
     }
 
     fn check(&self, faults: &mut ReportFaults) {
         let mut counts: HashMap<u64, u64> = HashMap::new();
-        for folder in fs::read_dir(self.folder.join("out")).unwrap().map(|entry| entry.unwrap().path()) {
+        for folder in fs::read_dir(self.folder.join("out"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
             let name = folder.file_name().unwrap().to_str().unwrap();
             if matches!(name, "latest" | ".state") {
                 continue;
@@ -726,13 +940,21 @@ impl ReportRound<'_> {
                 faults.leftovers += 1;
                 continue;
             }
-            let report = fs::read(folder.join("report.json")).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+            let report = fs::read(folder.join("report.json"))
+                .ok()
+                .and_then(|text| serde_json::from_slice::<Value>(&text).ok());
             if fs::read_dir(&folder).unwrap().count() != REPORT_FILES || report.is_none() {
                 println!("incomplete: {}", folder.display());
                 faults.incomplete += 1;
             }
-            for pair in report.iter().flat_map(|report| report["pairs"].as_array().unwrap()) {
-                let number = pair["path"].as_str().and_then(|path| path.split('/').nth(1)).and_then(|number| number.parse().ok());
+            for pair in report
+                .iter()
+                .flat_map(|report| report["pairs"].as_array().unwrap())
+            {
+                let number = pair["path"]
+                    .as_str()
+                    .and_then(|path| path.split('/').nth(1))
+                    .and_then(|number| number.parse().ok());
                 *counts.entry(number.unwrap()).or_default() += pair["hits"].as_u64().unwrap();
             }
         }
@@ -755,7 +977,12 @@ struct Dice(u64);
 
 impl Dice {
     fn new() -> Self {
-        Self(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64)
+        Self(
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap()
+                .as_nanos() as u64,
+        )
     }
 
     fn next(&mut self) -> u64 {
@@ -778,22 +1005,51 @@ impl Dice {
 
 /// Each fault is found, and what is allowed is not taken for one.
 fn check_the_judge() {
-    let record = |number: u64, offset: u64| format!("{{\"id\":\"00000000000000ab:{offset}\",\"target\":\"{PROBE}{number}\"}}\n");
+    let record = |number: u64, offset: u64| {
+        format!("{{\"id\":\"00000000000000ab:{offset}\",\"target\":\"{PROBE}{number}\"}}\n")
+    };
     let mut text = String::new();
     (0..PROBE_EVERY * 2).for_each(|number| write_line(number, &mut text));
-    let second = text.rfind('\n').map(|_| text.lines().take(PROBE_EVERY as usize).map(|line| line.len() as u64 + 1).sum::<u64>()).unwrap();
+    let second = text
+        .rfind('\n')
+        .map(|_| {
+            text.lines()
+                .take(PROBE_EVERY as usize)
+                .map(|line| line.len() as u64 + 1)
+                .sum::<u64>()
+        })
+        .unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (log, state) = (folder.path().join("access.log"), folder.path().join("state"));
+    let (log, state) = (
+        folder.path().join("access.log"),
+        folder.path().join("state"),
+    );
     fs::write(&log, text).unwrap();
     let judged = |first: &str, is_clean: bool, next: &str| {
-        let mut check = OutputCheck { deadline: Duration::ZERO, ..OutputCheck::default() };
+        let mut check = OutputCheck {
+            deadline: Duration::ZERO,
+            ..OutputCheck::default()
+        };
         check.take(first.as_bytes());
         check.end_run(is_clean);
-        fs::write(&state, format!("{{\"state\":{{\"checkpoints\":[{{\"generation\":171,\"offset\":{second}}}]}}}}")).unwrap();
+        fs::write(
+            &state,
+            format!(
+                "{{\"state\":{{\"checkpoints\":[{{\"generation\":171,\"offset\":{second}}}]}}}}"
+            ),
+        )
+        .unwrap();
         check.start_run(&state);
         check.take(next.as_bytes());
         check.compare(&log);
-        (check.lost, check.doubled, check.torn, check.misplaced, check.repeated, check.halves)
+        (
+            check.lost,
+            check.doubled,
+            check.torn,
+            check.misplaced,
+            check.repeated,
+            check.halves,
+        )
     };
     let (a, b) = (record(0, 0), record(1, second));
     let both = a.clone() + &b;
@@ -802,8 +1058,20 @@ fn check_the_judge() {
     assert_eq!(judged(&both, false, &a), (0, 1, 0, 0, 0, 0));
     assert_eq!(judged(&a, false, &(b.clone() + &b)), (0, 1, 0, 0, 0, 0));
     assert_eq!(judged(&a, false, ""), (1, 0, 0, 0, 0, 0));
-    assert_eq!(judged(&(a.clone() + &b[..9]), false, &("\n".to_owned() + &b)), (0, 0, 0, 0, 0, 1));
-    assert_eq!(judged(&(a.clone() + &b[..9]), true, &("\n".to_owned() + &b)), (0, 0, 1, 0, 0, 0));
-    assert_eq!(judged(&(a.clone() + &b[..9]), false, &(b.clone() + &b)), (0, 1, 1, 0, 0, 1));
-    assert_eq!(judged(&(a + &record(1, second + 1)), false, ""), (0, 0, 0, 1, 0, 0));
+    assert_eq!(
+        judged(&(a.clone() + &b[..9]), false, &("\n".to_owned() + &b)),
+        (0, 0, 0, 0, 0, 1)
+    );
+    assert_eq!(
+        judged(&(a.clone() + &b[..9]), true, &("\n".to_owned() + &b)),
+        (0, 0, 1, 0, 0, 0)
+    );
+    assert_eq!(
+        judged(&(a.clone() + &b[..9]), false, &(b.clone() + &b)),
+        (0, 1, 1, 0, 0, 1)
+    );
+    assert_eq!(
+        judged(&(a + &record(1, second + 1)), false, ""),
+        (0, 0, 0, 1, 0, 0)
+    );
 }

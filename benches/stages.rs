@@ -1,7 +1,9 @@
-//! One benchmark for each stage, on text generated in memory: no files, no threads, the same bytes each time. Each first
-//! checks the number of results against what was generated, so that no stage without work is measured.
+//! One benchmark for each stage, on text generated in memory: no files, no threads, the same bytes
+//! each time. Each first checks the number of results against what was generated, so that no stage
+//! without work is measured.
 //!
-//! `cargo bench --bench stages` measures, `cargo test --benches` runs each once. `compare.sh` measures complete runs.
+//! `cargo bench --bench stages` measures, `cargo test --benches` runs each once. `compare.sh`
+//! measures complete runs.
 
 #![allow(clippy::unwrap_used, reason = "a stage that fails has nothing to time")]
 
@@ -93,30 +95,47 @@ fn log() -> String {
 
 /// Each record, and its headers as the line has them.
 fn records(log: &str) -> Vec<(LogEntry<'_>, Headers<'_>)> {
-    let frames = log.lines().map(|line| Frame::locate(line.as_bytes(), None).unwrap());
-    frames.map(|frame| (frame.record(None), frame.headers)).collect()
+    let frames = log
+        .lines()
+        .map(|line| Frame::locate(line.as_bytes(), None).unwrap());
+    frames
+        .map(|frame| (frame.record(None), frame.headers))
+        .collect()
 }
 
 fn frames(group: &mut BenchmarkGroup<'_, WallTime>, log: &str) {
     let count = || {
-        let statuses = log.lines().filter_map(|line| Frame::locate(black_box(line.as_bytes()), None)?.status);
+        let statuses = log
+            .lines()
+            .filter_map(|line| Frame::locate(black_box(line.as_bytes()), None)?.status);
         statuses.filter(|&status| status == 404).count()
     };
     assert_eq!(count(), LINES / PROBES);
-    group.throughput(Throughput::Bytes(log.len() as u64)).bench_function("frames", |b| b.iter(count));
+    group
+        .throughput(Throughput::Bytes(log.len() as u64))
+        .bench_function("frames", |b| b.iter(count));
 }
 
 /// Targets that need no decoding, and targets that do.
 fn targets(group: &mut BenchmarkGroup<'_, WallTime>) {
-    let (disguised, plain): (Vec<&str>, Vec<&str>) = PROBE_TARGETS.iter().partition(|target| target.contains(['%', '*', '\\']));
+    let (disguised, plain): (Vec<&str>, Vec<&str>) = PROBE_TARGETS
+        .iter()
+        .partition(|target| target.contains(['%', '*', '\\']));
     for (name, targets, expected) in [("plain", plain, 6), ("disguised", disguised, 6)] {
         let mut normalizer = Normalizer::default();
         // A plain target is returned unchanged; an encoded one becomes shorter.
-        let mut changed = || targets.iter().filter(|t| normalizer.views(black_box(t.as_bytes())).target != t.as_bytes()).count();
+        let mut changed = || {
+            targets
+                .iter()
+                .filter(|t| normalizer.views(black_box(t.as_bytes())).target != t.as_bytes())
+                .count()
+        };
         assert_eq!(targets.len(), expected);
         assert_eq!(changed() > 0, name == "disguised");
         let bytes = targets.iter().map(|t| t.len() as u64).sum();
-        group.throughput(Throughput::Bytes(bytes)).bench_function(format!("targets, {name}"), |b| b.iter(&mut changed));
+        group
+            .throughput(Throughput::Bytes(bytes))
+            .bench_function(format!("targets, {name}"), |b| b.iter(&mut changed));
     }
 }
 
@@ -125,15 +144,34 @@ fn verdicts(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str
     let (matcher, records) = (Matcher::new(rules), records(log));
     // As in the line loop: the cache is asked first.
     let found = |record: &LogEntry<'_>, headers, scratch: &mut WorkerState| {
-        let known = scratch.cached_verdict(record.request, headers, record.status, matcher.may_be_unknown(record.status));
-        known.unwrap_or_else(|| matcher.verdict(record, headers, scratch)).rules != SymbolTables::EMPTY_RULES
+        let known = scratch.cached_verdict(
+            record.request,
+            headers,
+            record.status,
+            matcher.may_be_unknown(record.status),
+        );
+        known
+            .unwrap_or_else(|| matcher.verdict(record, headers, scratch))
+            .rules
+            != SymbolTables::EMPTY_RULES
     };
-    let hits = |scratch: &mut WorkerState| records.iter().filter(|(record, headers)| found(record, *headers, scratch)).count();
+    let hits = |scratch: &mut WorkerState| {
+        records
+            .iter()
+            .filter(|(record, headers)| found(record, *headers, scratch))
+            .count()
+    };
     let mut used = WorkerState::default();
     assert_eq!(hits(&mut used), LINES / PROBES);
-    assert_eq!(hits(&mut used), LINES / PROBES, "what is remembered is the same");
+    assert_eq!(
+        hits(&mut used),
+        LINES / PROBES,
+        "what is remembered is the same"
+    );
     group.throughput(Throughput::Elements(LINES as u64));
-    group.bench_function("verdicts, fresh", |b| b.iter_batched_ref(WorkerState::default, hits, BatchSize::PerIteration));
+    group.bench_function("verdicts, fresh", |b| {
+        b.iter_batched_ref(WorkerState::default, hits, BatchSize::PerIteration)
+    });
     group.bench_function("verdicts, used", |b| b.iter(|| hits(&mut used)));
 }
 
@@ -142,7 +180,14 @@ fn judging(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str)
     let line_scanner = LineScanner::new(rules, &scope);
     let mut scratch = WorkerState::default();
     let findings = line_scanner.scan(log.as_bytes(), &mut scratch);
-    assert_eq!((findings.lines.lines, findings.lines.parsed(), findings.hits.len()), (LINES as u64, LINES as u64, LINES / PROBES));
+    assert_eq!(
+        (
+            findings.lines.lines,
+            findings.lines.parsed(),
+            findings.hits.len()
+        ),
+        (LINES as u64, LINES as u64, LINES / PROBES)
+    );
     group.throughput(Throughput::Bytes(log.len() as u64));
     let mut judging = || {
         let findings = line_scanner.scan(black_box(log.as_bytes()), &mut scratch);
@@ -153,21 +198,37 @@ fn judging(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str)
 
 fn tallying(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str) {
     let scope = ScanOptions::default();
-    let findings = LineScanner::new(rules, &scope).scan(log.as_bytes(), &mut WorkerState::default());
+    let findings =
+        LineScanner::new(rules, &scope).scan(log.as_bytes(), &mut WorkerState::default());
     let tally = || {
         let mut tally = Tally::default();
-        tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
+        tally.add_findings(
+            &findings,
+            LinePosition {
+                input: 0,
+                chunk: 0,
+                offset: 0,
+                line: 0,
+            },
+        );
         tally
     };
-    assert_eq!(tally().cells().map(|view| view.cell.hits).sum::<u64>(), (LINES / PROBES) as u64);
-    group.throughput(Throughput::Elements(findings.hits.len() as u64)).bench_function("tallying", |b| b.iter(tally));
+    assert_eq!(
+        tally().cells().map(|view| view.cell.hits).sum::<u64>(),
+        (LINES / PROBES) as u64
+    );
+    group
+        .throughput(Throughput::Elements(findings.hits.len() as u64))
+        .bench_function("tallying", |b| b.iter(tally));
 }
 
 fn loading(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet) {
     let choice = RuleChoice::default();
     assert!(rules.rules().len() > 300);
     group.throughput(Throughput::Elements(rules.rules().len() as u64));
-    group.bench_function("loading rules", |b| b.iter(|| rules::load(&choice).unwrap()));
+    group.bench_function("loading rules", |b| {
+        b.iter(|| rules::load(&choice).unwrap())
+    });
 }
 
 fn main() {

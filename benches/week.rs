@@ -1,9 +1,15 @@
-//! Replays a week of hourly runs of `probewatch report` on real logs, and compares them with one scan of all lines and with
-//! a slow reference of everything seen. Also compares the time of a run with 10 MB of new lines with that of a scan of them.
+//! Replays a week of hourly runs of `probewatch report` on real logs, and compares them with one
+//! scan of all lines and with a slow reference of everything seen. Also compares the time of a run
+//! with 10 MB of new lines with that of a scan of them.
 //!
 //! `benches/week.sh` builds and starts it. It works in a temporary folder and removes it.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a program to measure with, not to ship")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a program to measure with, not to ship"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -26,8 +32,8 @@ const LARGE: usize = 10_000_000;
 const MOST_MORE: Duration = Duration::from_millis(150);
 /// How often each is timed.
 const ROUNDS: usize = 7;
-/// Findings of single lines only, with any severity: rules that depend on other lines have other findings if the log is
-/// split.
+/// Findings of single lines only, with any severity: rules that depend on other lines have other
+/// findings if the log is split.
 const LOCAL: [&str; 4] = [
     "--min-severity",
     "info",
@@ -51,13 +57,24 @@ struct Site {
 type Thing = (String, String);
 
 fn main() {
-    let args: Vec<_> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let args: Vec<_> = std::env::args()
+        .skip(1)
+        .filter(|arg| arg != "--bench")
+        .collect();
     let fine = match args.first().map(String::as_str) {
         Some("replay") if args.len() > 2 => replay(args[1].clone(), &args[2..]),
-        // `cargo test --benches` and `cargo bench` without arguments only check that lines are assigned to hours.
+        // `cargo test --benches` and `cargo bench` without arguments only check that lines are
+        // assigned to hours.
         _ => {
-            let site = site("x", "a [17/May/2015:10:59:03 +0000]\nb\nc [17/May/2015:13:01:00 +0200]\nd [17/May/2015:12:00:00 +0000]\n");
-            let hours: Vec<_> = site.hours.iter().map(|lines| lines.lines().count()).collect();
+            let site = site(
+                "x",
+                "a [17/May/2015:10:59:03 +0000]\nb\nc [17/May/2015:13:01:00 +0200]\nd [17/May/2015:12:00:00 +0000]\n",
+            );
+            let hours: Vec<_> = site
+                .hours
+                .iter()
+                .map(|lines| lines.lines().count())
+                .collect();
             assert_eq!(hours[..4], [2, 1, 1, 0]);
             println!("usage: week replay PROBEWATCH LOG...");
             true
@@ -67,9 +84,19 @@ fn main() {
 }
 
 fn replay(program: String, logs: &[String]) -> bool {
-    let sites: Vec<_> = logs.iter().map(|path| site(&name_of(path), &text_of(Path::new(path)))).collect();
-    let bench = Bench { program, folder: tempfile::tempdir().unwrap() };
-    let lines: usize = sites.iter().flat_map(|site| &site.hours).map(|lines| lines.lines().count()).sum();
+    let sites: Vec<_> = logs
+        .iter()
+        .map(|path| site(&name_of(path), &text_of(Path::new(path))))
+        .collect();
+    let bench = Bench {
+        program,
+        folder: tempfile::tempdir().unwrap(),
+    };
+    let lines: usize = sites
+        .iter()
+        .flat_map(|site| &site.hours)
+        .map(|lines| lines.lines().count())
+        .sum();
     println!("{} sites, {lines} lines, {HOURS} runs", sites.len());
     let (wrong_days, most_state, slowest) = bench.week(&sites);
     let wrong_sums = bench.sums();
@@ -96,29 +123,48 @@ impl Bench {
 
     fn run(&self, args: &[&str]) -> Vec<u8> {
         let mut command = Command::new(&self.program);
-        let output = command.args(args).current_dir(self.folder.path()).stdin(Stdio::null()).stderr(Stdio::inherit()).output().unwrap();
+        let output = command
+            .args(args)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         output.stdout
     }
 
     fn report(&self, paths: &[String]) -> Vec<u8> {
-        let args = ["report", "--state", "state", "--out", "out", "-q"].into_iter().chain(LOCAL).chain(paths.iter().map(String::as_str));
+        let args = ["report", "--state", "state", "--out", "out", "-q"]
+            .into_iter()
+            .chain(LOCAL)
+            .chain(paths.iter().map(String::as_str));
         self.run(&args.collect::<Vec<_>>())
     }
 
     fn scan(&self, paths: &[String]) -> Value {
-        let args = ["scan", "-q", "-f", "json"].into_iter().chain(LOCAL).chain(paths.iter().map(String::as_str));
+        let args = ["scan", "-q", "-f", "json"]
+            .into_iter()
+            .chain(LOCAL)
+            .chain(paths.iter().map(String::as_str));
         serde_json::from_slice(&self.run(&args.collect::<Vec<_>>())).unwrap()
     }
 
-    /// Runs every hour. Returns on how many days `new.csv` was wrong, the largest state, and the slowest run.
+    /// Runs every hour. Returns on how many days `new.csv` was wrong, the largest state, and the
+    /// slowest run.
     fn week(&self, sites: &[Site]) -> (usize, u64, Duration) {
         for folder in ["log", "all", "new"] {
             fs::create_dir(self.path(folder)).unwrap();
         }
-        let in_folder = |folder: &str| sites.iter().map(|site| format!("{folder}/{}.log", site.name)).collect::<Vec<_>>();
+        let in_folder = |folder: &str| {
+            sites
+                .iter()
+                .map(|site| format!("{folder}/{}.log", site.name))
+                .collect::<Vec<_>>()
+        };
         let (logs, new) = (in_folder("log"), in_folder("new"));
-        let (mut seen, mut listed_before, mut wrong, mut state, mut slowest) = (BTreeSet::new(), BTreeSet::new(), 0, 0, Duration::ZERO);
+        let (mut seen, mut listed_before, mut wrong, mut state, mut slowest) =
+            (BTreeSet::new(), BTreeSet::new(), 0, 0, Duration::ZERO);
         for day in 0..HOURS / 24 {
             let mut expected = BTreeSet::new();
             for hour in day * 24..(day + 1) * 24 {
@@ -136,14 +182,25 @@ impl Bench {
                 let start = Instant::now();
                 self.report(&logs);
                 slowest = slowest.max(start.elapsed());
-                expected.extend(things(&self.scan(&new)).into_iter().filter(|thing| seen.insert(thing.clone())));
-                state = state.max(fs::metadata(self.path("state/report.json")).map_or(0, |file| file.len()));
+                expected.extend(
+                    things(&self.scan(&new))
+                        .into_iter()
+                        .filter(|thing| seen.insert(thing.clone())),
+                );
+                state = state
+                    .max(fs::metadata(self.path("state/report.json")).map_or(0, |file| file.len()));
             }
-            let reported: BTreeSet<_> = self.folders().iter().flat_map(|folder| listed(&folder.join("new.csv"))).collect();
+            let reported: BTreeSet<_> = self
+                .folders()
+                .iter()
+                .flat_map(|folder| listed(&folder.join("new.csv")))
+                .collect();
             let of_day: BTreeSet<_> = reported.difference(&listed_before).cloned().collect();
             if of_day != expected {
                 wrong += 1;
-                let first = |a: &BTreeSet<Thing>, b: &BTreeSet<Thing>| a.difference(b).take(3).cloned().collect::<Vec<_>>();
+                let first = |a: &BTreeSet<Thing>, b: &BTreeSet<Thing>| {
+                    a.difference(b).take(3).cloned().collect::<Vec<_>>()
+                };
                 println!(
                     "day {day}: reported and not new {:?}; new and not reported {:?}",
                     first(&of_day, &expected),
@@ -156,11 +213,18 @@ impl Bench {
         (wrong, state, slowest)
     }
 
-    /// As logrotate does with `create`, `compress` and `delaycompress`, except that old logs keep their number.
+    /// As logrotate does with `create`, `compress` and `delaycompress`, except that old logs keep
+    /// their number.
     fn rotate(&self, site: &str, day: usize) {
         let path = |number: usize| self.path(format!("log/{site}.log.{number}"));
         if day > 0 {
-            assert!(Command::new("gzip").arg(path(101 - day)).status().unwrap().success());
+            assert!(
+                Command::new("gzip")
+                    .arg(path(101 - day))
+                    .status()
+                    .unwrap()
+                    .success()
+            );
         }
         fs::rename(self.path(format!("log/{site}.log")), path(100 - day)).unwrap();
         append(&self.path(format!("log/{site}.log")), "");
@@ -170,14 +234,24 @@ impl Bench {
     fn sums(&self) -> usize {
         let mut found = BTreeMap::new();
         for folder in self.folders() {
-            add(&mut found, &serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap());
+            add(
+                &mut found,
+                &serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap(),
+            );
         }
         let mut expected = BTreeMap::new();
         add(&mut expected, &self.scan(&["all".to_owned()]));
         let names: BTreeSet<_> = found.keys().chain(expected.keys()).collect();
-        let wrong: Vec<_> = names.iter().filter(|name| found.get(**name) != expected.get(**name)).collect();
+        let wrong: Vec<_> = names
+            .iter()
+            .filter(|name| found.get(**name) != expected.get(**name))
+            .collect();
         for name in wrong.iter().take(5) {
-            println!("{name}: {:?} instead of {:?}", found.get(**name), expected.get(**name));
+            println!(
+                "{name}: {:?} instead of {:?}",
+                found.get(**name),
+                expected.get(**name)
+            );
         }
         println!("{} sums", names.len());
         wrong.len()
@@ -185,7 +259,11 @@ impl Bench {
 
     /// The median times of a report of many new lines, with a large state, and of a scan of them.
     fn large(&self, sites: &[Site]) -> (Duration, Duration) {
-        let text: String = sites.iter().flat_map(|site| &site.hours).map(String::as_str).collect();
+        let text: String = sites
+            .iter()
+            .flat_map(|site| &site.hours)
+            .map(String::as_str)
+            .collect();
         let mut text = text.repeat(LARGE / text.len().max(1) + 1);
         text.truncate(text[..LARGE].rfind('\n').unwrap() + 1);
         fs::write(self.path("large.log"), &text).unwrap();
@@ -209,32 +287,63 @@ impl Bench {
     }
 
     fn folders(&self) -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(self.path("out")) else { return Vec::new() };
+        let Ok(entries) = fs::read_dir(self.path("out")) else {
+            return Vec::new();
+        };
         let paths = entries.map(|entry| entry.unwrap().path());
-        paths.filter(|path| path.file_name().is_some_and(|name| name != "latest")).collect()
+        paths
+            .filter(|path| path.file_name().is_some_and(|name| name != "latest"))
+            .collect()
     }
 }
 
 /// What adds up: hits of each pair and rule, and line counts.
 fn add(sums: &mut BTreeMap<String, u64>, report: &Value) {
-    for name in ["lines", "parsed", "unparsed", "oversized", "requests", "hits"] {
+    for name in [
+        "lines",
+        "parsed",
+        "unparsed",
+        "oversized",
+        "requests",
+        "hits",
+    ] {
         *sums.entry(name.to_owned()).or_default() += report["totals"][name].as_u64().unwrap();
     }
-    for row in report["pairs"].as_array().unwrap().iter().chain(report["rules"].as_array().unwrap()) {
-        let key = format!("{} {} {} {}", row["client"], row["path"], row["outcome"], row["rule"]);
+    for row in report["pairs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .chain(report["rules"].as_array().unwrap())
+    {
+        let key = format!(
+            "{} {} {} {}",
+            row["client"], row["path"], row["outcome"], row["rule"]
+        );
         *sums.entry(key).or_default() += row["hits"].as_u64().unwrap();
     }
 }
 
 /// What a report could list as new, except for campaigns.
 fn things(report: &Value) -> BTreeSet<Thing> {
-    let lists = [("rule", "rules", "rule"), ("path", "paths", "path"), ("client", "clients", "client"), ("answer", "answered", "path")];
+    let lists = [
+        ("rule", "rules", "rule"),
+        ("path", "paths", "path"),
+        ("client", "clients", "client"),
+        ("answer", "answered", "path"),
+    ];
     let mut things = BTreeSet::new();
     for (kind, list, key) in lists {
         for row in report[list].as_array().unwrap() {
-            let host = if kind == "answer" { row["sample"]["host"].as_str().unwrap_or("") } else { "" };
+            let host = if kind == "answer" {
+                row["sample"]["host"].as_str().unwrap_or("")
+            } else {
+                ""
+            };
             // A request without a path is reported with the path `-`.
-            let key = row[key].as_str().filter(|key| !key.is_empty()).unwrap_or("-");
+            let key = row[key]
+                .as_str()
+                .filter(|key| !key.is_empty())
+                .unwrap_or("-");
             things.insert((kind.to_owned(), format!("{host}{key}")));
         }
     }
@@ -246,10 +355,13 @@ fn listed(path: &Path) -> Vec<Thing> {
     let rows = reader.records().map(Result::unwrap);
     // Cells that a spreadsheet would read as a formula have a prefix.
     let plain = |cell: &str| cell.strip_prefix('\'').unwrap_or(cell).to_owned();
-    rows.map(|row| (row[0].to_owned(), plain(&row[1]))).filter(|(kind, _)| kind != "campaign").collect()
+    rows.map(|row| (row[0].to_owned(), plain(&row[1])))
+        .filter(|(kind, _)| kind != "campaign")
+        .collect()
 }
 
-/// Assigns lines to hours since the first one. A line without a time, or with an earlier one, stays with the line before it.
+/// Assigns lines to hours since the first one. A line without a time, or with an earlier one, stays
+/// with the line before it.
 fn site(name: &str, text: &str) -> Site {
     let (mut hours, mut first, mut now) = (vec![String::new(); HOURS], None, 0);
     for line in text.lines() {
@@ -262,13 +374,19 @@ fn site(name: &str, text: &str) -> Site {
             lines.push('\n');
         }
     }
-    Site { name: name.to_owned(), hours }
+    Site {
+        name: name.to_owned(),
+        hours,
+    }
 }
 
 /// Hours since 1970 of `[17/May/2015:10:05:03 +0000]`.
 fn hour(line: &str) -> Option<i64> {
     let time = line.split_once('[')?.1.split_once(']')?.0;
-    let stamp = strtime::parse("%d/%b/%Y:%H:%M:%S %z", time).ok()?.to_timestamp().ok()?;
+    let stamp = strtime::parse("%d/%b/%Y:%H:%M:%S %z", time)
+        .ok()?
+        .to_timestamp()
+        .ok()?;
     Some(stamp.as_second().div_euclid(3600))
 }
 
@@ -276,7 +394,9 @@ fn text_of(path: &Path) -> String {
     let bytes = fs::read(path).unwrap();
     let mut text = Vec::new();
     if bytes.starts_with(&[0x1f, 0x8b]) {
-        MultiGzDecoder::new(&bytes[..]).read_to_end(&mut text).unwrap();
+        MultiGzDecoder::new(&bytes[..])
+            .read_to_end(&mut text)
+            .unwrap();
     } else {
         text = bytes;
     }
@@ -289,6 +409,10 @@ fn name_of(path: &str) -> String {
 }
 
 fn append(path: &Path, text: &str) {
-    let mut file: File = OpenOptions::new().append(true).create(true).open(path).unwrap();
+    let mut file: File = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .unwrap();
     file.write_all(text.as_bytes()).unwrap();
 }

@@ -1,15 +1,18 @@
-//! Addresses that must never be blocked: non-public ones, those of this machine, allowed clients, trusted proxies, the edges of
-//! content delivery networks, and the ranges of search engines that the user gave.
+//! Addresses that must never be blocked: non-public ones, those of this machine, allowed clients,
+//! trusted proxies, the edges of content delivery networks, and the ranges of search engines that
+//! the user gave.
 //!
-//! Decides by address alone, never by what a client calls itself, and does not depend on hits. Which clients are worth blocking
-//! is decided in `report::block_candidates`.
+//! Decides by address alone, never by what a client calls itself, and does not depend on hits.
+//! Which clients are worth blocking is decided in `report::block_candidates`.
 //!
-//! The addresses of this machine are those that the kernel lists under `/proc/net`; no socket is opened. The public address of a
-//! router in front of the machine is not listed there: it belongs in an allow list.
+//! The addresses of this machine are those that the kernel lists under `/proc/net`; no socket is
+//! opened. The public address of a router in front of the machine is not listed there: it belongs
+//! in an allow list.
 //!
-//! Sources for non-public and shared ranges: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890 and the RFCs
-//! named there), the multicast ranges (RFC 5771, RFC 4291), and that global unicast IPv6 is `2000::/3` (RFC 4291, section 2.4).
-//! Two kinds of entries are left out: documentation addresses, so that examples work like real logs, and anycast services that
+//! Sources for non-public and shared ranges: the IANA IPv4 and IPv6 Special-Purpose Address
+//! Registries (RFC 6890 and the RFCs named there), the multicast ranges (RFC 5771, RFC 4291), and
+//! that global unicast IPv6 is `2000::/3` (RFC 4291, section 2.4). Two kinds of entries are left
+//! out: documentation addresses, so that examples work like real logs, and anycast services that
 //! are globally reachable.
 
 mod proxies;
@@ -69,13 +72,15 @@ pub(crate) enum TrustedProxyError {
     Everything(String),
 }
 
-/// Parses a network of trusted proxies. The flag is true for a network so wide that it is probably a typing error.
+/// Parses a network of trusted proxies. The flag is true for a network so wide that it is probably
+/// a typing error.
 ///
 /// # Errors
 ///
 /// The text is not a network, or it is a network of all addresses.
 pub(crate) fn parse_trusted_proxy(text: &str) -> Result<(IpNet, bool), TrustedProxyError> {
-    let network = parse_network(text).ok_or_else(|| TrustedProxyError::NoNetwork(text.to_owned()))?;
+    let network =
+        parse_network(text).ok_or_else(|| TrustedProxyError::NoNetwork(text.to_owned()))?;
     match network_width(&network) {
         Width::Everything => Err(TrustedProxyError::Everything(text.to_owned())),
         wide => Ok((network, wide == Width::Wide)),
@@ -83,18 +88,28 @@ pub(crate) fn parse_trusted_proxy(text: &str) -> Result<(IpNet, bool), TrustedPr
 }
 
 impl<'a> BlockPolicy<'a> {
-    /// `interfaces` are the addresses of this machine ([`interface_addresses`]), `trusted` the networks of proxies.
+    /// `interfaces` are the addresses of this machine ([`interface_addresses`]), `trusted` the
+    /// networks of proxies.
     #[must_use]
     pub(crate) fn new(interfaces: &[IpAddr], trusted: &'a [IpNet], allow: &'a AllowList) -> Self {
         let mut interfaces: Vec<_> = interfaces.iter().map(IpAddr::to_canonical).collect();
         interfaces.sort_unstable();
-        Self { interfaces, trusted, allow, verified: None, proxies: ProxyRanges::NONE }
+        Self {
+            interfaces,
+            trusted,
+            allow,
+            verified: None,
+            proxies: ProxyRanges::NONE,
+        }
     }
 
     /// Shelters the ranges of search engines too.
     #[must_use]
     pub(crate) fn with_verified(self, verified: &'a AddressRanges) -> Self {
-        Self { verified: Some(verified), ..self }
+        Self {
+            verified: Some(verified),
+            ..self
+        }
     }
 
     /// Shelters the edges of content delivery networks too.
@@ -109,13 +124,19 @@ impl<'a> BlockPolicy<'a> {
         if let Some(network) = prefix_network(client) {
             return self.network_reason(&network);
         }
-        let Some(address) = client.address() else { return Some(NeverBlockReason::NotAnAddress) };
+        let Some(address) = client.address() else {
+            return Some(NeverBlockReason::NotAnAddress);
+        };
         // Reasons that are specific to this site come first: they are more useful to the reader.
         if self.interfaces.binary_search(&address).is_ok() {
             Some(NeverBlockReason::OwnAddress)
         } else if self.allow.names(client) {
             Some(NeverBlockReason::Allowed)
-        } else if self.trusted.iter().any(|network| network.contains(&address)) {
+        } else if self
+            .trusted
+            .iter()
+            .any(|network| network.contains(&address))
+        {
             Some(NeverBlockReason::TrustedProxy)
         } else if self.verified.is_some_and(|ranges| ranges.contains(address)) {
             Some(NeverBlockReason::VerifiedBot)
@@ -129,11 +150,19 @@ impl<'a> BlockPolicy<'a> {
     /// Why a network is never blocked: a reason for one of its addresses holds for all of them.
     #[must_use]
     pub(crate) fn network_reason(&self, network: &IpNet) -> Option<NeverBlockReason> {
-        if self.interfaces.iter().any(|address| network.contains(address)) {
+        if self
+            .interfaces
+            .iter()
+            .any(|address| network.contains(address))
+        {
             Some(NeverBlockReason::OwnAddress)
         } else if self.allow.overlaps(network) {
             Some(NeverBlockReason::Allowed)
-        } else if self.trusted.iter().any(|trusted| trusted.contains(network) || network.contains(trusted)) {
+        } else if self
+            .trusted
+            .iter()
+            .any(|trusted| trusted.contains(network) || network.contains(trusted))
+        {
             Some(NeverBlockReason::TrustedProxy)
         } else if self.verified.is_some_and(|ranges| ranges.overlaps(network)) {
             Some(NeverBlockReason::VerifiedBot)
@@ -151,11 +180,17 @@ impl<'a> BlockPolicy<'a> {
         self.proxies
     }
 
-    /// Whether a network contains an address of this machine, an allowed client, a proxy or a search engine.
+    /// Whether a network contains an address of this machine, an allowed client, a proxy or a
+    /// search engine.
     #[must_use]
     pub(crate) fn overlaps(&self, network: &IpNet) -> bool {
-        self.interfaces.iter().any(|address| network.contains(address))
-            || self.trusted.iter().any(|trusted| trusted.contains(network) || network.contains(trusted))
+        self.interfaces
+            .iter()
+            .any(|address| network.contains(address))
+            || self
+                .trusted
+                .iter()
+                .any(|trusted| trusted.contains(network) || network.contains(trusted))
             || self.allow.overlaps(network)
             || self.verified.is_some_and(|ranges| ranges.overlaps(network))
             || self.proxies.operator(network).is_some()
@@ -165,9 +200,13 @@ impl<'a> BlockPolicy<'a> {
 /// The network of a client that is an IPv6 prefix.
 #[must_use]
 pub(crate) fn prefix_network(client: Client<'_>) -> Option<IpNet> {
-    let Client::Text(text) = client else { return None };
+    let Client::Text(text) = client else {
+        return None;
+    };
     let (first, prefix) = client::parse_prefix(text)?;
-    Ipv6Net::new(first.into(), prefix.bits()).ok().map(IpNet::from)
+    Ipv6Net::new(first.into(), prefix.bits())
+        .ok()
+        .map(IpNet::from)
 }
 
 impl fmt::Display for NeverBlockReason {
@@ -191,7 +230,8 @@ pub(crate) const PROC_NET: &str = "/proc/net";
 ///
 /// # Errors
 ///
-/// The IPv4 file cannot be read, as on systems other than Linux. A missing IPv6 file is not an error.
+/// The IPv4 file cannot be read, as on systems other than Linux. A missing IPv6 file is not an
+/// error.
 pub(crate) fn interface_addresses(folder: &Path) -> io::Result<Vec<IpAddr>> {
     let mut addresses = parse_fib_trie(&fs::read_to_string(folder.join("fib_trie"))?);
     match fs::read_to_string(folder.join("if_inet6")) {
@@ -221,7 +261,9 @@ fn parse_fib_trie(text: &str) -> Vec<IpAddr> {
 /// IPv6: each line begins with the address as 32 hexadecimal digits.
 fn parse_if_inet6(text: &str) -> impl Iterator<Item = IpAddr> {
     let address = |line: &str| u128::from_str_radix(line.get(..32)?, 16).ok();
-    text.lines().filter_map(address).map(|bits| Ipv6Addr::from_bits(bits).into())
+    text.lines()
+        .filter_map(address)
+        .map(|bits| Ipv6Addr::from_bits(bits).into())
 }
 
 /// The first address of a range and its prefix length.
@@ -260,16 +302,20 @@ fn is_reserved(address: IpAddr) -> bool {
 }
 
 fn is_reserved_v4(address: Ipv4Addr) -> bool {
-    V4.iter().any(|(start, length)| (address.to_bits() ^ start.to_bits()) >> (32 - length) == 0)
+    V4.iter()
+        .any(|(start, length)| (address.to_bits() ^ start.to_bits()) >> (32 - length) == 0)
 }
 
 fn is_reserved_v6(address: Ipv6Addr) -> bool {
-    let within = |(start, length): Range<Ipv6Addr>| (address.to_bits() ^ start.to_bits()) >> (128 - length) == 0;
+    let within = |(start, length): Range<Ipv6Addr>| {
+        (address.to_bits() ^ start.to_bits()) >> (128 - length) == 0
+    };
     if !within(GLOBAL_UNICAST) || within(V6) {
         return true;
     }
     let [prefix, high, low, ..] = address.segments();
-    prefix == SIX_TO_FOUR && is_reserved_v4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
+    prefix == SIX_TO_FOUR
+        && is_reserved_v4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
 }
 
 #[cfg(test)]
@@ -293,17 +339,48 @@ mod tests {
             "[[allow]]\nreason = 'cdn'\nclients = ['8.8.8.0/24', 'scan.example.net']\n\
              [[allow]]\nreason = 'robots'\nagents = ['Googlebot']\n[[allow]]\nreason = 'health'\nclients = ['9.9.9.9']\npaths = ['/health']\n",
         );
-        let interfaces = ["93.184.216.34".parse().unwrap(), "::ffff:93.184.216.35".parse().unwrap(), "2606:2800::1".parse().unwrap()];
-        let proxies = [parse_trusted_proxy("104.16.0.0/13").unwrap().0, parse_trusted_proxy("2400:cb00::/32").unwrap().0];
+        let interfaces = [
+            "93.184.216.34".parse().unwrap(),
+            "::ffff:93.184.216.35".parse().unwrap(),
+            "2606:2800::1".parse().unwrap(),
+        ];
+        let proxies = [
+            parse_trusted_proxy("104.16.0.0/13").unwrap().0,
+            parse_trusted_proxy("2400:cb00::/32").unwrap().0,
+        ];
         let policy = BlockPolicy::new(&interfaces, &proxies, &list);
         let reason = |text: &str| policy.never_block_reason(Client::parse(text.as_bytes()));
-        for text in ["-", "", "unix:", "bot.example", "scan.example.net", "0127.0.0.1", "2130706433", "1.2.3"] {
+        for text in [
+            "-",
+            "",
+            "unix:",
+            "bot.example",
+            "scan.example.net",
+            "0127.0.0.1",
+            "2130706433",
+            "1.2.3",
+        ] {
             assert_eq!(reason(text), Some(NeverBlockReason::NotAnAddress), "{text}");
         }
-        for text in ["127.0.0.1", "10.1.2.3", "::1", "fd00::1", "fe80::1%eth0", "::ffff:192.168.0.1", "[fc00::1]:443", "172.31.0.1:80"] {
+        for text in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "::1",
+            "fd00::1",
+            "fe80::1%eth0",
+            "::ffff:192.168.0.1",
+            "[fc00::1]:443",
+            "172.31.0.1:80",
+        ] {
             assert_eq!(reason(text), Some(NeverBlockReason::NotPublic), "{text}");
         }
-        for text in ["93.184.216.34", "::ffff:93.184.216.34", "93.184.216.35", "2606:2800::1", "[2606:2800::1]:9"] {
+        for text in [
+            "93.184.216.34",
+            "::ffff:93.184.216.34",
+            "93.184.216.35",
+            "2606:2800::1",
+            "[2606:2800::1]:9",
+        ] {
             assert_eq!(reason(text), Some(NeverBlockReason::OwnAddress), "{text}");
         }
         for text in ["8.8.8.8", "9.9.9.9"] {
@@ -312,7 +389,14 @@ mod tests {
         for text in ["104.16.0.1", "104.23.255.255", "2400:cb00::1"] {
             assert_eq!(reason(text), Some(NeverBlockReason::TrustedProxy), "{text}");
         }
-        for text in ["93.184.216.36", "8.8.4.4", "104.24.0.0", "66.249.66.1", "203.0.113.9", "2606:2800::2"] {
+        for text in [
+            "93.184.216.36",
+            "8.8.4.4",
+            "104.24.0.0",
+            "66.249.66.1",
+            "203.0.113.9",
+            "2606:2800::2",
+        ] {
             assert_eq!(reason(text), None, "{text}");
         }
         for (prefix, expected) in [
@@ -323,18 +407,39 @@ mod tests {
         ] {
             assert_eq!(reason(prefix), expected, "{prefix}");
         }
-        assert!(policy.overlaps(&"2606:2800::/64".parse().unwrap()) && policy.overlaps(&"2400:cb00:1::/64".parse().unwrap()));
+        assert!(
+            policy.overlaps(&"2606:2800::/64".parse().unwrap())
+                && policy.overlaps(&"2400:cb00:1::/64".parse().unwrap())
+        );
         assert!(!policy.overlaps(&"2606:2801::/64".parse().unwrap()));
     }
 
     #[test]
     fn a_proxy_is_a_network_and_not_the_internet() {
-        assert_eq!(parse_trusted_proxy("10.0.0.0/8").map(|(_, wide)| wide), Ok(false));
-        assert_eq!(parse_trusted_proxy("8.0.0.0/7").map(|(_, wide)| wide), Ok(true));
-        assert_eq!(parse_trusted_proxy("0.0.0.0/0"), Err(TrustedProxyError::Everything("0.0.0.0/0".into())));
-        assert_eq!(parse_trusted_proxy("::/0"), Err(TrustedProxyError::Everything("::/0".into())));
-        assert_eq!(parse_trusted_proxy("proxy"), Err(TrustedProxyError::NoNetwork("proxy".into())));
-        assert_eq!(parse_trusted_proxy("010.0.0.0/8"), Err(TrustedProxyError::NoNetwork("010.0.0.0/8".into())));
+        assert_eq!(
+            parse_trusted_proxy("10.0.0.0/8").map(|(_, wide)| wide),
+            Ok(false)
+        );
+        assert_eq!(
+            parse_trusted_proxy("8.0.0.0/7").map(|(_, wide)| wide),
+            Ok(true)
+        );
+        assert_eq!(
+            parse_trusted_proxy("0.0.0.0/0"),
+            Err(TrustedProxyError::Everything("0.0.0.0/0".into()))
+        );
+        assert_eq!(
+            parse_trusted_proxy("::/0"),
+            Err(TrustedProxyError::Everything("::/0".into()))
+        );
+        assert_eq!(
+            parse_trusted_proxy("proxy"),
+            Err(TrustedProxyError::NoNetwork("proxy".into()))
+        );
+        assert_eq!(
+            parse_trusted_proxy("010.0.0.0/8"),
+            Err(TrustedProxyError::NoNetwork("010.0.0.0/8".into()))
+        );
     }
 
     proptest! {
@@ -354,15 +459,23 @@ mod tests {
          \u{20}             /32 host LOCAL\n     +-- 192.0.2.0/24 2 0 2\n           |-- 192.0.2.0\n              /24 link UNICAST\n\
          \u{20}          |-- 192.0.2.2\n              /32 host LOCAL\n        |-- 192.0.2.255\n           /32 link BROADCAST\nLocal:\n\
          \u{20}          |-- 192.0.2.2\n              /32 host LOCAL\n";
-    const LIST: &str =
-        "20010db8000000000000000000000002 04 40 00 82     eth0\n00000000000000000000000000000001 01 80 10 80       lo\nshort\n";
+    const LIST: &str = "20010db8000000000000000000000002 04 40 00 82     eth0\n00000000000000000000000000000001 01 80 10 80       lo\nshort\n";
 
     #[test]
     fn parses_the_files_of_the_kernel() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(interface_addresses(folder.path()).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(
+            interface_addresses(folder.path()).unwrap_err().kind(),
+            ErrorKind::NotFound
+        );
         fs::write(folder.path().join("fib_trie"), TRIE).unwrap();
-        let texts = || interface_addresses(folder.path()).unwrap().iter().map(IpAddr::to_string).collect::<Vec<_>>();
+        let texts = || {
+            interface_addresses(folder.path())
+                .unwrap()
+                .iter()
+                .map(IpAddr::to_string)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(texts(), ["127.0.0.1", "192.0.2.2"]);
         fs::write(folder.path().join("if_inet6"), LIST).unwrap();
         assert_eq!(texts(), ["127.0.0.1", "192.0.2.2", "::1", "2001:db8::2"]);

@@ -1,7 +1,8 @@
-//! Looks up the country, city and autonomous system of addresses in databases in MaxMind's format (MMDB).
+//! Looks up the country, city and autonomous system of addresses in databases in MaxMind's format
+//! (MMDB).
 //!
-//! The user names the files: none comes with the program and none is fetched. A file is read whole. A field that a record
-//! lacks, or that has another type, is absent; it is no error.
+//! The user names the files: none comes with the program and none is fetched. A file is read whole.
+//! A field that a record lacks, or that has another type, is absent; it is no error.
 
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -22,19 +23,29 @@ use thiserror::Error;
 #[derive(Debug, Clone, Default, PartialEq, Eq, schemars::JsonSchema, Serialize)]
 #[schemars(rename = "GeoObject")]
 pub struct GeoInfo {
-    /// Country of the client, two letters of ISO 3166-1; absent without a GeoIP database that has it.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::text::redact::serialize_name")]
+    /// Country of the client, two letters of ISO 3166-1; absent without a GeoIP database that has
+    /// it.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::text::redact::serialize_name"
+    )]
     #[schemars(with = "Option<String>")]
     pub country: Option<Arc<str>>,
     /// City of the client, in English; absent without a GeoIP database that has it.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::text::redact::serialize_name")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::text::redact::serialize_name"
+    )]
     #[schemars(with = "Option<String>")]
     pub city: Option<Arc<str>>,
     /// Number of the autonomous system of the client; absent without a GeoIP database that has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asn: Option<u32>,
     /// Name of that autonomous system; absent without a GeoIP database that has it.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::text::redact::serialize_name")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::text::redact::serialize_name"
+    )]
     #[schemars(with = "Option<String>")]
     pub as_name: Option<Arc<str>>,
 }
@@ -117,7 +128,8 @@ struct GeoDatabase {
     path: PathBuf,
     /// The file that was read.
     stamp: FileStamp,
-    /// A replacement that was seen once. It is read when it is the same at the next check: until then it may be incomplete.
+    /// A replacement that was seen once. It is read when it is the same at the next check: until
+    /// then it may be incomplete.
     seen: Option<Result<FileStamp, io::ErrorKind>>,
     /// The replacement that was seen is unusable, and that was reported.
     is_rejected: bool,
@@ -141,7 +153,12 @@ struct FileStamp {
 
 impl FileStamp {
     fn new(meta: &Metadata) -> Self {
-        Self { device: meta.dev(), inode: meta.ino(), len: meta.len(), modified: (meta.mtime(), meta.mtime_nsec()) }
+        Self {
+            device: meta.dev(),
+            inode: meta.ino(),
+            len: meta.len(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+        }
     }
 }
 
@@ -152,8 +169,15 @@ impl GeoDatabases {
     ///
     /// A file is missing or is no database.
     pub(crate) fn open(paths: &[PathBuf], with_city: bool) -> Result<Self, GeoIpError> {
-        let files = paths.iter().map(|path| GeoDatabase::open(path)).collect::<Result<_, _>>()?;
-        Ok(Self { files, with_city, ..Self::default() })
+        let files = paths
+            .iter()
+            .map(|path| GeoDatabase::open(path))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            files,
+            with_city,
+            ..Self::default()
+        })
     }
 
     /// Whether there is no database.
@@ -168,31 +192,44 @@ impl GeoDatabases {
     }
 
     /// [`lookup`](Self::lookup) with records of the caller, of which each thread has its own.
-    pub(crate) fn lookup_with(&self, address: IpAddr, decoded: &mut DecodedRecords) -> Option<Arc<GeoInfo>> {
+    pub(crate) fn lookup_with(
+        &self,
+        address: IpAddr,
+        decoded: &mut DecodedRecords,
+    ) -> Option<Arc<GeoInfo>> {
         decoded.lookup(&self.files, self.with_city, address)
     }
 
-    /// [`lookup`](Self::lookup) of many addresses in parallel, from low to high: neighbours share nodes and records, so that most of
-    /// them are in the processor's cache.
+    /// [`lookup`](Self::lookup) of many addresses in parallel, from low to high: neighbours share
+    /// nodes and records, so that most of them are in the processor's cache.
     #[must_use]
     pub(crate) fn lookup_all(&self, addresses: &[Option<IpAddr>]) -> Vec<Option<Arc<GeoInfo>>> {
         let number = |address| match address {
             IpAddr::V4(address) => address.to_bits().into(),
             IpAddr::V6(address) => address.to_bits(),
         };
-        let known = (0_u32..).zip(addresses).filter_map(|(index, address)| Some((number((*address)?), index)));
+        let known = (0_u32..)
+            .zip(addresses)
+            .filter_map(|(index, address)| Some((number((*address)?), index)));
         let mut sorted: Vec<(u128, u32)> = known.collect();
         sorted.sort_unstable();
         let of_chunk = |chunk: &[(u128, u32)]| {
             let mut decoded = DecodedRecords::default();
-            let mut lookup =
-                |&(_, index): &(u128, u32)| Some((index, decoded.lookup(&self.files, self.with_city, addresses[index as usize]?)?));
+            let mut lookup = |&(_, index): &(u128, u32)| {
+                Some((
+                    index,
+                    decoded.lookup(&self.files, self.with_city, addresses[index as usize]?)?,
+                ))
+            };
             chunk.iter().filter_map(&mut lookup).collect::<Vec<_>>()
         };
         let found: Vec<Vec<(u32, Arc<GeoInfo>)>> = match sorted.len() {
             // A thread pool is started only where it is worth it.
             ..=MIN_CHUNK => vec![of_chunk(&sorted)],
-            len => sorted.par_chunks(len.div_ceil(rayon::current_num_threads()).max(MIN_CHUNK)).map(of_chunk).collect(),
+            len => sorted
+                .par_chunks(len.div_ceil(rayon::current_num_threads()).max(MIN_CHUNK))
+                .map(of_chunk)
+                .collect(),
         };
         let mut all = vec![None; addresses.len()];
         for (index, info) in found.into_iter().flatten() {
@@ -201,10 +238,14 @@ impl GeoDatabases {
         all
     }
 
-    /// Reads the files again that were replaced, once they no longer change. If a replacement cannot be used, the old database
-    /// is kept. Returns notices.
+    /// Reads the files again that were replaced, once they no longer change. If a replacement
+    /// cannot be used, the old database is kept. Returns notices.
     pub(crate) fn reload_changed(&mut self) -> Vec<String> {
-        let notices: Vec<_> = self.files.iter_mut().filter_map(GeoDatabase::reload_changed).collect();
+        let notices: Vec<_> = self
+            .files
+            .iter_mut()
+            .filter_map(GeoDatabase::reload_changed)
+            .collect();
         if !notices.is_empty() {
             self.decoded = DecodedRecords::default();
         }
@@ -215,12 +256,20 @@ impl GeoDatabases {
 impl GeoDatabase {
     fn open(path: &Path) -> Result<Self, GeoIpError> {
         let (stamp, reader) = read(path)?;
-        Ok(Self { path: path.to_owned(), stamp, seen: None, is_rejected: false, reader })
+        Ok(Self {
+            path: path.to_owned(),
+            stamp,
+            seen: None,
+            is_rejected: false,
+            reader,
+        })
     }
 
     /// Reads the file again if it was replaced. Returns a notice.
     fn reload_changed(&mut self) -> Option<String> {
-        let now = std::fs::metadata(&self.path).map(|meta| FileStamp::new(&meta)).map_err(|error| error.kind());
+        let now = std::fs::metadata(&self.path)
+            .map(|meta| FileStamp::new(&meta))
+            .map_err(|error| error.kind());
         if now == Ok(self.stamp) {
             (self.seen, self.is_rejected) = (None, false);
             return None;
@@ -235,7 +284,10 @@ impl GeoDatabase {
         match read(&self.path) {
             Ok((stamp, reader)) => {
                 (self.stamp, self.reader, self.seen) = (stamp, reader, None);
-                Some(format!("--geoip: {} was replaced, and is read again", self.path.display()))
+                Some(format!(
+                    "--geoip: {} was replaced, and is read again",
+                    self.path.display()
+                ))
             }
             Err(error) => {
                 self.is_rejected = true;
@@ -248,12 +300,21 @@ impl GeoDatabase {
     fn network(&self, address: IpAddr) -> Option<FoundNetwork> {
         let found = self.reader.lookup(address).ok()?;
         let network = found.network().ok()?;
-        Some(FoundNetwork { first: network.network(), last: network.broadcast(), offset: found.offset() })
+        Some(FoundNetwork {
+            first: network.network(),
+            last: network.broadcast(),
+            offset: found.offset(),
+        })
     }
 }
 
 impl DecodedRecords {
-    fn lookup(&mut self, files: &[GeoDatabase], with_city: bool, address: IpAddr) -> Option<Arc<GeoInfo>> {
+    fn lookup(
+        &mut self,
+        files: &[GeoDatabase],
+        with_city: bool,
+        address: IpAddr,
+    ) -> Option<Arc<GeoInfo>> {
         let mut offsets = std::mem::take(&mut self.offsets);
         offsets.clear();
         self.networks.resize(files.len(), None);
@@ -267,7 +328,9 @@ impl DecodedRecords {
         if offsets != self.last.0 {
             let mut found: Option<Arc<GeoInfo>> = None;
             for (number, file) in files.iter().enumerate() {
-                let Some(offset) = offsets[number] else { continue };
+                let Some(offset) = offsets[number] else {
+                    continue;
+                };
                 let next = self.record((number, offset), file, with_city, address);
                 found = Some(found.map_or_else(|| next.clone(), |first| Arc::new(first.or(&next))));
             }
@@ -279,7 +342,13 @@ impl DecodedRecords {
     }
 
     /// The fields of the record of an address, whose database and offset are `location`.
-    fn record(&mut self, location: (usize, usize), file: &GeoDatabase, with_city: bool, address: IpAddr) -> Arc<GeoInfo> {
+    fn record(
+        &mut self,
+        location: (usize, usize),
+        file: &GeoDatabase,
+        with_city: bool,
+        address: IpAddr,
+    ) -> Arc<GeoInfo> {
         if let Some(known) = self.records.get(&location) {
             return known.clone();
         }
@@ -287,10 +356,17 @@ impl DecodedRecords {
             self.records.clear();
             self.names.clear();
         }
-        let fields = file.reader.lookup(address).map(|record| RecordFields::new(&record)).unwrap_or_default();
+        let fields = file
+            .reader
+            .lookup(address)
+            .map(|record| RecordFields::new(&record))
+            .unwrap_or_default();
         let info = Arc::new(GeoInfo {
             country: fields.country.map(|country| self.name(&country)),
-            city: fields.city.filter(|_| with_city).map(|city| self.name(city)),
+            city: fields
+                .city
+                .filter(|_| with_city)
+                .map(|city| self.name(city)),
             asn: fields.asn,
             as_name: fields.as_name.map(|name| self.name(name)),
         });
@@ -317,8 +393,15 @@ const AGAIN: &str = "download it again";
 
 /// Reads a file whole, if its end is that of a database.
 fn read(path: &Path) -> Result<(FileStamp, Reader<Vec<u8>>), GeoIpError> {
-    let unreadable = |source| GeoIpError::Unreadable { path: path.to_owned(), source };
-    let foreign = |(found, advice): (String, &'static str)| GeoIpError::Foreign { path: path.to_owned(), found, advice };
+    let unreadable = |source| GeoIpError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let foreign = |(found, advice): (String, &'static str)| GeoIpError::Foreign {
+        path: path.to_owned(),
+        found,
+        advice,
+    };
     // Checked first: opening a FIFO would wait for its writer.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(unreadable(io::Error::other("it is not a regular file")));
@@ -340,13 +423,16 @@ const METADATA_MARKER: &[u8] = b"\xab\xcd\xefMaxMind.com";
 /// The metadata begins within this many bytes of the end.
 const METADATA_LEN: u64 = 128 << 10;
 
-/// What a file that is no database seems to be, and what to do about it. Reads its first and last bytes, so that a large file is
-/// not read in vain.
+/// What a file that is no database seems to be, and what to do about it. Reads its first and last
+/// bytes, so that a large file is not read in vain.
 fn describe_foreign(file: &File, len: u64) -> io::Result<Option<(String, &'static str)>> {
     let mut tail = vec![0; usize::try_from(len.min(METADATA_LEN)).unwrap_or_default()];
     file.read_exact_at(&mut tail, len.saturating_sub(METADATA_LEN))?;
     if len > MAX_LEN {
-        return Ok(Some((format!("it has {len} bytes, more than the format allows"), AGAIN)));
+        return Ok(Some((
+            format!("it has {len} bytes, more than the format allows"),
+            AGAIN,
+        )));
     }
     if memchr::memmem::rfind(&tail, METADATA_MARKER).is_some() {
         return Ok(None);
@@ -355,18 +441,31 @@ fn describe_foreign(file: &File, len: u64) -> io::Result<Option<(String, &'stati
     file.read_exact_at(&mut head, 0)?;
     let (found, advice) = match &*head {
         [] => ("it is empty", AGAIN),
-        [0x1f, 0x8b, ..] => ("it is compressed with gzip", "unpack it, with gunzip or tar -xzf, and name the .mmdb file"),
+        [0x1f, 0x8b, ..] => (
+            "it is compressed with gzip",
+            "unpack it, with gunzip or tar -xzf, and name the .mmdb file",
+        ),
         [b'P', b'K', 3, 4, ..] => ("it is a ZIP archive", "unpack it and name the .mmdb file"),
-        _ if head.get(257..262) == Some(b"ustar") => ("it is a tar archive", "unpack it with tar -xf and name the .mmdb file"),
-        _ if is_text(&head) => ("it is text", "name the binary edition, whose name ends in .mmdb"),
-        _ => ("it has no metadata at its end, as if it were cut off or in another format", AGAIN),
+        _ if head.get(257..262) == Some(b"ustar") => (
+            "it is a tar archive",
+            "unpack it with tar -xf and name the .mmdb file",
+        ),
+        _ if is_text(&head) => (
+            "it is text",
+            "name the binary edition, whose name ends in .mmdb",
+        ),
+        _ => (
+            "it has no metadata at its end, as if it were cut off or in another format",
+            AGAIN,
+        ),
     };
     Ok(Some((found.to_owned(), advice)))
 }
 
 /// Whether the first bytes are text, as of a CSV edition or an error page.
 fn is_text(head: &[u8]) -> bool {
-    head.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r'))
+    head.iter()
+        .all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r'))
 }
 
 /// A record.
@@ -382,15 +481,24 @@ struct RecordFields<'d> {
 }
 
 impl<'d> RecordFields<'d> {
-    /// Reads the fields under the names that MaxMind and DB-IP give them, then under those of IPinfo. IPinfo's `country` is a
-    /// code in some databases, and a name beside a `country_code` in others.
+    /// Reads the fields under the names that MaxMind and DB-IP give them, then under those of
+    /// IPinfo. IPinfo's `country` is a code in some databases, and a name beside a `country_code`
+    /// in others.
     fn new(record: &Record<'d>) -> Self {
         let code = |path: &[&'static str]| {
-            text(record, path).filter(|code| code.len() == 2 && code.bytes().all(|letter| letter.is_ascii_alphabetic()))
+            text(record, path).filter(|code| {
+                code.len() == 2 && code.bytes().all(|letter| letter.is_ascii_alphabetic())
+            })
         };
-        let country = code(&["country", "iso_code"]).or_else(|| code(&["country_code"])).or_else(|| code(&["country"]));
+        let country = code(&["country", "iso_code"])
+            .or_else(|| code(&["country_code"]))
+            .or_else(|| code(&["country"]));
         let asn = asn(record);
-        let of_ipinfo = || text(record, &["as_name"]).or_else(|| text(record, &["name"])).filter(|_| asn.is_some());
+        let of_ipinfo = || {
+            text(record, &["as_name"])
+                .or_else(|| text(record, &["name"]))
+                .filter(|_| asn.is_some())
+        };
         Self {
             country: country.map(str::to_ascii_uppercase),
             city: text(record, &["city", "names", "en"]).or_else(|| text(record, &["city"])),
@@ -415,7 +523,8 @@ fn asn(record: &Record<'_>) -> Option<u32> {
     number("autonomous_system_number").or_else(|| number("asn"))
 }
 
-/// The number of an autonomous system: a number of any size, or a text such as `AS13335`; `None` where it is out of range.
+/// The number of an autonomous system: a number of any size, or a text such as `AS13335`; `None`
+/// where it is out of range.
 struct AsNumber(Option<u32>);
 
 impl<'d> Deserialize<'d> for AsNumber {
@@ -435,7 +544,9 @@ impl Visitor<'_> for AsNumberVisitor {
     }
 
     fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<AsNumber, E> {
-        Ok(AsNumber(u32::try_from(number).ok().filter(|number| *number > 0)))
+        Ok(AsNumber(
+            u32::try_from(number).ok().filter(|number| *number > 0),
+        ))
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<AsNumber, E> {

@@ -2,7 +2,10 @@
 //!
 //! Compiled only with the feature `internals`, which releases lack. Nothing here is stable.
 
-#![allow(missing_docs, reason = "the modules have the names of those that they are parts of")]
+#![allow(
+    missing_docs,
+    reason = "the modules have the names of those that they are parts of"
+)]
 
 pub mod report {
     pub mod build {
@@ -31,8 +34,8 @@ pub mod finding {
 
 pub mod formats {
     pub use crate::formats::{
-        ClientPosition, EntryBuffer, FieldBuffers, FormatChoice, FormatId, FormatLineParser, Formats, Frame, Headers, JsonLineParser,
-        Layouts, W3cHeader,
+        ClientPosition, EntryBuffer, FieldBuffers, FormatChoice, FormatId, FormatLineParser,
+        Formats, Frame, Headers, JsonLineParser, Layouts, W3cHeader,
     };
     pub mod builtin {
         pub use crate::formats::builtin::JSON;
@@ -51,7 +54,9 @@ pub mod input {
         pub use crate::input::find::{InputSource, SourceKind};
     }
     pub mod read {
-        pub use crate::input::read::{Body, Chunk, MAX_LINE, OpenError, ReadOptions, ReadSummary, read};
+        pub use crate::input::read::{
+            Body, Chunk, MAX_LINE, OpenError, ReadOptions, ReadSummary, read,
+        };
     }
 }
 

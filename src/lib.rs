@@ -1,8 +1,10 @@
-//! Reports who is probing a web site, for what, and which probes were answered, from its access logs.
+//! Reports who is probing a web site, for what, and which probes were answered, from its access
+//! logs.
 //!
-//! A [`Scanner`] matches the lines of logs against a [`RuleSet`] and makes a [`Report`]: rows of clients, paths and answers, and
-//! the JSON, CSV and text that the `probewatch` command prints. It reads the formats of nginx, Apache and many others, compressed
-//! or not, and detects them line by line.
+//! A [`Scanner`] matches the lines of logs against a [`RuleSet`] and makes a [`Report`]: rows of
+//! clients, paths and answers, and the JSON, CSV and text that the `probewatch` command prints. It
+//! reads the formats of nginx, Apache and many others, compressed or not, and detects them line by
+//! line.
 //!
 //! # Examples
 //!
@@ -45,8 +47,8 @@
 //!
 //! # The way of a line
 //!
-//! Each step knows only what the step before it made. Here is one line, and what it is after each step; the module that does the step
-//! stands on the left.
+//! Each step knows only what the step before it made. Here is one line, and what it is after each
+//! step; the module that does the step stands on the left.
 //!
 //! ```text
 //! input     203.0.113.66 - - [02/Nov/2026:08:07:09 +0000] "GET /%2eGIT/config?v=1 HTTP/1.1" 200 268 "-" "curl/8.5.0"
@@ -67,22 +69,28 @@
 //!           a table, CSV, JSON or a page; text is escaped, and what looks like a password or a token is masked
 //! ```
 //!
-//! The first five steps run in parallel, over whole logs or as logs grow (`scan`). What always holds, each by a test:
+//! The first five steps run in parallel, over whole logs or as logs grow (`scan`). What always
+//! holds, each by a test:
 //!
-//! - Parsing never fails: a line is read in a format, or matched as raw text and counted as unparsed. No line is lost or counted twice.
-//! - Whether a line matches depends on that line alone. What depends on other lines is a function of the merged counts, so the same logs
-//!   give the same report with any number of threads, in any parts, mapped or read.
+//! - Parsing never fails: a line is read in a format, or matched as raw text and counted as
+//!   unparsed. No line is lost or counted twice.
+//! - Whether a line matches depends on that line alone. What depends on other lines is a function
+//!   of the merged counts, so the same logs give the same report with any number of threads, in any
+//!   parts, mapped or read.
 //! - The time is that of the log. Nothing is fetched. No text of a log is printed but escaped.
 //!
 //! # Where to add
 //!
-//! - A log format: a table in `src/formats/builtin.toml`. A rule: a table in `rules/`. Neither needs code.
-//! - A flag: its declaration in `src/config/flags.rs`, its name in the sets of `src/cli/args.rs`, and its use.
-//! - A column of CSV: a line in `COLUMNS` of `src/render/csv.rs`, and its name in the tables that have it.
+//! - A log format: a table in `src/formats/builtin.toml`. A rule: a table in `rules/`. Neither
+//!   needs code.
+//! - A flag: its declaration in `src/config/flags.rs`, its name in the sets of `src/cli/args.rs`,
+//!   and its use.
+//! - A column of CSV: a line in `COLUMNS` of `src/render/csv.rs`, and its name in the tables that
+//!   have it.
 //! - An output format: a file in `src/render`, and its arm in `render`.
 
-// The modules are in layers: a module uses only modules of lower layers, and in layer 0 there are no cycles. A test reads this
-// table and checks all `use` paths against it.
+// The modules are in layers: a module uses only modules of lower layers, and in layer 0 there are
+// no cycles. A test reads this table and checks all `use` paths against it.
 //
 // | layer | modules |
 // | --- | --- |
@@ -98,7 +106,10 @@
 // | 1 | `alert_sinks` · `formats` · `geoip` · `input` · `report_store` · `rules` · `tally` |
 // | 0 | `collections` · `log` · `os` · `soft_404` · `text` |
 
-#![cfg_attr(not(feature = "internals"), allow(unreachable_pub, reason = "items that only `internals` exports"))]
+#![cfg_attr(
+    not(feature = "internals"),
+    allow(unreachable_pub, reason = "items that only `internals` exports")
+)]
 
 mod alert_sinks;
 mod alerting;

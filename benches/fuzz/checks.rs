@@ -1,5 +1,5 @@
-//! What several fuzz targets check: that every line of a text is accounted for, and is read the same on every way there is
-//! through the readers.
+//! What several fuzz targets check: that every line of a text is accounted for, and is read the
+//! same on every way there is through the readers.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -20,7 +20,8 @@ pub static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expe
 /// The longest line that is read, short enough for a fuzzer to go beyond it.
 const MAX_LINE: usize = 1000;
 
-/// Checks all that is known of reading the lines of a log, of these formats and with these tried first.
+/// Checks all that is known of reading the lines of a log, of these formats and with these tried
+/// first.
 pub fn check_lines(text: &[u8], formats: &Formats, first: &[FormatId]) {
     let header = W3cHeader::from_log_start(text, MAX_LINE);
     let context = LineContext { formats, preferred: first, header, layouts: None, clients: ClientPosition::Unknown, max_line: MAX_LINE };

@@ -1,10 +1,12 @@
-//! `--exec`: one program that runs as long as probewatch does and gets every alert as a line of JSON on its standard input.
+//! `--exec`: one program that runs as long as probewatch does and gets every alert as a line of
+//! JSON on its standard input.
 //!
-//! Writes to the pipe never block. A program that ends is restarted: after one second at first, after twice as long each
-//! time it runs for less than a minute, and after a minute at most. A line counts as delivered when the program has read all
-//! of its bytes. What is left in the pipe when the program ends is sent to the next one, from the start of its line. No shell
-//! is involved and no arguments are passed. The standard output of the program is discarded, as that of probewatch is for
-//! hits.
+//! Writes to the pipe never block. A program that ends is restarted: after one second at first,
+//! after twice as long each time it runs for less than a minute, and after a minute at most. A line
+//! counts as delivered when the program has read all of its bytes. What is left in the pipe when
+//! the program ends is sent to the next one, from the start of its line. No shell is involved and
+//! no arguments are passed. The standard output of the program is discarded, as that of probewatch
+//! is for hits.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -21,7 +23,8 @@ use super::AlertSinkError;
 use super::queue::{AlertQueue, FailureNotifier};
 use crate::os::system::{OpenFileLimit, errno_message};
 
-/// How long a program may take to read the remaining lines, and again to end after its standard input is closed.
+/// How long a program may take to read the remaining lines, and again to end after its standard
+/// input is closed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a program may take to end after SIGTERM.
@@ -77,8 +80,18 @@ enum ChildState {
 }
 
 impl ExecSink {
-    pub(super) fn start(program: PathBuf, child_settings: ChildSettings, now: Instant) -> Result<Self, AlertSinkError> {
-        Self::with_backoff(program, child_settings, RestartBackoff::default(), STOP_TIMEOUT, now)
+    pub(super) fn start(
+        program: PathBuf,
+        child_settings: ChildSettings,
+        now: Instant,
+    ) -> Result<Self, AlertSinkError> {
+        Self::with_backoff(
+            program,
+            child_settings,
+            RestartBackoff::default(),
+            STOP_TIMEOUT,
+            now,
+        )
     }
 
     fn with_backoff(
@@ -152,7 +165,11 @@ impl ExecSink {
             Err(error) => {
                 let until = self.backoff.child_ended(now);
                 self.state = ChildState::Waiting { until };
-                self.push_notice(&format!("cannot be started ({}); retrying", errno_message(&error)), until, now);
+                self.push_notice(
+                    &format!("cannot be started ({}); retrying", errno_message(&error)),
+                    until,
+                    now,
+                );
             }
         }
     }
@@ -161,19 +178,30 @@ impl ExecSink {
     fn schedule_restart(&mut self, status: &str, now: Instant) {
         let until = self.backoff.child_ended(now);
         self.state = ChildState::Waiting { until };
-        self.push_notice(&format!("the program ended ({status}); restarting"), until, now);
+        self.push_notice(
+            &format!("the program ended ({status}); restarting"),
+            until,
+            now,
+        );
     }
 
     fn push_notice(&mut self, text: &str, until: Instant, now: Instant) {
         let seconds = until.saturating_duration_since(now).as_secs_f64().ceil();
-        self.notices.push(format!("--exec {}: {text} in {seconds} s", self.program.display()));
+        self.notices.push(format!(
+            "--exec {}: {text} in {seconds} s",
+            self.program.display()
+        ));
     }
 
     /// Writes as much as the pipe takes.
     fn write_pending(&mut self, now: Instant) {
-        let ChildState::Running { stdin, .. } = &self.state else { return };
+        let ChildState::Running { stdin, .. } = &self.state else {
+            return;
+        };
         let broken = loop {
-            let Some(line) = self.queue.get(self.written_lines) else { break false };
+            let Some(line) = self.queue.get(self.written_lines) else {
+                break false;
+            };
             match rustix::io::write(stdin, &line[self.partial_bytes..]) {
                 Ok(written) => {
                     self.partial_bytes += written;
@@ -198,9 +226,13 @@ impl ExecSink {
 
     /// Removes the lines from the queue that the program has read.
     fn remove_read_lines(&mut self) {
-        let ChildState::Running { stdin, .. } = &self.state else { return };
+        let ChildState::Running { stdin, .. } = &self.state else {
+            return;
+        };
         // Linux keeps unread bytes as long as the write end is open, even without a reader.
-        let Ok(unread) = rustix::io::ioctl_fionread(stdin) else { return };
+        let Ok(unread) = rustix::io::ioctl_fionread(stdin) else {
+            return;
+        };
         while self.written_lines > 0
             && let Some(length) = self.queue.get(0).map(<[u8]>::len)
             && self.bytes_in_pipe.saturating_sub(unread as usize) >= length
@@ -223,14 +255,18 @@ impl ExecSink {
         self.state = match std::mem::replace(&mut self.state, resting) {
             ChildState::Running { child, stdin } => {
                 drop(stdin);
-                ChildState::Stopping { child, next: Signal::TERM, at: now + self.stop_timeout }
+                ChildState::Stopping {
+                    child,
+                    next: Signal::TERM,
+                    at: now + self.stop_timeout,
+                }
             }
             other => other,
         };
     }
 
-    /// Writes the remaining lines, closes the standard input and waits for the end: up to two seconds each. Then sends
-    /// SIGTERM.
+    /// Writes the remaining lines, closes the standard input and waits for the end: up to two
+    /// seconds each. Then sends SIGTERM.
     pub(super) fn finish(mut self, notices: &mut Vec<String>) {
         if matches!(self.state, ChildState::Waiting { .. }) && !self.queue.is_empty() {
             self.restart(Instant::now());
@@ -242,7 +278,10 @@ impl ExecSink {
                 // It read all of its input, or chose to end before.
                 (0..self.written_lines).for_each(|_| self.queue.pop());
             } else {
-                self.notices.push(format!("--exec {}: the program did not end and was sent SIGTERM", self.program.display()));
+                self.notices.push(format!(
+                    "--exec {}: the program did not end and was sent SIGTERM",
+                    self.program.display()
+                ));
                 signal(child, Signal::TERM);
                 wait_for_exit(child, Instant::now() + TERM_TIMEOUT);
             }
@@ -251,7 +290,8 @@ impl ExecSink {
         self.failures.finish(&self.queue, notices);
     }
 
-    /// Waits while lines remain that do not fit into the pipe or are not read: a program may end with unread input.
+    /// Waits while lines remain that do not fit into the pipe or are not read: a program may end
+    /// with unread input.
     fn drain(&mut self, deadline: Instant) {
         loop {
             let now = Instant::now();
@@ -262,7 +302,9 @@ impl ExecSink {
                 self.requeue_unread();
                 self.state = ChildState::Waiting { until: now };
             }
-            let ChildState::Running { stdin, .. } = &self.state else { return };
+            let ChildState::Running { stdin, .. } = &self.state else {
+                return;
+            };
             if self.queue.is_empty() || now >= deadline {
                 return;
             }
@@ -275,12 +317,27 @@ impl ExecSink {
     }
 }
 
-/// Starts the program in its own process group, so that Ctrl-C does not end it before the last lines are written.
+/// Starts the program in its own process group, so that Ctrl-C does not end it before the last
+/// lines are written.
 fn spawn(program: &Path, settings: ChildSettings) -> io::Result<ChildState> {
     let mut command = Command::new(program);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
-    command.stderr(if settings.silent { Stdio::null() } else { Stdio::inherit() });
-    for ours in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"] {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .process_group(0);
+    command.stderr(if settings.silent {
+        Stdio::null()
+    } else {
+        Stdio::inherit()
+    });
+    for ours in [
+        "NOTIFY_SOCKET",
+        "WATCHDOG_USEC",
+        "WATCHDOG_PID",
+        "LISTEN_FDS",
+        "LISTEN_PID",
+        "LISTEN_FDNAMES",
+    ] {
         // These variables are for probewatch only.
         command.env_remove(ours);
     }
@@ -293,14 +350,18 @@ fn spawn(program: &Path, settings: ChildSettings) -> io::Result<ChildState> {
     Ok(ChildState::Running { child, stdin })
 }
 
-/// Signals the program and its children. The program has not been waited for, so its process ID cannot have been reused.
+/// Signals the program and its children. The program has not been waited for, so its process ID
+/// cannot have been reused.
 fn signal(child: &Child, signal: Signal) {
     // It may have ended already.
     let _ = kill_process_group(Pid::from_child(child), signal);
 }
 
 fn wait_until_writable(stdin: &ChildStdin, timeout: Duration) {
-    let timeout = Timespec { tv_sec: 0, tv_nsec: timeout.subsec_nanos().into() };
+    let timeout = Timespec {
+        tv_sec: 0,
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
     // An error shows in the next write.
     let _ = poll(&mut [PollFd::new(stdin, PollFlags::OUT)], Some(&timeout));
 }
@@ -308,7 +369,8 @@ fn wait_until_writable(stdin: &ChildStdin, timeout: Duration) {
 /// Whether the read end of a pipe is closed, so that what is in it will never be read.
 fn has_no_reader(stdin: &ChildStdin) -> bool {
     let mut pipe = [PollFd::new(stdin, PollFlags::empty())];
-    poll(&mut pipe, Some(&Timespec::default())).is_ok() && pipe[0].revents().contains(PollFlags::ERR)
+    poll(&mut pipe, Some(&Timespec::default())).is_ok()
+        && pipe[0].revents().contains(PollFlags::ERR)
 }
 
 /// The exit status of the program, if it has ended.
@@ -331,7 +393,8 @@ fn wait_for_exit(child: &mut Child, deadline: Instant) -> bool {
     true
 }
 
-/// The delay before a restart: it doubles each time the program ends early. Reads no clock: the time is passed in.
+/// The delay before a restart: it doubles each time the program ends early. Reads no clock: the
+/// time is passed in.
 #[derive(Debug)]
 struct RestartBackoff {
     /// The first delay.
@@ -351,7 +414,12 @@ impl Default for RestartBackoff {
 
 impl RestartBackoff {
     fn new(first: Duration, max: Duration) -> Self {
-        Self { first, max, next: first, started: None }
+        Self {
+            first,
+            max,
+            next: first,
+            started: None,
+        }
     }
 
     /// Records a start.
@@ -361,7 +429,10 @@ impl RestartBackoff {
 
     /// Records the end of the program. Returns when to restart it.
     fn child_ended(&mut self, now: Instant) -> Instant {
-        if self.started.is_some_and(|started| now.saturating_duration_since(started) >= self.max) {
+        if self
+            .started
+            .is_some_and(|started| now.saturating_duration_since(started) >= self.max)
+        {
             self.next = self.first;
         }
         let pause = self.next;
@@ -378,7 +449,10 @@ mod tests {
 
     use crate::alert_sinks::exec::*;
 
-    const SILENT: ChildSettings = ChildSettings { silent: true, open_file_limit: None };
+    const SILENT: ChildSettings = ChildSettings {
+        silent: true,
+        open_file_limit: None,
+    };
 
     /// The timeout of a test that hangs.
     const DEADLINE: Duration = Duration::from_secs(60);
@@ -390,17 +464,25 @@ mod tests {
 
     impl Program {
         fn new(script: &str) -> Self {
-            let program = Self { folder: tempfile::tempdir().unwrap() };
+            let program = Self {
+                folder: tempfile::tempdir().unwrap(),
+            };
             program.write(script);
             program
         }
 
-        /// Another process writes the script: while this process has it open for writing, a child of another test may inherit
-        /// the descriptor, and then the script cannot be executed.
+        /// Another process writes the script: while this process has it open for writing, a child
+        /// of another test may inherit the descriptor, and then the script cannot be executed.
         fn write(&self, script: &str) {
-            let script = format!("#!/bin/sh\ncd '{}'\n{script}\n", self.folder.path().display());
-            let written =
-                Command::new("sh").args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""]).arg(self.path()).arg(script).status();
+            let script = format!(
+                "#!/bin/sh\ncd '{}'\n{script}\n",
+                self.folder.path().display()
+            );
+            let written = Command::new("sh")
+                .args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""])
+                .arg(self.path())
+                .arg(script)
+                .status();
             assert!(written.unwrap().success());
         }
 
@@ -414,7 +496,8 @@ mod tests {
 
         fn start_with_timeout(&self, stop_timeout: Duration) -> ExecSink {
             let backoff = RestartBackoff::new(Duration::from_millis(1), Duration::from_millis(20));
-            ExecSink::with_backoff(self.path(), SILENT, backoff, stop_timeout, Instant::now()).unwrap()
+            ExecSink::with_backoff(self.path(), SILENT, backoff, stop_timeout, Instant::now())
+                .unwrap()
         }
 
         fn left(&self, name: &str) -> String {
@@ -434,11 +517,15 @@ mod tests {
     }
 
     fn lines(count: usize) -> String {
-        (0..count).fold(String::new(), |lines, n| lines + &format!("{{\"alert\":{n}}}\n"))
+        (0..count).fold(String::new(), |lines, n| {
+            lines + &format!("{{\"alert\":{n}}}\n")
+        })
     }
 
     fn send_all(exec: &mut ExecSink, lines: &str) {
-        lines.split_inclusive('\n').for_each(|line| exec.send_alert(line.as_bytes()));
+        lines
+            .split_inclusive('\n')
+            .for_each(|line| exec.send_alert(line.as_bytes()));
     }
 
     #[test]
@@ -448,7 +535,10 @@ mod tests {
         send_all(&mut exec, &lines(900));
         let mut notices = Vec::new();
         exec.finish(&mut notices);
-        assert_eq!((notices, program.left("out"), program.left("arguments")), (vec![], lines(900), "0\n".into()));
+        assert_eq!(
+            (notices, program.left("out"), program.left("arguments")),
+            (vec![], lines(900), "0\n".into())
+        );
     }
 
     #[test]
@@ -457,21 +547,36 @@ mod tests {
         let mut exec = program.start();
         send_all(&mut exec, &lines(20));
         let notices = poll_until(&mut exec, |_| program.left("out").lines().count() >= 20);
-        assert_eq!(program.left("out"), lines(20), "what was in the pipe when it ended was not lost, and nothing came twice");
-        let expected = format!("--exec {}: the program ended (exit status: 0); restarting in 1 s", program.path().display());
-        assert!(notices.len() >= 19 && notices.iter().all(|notice| *notice == expected), "{notices:?}");
+        assert_eq!(
+            program.left("out"),
+            lines(20),
+            "what was in the pipe when it ended was not lost, and nothing came twice"
+        );
+        let expected = format!(
+            "--exec {}: the program ended (exit status: 0); restarting in 1 s",
+            program.path().display()
+        );
+        assert!(
+            notices.len() >= 19 && notices.iter().all(|notice| *notice == expected),
+            "{notices:?}"
+        );
     }
 
     #[test]
     fn a_partly_read_line_is_sent_again() {
-        let program = Program::new("if [ -e first ]; then exec cat >> out; fi; dd bs=1 count=5 of=first 2> /dev/null; exit 3");
+        let program = Program::new(
+            "if [ -e first ]; then exec cat >> out; fi; dd bs=1 count=5 of=first 2> /dev/null; exit 3",
+        );
         let mut exec = program.start();
         // More than fits into the pipe.
         let long = format!("{{\"alert\":\"{}\"}}\n", "x".repeat(200_000));
         let all = [&lines(1), &long, &lines(2)].map(String::as_str).concat();
         send_all(&mut exec, &all);
         let notices = poll_until(&mut exec, |_| program.left("out").len() >= all.len());
-        assert_eq!((program.left("first").as_str(), program.left("out")), ("{\"ale", all));
+        assert_eq!(
+            (program.left("first").as_str(), program.left("out")),
+            ("{\"ale", all)
+        );
         assert!(notices[0].contains("ended (exit status: 3)"), "{notices:?}");
     }
 
@@ -490,7 +595,10 @@ mod tests {
         let prefix = format!("--exec {}", program.path().display());
         assert_eq!(
             notices,
-            [format!("{prefix}: the program did not end and was sent SIGTERM"), format!("{prefix}: 1000 alerts were not delivered")]
+            [
+                format!("{prefix}: the program did not end and was sent SIGTERM"),
+                format!("{prefix}: 1000 alerts were not delivered")
+            ]
         );
         let stat = format!("/proc/{}/stat", program.left("number").trim());
         let deadline = Instant::now() + DEADLINE;
@@ -507,18 +615,29 @@ mod tests {
         send_all(&mut exec, &lines(1_234));
         let mut notices = Vec::new();
         exec.poll(Instant::now(), &mut notices);
-        assert_eq!(notices, [format!("--exec {}: 234 alerts were dropped, as the queue is full", program.path().display())]);
+        assert_eq!(
+            notices,
+            [format!(
+                "--exec {}: 234 alerts were dropped, as the queue is full",
+                program.path().display()
+            )]
+        );
         exec.finish(&mut notices);
     }
 
     #[test]
     fn a_program_that_closes_its_input_is_restarted() {
-        let program = Program::new("if [ -e first ]; then exec cat >> out; fi; exec < /dev/null; touch first; exec sleep 600");
+        let program = Program::new(
+            "if [ -e first ]; then exec cat >> out; fi; exec < /dev/null; touch first; exec sleep 600",
+        );
         let mut exec = program.start_with_timeout(Duration::from_millis(20));
         poll_until(&mut exec, |_| program.folder.path().join("first").exists());
         send_all(&mut exec, &lines(3));
         let notices = poll_until(&mut exec, |_| program.left("out") == lines(3));
-        assert!(notices[0].contains("ended (signal: 15 (SIGTERM))"), "{notices:?}");
+        assert!(
+            notices[0].contains("ended (signal: 15 (SIGTERM))"),
+            "{notices:?}"
+        );
     }
 
     #[test]
@@ -539,9 +658,13 @@ mod tests {
     fn a_deleted_program_is_retried() {
         let program = Program::new("rm program; exit 1");
         let mut exec = program.start();
-        let has_notice = |notices: &[String], what: &str| notices.iter().any(|notice| notice.contains(what));
+        let has_notice =
+            |notices: &[String], what: &str| notices.iter().any(|notice| notice.contains(what));
         let (mut notices, deadline) = (Vec::new(), Instant::now() + DEADLINE);
-        while !has_notice(&notices, "cannot be started (no such file or directory); retrying in 1 s") {
+        while !has_notice(
+            &notices,
+            "cannot be started (no such file or directory); retrying in 1 s",
+        ) {
             assert!(Instant::now() < deadline, "{notices:?}");
             exec.poll(Instant::now(), &mut notices);
         }
@@ -552,7 +675,9 @@ mod tests {
 
     #[test]
     fn a_slow_program_is_given_time_at_the_end() {
-        let program = Program::new("while read -r line; do sleep 0.02; printf '%s\\n' \"$line\" >> out; done");
+        let program = Program::new(
+            "while read -r line; do sleep 0.02; printf '%s\\n' \"$line\" >> out; done",
+        );
         let mut exec = program.start();
         send_all(&mut exec, &lines(10));
         let mut notices = Vec::new();
@@ -566,33 +691,69 @@ mod tests {
         let mut exec = program.start();
         exec.backoff = RestartBackoff::new(DEADLINE * 100, DEADLINE * 100);
         send_all(&mut exec, &lines(1));
-        poll_until(&mut exec, |exec| matches!(exec.state, ChildState::Waiting { .. }));
+        poll_until(&mut exec, |exec| {
+            matches!(exec.state, ChildState::Waiting { .. })
+        });
         send_all(&mut exec, &lines(3));
         let mut notices = Vec::new();
         exec.finish(&mut notices);
         assert_eq!(program.left("out"), [lines(1), lines(1)].concat());
-        assert_eq!(notices, [format!("--exec {}: 2 alerts were not delivered", program.path().display())]);
+        assert_eq!(
+            notices,
+            [format!(
+                "--exec {}: 2 alerts were not delivered",
+                program.path().display()
+            )]
+        );
     }
 
     #[test]
     fn a_program_that_cannot_be_started_is_an_error() {
         let program = Program::new("");
-        let refusal =
-            |program: PathBuf| ExecSink::start(program, ChildSettings { silent: false, ..SILENT }, Instant::now()).unwrap_err().to_string();
+        let refusal = |program: PathBuf| {
+            ExecSink::start(
+                program,
+                ChildSettings {
+                    silent: false,
+                    ..SILENT
+                },
+                Instant::now(),
+            )
+            .unwrap_err()
+            .to_string()
+        };
         let advice = "--exec takes the path of a program, or a name in PATH, and no arguments: put those in a script";
         let missing = program.folder.path().join("missing");
-        assert_eq!(refusal(missing.clone()), format!("cannot start {}: no such file or directory; {advice}", missing.display()));
+        assert_eq!(
+            refusal(missing.clone()),
+            format!(
+                "cannot start {}: no such file or directory; {advice}",
+                missing.display()
+            )
+        );
         let folder = program.folder.path().to_owned();
-        assert_eq!(refusal(folder.clone()), format!("cannot start {}: permission denied; {advice}", folder.display()));
-        assert!(refusal("cat /dev/null".into()).contains("no arguments"), "nothing is taken for a shell's command");
+        assert_eq!(
+            refusal(folder.clone()),
+            format!(
+                "cannot start {}: permission denied; {advice}",
+                folder.display()
+            )
+        );
+        assert!(
+            refusal("cat /dev/null".into()).contains("no arguments"),
+            "nothing is taken for a shell's command"
+        );
         let mut notices = Vec::new();
-        ExecSink::start("cat".into(), SILENT, Instant::now()).unwrap().finish(&mut notices);
+        ExecSink::start("cat".into(), SILENT, Instant::now())
+            .unwrap()
+            .finish(&mut notices);
         assert_eq!(notices, [""; 0]);
     }
 
     #[test]
     fn the_delay_doubles_to_a_minute_and_is_reset() {
-        let (mut backoff, mut now, mut pauses) = (RestartBackoff::default(), Instant::now(), Vec::new());
+        let (mut backoff, mut now, mut pauses) =
+            (RestartBackoff::default(), Instant::now(), Vec::new());
         for lived in [0, 1, 0, 0, 0, 0, 5, 60, 0] {
             backoff.child_started(now);
             now += Duration::from_secs(lived);

@@ -1,7 +1,8 @@
 //! `--alert-file`: appends every alert as one line, with one write, to a file that may be rotated.
 //!
-//! The file is created with mode 0600; an existing file keeps its mode. Symbolic links are not followed, only regular files
-//! are written to, and nothing is truncated. A line that was written in part is completed when there is space again.
+//! The file is created with mode 0600; an existing file keeps its mode. Symbolic links are not
+//! followed, only regular files are written to, and nothing is truncated. A line that was written
+//! in part is completed when there is space again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -36,7 +37,14 @@ impl FileSink {
             Ok(file) => {
                 let failures = FailureNotifier::new(format!("--alert-file {}", path.display()));
                 let is_torn = continues_line(&file);
-                Ok(Self { path, file: Some(file), queue: AlertQueue::default(), is_torn, partial_bytes: 0, failures })
+                Ok(Self {
+                    path,
+                    file: Some(file),
+                    queue: AlertQueue::default(),
+                    is_torn,
+                    partial_bytes: 0,
+                    failures,
+                })
             }
             Err(error) => Err(AlertSinkError::File { path, error }),
         }
@@ -91,7 +99,12 @@ impl FileSink {
             file.write_all(b"\n")?;
             self.is_torn = false;
         }
-        while let Some(rest) = self.queue.get(0).map(|line| &line[self.partial_bytes..]).filter(|rest| !rest.is_empty()) {
+        while let Some(rest) = self
+            .queue
+            .get(0)
+            .map(|line| &line[self.partial_bytes..])
+            .filter(|rest| !rest.is_empty())
+        {
             match file.write(rest) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(written) => self.partial_bytes += written,
@@ -104,9 +117,14 @@ impl FileSink {
         Ok(())
     }
 
-    /// Closes the file if it is no longer the one at its path. A partial line is written again from its start.
+    /// Closes the file if it is no longer the one at its path. A partial line is written again from
+    /// its start.
     fn close_if_moved(&mut self) {
-        if self.file.as_ref().is_some_and(|file| !is_at(file, &self.path)) {
+        if self
+            .file
+            .as_ref()
+            .is_some_and(|file| !is_at(file, &self.path))
+        {
             self.file = None;
             self.partial_bytes = 0;
         }
@@ -134,7 +152,11 @@ fn open(path: &Path) -> io::Result<File> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path)?,
         Err(error) => return Err(error),
     };
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is not a regular file"))
+    }
 }
 
 #[cfg(test)]
@@ -166,14 +188,20 @@ mod tests {
     fn appends_to_an_existing_file() {
         let (_folder, path) = temporary_folder();
         let now = Instant::now();
-        FileSink::open(path.clone()).unwrap().send_alert(b"1\n", now);
+        FileSink::open(path.clone())
+            .unwrap()
+            .send_alert(b"1\n", now);
         assert_eq!((read(&path).as_str(), mode(&path)), ("1\n", 0o600));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let mut file = FileSink::open(path.clone()).unwrap();
         file.send_alert(b"2\n", now);
         fs::write(&path, "").unwrap();
         file.send_alert(b"3\n", now);
-        assert_eq!((read(&path).as_str(), mode(&path)), ("3\n", 0o640), "cut by someone else, it begins at the start");
+        assert_eq!(
+            (read(&path).as_str(), mode(&path)),
+            ("3\n", 0o640),
+            "cut by someone else, it begins at the start"
+        );
     }
 
     #[test]
@@ -185,15 +213,24 @@ mod tests {
         file.send_alert(b"1\n", now);
         fs::rename(&path, &rotated).unwrap();
         file.send_alert(b"2\n", now);
-        assert_eq!((read(&rotated).as_str(), read(&path).as_str(), mode(&path)), ("1\n", "2\n", 0o600));
+        assert_eq!(
+            (read(&rotated).as_str(), read(&path).as_str(), mode(&path)),
+            ("1\n", "2\n", 0o600)
+        );
         fs::remove_file(&path).unwrap();
         file.poll(now, &mut notices);
-        assert!(file.file.is_none() && !path.exists(), "the old file is closed, and the new one is created on demand");
+        assert!(
+            file.file.is_none() && !path.exists(),
+            "the old file is closed, and the new one is created on demand"
+        );
         file.send_alert(b"3\n", now);
         fs::rename(&path, &rotated).unwrap();
         fs::write(&path, "made by another\n").unwrap();
         file.send_alert(b"4\n", now);
-        assert_eq!((read(&rotated).as_str(), read(&path).as_str()), ("3\n", "made by another\n4\n"));
+        assert_eq!(
+            (read(&rotated).as_str(), read(&path).as_str()),
+            ("3\n", "made by another\n4\n")
+        );
         file.finish(now, &mut notices);
         assert_eq!(notices, [""; 0]);
     }
@@ -203,18 +240,28 @@ mod tests {
         let (folder, path) = temporary_folder();
         let target = folder.path().join("target");
         let refusal = |path: &Path| FileSink::open(path.to_owned()).unwrap_err().to_string();
-        let advice = "choose another --alert-file: a regular file, no link, in a folder you may write to";
+        let advice =
+            "choose another --alert-file: a regular file, no link, in a folder you may write to";
         for there in [false, true] {
             if there {
                 fs::write(&target, "text").unwrap();
             }
             let _ = fs::remove_file(&path);
             symlink(&target, &path).unwrap();
-            assert_eq!(refusal(&path), format!("cannot open {}: too many levels of symbolic links; {advice}", path.display()));
+            assert_eq!(
+                refusal(&path),
+                format!(
+                    "cannot open {}: too many levels of symbolic links; {advice}",
+                    path.display()
+                )
+            );
             assert_eq!(target.exists(), there);
         }
         assert_eq!(read(&target), "text");
-        assert_eq!(refusal(Path::new("/dev/null")), format!("cannot open /dev/null: it is not a regular file; {advice}"));
+        assert_eq!(
+            refusal(Path::new("/dev/null")),
+            format!("cannot open /dev/null: it is not a regular file; {advice}")
+        );
         assert!(refusal(folder.path()).contains("is a directory"));
         assert!(refusal(&folder.path().join("no/such")).contains("no such file or directory"));
     }
@@ -232,7 +279,12 @@ mod tests {
             file.poll(now, &mut notices);
         }
         let prefix = format!("--alert-file {}", path.display());
-        assert_eq!(notices, [format!("{prefix}: too many levels of symbolic links; retrying, with up to 1000 alerts in the queue")]);
+        assert_eq!(
+            notices,
+            [format!(
+                "{prefix}: too many levels of symbolic links; retrying, with up to 1000 alerts in the queue"
+            )]
+        );
         fs::remove_file(&path).unwrap();
         file.poll(start + Duration::from_secs(4), &mut notices);
         assert!(!path.exists(), "not tried again within a second");
@@ -250,11 +302,24 @@ mod tests {
         file.send_alert(b"1\n", now);
         file.send_alert(b"2\n", now);
         file.finish(now, &mut notices);
-        assert_eq!(notices[1..], [format!("--alert-file {}: 2 alerts were not delivered", path.display())]);
+        assert_eq!(
+            notices[1..],
+            [format!(
+                "--alert-file {}: 2 alerts were not delivered",
+                path.display()
+            )]
+        );
     }
 
     fn limit(bytes: Option<u64>) {
-        setrlimit(Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
+        setrlimit(
+            Resource::Fsize,
+            Rlimit {
+                current: bytes,
+                maximum: None,
+            },
+        )
+        .unwrap();
     }
 
     /// Runs in its own process, because the limit is per process.
@@ -270,7 +335,10 @@ mod tests {
         file.send_alert(b"the third\n", start);
         assert_eq!(read(&path), "the first\nthe s");
         file.poll(start, &mut notices);
-        assert!(notices[0].contains(": file too large; retrying"), "{notices:?}");
+        assert!(
+            notices[0].contains(": file too large; retrying"),
+            "{notices:?}"
+        );
         limit(None);
         file.poll(start + Duration::from_secs(1), &mut notices);
         assert_eq!(read(&path), "the first\nthe second\nthe third\n");
@@ -286,11 +354,19 @@ mod tests {
     fn a_partial_line_is_completed_later() {
         let (_folder, path) = temporary_folder();
         let run = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "alert_sinks::file::tests::write_past_the_size_limit"])
+            .args([
+                "--ignored",
+                "--exact",
+                "alert_sinks::file::tests::write_past_the_size_limit",
+            ])
             .env("PROBEWATCH_TEST_FILE", &path)
             .output()
             .unwrap();
-        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+        assert!(
+            run.status.success(),
+            "{}",
+            String::from_utf8_lossy(&run.stdout)
+        );
         assert_eq!(read(&path), "the fourth\n");
     }
 
@@ -299,7 +375,11 @@ mod tests {
     fn a_partial_line_in_the_file_is_ended_first() {
         let (_folder, path) = temporary_folder();
         let now = Instant::now();
-        for (left, after) in [("{\"kind\":\"an", "{\"kind\":\"an\n1\n2\n"), ("0\n", "0\n1\n2\n"), ("", "1\n2\n")] {
+        for (left, after) in [
+            ("{\"kind\":\"an", "{\"kind\":\"an\n1\n2\n"),
+            ("0\n", "0\n1\n2\n"),
+            ("", "1\n2\n"),
+        ] {
             fs::write(&path, left).unwrap();
             let mut file = FileSink::open(path.clone()).unwrap();
             file.send_alert(b"1\n", now);

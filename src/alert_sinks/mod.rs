@@ -1,10 +1,13 @@
-//! The destinations of alerts besides the terminal: a program, a file and syslog. Also notifies systemd.
+//! The destinations of alerts besides the terminal: a program, a file and syslog. Also notifies
+//! systemd.
 //!
-//! Nothing here delays the reading of logs: what a sink does not accept waits in a bounded queue, and what exceeds the queue
-//! is counted and reported. No shell is used, and text from logs is never passed in an argument or an environment variable.
-//! Alerts are rendered and escaped by the caller.
+//! Nothing here delays the reading of logs: what a sink does not accept waits in a bounded queue,
+//! and what exceeds the queue is counted and reported. No shell is used, and text from logs is
+//! never passed in an argument or an environment variable. Alerts are rendered and escaped by the
+//! caller.
 //!
-//! Notices contain paths as the user gave them: pass them through `redact::sanitize` before printing.
+//! Notices contain paths as the user gave them: pass them through `redact::sanitize` before
+//! printing.
 
 mod exec;
 mod file;
@@ -23,8 +26,8 @@ use crate::log::finding::Severity;
 use crate::os::system::{OpenFileLimit, errno_message};
 pub(crate) use systemd::SystemdNotifier;
 
-/// A sink that cannot be opened at the start, probably because of a mistyped option. The exit code is 2 for a program and 4
-/// for the others.
+/// A sink that cannot be opened at the start, probably because of a mistyped option. The exit code
+/// is 2 for a program and 4 for the others.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AlertSinkError {
     /// The program cannot be started.
@@ -56,7 +59,8 @@ pub(crate) enum AlertSinkError {
 /// Which sinks to open.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AlertSinkSettings {
-    /// The program that gets each alert as a line on its standard input: a path, or a name to look up in `PATH`.
+    /// The program that gets each alert as a line on its standard input: a path, or a name to look
+    /// up in `PATH`.
     pub exec: Option<PathBuf>,
     /// Discards the program's standard error, as during the live view. Otherwise it is inherited.
     pub exec_silent: bool,
@@ -81,19 +85,27 @@ impl AlertSinks {
     ///
     /// # Errors
     ///
-    /// The first sink that fails. Later failures are returned by [`poll`](Self::poll) as notices, and retried.
+    /// The first sink that fails. Later failures are returned by [`poll`](Self::poll) as notices,
+    /// and retried.
     pub(crate) fn new(settings: AlertSinkSettings) -> Result<Self, AlertSinkError> {
         let now = Instant::now();
-        let child_settings = ChildSettings { silent: settings.exec_silent, open_file_limit: settings.open_file_limit };
+        let child_settings = ChildSettings {
+            silent: settings.exec_silent,
+            open_file_limit: settings.open_file_limit,
+        };
         Ok(Self {
             file: settings.alert_file.map(FileSink::open).transpose()?,
             syslog: settings.syslog.map(SyslogSink::connect).transpose()?,
             // The program last, so that it is not started if another sink fails.
-            exec: settings.exec.map(|program| ExecSink::start(program, child_settings, now)).transpose()?,
+            exec: settings
+                .exec
+                .map(|program| ExecSink::start(program, child_settings, now))
+                .transpose()?,
         })
     }
 
-    /// Sends an alert to every sink: `json`, one line with its newline, to the program and the file; `text` to syslog.
+    /// Sends an alert to every sink: `json`, one line with its newline, to the program and the
+    /// file; `text` to syslog.
     pub(crate) fn send_alert(&mut self, severity: Severity, json: &[u8], text: &str) {
         let now = Instant::now();
         if let Some(exec) = &mut self.exec {
@@ -107,8 +119,8 @@ impl AlertSinks {
         }
     }
 
-    /// Retries queued alerts and restarts a program that ended. Call it about four times a second. Returns notices for the
-    /// user.
+    /// Retries queued alerts and restarts a program that ended. Call it about four times a second.
+    /// Returns notices for the user.
     pub(crate) fn poll(&mut self) -> Vec<String> {
         let now = Instant::now();
         let mut notices = Vec::new();
@@ -124,8 +136,9 @@ impl AlertSinks {
         notices
     }
 
-    /// Retries queued alerts one last time and ends the program: closes its standard input and sends SIGTERM after two
-    /// seconds. Takes at most four and a half seconds. Returns notices for the user.
+    /// Retries queued alerts one last time and ends the program: closes its standard input and
+    /// sends SIGTERM after two seconds. Takes at most four and a half seconds. Returns notices for
+    /// the user.
     #[must_use]
     pub(crate) fn finish(self) -> Vec<String> {
         let now = Instant::now();
@@ -154,10 +167,15 @@ mod tests {
     #[test]
     fn an_alert_is_sent_to_every_sink() {
         let folder = tempfile::tempdir().unwrap();
-        let [program, out, file, log] = ["program", "out", "alerts", "log"].map(|name| folder.path().join(name));
+        let [program, out, file, log] =
+            ["program", "out", "alerts", "log"].map(|name| folder.path().join(name));
         let script = format!("#!/bin/sh\nexec cat > '{}'\n", out.display());
         // Another process writes it: see the tests of `exec`.
-        let written = Command::new("sh").args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""]).arg(&program).arg(script).status();
+        let written = Command::new("sh")
+            .args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""])
+            .arg(&program)
+            .arg(script)
+            .status();
         assert!(written.unwrap().success());
         let socket = UnixDatagram::bind(&log).unwrap();
         let settings = AlertSinkSettings {
@@ -172,7 +190,10 @@ mod tests {
         sinks.send_alert(Severity::High, hostile, "probing: /$(touch here)");
         assert_eq!(sinks.poll(), [""; 0]);
         assert_eq!(sinks.finish(), [""; 0]);
-        assert_eq!((fs::read(out).unwrap(), fs::read(file).unwrap()), (hostile.to_vec(), hostile.to_vec()));
+        assert_eq!(
+            (fs::read(out).unwrap(), fs::read(file).unwrap()),
+            (hostile.to_vec(), hostile.to_vec())
+        );
         let mut bytes = [0; 4096];
         let length = socket.recv(&mut bytes).unwrap();
         assert!(bytes[..length].ends_with("\u{feff}probing: /$(touch here)".as_bytes()));
@@ -188,10 +209,22 @@ mod tests {
     #[test]
     fn the_program_is_not_started_if_another_sink_fails() {
         let folder = tempfile::tempdir().unwrap();
-        let settings =
-            AlertSinkSettings { exec: Some("/nowhere".into()), syslog: Some(folder.path().join("log")), ..AlertSinkSettings::default() };
-        assert!(matches!(AlertSinks::new(settings), Err(AlertSinkError::Syslog { .. })));
-        let settings = AlertSinkSettings { exec: Some("/nowhere".into()), ..AlertSinkSettings::default() };
-        assert!(matches!(AlertSinks::new(settings), Err(AlertSinkError::Exec { .. })));
+        let settings = AlertSinkSettings {
+            exec: Some("/nowhere".into()),
+            syslog: Some(folder.path().join("log")),
+            ..AlertSinkSettings::default()
+        };
+        assert!(matches!(
+            AlertSinks::new(settings),
+            Err(AlertSinkError::Syslog { .. })
+        ));
+        let settings = AlertSinkSettings {
+            exec: Some("/nowhere".into()),
+            ..AlertSinkSettings::default()
+        };
+        assert!(matches!(
+            AlertSinks::new(settings),
+            Err(AlertSinkError::Exec { .. })
+        ));
     }
 }

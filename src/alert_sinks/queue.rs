@@ -1,8 +1,10 @@
-//! Lines that a sink has not accepted yet, in order, bounded in number and bytes, and notices about lines that were lost.
+//! Lines that a sink has not accepted yet, in order, bounded in number and bytes, and notices about
+//! lines that were lost.
 //!
-//! A full queue drops new lines, because the first alerts show how an attack began. Dropped lines are counted. The notices report
-//! the first failure of a sink, its recovery, and from time to time the number of lost alerts: a sink that fails for a whole
-//! night causes two notices, not a hundred thousand.
+//! A full queue drops new lines, because the first alerts show how an attack began. Dropped lines
+//! are counted. The notices report the first failure of a sink, its recovery, and from time to time
+//! the number of lost alerts: a sink that fails for a whole night causes two notices, not a hundred
+//! thousand.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -82,7 +84,12 @@ pub(super) struct FailureNotifier {
 
 impl FailureNotifier {
     pub(super) fn new(sink: String) -> Self {
-        Self { sink, retry_at: None, losses_reported_at: None, notices: Vec::new() }
+        Self {
+            sink,
+            retry_at: None,
+            losses_reported_at: None,
+            notices: Vec::new(),
+        }
     }
 
     /// Whether to try now.
@@ -93,7 +100,10 @@ impl FailureNotifier {
     /// Records a failure.
     pub(super) fn failed(&mut self, error: &str, now: Instant) {
         if self.retry_at.is_none() {
-            self.notices.push(format!("{}: {error}; retrying, with up to {MAX_LINES} alerts in the queue", self.sink));
+            self.notices.push(format!(
+                "{}: {error}; retrying, with up to {MAX_LINES} alerts in the queue",
+                self.sink
+            ));
         }
         self.retry_at = Some(now + RETRY_INTERVAL);
     }
@@ -106,10 +116,23 @@ impl FailureNotifier {
     }
 
     /// Moves the notices that are due to `notices`.
-    pub(super) fn collect(&mut self, queue: &mut AlertQueue, now: Instant, notices: &mut Vec<String>) {
-        if queue.dropped() > 0 && self.losses_reported_at.is_none_or(|last_report| now >= last_report + LOSS_INTERVAL) {
+    pub(super) fn collect(
+        &mut self,
+        queue: &mut AlertQueue,
+        now: Instant,
+        notices: &mut Vec<String>,
+    ) {
+        if queue.dropped() > 0
+            && self
+                .losses_reported_at
+                .is_none_or(|last_report| now >= last_report + LOSS_INTERVAL)
+        {
             self.losses_reported_at = Some(now);
-            self.notices.push(format!("{}: {} dropped, as the queue is full", self.sink, alerts(queue.take_dropped())));
+            self.notices.push(format!(
+                "{}: {} dropped, as the queue is full",
+                self.sink,
+                alerts(queue.take_dropped())
+            ));
         }
         notices.append(&mut self.notices);
     }
@@ -126,7 +149,11 @@ impl FailureNotifier {
 
 /// A number of alerts, with its verb.
 fn alerts(count: u64) -> String {
-    if count == 1 { "1 alert was".into() } else { format!("{count} alerts were") }
+    if count == 1 {
+        "1 alert was".into()
+    } else {
+        format!("{count} alerts were")
+    }
 }
 
 #[cfg(test)]
@@ -139,7 +166,10 @@ mod tests {
         for n in 0..MAX_LINES + 7 {
             queue.push(n.to_string().as_bytes());
         }
-        assert_eq!((queue.len(), queue.get(0), queue.dropped()), (MAX_LINES, Some(&b"0"[..]), 7));
+        assert_eq!(
+            (queue.len(), queue.get(0), queue.dropped()),
+            (MAX_LINES, Some(&b"0"[..]), 7)
+        );
         queue.pop();
         queue.push(b"after");
         assert_eq!(queue.get(MAX_LINES - 1), Some(&b"after"[..]));
@@ -162,8 +192,12 @@ mod tests {
 
     #[test]
     fn reports_a_failure_and_the_recovery_once() {
-        let (mut failures, mut queue, mut notices, now) =
-            (FailureNotifier::new("here".into()), AlertQueue::default(), Vec::new(), Instant::now());
+        let (mut failures, mut queue, mut notices, now) = (
+            FailureNotifier::new("here".into()),
+            AlertQueue::default(),
+            Vec::new(),
+            Instant::now(),
+        );
         assert!(failures.should_try(now));
         for _ in 0..5 {
             failures.failed("it is full", now);
@@ -172,14 +206,25 @@ mod tests {
         failures.recovered();
         failures.recovered();
         failures.collect(&mut queue, now, &mut notices);
-        assert_eq!(notices, ["here: it is full; retrying, with up to 1000 alerts in the queue", "here: works again"]);
+        assert_eq!(
+            notices,
+            [
+                "here: it is full; retrying, with up to 1000 alerts in the queue",
+                "here: works again"
+            ]
+        );
     }
 
     #[test]
     fn losses_are_reported_at_intervals_and_at_the_end() {
-        let (mut failures, mut queue, mut notices, now) =
-            (FailureNotifier::new("here".into()), AlertQueue::default(), Vec::new(), Instant::now());
-        let drop_one = |queue: &mut AlertQueue| (0..=MAX_LINES - queue.len()).for_each(|_| queue.push(b"x"));
+        let (mut failures, mut queue, mut notices, now) = (
+            FailureNotifier::new("here".into()),
+            AlertQueue::default(),
+            Vec::new(),
+            Instant::now(),
+        );
+        let drop_one =
+            |queue: &mut AlertQueue| (0..=MAX_LINES - queue.len()).for_each(|_| queue.push(b"x"));
         for later in [0, 1, 59, 60, 61] {
             drop_one(&mut queue);
             failures.collect(&mut queue, now + Duration::from_secs(later), &mut notices);

@@ -1,7 +1,8 @@
 //! `--syslog`: sends every alert as an RFC 5424 message in a datagram to the local syslog socket.
 //!
-//! The facility is `daemon`, not `authpriv`: programs that ban addresses read the log of the latter, and attackers control
-//! part of the text. Sends never block. After an error the socket is opened again.
+//! The facility is `daemon`, not `authpriv`: programs that ban addresses read the log of the
+//! latter, and attackers control part of the text. Sends never block. After an error the socket is
+//! opened again.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixDatagram;
@@ -41,14 +42,29 @@ impl SyslogSink {
         match connect(&path) {
             Ok(socket) => {
                 let failures = FailureNotifier::new(format!("--syslog {}", path.display()));
-                Ok(Self { path, socket: Some(socket), host: host(), queue: AlertQueue::default(), failures })
+                Ok(Self {
+                    path,
+                    socket: Some(socket),
+                    host: host(),
+                    queue: AlertQueue::default(),
+                    failures,
+                })
             }
             Err(error) => Err(AlertSinkError::Syslog { path, error }),
         }
     }
 
     pub(super) fn send_alert(&mut self, severity: Severity, text: &str, now: Instant) {
-        self.queue.push(message(severity, &jiff::Timestamp::now(), &self.host, std::process::id(), text).as_bytes());
+        self.queue.push(
+            message(
+                severity,
+                &jiff::Timestamp::now(),
+                &self.host,
+                std::process::id(),
+                text,
+            )
+            .as_bytes(),
+        );
         self.send(now);
     }
 
@@ -83,9 +99,15 @@ impl SyslogSink {
     }
 
     fn try_first(&mut self) -> io::Result<()> {
-        let Some(message) = self.queue.get(0) else { return Ok(()) };
-        // A restarted daemon has a new socket at the same path: reconnect once before this is an error.
-        let old = self.socket.take().map(|socket| (send(&socket, message), socket));
+        let Some(message) = self.queue.get(0) else {
+            return Ok(());
+        };
+        // A restarted daemon has a new socket at the same path: reconnect once before this is an
+        // error.
+        let old = self
+            .socket
+            .take()
+            .map(|socket| (send(&socket, message), socket));
         let socket = match old {
             Some((Err(error), socket)) if error.kind() == ErrorKind::WouldBlock => {
                 self.socket = Some(socket);
@@ -121,16 +143,26 @@ fn send(socket: &UnixDatagram, message: &[u8]) -> io::Result<()> {
 }
 
 /// The message: header, no structured data, and the text with the byte order mark of UTF-8.
-fn message(severity: Severity, time: &jiff::Timestamp, host: &str, process: u32, text: &str) -> String {
+fn message(
+    severity: Severity,
+    time: &jiff::Timestamp,
+    host: &str,
+    process: u32,
+    text: &str,
+) -> String {
     let priority = FACILITY * 8 + level(severity);
-    let mut message = format!("<{priority}>1 {time:.6} {host} probewatch {process} alert - \u{feff}");
+    let mut message =
+        format!("<{priority}>1 {time:.6} {host} probewatch {process} alert - \u{feff}");
     let available = MAX_BYTES - message.len();
     // The text is escaped already, but some daemons split messages at line breaks.
     let text = text.trim_end().replace(char::is_control, " ");
     if text.len() <= available {
         message.push_str(&text);
     } else {
-        let end = (0..=available - CUT.len()).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        let end = (0..=available - CUT.len())
+            .rev()
+            .find(|end| text.is_char_boundary(*end))
+            .unwrap_or(0);
         message.push_str(&text[..end]);
         message.push_str(CUT);
     }
@@ -149,8 +181,12 @@ fn level(severity: Severity) -> u8 {
 }
 
 fn host() -> String {
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let fits = (1..=MAX_HOST_CHARS).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    let fits =
+        (1..=MAX_HOST_CHARS).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
     if fits { name } else { "-".into() }
 }
 
@@ -185,7 +221,8 @@ mod tests {
         Some(String::from_utf8(bytes[..length].to_vec()).unwrap())
     }
 
-    /// Closes a daemon's socket. A child of another test may still hold it for an instant, so it is shut down first.
+    /// Closes a daemon's socket. A child of another test may still hold it for an instant, so it is
+    /// shut down first.
     fn end(socket: UnixDatagram) {
         socket.shutdown(Shutdown::Both).unwrap();
         drop(socket);
@@ -193,7 +230,9 @@ mod tests {
 
     /// The texts received.
     fn texts(socket: &UnixDatagram) -> Vec<String> {
-        std::iter::from_fn(|| received(socket)).map(|message| message.split_once('\u{feff}').unwrap().1.to_owned()).collect()
+        std::iter::from_fn(|| received(socket))
+            .map(|message| message.split_once('\u{feff}').unwrap().1.to_owned())
+            .collect()
     }
 
     #[test]
@@ -204,17 +243,26 @@ mod tests {
             message(Severity::Critical, "größer\n"),
             "<26>1 2026-11-21T18:10:45.500000Z web1 probewatch 4711 alert - \u{feff}größer"
         );
-        let priorities = Severity::ALL.map(|severity| message(severity, "x").split_once('>').unwrap().0.to_owned());
+        let priorities = Severity::ALL
+            .map(|severity| message(severity, "x").split_once('>').unwrap().0.to_owned());
         assert_eq!(priorities, ["<30", "<29", "<28", "<27", "<26"]);
         assert!(message(Severity::Low, "a\nb\0c\u{9b}d").ends_with("\u{feff}a b c d"));
         for letter in ["x", "ä", "日", "🦀"] {
             for more in 0..4 {
                 let long = message(Severity::Low, &("x".repeat(more) + &letter.repeat(3_000)));
-                assert!((MAX_BYTES - 4..=MAX_BYTES).contains(&long.len()) && long.ends_with(&format!("{letter}…")), "{}", long.len());
+                assert!(
+                    (MAX_BYTES - 4..=MAX_BYTES).contains(&long.len())
+                        && long.ends_with(&format!("{letter}…")),
+                    "{}",
+                    long.len()
+                );
             }
         }
         let available = MAX_BYTES - message(Severity::Low, "").len();
-        assert!(message(Severity::Low, &"x".repeat(available)).ends_with('x'), "what fits is not cut");
+        assert!(
+            message(Severity::Low, &"x".repeat(available)).ends_with('x'),
+            "what fits is not cut"
+        );
     }
 
     #[test]
@@ -227,15 +275,27 @@ mod tests {
         let fields: Vec<_> = message.splitn(8, ' ').collect();
         assert_eq!(
             [fields[0], fields[3], fields[4], fields[5], fields[6]],
-            ["<27>1", "probewatch", &std::process::id().to_string(), "alert", "-"]
+            [
+                "<27>1",
+                "probewatch",
+                &std::process::id().to_string(),
+                "alert",
+                "-"
+            ]
         );
-        assert!(fields[1].parse::<jiff::Timestamp>().is_ok() && fields[2] == host(), "{message}");
+        assert!(
+            fields[1].parse::<jiff::Timestamp>().is_ok() && fields[2] == host(),
+            "{message}"
+        );
         assert_eq!(fields[7], "\u{feff}one");
         for text in ["two", "three"] {
             syslog.send_alert(Severity::Low, text, now);
         }
         syslog.finish(now, &mut notices);
-        assert_eq!((texts(&socket), notices), (vec!["two".into(), "three".into()], vec![]));
+        assert_eq!(
+            (texts(&socket), notices),
+            (vec!["two".into(), "three".into()], vec![])
+        );
     }
 
     #[test]
@@ -253,8 +313,20 @@ mod tests {
             syslog.poll(now, &mut notices);
             got.extend(texts(&socket));
         }
-        assert!(got.len() >= super::super::queue::MAX_LINES && got.iter().enumerate().all(|(n, text)| *text == n.to_string()));
-        assert_eq!(notices, [format!("{prefix}: {} alerts were dropped, as the queue is full", 5_000 - got.len())]);
+        assert!(
+            got.len() >= super::super::queue::MAX_LINES
+                && got
+                    .iter()
+                    .enumerate()
+                    .all(|(n, text)| *text == n.to_string())
+        );
+        assert_eq!(
+            notices,
+            [format!(
+                "{prefix}: {} alerts were dropped, as the queue is full",
+                5_000 - got.len()
+            )]
+        );
     }
 
     #[test]
@@ -270,7 +342,11 @@ mod tests {
 
         end(socket);
         for later in [0, 1, 2] {
-            syslog.send_alert(Severity::Low, "while it was away", now + Duration::from_secs(later));
+            syslog.send_alert(
+                Severity::Low,
+                "while it was away",
+                now + Duration::from_secs(later),
+            );
             syslog.poll(now + Duration::from_secs(later), &mut notices);
         }
         fs::remove_file(&path).unwrap();
@@ -278,7 +354,11 @@ mod tests {
         syslog.poll(now + Duration::from_secs(3), &mut notices);
         assert_eq!(texts(&socket), ["while it was away"; 3]);
         let prefix = format!("--syslog {}: ", path.display());
-        assert!(notices[0].starts_with(&prefix) && notices[0].ends_with("; retrying, with up to 1000 alerts in the queue"), "{notices:?}");
+        assert!(
+            notices[0].starts_with(&prefix)
+                && notices[0].ends_with("; retrying, with up to 1000 alerts in the queue"),
+            "{notices:?}"
+        );
         assert_eq!(notices[1..], [format!("{prefix}works again")]);
     }
 
@@ -288,8 +368,20 @@ mod tests {
         let path = available.path().join("log");
         let refusal = || SyslogSink::connect(path.clone()).unwrap_err().to_string();
         let advice = "is a log daemon running? --syslog=PATH names another datagram socket";
-        assert_eq!(refusal(), format!("cannot reach the system's log at {}: no such file or directory; {advice}", path.display()));
+        assert_eq!(
+            refusal(),
+            format!(
+                "cannot reach the system's log at {}: no such file or directory; {advice}",
+                path.display()
+            )
+        );
         let _listener = UnixListener::bind(&path).unwrap();
-        assert_eq!(refusal(), format!("cannot reach the system's log at {}: protocol wrong type for socket; {advice}", path.display()));
+        assert_eq!(
+            refusal(),
+            format!(
+                "cannot reach the system's log at {}: protocol wrong type for socket; {advice}",
+                path.display()
+            )
+        );
     }
 }

@@ -1,6 +1,8 @@
-//! Notifies systemd about the state of the service: ready, reloading, stopping, a status text, and the watchdog.
+//! Notifies systemd about the state of the service: ready, reloading, stopping, a status text, and
+//! the watchdog.
 //!
-//! Does nothing without `NOTIFY_SOCKET` in the environment. Failures are reported once and never stop the run.
+//! Does nothing without `NOTIFY_SOCKET` in the environment. Failures are reported once and never
+//! stop the run.
 
 use std::env;
 use std::io;
@@ -37,11 +39,21 @@ impl SystemdNotifier {
     #[must_use]
     pub(crate) fn from_environment() -> Self {
         let is_enabled = env::var_os("NOTIFY_SOCKET").is_some_and(|socket| !socket.is_empty());
-        let watchdog = sd_notify::watchdog_enabled().filter(|interval| is_enabled && !interval.is_zero());
-        Self { is_enabled, watchdog, last_watchdog: None, sent_status: None, next_status: None, notice: None, has_warned: false }
+        let watchdog =
+            sd_notify::watchdog_enabled().filter(|interval| is_enabled && !interval.is_zero());
+        Self {
+            is_enabled,
+            watchdog,
+            last_watchdog: None,
+            sent_status: None,
+            next_status: None,
+            notice: None,
+            has_warned: false,
+        }
     }
 
-    /// How often [`poll`](Self::poll) must be called at least. The manager ends a service that is silent for twice as long.
+    /// How often [`poll`](Self::poll) must be called at least. The manager ends a service that is
+    /// silent for twice as long.
     #[must_use]
     pub(crate) fn watchdog_interval(&self) -> Option<Duration> {
         self.watchdog.map(|interval| interval / 2)
@@ -52,7 +64,8 @@ impl SystemdNotifier {
         self.send(&[NotifyState::Ready]);
     }
 
-    /// Notifies that a reload begins. Call [`ready`](Self::ready) afterwards, also if the reload failed.
+    /// Notifies that a reload begins. Call [`ready`](Self::ready) afterwards, also if the reload
+    /// failed.
     pub(crate) fn reloading(&mut self) {
         // Recent versions need the start time; see `RELOADING=1` in sd_notify(3).
         match NotifyState::monotonic_usec_now() {
@@ -66,15 +79,23 @@ impl SystemdNotifier {
         self.send(&[NotifyState::Stopping]);
     }
 
-    /// Sets the status text of `systemctl status`. It is sent when it changes, at most once a second.
+    /// Sets the status text of `systemctl status`. It is sent when it changes, at most once a
+    /// second.
     pub(crate) fn status(&mut self, next_status: &str) {
         if !self.is_enabled {
             return;
         }
         // A line break would begin another message.
-        let next_status: String = next_status.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_STATUS_CHARS).collect();
-        self.next_status =
-            Some(next_status).filter(|next_status| self.sent_status.as_ref().is_none_or(|(sent_status, _)| sent_status != next_status));
+        let next_status: String = next_status
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .take(MAX_STATUS_CHARS)
+            .collect();
+        self.next_status = Some(next_status).filter(|next_status| {
+            self.sent_status
+                .as_ref()
+                .is_none_or(|(sent_status, _)| sent_status != next_status)
+        });
         self.send_status(Instant::now());
     }
 
@@ -93,7 +114,11 @@ impl SystemdNotifier {
     }
 
     fn send_status(&mut self, now: Instant) {
-        if self.sent_status.as_ref().is_some_and(|(_, when)| now < *when + STATUS_INTERVAL) {
+        if self
+            .sent_status
+            .as_ref()
+            .is_some_and(|(_, when)| now < *when + STATUS_INTERVAL)
+        {
             return;
         }
         if let Some(next_status) = self.next_status.take() {
@@ -106,7 +131,11 @@ impl SystemdNotifier {
         if !self.is_enabled {
             return;
         }
-        let mut message = states.iter().map(NotifyState::to_string).collect::<Vec<_>>().join("\n");
+        let mut message = states
+            .iter()
+            .map(NotifyState::to_string)
+            .collect::<Vec<_>>()
+            .join("\n");
         message.push('\n');
         if let Err(error) = send(message.as_bytes())
             && !self.has_warned
@@ -117,8 +146,8 @@ impl SystemdNotifier {
     }
 }
 
-/// Sends one message as described in `sd_notify(3)`, without blocking. `sd_notify` only formats the messages, because it would
-/// block on a slow manager.
+/// Sends one message as described in `sd_notify(3)`, without blocking. `sd_notify` only formats the
+/// messages, because it would block on a slow manager.
 fn send(message: &[u8]) -> io::Result<()> {
     let name = env::var_os("NOTIFY_SOCKET").unwrap_or_default();
     let manager = match name.as_bytes().strip_prefix(b"@") {
@@ -156,15 +185,26 @@ mod tests {
         systemd.status("following 5 logs");
         notices.extend(systemd.poll());
         systemd.stopping();
-        let text = format!("\npulse {:?}, notices {notices:?}\n", systemd.watchdog_interval());
+        let text = format!(
+            "\npulse {:?}, notices {notices:?}\n",
+            systemd.watchdog_interval()
+        );
         io::Write::write_all(&mut io::stdout(), text.as_bytes()).unwrap();
     }
 
     /// Runs it with a manager. Returns the line it printed.
     fn run(socket: Option<&Path>, watchdog: Option<&str>) -> String {
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--ignored", "--nocapture", "--exact", "alert_sinks::systemd::tests::serve"]);
-        for (name, value) in [("NOTIFY_SOCKET", socket.map(Path::as_os_str)), ("WATCHDOG_USEC", watchdog.map(AsRef::as_ref))] {
+        command.args([
+            "--ignored",
+            "--nocapture",
+            "--exact",
+            "alert_sinks::systemd::tests::serve",
+        ]);
+        for (name, value) in [
+            ("NOTIFY_SOCKET", socket.map(Path::as_os_str)),
+            ("WATCHDOG_USEC", watchdog.map(AsRef::as_ref)),
+        ] {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
@@ -173,7 +213,10 @@ mod tests {
         let run = command.env_remove("WATCHDOG_PID").output().unwrap();
         assert!(run.status.success(), "{run:?}");
         let text = String::from_utf8(run.stdout).unwrap();
-        text.lines().find(|line| line.starts_with("pulse ")).unwrap().to_owned()
+        text.lines()
+            .find(|line| line.starts_with("pulse "))
+            .unwrap()
+            .to_owned()
     }
 
     #[test]
@@ -182,13 +225,20 @@ mod tests {
         let path = folder.path().join("notify");
         let socket = UnixDatagram::bind(&path).unwrap();
         socket.set_nonblocking(true).unwrap();
-        assert_eq!(run(Some(&path), Some("60000000")), "pulse Some(30s), notices []");
+        assert_eq!(
+            run(Some(&path), Some("60000000")),
+            "pulse Some(30s), notices []"
+        );
         let mut messages = Vec::new();
         let mut bytes = [0; 4096];
         while let Ok(length) = socket.recv(&mut bytes) {
             messages.push(String::from_utf8(bytes[..length].to_vec()).unwrap());
         }
-        let since = messages[2].strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap().trim_end().parse::<u64>();
+        let since = messages[2]
+            .strip_prefix("RELOADING=1\nMONOTONIC_USEC=")
+            .unwrap()
+            .trim_end()
+            .parse::<u64>();
         assert!(since.is_ok());
         messages.remove(2);
         assert_eq!(

@@ -1,8 +1,9 @@
 //! Which finds raised an alert.
 //!
-//! A find is a path of a site with a distinct answer. All finds of one leak, such as the files of a repository, raise one alert. A
-//! client other than the first one raises another, once a day: someone else takes the leak. If the answer that raised an alert proves
-//! to be a soft 404, the alert is withdrawn, and the leak may raise a new one.
+//! A find is a path of a site with a distinct answer. All finds of one leak, such as the files of a
+//! repository, raise one alert. A client other than the first one raises another, once a day:
+//! someone else takes the leak. If the answer that raised an alert proves to be a soft 404, the
+//! alert is withdrawn, and the leak may raise a new one.
 
 use foldhash::HashSet;
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,8 @@ use crate::log::finding::Severity;
 /// The most alerts of one leak that can be withdrawn: a week, with one a day.
 const MAX_ALERTS: usize = 8;
 
-/// The place of a find among the leaks of its site, as hashes that are the same in every run. Two finds are of one leak if one of them
-/// is near a folder of the other.
+/// The place of a find among the leaks of its site, as hashes that are the same in every run. Two
+/// finds are of one leak if one of them is near a folder of the other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct LeakPlace {
     /// The site and the path.
@@ -29,7 +30,10 @@ pub(crate) struct LeakPlace {
 impl LeakPlace {
     /// The keys of finds for which this one is deeper, beside or the same.
     fn upwards(&self) -> impl Iterator<Item = u64> {
-        self.above.iter().map(|folder| folder ^ NEAR).chain([self.path])
+        self.above
+            .iter()
+            .map(|folder| folder ^ NEAR)
+            .chain([self.path])
     }
 
     /// The keys of finds that are deeper.
@@ -85,7 +89,10 @@ struct RaisedLeak {
 impl RaisedFinds {
     /// Remembers at most `keys` leaks.
     pub(super) fn new(keys: usize) -> Self {
-        Self { leaks: LruMap::new(keys), places: LruMap::new(KEYS_PER_LEAK * keys) }
+        Self {
+            leaks: LruMap::new(keys),
+            places: LruMap::new(KEYS_PER_LEAK * keys),
+        }
     }
 
     /// Adds the leaks of an earlier run.
@@ -102,14 +109,33 @@ impl RaisedFinds {
 
     /// The leaks for the next run.
     pub(super) fn saved(&self) -> SavedFinds {
-        let leaks: Vec<_> = self.leaks.iter().take(MAX_SAVED).map(|(number, leak)| (*number, leak.clone())).collect();
+        let leaks: Vec<_> = self
+            .leaks
+            .iter()
+            .take(MAX_SAVED)
+            .map(|(number, leak)| (*number, leak.clone()))
+            .collect();
         let numbers: HashSet<u64> = leaks.iter().map(|(number, _)| *number).collect();
-        let kept = self.places.iter().filter(|(_, number)| numbers.contains(number)).map(|(key, number)| (*key, *number));
-        SavedFinds { places: kept.take(KEYS_PER_LEAK * MAX_SAVED).collect(), leaks }
+        let kept = self
+            .places
+            .iter()
+            .filter(|(_, number)| numbers.contains(number))
+            .map(|(key, number)| (*key, *number));
+        SavedFinds {
+            places: kept.take(KEYS_PER_LEAK * MAX_SAVED).collect(),
+            leaks,
+        }
     }
 
     /// The alert that a hit of a find raises on a day, if any; it is recorded.
-    pub(super) fn raise(&mut self, find: &LeakPlace, client: Option<u16>, id: HitId, severity: Severity, day: i64) -> Option<AlertKind> {
+    pub(super) fn raise(
+        &mut self,
+        find: &LeakPlace,
+        client: Option<u16>,
+        id: HitId,
+        severity: Severity,
+        day: i64,
+    ) -> Option<AlertKind> {
         let known = find.upwards().chain(find.downwards()).find_map(|key| {
             let leak = *self.places.peek(&key)?;
             self.leaks.peek(&leak).map(|_| leak)
@@ -119,10 +145,17 @@ impl RaisedFinds {
         for key in near.chain(find.above.iter().copied()).chain([find.path]) {
             *self.places.get_or_insert_with(key, || number) = number;
         }
-        let leak = self.leaks.get_or_insert_with(number, || RaisedLeak { client, latest_again: None, alerts: Vec::with_capacity(1) });
+        let leak = self.leaks.get_or_insert_with(number, || RaisedLeak {
+            client,
+            latest_again: None,
+            alerts: Vec::with_capacity(1),
+        });
         let kind = if leak.alerts.is_empty() {
             AlertKind::Answered
-        } else if leak.client == client || leak.latest_again >= Some(day) || leak.alerts.iter().any(|alert| alert.0 == id) {
+        } else if leak.client == client
+            || leak.latest_again >= Some(day)
+            || leak.alerts.iter().any(|alert| alert.0 == id)
+        {
             return None;
         } else {
             leak.latest_again = Some(day);
@@ -138,7 +171,10 @@ impl RaisedFinds {
     /// Withdraws the alert that a hit raised, if it did. Returns its severity.
     pub(super) fn withdraw(&mut self, id: HitId) -> Option<Severity> {
         let raised = |leak: &RaisedLeak| leak.alerts.iter().position(|alert| alert.0 == id);
-        let number = self.leaks.iter().find_map(|(number, leak)| raised(leak).map(|_| *number))?;
+        let number = self
+            .leaks
+            .iter()
+            .find_map(|(number, leak)| raised(leak).map(|_| *number))?;
         let mut leak = self.leaks.remove(&number)?;
         let severity = raised(&leak).map(|at| leak.alerts.remove(at).1);
         if !leak.alerts.is_empty() {
@@ -157,7 +193,14 @@ impl RaisedFinds {
     #[cfg(test)]
     pub(super) fn memory_use(&self) -> (usize, usize, usize) {
         let alert = size_of::<(HitId, Severity)>();
-        (size_of::<RaisedLeak>(), self.places.len(), self.leaks.values().map(|leak| leak.alerts.capacity() * alert).sum())
+        (
+            size_of::<RaisedLeak>(),
+            self.places.len(),
+            self.leaks
+                .values()
+                .map(|leak| leak.alerts.capacity() * alert)
+                .sum(),
+        )
     }
 }
 
@@ -168,9 +211,22 @@ mod tests {
     #[test]
     fn the_latest_eight_alerts_of_a_leak_can_be_withdrawn() {
         let mut finds = RaisedFinds::new(8);
-        let find = LeakPlace { path: 1, ..LeakPlace::default() };
+        let find = LeakPlace {
+            path: 1,
+            ..LeakPlace::default()
+        };
         for day in 0..10_u16 {
-            assert!(finds.raise(&find, Some(day), (7, day.into()), Severity::High, day.into()).is_some());
+            assert!(
+                finds
+                    .raise(
+                        &find,
+                        Some(day),
+                        (7, day.into()),
+                        Severity::High,
+                        day.into()
+                    )
+                    .is_some()
+            );
         }
         let withdrawn = (0..10).filter(|offset| finds.withdraw((7, *offset)).is_some());
         assert_eq!(withdrawn.collect::<Vec<_>>(), (2..10).collect::<Vec<_>>());
@@ -179,29 +235,53 @@ mod tests {
 
     #[test]
     fn the_leaks_of_512_alerts_are_saved() {
-        let place = |path: u64| LeakPlace { path, near: vec![path << 32], above: vec![path << 32] };
+        let place = |path: u64| LeakPlace {
+            path,
+            near: vec![path << 32],
+            above: vec![path << 32],
+        };
         let mut finds = RaisedFinds::new(4_096);
         for path in 1..=600 {
-            assert_eq!(finds.raise(&place(path), Some(1), (7, path), Severity::High, 0), Some(AlertKind::Answered));
+            assert_eq!(
+                finds.raise(&place(path), Some(1), (7, path), Severity::High, 0),
+                Some(AlertKind::Answered)
+            );
         }
         let saved = finds.saved();
         assert_eq!((saved.leaks.len(), saved.places.len()), (512, 512 * 3));
         let text = serde_json::to_string(&saved).expect("numbers");
-        let mut next = RaisedFinds::new(4_096).with_saved(serde_json::from_str(&text).expect("what was written"));
+        let mut next = RaisedFinds::new(4_096)
+            .with_saved(serde_json::from_str(&text).expect("what was written"));
         let path = saved.leaks[0].0;
-        assert_eq!(next.raise(&place(path), Some(1), (8, 0), Severity::High, 0), None, "the same client");
-        assert_eq!(next.raise(&place(path), Some(2), (8, 1), Severity::High, 0), Some(AlertKind::AnsweredAgain));
+        assert_eq!(
+            next.raise(&place(path), Some(1), (8, 0), Severity::High, 0),
+            None,
+            "the same client"
+        );
+        assert_eq!(
+            next.raise(&place(path), Some(2), (8, 1), Severity::High, 0),
+            Some(AlertKind::AnsweredAgain)
+        );
         assert_eq!(next.withdraw((7, path)), Some(Severity::High));
     }
 
     /// `/a/b` is near `/a`, and `/a/b/c/d` is deeper; `/x` is elsewhere.
     #[test]
     fn finds_of_one_leak_raise_one_alert() {
-        let place = |path, near: &[u64], above: &[u64]| LeakPlace { path, near: near.into(), above: above.into() };
-        let finds = [place(11, &[1, 2], &[1, 2]), place(12, &[4, 3], &[4, 3, 1, 2]), place(13, &[9], &[9])];
+        let place = |path, near: &[u64], above: &[u64]| LeakPlace {
+            path,
+            near: near.into(),
+            above: above.into(),
+        };
+        let finds = [
+            place(11, &[1, 2], &[1, 2]),
+            place(12, &[4, 3], &[4, 3, 1, 2]),
+            place(13, &[9], &[9]),
+        ];
         for order in [[0, 1, 2], [1, 0, 2], [2, 1, 0]] {
             let mut raised = RaisedFinds::new(8);
-            let kinds = order.map(|at| raised.raise(&finds[at], Some(1), (7, at as u64), Severity::High, 0));
+            let kinds = order
+                .map(|at| raised.raise(&finds[at], Some(1), (7, at as u64), Severity::High, 0));
             assert_eq!(kinds.iter().flatten().count(), 2, "{order:?}: {kinds:?}");
         }
     }

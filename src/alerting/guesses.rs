@@ -1,8 +1,10 @@
-//! Detects clients that guess passwords, however slowly, as reports do: they send attempts and little else.
+//! Detects clients that guess passwords, however slowly, as reports do: they send attempts and
+//! little else.
 //!
-//! A client that reaches the `guess` of a rule is one alert. From three networks on, or where many clients with a few attempts each make
-//! a notable part of all attempts, all clients of the rule are one campaign. What a client requests besides is known from the number of
-//! its requests so far. Attempts more than a week after the last one of their client count anew.
+//! A client that reaches the `guess` of a rule is one alert. From three networks on, or where many
+//! clients with a few attempts each make a notable part of all attempts, all clients of the rule
+//! are one campaign. What a client requests besides is known from the number of its requests so
+//! far. Attempts more than a week after the last one of their client count anew.
 
 use std::collections::HashSet;
 
@@ -43,7 +45,8 @@ struct JudgedRule {
 /// The requests of one client.
 #[derive(Debug, Default)]
 struct JudgedClient {
-    /// The last known number of requests; the source of these numbers starts anew from time to time.
+    /// The last known number of requests; the source of these numbers starts anew from time to
+    /// time.
     last_known: u64,
     /// All requests.
     requests: u64,
@@ -80,7 +83,11 @@ pub(super) struct AttemptKeys {
 impl GuessDetector {
     /// Remembers at most `keys` clients, and as many of each rule.
     pub(super) fn new(keys: usize) -> Self {
-        Self { keys, rules: Vec::new(), clients: LruMap::new(keys) }
+        Self {
+            keys,
+            rules: Vec::new(),
+            clients: LruMap::new(keys),
+        }
     }
 
     /// Replaces the rules. The attempts of a rule are kept if its `guess` is the same.
@@ -89,30 +96,62 @@ impl GuessDetector {
         for (number, rule) in (0..).zip(rules.rules()) {
             if rule.judges_clients() {
                 let id = id(&rule.id);
-                let old = old_rules.iter().position(|old| (old.id, old.guess) == (id, rule.guess)).map(|at| old_rules.swap_remove(at));
-                let (clients, attempts) = old.map_or_else(|| (LruMap::new(self.keys), 0), |old| (old.clients, old.attempts));
-                self.rules.push(JudgedRule { rule: RuleId(number), id, guess: rule.guess, severity: rule.severity, clients, attempts });
+                let old = old_rules
+                    .iter()
+                    .position(|old| (old.id, old.guess) == (id, rule.guess))
+                    .map(|at| old_rules.swap_remove(at));
+                let (clients, attempts) = old.map_or_else(
+                    || (LruMap::new(self.keys), 0),
+                    |old| (old.clients, old.attempts),
+                );
+                self.rules.push(JudgedRule {
+                    rule: RuleId(number),
+                    id,
+                    guess: rule.guess,
+                    severity: rule.severity,
+                    clients,
+                    attempts,
+                });
             }
         }
     }
 
-    /// Counts a request of a client that has attempts, or that sends one now. `requests` are all requests of the client so far.
+    /// Counts a request of a client that has attempts, or that sends one now. `requests` are all
+    /// requests of the client so far.
     pub(super) fn count(&mut self, hit: &ObservedHit<'_>, keys: AttemptKeys) {
-        let matched = || self.rules.iter().filter(|judged| hit.matched.contains(&judged.rule));
+        let matched = || {
+            self.rules
+                .iter()
+                .filter(|judged| hit.matched.contains(&judged.rule))
+        };
         let is_attempt = matched().any(|judged| judged.guess.is_some());
         let is_judged = matched().next().is_some();
         if !is_judged && (hit.reported.is_empty() || self.clients.peek(&keys.client).is_none()) {
             return;
         }
-        let client = self.clients.get_or_insert_with(keys.client, JudgedClient::default);
-        client.requests += hit.requests.checked_sub(client.last_known).unwrap_or(hit.requests);
+        let client = self
+            .clients
+            .get_or_insert_with(keys.client, JudgedClient::default);
+        client.requests += hit
+            .requests
+            .checked_sub(client.last_known)
+            .unwrap_or(hit.requests);
         client.last_known = hit.requests;
         client.attempts += u64::from(is_attempt);
         client.attacks += u64::from(!is_judged);
         let Some(time) = hit.time else { return };
-        for judged in self.rules.iter_mut().filter(|judged| hit.matched.contains(&judged.rule)) {
+        for judged in self
+            .rules
+            .iter_mut()
+            .filter(|judged| hit.matched.contains(&judged.rule))
+        {
             judged.attempts += 1;
-            let new = Attempts { count: 0, network: keys.network, times: (time, time), path: Some(keys.path) };
+            let new = Attempts {
+                count: 0,
+                network: keys.network,
+                times: (time, time),
+                path: Some(keys.path),
+            };
             let attempts = judged.clients.get_or_insert_with(keys.client, || new);
             if time.utc.saturating_sub(attempts.times.1.utc) > MAX_PAUSE {
                 *attempts = new;
@@ -123,29 +162,49 @@ impl GuessDetector {
         }
     }
 
-    /// Whether the client of a request sends at most `percent` other requests than those that match the rule.
+    /// Whether the client of a request sends at most `percent` other requests than those that match
+    /// the rule.
     pub(super) fn sends_little_else(&self, rule: RuleId, client: u64, percent: u32) -> bool {
-        let matched = self.judged(rule).and_then(|judged| judged.clients.peek(&client)).map(|attempts| attempts.count);
-        let (Some(matched), Some(requests)) = (matched, self.clients.peek(&client)) else { return false };
-        is_little_else((requests.others() + requests.attempts).saturating_sub(matched), matched, percent)
+        let matched = self
+            .judged(rule)
+            .and_then(|judged| judged.clients.peek(&client))
+            .map(|attempts| attempts.count);
+        let (Some(matched), Some(requests)) = (matched, self.clients.peek(&client)) else {
+            return false;
+        };
+        is_little_else(
+            (requests.others() + requests.attempts).saturating_sub(matched),
+            matched,
+            percent,
+        )
     }
 
     /// The hash of a rule with a `guess`.
     pub(super) fn id(&self, rule: RuleId) -> Option<u64> {
-        self.judged(rule).filter(|judged| judged.guess.is_some()).map(|judged| judged.id)
+        self.judged(rule)
+            .filter(|judged| judged.guess.is_some())
+            .map(|judged| judged.id)
     }
 
     /// Whether it is time to search for a campaign.
     pub(super) fn is_check_due(&self, rule: RuleId) -> bool {
-        self.judged(rule).is_some_and(|judged| judged.attempts.is_multiple_of((judged.clients.len() as u64 / READS_PER_ATTEMPT).max(1)))
+        self.judged(rule).is_some_and(|judged| {
+            judged
+                .attempts
+                .is_multiple_of((judged.clients.len() as u64 / READS_PER_ATTEMPT).max(1))
+        })
     }
 
     /// The client of an attempt, if it guesses passwords.
     pub(super) fn client(&self, rule: RuleId, client: u64) -> Option<Detection> {
         let judged = self.judged(rule)?;
         let guess = judged.guess?;
-        let attempts = judged.clients.peek(&client).filter(|attempts| attempts.count >= u64::from(guess.count))?;
-        self.is_guesser(client, guess).then(|| judged.detection(AlertKind::Threshold(rule), [attempts]))
+        let attempts = judged
+            .clients
+            .peek(&client)
+            .filter(|attempts| attempts.count >= u64::from(guess.count))?;
+        self.is_guesser(client, guess)
+            .then(|| judged.detection(AlertKind::Threshold(rule), [attempts]))
     }
 
     /// The campaign of all clients that guess what a rule matches.
@@ -156,38 +215,74 @@ impl GuessDetector {
     }
 
     fn judged(&self, rule: RuleId) -> Option<&JudgedRule> {
-        self.rules.binary_search_by_key(&rule, |judged| judged.rule).ok().map(|at| &self.rules[at])
+        self.rules
+            .binary_search_by_key(&rule, |judged| judged.rule)
+            .ok()
+            .map(|at| &self.rules[at])
     }
 
     fn is_guesser(&self, client: u64, guess: Guess) -> bool {
-        self.clients.peek(&client).is_some_and(|requests| is_little_else(requests.others(), requests.attempts, guess.others))
+        self.clients.peek(&client).is_some_and(|requests| {
+            is_little_else(requests.others(), requests.attempts, guess.others)
+        })
     }
 }
 
 impl JudgedRule {
     fn campaign(&self, guess: Guess, is_guesser: impl Fn(u64) -> bool) -> Option<Detection> {
-        let all = || self.clients.iter().map(|(&client, attempts)| (client, attempts));
-        let guessers = || all().filter(|&(client, _)| is_guesser(client)).map(|(_, attempts)| attempts);
+        let all = || {
+            self.clients
+                .iter()
+                .map(|(&client, attempts)| (client, attempts))
+        };
+        let guessers = || {
+            all()
+                .filter(|&(client, _)| is_guesser(client))
+                .map(|(_, attempts)| attempts)
+        };
         let total = all().map(|(_, attempts)| attempts.count).sum();
-        let together = GuessStats::new(guessers().map(|attempts| (attempts.network, attempts.count))).are_together(total);
-        let members: Vec<&Attempts> = guessers().filter(|attempts| together || attempts.count >= u64::from(guess.count)).collect();
-        let networks = members.iter().map(|attempts| attempts.network).collect::<HashSet<_>>().len();
-        (networks >= GuessStats::CAMPAIGN_NETWORKS)
-            .then(|| Detection { severity: self.severity.escalated(), ..self.detection(AlertKind::Guesses(self.rule), members) })
+        let together =
+            GuessStats::new(guessers().map(|attempts| (attempts.network, attempts.count)))
+                .are_together(total);
+        let members: Vec<&Attempts> = guessers()
+            .filter(|attempts| together || attempts.count >= u64::from(guess.count))
+            .collect();
+        let networks = members
+            .iter()
+            .map(|attempts| attempts.network)
+            .collect::<HashSet<_>>()
+            .len();
+        (networks >= GuessStats::CAMPAIGN_NETWORKS).then(|| Detection {
+            severity: self.severity.escalated(),
+            ..self.detection(AlertKind::Guesses(self.rule), members)
+        })
     }
 
-    fn detection<'a>(&self, kind: AlertKind, members: impl IntoIterator<Item = &'a Attempts>) -> Detection {
+    fn detection<'a>(
+        &self,
+        kind: AlertKind,
+        members: impl IntoIterator<Item = &'a Attempts>,
+    ) -> Detection {
         let mut times: Option<(LogTime, LogTime)> = None;
         let (mut hits, mut clients, mut paths) = (0, 0, HashSet::new());
         for attempts in members {
             let (first, last) = attempts.times;
-            times = Some(times.map_or((first, last), |(earliest, latest)| (earliest.min(first), latest.max(last))));
+            times = Some(times.map_or((first, last), |(earliest, latest)| {
+                (earliest.min(first), latest.max(last))
+            }));
             hits += attempts.count;
             clients += 1;
             paths.insert(attempts.path);
         }
         // A client with several paths has at least two.
         let paths = (paths.len() + usize::from(paths.contains(&None))) as u64;
-        Detection { kind, severity: self.severity, times, hits, clients, paths }
+        Detection {
+            kind,
+            severity: self.severity,
+            times,
+            hits,
+            clients,
+            paths,
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Detects what [`follow`](crate::commands::follow) raises alerts for. An [`Alert`] is plain data, which `render` formats.
+//! Detects what [`follow`](crate::commands::follow) raises alerts for. An [`Alert`] is plain data,
+//! which `render` formats.
 //!
 //! | alert | raised by |
 //! | --- | --- |
@@ -13,15 +14,16 @@
 //!
 //! Floods are counted by fixed minutes as in reports; see `floods.rs`.
 //!
-//! This module reads no clock and no log: time is the log's time. Lines may be out of order. A window ends with the latest
-//! request of its key, and a request counts if it is within the window at that moment. A request without a time can only raise
-//! alerts of finds, and a request without a client counts for no client. After a line from the future, as from a wrong clock, probing
-//! and campaigns are not detected until the log reaches that time.
+//! This module reads no clock and no log: time is the log's time. Lines may be out of order. A
+//! window ends with the latest request of its key, and a request counts if it is within the window
+//! at that moment. A request without a time can only raise alerts of finds, and a request without a
+//! client counts for no client. After a line from the future, as from a wrong clock, probing and
+//! campaigns are not detected until the log reaches that time.
 //!
-//! The same alert, by kind and client or path, is raised again only after a cooldown in the log's time, and after a day where guesses
-//! go on; a leak once. There is one campaign at a time, and one for each rule with a `guess`, whose clients alone are then no alerts.
-//! Memory is bounded: clients and paths are stored as hashes, and the least recently seen are evicted. 4,096 keys take 8
-//! MB.
+//! The same alert, by kind and client or path, is raised again only after a cooldown in the log's
+//! time, and after a day where guesses go on; a leak once. There is one campaign at a time, and one
+//! for each rule with a `guess`, whose clients alone are then no alerts. Memory is bounded: clients
+//! and paths are stored as hashes, and the least recently seen are evicted. 4,096 keys take 8 MB.
 
 mod campaign;
 mod finds;
@@ -49,9 +51,13 @@ use crate::log::time::LogTime;
 use crate::rules::{By, RuleSet, Window};
 use crate::text::redact::{LogString, LogText};
 
-/// Distinct probe paths of one client, and the window in seconds. Mistyped addresses and old pages in search engines result
-/// in a handful of such paths; the shortest lists of scanners have more than twenty.
-const PROBING: WindowLimit = WindowLimit { count: 20, within: 300 };
+/// Distinct probe paths of one client, and the window in seconds. Mistyped addresses and old pages
+/// in search engines result in a handful of such paths; the shortest lists of scanners have more
+/// than twenty.
+const PROBING: WindowLimit = WindowLimit {
+    count: 20,
+    within: 300,
+};
 
 /// The minimum severity of alerts about many requests, even if each of them is noise.
 const MIN_SEVERITY: Severity = Severity::Medium;
@@ -61,7 +67,8 @@ const DAY_SECONDS: u32 = 86_400;
 /// The generation of a log, and an offset.
 type HitId = (u64, u64);
 
-/// Requests or minutes stored for the thresholds of rules, per key of [`AlertOptions::keys`] and shared by all rules.
+/// Requests or minutes stored for the thresholds of rules, per key of [`AlertOptions::keys`] and
+/// shared by all rules.
 const ENTRIES_PER_KEY: usize = 16;
 
 /// Limits of the detector.
@@ -77,7 +84,11 @@ pub(crate) struct AlertOptions {
 
 impl Default for AlertOptions {
     fn default() -> Self {
-        Self { cooldown: 600, keys: 4_096, find_severity: FIND_SEVERITY }
+        Self {
+            cooldown: 600,
+            keys: 4_096,
+            find_severity: FIND_SEVERITY,
+        }
     }
 }
 
@@ -94,7 +105,8 @@ pub(crate) struct ObservedHit<'a> {
     pub severity: Severity,
     /// Why it is observed.
     pub event: HitEvent<'a>,
-    /// The requests of its client so far, it included; 0 where they are not counted. The number may start anew.
+    /// The requests of its client so far, it included; 0 where they are not counted. The number may
+    /// start anew.
     pub requests: u64,
     /// All rules it matched, including rules that are not reported by themselves.
     pub matched: &'a [RuleId],
@@ -140,8 +152,22 @@ impl AlertSampleRef<'_> {
 
 impl From<&AlertSampleRef<'_>> for AlertSample {
     fn from(request: &AlertSampleRef<'_>) -> Self {
-        let AlertSampleRef { id, source, line, method, target, status } = *request;
-        Self { id, source: source.into(), line, method: method.into(), target: target.into(), status }
+        let AlertSampleRef {
+            id,
+            source,
+            line,
+            method,
+            target,
+            status,
+        } = *request;
+        Self {
+            id,
+            source: source.into(),
+            line,
+            method: method.into(),
+            target: target.into(),
+            status,
+        }
     }
 }
 
@@ -186,18 +212,44 @@ struct Detection {
 
 impl Detection {
     fn of_find(kind: AlertKind, severity: Severity, hit: &ObservedHit<'_>) -> Self {
-        Self { kind, severity, times: hit.time.map(|time| (time, time)), hits: 1, clients: 1, paths: 1 }
+        Self {
+            kind,
+            severity,
+            times: hit.time.map(|time| (time, time)),
+            hits: 1,
+            clients: 1,
+            paths: 1,
+        }
     }
 
     fn into_alert(self, hit: &ObservedHit<'_>) -> Alert {
-        let Self { kind, severity, times, hits, clients, paths } = self;
+        let Self {
+            kind,
+            severity,
+            times,
+            hits,
+            clients,
+            paths,
+        } = self;
         let (first_time, last_time) = times.unzip();
         let mut rules = hit.matched.to_vec();
         rules.sort_unstable();
         let client = (clients == 1).then(|| ClientKey::from(&hit.client));
         let path = (paths == 1).then(|| hit.path.into());
         let sample = AlertSample::from(&hit.request);
-        Alert { kind, severity, first_time, last_time, client, path, hits, clients, paths, rules, sample }
+        Alert {
+            kind,
+            severity,
+            first_time,
+            last_time,
+            client,
+            path,
+            hits,
+            clients,
+            paths,
+            rules,
+            sample,
+        }
     }
 }
 
@@ -205,7 +257,10 @@ impl AlertDetector {
     /// A detector for the windows of these rules and the built-in alerts.
     #[must_use]
     pub(crate) fn new(rules: &RuleSet, options: AlertOptions) -> Self {
-        let options = AlertOptions { keys: options.keys.max(2), ..options };
+        let options = AlertOptions {
+            keys: options.keys.max(2),
+            ..options
+        };
         let mut detector = Self {
             options,
             state: RandomState::default(),
@@ -225,7 +280,10 @@ impl AlertDetector {
     /// Adds the finds that raised an alert in an earlier run.
     #[must_use]
     pub(crate) fn with_finds(self, saved: SavedFinds) -> Self {
-        Self { finds: self.finds.with_saved(saved), ..self }
+        Self {
+            finds: self.finds.with_saved(saved),
+            ..self
+        }
     }
 
     /// The finds that raised an alert, for the next run.
@@ -238,24 +296,46 @@ impl AlertDetector {
     pub(crate) fn set_rules(&mut self, rules: &RuleSet) {
         self.guesses.set_rules(rules, |id| self.state.hash_one(id));
         let mut old_thresholds = std::mem::take(&mut self.thresholds);
-        let numbered = rules.rules().iter().zip(0..).map(|(rule, number)| (rule, RuleId(number)));
-        let windows: Vec<_> = numbered.filter_map(|(rule, number)| Some((rule, number, rule.window?))).collect();
+        let numbered = rules
+            .rules()
+            .iter()
+            .zip(0..)
+            .map(|(rule, number)| (rule, RuleId(number)));
+        let windows: Vec<_> = numbered
+            .filter_map(|(rule, number)| Some((rule, number, rule.window?)))
+            .collect();
         let window_count = windows.len();
         for (rule, number, window) in windows {
             let id = self.state.hash_one(&rule.id);
-            let max_keys =
-                (self.options.keys * ENTRIES_PER_KEY / window_count / RecentMinutes::max_minutes(window).max(window.count as usize))
-                    .clamp(2, self.options.keys);
-            let old_index = old_thresholds.iter().position(|old| (old.id, old.window) == (id, window));
-            let keys = old_index.map_or_else(|| LruMap::new(max_keys), |at| old_thresholds.swap_remove(at).keys.with_capacity(max_keys));
-            self.thresholds.push(RuleThreshold { rule: number, id, window, severity: rule.severity, keys });
+            let max_keys = (self.options.keys * ENTRIES_PER_KEY
+                / window_count
+                / RecentMinutes::max_minutes(window).max(window.count as usize))
+            .clamp(2, self.options.keys);
+            let old_index = old_thresholds
+                .iter()
+                .position(|old| (old.id, old.window) == (id, window));
+            let keys = old_index.map_or_else(
+                || LruMap::new(max_keys),
+                |at| old_thresholds.swap_remove(at).keys.with_capacity(max_keys),
+            );
+            self.thresholds.push(RuleThreshold {
+                rule: number,
+                id,
+                window,
+                severity: rule.severity,
+                keys,
+            });
         }
     }
 
     /// Observes a request, and calls `raise` for each alert it causes.
     pub(crate) fn observe(&mut self, hit: &ObservedHit<'_>, raise: &mut impl FnMut(Alert)) {
         self.latest = self.latest.max(hit.time.map(|time| time.utc));
-        let mut raise_for = |detection: Option<Detection>| detection.into_iter().for_each(|detection| raise(detection.into_alert(hit)));
+        let mut raise_for = |detection: Option<Detection>| {
+            detection
+                .into_iter()
+                .for_each(|detection| raise(detection.into_alert(hit)))
+        };
         match hit.event {
             HitEvent::Request => {}
             HitEvent::Find(place) => return raise_for(self.find(place, hit)),
@@ -263,13 +343,27 @@ impl AlertDetector {
         }
         let client = self.hash_of_client(hit.client);
         if let Some(client) = client {
-            let (network, path) = (self.state.hash_one(Network::from_client(hit.client)), self.state.hash_one(hit.path));
-            self.guesses.count(hit, AttemptKeys { client, network, path });
+            let (network, path) = (
+                self.state.hash_one(Network::from_client(hit.client)),
+                self.state.hash_one(hit.path),
+            );
+            self.guesses.count(
+                hit,
+                AttemptKeys {
+                    client,
+                    network,
+                    path,
+                },
+            );
         }
         for &rule in hit.matched {
             let flood = self.flood(rule, hit);
             // A flood is a finding at once; what is slower takes as many attempts.
-            let guesses = if flood.is_none() { client.and_then(|client| self.guesses(rule, client, hit)) } else { None };
+            let guesses = if flood.is_none() {
+                client.and_then(|client| self.guesses(rule, client, hit))
+            } else {
+                None
+            };
             raise_for(flood.or(guesses));
         }
         if !hit.reported.is_empty() {
@@ -280,42 +374,87 @@ impl AlertDetector {
 
     /// Counts a request for the window of a rule.
     fn flood(&mut self, rule: RuleId, hit: &ObservedHit<'_>) -> Option<Detection> {
-        let at = self.thresholds.binary_search_by_key(&rule, |threshold| threshold.rule).ok()?;
+        let at = self
+            .thresholds
+            .binary_search_by_key(&rule, |threshold| threshold.rule)
+            .ok()?;
         let window = self.thresholds[at].window;
-        let (client, path) = (self.hash_of_client(hit.client), self.state.hash_one(hit.path));
+        let (client, path) = (
+            self.hash_of_client(hit.client),
+            self.state.hash_one(hit.path),
+        );
         let (key, distinct_key) = match window.by {
             By::Client => (client?, path),
             By::Path => (path, client.unwrap_or_default()),
         };
-        let RuleThreshold { severity, ref mut keys, id, .. } = self.thresholds[at];
+        let RuleThreshold {
+            severity,
+            ref mut keys,
+            id,
+            ..
+        } = self.thresholds[at];
         let entry = window_entry(hit, distinct_key)?;
         let minutes = keys.get_or_insert_with(key, RecentMinutes::default);
-        let FloodCount { requests, times, distinct } = minutes.record(entry, window)?;
-        if window.others.is_some_and(|percent| !self.guesses.sends_little_else(rule, key, percent)) {
+        let FloodCount {
+            requests,
+            times,
+            distinct,
+        } = minutes.record(entry, window)?;
+        if window
+            .others
+            .is_some_and(|percent| !self.guesses.sends_little_else(rule, key, percent))
+        {
             return None;
         }
-        if !self.cooldown.should_raise(self.state.hash_one((id, key)), minutes.latest()) {
+        if !self
+            .cooldown
+            .should_raise(self.state.hash_one((id, key)), minutes.latest())
+        {
             return None;
         }
         let (clients, paths) = match window.by {
             By::Client => (1, distinct),
             By::Path => (distinct, 1),
         };
-        Some(Detection { kind: AlertKind::Threshold(rule), severity, times: Some(times), hits: requests, clients, paths })
+        Some(Detection {
+            kind: AlertKind::Threshold(rule),
+            severity,
+            times: Some(times),
+            hits: requests,
+            clients,
+            paths,
+        })
     }
 
     /// The client of an attempt, or the campaign that it belongs to, if they guess passwords.
     fn guesses(&mut self, rule: RuleId, client: u64, hit: &ObservedHit<'_>) -> Option<Detection> {
         let now = hit.time.map(|time| time.utc);
         let id = self.guesses.id(rule)?;
-        let (of_campaign, of_client) = (self.state.hash_one((AlertKind::Campaign, id)), self.state.hash_one((id, client)));
+        let (of_campaign, of_client) = (
+            self.state.hash_one((AlertKind::Campaign, id)),
+            self.state.hash_one((id, client)),
+        );
         if self.day.was_raised(of_campaign, now) {
             return None;
         }
-        let alone = if self.day.was_raised(of_client, now) { None } else { self.guesses.client(rule, client) };
-        let campaign = if alone.is_some() || self.guesses.is_check_due(rule) { self.guesses.campaign(rule) } else { None };
-        let key = if campaign.is_some() { of_campaign } else { of_client };
-        campaign.or(alone).filter(|_| self.day.should_raise(key, now))
+        let alone = if self.day.was_raised(of_client, now) {
+            None
+        } else {
+            self.guesses.client(rule, client)
+        };
+        let campaign = if alone.is_some() || self.guesses.is_check_due(rule) {
+            self.guesses.campaign(rule)
+        } else {
+            None
+        };
+        let key = if campaign.is_some() {
+            of_campaign
+        } else {
+            of_client
+        };
+        campaign
+            .or(alone)
+            .filter(|_| self.day.should_raise(key, now))
     }
 
     fn find(&mut self, place: &LeakPlace, hit: &ObservedHit<'_>) -> Option<Detection> {
@@ -323,10 +462,14 @@ impl AlertDetector {
             return None;
         }
         // Without any time in the log, a find has one day.
-        let day = hit.time.map_or(0, |time| time.local_seconds().div_euclid(DAY_SECONDS.into()));
+        let day = hit.time.map_or(0, |time| {
+            time.local_seconds().div_euclid(DAY_SECONDS.into())
+        });
         // As the history of sites, the state has a part of the hash, which identifies no address.
         let client = (!hit.client.is_unknown()).then(|| hit.client.stable_hash() as u16);
-        let kind = self.finds.raise(place, client, hit.request.id(), hit.severity, day)?;
+        let kind = self
+            .finds
+            .raise(place, client, hit.request.id(), hit.severity, day)?;
         Some(Detection::of_find(kind, hit.severity, hit))
     }
 
@@ -338,8 +481,14 @@ impl AlertDetector {
     fn probing(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
         let client = self.hash_of_client(hit.client)?;
         let entry = window_entry(hit, self.state.hash_one(hit.path))?;
-        let window = self.probers.get_or_insert_with(client, SlidingWindow::default);
-        if !window.record(entry, PROBING) || !self.cooldown.should_raise(self.state.hash_one((AlertKind::Probing, client)), window.latest())
+        let window = self
+            .probers
+            .get_or_insert_with(client, SlidingWindow::default);
+        if !window.record(entry, PROBING)
+            || !self.cooldown.should_raise(
+                self.state.hash_one((AlertKind::Probing, client)),
+                window.latest(),
+            )
         {
             return None;
         }
@@ -358,13 +507,28 @@ impl AlertDetector {
     fn campaign(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
         self.hash_of_client(hit.client)?;
         let entry = window_entry(hit, self.state.hash_one(Network::from_client(hit.client)))?;
-        let latest = self.campaigns.observe(self.state.hash_one(hit.path), entry)?;
-        if !self.cooldown.should_raise(self.state.hash_one(AlertKind::Campaign), Some(latest)) {
+        let latest = self
+            .campaigns
+            .observe(self.state.hash_one(hit.path), entry)?;
+        if !self
+            .cooldown
+            .should_raise(self.state.hash_one(AlertKind::Campaign), Some(latest))
+        {
             return None;
         }
         let summary = self.campaigns.summary();
-        let (severity, paths) = (summary.severity.max(MIN_SEVERITY), campaign::MIN_PATHS as u64);
-        Some(Detection { kind: AlertKind::Campaign, severity, times: summary.times, hits: summary.hits, clients: summary.distinct, paths })
+        let (severity, paths) = (
+            summary.severity.max(MIN_SEVERITY),
+            campaign::MIN_PATHS as u64,
+        );
+        Some(Detection {
+            kind: AlertKind::Campaign,
+            severity,
+            times: summary.times,
+            hits: summary.hits,
+            clients: summary.distinct,
+            paths,
+        })
     }
 
     /// The hash of a client; `None` if the client is unknown.
@@ -381,7 +545,12 @@ impl AlertDetector {
 /// The request as a window stores it; `None` without a time.
 fn window_entry(hit: &ObservedHit<'_>, distinct_key: u64) -> Option<WindowEntry> {
     let LogTime { utc, offset } = hit.time?;
-    Some(WindowEntry { utc, distinct_key, offset, severity: hit.severity })
+    Some(WindowEntry {
+        utc,
+        distinct_key,
+        offset,
+        severity: hit.severity,
+    })
 }
 
 /// When each alert was last raised.
@@ -395,12 +564,15 @@ struct Cooldown {
 impl Cooldown {
     /// Remembers at most `keys` alerts.
     fn new(seconds: u64, keys: usize) -> Self {
-        Self { last_raised: LruMap::new(keys), seconds: i64::try_from(seconds).unwrap_or(i64::MAX) }
+        Self {
+            last_raised: LruMap::new(keys),
+            seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
+        }
     }
 
-    /// Whether to raise an alert now. If so, it is recorded as raised. Time never runs backwards: an alert that an older
-    /// line causes after a newer one waits until the log reaches that time. Without any time in the log, each alert is
-    /// raised once.
+    /// Whether to raise an alert now. If so, it is recorded as raised. Time never runs backwards:
+    /// an alert that an older line causes after a newer one waits until the log reaches that time.
+    /// Without any time in the log, each alert is raised once.
     fn should_raise(&mut self, alert: u64, now: Option<i64>) -> bool {
         let now = now.unwrap_or(i64::MIN);
         let last_raised = self.last_raised.get_or_insert_with(alert, || None);
@@ -414,7 +586,11 @@ impl Cooldown {
     /// Whether an alert was raised and would not be raised again now.
     fn was_raised(&self, alert: u64, now: Option<i64>) -> bool {
         let now = now.unwrap_or(i64::MIN);
-        self.last_raised.peek(&alert).copied().flatten().is_some_and(|then| now < then.saturating_add(self.seconds))
+        self.last_raised
+            .peek(&alert)
+            .copied()
+            .flatten()
+            .is_some_and(|then| now < then.saturating_add(self.seconds))
     }
 
     /// The number of alerts remembered.
@@ -424,7 +600,8 @@ impl Cooldown {
     }
 }
 
-/// A find raises an alert from this severity on, by default: such a path helps an attacker considerably, or lets them in.
+/// A find raises an alert from this severity on, by default: such a path helps an attacker
+/// considerably, or lets them in.
 pub(crate) const FIND_SEVERITY: Severity = Severity::High;
 
 /// What an alert is about.
@@ -438,7 +615,8 @@ pub(crate) enum AlertKind {
     Answered,
     /// A later client got a distinct answer at a path that raised an alert.
     AnsweredAgain,
-    /// An answer that raised an alert proved to be a soft 404. The withdrawal has the ID of that alert.
+    /// An answer that raised an alert proved to be a soft 404. The withdrawal has the ID of that
+    /// alert.
     Withdrawn,
     /// Many networks requested the same unusual paths.
     Campaign,

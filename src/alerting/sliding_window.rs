@@ -1,8 +1,9 @@
 //! The latest requests of one key: at most as many as a threshold needs, all within its window.
 //!
-//! The window ends with the latest request of the key by the log's time, in whatever order the lines were read. A window of
-//! 60 seconds contains the requests less than 60 seconds before the latest. A request that is too late to count is dropped,
-//! and so is one that is not needed as enough later ones count.
+//! The window ends with the latest request of the key by the log's time, in whatever order the
+//! lines were read. A window of 60 seconds contains the requests less than 60 seconds before the
+//! latest. A request that is too late to count is dropped, and so is one that is not needed as
+//! enough later ones count.
 
 use std::collections::VecDeque;
 
@@ -22,7 +23,8 @@ pub(super) struct WindowLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WindowEntry {
     pub(super) utc: i64,
-    /// The hash of what must differ between requests of a key: the path of a client, or the client of a path.
+    /// The hash of what must differ between requests of a key: the path of a client, or the client
+    /// of a path.
     pub(super) distinct_key: u64,
     /// Offset of the time in minutes east of UTC.
     pub(super) offset: i16,
@@ -31,7 +33,10 @@ pub(super) struct WindowEntry {
 
 impl WindowEntry {
     pub(super) fn time(&self) -> LogTime {
-        LogTime { utc: self.utc, offset: self.offset }
+        LogTime {
+            utc: self.utc,
+            offset: self.offset,
+        }
     }
 }
 
@@ -44,7 +49,10 @@ pub(super) struct SlidingWindow {
 impl SlidingWindow {
     /// Records a request. Returns whether it counts and the threshold is reached.
     pub(super) fn record(&mut self, entry: WindowEntry, limit: WindowLimit) -> bool {
-        let latest = self.entries.back().map_or(entry.utc, |last| last.utc.max(entry.utc));
+        let latest = self
+            .entries
+            .back()
+            .map_or(entry.utc, |last| last.utc.max(entry.utc));
         let end = latest.saturating_sub(i64::from(limit.within));
         if entry.utc <= end {
             return false;
@@ -60,7 +68,11 @@ impl SlidingWindow {
 
     /// Whether no later request has the same key. An earlier one with the same key is dropped.
     fn is_latest_of_its_kind(&mut self, entry: WindowEntry) -> bool {
-        match self.entries.iter().position(|existing| existing.distinct_key == entry.distinct_key) {
+        match self
+            .entries
+            .iter()
+            .position(|existing| existing.distinct_key == entry.distinct_key)
+        {
             Some(at) if self.entries[at].utc > entry.utc => false,
             Some(at) => self.entries.remove(at).is_some(),
             None => true,
@@ -71,9 +83,14 @@ impl SlidingWindow {
         let (len, max_len) = (self.entries.len(), count + 1);
         if len == self.entries.capacity() {
             // Most keys are seen once or twice, and none needs more than `count + 1` entries.
-            self.entries.reserve_exact(len.max(2).min(max_len.saturating_sub(len)));
+            self.entries
+                .reserve_exact(len.max(2).min(max_len.saturating_sub(len)));
         }
-        let at = self.entries.iter().rposition(|existing| existing.utc <= entry.utc).map_or(0, |at| at + 1);
+        let at = self
+            .entries
+            .iter()
+            .rposition(|existing| existing.utc <= entry.utc)
+            .map_or(0, |at| at + 1);
         self.entries.insert(at, entry);
         if self.entries.len() > count {
             self.entries.pop_front();
@@ -112,17 +129,27 @@ pub(super) struct WindowSummary {
 impl WindowSummary {
     /// Sums up the requests of these windows.
     pub(super) fn from_windows<'s>(spans: impl IntoIterator<Item = &'s SlidingWindow>) -> Self {
-        let mut sum = Self { severity: Severity::Info, times: None, hits: 0, distinct: 0 };
+        let mut sum = Self {
+            severity: Severity::Info,
+            times: None,
+            hits: 0,
+            distinct: 0,
+        };
         let mut distinct = Vec::new();
         for entry in spans.into_iter().flat_map(|span| &span.entries) {
             let time = entry.time();
-            sum.times = Some(sum.times.map_or((time, time), |(first, last)| (first.min(time), last.max(time))));
+            sum.times = Some(sum.times.map_or((time, time), |(first, last)| {
+                (first.min(time), last.max(time))
+            }));
             sum.severity = sum.severity.max(entry.severity);
             sum.hits += 1;
             distinct.push(entry.distinct_key);
         }
         distinct.sort_unstable();
         distinct.dedup();
-        Self { distinct: distinct.len() as u64, ..sum }
+        Self {
+            distinct: distinct.len() as u64,
+            ..sum
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The API of the library: a [`Scanner`] matches logs against a [`RuleSet`] and makes a [`Report`].
 //!
-//! Wires the modules below it together like the `scan` command, with the same result. Prints nothing and reads no setting from
-//! the environment.
+//! Wires the modules below it together like the `scan` command, with the same result. Prints
+//! nothing and reads no setting from the environment.
 
 mod report;
 mod scanner;
@@ -16,7 +16,8 @@ use crate::rules::{RuleChoice, RuleError, RuleSet, load};
 
 /// Why rules could not be loaded, or why there is no report.
 ///
-/// The message names the file or the value that is wrong. It may contain control characters from a file name or a rule file.
+/// The message names the file or the value that is wrong. It may contain control characters from a
+/// file name or a rule file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -32,8 +33,8 @@ pub enum Error {
     /// A pattern that matches no file.
     #[error("{}: the pattern matches nothing", .0.display())]
     NoMatch(PathBuf),
-    /// None of the inputs could be read. An input that is damaged after its first lines, or is one of several, is no error: see
-    /// [`ReportedInput::problem`].
+    /// None of the inputs could be read. An input that is damaged after its first lines, or is one
+    /// of several, is no error: see [`ReportedInput::problem`].
     #[error("{}: {problem}", path.display())]
     Unreadable {
         /// The first input.
@@ -54,12 +55,14 @@ impl RuleSet {
     ///
     /// # Errors
     ///
-    /// [`Error::Rules`] if a rule that is built in is invalid, which the tests of this crate exclude.
+    /// [`Error::Rules`] if a rule that is built in is invalid, which the tests of this crate
+    /// exclude.
     pub fn builtin() -> Result<Self, Error> {
         Self::load(&RuleChoice::new())
     }
 
-    /// The rules that `choice` selects, compiled. This takes some milliseconds; scans can share the set.
+    /// The rules that `choice` selects, compiled. This takes some milliseconds; scans can share the
+    /// set.
     ///
     /// # Errors
     ///

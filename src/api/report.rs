@@ -1,6 +1,7 @@
 //! The result of a scan: rows with plain fields, and the documents that the `scan` command prints.
 //!
-//! Rows are copied from the same model that the documents are made of. Nothing is counted or decided here.
+//! Rows are copied from the same model that the documents are made of. Nothing is counted or
+//! decided here.
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -36,8 +37,9 @@ const COPIED: RowSelection = RowSelection {
 
 /// The report of a scan.
 ///
-/// Rows and documents have the findings and the order of the `scan` command: the most important rows come first. All text is
-/// safe to print: control characters are escaped, and what looks like a password or a token is masked.
+/// Rows and documents have the findings and the order of the `scan` command: the most important
+/// rows come first. All text is safe to print: control characters are escaped, and what looks like
+/// a password or a token is masked.
 #[derive(Debug)]
 pub struct Report {
     rules: Arc<RuleSet>,
@@ -61,7 +63,8 @@ pub struct Report {
 pub struct ReportedInput {
     /// The path as given or found, or the name of the reader.
     pub path: String,
-    /// The format of most of its lines, such as `combined`; `None` where no line is in a known format.
+    /// The format of most of its lines, such as `combined`; `None` where no line is in a known
+    /// format.
     pub format: Option<String>,
     /// The counts of its lines.
     pub counts: LineTotals,
@@ -69,17 +72,18 @@ pub struct ReportedInput {
     pub problem: Option<String>,
 }
 
-/// A client with hits, a path with hits, or a path with a distinct answer, as its list says. As in the JSON document, some fields
-/// are those of some lists; they are empty or 0 in others.
+/// A client with hits, a path with hits, or a path with a distinct answer, as its list says. As in
+/// the JSON document, some fields are those of some lists; they are empty or 0 in others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReportedRow {
-    /// Clients: the address, or the text that the log has in its place; `-` if the client is unknown.
+    /// Clients: the address, or the text that the log has in its place; `-` if the client is
+    /// unknown.
     pub client: String,
     /// Clients: the address, if the client is one.
     pub address: Option<IpAddr>,
-    /// Paths and answers: the path without the query, decoded and normalized, in lower case; the folder of several paths that
-    /// are one leak.
+    /// Paths and answers: the path without the query, decoded and normalized, in lower case; the
+    /// folder of several paths that are one leak.
     pub path: String,
     /// The highest severity of its hits.
     pub severity: Severity,
@@ -97,15 +101,15 @@ pub struct ReportedRow {
     pub other_requests: u64,
     /// Answers: the host, or the log where hosts are not logged.
     pub site: String,
-    /// Answers: if several paths are one leak, all of them, the most important first. Status, size and sample are those of the
-    /// first one.
+    /// Answers: if several paths are one leak, all of them, the most important first. Status, size
+    /// and sample are those of the first one.
     pub members: Vec<String>,
     /// Answers: the status codes, sorted.
     pub statuses: Vec<u16>,
     /// Answers: the size in bytes, if it is logged.
     pub bytes: Option<u64>,
-    /// Answers: why the answer is distinct, as a sentence. Its status is 2xx or 304 and it differs from what the site answers to
-    /// any path: the path exists, as far as the log shows.
+    /// Answers: why the answer is distinct, as a sentence. Its status is 2xx or 304 and it differs
+    /// from what the site answers to any path: the path exists, as far as the log shows.
     pub why: String,
     /// IDs of the rules that match, sorted.
     pub rules: Vec<String>,
@@ -148,19 +152,41 @@ impl Report {
     ) -> Self {
         let (counts, severity) = (LineTotals::default(), None);
         let (inputs, answers, clients, paths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let empty = Self { rules, scan, summaries, min_severity, elapsed, notices, counts, severity, inputs, answers, clients, paths };
+        let empty = Self {
+            rules,
+            scan,
+            summaries,
+            min_severity,
+            elapsed,
+            notices,
+            counts,
+            severity,
+            inputs,
+            answers,
+            clients,
+            paths,
+        };
         let row = |row: &Row<'_>| ReportedRow::new(&empty.rules, row);
-        let (counts, severity, inputs, answers, clients, paths) = empty.with_model(COPIED, |model| {
-            (
-                model.totals.sum,
-                model.totals.severity,
-                model.inputs.iter().map(ReportedInput::new).collect(),
-                model.answered.iter().map(row).collect(),
-                model.clients.iter().map(row).collect(),
-                model.paths.iter().map(row).collect(),
-            )
-        });
-        Self { counts, severity, inputs, answers, clients, paths, ..empty }
+        let (counts, severity, inputs, answers, clients, paths) =
+            empty.with_model(COPIED, |model| {
+                (
+                    model.totals.sum,
+                    model.totals.severity,
+                    model.inputs.iter().map(ReportedInput::new).collect(),
+                    model.answered.iter().map(row).collect(),
+                    model.clients.iter().map(row).collect(),
+                    model.paths.iter().map(row).collect(),
+                )
+            });
+        Self {
+            counts,
+            severity,
+            inputs,
+            answers,
+            clients,
+            paths,
+            ..empty
+        }
     }
 
     /// The sums over all inputs.
@@ -199,37 +225,60 @@ impl Report {
         &self.paths
     }
 
-    /// What a person should know of the inputs, such as files in a folder that were left out because they are not access logs.
+    /// What a person should know of the inputs, such as files in a folder that were left out
+    /// because they are not access logs.
     #[must_use]
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// Writes the JSON document of `probewatch scan -f json`, which `probewatch schema json` describes.
+    /// Writes the JSON document of `probewatch scan -f json`, which `probewatch schema json`
+    /// describes.
     ///
     /// # Errors
     ///
     /// Errors of `out`.
     pub fn write_json<W: Write>(&self, out: W) -> io::Result<()> {
-        self.write(&RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() }, out)
+        self.write(
+            &RenderOptions {
+                format: OutputFormat::Json,
+                ..RenderOptions::default()
+            },
+            out,
+        )
     }
 
-    /// Writes a CSV table (RFC 4180), which `probewatch schema csv` describes. `by` is what its rows are about.
+    /// Writes a CSV table (RFC 4180), which `probewatch schema csv` describes. `by` is what its
+    /// rows are about.
     ///
     /// # Errors
     ///
     /// Errors of `out`.
     pub fn write_csv<W: Write>(&self, by: GroupBy, out: W) -> io::Result<()> {
-        self.write(&RenderOptions { format: OutputFormat::Csv, by: Some(by), ..RenderOptions::default() }, out)
+        self.write(
+            &RenderOptions {
+                format: OutputFormat::Csv,
+                by: Some(by),
+                ..RenderOptions::default()
+            },
+            out,
+        )
     }
 
-    /// Writes the report for people, without colours, in lines of at most `width` columns: 80 for 0, and at least 40.
+    /// Writes the report for people, without colours, in lines of at most `width` columns: 80 for
+    /// 0, and at least 40.
     ///
     /// # Errors
     ///
     /// Errors of `out`.
     pub fn write_table<W: Write>(&self, width: u16, out: W) -> io::Result<()> {
-        self.write(&RenderOptions { width, ..RenderOptions::default() }, out)
+        self.write(
+            &RenderOptions {
+                width,
+                ..RenderOptions::default()
+            },
+            out,
+        )
     }
 
     fn write<W: Write>(&self, options: &RenderOptions, mut out: W) -> io::Result<()> {
@@ -243,7 +292,10 @@ impl Report {
             sources: &self.scan.sources,
             inputs: &self.summaries,
             without_time: self.scan.without_time,
-            filter: ReportFilter { min_severity: self.min_severity, ..ReportFilter::default() },
+            filter: ReportFilter {
+                min_severity: self.min_severity,
+                ..ReportFilter::default()
+            },
             allow: &AllowList::default(),
         };
         let analysis = LogAnalysis::new(&input);
@@ -258,9 +310,15 @@ impl ReportedInput {
     fn new(input: &InputSummary) -> Self {
         Self {
             path: escape(&input.path).into_owned(),
-            format: input.format.as_ref().map(|name| escape(name.as_bytes()).into_owned()),
+            format: input
+                .format
+                .as_ref()
+                .map(|name| escape(name.as_bytes()).into_owned()),
             counts: input.counts,
-            problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes()).into_owned()),
+            problem: input
+                .problem
+                .as_ref()
+                .map(|problem| escape(problem.as_bytes()).into_owned()),
         }
     }
 }
@@ -269,7 +327,12 @@ impl ReportedRow {
     fn new(rules: &RuleSet, row: &Row<'_>) -> Self {
         let answer = row.answer.as_deref();
         Self {
-            client: row.key.client().map(Client::redacted).unwrap_or_default().into_owned(),
+            client: row
+                .key
+                .client()
+                .map(Client::redacted)
+                .unwrap_or_default()
+                .into_owned(),
             address: row.key.client().and_then(Client::address),
             path: row.key.path().unwrap_or_default().to_string(),
             severity: row.severity,
@@ -280,11 +343,20 @@ impl ReportedRow {
             requests: row.requests,
             other_requests: row.other_requests,
             site: row.key.site().unwrap_or_default().to_string(),
-            members: answer.iter().flat_map(|answer| &answer.members).map(|member| member.path.to_string()).collect(),
-            statuses: answer.map(|answer| answer.statuses.clone()).unwrap_or_default(),
+            members: answer
+                .iter()
+                .flat_map(|answer| &answer.members)
+                .map(|member| member.path.to_string())
+                .collect(),
+            statuses: answer
+                .map(|answer| answer.statuses.clone())
+                .unwrap_or_default(),
             bytes: answer.and_then(|answer| answer.bytes),
             why: answer.map(grades::why).unwrap_or_default(),
-            rules: labels::rule_ids(rules, &row.rules).into_iter().map(str::to_owned).collect(),
+            rules: labels::rule_ids(rules, &row.rules)
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             first_time: row.first_time.map(system_time),
             last_time: row.last_time.map(system_time),
             sample: ReportedSample::new(&row.sample),
@@ -309,5 +381,9 @@ impl ReportedSample {
 /// The instant of a time. The UTC offset of the log is lost.
 fn system_time(time: LogTime) -> SystemTime {
     let seconds = Duration::from_secs(time.utc.unsigned_abs());
-    if time.utc < 0 { UNIX_EPOCH - seconds } else { UNIX_EPOCH + seconds }
+    if time.utc < 0 {
+        UNIX_EPOCH - seconds
+    } else {
+        UNIX_EPOCH + seconds
+    }
 }

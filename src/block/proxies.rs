@@ -1,9 +1,11 @@
 //! Ranges from which content delivery networks connect to the sites of their customers.
 //!
-//! In a log that has the address of the connection, such an address stands for all visitors of the site, and to block it blocks them.
-//! Only ranges that an operator publishes as those of its edges count: an AS, a cloud, a VPN or an egress range has clients too. Those
-//! of Cloudflare and Fastly are in `rules/proxies.tsv`. The user may add files in the formats of the operators; none is fetched. A file
-//! with a mistake is refused as a whole, because a range that is left out is a site that is cut off from its visitors.
+//! In a log that has the address of the connection, such an address stands for all visitors of the
+//! site, and to block it blocks them. Only ranges that an operator publishes as those of its edges
+//! count: an AS, a cloud, a VPN or an egress range has clients too. Those of Cloudflare and Fastly
+//! are in `rules/proxies.tsv`. The user may add files in the formats of the operators; none is
+//! fetched. A file with a mistake is refused as a whole, because a range that is left out is a site
+//! that is cut off from its visitors.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -11,10 +13,13 @@ use std::path::{Path, PathBuf};
 use ipnet::IpNet;
 use serde::Deserialize;
 
-use super::ranges::{AddressRanges, JsonRange, RangesError, is_json, parse_lines, parse_range, read_text};
+use super::ranges::{
+    AddressRanges, JsonRange, RangesError, is_json, parse_lines, parse_range, read_text,
+};
 use crate::text::number::grouped;
 
-/// Lines of a range, its operator, where it is published and the date of that; the first line names the columns.
+/// Lines of a range, its operator, where it is published and the date of that; the first line names
+/// the columns.
 const BUILTIN: &str = include_str!("../../rules/proxies.tsv");
 
 /// Who runs proxies.
@@ -38,12 +43,18 @@ pub(crate) struct ProxyRanges {
     each: Vec<(ProxyOperator, AddressRanges)>,
 }
 
-/// The value of `--proxy-ranges` without the ranges that come with the program. A file of that name is `./none`.
+/// The value of `--proxy-ranges` without the ranges that come with the program. A file of that name
+/// is `./none`.
 pub(crate) const NO_BUILTIN_RANGES: &str = "none";
 
 impl ProxyOperator {
     /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Cloudflare, Self::Fastly, Self::CloudFront, Self::Unnamed];
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Cloudflare,
+        Self::Fastly,
+        Self::CloudFront,
+        Self::Unnamed,
+    ];
 
     /// The name.
     #[must_use]
@@ -68,7 +79,11 @@ impl ProxyOperator {
     /// How many of its edges a list left out.
     #[must_use]
     pub(crate) fn left_out(self, edges: usize) -> String {
-        format!("{} of {} left out", grouped(edges as u64), self.its("edges"))
+        format!(
+            "{} of {} left out",
+            grouped(edges as u64),
+            self.its("edges")
+        )
     }
 
     /// The header in which it sends the address of the client.
@@ -84,9 +99,13 @@ impl ProxyOperator {
 
 impl ProxyRanges {
     /// No range.
-    pub(crate) const NONE: &'static Self = &Self { all: AddressRanges::NONE, each: Vec::new() };
+    pub(crate) const NONE: &'static Self = &Self {
+        all: AddressRanges::NONE,
+        each: Vec::new(),
+    };
 
-    /// The ranges that come with the program, unless a value is [`NO_BUILTIN_RANGES`], and those in the files that the others name.
+    /// The ranges that come with the program, unless a value is [`NO_BUILTIN_RANGES`], and those in
+    /// the files that the others name.
     ///
     /// # Errors
     ///
@@ -97,7 +116,11 @@ impl ProxyRanges {
         let mut ranges = Vec::new();
         for path in values.iter().filter(|value| !is_none(value)) {
             let of_file = read_file(path, &known);
-            ranges.extend(of_file.map_err(|what| RangesError { flag: "--proxy-ranges", path: path.clone(), what })?);
+            ranges.extend(of_file.map_err(|what| RangesError {
+                flag: "--proxy-ranges",
+                path: path.clone(),
+                what,
+            })?);
         }
         if !values.iter().any(|value| is_none(&value)) {
             ranges.extend(known);
@@ -107,10 +130,18 @@ impl ProxyRanges {
 
     fn from_networks(ranges: &[(ProxyOperator, IpNet)]) -> Self {
         let of = |is_wanted: &dyn Fn(ProxyOperator) -> bool| {
-            let networks = ranges.iter().filter(|(operator, _)| is_wanted(*operator)).map(|(_, network)| *network);
+            let networks = ranges
+                .iter()
+                .filter(|(operator, _)| is_wanted(*operator))
+                .map(|(_, network)| *network);
             AddressRanges::from_networks(&networks.collect::<Vec<_>>())
         };
-        Self { all: of(&|_| true), each: ProxyOperator::ALL.map(|operator| (operator, of(&|other| other == operator))).into() }
+        Self {
+            all: of(&|_| true),
+            each: ProxyOperator::ALL
+                .map(|operator| (operator, of(&|other| other == operator)))
+                .into(),
+        }
     }
 
     /// The operator with an address in this network.
@@ -120,7 +151,10 @@ impl ProxyRanges {
         if !self.all.overlaps(network) {
             return None;
         }
-        self.each.iter().find(|(_, ranges)| ranges.overlaps(network)).map(|(operator, _)| *operator)
+        self.each
+            .iter()
+            .find(|(_, ranges)| ranges.overlaps(network))
+            .map(|(operator, _)| *operator)
     }
 
     /// The operator of an address.
@@ -131,21 +165,36 @@ impl ProxyRanges {
 }
 
 /// The ranges that come with the program.
-#[expect(clippy::expect_used, reason = "a test reads all lines of the file, which is a part of the program")]
+#[expect(
+    clippy::expect_used,
+    reason = "a test reads all lines of the file, which is a part of the program"
+)]
 fn builtin() -> Vec<(ProxyOperator, IpNet)> {
     let parse = |line: &str| {
         let mut columns = line.split('\t');
         let network = columns.next().and_then(|range| parse_range(range).ok())?;
         let name = columns.next()?;
-        Some((ProxyOperator::ALL.into_iter().find(|operator| operator.name() == name)?, network))
+        Some((
+            ProxyOperator::ALL
+                .into_iter()
+                .find(|operator| operator.name() == name)?,
+            network,
+        ))
     };
-    BUILTIN.lines().skip(1).map(|line| parse(line).expect("a range and its operator")).collect()
+    BUILTIN
+        .lines()
+        .skip(1)
+        .map(|line| parse(line).expect("a range and its operator"))
+        .collect()
 }
 
 /// What to give instead of a file that cannot be used.
 const FORMATS: &str = "give Cloudflare's ips-v4, Fastly's public-ip-list, ip-ranges.json of AWS, or one network a line";
 
-fn read_file(path: &Path, known: &[(ProxyOperator, IpNet)]) -> Result<Vec<(ProxyOperator, IpNet)>, String> {
+fn read_file(
+    path: &Path,
+    known: &[(ProxyOperator, IpNet)],
+) -> Result<Vec<(ProxyOperator, IpNet)>, String> {
     let text = read_text(path)?;
     if is_json(&text) {
         return parse_json(&text);
@@ -155,11 +204,18 @@ fn read_file(path: &Path, known: &[(ProxyOperator, IpNet)]) -> Result<Vec<(Proxy
         return Err(format!("has no range; {FORMATS}"));
     }
     // A list has no name: one with a known range is a later list of the same operator.
-    let operator = known.iter().find(|(_, network)| networks.contains(network)).map_or(ProxyOperator::Unnamed, |(operator, _)| *operator);
-    Ok(networks.into_iter().map(|network| (operator, network)).collect())
+    let operator = known
+        .iter()
+        .find(|(_, network)| networks.contains(network))
+        .map_or(ProxyOperator::Unnamed, |(operator, _)| *operator);
+    Ok(networks
+        .into_iter()
+        .map(|network| (operator, network))
+        .collect())
 }
 
-/// The JSON of Fastly (`addresses`), of AWS (`prefixes`) and of Cloudflare's API (`result`). Other keys are ignored.
+/// The JSON of Fastly (`addresses`), of AWS (`prefixes`) and of Cloudflare's API (`result`). Other
+/// keys are ignored.
 #[derive(Deserialize)]
 struct PublishedEdges {
     addresses: Option<Vec<JsonRange>>,
@@ -189,23 +245,60 @@ struct CloudflareRanges {
 const AWS_EDGES: [&str; 2] = ["CLOUDFRONT", "CLOUDFRONT_ORIGIN_FACING"];
 
 fn parse_json(text: &str) -> Result<Vec<(ProxyOperator, IpNet)>, String> {
-    let published: PublishedEdges = serde_json::from_str(text).map_err(|error| format!("is no list of proxies: {error}; {FORMATS}"))?;
+    let published: PublishedEdges = serde_json::from_str(text)
+        .map_err(|error| format!("is no list of proxies: {error}; {FORMATS}"))?;
     let (operator, ranges): (_, Vec<JsonRange>) = match published {
-        PublishedEdges { addresses: Some(four), ipv6_addresses: six, .. } => (ProxyOperator::Fastly, four.into_iter().chain(six).collect()),
-        PublishedEdges { prefixes: Some(four), ipv6_prefixes: six, .. } => {
-            let edges = four.into_iter().chain(six).filter(|prefix| AWS_EDGES.contains(&&*prefix.service));
-            (ProxyOperator::CloudFront, edges.flat_map(|prefix| [prefix.ip_prefix, prefix.ipv6_prefix]).flatten().collect())
+        PublishedEdges {
+            addresses: Some(four),
+            ipv6_addresses: six,
+            ..
+        } => (ProxyOperator::Fastly, four.into_iter().chain(six).collect()),
+        PublishedEdges {
+            prefixes: Some(four),
+            ipv6_prefixes: six,
+            ..
+        } => {
+            let edges = four
+                .into_iter()
+                .chain(six)
+                .filter(|prefix| AWS_EDGES.contains(&&*prefix.service));
+            (
+                ProxyOperator::CloudFront,
+                edges
+                    .flat_map(|prefix| [prefix.ip_prefix, prefix.ipv6_prefix])
+                    .flatten()
+                    .collect(),
+            )
         }
-        PublishedEdges { result: Some(CloudflareRanges { ipv4_cidrs: four, ipv6_cidrs: six }), .. } => {
-            (ProxyOperator::Cloudflare, four.into_iter().chain(six).collect())
+        PublishedEdges {
+            result:
+                Some(CloudflareRanges {
+                    ipv4_cidrs: four,
+                    ipv6_cidrs: six,
+                }),
+            ..
+        } => (
+            ProxyOperator::Cloudflare,
+            four.into_iter().chain(six).collect(),
+        ),
+        _ => {
+            return Err(format!(
+                "has neither 'addresses' nor 'prefixes' nor 'result'; {FORMATS}"
+            ));
         }
-        _ => return Err(format!("has neither 'addresses' nor 'prefixes' nor 'result'; {FORMATS}")),
     };
     if ranges.is_empty() {
-        let why = if operator == ProxyOperator::CloudFront { " of CLOUDFRONT: clouds and search engines are no proxies" } else { "" };
+        let why = if operator == ProxyOperator::CloudFront {
+            " of CLOUDFRONT: clouds and search engines are no proxies"
+        } else {
+            ""
+        };
         return Err(format!("has no range{why}; {FORMATS}"));
     }
-    Ok(ranges.into_iter().map(|JsonRange(network)| (operator, network)).collect())
+    Ok(ranges
+        .into_iter()
+        .map(|JsonRange(network)| (operator, network))
+        .collect())
 }
 
 #[cfg(test)]
@@ -241,10 +334,23 @@ mod tests {
             ("203.0.113.9", None),
         ] {
             let address: IpAddr = address.parse().unwrap();
-            assert_eq!(ranges.operator_of(address.to_canonical()), expected, "{address}");
+            assert_eq!(
+                ranges.operator_of(address.to_canonical()),
+                expected,
+                "{address}"
+            );
         }
-        assert_eq!(BUILTIN.lines().next(), Some("range\toperator\tsource\tas_of"));
-        assert!(BUILTIN.lines().all(|line| line.split('\t').filter(|column| !column.is_empty()).count() == 4));
+        assert_eq!(
+            BUILTIN.lines().next(),
+            Some("range\toperator\tsource\tas_of")
+        );
+        assert!(
+            BUILTIN.lines().all(|line| line
+                .split('\t')
+                .filter(|column| !column.is_empty())
+                .count()
+                == 4)
+        );
         let none = ProxyRanges::read(&[NO_BUILTIN_RANGES.into()]).unwrap();
         assert_eq!(operator(&none, "162.158.90.201"), None);
     }
@@ -268,9 +374,24 @@ mod tests {
         ] {
             let ranges = read(text).unwrap();
             assert_eq!(operator(&ranges, "198.51.100.7"), Some(expected), "{text}");
-            assert_eq!(operator(&ranges, "2001:db8::1"), text.contains("2001:db8").then_some(expected), "{text}");
-            assert_eq!((operator(&ranges, "203.0.113.7"), operator(&ranges, "192.0.2.7")), (None, None), "{text}");
-            assert_eq!(ranges.operator(&"198.51.0.0/16".parse().unwrap()), Some(expected), "{text}");
+            assert_eq!(
+                operator(&ranges, "2001:db8::1"),
+                text.contains("2001:db8").then_some(expected),
+                "{text}"
+            );
+            assert_eq!(
+                (
+                    operator(&ranges, "203.0.113.7"),
+                    operator(&ranges, "192.0.2.7")
+                ),
+                (None, None),
+                "{text}"
+            );
+            assert_eq!(
+                ranges.operator(&"198.51.0.0/16".parse().unwrap()),
+                Some(expected),
+                "{text}"
+            );
         }
     }
 
@@ -279,16 +400,35 @@ mod tests {
         let google = r#"{"prefixes": [{"ipv4Prefix": "34.0.0.0/15", "service": "Google Cloud"}]}"#;
         for (text, parts) in [
             ("", ["has no range", "ips-v4"]),
-            ("198.51.100.0/24\nfastly", ["line 2: 'fastly' is no network", "write 192.0.2.0/24"]),
+            (
+                "198.51.100.0/24\nfastly",
+                ["line 2: 'fastly' is no network", "write 192.0.2.0/24"],
+            ),
             ("0.0.0.0/0", ["line 1", "every address"]),
             ("{", ["line 1", "ip-ranges.json"]),
-            ("{\"addresses\": [\n\"x\"]}", ["'x' is no network", "line 2"]),
+            (
+                "{\"addresses\": [\n\"x\"]}",
+                ["'x' is no network", "line 2"],
+            ),
             ("{\"addresses\": []}", ["has no range", "public-ip-list"]),
-            ("{\"networks\": []}", ["neither 'addresses' nor 'prefixes'", "public-ip-list"]),
-            (google, ["has no range of CLOUDFRONT", "clouds and search engines are no proxies"]),
+            (
+                "{\"networks\": []}",
+                ["neither 'addresses' nor 'prefixes'", "public-ip-list"],
+            ),
+            (
+                google,
+                [
+                    "has no range of CLOUDFRONT",
+                    "clouds and search engines are no proxies",
+                ],
+            ),
         ] {
             let message = read(text).unwrap_err();
-            assert!(parts.iter().all(|part| message.contains(part)) && message.starts_with("--proxy-ranges: /"), "{text}: {message}");
+            assert!(
+                parts.iter().all(|part| message.contains(part))
+                    && message.starts_with("--proxy-ranges: /"),
+                "{text}: {message}"
+            );
         }
         assert!(ProxyRanges::read(&["/nowhere".into()]).is_err());
     }

@@ -1,8 +1,9 @@
 //! Ranges of addresses, and the files in which search engines publish those of their crawlers.
 //!
-//! A file of crawlers is JSON with a list `prefixes` of `ipv4Prefix` and `ipv6Prefix`, as Google and Bing publish it, or text with one
-//! network a line. The user names it: none comes with the program and none is fetched. A file with a mistake is refused as a whole,
-//! because a range that is left out is a search engine that is blocked.
+//! A file of crawlers is JSON with a list `prefixes` of `ipv4Prefix` and `ipv6Prefix`, as Google
+//! and Bing publish it, or text with one network a line. The user names it: none comes with the
+//! program and none is fetched. A file with a mistake is refused as a whole, because a range that
+//! is left out is a search engine that is blocked.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -45,9 +46,18 @@ impl AddressRanges {
     pub(crate) fn of_search_engines(paths: &[PathBuf]) -> Result<Self, RangesError> {
         let mut networks = Vec::new();
         for path in paths {
-            let wrong = |what| RangesError { flag: "--verified-bots", path: path.clone(), what };
+            let wrong = |what| RangesError {
+                flag: "--verified-bots",
+                path: path.clone(),
+                what,
+            };
             let text = read_text(path).map_err(wrong)?;
-            let of_file = if is_json(&text) { parse_crawlers(&text) } else { parse_lines(&text) }.map_err(wrong)?;
+            let of_file = if is_json(&text) {
+                parse_crawlers(&text)
+            } else {
+                parse_lines(&text)
+            }
+            .map_err(wrong)?;
             if of_file.is_empty() {
                 return Err(wrong("has no range; give the JSON that a search engine publishes, or one network a line".to_owned()));
             }
@@ -97,7 +107,8 @@ fn bounds(network: &IpNet) -> (u128, u128) {
 
 /// The text of a file of ranges.
 pub(super) fn read_text(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error: io::Error| format!("cannot be read: {error}; name a file that exists"))
+    fs::read_to_string(path)
+        .map_err(|error: io::Error| format!("cannot be read: {error}; name a file that exists"))
 }
 
 /// Whether a file of ranges is JSON; otherwise it has one network a line.
@@ -110,7 +121,9 @@ pub(super) struct JsonRange(pub(super) IpNet);
 
 impl<'de> Deserialize<'de> for JsonRange {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parse_range(&String::deserialize(deserializer)?).map(Self).map_err(D::Error::custom)
+        parse_range(&String::deserialize(deserializer)?)
+            .map(Self)
+            .map_err(D::Error::custom)
     }
 }
 
@@ -128,14 +141,21 @@ struct CrawlerRange {
 }
 
 fn parse_crawlers(text: &str) -> Result<Vec<IpNet>, String> {
-    let crawlers: Crawlers =
-        serde_json::from_str(text).map_err(|error| format!("is no list of ranges: {error}; it needs a list 'prefixes'"))?;
+    let crawlers: Crawlers = serde_json::from_str(text)
+        .map_err(|error| format!("is no list of ranges: {error}; it needs a list 'prefixes'"))?;
     let mut networks = Vec::new();
     for (number, range) in (1..).zip(crawlers.prefixes) {
         let before = networks.len();
-        networks.extend([range.ipv4_prefix, range.ipv6_prefix].into_iter().flatten().map(|JsonRange(network)| network));
+        networks.extend(
+            [range.ipv4_prefix, range.ipv6_prefix]
+                .into_iter()
+                .flatten()
+                .map(|JsonRange(network)| network),
+        );
         if networks.len() == before {
-            return Err(format!("prefix {number} has neither ipv4Prefix nor ipv6Prefix"));
+            return Err(format!(
+                "prefix {number} has neither ipv4Prefix nor ipv6Prefix"
+            ));
         }
     }
     Ok(networks)
@@ -143,13 +163,19 @@ fn parse_crawlers(text: &str) -> Result<Vec<IpNet>, String> {
 
 /// One network a line; `#` starts a comment.
 pub(super) fn parse_lines(text: &str) -> Result<Vec<IpNet>, String> {
-    let lines = (1..).zip(text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()));
+    let lines = (1..).zip(
+        text.lines()
+            .map(|line| line.split('#').next().unwrap_or_default().trim()),
+    );
     let ranges = lines.filter(|(_, line)| !line.is_empty());
-    ranges.map(|(number, line)| parse_range(line).map_err(|what| format!("line {number}: {what}"))).collect()
+    ranges
+        .map(|(number, line)| parse_range(line).map_err(|what| format!("line {number}: {what}")))
+        .collect()
 }
 
 pub(super) fn parse_range(text: &str) -> Result<IpNet, String> {
-    let network = parse_network(text).ok_or_else(|| format!("'{text}' is no network; write 192.0.2.0/24 or 2001:db8::/32"))?;
+    let network = parse_network(text)
+        .ok_or_else(|| format!("'{text}' is no network; write 192.0.2.0/24 or 2001:db8::/32"))?;
     match network_width(&network) {
         Width::Everything => Err(format!("'{text}' is every address there is")),
         _ => Ok(network.trunc()),
@@ -176,9 +202,22 @@ mod tests {
         for text in [json, lines] {
             let ranges = read(text).unwrap();
             let contains = |text: &str| ranges.contains(text.parse().unwrap());
-            assert!(contains("66.249.64.0") && contains("66.249.64.31") && contains("2001:4860:4801::9"), "{text}");
-            assert!(!contains("66.249.64.32") && !contains("66.249.63.255") && !contains("2001:4860:4802::"), "{text}");
-            assert!(ranges.overlaps(&"66.249.64.0/24".parse().unwrap()) && !ranges.overlaps(&"66.249.65.0/24".parse().unwrap()));
+            assert!(
+                contains("66.249.64.0")
+                    && contains("66.249.64.31")
+                    && contains("2001:4860:4801::9"),
+                "{text}"
+            );
+            assert!(
+                !contains("66.249.64.32")
+                    && !contains("66.249.63.255")
+                    && !contains("2001:4860:4802::"),
+                "{text}"
+            );
+            assert!(
+                ranges.overlaps(&"66.249.64.0/24".parse().unwrap())
+                    && !ranges.overlaps(&"66.249.65.0/24".parse().unwrap())
+            );
         }
     }
 
@@ -189,12 +228,18 @@ mod tests {
             ("{\"prefixes\": []}", "has no range"),
             ("{}", "missing field `prefixes`"),
             ("{\"prefixes\": [{}]}", "prefix 1 has neither"),
-            ("{\"prefixes\": [{\"ipv4Prefix\": \"x\"}]}", "'x' is no network; write 192.0.2.0/24 or 2001:db8::/32 at line 1"),
+            (
+                "{\"prefixes\": [{\"ipv4Prefix\": \"x\"}]}",
+                "'x' is no network; write 192.0.2.0/24 or 2001:db8::/32 at line 1",
+            ),
             ("192.0.2.0/24\ngooglebot.com", "line 2: 'googlebot.com'"),
             ("0.0.0.0/0", "every address"),
         ] {
             let message = read(text).unwrap_err();
-            assert!(message.contains(part) && message.contains("--verified-bots"), "{message}");
+            assert!(
+                message.contains(part) && message.contains("--verified-bots"),
+                "{message}"
+            );
         }
         assert!(AddressRanges::of_search_engines(&["/nowhere".into()]).is_err());
     }

@@ -1,12 +1,19 @@
 //! Which flags each subcommand has: those of [`Flags`] that are settings, and its own.
 
-#![expect(clippy::doc_markdown, reason = "comments on flags are the help, and a terminal shows backticks as they are")]
+#![expect(
+    clippy::doc_markdown,
+    reason = "comments on flags are the help, and a terminal shows backticks as they are"
+)]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, Resettable, TypedValueParser};
-use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum, ValueHint};
+use clap::builder::{
+    NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, Resettable, TypedValueParser,
+};
+use clap::{
+    Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum, ValueHint,
+};
 
 use super::help;
 use crate::config::Flags;
@@ -25,9 +32,18 @@ impl<const SET: usize> Args for FlagsOf<SET> {
     fn augment_args(command: Command) -> Command {
         let FlagSet { names, adapt } = flag_set(SET);
         let declared = Flags::augment_args(Command::new("all"));
-        let flag = |name: &str| declared.get_arguments().find(|flag| flag.get_id() == name).expect("a set names declared flags").clone();
+        let flag = |name: &str| {
+            declared
+                .get_arguments()
+                .find(|flag| flag.get_id() == name)
+                .expect("a set names declared flags")
+                .clone()
+        };
         // The order in the help is that of the set.
-        let flags = names.iter().flat_map(|names| names.split(' ')).map(|name| flag(name).display_order(Resettable::Reset));
+        let flags = names
+            .iter()
+            .flat_map(|names| names.split(' '))
+            .map(|name| flag(name).display_order(Resettable::Reset));
         adapt(command.args(flags))
     }
 
@@ -149,11 +165,17 @@ fn flag_set(of: usize) -> FlagSet {
                 "metrics quiet threads config",
             ],
             adapt: |command| {
-                let command = ["geoip", "proxy_ranges"].into_iter().fold(command, |command, flag| command.mut_arg(flag, in_one_line));
-                let command = BLOCK_LIST.split(' ').fold(command, |command, flag| command.mut_arg(flag, of_block));
+                let command = ["geoip", "proxy_ranges"]
+                    .into_iter()
+                    .fold(command, |command, flag| command.mut_arg(flag, in_one_line));
+                let command = BLOCK_LIST
+                    .split(' ')
+                    .fold(command, |command, flag| command.mut_arg(flag, of_block));
                 command
                     .mut_arg("paths", of_growing_logs)
-                    .mut_arg("threads", |flag| flag.hide_short_help(true).help_heading("Run"))
+                    .mut_arg("threads", |flag| {
+                        flag.hide_short_help(true).help_heading("Run")
+                    })
                     .mut_arg("metrics", |flag| flag.hide_short_help(true))
             },
         },
@@ -177,19 +199,33 @@ fn flag_set(of: usize) -> FlagSet {
         EXPLAIN => FlagSet {
             names: &[FORMAT, RULES, "min_severity app format color config"],
             adapt: |command| {
-                command.mut_arg("format", of_text).mut_arg("min_severity", |flag| {
-                    let help = "Mark rules below this severity as not reported [default: low]";
-                    flag.help(help).long_help(format!("{help}\n\nLevels are info, low, medium, high, critical."))
-                })
+                command
+                    .mut_arg("format", of_text)
+                    .mut_arg("min_severity", |flag| {
+                        let help = "Mark rules below this severity as not reported [default: low]";
+                        flag.help(help).long_help(format!(
+                            "{help}\n\nLevels are info, low, medium, high, critical."
+                        ))
+                    })
             },
         },
-        FORMATS => FlagSet { names: &[FORMAT, "format color config"], adapt: |command| command.mut_arg("format", of_text) },
+        FORMATS => FlagSet {
+            names: &[FORMAT, "format color config"],
+            adapt: |command| command.mut_arg("format", of_text),
+        },
         DIFF => FlagSet {
-            names: &[RULES, "min_severity outcome app format top output color quiet config"],
+            names: &[
+                RULES,
+                "min_severity outcome app format top output color quiet config",
+            ],
             adapt: |command| command.mut_arg("format", of_rows),
         },
         MERGE => FlagSet {
-            names: &[RULES, "min_severity outcome app format top output color quiet config", "anonymize geoip fail_on by full"],
+            names: &[
+                RULES,
+                "min_severity outcome app format top output color quiet config",
+                "anonymize geoip fail_on by full",
+            ],
             adapt: |command| {
                 command.mut_arg("format", |flag| {
                     let help = "What to print: table, csv, json, html, partial [default: table]";
@@ -251,7 +287,10 @@ fn flag_set(of: usize) -> FlagSet {
                 )
             },
         },
-        RULE_SET.. => FlagSet { names: &[RULES, "config"], adapt: |command| command.disable_help_flag(true).arg(help::flag()) },
+        RULE_SET.. => FlagSet {
+            names: &[RULES, "config"],
+            adapt: |command| command.disable_help_flag(true).arg(help::flag()),
+        },
     }
 }
 
@@ -287,14 +326,26 @@ fn of_text(format: Arg) -> Arg {
     #[expect(clippy::expect_used, reason = "both words are formats")]
     let parsed = |word: String| OutputFormat::from_str(&word, true).expect("a format");
     let help = "What to print: table, json [default: table]";
-    let words = [("table", "Text for a person"), ("json", "One JSON object per line")];
-    let parser = PossibleValuesParser::new(words.map(|(word, meaning)| PossibleValue::new(word).help(meaning))).map(parsed);
-    format.value_parser(parser).help(help).long_help(format!("{help}\n\njson prints one object per line."))
+    let words = [
+        ("table", "Text for a person"),
+        ("json", "One JSON object per line"),
+    ];
+    let parser = PossibleValuesParser::new(
+        words.map(|(word, meaning)| PossibleValue::new(word).help(meaning)),
+    )
+    .map(parsed);
+    format
+        .value_parser(parser)
+        .help(help)
+        .long_help(format!("{help}\n\njson prints one object per line."))
 }
 
-/// A flag of `block` in the help of `report`: one line, among what a run writes. 'probewatch block --help' describes it.
+/// A flag of `block` in the help of `report`: one line, among what a run writes. 'probewatch block --help'
+/// describes it.
 fn of_block(flag: Arg) -> Arg {
-    flag.hide_short_help(true).help_heading("Reports").long_help(Resettable::Reset)
+    flag.hide_short_help(true)
+        .help_heading("Reports")
+        .long_help(Resettable::Reset)
 }
 
 /// The arguments of `block`.
@@ -302,9 +353,16 @@ fn of_block(flag: Arg) -> Arg {
 pub(super) struct BlockArgs {
     /// Format of the list: plain, nft, ipset, nginx, ... [default: plain]
     ///
-    /// plain, nft, ipset, nginx (deny lines), nginx-geo (a geo block), apache, crowdsec, fail2ban, abuseipdb, abuse-mail, csv.
-    /// Described below.
-    #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true, help_heading = "Block lists")]
+    /// plain, nft, ipset, nginx (deny lines), nginx-geo (a geo block), apache, crowdsec, fail2ban,
+    /// abuseipdb, abuse-mail, csv. Described below.
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        hide_possible_values = true,
+        help_heading = "Block lists"
+    )]
     pub(super) format: Option<BlockFormat>,
 
     /// Settings.
@@ -317,7 +375,8 @@ pub(super) struct BlockArgs {
 pub(super) struct ExplainArgs {
     /// A log line in quotes, FILE:LINE, or - for standard input
     ///
-    /// A request line (GET /x), a path or a URL is taken as a request. The file of FILE:LINE may be compressed.
+    /// A request line (GET /x), a path or a URL is taken as a request. The file of FILE:LINE may be
+    /// compressed.
     #[arg(value_name = "LINE", value_hint = ValueHint::AnyPath)]
     pub(super) line: OsString,
 
@@ -403,7 +462,8 @@ pub(super) enum RulesCommand {
     },
     /// Run the test cases that rules contain
     ///
-    /// Matches each case as a scan would. Neither variables nor a configuration file change what is tested.
+    /// Matches each case as a scan would. Neither variables nor a configuration file change what is
+    /// tested.
     Test {
         /// Rule files, path lists or folders to test [default: built-in rules]
         #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
@@ -414,8 +474,9 @@ pub(super) enum RulesCommand {
     },
     /// Report problems in rules: duplicates, slow literals, missing cases
     ///
-    /// Finds literals in two rules, rules that match nothing which another does not, literals so common that they cost time on
-    /// every line, and rules without cases. Exits with 2 if it found a problem.
+    /// Finds literals in two rules, rules that match nothing which another does not, literals so
+    /// common that they cost time on every line, and rules without cases. Exits with 2 if it found
+    /// a problem.
     #[command(after_help = help::LINT)]
     Lint {
         /// Rule files, path lists or folders to check [default: built-in rules]
@@ -424,8 +485,8 @@ pub(super) enum RulesCommand {
     },
     /// List the paths of a list that no rule matches, and why
     ///
-    /// Reads one path per line, up to a tab, and matches each alone. Prints the paths that do not match for every status, with
-    /// the reason and the rules, separated by tabs.
+    /// Reads one path per line, up to a tab, and matches each alone. Prints the paths that do not
+    /// match for every status, with the reason and the rules, separated by tabs.
     Cover {
         /// File with one path per line
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -436,14 +497,15 @@ pub(super) enum RulesCommand {
     },
     /// Write a rule for your own paths
     ///
-    /// Appends a rule for one or more paths, with its test cases, to a rule file. A path that a rule matches already is not
-    /// added.
+    /// Appends a rule for one or more paths, with its test cases, to a rule file. A path that a
+    /// rule matches already is not added.
     #[command(after_help = help::ADD)]
     Add(AddArgs),
     /// Write the built-in rules to a folder, a file each family
     ///
-    /// `--no-builtin --rules FOLDER` reads such a folder in place of the built-in rules. So hosts get new rules without a new program.
-    /// Each file names its version and the oldest program that reads it.
+    /// `--no-builtin --rules FOLDER` reads such a folder in place of the built-in rules. So hosts
+    /// get new rules without a new program. Each file names its version and the oldest program that
+    /// reads it.
     Export {
         /// Folder to create, or an empty one
         #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
@@ -451,8 +513,8 @@ pub(super) enum RulesCommand {
     },
     /// Convert rules of other tools to a rule file
     ///
-    /// Reads word lists, CRS .data files, Sigma rules for web servers and nuclei templates. What cannot be converted is listed
-    /// with the reason.
+    /// Reads word lists, CRS .data files, Sigma rules for web servers and nuclei templates. What
+    /// cannot be converted is listed with the reason.
     #[command(after_help = help::IMPORT)]
     Import(ImportArgs),
 }
@@ -467,7 +529,13 @@ pub(super) struct AddArgs {
     #[arg(long, default_value = "exposure", hide_possible_values = true, value_parser = PossibleValuesParser::new(Class::ids()))]
     pub(super) class: String,
     /// Severity of the rule: info, low, medium, high, critical
-    #[arg(long, value_name = "LEVEL", default_value = "medium", value_enum, hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        default_value = "medium",
+        value_enum,
+        hide_possible_values = true
+    )]
     pub(super) severity: Severity,
     /// Title of the rule [default: made from the path]
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]

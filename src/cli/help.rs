@@ -1,8 +1,10 @@
-//! The layout of the help, its text after the flags (examples, precedence, exit codes), and the errors of clap.
+//! The layout of the help, its text after the flags (examples, precedence, exit codes), and the
+//! errors of clap.
 //!
-//! `-h` prints one line for each flag. `--help` adds all flags and their paragraphs, but keeps that layout: the one that clap has
-//! for `--help` needs three lines for each flag, and the help of `scan` would not fit four screens. An error quotes the command
-//! line, which may contain control characters, so it is escaped.
+//! `-h` prints one line for each flag. `--help` adds all flags and their paragraphs, but keeps that
+//! layout: the one that clap has for `--help` needs three lines for each flag, and the help of
+//! `scan` would not fit four screens. An error quotes the command line, which may contain control
+//! characters, so it is escaped.
 
 use std::ffi::OsString;
 
@@ -13,15 +15,22 @@ use clap::{Arg, ArgAction, Command};
 use crate::commands::message::sanitized;
 use crate::commands::{Exit, stdout};
 
-/// The flag for help, for commands that have it last: clap puts its own at the top, among the flags without a heading.
+/// The flag for help, for commands that have it last: clap puts its own at the top, among the flags
+/// without a heading.
 pub(super) fn flag() -> Arg {
-    let help = Arg::new("help").short('h').long("help").action(ArgAction::Help);
-    help.help("Print help: -h in short, --help in full").help_heading("Other")
+    let help = Arg::new("help")
+        .short('h')
+        .long("help")
+        .action(ArgAction::Help);
+    help.help("Print help: -h in short, --help in full")
+        .help_heading("Other")
 }
 
 /// Whether these arguments request the full help.
 pub(super) fn wants_full(args: &[OsString]) -> bool {
-    args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--help")
+    args.iter()
+        .take_while(|arg| *arg != "--")
+        .any(|arg| arg == "--help")
 }
 
 /// Replaces `probewatch help scan` by `probewatch scan --help`.
@@ -32,14 +41,24 @@ pub(super) fn replace_help_command(args: &mut Vec<OsString>) {
     }
 }
 
-/// Puts the full help of a command and its subcommands where clap looks for the short one. They must have been built.
+/// Puts the full help of a command and its subcommands where clap looks for the short one. They
+/// must have been built.
 pub(super) fn full(mut command: Command) -> Command {
     command = command.mut_args(|arg| {
-        let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
-        let arg = arg.help(help.replace("\n\n", "\n")).long_help(Resettable::Reset).hide_short_help(false);
+        let help = arg
+            .get_long_help()
+            .or(arg.get_help())
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let arg = arg
+            .help(help.replace("\n\n", "\n"))
+            .long_help(Resettable::Reset)
+            .hide_short_help(false);
         match arg.get_action() {
             // The flag that clap adds, whose text refers to another help.
-            ArgAction::Help if arg.get_help_heading().is_none() => arg.action(ArgAction::HelpShort).help("Print help"),
+            ArgAction::Help if arg.get_help_heading().is_none() => {
+                arg.action(ArgAction::HelpShort).help("Print help")
+            }
             ArgAction::Help => arg.action(ArgAction::HelpShort),
             _ => arg,
         }
@@ -562,7 +581,10 @@ fn sanitize_error(mut error: clap::Error) -> clap::Error {
         .context()
         .filter_map(|(kind, value)| match value {
             ContextValue::String(text) => Some((kind, ContextValue::String(sanitized(text)))),
-            ContextValue::Strings(texts) => Some((kind, ContextValue::Strings(texts.iter().map(|t| sanitized(t)).collect()))),
+            ContextValue::Strings(texts) => Some((
+                kind,
+                ContextValue::Strings(texts.iter().map(|t| sanitized(t)).collect()),
+            )),
             _ => None,
         })
         .collect();
@@ -581,8 +603,12 @@ fn sanitize_error(mut error: clap::Error) -> clap::Error {
 /// Whether this is a hidden flag of the command or of one of its subcommands.
 fn is_hidden(command: &Command, flag: &str) -> bool {
     let is_flag = |argument: &Arg| argument.get_long() == flag.strip_prefix("--");
-    command.get_arguments().any(|argument| argument.is_hide_set() && is_flag(argument))
-        || command.get_subcommands().any(|command| is_hidden(command, flag))
+    command
+        .get_arguments()
+        .any(|argument| argument.is_hide_set() && is_flag(argument))
+        || command
+            .get_subcommands()
+            .any(|command| is_hidden(command, flag))
 }
 
 #[cfg(test)]
@@ -593,19 +619,35 @@ mod tests {
     #[test]
     fn a_hidden_flag_is_not_suggested() {
         let text = |flag: &str| {
-            let error = cli::parse(["probewatch", "scan", flag, "x"].map(OsString::from)).expect_err("a mistake");
+            let error = cli::parse(["probewatch", "scan", flag, "x"].map(OsString::from))
+                .expect_err("a mistake");
             sanitize_error(error).render().to_string()
         };
         for flag in ["--nope", "--no-prefilte", "--no-prefix"] {
-            assert!(!text(flag).contains("prefilter") && text(flag).contains(flag), "{}", text(flag));
+            assert!(
+                !text(flag).contains("prefilter") && text(flag).contains(flag),
+                "{}",
+                text(flag)
+            );
         }
-        assert!(text("--no-buildin").contains("--no-builtin"), "{}", text("--no-buildin"));
+        assert!(
+            text("--no-buildin").contains("--no-builtin"),
+            "{}",
+            text("--no-buildin")
+        );
     }
 
     #[test]
     fn an_error_quotes_nothing_unescaped() {
-        for args in [vec!["--\u{1b}[2Jx"], vec!["scan", "--top", "\u{1b}[2J"], vec!["scan", "-f", "\u{1b}[2J"], vec!["\u{1b}[2J"]] {
-            let all = std::iter::once("probewatch").chain(args.iter().copied()).map(OsString::from);
+        for args in [
+            vec!["--\u{1b}[2Jx"],
+            vec!["scan", "--top", "\u{1b}[2J"],
+            vec!["scan", "-f", "\u{1b}[2J"],
+            vec!["\u{1b}[2J"],
+        ] {
+            let all = std::iter::once("probewatch")
+                .chain(args.iter().copied())
+                .map(OsString::from);
             let error = cli::parse(all).expect_err("a mistake");
             let text = sanitize_error(error).render().to_string();
             assert!(!text.contains('\u{1b}') && text.contains("\\x1b"), "{text}");

@@ -1,5 +1,5 @@
-//! Arguments of a subcommand that are declared only if the subcommand is named: to declare those of all subcommands takes a tenth of
-//! the time of a small scan. It parses nothing itself.
+//! Arguments of a subcommand that are declared only if the subcommand is named: to declare those of
+//! all subcommands takes a tenth of the time of a small scan. It parses nothing itself.
 
 use clap::builder::Resettable::{Reset, Value};
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Id};
@@ -18,7 +18,8 @@ impl<T> Lazy<T> {
 
 /// Declares the arguments. Their comments do not replace the description of the subcommand.
 fn declare<T: Args>(command: Command) -> Command {
-    let [about, long_about] = [command.get_about(), command.get_long_about()].map(|text| text.cloned().map_or(Reset, Value));
+    let [about, long_about] = [command.get_about(), command.get_long_about()]
+        .map(|text| text.cloned().map_or(Reset, Value));
     let declared = T::augment_args(command).about(about).long_about(long_about);
     declared.disable_help_flag(true).arg(help::flag())
 }

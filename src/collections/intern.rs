@@ -1,15 +1,18 @@
-//! Interners: ids for distinct keys in order of first use, so that tables hold ids and each text is stored once. [`SymbolTables`]
-//! has one for clients, paths, hosts and rule lists each, so that a hit is a few numbers.
+//! Interners: ids for distinct keys in order of first use, so that tables hold ids and each text is
+//! stored once. [`SymbolTables`] has one for clients, paths, hosts and rule lists each, so that a
+//! hit is a few numbers.
 //!
-//! Hash seeds are random, so clients cannot construct collisions. Each worker has its own tables and only adds to them: an id
-//! stays valid as long as the worker lives.
+//! Hash seeds are random, so clients cannot construct collisions. Each worker has its own tables
+//! and only adds to them: an id stays valid as long as the worker lives.
 //!
-//! Different spellings of an address have one id: `192.0.2.7` and `::ffff:192.0.2.7`. If IPv6 addresses of one prefix count as
-//! one client, they have one id, that of their prefix. Each line is looked up here, so the text of a known client is found by its
-//! fingerprint, without parsing the address.
+//! Different spellings of an address have one id: `192.0.2.7` and `::ffff:192.0.2.7`. If IPv6
+//! addresses of one prefix count as one client, they have one id, that of their prefix. Each line
+//! is looked up here, so the text of a known client is found by its fingerprint, without parsing
+//! the address.
 //!
-//! A client writes most of these texts, so the [bytes](SymbolTables::bytes) of all keys are counted, and the owner of a table limits
-//! them. A host or a client without an address that is longer than any host name is cut: see [`MAX_NAME`].
+//! A client writes most of these texts, so the [bytes](SymbolTables::bytes) of all keys are
+//! counted, and the owner of a table limits them. A host or a client without an address that is
+//! longer than any host name is cut: see [`MAX_NAME`].
 
 use std::hash::{BuildHasher, Hash};
 use std::hint::black_box;
@@ -55,7 +58,8 @@ impl InternKey for ClientKey {
     }
 }
 
-/// An id in a hash table with a part of its key's hash: few keys are compared in vain, and the table grows without hashing keys.
+/// An id in a hash table with a part of its key's hash: few keys are compared in vain, and the
+/// table grows without hashing keys.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InternSlot {
     /// The uppermost 32 bits of the hash.
@@ -80,8 +84,14 @@ impl InternSlot {
 
     /// The id with this tag for which `is_key` returns true.
     #[inline]
-    pub(crate) fn find(slots: &HashTable<Self>, tag: u32, is_key: impl Fn(u32) -> bool) -> Option<u32> {
-        slots.find(hash(tag), |slot| slot.tag == tag && is_key(slot.number)).map(|slot| slot.number)
+    pub(crate) fn find(
+        slots: &HashTable<Self>,
+        tag: u32,
+        is_key: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        slots
+            .find(hash(tag), |slot| slot.tag == tag && is_key(slot.number))
+            .map(|slot| slot.number)
     }
 }
 
@@ -100,7 +110,12 @@ const BATCH: usize = 32;
 
 impl<K> Default for Interner<K> {
     fn default() -> Self {
-        Self { keys: Vec::new(), slots: HashTable::new(), state: RandomState::default(), bytes: 0 }
+        Self {
+            keys: Vec::new(),
+            slots: HashTable::new(),
+            state: RandomState::default(),
+            bytes: 0,
+        }
     }
 }
 
@@ -120,7 +135,9 @@ impl<K: Hash + Eq + InternKey> Interner<K> {
         Q: Hash + Equivalent<K> + ?Sized,
     {
         let tag = hash_tag(&self.state, key);
-        if let Some(number) = InternSlot::find(&self.slots, tag, |n| key.equivalent(&self.keys[n as usize])) {
+        if let Some(number) =
+            InternSlot::find(&self.slots, tag, |n| key.equivalent(&self.keys[n as usize]))
+        {
             return number;
         }
         // 2^32 keys do not fit into memory.
@@ -138,7 +155,9 @@ impl<K: Hash + Eq + InternKey> Interner<K> {
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        InternSlot::find(&self.slots, hash_tag(&self.state, key), |n| key.equivalent(&self.keys[n as usize]))
+        InternSlot::find(&self.slots, hash_tag(&self.state, key), |n| {
+            key.equivalent(&self.keys[n as usize])
+        })
     }
 
     /// The key with an id.
@@ -168,8 +187,15 @@ impl<K: Hash + Eq + InternKey> Interner<K> {
                 *likely = InternSlot::find(&self.slots, *likely, |_| true).unwrap_or(u32::MAX);
             }
             for (key, likely) in keys.iter().zip(likely) {
-                let is_same = self.keys.get(likely as usize).is_some_and(|existing| existing == key);
-                numbers.push(if is_same { likely } else { self.intern(key, K::clone) });
+                let is_same = self
+                    .keys
+                    .get(likely as usize)
+                    .is_some_and(|existing| existing == key);
+                numbers.push(if is_same {
+                    likely
+                } else {
+                    self.intern(key, K::clone)
+                });
             }
         }
         numbers
@@ -178,8 +204,9 @@ impl<K: Hash + Eq + InternKey> Interner<K> {
 
 /// Most cached texts. There may be more texts than clients, such as one for each port.
 const MAX_CACHED_TEXTS: usize = 1 << 18;
-/// The longest host, and the longest client without an address, in bytes. A host name has at most 253 bytes, so a longer text is
-/// none. It is cut and ends with a hash of the whole, so that it stays distinct.
+/// The longest host, and the longest client without an address, in bytes. A host name has at most
+/// 253 bytes, so a longer text is none. It is cut and ends with a hash of the whole, so that it
+/// stays distinct.
 pub(crate) const MAX_NAME: usize = 255;
 
 /// Cuts a host or a client without an address to [`MAX_NAME`] bytes.
@@ -219,7 +246,10 @@ impl ClientInterner {
     /// An empty interner; the addresses of one IPv6 prefix count as one client.
     #[must_use]
     pub fn with_prefix(prefix: Option<Ipv6Prefix>) -> Self {
-        Self { prefix, ..Self::default() }
+        Self {
+            prefix,
+            ..Self::default()
+        }
     }
 
     /// The IPv6 prefix that counts as one client; `None` for single addresses.
@@ -230,7 +260,11 @@ impl ClientInterner {
 
     /// The fingerprints of client texts. Prefetches their entries.
     #[inline]
-    pub fn fingerprints<'t>(&self, texts: impl ExactSizeIterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
+    pub fn fingerprints<'t>(
+        &self,
+        texts: impl ExactSizeIterator<Item = &'t [u8]>,
+        fingerprints: &mut [Fingerprint],
+    ) {
         let fingerprints = &mut fingerprints[..texts.len()];
         self.take.of_each(texts, fingerprints);
         for fingerprint in fingerprints {
@@ -284,7 +318,8 @@ impl ClientInterner {
 
     /// The id of a client as given; a prefix is a client text.
     pub fn intern_client(&mut self, client: Client<'_>) -> u32 {
-        self.keys.intern(&bounded(client, &mut Vec::new()), ClientKey::from)
+        self.keys
+            .intern(&bounded(client, &mut Vec::new()), ClientKey::from)
     }
 
     /// The bytes of all clients.
@@ -323,9 +358,11 @@ impl ClientInterner {
     }
 }
 
-/// The bytes of an id besides its key: in the list of keys, in the hash table with its free slots, and of the allocation.
+/// The bytes of an id besides its key: in the list of keys, in the hash table with its free slots,
+/// and of the allocation.
 const ID_BYTES: usize = 48;
-/// The bytes of a host besides its name, with the evidence about it that a prune and a report gather: its maps of paths.
+/// The bytes of a host besides its name, with the evidence about it that a prune and a report
+/// gather: its maps of paths.
 const HOST_BYTES: usize = 512;
 
 /// The symbol tables of a worker.
@@ -349,7 +386,13 @@ impl Default for SymbolTables {
         rules.intern(&[][..], Box::from);
         let mut hosts = Interner::default();
         hosts.intern(&b""[..], Box::from);
-        Self { clients: ClientInterner::default(), paths: Interner::default(), hosts, rules, folded: Vec::new() }
+        Self {
+            clients: ClientInterner::default(),
+            paths: Interner::default(),
+            hosts,
+            rules,
+            folded: Vec::new(),
+        }
     }
 }
 
@@ -370,13 +413,19 @@ impl IdRemap {
     /// The new number of a client, or of [`SymbolTables::OTHER`].
     #[must_use]
     pub fn client(&self, number: u32) -> u32 {
-        self.clients.get(number as usize).copied().unwrap_or(SymbolTables::OTHER)
+        self.clients
+            .get(number as usize)
+            .copied()
+            .unwrap_or(SymbolTables::OTHER)
     }
 
     /// The new number of a path, or of [`SymbolTables::OTHER`].
     #[must_use]
     pub fn path(&self, number: u32) -> u32 {
-        self.paths.get(number as usize).copied().unwrap_or(SymbolTables::OTHER)
+        self.paths
+            .get(number as usize)
+            .copied()
+            .unwrap_or(SymbolTables::OTHER)
     }
 }
 
@@ -393,18 +442,26 @@ impl SymbolTables {
     /// Empty tables; the addresses of one IPv6 prefix count as one client.
     #[must_use]
     pub fn with_prefix(prefix: Option<Ipv6Prefix>) -> Self {
-        Self { clients: ClientInterner::with_prefix(prefix), ..Self::default() }
+        Self {
+            clients: ClientInterner::with_prefix(prefix),
+            ..Self::default()
+        }
     }
 
     /// Whether the tables are empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.clients.is_empty() && self.paths.keys().is_empty() && self.hosts.keys().len() <= 1 && self.rules.keys().len() <= 1
+        self.clients.is_empty()
+            && self.paths.keys().is_empty()
+            && self.hosts.keys().len() <= 1
+            && self.rules.keys().len() <= 1
     }
 
     /// The id of a virtual host as logged.
     pub fn host(&mut self, host: Option<&[u8]>) -> u32 {
-        let Some(host) = host else { return Self::NO_HOST };
+        let Some(host) = host else {
+            return Self::NO_HOST;
+        };
         self.folded.clear();
         self.folded.extend_from_slice(host);
         self.folded.make_ascii_lowercase();
@@ -412,12 +469,16 @@ impl SymbolTables {
         self.hosts.intern(&*self.folded, Box::from)
     }
 
-    /// The bytes of all texts, and of what a host and a list of rules takes besides: unlike clients and paths, their number has no
-    /// limit of its own.
+    /// The bytes of all texts, and of what a host and a list of rules takes besides: unlike clients
+    /// and paths, their number has no limit of its own.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let besides = self.hosts.keys().len() * HOST_BYTES + self.rules.keys().len() * ID_BYTES;
-        self.clients.bytes() + self.paths.bytes() + self.hosts.bytes() + self.rules.bytes() + besides
+        self.clients.bytes()
+            + self.paths.bytes()
+            + self.hosts.bytes()
+            + self.rules.bytes()
+            + besides
     }
 
     /// The bytes of all keys, about.
@@ -429,7 +490,12 @@ impl SymbolTables {
     /// The bytes of the texts of a client, a path and a host.
     #[must_use]
     pub fn text_len(&self, client: u32, path: u32, host: u32) -> usize {
-        let client = self.clients.keys.keys().get(client as usize).map_or(0, InternKey::allocated_bytes);
+        let client = self
+            .clients
+            .keys
+            .keys()
+            .get(client as usize)
+            .map_or(0, InternKey::allocated_bytes);
         client
             + [(&self.paths, path), (&self.hosts, host)]
                 .map(|(texts, id)| texts.keys().get(id as usize).map_or(0, |text| text.len()))
@@ -495,12 +561,23 @@ mod tests {
     fn a_name_longer_than_a_host_name_is_cut_and_stays_distinct() {
         let mut names = SymbolTables::default();
         let long = |last: &str| format!("{}{last}", "H".repeat(4_000));
-        let [a, b] = ["a", "b"].map(|last| (names.host(Some(long(last).as_bytes())), names.clients.intern(long(last).as_bytes())));
+        let [a, b] = ["a", "b"].map(|last| {
+            (
+                names.host(Some(long(last).as_bytes())),
+                names.clients.intern(long(last).as_bytes()),
+            )
+        });
         assert!(a.0 != b.0 && a.1 != b.1);
         for last in ["a", "b"] {
             let client = Client::Text(names.hosts.resolve(if last == "a" { a.0 } else { b.0 }));
-            assert!(matches!(client, Client::Text(text) if text.len() == MAX_NAME && text.starts_with(b"hhh")), "{client:?}");
-            assert_eq!(names.clients.find(Client::Text(long(last).as_bytes())), Some(if last == "a" { a.1 } else { b.1 }));
+            assert!(
+                matches!(client, Client::Text(text) if text.len() == MAX_NAME && text.starts_with(b"hhh")),
+                "{client:?}"
+            );
+            assert_eq!(
+                names.clients.find(Client::Text(long(last).as_bytes())),
+                Some(if last == "a" { a.1 } else { b.1 })
+            );
         }
         assert!(names.bytes() < 8 * MAX_NAME + 4 * HOST_BYTES);
         // The longest host name, and a port.
@@ -514,8 +591,13 @@ mod tests {
         let mut clients = ClientInterner::with_prefix(Ipv6Prefix::new(64));
         let mut number = |text: &str| clients.intern(text.as_bytes());
         let one = number("2001:db8:1:2::1");
-        for same in ["2001:db8:1:2::2", "2001:db8:1:2:ffff:ffff:ffff:ffff", "[2001:db8:1:2::7]:443", "2001:db8:1:2::1", "2001:db8:1:2::/64"]
-        {
+        for same in [
+            "2001:db8:1:2::2",
+            "2001:db8:1:2:ffff:ffff:ffff:ffff",
+            "[2001:db8:1:2::7]:443",
+            "2001:db8:1:2::1",
+            "2001:db8:1:2::/64",
+        ] {
             assert_eq!(number(same), one, "{same}");
         }
         assert_ne!(number("2001:db8:1:3::1"), one);
@@ -525,7 +607,10 @@ mod tests {
         assert_eq!(clients.resolve(one), Client::Text(b"2001:db8:1:2::/64"));
         assert_eq!(clients.resolve(four), Client::parse(b"192.0.2.1"));
         // Cached texts.
-        assert_eq!(clients.intern(b"2001:db8::1"), clients.intern(b"2001:db8::2"));
+        assert_eq!(
+            clients.intern(b"2001:db8::1"),
+            clients.intern(b"2001:db8::2")
+        );
     }
 
     proptest! {

@@ -1,7 +1,8 @@
-//! A bounded map that evicts the keys that were not used recently, so that clients cannot exhaust the memory with new keys.
+//! A bounded map that evicts the keys that were not used recently, so that clients cannot exhaust
+//! the memory with new keys.
 //!
-//! It has two generations: used keys are in the young one. When that is full, it becomes the old one, and the keys of the previous
-//! old one are dropped. It keeps no order and no times.
+//! It has two generations: used keys are in the young one. When that is full, it becomes the old
+//! one, and the keys of the previous old one are dropped. It keeps no order and no times.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -19,16 +20,24 @@ pub(crate) struct LruMap<K, V> {
 }
 
 impl<K: Eq + Hash, V> LruMap<K, V> {
-    /// An empty map of at most `keys` keys (at least two). The last used half of them is always kept.
+    /// An empty map of at most `keys` keys (at least two). The last used half of them is always
+    /// kept.
     #[must_use]
     pub(crate) fn new(keys: usize) -> Self {
-        Self { half: (keys / 2).max(1), young: HashMap::default(), old: HashMap::default() }
+        Self {
+            half: (keys / 2).max(1),
+            young: HashMap::default(),
+            old: HashMap::default(),
+        }
     }
 
     /// Changes the bound. Excess keys are dropped when others are used.
     #[must_use]
     pub(crate) fn with_capacity(self, keys: usize) -> Self {
-        Self { half: (keys / 2).max(1), ..self }
+        Self {
+            half: (keys / 2).max(1),
+            ..self
+        }
     }
 
     /// The value of a key. It does not count as use.
@@ -48,7 +57,9 @@ impl<K: Eq + Hash, V> LruMap<K, V> {
             mem::swap(&mut self.young, &mut self.old);
             self.young.clear();
         }
-        self.young.entry(key).or_insert_with(|| old_value.unwrap_or_else(new))
+        self.young
+            .entry(key)
+            .or_insert_with(|| old_value.unwrap_or_else(new))
     }
 
     /// Removes a key and returns its value.

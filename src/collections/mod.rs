@@ -1,4 +1,5 @@
-//! Collections of the line loop and of live analysis: fingerprints, interned texts, a map that forgets what is unused the longest.
+//! Collections of the line loop and of live analysis: fingerprints, interned texts, a map that
+//! forgets what is unused the longest.
 //!
 //! They know no rules and no report.
 

@@ -1,6 +1,7 @@
 //! `probewatch block`: writes which clients a firewall could block, from reports or logs.
 //!
-//! It blocks nothing. A list that would be made from nothing readable is not written, because an empty list clears a set.
+//! It blocks nothing. A list that would be made from nothing readable is not written, because an
+//! empty list clears a set.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -32,41 +33,87 @@ pub(crate) fn run(settings: &BlockSettings) -> Exit {
 
 fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     let input_paths = InputPaths::new(&settings.scan)?;
-    let scan = ScanSettings { paths: input_paths.logs.clone(), ..settings.scan.clone() };
+    let scan = ScanSettings {
+        paths: input_paths.logs.clone(),
+        ..settings.scan.clone()
+    };
     let pool = pool(scan.threads)?;
     let mut rule_context = RuleContext::load_in(&pool, &scan)?;
-    (rule_context.scan_options.since, rule_context.scan_options.until) = (scan.since, scan.until);
+    (
+        rule_context.scan_options.since,
+        rule_context.scan_options.until,
+    ) = (scan.since, scan.until);
     let geoip = Privacy::new(None, true).open_geoip(&scan.client.geoip)?;
     let verified = AddressRanges::of_search_engines(&settings.list.verified)?;
     let proxies = ProxyRanges::read(&scan.client.proxy_ranges)?;
-    let found = if input_paths.has_logs(&scan) { Some(inputs(&scan)?) } else { None };
+    let found = if input_paths.has_logs(&scan) {
+        Some(inputs(&scan)?)
+    } else {
+        None
+    };
     let sink = open_sink(scan.output.as_deref(), &input_paths, found.as_ref())?;
     if !scan.quiet {
         message::warnings(rule_context.rules.warnings());
     }
     warn_narrow_allow(&scan, &rule_context.scan_options.allow);
     let interfaces = own_addresses();
-    let policy = BlockPolicy::new(&interfaces, &scan.client.trusted, &rule_context.scan_options.allow)
-        .with_verified(&verified)
-        .with_proxies(&proxies);
+    let policy = BlockPolicy::new(
+        &interfaces,
+        &scan.client.trusted,
+        &rule_context.scan_options.allow,
+    )
+    .with_verified(&verified)
+    .with_proxies(&proxies);
     let scanned = match &found {
         Some(found) => Some(ScannedLogs::read(&scan, &rule_context, found, &pool)?),
         None => None,
     };
     if input_paths.reports.is_empty() && scanned.as_ref().is_some_and(|logs| logs.is_unusable) {
-        message::error("no list is written: no line of the logs can be read, and an empty list would clear the set");
+        message::error(
+            "no list is written: no line of the logs can be read, and an empty list would clear the set",
+        );
         return Ok(Exit::Damaged);
     }
     let mut ledger = BlockLedger::default();
-    let origin = log_origin(&scan, scanned.as_ref().is_some_and(|logs| logs.scan.has_forwarded));
-    let (unlisted, has_problems) =
-        pool.install(|| add_inputs(&mut ledger, &input_paths.reports, scanned.as_ref(), &rule_context, &scan, &policy, origin))?;
+    let origin = log_origin(
+        &scan,
+        scanned.as_ref().is_some_and(|logs| logs.scan.has_forwarded),
+    );
+    let (unlisted, has_problems) = pool.install(|| {
+        add_inputs(
+            &mut ledger,
+            &input_paths.reports,
+            scanned.as_ref(),
+            &rule_context,
+            &scan,
+            &policy,
+            origin,
+        )
+    })?;
     let has_problems = has_problems || scanned.is_some_and(|logs| logs.has_problems);
-    let list = ledger.list(&list_options(&settings.list, &scan, settings.format, settings.now), &policy);
-    let page = BlockPage { list: &list, sources: &source_names(&settings.scan), geo: &geo(&list, &geoip) };
-    print_unlisted(&scan, origin, &unlisted, &page, settings.format, has_problems);
+    let list = ledger.list(
+        &list_options(&settings.list, &scan, settings.format, settings.now),
+        &policy,
+    );
+    let page = BlockPage {
+        list: &list,
+        sources: &source_names(&settings.scan),
+        geo: &geo(&list, &geoip),
+    };
+    print_unlisted(
+        &scan,
+        origin,
+        &unlisted,
+        &page,
+        settings.format,
+        has_problems,
+    );
     write(&page, settings.format, scan.output.as_deref(), sink)?;
-    Ok(if has_problems { Exit::Damaged } else { Exit::Success })
+    Ok(if has_problems {
+        Exit::Damaged
+    } else {
+        Exit::Success
+    })
 }
 
 /// What the databases have about the entries.
@@ -74,20 +121,47 @@ fn geo(list: &BlockList, databases: &GeoDatabases) -> Vec<Option<Arc<GeoInfo>>> 
     if databases.is_empty() {
         return Vec::new();
     }
-    databases.lookup_all(&list.entries.iter().map(|entry| Some(entry.address)).collect::<Vec<_>>())
+    databases.lookup_all(
+        &list
+            .entries
+            .iter()
+            .map(|entry| Some(entry.address))
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// What a list may name now. Abuse reports name addresses, so nothing is aggregated there.
-pub(super) fn list_options(settings: &BlockListSettings, scan: &ScanSettings, format: BlockFormat, now: i64) -> BlockListOptions {
-    let &BlockListSettings { max_cost, max, ttl, aggregate, .. } = settings;
+pub(super) fn list_options(
+    settings: &BlockListSettings,
+    scan: &ScanSettings,
+    format: BlockFormat,
+    now: i64,
+) -> BlockListOptions {
+    let &BlockListSettings {
+        max_cost,
+        max,
+        ttl,
+        aggregate,
+        ..
+    } = settings;
     let proxies_are_known = !scan.client.trusted.is_empty();
-    BlockListOptions { max_cost, max, ttl, aggregate: aggregate.filter(|_| !format.is_abuse_report()), proxies_are_known, now }
+    BlockListOptions {
+        max_cost,
+        max,
+        ttl,
+        aggregate: aggregate.filter(|_| !format.is_abuse_report()),
+        proxies_are_known,
+        now,
+    }
 }
 
 /// What is known about the clients of logs with or without a field of forwarded addresses.
 pub(super) fn log_origin(settings: &ScanSettings, has_forwarded: bool) -> LogOrigin {
     let proxies_are_known = !settings.client.trusted.is_empty();
-    LogOrigin { proxies_are_known, is_forwarded: has_forwarded && !proxies_are_known }
+    LogOrigin {
+        proxies_are_known,
+        is_forwarded: has_forwarded && !proxies_are_known,
+    }
 }
 
 /// The inputs as the user named them.
@@ -96,9 +170,18 @@ pub(super) fn source_names(settings: &ScanSettings) -> Vec<Vec<u8>> {
         b"-" => b"standard input".to_vec(),
         name => name.to_vec(),
     };
-    let mut names: Vec<_> = settings.paths.iter().chain(settings.found.iter().map(|log| &log.path)).map(name).collect();
+    let mut names: Vec<_> = settings
+        .paths
+        .iter()
+        .chain(settings.found.iter().map(|log| &log.path))
+        .map(name)
+        .collect();
     names.dedup();
-    if names.is_empty() { vec![b"standard input".to_vec()] } else { names }
+    if names.is_empty() {
+        vec![b"standard input".to_vec()]
+    } else {
+        names
+    }
 }
 
 /// The warning for logs whose clients may all be proxies.
@@ -106,8 +189,14 @@ pub(super) const FORWARDED: &str = "the log has a field of forwarded addresses, 
     name your proxies, as in --client-from x-forwarded-for --trusted-proxy 192.0.2.7";
 
 /// The rows that a ledger needs.
-const ROWS: RowSelection =
-    RowSelection { answered: false, paths: false, rules: false, campaigns: false, hosts: false, ..RowSelection::COMPLETE };
+const ROWS: RowSelection = RowSelection {
+    answered: false,
+    paths: false,
+    rules: false,
+    campaigns: false,
+    hosts: false,
+    ..RowSelection::COMPLETE
+};
 
 /// Who is not listed, and what the addresses of the clients show.
 #[derive(Debug, Default)]
@@ -116,7 +205,8 @@ struct Unlisted {
     proxied: Option<ProxiedClients>,
 }
 
-/// Adds the reports and the logs, as one report. Returns whether a report was made of an input with a problem.
+/// Adds the reports and the logs, as one report. Returns whether a report was made of an input with
+/// a problem.
 fn add_inputs(
     ledger: &mut BlockLedger,
     reports: &[PathBuf],
@@ -126,12 +216,16 @@ fn add_inputs(
     policy: &BlockPolicy<'_>,
     origin: LogOrigin,
 ) -> Result<(Unlisted, bool), CommandError> {
-    let (unlisted, has_problems) = with_report_input(reports, scanned, rule_context, settings, |report_input| {
-        let analysis = LogAnalysis::new(report_input);
-        let report = build(report_input, &analysis, ROWS);
-        let not_listed = ledger.add_report(&report, report_input, &analysis, policy, origin);
-        Unlisted { not_listed, proxied: ProxiedClients::find(report_input.tally, policy.proxies(), false) }
-    })?;
+    let (unlisted, has_problems) =
+        with_report_input(reports, scanned, rule_context, settings, |report_input| {
+            let analysis = LogAnalysis::new(report_input);
+            let report = build(report_input, &analysis, ROWS);
+            let not_listed = ledger.add_report(&report, report_input, &analysis, policy, origin);
+            Unlisted {
+                not_listed,
+                proxied: ProxiedClients::find(report_input.tally, policy.proxies(), false),
+            }
+        })?;
     Ok((unlisted.unwrap_or_default(), has_problems))
 }
 
@@ -139,7 +233,10 @@ fn add_inputs(
 fn print_unlisted(
     settings: &ScanSettings,
     origin: LogOrigin,
-    Unlisted { not_listed, proxied }: &Unlisted,
+    Unlisted {
+        not_listed,
+        proxied,
+    }: &Unlisted,
     page: &BlockPage<'_>,
     format: BlockFormat,
     has_problems: bool,
@@ -184,13 +281,24 @@ fn print_notices_of_candidates(not_listed: &NotListed, list: &BlockList) {
         }
     }
     for (candidates, why) in [
-        (not_listed.third_party, "a page of others may have made their browser send the probes"),
-        (not_listed.ordinary, "they sent more ordinary requests than probes"),
+        (
+            not_listed.third_party,
+            "a page of others may have made their browser send the probes",
+        ),
+        (
+            not_listed.ordinary,
+            "they sent more ordinary requests than probes",
+        ),
         (not_listed.untimed, "their requests have no time"),
-        (list.costly, "they sent ordinary requests too: see --max-cost"),
+        (
+            list.costly,
+            "they sent ordinary requests too: see --max-cost",
+        ),
     ] {
         if candidates > 0 {
-            message::notice(&format!("{candidates} candidates are not listed, because {why}"));
+            message::notice(&format!(
+                "{candidates} candidates are not listed, because {why}"
+            ));
         }
     }
 }
@@ -198,7 +306,9 @@ fn print_notices_of_candidates(not_listed: &NotListed, list: &BlockList) {
 /// Candidates that must never be blocked, of this run and of earlier ones.
 fn never(not_listed: &NotListed, list: &BlockList) -> BTreeMap<NeverBlockReason, usize> {
     let mut sum = not_listed.never.clone();
-    list.never.iter().for_each(|(reason, candidates)| *sum.entry(*reason).or_default() += candidates);
+    list.never
+        .iter()
+        .for_each(|(reason, candidates)| *sum.entry(*reason).or_default() += candidates);
     sum
 }
 
@@ -210,38 +320,102 @@ pub(super) struct EmptyReason {
 }
 
 /// Why a list of this format is empty; `None` if it has an entry.
-pub(super) fn empty_reason(not_listed: &NotListed, page: &BlockPage<'_>, format: BlockFormat) -> Option<EmptyReason> {
+pub(super) fn empty_reason(
+    not_listed: &NotListed,
+    page: &BlockPage<'_>,
+    format: BlockFormat,
+) -> Option<EmptyReason> {
     let list = page.list;
-    let unaccepted = if format == BlockFormat::Abuseipdb { block::unaccepted(page) } else { Unaccepted::default() };
+    let unaccepted = if format == BlockFormat::Abuseipdb {
+        block::unaccepted(page)
+    } else {
+        Unaccepted::default()
+    };
     if list.entries.len() > unaccepted.old + unaccepted.networks {
         return None;
     }
-    let never = never(not_listed, list).into_iter().map(|(reason, clients)| match reason {
-        NeverBlockReason::Edge(operator) => (clients, format!("of {} left out", operator.its("edges"))),
-        reason => (clients, format!("must not be listed ({reason})")),
-    });
+    let never = never(not_listed, list)
+        .into_iter()
+        .map(|(reason, clients)| match reason {
+            NeverBlockReason::Edge(operator) => {
+                (clients, format!("of {} left out", operator.its("edges")))
+            }
+            reason => (clients, format!("must not be listed ({reason})")),
+        });
     let reasons = [
-        (list.expired + not_listed.expired, format!("last probed over {} ago (--ttl)", block::duration(list.ttl.as_secs()))),
-        (unaccepted.old, format!("last probed over {ABUSE_DAYS} days ago (AbuseIPDB accepts no older)")),
-        (unaccepted.networks, "are IPv6 networks (AbuseIPDB accepts addresses)".to_owned()),
-        (list.costly, "sent ordinary requests (--max-cost)".to_owned()),
-        (not_listed.ordinary, "sent more ordinary requests than probes".to_owned()),
-        (usize::from(list.possible_proxy.is_some()), "may be a proxy (--trusted-proxy)".to_owned()),
-        (not_listed.third_party, "may be readers of a page of others".to_owned()),
-        (not_listed.forwarded, "may be proxies (--client-from)".to_owned()),
+        (
+            list.expired + not_listed.expired,
+            format!(
+                "last probed over {} ago (--ttl)",
+                block::duration(list.ttl.as_secs())
+            ),
+        ),
+        (
+            unaccepted.old,
+            format!("last probed over {ABUSE_DAYS} days ago (AbuseIPDB accepts no older)"),
+        ),
+        (
+            unaccepted.networks,
+            "are IPv6 networks (AbuseIPDB accepts addresses)".to_owned(),
+        ),
+        (
+            list.costly,
+            "sent ordinary requests (--max-cost)".to_owned(),
+        ),
+        (
+            not_listed.ordinary,
+            "sent more ordinary requests than probes".to_owned(),
+        ),
+        (
+            usize::from(list.possible_proxy.is_some()),
+            "may be a proxy (--trusted-proxy)".to_owned(),
+        ),
+        (
+            not_listed.third_party,
+            "may be readers of a page of others".to_owned(),
+        ),
+        (
+            not_listed.forwarded,
+            "may be proxies (--client-from)".to_owned(),
+        ),
         (not_listed.untimed, "have no time".to_owned()),
     ];
-    let reasons: Vec<_> = reasons.into_iter().chain(never).filter(|(candidates, _)| *candidates > 0).collect();
+    let reasons: Vec<_> = reasons
+        .into_iter()
+        .chain(never)
+        .filter(|(candidates, _)| *candidates > 0)
+        .collect();
     if reasons.is_empty() {
-        return Some(EmptyReason { text: "the list is empty: no client is a block candidate".to_owned(), has_candidates: false });
+        return Some(EmptyReason {
+            text: "the list is empty: no client is a block candidate".to_owned(),
+            has_candidates: false,
+        });
     }
-    let candidates = counted(reasons.iter().map(|(candidates, _)| *candidates as u64).sum(), "candidate", "candidates");
-    let reasons: Vec<_> = reasons.iter().map(|(candidates, why)| format!("{} {why}", grouped(*candidates as u64))).collect();
+    let candidates = counted(
+        reasons
+            .iter()
+            .map(|(candidates, _)| *candidates as u64)
+            .sum(),
+        "candidate",
+        "candidates",
+    );
+    let reasons: Vec<_> = reasons
+        .iter()
+        .map(|(candidates, why)| format!("{} {why}", grouped(*candidates as u64)))
+        .collect();
     let text = format!("the list is empty: {candidates}: {}", reasons.join(", "));
-    Some(EmptyReason { text, has_candidates: true })
+    Some(EmptyReason {
+        text,
+        has_candidates: true,
+    })
 }
 
-fn write(page: &BlockPage<'_>, format: BlockFormat, path: Option<&Path>, mut sink: Sink) -> Result<(), CommandError> {
+fn write(
+    page: &BlockPage<'_>,
+    format: BlockFormat,
+    path: Option<&Path>,
+    mut sink: Sink,
+) -> Result<(), CommandError> {
     if format != BlockFormat::Abuseipdb {
         block::write(page, format, &mut sink).map_err(|error| sink.explain(error))?;
         return Ok(sink.commit()?);
@@ -277,13 +451,20 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Removes files of an earlier and longer list, so that they are not reported again. Other files are left alone.
+/// Removes files of an earlier and longer list, so that they are not reported again. Other files
+/// are left alone.
 fn remove_older(path: &Path, mut number: usize) {
     loop {
         let old = numbered(path, number);
         let mut head = Vec::new();
         let read = fs::symlink_metadata(&old)
-            .and_then(|metadata| if metadata.is_file() { File::open(&old) } else { Err(ErrorKind::InvalidInput.into()) })
+            .and_then(|metadata| {
+                if metadata.is_file() {
+                    File::open(&old)
+                } else {
+                    Err(ErrorKind::InvalidInput.into())
+                }
+            })
             .and_then(|file| file.take(ABUSE_HEADER.len() as u64).read_to_end(&mut head));
         if read.is_err() || head != ABUSE_HEADER.as_bytes() || fs::remove_file(&old).is_err() {
             return;

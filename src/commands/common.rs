@@ -1,9 +1,10 @@
-//! What commands that read logs have in common: load rules, apps, allow lists and formats, find the inputs, open the output, read
-//! the logs and print notices.
+//! What commands that read logs have in common: load rules, apps, allow lists and formats, find the
+//! inputs, open the output, read the logs and print notices.
 //!
 //! Knows nothing about reports.
 //!
-//! A progress bar is drawn on standard error, if that is a terminal and the work takes more than a second.
+//! A progress bar is drawn on standard error, if that is a terminal and the work takes more than a
+//! second.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -51,18 +52,35 @@ const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 /// Resolves the values of `--app`.
 pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, CommandError> {
     let unknown = |name: &String| {
-        let suggestion = rules.nearest_app(name).map(|app| format!(" (did you mean '{app}'?)")).unwrap_or_default();
-        CommandError::NoApp { name: name.clone(), suggestion }
+        let suggestion = rules
+            .nearest_app(name)
+            .map(|app| format!(" (did you mean '{app}'?)"))
+            .unwrap_or_default();
+        CommandError::NoApp {
+            name: name.clone(),
+            suggestion,
+        }
     };
-    names.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
+    names
+        .iter()
+        .map(|name| rules.app(name).ok_or_else(|| unknown(name)))
+        .collect()
 }
 
 /// How clients and secrets are hidden. Reads the key of `--anonymize`.
-pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Privacy, CommandError> {
+pub(super) fn privacy(
+    anonymize: Option<&Anonymize>,
+    redact: bool,
+) -> Result<Privacy, CommandError> {
     let anonymizer = match anonymize {
         None => None,
         Some(Anonymize::Truncate) => Some(Anonymizer::Truncate),
-        Some(Anonymize::Key(path)) => Some(key_anonymizer(path).map_err(|what| CommandError::Key { path: path.clone(), what })?),
+        Some(Anonymize::Key(path)) => {
+            Some(key_anonymizer(path).map_err(|what| CommandError::Key {
+                path: path.clone(),
+                what,
+            })?)
+        }
     };
     Ok(Privacy::new(anonymizer, redact))
 }
@@ -70,7 +88,9 @@ pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Pri
 fn key_anonymizer(path: &Path) -> Result<Anonymizer, String> {
     let mut key = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_KEY_BYTES + 1).read_to_end(&mut key));
-    read.map_err(|error| format!("cannot be read: {error}; create a key with: head -c 32 /dev/urandom > FILE"))?;
+    read.map_err(|error| {
+        format!("cannot be read: {error}; create a key with: head -c 32 /dev/urandom > FILE")
+    })?;
     if key.len() as u64 > MAX_KEY_BYTES {
         return Err(format!(
             "is larger than {MAX_KEY_BYTES} bytes, which is too large for a key; create one with: head -c 32 /dev/urandom > FILE"
@@ -102,7 +122,10 @@ pub(super) fn inputs(settings: &ScanSettings) -> Result<FoundInputs, CommandErro
     let mut found = find(if paths.is_empty() { &stdin } else { &paths });
     if !settings.found.is_empty() {
         // Paths from a server configuration were not typed by the user.
-        found.sources.iter_mut().for_each(|source| source.literal &= settings.paths.contains(&source.path));
+        found
+            .sources
+            .iter_mut()
+            .for_each(|source| source.literal &= settings.paths.contains(&source.path));
     }
     found.notices.extend(notices);
     if let Some(pattern) = found.no_match.first() {
@@ -117,12 +140,21 @@ pub(super) fn inputs(settings: &ScanSettings) -> Result<FoundInputs, CommandErro
 }
 
 /// Applies `--range` and `--source`, which are for one input.
-pub(super) fn check_part(settings: &ScanSettings, found: &mut FoundInputs) -> Result<(), CommandError> {
+pub(super) fn check_part(
+    settings: &ScanSettings,
+    found: &mut FoundInputs,
+) -> Result<(), CommandError> {
     if settings.range.is_some() {
         check_range(found)?;
     }
-    let Some(name) = &settings.source else { return Ok(()) };
-    let stdin = found.sources.iter_mut().find(|source| source.kind == SourceKind::Stdin).ok_or(CommandError::NoStdin)?;
+    let Some(name) = &settings.source else {
+        return Ok(());
+    };
+    let stdin = found
+        .sources
+        .iter_mut()
+        .find(|source| source.kind == SourceKind::Stdin)
+        .ok_or(CommandError::NoStdin)?;
     stdin.path.clone_from(name);
     Ok(())
 }
@@ -131,51 +163,92 @@ fn check_range(found: &FoundInputs) -> Result<(), CommandError> {
     let [source] = found.sources.as_slice() else {
         // One file that does not exist is reported like any other.
         let is_one = found.sources.is_empty() && found.problems.len() == 1;
-        return if is_one { Ok(()) } else { Err(CommandError::RangeOfMany) };
+        return if is_one {
+            Ok(())
+        } else {
+            Err(CommandError::RangeOfMany)
+        };
     };
     match source.kind {
         SourceKind::File if source.literal && found.problems.is_empty() => {}
         SourceKind::File => return Err(CommandError::RangeOfMany),
-        SourceKind::Stdin | SourceKind::Stream | SourceKind::Reader => return Err(CommandError::RangeOfStream),
+        SourceKind::Stdin | SourceKind::Stream | SourceKind::Reader => {
+            return Err(CommandError::RangeOfStream);
+        }
     }
     // A file that cannot be read is reported by the scan.
-    if has_byte_ranges(source).unwrap_or(true) { Ok(()) } else { Err(CommandError::RangeOfCompressed(source.path.clone())) }
+    if has_byte_ranges(source).unwrap_or(true) {
+        Ok(())
+    } else {
+        Err(CommandError::RangeOfCompressed(source.path.clone()))
+    }
 }
 
 /// Opens an output, which must not be one of the inputs.
-pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[InputSource]) -> Result<Sink, CommandError> {
+pub(super) fn output(
+    path: Option<&Path>,
+    flag: &'static str,
+    sources: &[InputSource],
+) -> Result<Sink, CommandError> {
     let sink = match path {
         Some(path) if path.as_os_str() != "-" => Sink::file(path)?,
         _ => Sink::open_stdout()?,
     };
-    let overwritten = |source: &&InputSource| source.id.is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
+    let overwritten = |source: &&InputSource| {
+        source
+            .id
+            .is_some_and(|(dev, ino)| sink.is_same_file(dev, ino))
+    };
     match sources.iter().find(overwritten) {
-        Some(source) => Err(CommandError::OutputIsInput { path: source.path.clone(), flag }),
+        Some(source) => Err(CommandError::OutputIsInput {
+            path: source.path.clone(),
+            flag,
+        }),
         None => Ok(sink),
     }
 }
 
 /// Refuses to write binary data to a terminal, which would act on its bytes.
 pub(super) fn check_binary(format: OutputFormat, sink: &Sink) -> Result<(), CommandError> {
-    if format == OutputFormat::Partial && sink.is_terminal() { Err(CommandError::BinaryOnTerminal) } else { Ok(()) }
+    if format == OutputFormat::Partial && sink.is_terminal() {
+        Err(CommandError::BinaryOnTerminal)
+    } else {
+        Ok(())
+    }
 }
 
 /// As many threads, or one per core. If the system refuses those, the current thread does all.
 pub(super) fn pool(threads: Option<usize>) -> Result<ThreadPool, CommandError> {
     allocator::share_heaps(threads.unwrap_or_else(cores));
-    let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
-    let pool =
-        if threads.is_some() { pool } else { pool.or_else(|_| ThreadPoolBuilder::new().num_threads(1).use_current_thread().build()) };
-    pool.map_err(|source| CommandError::Threads { threads: threads.unwrap_or(1), source: io::Error::other(source) })
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads.unwrap_or(0))
+        .build();
+    let pool = if threads.is_some() {
+        pool
+    } else {
+        pool.or_else(|_| {
+            ThreadPoolBuilder::new()
+                .num_threads(1)
+                .use_current_thread()
+                .build()
+        })
+    };
+    pool.map_err(|source| CommandError::Threads {
+        threads: threads.unwrap_or(1),
+        source: io::Error::other(source),
+    })
 }
 
-/// Starts one thread per core for what is done in parallel without a [`pool`]: otherwise the first such work would panic where the system
-/// refuses threads.
+/// Starts one thread per core for what is done in parallel without a [`pool`]: otherwise the first
+/// such work would panic where the system refuses threads.
 pub(super) fn start_threads() -> Result<(), CommandError> {
     let threads = cores();
     allocator::share_heaps(threads);
     let started = ThreadPoolBuilder::new().num_threads(threads).build_global();
-    started.map_err(|source| CommandError::Threads { threads, source: io::Error::other(source) })
+    started.map_err(|source| CommandError::Threads {
+        threads,
+        source: io::Error::other(source),
+    })
 }
 
 fn cores() -> usize {
@@ -192,16 +265,34 @@ pub(super) fn read(
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
     let keep_lines = settings.format.hit_format().is_some();
-    let options = BatchOptions { mmap: settings.mmap, stop: stop.flag(), progress: &progress, keep_lines, range: settings.range };
+    let options = BatchOptions {
+        mmap: settings.mmap,
+        stop: stop.flag(),
+        progress: &progress,
+        keep_lines,
+        range: settings.range,
+    };
     let sanitized = settings.progress && !settings.quiet;
-    let scan = Progress::watch(sanitized, sources, &progress, || pool.install(|| scan::scan(sources, job, &options)));
+    let scan = Progress::watch(sanitized, sources, &progress, || {
+        pool.install(|| scan::scan(sources, job, &options))
+    });
     match stop.exit() {
         Some(exit) => Err(CommandError::Stopped(exit)),
-        None => scan.spool.as_ref().map_or(Ok(()), HitSpool::check).map(|()| scan).map_err(CommandError::Spool),
+        None => scan
+            .spool
+            .as_ref()
+            .map_or(Ok(()), HitSpool::check)
+            .map(|()| scan)
+            .map_err(CommandError::Spool),
     }
 }
 
-pub(super) fn print_notices(settings: &ScanSettings, inputs: &[InputSummary], scan: &ScanResult, found: &FoundInputs) {
+pub(super) fn print_notices(
+    settings: &ScanSettings,
+    inputs: &[InputSummary],
+    scan: &ScanResult,
+    found: &FoundInputs,
+) {
     if settings.quiet {
         return;
     }
@@ -211,24 +302,35 @@ pub(super) fn print_notices(settings: &ScanSettings, inputs: &[InputSummary], sc
     }
 }
 
-/// Prints an error for each input with a problem, and warnings about what was perhaps not read. Returns whether there was any error.
+/// Prints an error for each input with a problem, and warnings about what was perhaps not read.
+/// Returns whether there was any error.
 pub(super) fn print_problems(inputs: &[InputSummary]) -> bool {
     let mut any = false;
     for input in inputs {
         if let Some(warning) = &input.warning {
-            message::warning(&format!("{}: {warning}", crate::text::redact::sanitize::escape(&input.path)));
+            message::warning(&format!(
+                "{}: {warning}",
+                crate::text::redact::sanitize::escape(&input.path)
+            ));
         }
         if let Some(problem) = &input.problem {
             any = true;
-            message::error(&format!("{}: {}", crate::text::redact::sanitize::escape(&input.path), sanitized(problem)));
+            message::error(&format!(
+                "{}: {}",
+                crate::text::redact::sanitize::escape(&input.path),
+                sanitized(problem)
+            ));
         }
     }
     any
 }
 
-/// Prints an error and a hint if no input was read, or none of the inputs is a log. Returns whether that was the case.
+/// Prints an error and a hint if no input was read, or none of the inputs is a log. Returns whether
+/// that was the case.
 pub(super) fn report_no_logs(inputs: &[InputSummary], found: &FoundInputs) -> bool {
-    let is_unread = |input: &InputSummary| input.counts.lines > input.counts.skipped && input.counts.parsed == 0;
+    let is_unread = |input: &InputSummary| {
+        input.counts.lines > input.counts.skipped && input.counts.parsed == 0
+    };
     let files = found.sources.len();
     let absent = match inputs {
         // A notice lists the files that were left out as too old.
@@ -242,7 +344,9 @@ pub(super) fn report_no_logs(inputs: &[InputSummary], found: &FoundInputs) -> bo
     if let Some(absent) = absent {
         message::error(&absent);
     }
-    message::hint("--from-nginx and --from-apache read the paths and formats of logs from the server's configuration");
+    message::hint(
+        "--from-nginx and --from-apache read the paths and formats of logs from the server's configuration",
+    );
     true
 }
 
@@ -250,8 +354,14 @@ pub(super) fn report_no_logs(inputs: &[InputSummary], found: &FoundInputs) -> bo
 pub(super) struct Progress;
 
 impl Progress {
-    /// Does `work`, and if `shown` and standard error is a terminal, shows how many bytes of `sources` are `done`.
-    pub(super) fn watch<T>(is_visible: bool, sources: &[InputSource], done: &AtomicU64, work: impl FnOnce() -> T) -> T {
+    /// Does `work`, and if `shown` and standard error is a terminal, shows how many bytes of
+    /// `sources` are `done`.
+    pub(super) fn watch<T>(
+        is_visible: bool,
+        sources: &[InputSource],
+        done: &AtomicU64,
+        work: impl FnOnce() -> T,
+    ) -> T {
         if !is_visible || !io::stderr().is_terminal() {
             return work();
         }
@@ -285,8 +395,14 @@ fn total(sources: &[InputSource]) -> Option<u64> {
 
 fn bar(total: Option<u64>) -> ProgressBar {
     let (bar, template) = match total {
-        Some(bytes) => (ProgressBar::new(bytes), "{bar:30} {percent:>3} %  {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left"),
-        None => (ProgressBar::new_spinner(), "{spinner} {bytes}  {bytes_per_sec}"),
+        Some(bytes) => (
+            ProgressBar::new(bytes),
+            "{bar:30} {percent:>3} %  {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left",
+        ),
+        None => (
+            ProgressBar::new_spinner(),
+            "{spinner} {bytes}  {bytes_per_sec}",
+        ),
     };
     match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style.progress_chars("=> ")),
@@ -304,18 +420,27 @@ pub(super) struct RuleContext {
 }
 
 impl RuleContext {
-    /// Loads the files that the settings name, in a temporary pool: for commands that read logs with one thread.
+    /// Loads the files that the settings name, in a temporary pool: for commands that read logs
+    /// with one thread.
     pub(super) fn load(settings: &ScanSettings) -> Result<Self, CommandError> {
         Self::load_in(&pool(None)?, settings)
     }
 
     /// Loads in this pool, which reads the logs later.
-    pub(super) fn load_in(pool: &ThreadPool, settings: &ScanSettings) -> Result<Self, CommandError> {
-        let (rules, formats) = pool.install(|| rayon::join(|| load(&settings.rules), || server_logs::formats(settings)));
+    pub(super) fn load_in(
+        pool: &ThreadPool,
+        settings: &ScanSettings,
+    ) -> Result<Self, CommandError> {
+        let (rules, formats) = pool
+            .install(|| rayon::join(|| load(&settings.rules), || server_logs::formats(settings)));
         Self::new(settings, rules?, formats)
     }
 
-    fn new(settings: &ScanSettings, rules: RuleSet, formats: Result<Formats, UnknownFormat>) -> Result<Self, CommandError> {
+    fn new(
+        settings: &ScanSettings,
+        rules: RuleSet,
+        formats: Result<Formats, UnknownFormat>,
+    ) -> Result<Self, CommandError> {
         let apps = apps(&settings.apps, &rules)?;
         let scan_options = ScanOptions {
             format: settings.formats.as_clf(),
@@ -324,12 +449,22 @@ impl RuleContext {
             windows: true,
             ..ScanOptions::default()
         };
-        Ok(Self { rules, scan_options, formats: formats?, apps })
+        Ok(Self {
+            rules,
+            scan_options,
+            formats: formats?,
+            apps,
+        })
     }
 
     /// What a scan needs.
     pub(super) fn job(&self, prefix: Option<Ipv6Prefix>) -> ScanJob<'_> {
-        ScanJob { rules: &self.rules, scan_options: &self.scan_options, formats: &self.formats, prefix }
+        ScanJob {
+            rules: &self.rules,
+            scan_options: &self.scan_options,
+            formats: &self.formats,
+            prefix,
+        }
     }
 
     /// A scan, to be analysed and reported.
@@ -352,14 +487,25 @@ impl RuleContext {
 
     /// The hits to report.
     pub(super) fn filter<'a>(&'a self, settings: &'a ScanSettings) -> ReportFilter<'a> {
-        ReportFilter { min_severity: settings.min_severity, outcomes: &settings.outcomes, apps: &self.apps }
+        ReportFilter {
+            min_severity: settings.min_severity,
+            outcomes: &settings.outcomes,
+            apps: &self.apps,
+        }
     }
 
     /// A hash of the IDs, classes and severities of the rules.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut names = String::new();
         for rule in self.rules.rules() {
-            names.extend([&rule.id, "\t", &rule.class, "\t", rule.severity.as_str(), "\n"]);
+            names.extend([
+                &rule.id,
+                "\t",
+                &rule.class,
+                "\t",
+                rule.severity.as_str(),
+                "\n",
+            ]);
         }
         ContentHash::new(names.as_bytes()).hash
     }

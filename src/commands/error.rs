@@ -1,5 +1,5 @@
-//! Why a command stops early: one error for all of them, its message and its exit code. Scripts and cron jobs depend on the exit
-//! codes.
+//! Why a command stops early: one error for all of them, its message and its exit code. Scripts and
+//! cron jobs depend on the exit codes.
 
 use std::io;
 use std::path::PathBuf;
@@ -30,19 +30,27 @@ pub(super) enum CommandError {
     Format(#[from] UnknownFormat),
     #[error("{}: the pattern matches nothing; check the folder, and quote the pattern so that the shell does not expand it", .0.display())]
     NoMatch(PathBuf),
-    #[error("--app: no app is called '{name}'{suggestion}; `probewatch rules list --only app` shows them all")]
+    #[error(
+        "--app: no app is called '{name}'{suggestion}; `probewatch rules list --only app` shows them all"
+    )]
     NoApp { name: String, suggestion: String },
     #[error("{}: {flag} would overwrite an input; choose another file", path.display())]
     OutputIsInput { path: PathBuf, flag: &'static str },
-    #[error("--format partial writes binary data, which is not for a terminal; type --output FILE, or redirect it: > FILE")]
+    #[error(
+        "--format partial writes binary data, which is not for a terminal; type --output FILE, or redirect it: > FILE"
+    )]
     BinaryOnTerminal,
     #[error("--range reads one file; type: probewatch scan --range 0-64M access.log")]
     RangeOfMany,
-    #[error("--range cannot be used with a pipe, which has no ranges; name a file: probewatch scan --range 0-64M access.log")]
+    #[error(
+        "--range cannot be used with a pipe, which has no ranges; name a file: probewatch scan --range 0-64M access.log"
+    )]
     RangeOfStream,
     #[error("{}: --range cannot be used with a compressed file; decompress it first, or remove --range to scan all of it", .0.display())]
     RangeOfCompressed(PathBuf),
-    #[error("--source names standard input, which is not read; type: ... | probewatch scan --source NAME -")]
+    #[error(
+        "--source names standard input, which is not read; type: ... | probewatch scan --source NAME -"
+    )]
     NoStdin,
     #[error("{}: --emit-rules would overwrite rules that --rules reads; choose another file", .0.display())]
     OutputIsRules(PathBuf),
@@ -52,21 +60,30 @@ pub(super) enum CommandError {
     GeoIp(#[from] GeoIpError),
     #[error("{0}")]
     Group(String),
-    #[error("cannot start {threads} threads: {source}; raise the limit on processes, or let scan and report use fewer with --threads")]
+    #[error(
+        "cannot start {threads} threads: {source}; raise the limit on processes, or let scan and report use fewer with --threads"
+    )]
     Threads { threads: usize, source: io::Error },
     #[error("{} {source}", path.display())]
-    Unreadable { path: PathBuf, source: SnapshotError },
+    Unreadable {
+        path: PathBuf,
+        source: SnapshotError,
+    },
     #[error(transparent)]
     Merge(#[from] MergeError),
     #[error(transparent)]
     Ranges(#[from] RangesError),
-    #[error("the list needs {0} files, because AbuseIPDB takes at most 10,000 lines and 2 MB at once; name the first one with --output")]
+    #[error(
+        "the list needs {0} files, because AbuseIPDB takes at most 10,000 lines and 2 MB at once; name the first one with --output"
+    )]
     ManyFiles(usize),
     #[error("{}: --block-out is where a log is read; choose another file", .0.display())]
     ListIsInput(PathBuf),
     #[error(transparent)]
     Sink(#[from] SinkError),
-    #[error("cannot store the lines that matched: {0}; free some space in the folder for temporary files, or set TMPDIR")]
+    #[error(
+        "cannot store the lines that matched: {0}; free some space in the folder for temporary files, or set TMPDIR"
+    )]
     Spool(#[source] io::Error),
     #[error(transparent)]
     State(#[from] StateError),
@@ -82,7 +99,9 @@ pub(super) enum CommandError {
     Earlier { path: PathBuf, what: String },
     #[error("{}: the reports cannot be merged: {what}", path.display())]
     Sum { path: PathBuf, what: String },
-    #[error("cannot write a report: {0}; nothing was reported, and the next run reads the same lines again")]
+    #[error(
+        "cannot write a report: {0}; nothing was reported, and the next run reads the same lines again"
+    )]
     WriteReport(#[source] io::Error),
     #[error("cannot run curl: {0}")]
     Curl(String),
@@ -90,7 +109,9 @@ pub(super) enum CommandError {
     CaCert { path: PathBuf, source: io::Error },
     #[error("stopped by a signal; no report was written")]
     Stopped(Exit),
-    #[error("stopped by a signal; nothing was reported, and the next run reads the same lines again")]
+    #[error(
+        "stopped by a signal; nothing was reported, and the next run reads the same lines again"
+    )]
     ReportStopped(Exit),
 }
 
@@ -131,7 +152,8 @@ impl CommandError {
             | Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
             | Self::AlertSink(AlertSinkError::Exec { .. })
             | Self::ReportStore(ReportStoreError::Shared { .. }) => Exit::Usage,
-            Self::State(StateError::Locked { .. }) | Self::ReportStore(ReportStoreError::Held { .. }) => Exit::Locked,
+            Self::State(StateError::Locked { .. })
+            | Self::ReportStore(ReportStoreError::Held { .. }) => Exit::Locked,
             Self::Sink(SinkError::BrokenPipe { .. }) => Exit::BrokenPipe,
             Self::Sink(_)
             | Self::Spool(_)
@@ -153,11 +175,13 @@ impl CommandError {
 pub enum Exit {
     /// Everything requested was read and written.
     Success = 0,
-    /// `--fail-on` was given, and a finding has at least its level; or a site still gives what `verify` requested.
+    /// `--fail-on` was given, and a finding has at least its level; or a site still gives what
+    /// `verify` requested.
     Found = 1,
     /// The command line, the environment, the configuration or a rule is wrong.
     Usage = 2,
-    /// Finished, but an input was damaged, unreadable, or has no line that parses; or `verify` got no answer for some path.
+    /// Finished, but an input was damaged, unreadable, or has no line that parses; or `verify` got
+    /// no answer for some path.
     Damaged = 3,
     /// An output could not be written.
     Output = 4,
@@ -200,8 +224,23 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_is_not_an_output_error() {
-        assert_eq!(Exit::from_write_error(&io::ErrorKind::BrokenPipe.into()), Exit::BrokenPipe);
-        assert_eq!(Exit::from_write_error(&io::ErrorKind::StorageFull.into()), Exit::Output);
-        assert_eq!([Exit::Success, Exit::Interrupted, Exit::BrokenPipe, Exit::Terminated].map(Exit::code), [0, 130, 141, 143]);
+        assert_eq!(
+            Exit::from_write_error(&io::ErrorKind::BrokenPipe.into()),
+            Exit::BrokenPipe
+        );
+        assert_eq!(
+            Exit::from_write_error(&io::ErrorKind::StorageFull.into()),
+            Exit::Output
+        );
+        assert_eq!(
+            [
+                Exit::Success,
+                Exit::Interrupted,
+                Exit::BrokenPipe,
+                Exit::Terminated
+            ]
+            .map(Exit::code),
+            [0, 130, 141, 143]
+        );
     }
 }

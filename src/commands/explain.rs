@@ -1,7 +1,7 @@
 //! `probewatch explain`: why a line matches, or why it does not.
 //!
-//! Finds the line and explains it. If the answer to the request could expose something, the whole log is scanned to grade the
-//! answer, if the log is known: once, when a line first needs it.
+//! Finds the line and explains it. If the answer to the request could expose something, the whole
+//! log is scanned to grade the answer, if the log is known: once, when a line first needs it.
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -86,7 +86,12 @@ pub(crate) fn run(settings: &ExplainSettings) -> Exit {
     if !settings.quiet {
         message::warnings(rules.warnings());
     }
-    let only = match settings.rule.as_deref().map(|id| find_rule(&rules, id)).transpose() {
+    let only = match settings
+        .rule
+        .as_deref()
+        .map(|id| find_rule(&rules, id))
+        .transpose()
+    {
         Ok(only) => only,
         Err(exit) => return exit,
     };
@@ -107,29 +112,69 @@ pub(crate) fn run(settings: &ExplainSettings) -> Exit {
         Err(error) => return error.report(),
     };
     let scan = OnceCell::new();
-    let context = GradingContext { settings, rules: &rules, formats: &formats, apps: &apps, scan_options: &scan_options, scan: &scan };
-    let file = if let LineSource::Line(path, _) = &source { Some(path.as_path()) } else { None };
+    let context = GradingContext {
+        settings,
+        rules: &rules,
+        formats: &formats,
+        apps: &apps,
+        scan_options: &scan_options,
+        scan: &scan,
+    };
+    let file = if let LineSource::Line(path, _) = &source {
+        Some(path.as_path())
+    } else {
+        None
+    };
     let log = match GradingLog::new(context, file) {
         Ok(log) => log,
         Err(exit) => return exit,
     };
     let scanned = match file {
         Some(file) => ScannedLog::of_file(file, InputOrigin::Name, &formats, &scan_options),
-        None => ScannedLog::new(Path::new(""), InputOrigin::Name, b"", &formats, &scan_options),
+        None => ScannedLog::new(
+            Path::new(""),
+            InputOrigin::Name,
+            b"",
+            &formats,
+            &scan_options,
+        ),
     };
     let context = scanned.context(&formats, &scan_options, W3cHeader::None);
     let screen = TerminalInfo::detect(settings.color, false);
-    let view = RenderOptions { format: settings.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
+    let view = RenderOptions {
+        format: settings.format,
+        width: screen.width,
+        color: screen.color,
+        ..RenderOptions::default()
+    };
     let explainer = Explainer::new(&rules, settings.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
-    let reader = LogLineReader { context, log_reader: LogReader::default() };
-    let mut line_explainer = LineExplainer { settings, rules: &rules, explainer, only, view, reader, log, out, explained: 0, error: None };
+    let reader = LogLineReader {
+        context,
+        log_reader: LogReader::default(),
+    };
+    let mut line_explainer = LineExplainer {
+        settings,
+        rules: &rules,
+        explainer,
+        only,
+        view,
+        reader,
+        log,
+        out,
+        explained: 0,
+        error: None,
+    };
     let exit = match source {
         LineSource::InputRequest(text) => line_explainer.explain_text(&text),
         LineSource::Stdin => line_explainer.explain_stdin(),
         LineSource::Line(path, line) => line_explainer.explain_file_line(&path, line),
     };
-    let exit = if exit == Exit::Success && line_explainer.log.has_problem { Exit::Damaged } else { exit };
+    let exit = if exit == Exit::Success && line_explainer.log.has_problem {
+        Exit::Damaged
+    } else {
+        exit
+    };
     let flushed = line_explainer.out.flush();
     match line_explainer.error.map_or(flushed, Err) {
         Ok(()) => exit,
@@ -142,7 +187,9 @@ fn line_source(settings: &ExplainSettings) -> Result<LineSource, Exit> {
     let text = settings.line.as_bytes();
     if text == b"-" {
         if settings.log.as_deref() == Some(Path::new("-")) {
-            return Err(message::usage_error("the lines and the log of --in cannot both be standard input; name a file"));
+            return Err(message::usage_error(
+                "the lines and the log of --in cannot both be standard input; name a file",
+            ));
         }
         return Ok(LineSource::Stdin);
     }
@@ -150,17 +197,24 @@ fn line_source(settings: &ExplainSettings) -> Result<LineSource, Exit> {
     if let Some((path, number)) = file_and_number(text) {
         match number.parse() {
             Ok(0) if is_file(path) => {
-                return Err(message::usage_error("lines are numbered from 1: type 1 or more after the colon"));
+                return Err(message::usage_error(
+                    "lines are numbered from 1: type 1 or more after the colon",
+                ));
             }
             Ok(number) if is_file(path) => return Ok(LineSource::Line(path.to_owned(), number)),
             _ if !settings.quiet => {
-                message::notice(&format!("no file is called '{}'; the argument is read as text", sanitized(&path.to_string_lossy())));
+                message::notice(&format!(
+                    "no file is called '{}'; the argument is read as text",
+                    sanitized(&path.to_string_lossy())
+                ));
             }
             _ => {}
         }
     } else if is_file(Path::new(&settings.line)) {
         let name = sanitized(&settings.line.to_string_lossy());
-        let message = format!("'{name}' is a file: type '{name}:1' for its first line, or '- < {name}' for all");
+        let message = format!(
+            "'{name}' is a file: type '{name}:1' for its first line, or '- < {name}' for all"
+        );
         if !text.starts_with(b"/") {
             return Err(message::usage_error(&message));
         }
@@ -174,7 +228,9 @@ fn line_source(settings: &ExplainSettings) -> Result<LineSource, Exit> {
 /// Splits `FILE:LINE`. A text with spaces is a line of a log.
 fn file_and_number(text: &[u8]) -> Option<(&Path, &str)> {
     let colon = memchr::memrchr(b':', text)?;
-    let number = std::str::from_utf8(&text[colon + 1..]).ok().filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))?;
+    let number = std::str::from_utf8(&text[colon + 1..])
+        .ok()
+        .filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))?;
     let file = Path::new(std::ffi::OsStr::from_bytes(&text[..colon]));
     let is_url = memchr::memmem::find(text, b"://").is_some();
     (colon > 0 && !is_url && (!text.contains(&b' ') || file.exists())).then_some((file, number))
@@ -189,7 +245,9 @@ struct LogLineReader<'a> {
 impl LogLineReader<'_> {
     /// Applies the header of the log, if the line is part of one.
     fn update_header(&mut self, number: u64, text: &[u8]) {
-        let LineContext { header, max_line, .. } = &mut self.context;
+        let LineContext {
+            header, max_line, ..
+        } = &mut self.context;
         if number == 1 {
             *header = W3cHeader::from_log_start(text, *max_line);
         }
@@ -202,19 +260,29 @@ impl LogLineReader<'_> {
         self.context.header.is_w3c() && text.first() == Some(&b'#')
     }
 
-    /// The name of the line's format, and its fields. With `only`, lines of other formats are not read.
-    fn read<'l>(&'l mut self, text: &'l [u8], only: Option<LogFormat>) -> Option<(Arc<str>, LogEntry<'l>)> {
+    /// The name of the line's format, and its fields. With `only`, lines of other formats are not
+    /// read.
+    fn read<'l>(
+        &'l mut self,
+        text: &'l [u8],
+        only: Option<LogFormat>,
+    ) -> Option<(Arc<str>, LogEntry<'l>)> {
         let (kind, entry) = match only {
             Some(_) => (LineKind::AsIs, None),
             None => self.log_reader.line(text, &mut self.context),
         };
         match kind {
-            LineKind::As(format) | LineKind::AsDoubtful(format) | LineKind::WithoutClient(format) => {
+            LineKind::As(format)
+            | LineKind::AsDoubtful(format)
+            | LineKind::WithoutClient(format) => {
                 Some((Arc::clone(self.context.name(format)), entry?))
             }
             LineKind::AsIs => {
                 let frame = Frame::locate(text, only)?;
-                Some((frame.format().as_str().into(), frame.record(LogTime::parse_any_format(frame.time))))
+                Some((
+                    frame.format().as_str().into(),
+                    frame.record(LogTime::parse_any_format(frame.time)),
+                ))
             }
             LineKind::Directive => None,
         }
@@ -251,11 +319,18 @@ struct LineExplainer<'a, W> {
 impl<W: Write> LineExplainer<'_, W> {
     /// The argument may have several lines, such as the output of another command.
     fn explain_text(&mut self, text: &[u8]) -> Exit {
-        let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|&b| b == b'\n');
+        let lines = text
+            .strip_suffix(b"\n")
+            .unwrap_or(text)
+            .split(|&b| b == b'\n');
         for line in lines {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let length = line.len();
-            let line = if length > self.settings.max_line { InputLine::Oversized(length as u64) } else { InputLine::Text(line) };
+            let line = if length > self.settings.max_line {
+                InputLine::Oversized(length as u64)
+            } else {
+                InputLine::Text(line)
+            };
             if self.explain_line(line, None, true).is_break() {
                 break;
             }
@@ -267,7 +342,9 @@ impl<W: Write> LineExplainer<'_, W> {
         let path = Path::new("-");
         let end = for_each_line(path, self.settings.max_line, |number, line| match line {
             InputLine::Text(b"") => ControlFlow::Continue(()),
-            InputLine::Text(text) if self.reader.is_directive(number, text) => ControlFlow::Continue(()),
+            InputLine::Text(text) if self.reader.is_directive(number, text) => {
+                ControlFlow::Continue(())
+            }
             line => self.explain_line(line, Some((b"-", number)), true),
         });
         exit_code(path, end.map_err(|e| e.to_string()), |_| Exit::Success)
@@ -290,16 +367,35 @@ impl<W: Write> LineExplainer<'_, W> {
             if is_found {
                 return Exit::Success;
             }
-            let count = if end.lines == 1 { "1 line".into() } else { format!("{} lines", end.lines) };
-            message::usage_error(&format!("{}: has {count}, and no line {line_number}", path.display()))
+            let count = if end.lines == 1 {
+                "1 line".into()
+            } else {
+                format!("{} lines", end.lines)
+            };
+            message::usage_error(&format!(
+                "{}: has {count}, and no line {line_number}",
+                path.display()
+            ))
         })
     }
 
     /// Explains one line. Breaks if the output failed.
-    fn explain_line(&mut self, line: InputLine<'_>, location: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
+    fn explain_line(
+        &mut self,
+        line: InputLine<'_>,
+        location: Option<(&[u8], u64)>,
+        may_be_request: bool,
+    ) -> ControlFlow<()> {
         let InputLine::Text(text) = line else {
-            let prefix = location.map(|(path, line)| format!("{}:{line}: ", sanitized(&String::from_utf8_lossy(path)))).unwrap_or_default();
-            message::notice(&format!("{prefix}longer than --max-line ({} bytes); a scan skips it", self.settings.max_line));
+            let prefix = location
+                .map(|(path, line)| {
+                    format!("{}:{line}: ", sanitized(&String::from_utf8_lossy(path)))
+                })
+                .unwrap_or_default();
+            message::notice(&format!(
+                "{prefix}longer than --max-line ({} bytes); a scan skips it",
+                self.settings.max_line
+            ));
             return ControlFlow::Continue(());
         };
         match self.explain(text, location, may_be_request) {
@@ -311,23 +407,52 @@ impl<W: Write> LineExplainer<'_, W> {
         }
     }
 
-    fn explain(&mut self, text: &[u8], location: Option<(&[u8], u64)>, may_be_request: bool) -> io::Result<()> {
+    fn explain(
+        &mut self,
+        text: &[u8],
+        location: Option<(&[u8], u64)>,
+        may_be_request: bool,
+    ) -> io::Result<()> {
         let only = self.settings.formats.as_clf();
         let entry = self.reader.read(text, only);
-        let input_request = if entry.is_none() && may_be_request { InputRequest::read(text) } else { None };
+        let input_request = if entry.is_none() && may_be_request {
+            InputRequest::read(text)
+        } else {
+            None
+        };
         let (read_as, record) = match (entry, &input_request) {
             (Some((name, entry)), _) => (ReadAs::Line(name), Some(entry)),
             (None, Some(request)) => (ReadAs::Request, Some(request.record())),
             (None, None) => (ReadAs::Unparsed(recognize(text)), None),
         };
-        let raw = if record.is_none() { matching_request(&self.explainer, text) } else { Vec::new() };
-        let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(&raw), ParsedRequest::new);
+        let raw = if record.is_none() {
+            matching_request(&self.explainer, text)
+        } else {
+            Vec::new()
+        };
+        let probe = record
+            .as_ref()
+            .map_or_else(|| ParsedRequest::from_raw(&raw), ParsedRequest::new);
         let mut explanation = self.explainer.explain(&probe, self.only);
-        let record = record.unwrap_or(LogEntry { request: text, ..LogEntry::default() });
+        let record = record.unwrap_or(LogEntry {
+            request: text,
+            ..LogEntry::default()
+        });
         let full_explanation = self.only.map(|_| self.explainer.explain(&probe, None));
-        let answer = grade_answer(&mut self.log, self.rules, &record, &explanation, full_explanation.as_ref());
+        let answer = grade_answer(
+            &mut self.log,
+            self.rules,
+            &record,
+            &explanation,
+            full_explanation.as_ref(),
+        );
         if let Some(answer) = &answer {
-            apply_min_severity(&mut explanation, answer, self.rules, self.settings.min_severity);
+            apply_min_severity(
+                &mut explanation,
+                answer,
+                self.rules,
+                self.settings.min_severity,
+            );
         }
         if self.explained > 0 && self.view.format == OutputFormat::Table {
             writeln!(self.out)?;
@@ -335,15 +460,30 @@ impl<W: Write> LineExplainer<'_, W> {
         self.explained += 1;
         let (rules, only, views) = (self.rules, self.only, ViewCache::default());
         let answer = answer.as_ref();
-        let by_status = input_request.as_ref().filter(|_| only.is_none()).map(|typed| self.explainer.by_status(typed)).unwrap_or_default();
+        let by_status = input_request
+            .as_ref()
+            .filter(|_| only.is_none())
+            .map(|typed| self.explainer.by_status(typed))
+            .unwrap_or_default();
         let explanation = &explanation;
-        let subject = ExplainedRequest { location, read_as, record, line: probe.line, explanation, by_status, rules, only, answer, views };
+        let subject = ExplainedRequest {
+            location,
+            read_as,
+            record,
+            line: probe.line,
+            explanation,
+            by_status,
+            rules,
+            only,
+            answer,
+            views,
+        };
         write(&subject, &self.view, &mut self.out)
     }
 }
 
-/// Grades the answer if by one of the explained rules it could expose something. `whole` is the explanation with all
-/// rules, if only one rule is explained.
+/// Grades the answer if by one of the explained rules it could expose something. `whole` is the
+/// explanation with all rules, if only one rule is explained.
 fn grade_answer(
     log: &mut GradingLog<'_>,
     rules: &RuleSet,
@@ -352,35 +492,62 @@ fn grade_answer(
     full_explanation: Option<&Explanation<'_>>,
 ) -> Option<GradeResult> {
     let matched = |explanation: &Explanation<'_>| -> Vec<RuleId> {
-        explanation.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_app_evidence).collect()
+        explanation
+            .matches
+            .iter()
+            .map(|account| account.rule)
+            .filter(|&rule| !rules.rule(rule).is_app_evidence)
+            .collect()
     };
     if !is_graded(rules, &matched(explanation), record.status) {
         return None;
     }
     let matched_rules = matched(full_explanation.unwrap_or(explanation));
     let path = explanation.texts.of_view(Seen::Resolved);
-    Some(log.grade(&GradeRequest { record, path, rules: &matched_rules, prefix: log.prefix() }))
+    Some(log.grade(&GradeRequest {
+        record,
+        path,
+        rules: &matched_rules,
+        prefix: log.prefix(),
+    }))
 }
 
 /// Marks rules as suppressed if the grade of the answer leaves them below the minimum severity.
-fn apply_min_severity(explanation: &mut Explanation<'_>, answer: &GradeResult, rules: &RuleSet, least: Severity) {
+fn apply_min_severity(
+    explanation: &mut Explanation<'_>,
+    answer: &GradeResult,
+    rules: &RuleSet,
+    least: Severity,
+) {
     let is_raised = match answer {
         GradeResult::Known(answer) => answer.is_distinct(),
         GradeResult::NeedsLog => true,
         GradeResult::Ordinary => false,
     };
-    for account in explanation.matches.iter_mut().filter(|account| account.suppressed_by.is_none()) {
+    for account in explanation
+        .matches
+        .iter_mut()
+        .filter(|account| account.suppressed_by.is_none())
+    {
         let severity = rules.rule(account.rule).effective_severity(is_raised);
-        account.suppressed_by = (severity < least).then_some(SuppressedBy::BelowMinSeverity { severity, least });
+        account.suppressed_by =
+            (severity < least).then_some(SuppressedBy::BelowMinSeverity { severity, least });
     }
 }
 
 /// The exit code after reading lines. Problems with the input come first.
-fn exit_code(path: &Path, end: Result<LinesSummary, String>, then: impl FnOnce(&LinesSummary) -> Exit) -> Exit {
+fn exit_code(
+    path: &Path,
+    end: Result<LinesSummary, String>,
+    then: impl FnOnce(&LinesSummary) -> Exit,
+) -> Exit {
     let name = sanitized(&path.to_string_lossy());
     match end {
         Ok(LinesSummary { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
-        Ok(LinesSummary { damage: Some(what), .. }) | Err(what) => {
+        Ok(LinesSummary {
+            damage: Some(what), ..
+        })
+        | Err(what) => {
             message::error(&format!("{name}: {}", sanitized(&what)));
             Exit::Damaged
         }
@@ -425,10 +592,17 @@ impl<'a> GradingLog<'a> {
     fn new(context: GradingContext<'a>, file: Option<&Path>) -> Result<Self, Exit> {
         let found = match (&context.settings.log, file) {
             (Some(path), _) => Some(find_log(path)?),
-            (None, Some(file)) if file.metadata().is_ok_and(|metadata| metadata.is_file()) => Some(find(&[file.to_owned()])),
+            (None, Some(file)) if file.metadata().is_ok_and(|metadata| metadata.is_file()) => {
+                Some(find(&[file.to_owned()]))
+            }
             (None, _) => None,
         };
-        Ok(Self { context, found, graded: None, has_problem: false })
+        Ok(Self {
+            context,
+            found,
+            graded: None,
+            has_problem: false,
+        })
     }
 
     /// The length of the IPv6 prefix that counts as one client.
@@ -438,12 +612,16 @@ impl<'a> GradingLog<'a> {
 
     /// Grades the answer to a request.
     fn grade(&mut self, request: &GradeRequest<'_>) -> GradeResult {
-        let Some(found) = &self.found else { return GradeResult::NeedsLog };
+        let Some(found) = &self.found else {
+            return GradeResult::NeedsLog;
+        };
         if self.graded.is_none() {
             let (log, has_problem) = scan_log(&self.context, found);
             (self.graded, self.has_problem) = (Some(log), has_problem);
         }
-        self.graded.as_ref().map_or(GradeResult::NeedsLog, |log| log.grade(request))
+        self.graded
+            .as_ref()
+            .map_or(GradeResult::NeedsLog, |log| log.grade(request))
     }
 }
 
@@ -452,7 +630,11 @@ fn find_log(path: &PathBuf) -> Result<FoundInputs, Exit> {
     let found = find(std::slice::from_ref(path));
     if !found.problems.is_empty() {
         for problem in &found.problems {
-            message::error(&sanitized(&format!("--in: {}: {}", problem.path.display(), problem.what)));
+            message::error(&sanitized(&format!(
+                "--in: {}: {}",
+                problem.path.display(),
+                problem.what
+            )));
         }
         return Err(Exit::Damaged);
     }
@@ -460,18 +642,33 @@ fn find_log(path: &PathBuf) -> Result<FoundInputs, Exit> {
         return Err(CommandError::NoMatch(pattern.clone()).report());
     }
     if found.sources.len() != 1 || path.is_dir() {
-        return Err(message::usage_error(&format!("--in: '{}' is not one file; name the log that contains the line", path.display())));
+        return Err(message::usage_error(&format!(
+            "--in: '{}' is not one file; name the log that contains the line",
+            path.display()
+        )));
     }
     Ok(found)
 }
 
 /// Scans the log and prints its problems. Returns whether there were any.
 fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> (GradedLog<'a>, bool) {
-    let job =
-        ScanJob { rules: context.rules, scan_options: context.scan_options, formats: context.formats, prefix: context.settings.prefix };
+    let job = ScanJob {
+        rules: context.rules,
+        scan_options: context.scan_options,
+        formats: context.formats,
+        prefix: context.settings.prefix,
+    };
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = BatchOptions { mmap: Mmap::default(), stop: &stop, progress: &progress, keep_lines: false, range: None };
-    let scan = context.scan.get_or_init(|| scan::scan(&found.sources, &job, &options));
+    let options = BatchOptions {
+        mmap: Mmap::default(),
+        stop: &stop,
+        progress: &progress,
+        keep_lines: false,
+        range: None,
+    };
+    let scan = context
+        .scan
+        .get_or_init(|| scan::scan(&found.sources, &job, &options));
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
     let has_problem = print_problems(&inputs) | report_no_logs(&inputs, found);
     let report_input = ReportInput {
@@ -480,7 +677,10 @@ fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> (GradedLog
         sources: &scan.sources,
         inputs: &[],
         without_time: scan.without_time,
-        filter: ReportFilter { apps: context.apps, ..ReportFilter::default() },
+        filter: ReportFilter {
+            apps: context.apps,
+            ..ReportFilter::default()
+        },
         allow: &context.scan_options.allow,
     };
     (GradedLog::new(report_input), has_problem)

@@ -1,6 +1,7 @@
 //! `probewatch formats`: lists the known log formats, or detects the formats of logs.
 //!
-//! Reads the first lines of each log and prints what a scan would make of them. No rules are matched.
+//! Reads the first lines of each log and prints what a scan would make of them. No rules are
+//! matched.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
@@ -42,16 +43,35 @@ pub(crate) fn run(settings: &FormatsSettings) -> Exit {
         Err(error) => return message::usage_error(&sanitized(&error.to_string())),
     };
     let screen = TerminalInfo::detect(settings.color, false);
-    let view = RenderOptions { format: settings.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
+    let view = RenderOptions {
+        format: settings.format,
+        width: screen.width,
+        color: screen.color,
+        ..RenderOptions::default()
+    };
     let mut out = BufWriter::new(io::stdout().lock());
-    let sampled: Vec<SampledLog> = settings.paths.iter().map(|path| sample(path, settings, &formats)).collect();
-    let written =
-        if sampled.is_empty() { write_known(&formats, &view, &mut out) } else { write_sampled(&sampled, &formats, &view, &mut out) };
+    let sampled: Vec<SampledLog> = settings
+        .paths
+        .iter()
+        .map(|path| sample(path, settings, &formats))
+        .collect();
+    let written = if sampled.is_empty() {
+        write_known(&formats, &view, &mut out)
+    } else {
+        write_sampled(&sampled, &formats, &view, &mut out)
+    };
     if let Err(error) = written.and_then(|()| out.flush()) {
         return stdout::failed(&error);
     }
-    let is_read = |sampled: &SampledLog| sampled.problem.is_none() && (sampled.detected.lines == 0 || !sampled.detected.found.is_empty());
-    if sampled.iter().all(is_read) { Exit::Success } else { Exit::Damaged }
+    let is_read = |sampled: &SampledLog| {
+        sampled.problem.is_none()
+            && (sampled.detected.lines == 0 || !sampled.detected.found.is_empty())
+    };
+    if sampled.iter().all(is_read) {
+        Exit::Success
+    } else {
+        Exit::Damaged
+    }
 }
 
 fn sample(path: &Path, settings: &FormatsSettings, formats: &Formats) -> SampledLog {
@@ -61,12 +81,31 @@ fn sample(path: &Path, settings: &FormatsSettings, formats: &Formats) -> Sampled
             lines.extend_from_slice(text);
             lines.push(b'\n');
         }
-        if lines.len() < HEAD_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if lines.len() < HEAD_BYTES {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
     });
-    let scan_options = ScanOptions { format: settings.formats.as_clf(), max_line: settings.max_line, ..ScanOptions::default() };
+    let scan_options = ScanOptions {
+        format: settings.formats.as_clf(),
+        max_line: settings.max_line,
+        ..ScanOptions::default()
+    };
     let log = ScannedLog::new(path, InputOrigin::Name, &lines, formats, &scan_options);
-    let mut detector = Detector::new(formats, formats.preferred_for(path), log.layouts().cloned(), settings.max_line);
-    lines.split_inclusive(|byte| *byte == b'\n').for_each(|line| detector.push_line(&line[..line.len() - 1]));
+    let mut detector = Detector::new(
+        formats,
+        formats.preferred_for(path),
+        log.layouts().cloned(),
+        settings.max_line,
+    );
+    lines
+        .split_inclusive(|byte| *byte == b'\n')
+        .for_each(|line| detector.push_line(&line[..line.len() - 1]));
     let problem = end.map_or_else(|error| Some(error.to_string()), |end| end.damage);
-    SampledLog { path: path.as_os_str().as_bytes().to_vec(), detected: detector.finish(), problem }
+    SampledLog {
+        path: path.as_os_str().as_bytes().to_vec(),
+        detected: detector.finish(),
+        problem,
+    }
 }

@@ -5,7 +5,10 @@
 use std::mem;
 use std::path::{Path, PathBuf};
 
-use super::common::{RuleContext, inputs, output, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow};
+use super::common::{
+    RuleContext, inputs, output, pool, print_notices, print_problems, read, report_no_logs,
+    warn_narrow_allow,
+};
 use super::stdout::TerminalInfo;
 use super::{Exit, LearnSettings, message};
 use crate::commands::error::CommandError;
@@ -28,21 +31,42 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     let pool = pool(scan_settings.threads)?;
     let mut rule_context = RuleContext::load_in(&pool, scan_settings)?;
     let scan_options = &mut rule_context.scan_options;
-    (scan_options.since, scan_options.until, scan_options.unmatched, scan_options.windows) =
-        (scan_settings.since, scan_settings.until, true, false);
+    (
+        scan_options.since,
+        scan_options.until,
+        scan_options.unmatched,
+        scan_options.windows,
+    ) = (scan_settings.since, scan_settings.until, true, false);
     let found = inputs(scan_settings)?;
     let sink = output(scan_settings.output.as_deref(), "--output", &found.sources)?;
-    let rule_sink = settings.emit_rules.as_deref().map(|path| output(Some(path), "--emit-rules", &found.sources)).transpose()?;
-    if let Some(path) = settings.emit_rules.as_deref().filter(|path| is_among(path, &scan_settings.rules.paths)) {
+    let rule_sink = settings
+        .emit_rules
+        .as_deref()
+        .map(|path| output(Some(path), "--emit-rules", &found.sources))
+        .transpose()?;
+    if let Some(path) = settings
+        .emit_rules
+        .as_deref()
+        .filter(|path| is_among(path, &scan_settings.rules.paths))
+    {
         return Err(CommandError::OutputIsRules(path.to_owned()));
     }
     if !scan_settings.quiet {
         message::warnings(rule_context.rules.warnings());
     }
     warn_narrow_allow(scan_settings, &rule_context.scan_options.allow);
-    let mut scan = read(scan_settings, &rule_context.job(scan_settings.client.prefix), &found.sources, &pool)?;
+    let mut scan = read(
+        scan_settings,
+        &rule_context.job(scan_settings.client.prefix),
+        &found.sources,
+        &pool,
+    )?;
     let inputs = input_summaries(mem::take(&mut scan.inputs), &found);
-    let filter = ReportFilter { min_severity: Severity::Low, outcomes: &[], apps: &rule_context.apps };
+    let filter = ReportFilter {
+        min_severity: Severity::Low,
+        outcomes: &[],
+        apps: &rule_context.apps,
+    };
     let report_input = rule_context.report_input(&scan, &inputs, filter);
     let analysis = LogAnalysis::new(&report_input);
     let mut proposals = learn::learn(&report_input, &analysis, settings.min_probers);
@@ -53,26 +77,55 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     print_notices(scan_settings, &proposals.inputs, &scan, &found);
     let problems = print_problems(&proposals.inputs) | report_no_logs(&proposals.inputs, &found);
     write(settings, &proposals, sink, rule_sink)?;
-    Ok(if problems { Exit::Damaged } else { Exit::Success })
+    Ok(if problems {
+        Exit::Damaged
+    } else {
+        Exit::Success
+    })
 }
 
-/// Whether an existing file is one of these paths, or in one of these folders. Overwriting it would lose rules.
+/// Whether an existing file is one of these paths, or in one of these folders. Overwriting it would
+/// lose rules.
 fn is_among(file: &Path, paths: &[PathBuf]) -> bool {
-    let Ok(file) = file.canonicalize() else { return false };
-    paths.iter().filter_map(|path| path.canonicalize().ok()).any(|path| file.starts_with(path))
+    let Ok(file) = file.canonicalize() else {
+        return false;
+    };
+    paths
+        .iter()
+        .filter_map(|path| path.canonicalize().ok())
+        .any(|path| file.starts_with(path))
 }
 
 /// Writes the proposals and the rule file; both are moved into place when both are complete.
-fn write(settings: &LearnSettings, proposals: &Proposals<'_>, mut sink: Sink, rule_sink: Option<Sink>) -> Result<(), CommandError> {
+fn write(
+    settings: &LearnSettings,
+    proposals: &Proposals<'_>,
+    mut sink: Sink,
+    rule_sink: Option<Sink>,
+) -> Result<(), CommandError> {
     let scan = &settings.scan;
-    let TerminalInfo { width, height, color } = TerminalInfo::detect(scan.color, scan.output.is_some());
-    let view = RenderOptions { format: scan.format, top: scan.top, full: true, width, height, color, ..RenderOptions::default() };
+    let TerminalInfo {
+        width,
+        height,
+        color,
+    } = TerminalInfo::detect(scan.color, scan.output.is_some());
+    let view = RenderOptions {
+        format: scan.format,
+        top: scan.top,
+        full: true,
+        width,
+        height,
+        color,
+        ..RenderOptions::default()
+    };
     render_proposals(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
     let rule_sink = rule_sink
-        .map(|mut rules| match proposals::write_rule_file(proposals, scan.top, &mut rules) {
-            Ok(()) => Ok(rules),
-            Err(error) => Err(rules.explain(error)),
-        })
+        .map(
+            |mut rules| match proposals::write_rule_file(proposals, scan.top, &mut rules) {
+                Ok(()) => Ok(rules),
+                Err(error) => Err(rules.explain(error)),
+            },
+        )
         .transpose()?;
     sink.commit()?;
     rule_sink.map_or(Ok(()), Sink::commit)?;

@@ -1,6 +1,7 @@
 //! Messages on standard error: errors, warnings, notices and hints.
 //!
-//! Callers pass text from outside through [`sanitized`]. Failures to write are ignored, as there is nowhere to report them.
+//! Callers pass text from outside through [`sanitized`]. Failures to write are ignored, as there is
+//! nowhere to report them.
 
 use std::io::{self, Write};
 
@@ -59,7 +60,11 @@ pub(crate) fn sanitized(text: &str) -> String {
 /// [`sanitized`] line by line: line breaks are kept.
 #[must_use]
 pub(crate) fn sanitized_lines(text: &str) -> String {
-    text.trim_end().split('\n').map(sanitized).collect::<Vec<_>>().join("\n")
+    text.trim_end()
+        .split('\n')
+        .map(sanitized)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[cfg(test)]
@@ -68,7 +73,10 @@ mod tests {
 
     #[test]
     fn control_bytes_are_escaped() {
-        assert_eq!(sanitized("a\u{1b}[31m\nü\u{202e}"), "a\\x1b[31m\\x0aü\\u{202e}");
+        assert_eq!(
+            sanitized("a\u{1b}[31m\nü\u{202e}"),
+            "a\\x1b[31m\\x0aü\\u{202e}"
+        );
         assert_eq!(sanitized_lines("a\nb\u{7}\n"), "a\nb\\x07");
     }
 }

@@ -1,7 +1,9 @@
-//! The file of `--metrics`: checked before the first line is read, and replaced atomically when there is something to write.
+//! The file of `--metrics`: checked before the first line is read, and replaced atomically when
+//! there is something to write.
 //!
-//! Its mode is 0644 whatever the umask, because `node_exporter` reads it as another user. It contains no client and no path of a
-//! request. In a `follow`, a failure to write it is printed once and does not end the run.
+//! Its mode is 0644 whatever the umask, because `node_exporter` reads it as another user. It
+//! contains no client and no path of a request. In a `follow`, a failure to write it is printed
+//! once and does not end the run.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -39,12 +41,24 @@ impl MetricsFile {
     /// # Errors
     ///
     /// It cannot be written.
-    pub(super) fn open(path: Option<&Path>, command: &'static str, state: &StateSettings) -> Result<Option<Self>, CommandError> {
+    pub(super) fn open(
+        path: Option<&Path>,
+        command: &'static str,
+        state: &StateSettings,
+    ) -> Result<Option<Self>, CommandError> {
         let Some(path) = path else { return Ok(None) };
         // Never committed: this only checks the folder.
         drop(Sink::public_file(path).map_err(with_advice)?);
-        let state = state.dir.as_deref().map(|dir| dir.as_os_str().as_encoded_bytes().to_vec()).unwrap_or_default();
-        Ok(Some(Self { path: path.to_owned(), command, state }))
+        let state = state
+            .dir
+            .as_deref()
+            .map(|dir| dir.as_os_str().as_encoded_bytes().to_vec())
+            .unwrap_or_default();
+        Ok(Some(Self {
+            path: path.to_owned(),
+            command,
+            state,
+        }))
     }
 
     /// Replaces the file.
@@ -55,7 +69,16 @@ impl MetricsFile {
         Backlog { files, lag }: Backlog,
         duration: Duration,
     ) -> Result<(), CommandError> {
-        let metrics = RunMetrics { command: self.command, state: &self.state, rules, counters, lag, files, now: now(), duration };
+        let metrics = RunMetrics {
+            command: self.command,
+            state: &self.state,
+            rules,
+            counters,
+            lag,
+            files,
+            now: now(),
+            duration,
+        };
         let mut sink = Sink::public_file(&self.path).map_err(with_advice)?;
         write_run(&metrics, &mut sink).map_err(|error| with_advice(sink.explain(error)))?;
         Ok(sink.commit().map_err(with_advice)?)
@@ -65,16 +88,26 @@ impl MetricsFile {
 /// The error with advice that names the right flag.
 fn with_advice(error: SinkError) -> SinkError {
     match error {
-        SinkError::Failed { output, step, error, .. } => {
-            SinkError::Failed { output, step, advice: "check the folder of --metrics and the space on its disk", error }
-        }
+        SinkError::Failed {
+            output,
+            step,
+            error,
+            ..
+        } => SinkError::Failed {
+            output,
+            step,
+            advice: "check the folder of --metrics and the space on its disk",
+            error,
+        },
         error @ SinkError::BrokenPipe { .. } => error,
     }
 }
 
 /// Seconds since 1970.
 pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 /// How often the file is replaced while nothing is counted, for its times.
@@ -96,10 +129,19 @@ impl FollowMetrics {
     /// # Errors
     ///
     /// The file cannot be written.
-    pub(super) fn new(settings: &FollowSettings, mut counters: MetricCounters) -> Result<Self, CommandError> {
+    pub(super) fn new(
+        settings: &FollowSettings,
+        mut counters: MetricCounters,
+    ) -> Result<Self, CommandError> {
         let file = MetricsFile::open(settings.metrics.as_deref(), "follow", &settings.state)?;
         counters.start(now());
-        Ok(Self { file, counters, written: None, is_changed: true, has_failed: false })
+        Ok(Self {
+            file,
+            counters,
+            written: None,
+            is_changed: true,
+            has_failed: false,
+        })
     }
 
     /// The counts of all runs, for the state.
@@ -119,24 +161,48 @@ impl FollowMetrics {
         self.is_changed = true;
     }
 
-    /// Replaces the file if something was counted, or after a while. Returns a notice about the first failure in a row.
-    pub(super) fn write_if_due(&mut self, now: Instant, rules: &RuleSet, tail: &Tail, running: Duration) -> Option<String> {
-        let is_idle = self.written.is_some_and(|written| now.saturating_duration_since(written) < IDLE_INTERVAL);
-        if is_idle && !self.is_changed { None } else { self.write(rules, tail, running) }
+    /// Replaces the file if something was counted, or after a while. Returns a notice about the
+    /// first failure in a row.
+    pub(super) fn write_if_due(
+        &mut self,
+        now: Instant,
+        rules: &RuleSet,
+        tail: &Tail,
+        running: Duration,
+    ) -> Option<String> {
+        let is_idle = self
+            .written
+            .is_some_and(|written| now.saturating_duration_since(written) < IDLE_INTERVAL);
+        if is_idle && !self.is_changed {
+            None
+        } else {
+            self.write(rules, tail, running)
+        }
     }
 
     /// Replaces the file. Returns a notice about the first failure in a row.
-    pub(super) fn write(&mut self, rules: &RuleSet, tail: &Tail, running: Duration) -> Option<String> {
+    pub(super) fn write(
+        &mut self,
+        rules: &RuleSet,
+        tail: &Tail,
+        running: Duration,
+    ) -> Option<String> {
         let file = self.file.as_ref()?;
         let written = file.write(&self.counters, rules, backlog(tail), running);
         (self.written, self.is_changed) = (Some(Instant::now()), false);
         let is_first = !self.has_failed;
         self.has_failed = written.is_err();
-        written.err().filter(|_| is_first).map(|error| error.to_string())
+        written
+            .err()
+            .filter(|_| is_first)
+            .map(|error| error.to_string())
     }
 }
 
 /// What was not read of the logs that are followed.
 fn backlog(tail: &Tail) -> Backlog {
-    tail.logs().fold(Backlog::default(), |sum, log| Backlog { files: sum.files + u64::from(log.live), lag: sum.lag + log.lag })
+    tail.logs().fold(Backlog::default(), |sum, log| Backlog {
+        files: sum.files + u64::from(log.live),
+        lag: sum.lag + log.lag,
+    })
 }

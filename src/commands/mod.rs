@@ -1,4 +1,5 @@
-//! The subcommands, a file or folder each, and what they share: settings, errors, exit codes and messages.
+//! The subcommands, a file or folder each, and what they share: settings, errors, exit codes and
+//! messages.
 
 pub(crate) mod block;
 mod common;
@@ -25,6 +26,7 @@ pub(crate) mod verify;
 
 pub(crate) use self::error::Exit;
 pub(crate) use settings::{
-    Anonymize, BlockListSettings, BlockSettings, BlockTarget, ClientSettings, DiffSettings, FollowSettings, LearnSettings, MergeSettings,
-    ReportFilterSettings, ReportSettings, ReportTask, ScanSettings, StateSettings, VerifySettings,
+    Anonymize, BlockListSettings, BlockSettings, BlockTarget, ClientSettings, DiffSettings,
+    FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings, ReportSettings, ReportTask,
+    ScanSettings, StateSettings, VerifySettings,
 };

@@ -1,8 +1,8 @@
-//! `probewatch man`, `completions` and `schema`: print a man page, shell completions, and what each column and key of the outputs
-//! means. Installs nothing.
+//! `probewatch man`, `completions` and `schema`: print a man page, shell completions, and what each
+//! column and key of the outputs means. Installs nothing.
 //!
-//! One man page describes all subcommands; packagers can print a page for each subcommand. The page `finds` is about no command: it
-//! states what to do with each kind of find.
+//! One man page describes all subcommands; packagers can print a page for each subcommand. The page
+//! `finds` is about no command: it states what to do with each kind of find.
 
 use std::io::{self, Write};
 
@@ -35,15 +35,22 @@ pub(crate) fn run_man(command: &Command, only: Option<&str>) -> Exit {
 }
 
 fn unknown_subcommand(command: &Command, name: &str) -> Exit {
-    let names: Vec<_> = visible_subcommands(command).map(Command::get_name).collect();
+    let names: Vec<_> = visible_subcommands(command)
+        .map(Command::get_name)
+        .collect();
     message::error(&format!("no subcommand is called '{}'", sanitized(name)));
-    message::hint(&format!("type one of {}, or {FINDS}, or none for the whole manual", names.join(", ")));
+    message::hint(&format!(
+        "type one of {}, or {FINDS}, or none for the whole manual",
+        names.join(", ")
+    ));
     Exit::Usage
 }
 
 /// All subcommands except hidden ones and `help`, which adds nothing to the page.
 fn visible_subcommands(command: &Command) -> impl Iterator<Item = &Command> {
-    command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help")
+    command
+        .get_subcommands()
+        .filter(|c| !c.is_hide_set() && c.get_name() != "help")
 }
 
 /// The page of a command, with its subcommands as chapters.
@@ -64,7 +71,8 @@ fn page(command: &Command, version: &str) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// A subcommand as a section, with its own sections as subsections. A command that only groups others is replaced by these.
+/// A subcommand as a section, with its own sections as subsections. A command that only groups
+/// others is replaced by these.
 fn chapter(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     if command.has_subcommands() {
         return visible_subcommands(command).try_for_each(|c| chapter(c, page));
@@ -74,7 +82,10 @@ fn chapter(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     man.render_description_section(&mut sections)?;
     man.render_synopsis_section(&mut sections)?;
     man.render_options_section(&mut sections)?;
-    let name = command.get_bin_name().unwrap_or(command.get_name()).to_uppercase();
+    let name = command
+        .get_bin_name()
+        .unwrap_or(command.get_name())
+        .to_uppercase();
     writeln!(page, ".SH \"{name}\"")?;
     for line in String::from_utf8_lossy(&sections).lines() {
         match line.strip_prefix(".SH ") {
@@ -97,23 +108,42 @@ fn finds_page(version: &str) -> Vec<u8> {
     let title = format!(".TH probewatch-{FINDS} 7 \"\" \"probewatch {version}\"\n.nh\n.ad l\n");
     let name = format!(".SH NAME\nprobewatch\\-{FINDS} \\- what to do with each kind of find\n");
     let of_class = |class: &Class| format!("{}\n  {}\n  {}\n", class.id, class.wants, class.remedy);
-    let classes = format!("Classes of rules:\n{}", CLASSES.iter().map(of_class).collect::<String>());
-    [title, name, lines(FINDS_TEXT, "SH"), lines(&classes, "SH"), ".fi\n".to_owned()].concat().into_bytes()
+    let classes = format!(
+        "Classes of rules:\n{}",
+        CLASSES.iter().map(of_class).collect::<String>()
+    );
+    [
+        title,
+        name,
+        lines(FINDS_TEXT, "SH"),
+        lines(&classes, "SH"),
+        ".fi\n".to_owned(),
+    ]
+    .concat()
+    .into_bytes()
 }
 
 /// The text after the options.
 fn notes(command: &Command, level: &str, page: &mut Vec<u8>) -> io::Result<()> {
-    let text = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string).unwrap_or_default();
+    let text = command
+        .get_after_long_help()
+        .or(command.get_after_help())
+        .map(ToString::to_string)
+        .unwrap_or_default();
     writeln!(page, "{}.fi", lines(&text, level))
 }
 
-/// A text line by line, because examples and tables must not be filled. An unindented line that ends in a colon is a heading.
+/// A text line by line, because examples and tables must not be filled. An unindented line that
+/// ends in a colon is a heading.
 fn lines(text: &str, level: &str) -> String {
     let line = |line: &str| match line.strip_suffix(':').filter(|_| !line.starts_with(' ')) {
         Some(title) => format!(".fi\n.{level} \"{}\"\n.nf\n", title.to_uppercase()),
         None => format!("\\&{}\n", escaped(line)),
     };
-    text.lines().filter(|text| !text.is_empty()).map(line).collect()
+    text.lines()
+        .filter(|text| !text.is_empty())
+        .map(line)
+        .collect()
 }
 
 fn escaped(line: &str) -> String {
@@ -146,7 +176,9 @@ mod tests {
 
     fn page_of(name: Option<&str>) -> String {
         let command = cli::documented_command();
-        let subject = name.map_or(&command, |name| command.find_subcommand(name).expect("a subcommand"));
+        let subject = name.map_or(&command, |name| {
+            command.find_subcommand(name).expect("a subcommand")
+        });
         String::from_utf8(page(subject, "1.2.3").expect("a page")).expect("UTF-8")
     }
 
@@ -155,30 +187,58 @@ mod tests {
         let page = page_of(None);
         let command = cli::complete_command();
         let scan = command.find_subcommand("scan").expect("scan");
-        for long in scan.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_long) {
-            assert!(page.contains(&format!("\\-\\-{}", long.replace('-', "\\-"))), "{long}");
+        for long in scan
+            .get_arguments()
+            .filter(|arg| !arg.is_hide_set())
+            .filter_map(clap::Arg::get_long)
+        {
+            assert!(
+                page.contains(&format!("\\-\\-{}", long.replace('-', "\\-"))),
+                "{long}"
+            );
         }
-        let chapters = ["PROBEWATCH SCAN", "PROBEWATCH EXPLAIN", "PROBEWATCH RULES LIST", "PROBEWATCH MAN", "EXAMPLES"];
-        let positions = chapters.map(|title| page.find(&format!(".SH \"{title}\"\n")).expect(title));
+        let chapters = [
+            "PROBEWATCH SCAN",
+            "PROBEWATCH EXPLAIN",
+            "PROBEWATCH RULES LIST",
+            "PROBEWATCH MAN",
+            "EXAMPLES",
+        ];
+        let positions =
+            chapters.map(|title| page.find(&format!(".SH \"{title}\"\n")).expect(title));
         assert!(positions.is_sorted(), "{positions:?}");
-        assert!(page.contains(".SS \"EXIT CODES\"") && page.contains("[env: PROBEWATCH_MIN_SEVERITY]"), "{page}");
+        assert!(
+            page.contains(".SS \"EXIT CODES\"") && page.contains("[env: PROBEWATCH_MIN_SEVERITY]"),
+            "{page}"
+        );
     }
 
     #[test]
     fn the_page_of_finds_has_each_class_once() {
-        let listed = FINDS_TEXT.lines().filter_map(|line| line.trim_start().strip_prefix("Classes: "));
+        let listed = FINDS_TEXT
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("Classes: "));
         let mut classes: Vec<&str> = listed.flat_map(|classes| classes.split(", ")).collect();
         classes.sort_unstable();
         assert!(classes.into_iter().eq(Class::ids()));
         assert!(FINDS_TEXT.lines().all(|line| line.chars().count() <= 80));
         let page = String::from_utf8(finds_page("1.2.3")).expect("UTF-8");
-        assert!(page.starts_with(".TH probewatch-finds 7") && page.contains(".SH \"NOTHING ANSWERED\"\n"), "{page}");
+        assert!(
+            page.starts_with(".TH probewatch-finds 7")
+                && page.contains(".SH \"NOTHING ANSWERED\"\n"),
+            "{page}"
+        );
     }
 
     #[test]
     fn a_subcommand_has_its_own_page() {
         let page = page_of(Some("scan"));
-        assert!(page.contains(".TH probewatch-scan 1") && page.contains("1.2.3") && page.contains("min\\-severity"), "{page}");
+        assert!(
+            page.contains(".TH probewatch-scan 1")
+                && page.contains("1.2.3")
+                && page.contains("min\\-severity"),
+            "{page}"
+        );
         assert!(page_of(Some("rules")).contains("PROBEWATCH RULES TEST"));
     }
 }

@@ -1,14 +1,14 @@
 //! `probewatch scan`: reads logs and prints one report.
 //!
-//! Errors in rules, globs and outputs are found before the first line is read. Problems with an input do not stop the scan;
-//! they are printed at the end and result in an exit code of their own.
+//! Errors in rules, globs and outputs are found before the first line is read. Problems with an
+//! input do not stop the scan; they are printed at the end and result in an exit code of their own.
 
 use std::mem::{self, ManuallyDrop};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::common::{
-    RuleContext, check_binary, check_part, inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs,
-    warn_narrow_allow,
+    RuleContext, check_binary, check_part, inputs, output, pool, print_notices, print_problems,
+    privacy, read, report_no_logs, warn_narrow_allow,
 };
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
@@ -37,7 +37,10 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let started = Instant::now();
     let pool = pool(settings.threads)?;
     let mut rule_context = ManuallyDrop::new(RuleContext::load_in(&pool, settings)?);
-    (rule_context.scan_options.since, rule_context.scan_options.until) = (settings.since, settings.until);
+    (
+        rule_context.scan_options.since,
+        rule_context.scan_options.until,
+    ) = (settings.since, settings.until);
     let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
     let geoip = privacy.open_geoip(&settings.client.geoip)?;
     let proxies = ProxyRanges::read(&settings.client.proxy_ranges)?;
@@ -51,17 +54,58 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     warn_narrow_allow(settings, &rule_context.scan_options.allow);
     let ready = started.elapsed();
     // Never dropped: the process ends after the report, and freeing this memory would take time.
-    let mut scan = ManuallyDrop::new(read(settings, &rule_context.job(settings.client.prefix), &found.sources, &pool)?);
-    let (spool, inputs) = (scan.spool.take(), input_summaries(mem::take(&mut scan.inputs), &found));
+    let mut scan = ManuallyDrop::new(read(
+        settings,
+        &rule_context.job(settings.client.prefix),
+        &found.sources,
+        &pool,
+    )?);
+    let (spool, inputs) = (
+        scan.spool.take(),
+        input_summaries(mem::take(&mut scan.inputs), &found),
+    );
     let read = started.elapsed();
     let report_input = rule_context.report_input(&scan, &inputs, rule_context.filter(settings));
     let analysis = LogAnalysis::new(&report_input);
-    let TerminalInfo { width, height, color } = TerminalInfo::detect(settings.color, settings.output.is_some());
-    let (ScanSettings { format, by, top, full, .. }, made_at) = (settings, now());
-    let view = RenderOptions { format: *format, by: *by, top: *top, full: *full, width, height, color, made_at, is_live: false };
-    let mut report = pool.install(|| build(&report_input, &analysis, view.rows().with_networks(!geoip.is_empty())));
+    let TerminalInfo {
+        width,
+        height,
+        color,
+    } = TerminalInfo::detect(settings.color, settings.output.is_some());
+    let (
+        ScanSettings {
+            format,
+            by,
+            top,
+            full,
+            ..
+        },
+        made_at,
+    ) = (settings, now());
+    let view = RenderOptions {
+        format: *format,
+        by: *by,
+        top: *top,
+        full: *full,
+        width,
+        height,
+        color,
+        made_at,
+        is_live: false,
+    };
+    let mut report = pool.install(|| {
+        build(
+            &report_input,
+            &analysis,
+            view.rows().with_networks(!geoip.is_empty()),
+        )
+    });
     pool.install(|| add_geo(&mut report, &geoip, &privacy));
-    let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&report_input, &analysis, &report.inputs) };
+    let broad = if settings.quiet {
+        Vec::new()
+    } else {
+        notes::broad_rule_warnings(&report_input, &analysis, &report.inputs)
+    };
     drop_skipped(&mut report.inputs);
     report.elapsed = started.elapsed();
     report.prefix = settings.client.prefix;
@@ -76,11 +120,27 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
         message::notice(&notes::accuracy_note(bound));
     }
     // A range may have no line that parses in a log that has others.
-    let problems = print_problems(&report.inputs) | (settings.range.is_none() && report_no_logs(&report.inputs, &found));
+    let problems = print_problems(&report.inputs)
+        | (settings.range.is_none() && report_no_logs(&report.inputs, &found));
     let severity = report.totals.fail_severity;
-    let times = StageTimes { ready, read, built: report.elapsed };
-    let statistics = settings.stats.then(|| statistics_text(&report, &times, pool.current_num_threads()));
-    pool.install(|| write(settings, &view, (&privacy, &geoip), (&report_input, &analysis, &report), spool, sink))?;
+    let times = StageTimes {
+        ready,
+        read,
+        built: report.elapsed,
+    };
+    let statistics = settings
+        .stats
+        .then(|| statistics_text(&report, &times, pool.current_num_threads()));
+    pool.install(|| {
+        write(
+            settings,
+            &view,
+            (&privacy, &geoip),
+            (&report_input, &analysis, &report),
+            spool,
+            sink,
+        )
+    })?;
     if let Some(text) = statistics {
         message::print_raw(&text);
     }
@@ -108,13 +168,23 @@ fn write(
     let written = if let (Some(spool), Some(format)) = (spool, settings.format.hit_format()) {
         let made_at = view.made_at.unwrap_or_default();
         let prefix = settings.client.prefix;
-        spool.render(&mut sink, |line, HitState { hit, geo, texts }: &mut HitState, out| {
-            let hit = hit.get_or_insert_with(|| HitBuffers::with_prefix(prefix));
-            let Some(hit) = hit_from_line(report_input, analysis, line, hit) else { return Ok(()) };
-            let geo = privacy.geo_with(hit.client, geoip, geo);
-            let hit = ReportedHit { geo: geo.as_deref(), ..hit };
-            privacy.with_hit(&hit, |hit| format.write(hit, report_input.rules, made_at, texts, out))
-        })
+        spool.render(
+            &mut sink,
+            |line, HitState { hit, geo, texts }: &mut HitState, out| {
+                let hit = hit.get_or_insert_with(|| HitBuffers::with_prefix(prefix));
+                let Some(hit) = hit_from_line(report_input, analysis, line, hit) else {
+                    return Ok(());
+                };
+                let geo = privacy.geo_with(hit.client, geoip, geo);
+                let hit = ReportedHit {
+                    geo: geo.as_deref(),
+                    ..hit
+                };
+                privacy.with_hit(&hit, |hit| {
+                    format.write(hit, report_input.rules, made_at, texts, out)
+                })
+            },
+        )
     } else {
         privacy.with_redacted(report, &[], |report, _| render(report, view, &mut sink))
     };
@@ -146,7 +216,10 @@ fn statistics_text(report: &ReportModel<'_>, times: &StageTimes, threads: usize)
     let sum = &report.totals.sum;
     let reading = times.read.saturating_sub(times.ready);
     let ms = |d: Duration| d.as_secs_f64() * 1_000.0;
-    let rate = sum.bytes / u64::try_from(reading.as_micros()).unwrap_or(u64::MAX).max(1);
+    let rate = sum.bytes
+        / u64::try_from(reading.as_micros())
+            .unwrap_or(u64::MAX)
+            .max(1);
     format!(
         "start      {:9.1} ms  {} rules\nread       {:9.1} ms  {} bytes, {} lines, {} MB/s, {} threads\nreport     {:9.1} ms  {} hits, {} clients, {} paths, {} rules",
         ms(times.ready),

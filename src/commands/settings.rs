@@ -1,4 +1,5 @@
-//! The settings of commands as plain values, whether they came from flags, environment variables or a file.
+//! The settings of commands as plain values, whether they came from flags, environment variables or
+//! a file.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,7 +24,10 @@ use crate::server_config::ConfiguredLog;
 
 /// The settings of `scan`, which other commands share.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, and all combinations occur")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own, and all combinations occur"
+)]
 pub(crate) struct ScanSettings {
     /// Files, folders, globs and `-`; empty for standard input, unless `found` has logs.
     pub paths: Vec<PathBuf>,
@@ -88,9 +92,11 @@ pub(crate) struct ScanSettings {
 /// How clients are identified and shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientSettings {
-    /// The field with the client's address if a proxy writes the log; `None` uses the logged client.
+    /// The field with the client's address if a proxy writes the log; `None` uses the logged
+    /// client.
     pub origin: Option<ClientIpSource>,
-    /// The networks of trusted proxies. Their addresses in that field are skipped, and they are never block candidates.
+    /// The networks of trusted proxies. Their addresses in that field are skipped, and they are
+    /// never block candidates.
     pub trusted: Vec<IpNet>,
     /// Files with ranges of proxies of content delivery networks, and the word for none.
     pub proxy_ranges: Vec<PathBuf>,
@@ -305,7 +311,11 @@ impl ReportFilterSettings {
     /// Which hits to report, with the rules of the apps.
     #[must_use]
     pub(crate) fn report_filter<'a>(&'a self, apps: &'a [RuleId]) -> ReportFilter<'a> {
-        ReportFilter { min_severity: self.min_severity, outcomes: &self.outcomes, apps }
+        ReportFilter {
+            min_severity: self.min_severity,
+            outcomes: &self.outcomes,
+            apps,
+        }
     }
 }
 

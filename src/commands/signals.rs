@@ -1,5 +1,6 @@
-//! Stops a run cleanly on SIGINT and SIGTERM: work ends after the current chunk, and no partial output is left. A second
-//! signal ends the process immediately. In a `follow`, SIGHUP reloads the rules, and SIGUSR1 prints a summary.
+//! Stops a run cleanly on SIGINT and SIGTERM: work ends after the current chunk, and no partial
+//! output is left. A second signal ends the process immediately. In a `follow`, SIGHUP reloads the
+//! rules, and SIGUSR1 prints a summary.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,13 +22,18 @@ pub(super) fn listen() -> StopSignal {
     let stop = StopSignal::default();
     for (signal, exit) in [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated)] {
         // Registered before the flag is set, so that only a second signal ends the process.
-        let _ = flag::register_conditional_shutdown(signal, i32::from(exit.code()), Arc::clone(&stop.received));
+        let _ = flag::register_conditional_shutdown(
+            signal,
+            i32::from(exit.code()),
+            Arc::clone(&stop.received),
+        );
         stop.register(signal, exit);
     }
     stop
 }
 
-/// Listens for signals of which a second one does not end the process: the terminal must be restored first.
+/// Listens for signals of which a second one does not end the process: the terminal must be
+/// restored first.
 pub(super) fn listen_without_force() -> StopSignal {
     let stop = StopSignal::default();
     stop.register(SIGINT, Exit::Interrupted);
@@ -37,7 +43,11 @@ pub(super) fn listen_without_force() -> StopSignal {
 
 impl StopSignal {
     fn register(&self, signal: i32, exit: Exit) {
-        let _ = flag::register_usize(signal, Arc::clone(&self.exit_code), usize::from(exit.code()));
+        let _ = flag::register_usize(
+            signal,
+            Arc::clone(&self.exit_code),
+            usize::from(exit.code()),
+        );
         let _ = flag::register(signal, Arc::clone(&self.received));
     }
 
@@ -49,7 +59,9 @@ impl StopSignal {
     /// The exit code, if a signal arrived.
     pub(super) fn exit(&self) -> Option<Exit> {
         let code = self.exit_code.load(Ordering::SeqCst);
-        [Exit::Interrupted, Exit::Terminated].into_iter().find(|exit| usize::from(exit.code()) == code)
+        [Exit::Interrupted, Exit::Terminated]
+            .into_iter()
+            .find(|exit| usize::from(exit.code()) == code)
     }
 }
 
@@ -62,11 +74,19 @@ pub(super) struct FollowSignals {
 }
 
 impl FollowSignals {
-    /// Installs the handlers. If that fails, the default action of a signal stays. With `has_terminal`, no signal ends the
-    /// process immediately.
+    /// Installs the handlers. If that fails, the default action of a signal stays. With
+    /// `has_terminal`, no signal ends the process immediately.
     pub(super) fn listen(has_terminal: bool) -> Self {
-        let stop = if has_terminal { listen_without_force() } else { listen() };
-        let signals = Self { stop, reload: Arc::default(), summary: Arc::default() };
+        let stop = if has_terminal {
+            listen_without_force()
+        } else {
+            listen()
+        };
+        let signals = Self {
+            stop,
+            reload: Arc::default(),
+            summary: Arc::default(),
+        };
         let _ = flag::register(SIGHUP, Arc::clone(&signals.reload));
         let _ = flag::register(SIGUSR1, Arc::clone(&signals.summary));
         signals

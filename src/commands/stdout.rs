@@ -1,4 +1,5 @@
-//! Prints complete texts on standard output, and detects whether it is a terminal and whether it was closed.
+//! Prints complete texts on standard output, and detects whether it is a terminal and whether it
+//! was closed.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -31,8 +32,12 @@ pub(crate) fn failed(error: &io::Error) -> Exit {
 pub(super) fn reader_closed() -> bool {
     let stdout = io::stdout();
     let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0 && fds[0].revents().intersects(PollFlags::ERR))
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut fds, Some(&now))
+        .is_ok_and(|ready| ready > 0 && fds[0].revents().intersects(PollFlags::ERR))
 }
 
 fn write(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
@@ -57,16 +62,31 @@ impl TerminalInfo {
     pub(super) fn detect(color: Color, to_file: bool) -> Self {
         let is_terminal = !to_file && io::stdout().is_terminal();
         let of_variable = |name| env::var(name).ok().and_then(|size| size.parse().ok());
-        let size = if is_terminal { terminal_size::terminal_size_of(io::stdout()) } else { None };
-        let width = of_variable("COLUMNS").or(size.map(|(width, _)| width.0)).unwrap_or(DEFAULT_WIDTH);
-        let height = of_variable("LINES").or(size.map(|(_, height)| height.0)).unwrap_or(0);
-        Self { width, height, color: use_color(color, is_terminal) }
+        let size = if is_terminal {
+            terminal_size::terminal_size_of(io::stdout())
+        } else {
+            None
+        };
+        let width = of_variable("COLUMNS")
+            .or(size.map(|(width, _)| width.0))
+            .unwrap_or(DEFAULT_WIDTH);
+        let height = of_variable("LINES")
+            .or(size.map(|(_, height)| height.0))
+            .unwrap_or(0);
+        Self {
+            width,
+            height,
+            color: use_color(color, is_terminal),
+        }
     }
 }
 
 /// Follows <https://no-color.org>, and `TERM=dumb`.
 fn use_color(color: Color, is_terminal: bool) -> bool {
-    let forbidden = || env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) || env::var_os("TERM").is_some_and(|t| t == "dumb");
+    let forbidden = || {
+        env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
+            || env::var_os("TERM").is_some_and(|t| t == "dumb")
+    };
     match color {
         Color::Always => true,
         Color::Never => false,

@@ -19,7 +19,9 @@ use crate::log::client::ClientIpSource;
 #[derive(Debug, Error)]
 pub(crate) enum ClientError {
     /// `--client-from` without a proxy. Holds the field.
-    #[error("--client-from {0} needs --trusted-proxy: without trusted proxies, any client could write any address into the field")]
+    #[error(
+        "--client-from {0} needs --trusted-proxy: without trusted proxies, any client could write any address into the field"
+    )]
     NoProxy(String),
     /// A list of proxies cannot be read.
     #[error("cannot read the list of proxies '{path}': {source}")]
@@ -43,7 +45,9 @@ pub(crate) enum ClientError {
     #[error("{0}: names no proxy; write one network per line, such as 192.0.2.0/24")]
     EmptyList(String),
     /// `--anonymize` with folders that later runs add lines to.
-    #[error("--anonymize cannot be combined with --daily or --hourly: they add later lines to a report, which needs the addresses")]
+    #[error(
+        "--anonymize cannot be combined with --daily or --hourly: they add later lines to a report, which needs the addresses"
+    )]
     Periods,
 }
 
@@ -52,9 +56,15 @@ impl ClientError {
     #[must_use]
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NoProxy(_) => Some("name your own proxies, such as --trusted-proxy 10.0.0.0/8 or --trusted-proxy @proxies.txt"),
-            Self::NoList { .. } => Some("after '@', name a file with one network per line; or name the networks themselves"),
-            Self::Periods => Some("remove --daily and --hourly: each run then writes its own folder"),
+            Self::NoProxy(_) => Some(
+                "name your own proxies, such as --trusted-proxy 10.0.0.0/8 or --trusted-proxy @proxies.txt",
+            ),
+            Self::NoList { .. } => Some(
+                "after '@', name a file with one network per line; or name the networks themselves",
+            ),
+            Self::Periods => {
+                Some("remove --daily and --hourly: each run then writes its own folder")
+            }
             Self::List { .. } | Self::EmptyList(_) => None,
         }
     }
@@ -71,7 +81,11 @@ pub(super) fn check_periods(flags: &Flags) -> Result<(), ClientError> {
 /// The settings on clients.
 pub(super) fn settings(flags: &Flags) -> Result<ClientSettings, ClientError> {
     let trusted = networks(&flags.trusted_proxy)?;
-    let origin = flags.client_from.as_ref().map(|field| origin(field, &trusted)).transpose()?;
+    let origin = flags
+        .client_from
+        .as_ref()
+        .map(|field| origin(field, &trusted))
+        .transpose()?;
     Ok(ClientSettings {
         origin,
         trusted,
@@ -114,18 +128,28 @@ fn networks(sources: &[ProxySource]) -> Result<Vec<IpNet>, ClientError> {
 /// Reads a list: one network per line, `#` starts a comment.
 fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), ClientError> {
     let name = || sanitized(&path.to_string_lossy());
-    let text = fs::read_to_string(path).map_err(|source| ClientError::NoList { path: name(), source })?;
+    let text = fs::read_to_string(path).map_err(|source| ClientError::NoList {
+        path: name(),
+        source,
+    })?;
     let before = networks.len();
     for (number, line) in (1..).zip(text.lines()) {
         let network = line.split('#').next().unwrap_or_default().trim();
         if network.is_empty() {
             continue;
         }
-        let wrong =
-            |error: block::TrustedProxyError| ClientError::List { path: name(), line: number, message: sanitized(&error.to_string()) };
+        let wrong = |error: block::TrustedProxyError| ClientError::List {
+            path: name(),
+            line: number,
+            message: sanitized(&error.to_string()),
+        };
         networks.push(block::parse_trusted_proxy(network).map_err(wrong)?.0);
     }
-    if networks.len() == before { Err(ClientError::EmptyList(name())) } else { Ok(()) }
+    if networks.len() == before {
+        Err(ClientError::EmptyList(name()))
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -133,8 +157,15 @@ mod tests {
     use super::*;
 
     fn with_proxies(proxies: &[&str]) -> Result<ClientSettings, ClientError> {
-        let trusted_proxy = proxies.iter().map(|proxy| proxy.parse().expect("a proxy")).collect();
-        settings(&Flags { client_from: "X-Real-IP".parse().ok(), trusted_proxy, ..Flags::default() })
+        let trusted_proxy = proxies
+            .iter()
+            .map(|proxy| proxy.parse().expect("a proxy"))
+            .collect();
+        settings(&Flags {
+            client_from: "X-Real-IP".parse().ok(),
+            trusted_proxy,
+            ..Flags::default()
+        })
     }
 
     #[test]
@@ -147,9 +178,17 @@ mod tests {
         };
         let read = list("# ours\n10.0.0.0/8 # inside\n\n  2001:db8::/32\r\n").expect("fine");
         assert_eq!(read.trusted.len(), 3);
-        assert_eq!(read.origin.expect("an origin").resolve(b"2001:db8::1", b"203.0.113.5"), b"203.0.113.5");
+        assert_eq!(
+            read.origin
+                .expect("an origin")
+                .resolve(b"2001:db8::1", b"203.0.113.5"),
+            b"203.0.113.5"
+        );
         for (text, part) in [
-            ("10.0.0.0/8\nproxy.example", "proxies.txt:2: 'proxy.example' is no address"),
+            (
+                "10.0.0.0/8\nproxy.example",
+                "proxies.txt:2: 'proxy.example' is no address",
+            ),
             ("0.0.0.0/0", "proxies.txt:1: '0.0.0.0/0' is every address"),
             ("# nothing", "names no proxy"),
             ("\u{1b}", "\\x1b"),
@@ -157,13 +196,23 @@ mod tests {
             let message = list(text).expect_err(text).to_string();
             assert!(message.contains(part), "{message}");
         }
-        assert!(with_proxies(&["@/nowhere/at/all"]).is_err_and(|error| error.to_string().contains("/nowhere/at/all")));
+        assert!(
+            with_proxies(&["@/nowhere/at/all"])
+                .is_err_and(|error| error.to_string().contains("/nowhere/at/all"))
+        );
     }
 
     #[test]
     fn a_field_without_a_proxy_is_refused() {
         let error = with_proxies(&[]).expect_err("no proxy");
-        assert!(error.to_string().contains("--client-from x-real-ip"), "{error}");
-        assert!(error.hint().is_some_and(|hint| hint.contains("--trusted-proxy")));
+        assert!(
+            error.to_string().contains("--client-from x-real-ip"),
+            "{error}"
+        );
+        assert!(
+            error
+                .hint()
+                .is_some_and(|hint| hint.contains("--trusted-proxy"))
+        );
     }
 }

@@ -1,11 +1,15 @@
-//! Every flag that sets a setting, declared once: its name, its type and its help. Each is a variable and a key of the configuration file
-//! too.
+//! Every flag that sets a setting, declared once: its name, its type and its help. Each is a
+//! variable and a key of the configuration file too.
 //!
-//! The first line of a flag's comment is its help in `-h`, at most 12 words; `--help` adds the paragraph. Every flag is an `Option` or a
-//! list without a default, so that "not given" differs from any value, and the flags of one source can be put over those of another.
-//! Which subcommand has which flags is not known here.
+//! The first line of a flag's comment is its help in `-h`, at most 12 words; `--help` adds the
+//! paragraph. Every flag is an `Option` or a list without a default, so that "not given" differs
+//! from any value, and the flags of one source can be put over those of another. Which subcommand
+//! has which flags is not known here.
 
-#![expect(clippy::doc_markdown, reason = "comments on flags are the help, and a terminal shows backticks as they are")]
+#![expect(
+    clippy::doc_markdown,
+    reason = "comments on flags are the help, and a terminal shows backticks as they are"
+)]
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +20,8 @@ use clap::{ArgAction, ArgMatches, Args, ValueEnum, ValueHint};
 use super::SERVER_CONFIG_AUTO;
 use super::time_spec::TimeSpec;
 use super::value::{
-    AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LevelOrNever, LogFormatSpec, OnOff, PositiveCount,
-    PrefixBits, ProxySource, RangeSpec, SeverityOverride,
+    AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LevelOrNever,
+    LogFormatSpec, OnOff, PositiveCount, PrefixBits, ProxySource, RangeSpec, SeverityOverride,
 };
 use crate::block::NO_BUILTIN_RANGES;
 use crate::input::Mmap;
@@ -33,7 +37,8 @@ macro_rules! flags {
         $(#[$paths_attr:meta])* $paths:ident: $paths_type:ty,
         $($heading:literal { $($(#[$attr:meta])* $flag:ident: $type:ty,)+ })+
     ) => {
-        /// The flags of one source: those that were typed, the variables, or the configuration file.
+        /// The flags of one source: those that were typed, the variables, or the configuration
+        /// file.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
         pub(crate) struct Flags {
             $(#[$paths_attr])* pub(crate) $paths: $paths_type,
@@ -49,7 +54,8 @@ macro_rules! flags {
                 }
             }
 
-            /// These flags, completed by those of `lower`. A list replaces a list, and `daily` or `hourly` replaces both.
+            /// These flags, completed by those of `lower`. A list replaces a list, and `daily` or
+            /// `hourly` replaces both.
             #[must_use]
             pub(crate) fn over(self, mut lower: Self) -> Self {
                 if self.daily.or(self.hourly).is_some() {
@@ -76,12 +82,17 @@ trait Given {
 
 /// Whether an argument gives this flag. A switch that is not typed has a value too: it is off.
 fn is_given(matches: &ArgMatches, flag: &str) -> bool {
-    matches!(matches.try_contains_id(flag), Ok(true)) && matches.value_source(flag) == Some(ValueSource::CommandLine)
+    matches!(matches.try_contains_id(flag), Ok(true))
+        && matches.value_source(flag) == Some(ValueSource::CommandLine)
 }
 
 impl<T: Clone + Send + Sync + 'static> Given for Option<T> {
     fn given(matches: &mut ArgMatches, flag: &str) -> Self {
-        if is_given(matches, flag) { matches.remove_one(flag) } else { None }
+        if is_given(matches, flag) {
+            matches.remove_one(flag)
+        } else {
+            None
+        }
     }
 
     fn over(self, lower: Self) -> Self {
@@ -91,7 +102,11 @@ impl<T: Clone + Send + Sync + 'static> Given for Option<T> {
 
 impl<T: Clone + Send + Sync + 'static> Given for Vec<T> {
     fn given(matches: &mut ArgMatches, flag: &str) -> Self {
-        if is_given(matches, flag) { matches.remove_many(flag).into_iter().flatten().collect() } else { Self::new() }
+        if is_given(matches, flag) {
+            matches.remove_many(flag).into_iter().flatten().collect()
+        } else {
+            Self::new()
+        }
     }
 
     fn over(self, lower: Self) -> Self {
@@ -109,8 +124,9 @@ flags! {
     "Input" {
         /// Scan only lines that begin in these bytes: 0-64M, 64M-
         ///
-        /// Of one uncompressed file. A range that begins in a line starts at the next one; the last number may be left out. K, M,
-        /// G and T are units. Ranges that meet count every line once; 'probewatch merge' joins them.
+        /// Of one uncompressed file. A range that begins in a line starts at the next one; the last
+        /// number may be left out. K, M, G and T are units. Ranges that meet count every line once;
+        /// 'probewatch merge' joins them.
         #[arg(long, value_name = "FROM-TO")]
         range: Option<RangeSpec>,
 
@@ -120,27 +136,29 @@ flags! {
 
         /// Log format: name or nginx/Apache format string [default: auto]
         ///
-        /// auto detects the format of each line. 'probewatch formats' lists the names. Quote a format string for the shell.
+        /// auto detects the format of each line. 'probewatch formats' lists the names. Quote a
+        /// format string for the shell.
         #[arg(long, value_name = "FORMAT")]
         log_format: Option<LogFormatSpec>,
 
         /// Meaning of a JSON key, such as client=ip (repeatable, or a,b)
         ///
-        /// For keys that are not recognized. Meanings are client, host, time, request, method, target, path, query, protocol,
-        /// status, bytes, referer, user_agent.
+        /// For keys that are not recognized. Meanings are client, host, time, request, method,
+        /// target, path, query, protocol, status, bytes, referer, user_agent.
         #[arg(long, value_name = "MEANING=KEY", value_delimiter = ',', hide_short_help = true)]
         field: Vec<FieldKey>,
 
         /// Read the logs that nginx's configuration names
         ///
-        /// In their log_format, with their rotated files; skipped directives are reported. Write PATH before it, or
-        /// --from-nginx=CONF.
+        /// In their log_format, with their rotated files; skipped directives are reported. Write
+        /// PATH before it, or --from-nginx=CONF.
         #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
         from_nginx: Option<PathBuf>,
 
         /// Read the logs that Apache's configuration names
         ///
-        /// In their LogFormat; otherwise like --from-nginx. Without CONF, each is read from where packages put it.
+        /// In their LogFormat; otherwise like --from-nginx. Without CONF, each is read from where
+        /// packages put it.
         #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
         from_apache: Option<PathBuf>,
 
@@ -152,20 +170,22 @@ flags! {
 
         /// Skip files last modified before this: 2d, 36h, 2026-11-01
         ///
-        /// By the file's modification time, with dates in this system's time zone; --since goes by the times of lines.
+        /// By the file's modification time, with dates in this system's time zone; --since goes by
+        /// the times of lines.
         #[arg(long, value_name = "TIME")]
         newer_than: Option<TimeSpec>,
 
         /// Continue where the last run with this folder stopped
         ///
-        /// Across rotations too. The folder is created if missing. A log that the state knows is always read from where it
-        /// stopped.
+        /// Across rotations too. The folder is created if missing. A log that the state knows is
+        /// always read from where it stopped.
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         state: Option<PathBuf>,
 
         /// Begin with what the logs contain already, rotated files included
         ///
-        /// Without it and without a state, follow begins at the end of the logs, and report at the start of the named ones.
+        /// Without it and without a state, follow begins at the end of the logs, and report at the
+        /// start of the named ones.
         #[arg(long, action = ArgAction::SetTrue)]
         from_start: Option<bool>,
 
@@ -220,8 +240,8 @@ flags! {
     "Clients" {
         /// Take the client from this field, such as x-forwarded-for
         ///
-        /// The log must contain it. It counts if a --trusted-proxy or an unlogged peer wrote it: of a list, the last other
-        /// address.
+        /// The log must contain it. It counts if a --trusted-proxy or an unlogged peer wrote it: of
+        /// a list, the last other address.
         #[arg(long, value_name = "FIELD")]
         client_from: Option<FieldName>,
 
@@ -239,15 +259,17 @@ flags! {
 
         /// Hide clients: truncate (if no value is given), key:FILE, off
         ///
-        /// truncate prints networks, key:FILE pseudonyms. Such a report cannot be merged and contains no block candidates. With
-        /// --geoip it has the country and network of each client, but no city.
+        /// truncate prints networks, key:FILE pseudonyms. Such a report cannot be merged and
+        /// contains no block candidates. With --geoip it has the country and network of each
+        /// client, but no city.
         #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "truncate")]
         anonymize: Option<AnonymizeSpec>,
 
         /// Add country and network of clients, from MMDB files (repeatable)
         ///
-        /// A database of GeoLite2, DB-IP or IPinfo, which you provide; none is downloaded. Each field is that of the first
-        /// database that has it, so name one of cities or countries and one of AS numbers. A file is held in memory.
+        /// A database of GeoLite2, DB-IP or IPinfo, which you provide; none is downloaded. Each
+        /// field is that of the first database that has it, so name one of cities or countries and
+        /// one of AS numbers. A file is held in memory.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         geoip: Vec<PathBuf>,
 
@@ -259,8 +281,9 @@ flags! {
 
         /// Ranges of CDN proxies, or none of the built-in (repeatable)
         ///
-        /// Beside those of Cloudflare and Fastly: Cloudflare's ips-v4, Fastly's public-ip-list, AWS's ip-ranges.json (CloudFront),
-        /// or one network a line. They are never block candidates.
+        /// Beside those of Cloudflare and Fastly: Cloudflare's ips-v4, Fastly's public-ip-list,
+        /// AWS's ip-ranges.json (CloudFront), or one network a line. They are never block
+        /// candidates.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true)]
         proxy_ranges: Vec<PathBuf>,
     }
@@ -274,29 +297,31 @@ flags! {
 
         /// Do not report this app's normal pages (repeatable, or a,b)
         ///
-        /// Their severity becomes info. For logs that do not show the app; 'probewatch rules list --only app' lists all
-        /// apps.
+        /// Their severity becomes info. For logs that do not show the app; 'probewatch rules list --only
+        /// app' lists all apps.
         #[arg(long, value_name = "APP", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
         app: Vec<String>,
 
         /// Exclude what this file allows: clients, paths, agents (repeatable)
         ///
-        /// A TOML file of [[allow]] tables, each with a reason and any of clients, paths and agents. Excluded requests are
-        /// counted.
+        /// A TOML file of [[allow]] tables, each with a reason and any of clients, paths and
+        /// agents. Excluded requests are counted.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         allow: Vec<PathBuf>,
 
         /// Report only these outcomes: answered, denied, not_found, ...
         ///
-        /// answered (2xx, 304), redirected (other 3xx), auth_required (401, 407), denied (403, 405, 429, 444, 451), not_found (404,
-        /// 410), rejected (other 4xx), error (5xx), unknown; separated by commas.
+        /// answered (2xx, 304), redirected (other 3xx), auth_required (401, 407), denied (403, 405,
+        /// 429, 444, 451), not_found (404, 410), rejected (other 4xx), error (5xx), unknown;
+        /// separated by commas.
         #[arg(long, value_name = "OUTCOME,...", value_enum, value_delimiter = ',', hide_possible_values = true)]
         outcome: Vec<Outcome>,
 
         /// Skip lines before this time: 24h, 7d, 2026-11-01
         ///
-        /// By the log's own time. 90s, 1h30m, 24h, 7d and 2w count back from the start of the run. A date, and a time without an
-        /// offset, is local to each line. Lines without a time are kept and counted.
+        /// By the log's own time. 90s, 1h30m, 24h, 7d and 2w count back from the start of the run.
+        /// A date, and a time without an offset, is local to each line. Lines without a time are
+        /// kept and counted.
         #[arg(long, value_name = "TIME")]
         since: Option<TimeSpec>,
 
@@ -322,21 +347,23 @@ flags! {
     "Output" {
         /// Format: table, csv, json, ndjson, html, ecs, ocsf, prometheus, ... [default: table]
         ///
-        /// html is one page for a browser that requests nothing: -f html -o page.html. ndjson, ecs (9.4.0) and ocsf (1.5.0) print
-        /// one object per hit; prometheus prints counts. partial is the smallest file that 'probewatch merge' reads.
+        /// html is one page for a browser that requests nothing: -f html -o page.html. ndjson, ecs
+        /// (9.4.0) and ocsf (1.5.0) print one object per hit; prometheus prints counts. partial is
+        /// the smallest file that 'probewatch merge' reads.
         #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
         format: Option<OutputFormat>,
 
         /// Rows in each section [default: as fit, 10 with --full]
         ///
-        /// A table without both fits the terminal, or 24 lines; a page has 1,000. CSV and JSON are complete; shortened JSON cannot be merged.
+        /// A table without both fits the terminal, or 24 lines; a page has 1,000. CSV and JSON are
+        /// complete; shortened JSON cannot be merged.
         #[arg(long, value_name = "N")]
         top: Option<PositiveCount>,
 
         /// Row of a table or CSV: pair, client, path, rule, answer
         ///
-        /// An answer is a path with a distinct answer. A table prints only this section; CSV is by pair by default; JSON
-        /// has all.
+        /// An answer is a path with a distinct answer. A table prints only this section; CSV is by
+        /// pair by default; JSON has all.
         #[arg(long, value_name = "ROW", value_enum, hide_possible_values = true)]
         by: Option<GroupBy>,
 
@@ -390,8 +417,8 @@ flags! {
 
         /// Write the proposals to this file as rules, for review
         ///
-        /// Replaced atomically; not used until --rules names it. --top limits it. - is standard output, if the report goes
-        /// to a file.
+        /// Replaced atomically; not used until --rules names it. --top limits it. - is standard
+        /// output, if the report goes to a file.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         emit_rules: Option<PathBuf>,
     }
@@ -421,8 +448,8 @@ flags! {
 
         /// Send each alert to this program as a line of JSON
         ///
-        /// On its standard input. One process gets all alerts; it is started without a shell or arguments, and restarted
-        /// when it ends.
+        /// On its standard input. One process gets all alerts; it is started without a shell or
+        /// arguments, and restarted when it ends.
         #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::CommandName)]
         exec: Option<PathBuf>,
 
@@ -440,7 +467,8 @@ flags! {
     "Reports" {
         /// Write the folders of reports to this folder
         ///
-        /// A run with something to report creates one folder, complete or not at all; 'latest' links to the newest.
+        /// A run with something to report creates one folder, complete or not at all; 'latest'
+        /// links to the newest.
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         out: Option<PathBuf>,
 
@@ -464,7 +492,8 @@ flags! {
 
         /// Write a page for a browser too, with an index
         ///
-        /// report.html in each folder, and index.html beside them, which lists the folders that --keep leaves.
+        /// report.html in each folder, and index.html beside them, which lists the folders that --keep
+        /// leaves.
         #[arg(long, action = ArgAction::SetTrue)]
         html: Option<bool>,
 
@@ -490,7 +519,8 @@ flags! {
 
         /// Print a summary, for cron to mail, from this level [default: high]
         ///
-        /// Levels are info, low, medium, high, critical, never. Answers and news count, but new clients alone send no mail.
+        /// Levels are info, low, medium, high, critical, never. Answers and news count, but new
+        /// clients alone send no mail.
         #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
         notify_level: Option<LevelOrNever>,
 
@@ -530,7 +560,8 @@ flags! {
 
         /// Never list ranges of search engines, from this file (repeatable)
         ///
-        /// The JSON that Google and Bing publish for their crawlers, or one network a line. You provide it; none is downloaded.
+        /// The JSON that Google and Bing publish for their crawlers, or one network a line. You
+        /// provide it; none is downloaded.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         verified_bots: Vec<PathBuf>,
     }
@@ -552,7 +583,8 @@ flags! {
     "Requests" {
         /// Your own site: https://example.com
         ///
-        /// Scheme, host and port. No other host is asked. Of a log with hosts, only rows of this one count.
+        /// Scheme, host and port. No other host is asked. Of a log with hosts, only rows of this
+        /// one count.
         #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
         site: Option<Origin>,
 
@@ -572,8 +604,8 @@ flags! {
     "Other" {
         /// Read settings from this TOML file
         ///
-        /// Its keys are names of flags, as in min-severity = "medium"; paths lists the inputs. Relative paths start at its
-        /// folder.
+        /// Its keys are names of flags, as in min-severity = "medium"; paths lists the inputs.
+        /// Relative paths start at its folder.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,
     }
@@ -594,9 +626,19 @@ impl Flags {
     /// The settings of a file in this folder, where relative paths start.
     #[must_use]
     pub(crate) fn relative_to(mut self, folder: &Path) -> Self {
-        let lists = self.paths.iter_mut().chain(&mut self.rules).chain(&mut self.allow).chain(&mut self.geoip);
-        let lists = lists.chain(&mut self.verified_bots).chain(&mut self.block_out);
-        let ranges = self.proxy_ranges.iter_mut().filter(|file| file.as_os_str() != NO_BUILTIN_RANGES);
+        let lists = self
+            .paths
+            .iter_mut()
+            .chain(&mut self.rules)
+            .chain(&mut self.allow)
+            .chain(&mut self.geoip);
+        let lists = lists
+            .chain(&mut self.verified_bots)
+            .chain(&mut self.block_out);
+        let ranges = self
+            .proxy_ranges
+            .iter_mut()
+            .filter(|file| file.as_os_str() != NO_BUILTIN_RANGES);
         let files = [
             &mut self.output,
             &mut self.emit_rules,
@@ -606,12 +648,30 @@ impl Flags {
             &mut self.metrics,
             &mut self.cacert,
         ];
-        let servers =
-            [&mut self.from_nginx, &mut self.from_apache].into_iter().flatten().filter(|conf| conf.as_os_str() != SERVER_CONFIG_AUTO);
-        let proxies =
-            self.trusted_proxy.iter_mut().filter_map(|source| if let ProxySource::File(path) = source { Some(path) } else { None });
-        let key = self.anonymize.iter_mut().filter_map(|spec| if let AnonymizeSpec::Key(path) = spec { Some(path) } else { None });
-        let paths = lists.chain(ranges).chain(files.into_iter().flatten()).chain(servers).chain(proxies).chain(key);
+        let servers = [&mut self.from_nginx, &mut self.from_apache]
+            .into_iter()
+            .flatten()
+            .filter(|conf| conf.as_os_str() != SERVER_CONFIG_AUTO);
+        let proxies = self.trusted_proxy.iter_mut().filter_map(|source| {
+            if let ProxySource::File(path) = source {
+                Some(path)
+            } else {
+                None
+            }
+        });
+        let key = self.anonymize.iter_mut().filter_map(|spec| {
+            if let AnonymizeSpec::Key(path) = spec {
+                Some(path)
+            } else {
+                None
+            }
+        });
+        let paths = lists
+            .chain(ranges)
+            .chain(files.into_iter().flatten())
+            .chain(servers)
+            .chain(proxies)
+            .chain(key);
         for path in paths.filter(|path| path.as_os_str() != "-") {
             *path = folder.join(&*path);
         }

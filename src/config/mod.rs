@@ -1,10 +1,11 @@
 //! From flags of several sources to the plain values that a command works with.
 //!
-//! Precedence: flag, environment variable, configuration file, default. Knows no command line: `cli` turns flags, variables and the
-//! file into a [`Flags`] each. Opens only lists of proxies and the server configurations whose logs are requested.
+//! Precedence: flag, environment variable, configuration file, default. Knows no command line:
+//! `cli` turns flags, variables and the file into a [`Flags`] each. Opens only lists of proxies and
+//! the server configurations whose logs are requested.
 //!
-//! Errors explain what is wrong with the settings, and what to type instead. Text from arguments and files is escaped before it
-//! gets there.
+//! Errors explain what is wrong with the settings, and what to type instead. Text from arguments
+//! and files is escaped before it gets there.
 
 mod clients;
 mod flags;
@@ -25,7 +26,8 @@ use rustix::fs::{FileType, fstat};
 
 use self::time_spec::TimeSpec;
 use self::value::{
-    ByteSize, Cost, DurationArg, FieldKey, FileMode, LevelOrNever, LogFormatSpec, OnOff, PositiveCount, PrefixBits, RangeSpec, word,
+    ByteSize, Cost, DurationArg, FieldKey, FileMode, LevelOrNever, LogFormatSpec, OnOff,
+    PositiveCount, PrefixBits, RangeSpec, word,
 };
 use crate::alerting::FIND_SEVERITY;
 use crate::commands::explain::ExplainSettings;
@@ -33,8 +35,9 @@ use crate::commands::formats::FormatsSettings;
 use crate::commands::message::sanitized;
 use crate::commands::verify::SaveTo;
 use crate::commands::{
-    BlockListSettings, BlockSettings, BlockTarget, DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings,
-    ReportSettings, ReportTask, ScanSettings, StateSettings, VerifySettings,
+    BlockListSettings, BlockSettings, BlockTarget, DiffSettings, FollowSettings, LearnSettings,
+    MergeSettings, ReportFilterSettings, ReportSettings, ReportTask, ScanSettings, StateSettings,
+    VerifySettings,
 };
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
@@ -118,19 +121,31 @@ impl Environment {
     #[must_use]
     pub(crate) fn capture() -> Self {
         let has_prefix = |name: &OsString| name.as_encoded_bytes().starts_with(PREFIX.as_bytes());
-        let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| has_prefix(name)).collect();
+        let mut variables: Vec<_> = env::vars_os()
+            .filter(|(name, _)| has_prefix(name))
+            .collect();
         variables.sort();
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let now = i64::try_from(since_epoch.as_secs()).unwrap_or(i64::MAX);
-        Self { variables, now, stdin_is_given: stdin_is_given(), zone: LocalZone::System }
+        Self {
+            variables,
+            now,
+            stdin_is_given: stdin_is_given(),
+            zone: LocalZone::System,
+        }
     }
 }
 
-/// Whether standard input is a pipe, a file or a socket. A terminal waits for a person, and cron and service managers
-/// connect a character device such as /dev/null, which is empty.
+/// Whether standard input is a pipe, a file or a socket. A terminal waits for a person, and cron
+/// and service managers connect a character device such as /dev/null, which is empty.
 fn stdin_is_given() -> bool {
     let stdin = io::stdin();
-    let is_device = || fstat(&stdin).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
+    let is_device = || {
+        fstat(&stdin)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice)
+    };
     !stdin.is_terminal() && !is_device()
 }
 
@@ -139,7 +154,10 @@ fn stdin_is_given() -> bool {
 /// # Errors
 ///
 /// [`Error::NothingToRead`], [`Error::NoTime`], [`Error::Server`], [`Error::Clients`].
-pub(crate) fn scan_settings(flags: Flags, environment: &Environment) -> Result<ScanSettings, Error> {
+pub(crate) fn scan_settings(
+    flags: Flags,
+    environment: &Environment,
+) -> Result<ScanSettings, Error> {
     if flags.has_no_input() && !environment.stdin_is_given {
         return Err(Error::NothingToRead);
     }
@@ -148,7 +166,10 @@ pub(crate) fn scan_settings(flags: Flags, environment: &Environment) -> Result<S
     let (since, until) = bounds(&flags, environment.now)?;
     let client = clients::settings(&flags)?;
     let quiet = flags.is_quiet();
-    let newer = |time: TimeSpec| NewerThan { as_typed: time.to_string(), since: time.instant(environment.now, || environment.zone.zone()) };
+    let newer = |time: TimeSpec| NewerThan {
+        as_typed: time.to_string(),
+        since: time.instant(environment.now, || environment.zone.zone()),
+    };
     let rules = rule_choice(&flags);
     Ok(ScanSettings {
         paths: flags.paths,
@@ -185,13 +206,23 @@ pub(crate) fn scan_settings(flags: Flags, environment: &Environment) -> Result<S
 
 /// A partial report contains all clients.
 fn check_partial(flags: &Flags) -> Result<(), Error> {
-    let is_hidden = flags.format == Some(OutputFormat::Partial) && clients::anonymize(flags.anonymize.as_ref()).is_some();
-    if is_hidden { Err(Error::HiddenPartial) } else { Ok(()) }
+    let is_hidden = flags.format == Some(OutputFormat::Partial)
+        && clients::anonymize(flags.anonymize.as_ref()).is_some();
+    if is_hidden {
+        Err(Error::HiddenPartial)
+    } else {
+        Ok(())
+    }
 }
 
 /// The settings of an `explain` of `line`, by `rule` alone, with the answer graded by `log`.
 #[must_use]
-pub(crate) fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBuf>, flags: Flags) -> ExplainSettings {
+pub(crate) fn explain_settings(
+    line: OsString,
+    rule: Option<String>,
+    log: Option<PathBuf>,
+    flags: Flags,
+) -> ExplainSettings {
     let (quiet, rules) = (flags.is_quiet(), rule_choice(&flags));
     ExplainSettings {
         line,
@@ -227,20 +258,48 @@ pub(crate) fn formats_settings(files: Vec<PathBuf>, flags: Flags) -> FormatsSett
 /// # Errors
 ///
 /// Errors of a scan, [`Error::NoFormat`], [`Error::SameOutput`].
-pub(crate) fn learn_settings(mut flags: Flags, environment: &Environment) -> Result<LearnSettings, Error> {
-    let (min_probers, emit_rules) = (flags.min_probers.map_or(MIN_PROBERS, PositiveCount::get), flags.emit_rules.take());
+pub(crate) fn learn_settings(
+    mut flags: Flags,
+    environment: &Environment,
+) -> Result<LearnSettings, Error> {
+    let (min_probers, emit_rules) = (
+        flags.min_probers.map_or(MIN_PROBERS, PositiveCount::get),
+        flags.emit_rules.take(),
+    );
     let scan = scan_settings(flags, environment)?;
-    if !matches!(scan.format, OutputFormat::Table | OutputFormat::Csv | OutputFormat::Json) {
-        return Err(Error::NoFormat { command: "learn", format: word(&scan.format) });
+    if !matches!(
+        scan.format,
+        OutputFormat::Table | OutputFormat::Csv | OutputFormat::Json
+    ) {
+        return Err(Error::NoFormat {
+            command: "learn",
+            format: word(&scan.format),
+        });
     }
     if let Some(file) = &emit_rules {
         let to_stdout = file == Path::new("-");
-        if scan.output.as_ref().map_or(to_stdout, |output| output == file) {
-            let output = if to_stdout { "standard output".to_owned() } else { sanitized(&file.to_string_lossy()) };
+        if scan
+            .output
+            .as_ref()
+            .map_or(to_stdout, |output| output == file)
+        {
+            let output = if to_stdout {
+                "standard output".to_owned()
+            } else {
+                sanitized(&file.to_string_lossy())
+            };
             return Err(Error::SameOutput { output });
         }
     }
-    Ok(LearnSettings { scan: ScanSettings { range: None, source: None, ..scan }, min_probers, emit_rules })
+    Ok(LearnSettings {
+        scan: ScanSettings {
+            range: None,
+            source: None,
+            ..scan
+        },
+        min_probers,
+        emit_rules,
+    })
 }
 
 /// The settings of a `follow`.
@@ -248,8 +307,14 @@ pub(crate) fn learn_settings(mut flags: Flags, environment: &Environment) -> Res
 /// # Errors
 ///
 /// Errors of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`], [`Error::MetricsName`].
-pub(crate) fn follow_settings(mut flags: Flags, environment: &Environment) -> Result<FollowSettings, Error> {
-    if flags.format.is_some_and(|format| format != OutputFormat::Table && format.hit_format().is_none()) {
+pub(crate) fn follow_settings(
+    mut flags: Flags,
+    environment: &Environment,
+) -> Result<FollowSettings, Error> {
+    if flags
+        .format
+        .is_some_and(|format| format != OutputFormat::Table && format.hit_format().is_none())
+    {
         return Err(Error::OnlyLive);
     }
     if flags.has_no_input() {
@@ -259,9 +324,15 @@ pub(crate) fn follow_settings(mut flags: Flags, environment: &Environment) -> Re
     if is_pipe && (flags.paths.len() > 1 || flags.state.is_some() || flags.tui == Some(true)) {
         return Err(Error::PipeAlone);
     }
-    let duration = |given: Option<DurationArg>, default: Duration| given.map_or(default, DurationArg::duration);
+    let duration = |given: Option<DurationArg>, default: Duration| {
+        given.map_or(default, DurationArg::duration)
+    };
     let state = state_settings(&mut flags);
-    let (exec, alert_file, syslog) = (flags.exec.take(), flags.alert_file.take(), flags.syslog.take());
+    let (exec, alert_file, syslog) = (
+        flags.exec.take(),
+        flags.alert_file.take(),
+        flags.syslog.take(),
+    );
     let poll = flags.poll.unwrap_or(false);
     let poll_interval = duration(flags.poll_interval, POLL_INTERVAL);
     let fold = flags.fold != Some(OnOff::Off);
@@ -292,10 +363,16 @@ pub(crate) fn follow_settings(mut flags: Flags, environment: &Environment) -> Re
 ///
 /// # Errors
 ///
-/// Errors of a scan, [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`], [`Error::NoPeriod`],
-/// [`Error::Zone`].
-pub(crate) fn report_settings(mut flags: Flags, environment: &Environment) -> Result<ReportSettings, Error> {
-    let task = match (flags.status.unwrap_or(false), flags.dry_run.unwrap_or(false)) {
+/// Errors of a scan, [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`],
+/// [`Error::NoPeriod`], [`Error::Zone`].
+pub(crate) fn report_settings(
+    mut flags: Flags,
+    environment: &Environment,
+) -> Result<ReportSettings, Error> {
+    let task = match (
+        flags.status.unwrap_or(false),
+        flags.dry_run.unwrap_or(false),
+    ) {
         (true, _) => ReportTask::Status,
         (_, true) => ReportTask::DryRun,
         _ => ReportTask::Run,
@@ -313,15 +390,26 @@ pub(crate) fn report_settings(mut flags: Flags, environment: &Environment) -> Re
     let state = state_settings(&mut flags);
     let (out, group, log_host) = (flags.out.take(), flags.group.take(), flags.log_host.take());
     let (always, html) = (flags.always.unwrap_or(false), flags.html.unwrap_or(false));
-    let keep = Retention { runs: flags.keep_runs.map(PositiveCount::get), age: flags.keep.map(DurationArg::duration) };
+    let keep = Retention {
+        runs: flags.keep_runs.map(PositiveCount::get),
+        age: flags.keep.map(DurationArg::duration),
+    };
     let mode = flags.mode.map_or(MODE, FileMode::bits);
-    let notify_level = flags.notify_level.map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
+    let notify_level = flags
+        .notify_level
+        .map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
     let max_block = flags.max_block.map(PositiveCount::get);
     let wait = flags.wait.unwrap_or(false);
     let metrics = metrics_file(&mut flags)?;
     let (block_lists, block) = (block_targets(&mut flags)?, block_list_settings(&mut flags));
     // A report never reads standard input, so a `--status` without paths lacks nothing.
-    let scan = scan_settings(flags, &Environment { stdin_is_given: true, ..environment.clone() })?;
+    let scan = scan_settings(
+        flags,
+        &Environment {
+            stdin_is_given: true,
+            ..environment.clone()
+        },
+    )?;
     if !block_lists.is_empty() && scan.client.anonymize.is_some() {
         return Err(Error::HiddenBlockList);
     }
@@ -348,17 +436,31 @@ pub(crate) fn report_settings(mut flags: Flags, environment: &Environment) -> Re
 
 /// The pairs of `--block-out` and `--block-format`.
 fn block_targets(flags: &mut Flags) -> Result<Vec<BlockTarget>, Error> {
-    let (paths, formats) = (std::mem::take(&mut flags.block_out), std::mem::take(&mut flags.block_format));
+    let (paths, formats) = (
+        std::mem::take(&mut flags.block_out),
+        std::mem::take(&mut flags.block_format),
+    );
     if paths.len() != formats.len() {
-        return Err(Error::BlockPairs { files: paths.len(), formats: formats.len() });
+        return Err(Error::BlockPairs {
+            files: paths.len(),
+            formats: formats.len(),
+        });
     }
     if let Some(format) = formats.iter().find(|format| format.is_abuse_report()) {
         return Err(Error::BlockReport(word(format)));
     }
-    if let Some(path) = paths.iter().enumerate().find_map(|(at, path)| paths[..at].contains(path).then_some(path)) {
+    if let Some(path) = paths
+        .iter()
+        .enumerate()
+        .find_map(|(at, path)| paths[..at].contains(path).then_some(path))
+    {
         return Err(Error::BlockTwice(sanitized(&path.to_string_lossy())));
     }
-    Ok(paths.into_iter().zip(formats).map(|(path, format)| BlockTarget { path, format }).collect())
+    Ok(paths
+        .into_iter()
+        .zip(formats)
+        .map(|(path, format)| BlockTarget { path, format })
+        .collect())
 }
 
 fn block_list_settings(flags: &mut Flags) -> BlockListSettings {
@@ -376,7 +478,11 @@ fn block_list_settings(flags: &mut Flags) -> BlockListSettings {
 /// # Errors
 ///
 /// Errors of a scan, [`Error::HiddenBlockList`].
-pub(crate) fn block_settings(format: Option<BlockFormat>, mut flags: Flags, environment: &Environment) -> Result<BlockSettings, Error> {
+pub(crate) fn block_settings(
+    format: Option<BlockFormat>,
+    mut flags: Flags,
+    environment: &Environment,
+) -> Result<BlockSettings, Error> {
     // Formats of other commands may be in a variable or in the file.
     flags.format = None;
     let list = block_list_settings(&mut flags);
@@ -384,7 +490,12 @@ pub(crate) fn block_settings(format: Option<BlockFormat>, mut flags: Flags, envi
     if scan.client.anonymize.is_some() {
         return Err(Error::HiddenBlockList);
     }
-    Ok(BlockSettings { scan, format: format.unwrap_or_default(), list, now: environment.now })
+    Ok(BlockSettings {
+        scan,
+        format: format.unwrap_or_default(),
+        list,
+        now: environment.now,
+    })
 }
 
 /// The settings of a `verify`.
@@ -392,7 +503,10 @@ pub(crate) fn block_settings(format: Option<BlockFormat>, mut flags: Flags, envi
 /// # Errors
 ///
 /// Errors of a scan, [`Error::NoSite`].
-pub(crate) fn verify_settings(mut flags: Flags, environment: &Environment) -> Result<VerifySettings, Error> {
+pub(crate) fn verify_settings(
+    mut flags: Flags,
+    environment: &Environment,
+) -> Result<VerifySettings, Error> {
     let save = match flags.output.take() {
         None => SaveTo::ReportFolder,
         Some(file) if file == Path::new("-") => SaveTo::Nowhere,
@@ -402,7 +516,9 @@ pub(crate) fn verify_settings(mut flags: Flags, environment: &Environment) -> Re
         site: flags.site.take().ok_or(Error::NoSite)?,
         dry_run: flags.dry_run.unwrap_or(false),
         pause: flags.pause.map_or(VERIFY_PAUSE, DurationArg::duration),
-        max_requests: flags.max_requests.map_or(VERIFY_REQUESTS, PositiveCount::get),
+        max_requests: flags
+            .max_requests
+            .map_or(VERIFY_REQUESTS, PositiveCount::get),
         cacert: flags.cacert.take(),
         save,
         now: environment.now,
@@ -410,7 +526,8 @@ pub(crate) fn verify_settings(mut flags: Flags, environment: &Environment) -> Re
     })
 }
 
-/// The file of `--metrics`. The required name also keeps a log or another file from being replaced by mistake.
+/// The file of `--metrics`. The required name also keeps a log or another file from being replaced
+/// by mistake.
 fn metrics_file(flags: &mut Flags) -> Result<Option<PathBuf>, Error> {
     match flags.metrics.take() {
         Some(file) if file.extension().is_none_or(|extension| extension != "prom") => {
@@ -428,7 +545,9 @@ fn period(flags: &Flags) -> Result<Option<PeriodRule>, Error> {
         _ => return Ok(None),
     };
     clients::check_periods(flags)?;
-    PeriodRule::new(unit, flags.timezone.as_deref()).map(Some).map_err(Error::Zone)
+    PeriodRule::new(unit, flags.timezone.as_deref())
+        .map(Some)
+        .map_err(Error::Zone)
 }
 
 fn names_stdin(flags: &Flags) -> bool {
@@ -449,11 +568,21 @@ fn state_settings(flags: &mut Flags) -> StateSettings {
 /// # Errors
 ///
 /// [`Error::NoHits`], [`Error::NoFormat`].
-pub(crate) fn merge_settings(reports: Vec<PathBuf>, mut flags: Flags) -> Result<MergeSettings, Error> {
+pub(crate) fn merge_settings(
+    reports: Vec<PathBuf>,
+    mut flags: Flags,
+) -> Result<MergeSettings, Error> {
     let geoip = std::mem::take(&mut flags.geoip);
     let (by, full) = (flags.by, flags.full.unwrap_or(false));
     let fail_on = flags.fail_on.and_then(|LevelOrNever(level)| level);
-    Ok(MergeSettings { reports, by, full, fail_on, geoip, filter: stored_report_settings("merge", flags)? })
+    Ok(MergeSettings {
+        reports,
+        by,
+        full,
+        fail_on,
+        geoip,
+        filter: stored_report_settings("merge", flags)?,
+    })
 }
 
 /// The settings of a `diff` of these reports.
@@ -461,23 +590,46 @@ pub(crate) fn merge_settings(reports: Vec<PathBuf>, mut flags: Flags) -> Result<
 /// # Errors
 ///
 /// [`Error::NoHits`], [`Error::NoFormat`].
-pub(crate) fn diff_settings(old: PathBuf, new: PathBuf, flags: Flags) -> Result<DiffSettings, Error> {
+pub(crate) fn diff_settings(
+    old: PathBuf,
+    new: PathBuf,
+    flags: Flags,
+) -> Result<DiffSettings, Error> {
     if flags.format == Some(OutputFormat::Html) {
-        return Err(Error::NoFormat { command: "diff", format: "html".to_owned() });
+        return Err(Error::NoFormat {
+            command: "diff",
+            format: "html".to_owned(),
+        });
     }
     if flags.format == Some(OutputFormat::Partial) {
-        return Err(Error::NoFormat { command: "diff", format: "partial".to_owned() });
+        return Err(Error::NoFormat {
+            command: "diff",
+            format: "partial".to_owned(),
+        });
     }
-    Ok(DiffSettings { old, new, filter: stored_report_settings("diff", flags)? })
+    Ok(DiffSettings {
+        old,
+        new,
+        filter: stored_report_settings("diff", flags)?,
+    })
 }
 
-fn stored_report_settings(command: &'static str, flags: Flags) -> Result<ReportFilterSettings, Error> {
+fn stored_report_settings(
+    command: &'static str,
+    flags: Flags,
+) -> Result<ReportFilterSettings, Error> {
     let format = flags.format.unwrap_or_default();
     if format.hit_format().is_some() {
-        return Err(Error::NoHits { command, format: word(&format) });
+        return Err(Error::NoHits {
+            command,
+            format: word(&format),
+        });
     }
     if format == OutputFormat::Prometheus {
-        return Err(Error::NoFormat { command, format: word(&format) });
+        return Err(Error::NoFormat {
+            command,
+            format: word(&format),
+        });
     }
     check_partial(&flags)?;
     Ok(ReportFilterSettings {
@@ -502,24 +654,40 @@ pub(crate) fn rule_choice(flags: &Flags) -> RuleChoice {
         no_builtin: flags.no_builtin.unwrap_or(false),
         disable: flags.disable.clone(),
         only: flags.only.clone(),
-        severity: flags.severity.iter().map(|change| (change.id.clone(), change.level)).collect(),
+        severity: flags
+            .severity
+            .iter()
+            .map(|change| (change.id.clone(), change.level))
+            .collect(),
         no_prefilter: flags.no_prefilter.unwrap_or(false),
         with_cases: false,
     }
 }
 
 fn format_choice(format: Option<LogFormatSpec>, fields: Vec<FieldKey>) -> FormatChoice {
-    let fields = fields.into_iter().map(|FieldKey { meaning, key }| (meaning, key)).collect();
-    FormatChoice { requested: format.and_then(LogFormatSpec::format), fields }
+    let fields = fields
+        .into_iter()
+        .map(|FieldKey { meaning, key }| (meaning, key))
+        .collect();
+    FormatChoice {
+        requested: format.and_then(LogFormatSpec::format),
+        fields,
+    }
 }
 
 fn bounds(flags: &Flags, now: i64) -> Result<(Option<TimeBound>, Option<TimeBound>), Error> {
     let (from, to) = (flags.since.as_ref(), flags.until.as_ref());
-    let (since, until) = (from.map(|time| time.bound(now)), to.map(|time| time.bound(now)));
+    let (since, until) = (
+        from.map(|time| time.bound(now)),
+        to.map(|time| time.bound(now)),
+    );
     if let (Some(from), Some(to), Some(since), Some(until)) = (from, to, since, until)
         && time_spec::is_empty(since, until)
     {
-        return Err(Error::NoTime { since: from.to_string(), until: to.to_string() });
+        return Err(Error::NoTime {
+            since: from.to_string(),
+            until: to.to_string(),
+        });
     }
     Ok((since, until))
 }
@@ -535,20 +703,28 @@ fn server_logs(flags: &Flags) -> Result<ConfiguredLogs, Error> {
         Ok(())
     };
     if let Some(path) = &flags.from_nginx {
-        add(server_config::read_nginx(&server_config_path(path, &server_config::NGINX_CONFIG_PATHS)))?;
+        add(server_config::read_nginx(&server_config_path(
+            path,
+            &server_config::NGINX_CONFIG_PATHS,
+        )))?;
     }
     if let Some(path) = &flags.from_apache {
-        add(server_config::read_apache(&server_config_path(path, &server_config::APACHE_CONFIG_PATHS)))?;
+        add(server_config::read_apache(&server_config_path(
+            path,
+            &server_config::APACHE_CONFIG_PATHS,
+        )))?;
     }
     Ok(all)
 }
 
-/// The path of a server's configuration. Where `auto` finds none it is the most usual path, for the error message.
+/// The path of a server's configuration. Where `auto` finds none it is the most usual path, for the
+/// error message.
 fn server_config_path(given: &Path, usual: &[&str]) -> PathBuf {
     if given.as_os_str() != SERVER_CONFIG_AUTO {
         return given.to_owned();
     }
-    server_config::first_existing(usual).unwrap_or_else(|| usual.first().map(PathBuf::from).unwrap_or_default())
+    server_config::first_existing(usual)
+        .unwrap_or_else(|| usual.first().map(PathBuf::from).unwrap_or_default())
 }
 
 /// Why a run was not started.
@@ -558,7 +734,9 @@ pub(crate) enum Error {
     #[error("nothing to read: no path is given, and standard input is a terminal or a device")]
     NothingToRead,
     /// No line can be between the two.
-    #[error("no line is between --since {since} and --until {until}: the first is not before the second")]
+    #[error(
+        "no line is between --since {since} and --until {until}: the first is not before the second"
+    )]
     NoTime {
         /// `--since` as it was typed.
         since: String,
@@ -604,7 +782,9 @@ pub(crate) enum Error {
     )]
     PipeAlone,
     /// `follow` never ends, so a document would never be complete.
-    #[error("follow prints only table, ndjson, ecs or ocsf: csv, json, html, prometheus and partial need a complete log")]
+    #[error(
+        "follow prints only table, ndjson, ecs or ocsf: csv, json, html, prometheus and partial need a complete log"
+    )]
     OnlyLive,
     /// No path to report on, or standard input.
     #[error("nothing to report on: name logs, folders or globs; standard input cannot be used")]
@@ -647,7 +827,9 @@ pub(crate) enum Error {
         format: String,
     },
     /// A file of metrics that would not be read. Holds its name, escaped.
-    #[error("--metrics '{0}': the name must end in .prom, because node_exporter reads no other file")]
+    #[error(
+        "--metrics '{0}': the name must end in .prom, because node_exporter reads no other file"
+    )]
     MetricsName(String),
     /// The settings on clients are wrong.
     #[error(transparent)]
@@ -682,32 +864,52 @@ impl Error {
     #[must_use]
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NothingToRead => Some("name a log or a folder of logs, such as: probewatch scan /var/log/nginx/"),
-            Self::NoTime { .. } => Some("--until is exclusive: for the first day of November type --since 2026-11-01 --until 2026-11-02"),
-            Self::Unreadable { .. } => Some("name an existing file with --config or PROBEWATCH_CONFIG, or use neither"),
+            Self::NothingToRead => {
+                Some("name a log or a folder of logs, such as: probewatch scan /var/log/nginx/")
+            }
+            Self::NoTime { .. } => Some(
+                "--until is exclusive: for the first day of November type --since 2026-11-01 --until 2026-11-02",
+            ),
+            Self::Unreadable { .. } => {
+                Some("name an existing file with --config or PROBEWATCH_CONFIG, or use neither")
+            }
             Self::NothingToFollow => Some("type: probewatch follow /var/log/nginx/access.log"),
             Self::PipeAlone => Some("omit the other paths, --state and --tui"),
-            Self::NothingToReport => {
-                Some("type: probewatch report --state DIR --out DIR /var/log/nginx/, or for a pipe: probewatch scan -")
-            }
-            Self::NoState => {
-                Some("type: probewatch report --state /var/lib/probewatch --out DIR PATH, or for a single run: probewatch scan PATH")
-            }
-            Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing"),
+            Self::NothingToReport => Some(
+                "type: probewatch report --state DIR --out DIR /var/log/nginx/, or for a pipe: probewatch scan -",
+            ),
+            Self::NoState => Some(
+                "type: probewatch report --state /var/lib/probewatch --out DIR PATH, or for a single run: probewatch scan PATH",
+            ),
+            Self::NoOut => Some(
+                "type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing",
+            ),
             Self::NoSite => Some("type: probewatch verify --site https://example.com REPORT"),
             Self::NoPeriod => Some("add --daily or --hourly, or remove --timezone"),
-            Self::ByFormat { .. } | Self::ByHtml | Self::ByPartial => Some("type -f csv with --by, or remove --by"),
-            Self::OnlyLive => {
-                Some("type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages; --metrics FILE writes metrics")
+            Self::ByFormat { .. } | Self::ByHtml | Self::ByPartial => {
+                Some("type -f csv with --by, or remove --by")
             }
-            Self::HiddenPartial => Some("remove --anonymize here, and type it with the last merge: probewatch merge --anonymize FILE..."),
+            Self::OnlyLive => Some(
+                "type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages; --metrics FILE writes metrics",
+            ),
+            Self::HiddenPartial => Some(
+                "remove --anonymize here, and type it with the last merge: probewatch merge --anonymize FILE...",
+            ),
             Self::NoFormat { .. } | Self::NoHits { .. } => Some("type -f table, -f csv or -f json"),
-            Self::SameOutput { .. } => Some("name two files, or remove --output to print the report on standard output"),
+            Self::SameOutput { .. } => {
+                Some("name two files, or remove --output to print the report on standard output")
+            }
             Self::Clients(error) => error.hint(),
-            Self::BlockPairs { .. } => Some("type --block-out /var/lib/probewatch/block.nft --block-format nft, once for each list"),
+            Self::BlockPairs { .. } => Some(
+                "type --block-out /var/lib/probewatch/block.nft --block-format nft, once for each list",
+            ),
             Self::BlockTwice(_) => Some("name another file, or remove one of the two"),
-            Self::BlockReport(_) => Some("type: probewatch block --format abuseipdb -o abuse.csv REPORT"),
-            Self::HiddenBlockList => Some("remove --anonymize, PROBEWATCH_ANONYMIZE and the key 'anonymize', or type --anonymize=off"),
+            Self::BlockReport(_) => {
+                Some("type: probewatch block --format abuseipdb -o abuse.csv REPORT")
+            }
+            Self::HiddenBlockList => Some(
+                "remove --anonymize, PROBEWATCH_ANONYMIZE and the key 'anonymize', or type --anonymize=off",
+            ),
             Self::Zone(_) | Self::Server(_) | Self::File { .. } | Self::MetricsName(_) => None,
         }
     }
@@ -720,14 +922,35 @@ mod tests {
     #[test]
     fn a_missing_server_configuration_is_named_with_the_flag() {
         for (flags, part) in [
-            (Flags { from_nginx: Some("gone\u{1b}.conf".into()), ..Flags::default() }, "--from-nginx=CONF"),
-            (Flags { from_apache: Some("gone\u{1b}.conf".into()), ..Flags::default() }, "--from-apache=CONF"),
+            (
+                Flags {
+                    from_nginx: Some("gone\u{1b}.conf".into()),
+                    ..Flags::default()
+                },
+                "--from-nginx=CONF",
+            ),
+            (
+                Flags {
+                    from_apache: Some("gone\u{1b}.conf".into()),
+                    ..Flags::default()
+                },
+                "--from-apache=CONF",
+            ),
         ] {
             let text = server_logs(&flags).expect_err("missing").to_string();
-            assert!(text.contains(part) && text.contains("gone\\x1b.conf: cannot read"), "{text}");
+            assert!(
+                text.contains(part) && text.contains("gone\\x1b.conf: cannot read"),
+                "{text}"
+            );
         }
-        assert_eq!(server_logs(&Flags::default()).expect("nothing"), ConfiguredLogs::default());
+        assert_eq!(
+            server_logs(&Flags::default()).expect("nothing"),
+            ConfiguredLogs::default()
+        );
         let auto = Path::new(SERVER_CONFIG_AUTO);
-        assert_eq!(server_config_path(auto, &["/nowhere/a", "/dev/null/b"]), Path::new("/nowhere/a"));
+        assert_eq!(
+            server_config_path(auto, &["/nowhere/a", "/dev/null/b"]),
+            Path::new("/nowhere/a")
+        );
     }
 }

@@ -1,7 +1,8 @@
-//! Times as they are typed for `--since`, `--until` and `--newer-than`, and the time bounds that result.
+//! Times as they are typed for `--since`, `--until` and `--newer-than`, and the time bounds that
+//! result.
 //!
-//! Reads no clock: the start of the run is passed in. A time without an offset is compared with each line's own local
-//! time.
+//! Reads no clock: the start of the run is passed in. A time without an offset is compared with
+//! each line's own local time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -39,8 +40,9 @@ impl TimeSpec {
         }
     }
 
-    /// The instant in seconds since 1970-01-01T00:00:00Z, for a comparison with the times of files. A time without an
-    /// offset is in `zone`, or in UTC; of a local time that occurs twice there, the first is used.
+    /// The instant in seconds since 1970-01-01T00:00:00Z, for a comparison with the times of files.
+    /// A time without an offset is in `zone`, or in UTC; of a local time that occurs twice there,
+    /// the first is used.
     #[must_use]
     pub(crate) fn instant(&self, now: i64, zone: impl FnOnce() -> Option<TimeZone>) -> i64 {
         let local = match self.bound(now) {
@@ -48,7 +50,9 @@ impl TimeSpec {
             TimeBound::Local(seconds) => seconds,
         };
         let timestamp = EPOCH.checked_add(SignedDuration::from_secs(local)).ok();
-        let instant = zone().zip(timestamp).and_then(|(zone, timestamp)| zone.to_ambiguous_timestamp(timestamp).compatible().ok());
+        let instant = zone()
+            .zip(timestamp)
+            .and_then(|(zone, timestamp)| zone.to_ambiguous_timestamp(timestamp).compatible().ok());
         instant.map_or(local, Timestamp::as_second)
     }
 }
@@ -67,34 +71,47 @@ impl FromStr for TimeSpec {
             "not a time; type an age (90s, 1h30m, 24h, 7d, 2w), a date (2026-11-01) \
              or a time (2026-11-01T08:00, 2026-11-01T08:00:00+01:00)",
         )?;
-        Ok(Self { text: text.to_owned(), point })
+        Ok(Self {
+            text: text.to_owned(),
+            point,
+        })
     }
 }
 
 fn age(text: &str) -> Option<TimePoint> {
-    i64::try_from(parse_duration(text)?.as_secs()).ok().map(TimePoint::Ago)
+    i64::try_from(parse_duration(text)?.as_secs())
+        .ok()
+        .map(TimePoint::Ago)
 }
 
 /// Lines have whole seconds, so a fraction of a second is rounded up to the next.
 fn fixed(text: &str) -> Option<TimePoint> {
     if let Ok(instant) = text.parse::<Timestamp>() {
         let up = i64::from(instant.subsec_nanosecond() > 0);
-        return Some(TimePoint::Fixed(TimeBound::Instant(instant.as_second() + up)));
+        return Some(TimePoint::Fixed(TimeBound::Instant(
+            instant.as_second() + up,
+        )));
     }
     // Only a time may follow the date: jiff would ignore an offset or a zone here.
-    if text.get(10..).is_none_or(|rest| rest.contains(['+', '-', 'Z', 'z', '['])) {
+    if text
+        .get(10..)
+        .is_none_or(|rest| rest.contains(['+', '-', 'Z', 'z', '[']))
+    {
         return None;
     }
     let since_epoch = text.parse::<DateTime>().ok()?.duration_since(EPOCH);
     let up = i64::from(since_epoch.subsec_nanos() > 0);
-    Some(TimePoint::Fixed(TimeBound::Local(since_epoch.as_secs() + up)))
+    Some(TimePoint::Fixed(TimeBound::Local(
+        since_epoch.as_secs() + up,
+    )))
 }
 
 /// Whether no time is between the two. A local time and an instant cannot be compared.
 #[must_use]
 pub(crate) fn is_empty(since: TimeBound, until: TimeBound) -> bool {
     match (since, until) {
-        (TimeBound::Local(from), TimeBound::Local(to)) | (TimeBound::Instant(from), TimeBound::Instant(to)) => from >= to,
+        (TimeBound::Local(from), TimeBound::Local(to))
+        | (TimeBound::Instant(from), TimeBound::Instant(to)) => from >= to,
         _ => false,
     }
 }
@@ -115,38 +132,76 @@ mod tests {
     #[test]
     fn dates_and_times_without_offset_are_local() {
         assert_eq!(bound("2026-11-01"), Some(TimeBound::Local(FIRST)));
-        assert_eq!(bound("2026-11-01T08:00"), Some(TimeBound::Local(FIRST + 8 * 3_600)));
-        assert_eq!(bound("2026-11-01 08:00:30"), Some(TimeBound::Local(FIRST + 8 * 3_600 + 30)));
-        assert_eq!(bound("2026-11-01T08:00:30.5"), Some(TimeBound::Local(FIRST + 8 * 3_600 + 31)));
+        assert_eq!(
+            bound("2026-11-01T08:00"),
+            Some(TimeBound::Local(FIRST + 8 * 3_600))
+        );
+        assert_eq!(
+            bound("2026-11-01 08:00:30"),
+            Some(TimeBound::Local(FIRST + 8 * 3_600 + 30))
+        );
+        assert_eq!(
+            bound("2026-11-01T08:00:30.5"),
+            Some(TimeBound::Local(FIRST + 8 * 3_600 + 31))
+        );
         assert_eq!(bound("1969-12-31T23:59:59"), Some(TimeBound::Local(-1)));
     }
 
     #[test]
     fn times_with_offset_are_instants() {
-        assert_eq!(bound("2026-11-01T08:00:00Z"), Some(TimeBound::Instant(FIRST + 8 * 3_600)));
-        assert_eq!(bound("2026-11-01T08:00:00+01:00"), Some(TimeBound::Instant(FIRST + 7 * 3_600)));
-        assert_eq!(bound("2026-11-01T08:00:00.001-00:30"), Some(TimeBound::Instant(FIRST + 8 * 3_600 + 1_801)));
+        assert_eq!(
+            bound("2026-11-01T08:00:00Z"),
+            Some(TimeBound::Instant(FIRST + 8 * 3_600))
+        );
+        assert_eq!(
+            bound("2026-11-01T08:00:00+01:00"),
+            Some(TimeBound::Instant(FIRST + 7 * 3_600))
+        );
+        assert_eq!(
+            bound("2026-11-01T08:00:00.001-00:30"),
+            Some(TimeBound::Instant(FIRST + 8 * 3_600 + 1_801))
+        );
         assert_eq!(bound("1969-12-31T23:59:59.5Z"), Some(TimeBound::Instant(0)));
     }
 
     #[test]
     fn ages_count_back_from_the_start_of_the_run() {
-        for (text, seconds) in
-            [("90s", 90), ("30m", 1_800), ("24h", 86_400), ("7d", 604_800), ("2w", 1_209_600), ("0s", 0), ("1h30m", 5_400)]
-        {
-            assert_eq!(bound(text), Some(TimeBound::Instant(NOW - seconds)), "{text}");
+        for (text, seconds) in [
+            ("90s", 90),
+            ("30m", 1_800),
+            ("24h", 86_400),
+            ("7d", 604_800),
+            ("2w", 1_209_600),
+            ("0s", 0),
+            ("1h30m", 5_400),
+        ] {
+            assert_eq!(
+                bound(text),
+                Some(TimeBound::Instant(NOW - seconds)),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn a_date_for_files_is_in_the_time_zone_of_the_system() {
         let berlin = TimeZone::get("Europe/Berlin").unwrap();
-        let instant = |text: &str, zone: Option<&TimeZone>| text.parse::<TimeSpec>().unwrap().instant(NOW, || zone.cloned());
+        let instant = |text: &str, zone: Option<&TimeZone>| {
+            text.parse::<TimeSpec>()
+                .unwrap()
+                .instant(NOW, || zone.cloned())
+        };
         assert_eq!(instant("2026-11-01", Some(&berlin)), FIRST - 3_600);
         assert_eq!(instant("2026-11-01", None), FIRST);
         // Clocks go back from 3 to 2 at 01:00 UTC, a week earlier.
-        assert_eq!(instant("2026-10-25T02:30", Some(&berlin)), FIRST - 7 * 86_400 + 1_800);
-        for (text, seconds) in [("2d", NOW - 172_800), ("2026-11-01T08:00:00+01:00", FIRST + 7 * 3_600)] {
+        assert_eq!(
+            instant("2026-10-25T02:30", Some(&berlin)),
+            FIRST - 7 * 86_400 + 1_800
+        );
+        for (text, seconds) in [
+            ("2d", NOW - 172_800),
+            ("2026-11-01T08:00:00+01:00", FIRST + 7 * 3_600),
+        ] {
             assert_eq!(instant(text, Some(&berlin)), seconds, "{text}");
         }
     }

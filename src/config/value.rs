@@ -1,6 +1,7 @@
 //! Values with the same syntax in flags, variables and the configuration file.
 //!
-//! An error message says what is wrong and what to type; the caller adds the name of the flag, variable or key.
+//! An error message says what is wrong and what to type; the caller adds the name of the flag,
+//! variable or key.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -59,7 +60,9 @@ impl FromStr for Cost {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|_| "not a whole number; type 0 or more".to_owned())
+        text.parse()
+            .map(Self)
+            .map_err(|_| "not a whole number; type 0 or more".to_owned())
     }
 }
 
@@ -89,7 +92,10 @@ impl FromStr for ByteSize {
             _ => (text, 1_usize),
         };
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-            return Err("not a size; type a number of bytes, or one with K, M or G: 65536, 512K, 1M".to_owned());
+            return Err(
+                "not a size; type a number of bytes, or one with K, M or G: 65536, 512K, 1M"
+                    .to_owned(),
+            );
         }
         let bytes = digits.parse().ok().and_then(|n: usize| n.checked_mul(unit));
         match bytes {
@@ -116,10 +122,16 @@ impl FromStr for RangeSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "not a range; type the first byte and the byte after the last one: 0-1048576, 64M-128M, 128M-".to_owned();
+        let wrong = || {
+            "not a range; type the first byte and the byte after the last one: 0-1048576, 64M-128M, 128M-".to_owned()
+        };
         let (from, to) = text.split_once('-').ok_or_else(wrong)?;
         let from = offset(from).ok_or_else(wrong)?;
-        let to = if to.is_empty() { u64::MAX } else { offset(to).ok_or_else(wrong)? };
+        let to = if to.is_empty() {
+            u64::MAX
+        } else {
+            offset(to).ok_or_else(wrong)?
+        };
         if from <= to {
             Ok(Self(ByteRange { from, to }))
         } else {
@@ -138,7 +150,11 @@ fn offset(text: &str) -> Option<u64> {
         _ => (text, 0),
     };
     let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    digits.parse::<u64>().ok().filter(|_| is_number)?.checked_mul(1 << shift)
+    digits
+        .parse::<u64>()
+        .ok()
+        .filter(|_| is_number)?
+        .checked_mul(1 << shift)
 }
 
 /// A length of time: `250ms`, `5s`, `1h30m`, `1d`, `2w`.
@@ -171,7 +187,10 @@ impl FromStr for DurationArg {
 pub(super) fn parse_duration(text: &str) -> Option<Duration> {
     static PARSER: SpanParser = SpanParser::new();
     let span = PARSER.parse_span(text).ok()?;
-    span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?.try_into().ok()
+    span.to_duration(SpanRelativeTo::days_are_24_hours())
+        .ok()?
+        .try_into()
+        .ok()
 }
 
 /// Permissions of a file, in octal: `0600`, `640`.
@@ -190,12 +209,17 @@ impl FromStr for FileMode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bits = u32::from_str_radix(text, 8).ok().filter(|_| text.len() <= 5 && text.bytes().all(|b| b.is_ascii_digit()));
+        let bits = u32::from_str_radix(text, 8)
+            .ok()
+            .filter(|_| text.len() <= 5 && text.bytes().all(|b| b.is_ascii_digit()));
         match bits {
-            Some(bits) if bits & !0o777 != 0 => {
-                Err("only permissions to read, write and execute can be set; type 0600, 0640 or 0644".to_owned())
-            }
-            Some(bits) if bits & 0o600 != 0o600 => Err("the owner could not read and write the file; type 0600, 0640 or 0644".to_owned()),
+            Some(bits) if bits & !0o777 != 0 => Err(
+                "only permissions to read, write and execute can be set; type 0600, 0640 or 0644"
+                    .to_owned(),
+            ),
+            Some(bits) if bits & 0o600 != 0o600 => Err(
+                "the owner could not read and write the file; type 0600, 0640 or 0644".to_owned(),
+            ),
             Some(bits) => Ok(Self(bits)),
             None => Err("not permissions in octal; type 0600, 0640 or 0644".to_owned()),
         }
@@ -216,9 +240,14 @@ impl FromStr for ProxySource {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix('@') {
-            Some("") => Err("the name of the file is missing; type @ and the name, such as @proxies.txt".to_owned()),
+            Some("") => Err(
+                "the name of the file is missing; type @ and the name, such as @proxies.txt"
+                    .to_owned(),
+            ),
             Some(path) => Ok(Self::File(path.into())),
-            None => block::parse_trusted_proxy(text).map(|(net, _)| Self::Network(net)).map_err(|error| error.to_string()),
+            None => block::parse_trusted_proxy(text)
+                .map(|(net, _)| Self::Network(net))
+                .map_err(|error| error.to_string()),
         }
     }
 }
@@ -239,7 +268,10 @@ impl FromStr for FieldName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_name = !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b"\"'\\,;=".contains(&b));
+        let is_name = !text.is_empty()
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_graphic() && !b"\"'\\,;=".contains(&b));
         if is_name {
             return Ok(Self(text.to_ascii_lowercase()));
         }
@@ -316,8 +348,13 @@ impl FromStr for SeverityOverride {
             .split_once('=')
             .filter(|(id, _)| !id.is_empty())
             .ok_or("not a rule and its level; type ID=LEVEL, such as dotfiles/env=critical")?;
-        let level = level.parse().map_err(|_: String| "not a level; type info, low, medium, high or critical after '='".to_owned())?;
-        Ok(Self { id: id.to_owned(), level })
+        let level = level.parse().map_err(|_: String| {
+            "not a level; type info, low, medium, high or critical after '='".to_owned()
+        })?;
+        Ok(Self {
+            id: id.to_owned(),
+            level,
+        })
     }
 }
 
@@ -337,8 +374,13 @@ impl FromStr for LogFormatSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let choice = FormatChoice { requested: Some(text.to_owned()), fields: Vec::new() };
-        Formats::new(&choice).map(|_| Self(text.to_owned())).map_err(|error| sanitized(&error.to_string()))
+        let choice = FormatChoice {
+            requested: Some(text.to_owned()),
+            fields: Vec::new(),
+        };
+        Formats::new(&choice)
+            .map(|_| Self(text.to_owned()))
+            .map_err(|error| sanitized(&error.to_string()))
     }
 }
 
@@ -359,7 +401,10 @@ impl FromStr for FieldKey {
             .split_once('=')
             .filter(|(meaning, key)| !meaning.is_empty() && !key.is_empty())
             .ok_or("not a meaning and its key; type MEANING=KEY, such as client=ip")?;
-        Ok(Self { meaning: meaning.parse()?, key: key.to_owned() })
+        Ok(Self {
+            meaning: meaning.parse()?,
+            key: key.to_owned(),
+        })
     }
 }
 
@@ -396,7 +441,10 @@ impl ValueEnum for LevelOrNever {
 /// The word of a choice, as it is typed.
 #[must_use]
 pub(crate) fn word(choice: &impl ValueEnum) -> String {
-    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    choice
+        .to_possible_value()
+        .map(|value| value.get_name().to_owned())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -405,12 +453,34 @@ mod tests {
 
     #[test]
     fn sizes() {
-        let range = |text: &str| text.parse().map(|range: RangeSpec| (range.range().from, range.range().to)).ok();
+        let range = |text: &str| {
+            text.parse()
+                .map(|range: RangeSpec| (range.range().from, range.range().to))
+                .ok()
+        };
         assert_eq!(
             ["0-0", "1K-2k", "64M-", "0-1T"].map(range),
-            [Some((0, 0)), Some((1024, 2048)), Some((64 << 20, u64::MAX)), Some((0, 1 << 40))]
+            [
+                Some((0, 0)),
+                Some((1024, 2048)),
+                Some((64 << 20, u64::MAX)),
+                Some((0, 1 << 40))
+            ]
         );
-        for text in ["", "-", "-5", "7", "5-4", "1-2-3", "+1-2", "1 - 2", "1x-2x", "K-", "99999999999999999999-", "20000000T-"] {
+        for text in [
+            "",
+            "-",
+            "-5",
+            "7",
+            "5-4",
+            "1-2-3",
+            "+1-2",
+            "1 - 2",
+            "1x-2x",
+            "K-",
+            "99999999999999999999-",
+            "20000000T-",
+        ] {
             assert_eq!(range(text), None, "{text}");
         }
         let size = |text: &str| text.parse().map(ByteSize::bytes);
@@ -418,7 +488,20 @@ mod tests {
         assert_eq!(size("512K"), Ok(524_288));
         assert_eq!(size("1m"), Ok(1_048_576));
         assert_eq!(size("1G"), Ok(MAX_LINE_BYTES));
-        for wrong in ["", "K", "0", "0K", "1Q", "-1", "+1", "1.5M", "2G", "99999999999999999999", "18014398509481984K", "1é"] {
+        for wrong in [
+            "",
+            "K",
+            "0",
+            "0K",
+            "1Q",
+            "-1",
+            "+1",
+            "1.5M",
+            "2G",
+            "99999999999999999999",
+            "18014398509481984K",
+            "1é",
+        ] {
             assert!(size(wrong).is_err(), "{wrong}");
         }
     }
@@ -434,7 +517,10 @@ mod tests {
             ProxySource::Network(network) => Ok(network.to_string()),
             ProxySource::File(path) => Err(format!("the file {}", path.display())),
         };
-        assert_eq!((net("192.0.2.7"), net("2001:db8::/48")), (Ok("192.0.2.7/32".into()), Ok("2001:db8::/48".into())));
+        assert_eq!(
+            (net("192.0.2.7"), net("2001:db8::/48")),
+            (Ok("192.0.2.7/32".into()), Ok("2001:db8::/48".into()))
+        );
         for wrong in ["", "192.0.2.0/33", "proxy.example", "192.0.2", "0.0.0.0/0"] {
             assert!(net(wrong).is_err(), "{wrong}");
         }
@@ -442,20 +528,37 @@ mod tests {
 
     #[test]
     fn how_clients_are_counted_and_hidden() {
-        let bits = |text: &str| text.parse().map(|bits: PrefixBits| bits.prefix().map(Ipv6Prefix::bits));
-        assert_eq!((bits("64"), bits("/48"), bits("128")), (Ok(Some(64)), Ok(Some(48)), Ok(None)));
+        let bits = |text: &str| {
+            text.parse()
+                .map(|bits: PrefixBits| bits.prefix().map(Ipv6Prefix::bits))
+        };
+        assert_eq!(
+            (bits("64"), bits("/48"), bits("128")),
+            (Ok(Some(64)), Ok(Some(48)), Ok(None))
+        );
         for wrong in ["", "0", "31", "129", "-64", "/", "64/"] {
             assert!(bits(wrong).is_err_and(|why| why.contains("64")), "{wrong}");
         }
         assert_eq!("@a b.txt".parse(), Ok(ProxySource::File("a b.txt".into())));
         assert!("@".parse::<ProxySource>().is_err());
         let how = |text: &str| text.parse::<AnonymizeSpec>();
-        assert_eq!((how("truncate"), how("off")), (Ok(AnonymizeSpec::Truncate), Ok(AnonymizeSpec::Off)));
+        assert_eq!(
+            (how("truncate"), how("off")),
+            (Ok(AnonymizeSpec::Truncate), Ok(AnonymizeSpec::Off))
+        );
         assert_eq!(how("key:a"), Ok(AnonymizeSpec::Key("a".into())));
         for wrong in ["", "key:", "hash", "Truncate"] {
-            assert!(how(wrong).is_err_and(|why| why.contains("key:FILE")), "{wrong}");
+            assert!(
+                how(wrong).is_err_and(|why| why.contains("key:FILE")),
+                "{wrong}"
+            );
         }
-        assert_eq!("X-Forwarded-For".parse::<FieldName>().map(|field| field.name().to_owned()), Ok("x-forwarded-for".into()));
+        assert_eq!(
+            "X-Forwarded-For"
+                .parse::<FieldName>()
+                .map(|field| field.name().to_owned()),
+            Ok("x-forwarded-for".into())
+        );
         for wrong in ["", "a b", "a,b", "\u{1b}", "a=b"] {
             assert!(wrong.parse::<FieldName>().is_err(), "{wrong}");
         }
@@ -471,8 +574,21 @@ mod tests {
         assert_eq!(span("1h30m"), Ok(Duration::from_secs(5_400)));
         assert_eq!(span("1.5s"), Ok(Duration::from_millis(1_500)));
         assert_eq!(span("5 s"), Ok(Duration::from_secs(5)));
-        let wrong =
-            ["", "5", "s", "0s", "1us", "-1s", "1s ago", "1y", "1mo", "36501d", "99999999999999999999s", "18446744073709551615d", "1é"];
+        let wrong = [
+            "",
+            "5",
+            "s",
+            "0s",
+            "1us",
+            "-1s",
+            "1s ago",
+            "1y",
+            "1mo",
+            "36501d",
+            "99999999999999999999s",
+            "18446744073709551615d",
+            "1é",
+        ];
         for wrong in wrong {
             assert!(span(wrong).is_err(), "{wrong}");
         }
@@ -482,7 +598,10 @@ mod tests {
     fn counts_start_at_one() {
         assert_eq!("8".parse().map(PositiveCount::get), Ok(8));
         for wrong in ["", "0", "00", "-1", "x", "1.0", "99999999999999999999"] {
-            let message = wrong.parse::<PositiveCount>().map(PositiveCount::get).expect_err("wrong");
+            let message = wrong
+                .parse::<PositiveCount>()
+                .map(PositiveCount::get)
+                .expect_err("wrong");
             assert!(message.ends_with("type 1 or more"), "{message}");
         }
     }
@@ -490,7 +609,13 @@ mod tests {
     #[test]
     fn overrides() {
         let parsed = "a/b=high".parse();
-        assert_eq!(parsed, Ok(SeverityOverride { id: "a/b".to_owned(), level: Severity::High }));
+        assert_eq!(
+            parsed,
+            Ok(SeverityOverride {
+                id: "a/b".to_owned(),
+                level: Severity::High
+            })
+        );
         for wrong in ["", "a/b", "=high", "a/b=", "a/b=High", "a/b=high=low"] {
             assert!(wrong.parse::<SeverityOverride>().is_err(), "{wrong}");
         }

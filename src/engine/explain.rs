@@ -1,11 +1,12 @@
 //! Explains one request: what rules see, which rules match and where, and which nearly match.
 //!
-//! It searches for the same literals in the same views as [`Matcher`] and checks the same conditions, but caches nothing, does
-//! not stop at the first failed condition, and keeps all positions. Tests compare the two. It is never part of the line loop. The
-//! request may be typed instead of a log line: a request line, a path or a URL.
+//! It searches for the same literals in the same views as [`Matcher`] and checks the same
+//! conditions, but caches nothing, does not stop at the first failed condition, and keeps all
+//! positions. Tests compare the two. It is never part of the line loop. The request may be typed
+//! instead of a log line: a request line, a path or a URL.
 //!
-//! The explanation is plain data, which `render` prints. Views are in original case: case folding changes no length, so positions
-//! in the folded views are valid here.
+//! The explanation is plain data, which `render` prints. Views are in original case: case folding
+//! changes no length, so positions in the folded views are valid here.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -16,7 +17,8 @@ use super::{Matcher, ParsedRequest};
 use crate::log::finding::{RuleId, Severity};
 use crate::log::log_entry::{LogEntry, Outcome, RequestLine};
 use crate::rules::{
-    Field, LiteralHits, LiteralMatch, Literals, Regions, RequestFacts, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit,
+    Field, LiteralHits, LiteralMatch, Literals, Regions, RequestFacts, Requirement,
+    RequirementCheck, RuleSet, TextSpan, TextView, bit,
 };
 use crate::text::normalize::{AltDecoding, DecodeRound, Normalizer, PathReading, rounds, unescape};
 
@@ -33,7 +35,8 @@ pub(crate) struct Explanation<'r> {
     pub near_misses: Vec<RuleExplanation<'r>>,
 }
 
-/// The rules by which a scan reports a request that is sent with a method and gets one of some statuses.
+/// The rules by which a scan reports a request that is sent with a method and gets one of some
+/// statuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MatchesByStatus {
     /// The method.
@@ -44,7 +47,8 @@ pub(crate) struct MatchesByStatus {
     pub rules: Vec<RuleId>,
 }
 
-/// A status of each kind that rules distinguish: found, moved, without permission, not there, and a failure of the server.
+/// A status of each kind that rules distinguish: found, moved, without permission, not there, and a
+/// failure of the server.
 const STATUSES: [u16; 5] = [200, 301, 403, 404, 500];
 
 /// Explains requests.
@@ -62,57 +66,114 @@ impl<'r> Explainer<'r> {
     /// An explainer for scans with these rules, this lowest severity and these apps.
     #[must_use]
     pub(crate) fn new(rules: &'r RuleSet, min_severity: Severity, apps: &'r [RuleId]) -> Self {
-        Self { rules, matcher: Matcher::new(rules), min_severity, apps }
+        Self {
+            rules,
+            matcher: Matcher::new(rules),
+            min_severity,
+            apps,
+        }
     }
 
     /// Explains a request; with `only`, for this rule alone.
     #[must_use]
-    pub(crate) fn explain(&self, probe: &ParsedRequest<'_>, only: Option<RuleId>) -> Explanation<'r> {
+    pub(crate) fn explain(
+        &self,
+        probe: &ParsedRequest<'_>,
+        only: Option<RuleId>,
+    ) -> Explanation<'r> {
         let mut accounts = self.accounts(probe, only, &PathReading::ALL);
         accounts.retain(|account| only.is_none_or(|rule| rule == account.rule));
-        let (mut matches, mut near_misses): (Vec<_>, Vec<_>) = accounts.into_iter().partition(RuleExplanation::matches);
+        let (mut matches, mut near_misses): (Vec<_>, Vec<_>) =
+            accounts.into_iter().partition(RuleExplanation::matches);
         if only.is_none() {
             near_misses.retain(RuleExplanation::is_near);
         }
         matches.sort_by_key(|account| account.rule);
         near_misses.sort_by_cached_key(|account| (account.distance(), account.rule));
-        Explanation { texts: DecodedTexts::from_request(probe), trails: DecodeSteps::all_of(probe), matches, near_misses }
+        Explanation {
+            texts: DecodedTexts::from_request(probe),
+            trails: DecodeSteps::all_of(probe),
+            matches,
+            near_misses,
+        }
     }
 
-    /// What a scan reports of a typed request, whatever its status: with its method, or with GET and with POST if only a path was
-    /// typed. Empty if neither makes a difference.
+    /// What a scan reports of a typed request, whatever its status: with its method, or with GET
+    /// and with POST if only a path was typed. Empty if neither makes a difference.
     #[must_use]
     pub(crate) fn by_status(&self, typed: &InputRequest) -> Vec<MatchesByStatus> {
         let mut groups: Vec<MatchesByStatus> = Vec::new();
         for request in typed.with_methods() {
             let method = String::from_utf8_lossy(RequestLine::parse(&request).method).into_owned();
             for status in STATUSES {
-                let entry = LogEntry { request: &request, status: Some(status), ..typed.record() };
+                let entry = LogEntry {
+                    request: &request,
+                    status: Some(status),
+                    ..typed.record()
+                };
                 let matches = self.explain(&ParsedRequest::new(&entry), None).matches;
-                let reported = matches.iter().filter(|account| account.suppressed_by.is_none());
+                let reported = matches
+                    .iter()
+                    .filter(|account| account.suppressed_by.is_none());
                 let rules: Vec<_> = reported.map(|account| account.rule).collect();
-                match groups.iter_mut().find(|group| group.method == method && group.rules == rules) {
+                match groups
+                    .iter_mut()
+                    .find(|group| group.method == method && group.rules == rules)
+                {
                     Some(group) => group.statuses.push(status),
-                    None => groups.push(MatchesByStatus { method: method.clone(), statuses: vec![status], rules }),
+                    None => groups.push(MatchesByStatus {
+                        method: method.clone(),
+                        statuses: vec![status],
+                        rules,
+                    }),
                 }
             }
         }
-        if groups.iter().any(|group| group.rules != groups[0].rules) { groups } else { Vec::new() }
+        if groups.iter().any(|group| group.rules != groups[0].rules) {
+            groups
+        } else {
+            Vec::new()
+        }
     }
 
-    /// The explanations of all candidate rules, and of `also`, with the path also read in these ways.
-    fn accounts(&self, probe: &ParsedRequest<'_>, also: Option<RuleId>, readings: &[PathReading]) -> Vec<RuleExplanation<'r>> {
+    /// The explanations of all candidate rules, and of `also`, with the path also read in these
+    /// ways.
+    fn accounts(
+        &self,
+        probe: &ParsedRequest<'_>,
+        also: Option<RuleId>,
+        readings: &[PathReading],
+    ) -> Vec<RuleExplanation<'r>> {
         let [mut target, mut referer, mut agent] = [(); 3].map(|()| Normalizer::default());
         let mut buffer = Vec::new();
         let mut literal_matches = LiteralMatches::new(self.rules.rules().len());
         let literals = self.rules.request_literals();
-        let (views, raw) = search_request(literals, probe, &mut target, &mut buffer, |text, regions| {
-            literal_matches.take(literals, text, regions);
-        });
-        self.matcher.mark_unanchored(probe, &mut literal_matches.marks);
+        let (views, raw) = search_request(
+            literals,
+            probe,
+            &mut target,
+            &mut buffer,
+            |text, regions| {
+                literal_matches.take(literals, text, regions);
+            },
+        );
+        self.matcher
+            .mark_unanchored(probe, &mut literal_matches.marks);
         let headers = self.rules.header_literals();
-        let referer = header(headers, Field::Referer, probe.referer, &mut referer, &mut literal_matches);
-        let agent = header(headers, Field::UserAgent, probe.user_agent, &mut agent, &mut literal_matches);
+        let referer = header(
+            headers,
+            Field::Referer,
+            probe.referer,
+            &mut referer,
+            &mut literal_matches,
+        );
+        let agent = header(
+            headers,
+            Field::UserAgent,
+            probe.user_agent,
+            &mut agent,
+            &mut literal_matches,
+        );
         let [status_was_used, exception_was_used] = [const { Cell::new(false) }; 2];
         let request = RequestFacts {
             method: probe.line.method,
@@ -137,47 +198,97 @@ impl<'r> Explainer<'r> {
         candidates.sort_unstable();
         candidates.dedup();
         let mut account = |rule: RuleId, extra: u16| {
-            let checks = self.rules.condition(rule.0).checks(literal_matches.marks.of(rule.0) | extra, &request, field);
+            let checks = self.rules.condition(rule.0).checks(
+                literal_matches.marks.of(rule.0) | extra,
+                &request,
+                field,
+            );
             let suppressed_by = self.suppressed_by(rule, probe.status);
             let alternative = alternatives.remove(&rule);
-            let (seen, is_candidate) = (literal_matches.of_rule(rule.0), extra != 0 || literal_matches.is_candidate(rule.0));
-            RuleExplanation { rule, checks, seen, is_candidate, alternative, suppressed_by }
+            let (seen, is_candidate) = (
+                literal_matches.of_rule(rule.0),
+                extra != 0 || literal_matches.is_candidate(rule.0),
+            );
+            RuleExplanation {
+                rule,
+                checks,
+                seen,
+                is_candidate,
+                alternative,
+                suppressed_by,
+            }
         };
         let unknown = self.rules.unknown();
-        let others = candidates.into_iter().map(RuleId).filter(|rule| !unknown.contains(rule));
+        let others = candidates
+            .into_iter()
+            .map(RuleId)
+            .filter(|rule| !unknown.contains(rule));
         let mut accounts: Vec<_> = others.map(|rule| account(rule, 0)).collect();
-        let is_of_line = |account: &RuleExplanation<'_>| account.matches() && self.matcher.is_of_line(account.rule);
-        let is_unknown = self.matcher.may_be_unknown(probe.status) && !accounts.iter().any(is_of_line);
-        for &rule in unknown.iter().filter(|rule| is_unknown || also == Some(**rule)) {
+        let is_of_line = |account: &RuleExplanation<'_>| {
+            account.matches() && self.matcher.is_of_line(account.rule)
+        };
+        let is_unknown =
+            self.matcher.may_be_unknown(probe.status) && !accounts.iter().any(is_of_line);
+        for &rule in unknown
+            .iter()
+            .filter(|rule| is_unknown || also == Some(**rule))
+        {
             accounts.push(account(rule, if is_unknown { bit::UNKNOWN } else { 0 }));
         }
         accounts
     }
 
-    /// The alternative decodings of the target and the headers that a rule matches; the first one of each rule.
-    fn alternatives(&self, probe: &ParsedRequest<'_>, readings: &[PathReading]) -> BTreeMap<RuleId, AlternativeDecoding> {
+    /// The alternative decodings of the target and the headers that a rule matches; the first one
+    /// of each rule.
+    fn alternatives(
+        &self,
+        probe: &ParsedRequest<'_>,
+        readings: &[PathReading],
+    ) -> BTreeMap<RuleId, AlternativeDecoding> {
         let mut second = ReDecodeBuffers::default();
         let mut alternatives = BTreeMap::new();
-        let headers = [(Field::Referer, probe.referer), (Field::UserAgent, probe.user_agent)];
-        let headers = headers.into_iter().filter_map(|(field, text)| Some((vec![field], field, text?)));
-        for (fields, field, text) in std::iter::once((TARGET.to_vec(), Field::Target, probe.line.target)).chain(headers) {
-            self.matcher.match_redecoded(&fields, text, &mut second, |rule, reading, text| {
-                alternatives.entry(rule).or_insert_with(|| AlternativeDecoding {
-                    field,
-                    reading: AlternativeKind::Run(reading),
-                    text: text.to_vec(),
+        let headers = [
+            (Field::Referer, probe.referer),
+            (Field::UserAgent, probe.user_agent),
+        ];
+        let headers = headers
+            .into_iter()
+            .filter_map(|(field, text)| Some((vec![field], field, text?)));
+        for (fields, field, text) in
+            std::iter::once((TARGET.to_vec(), Field::Target, probe.line.target)).chain(headers)
+        {
+            self.matcher
+                .match_redecoded(&fields, text, &mut second, |rule, reading, text| {
+                    alternatives
+                        .entry(rule)
+                        .or_insert_with(|| AlternativeDecoding {
+                            field,
+                            reading: AlternativeKind::Run(reading),
+                            text: text.to_vec(),
+                        });
                 });
-            });
         }
         let mut buffer = Vec::new();
         for &reading in readings {
-            let Some(other) = probe.read_as(reading, &mut buffer) else { continue };
+            let Some(other) = probe.read_as(reading, &mut buffer) else {
+                continue;
+            };
             let path = Normalizer::default().views(other.line.target).path.to_vec();
             let is_match = |account: &RuleExplanation<'_>| {
-                account.matches() && self.matcher.is_tried(account.rule, reading) && !self.rules.unknown().contains(&account.rule)
+                account.matches()
+                    && self.matcher.is_tried(account.rule, reading)
+                    && !self.rules.unknown().contains(&account.rule)
             };
-            for account in self.accounts(&other, None, &[]).into_iter().filter(is_match) {
-                let alternative = AlternativeDecoding { field: Field::Target, reading: AlternativeKind::Path(reading), text: path.clone() };
+            for account in self
+                .accounts(&other, None, &[])
+                .into_iter()
+                .filter(is_match)
+            {
+                let alternative = AlternativeDecoding {
+                    field: Field::Target,
+                    reading: AlternativeKind::Path(reading),
+                    text: path.clone(),
+                };
                 alternatives.entry(account.rule).or_insert(alternative);
             }
         }
@@ -189,7 +300,12 @@ impl<'r> Explainer<'r> {
         if self.rules.rule(rule).is_app_evidence {
             return Some(SuppressedBy::AppEvidence);
         }
-        if let Some(app) = self.rules.suppressed_by_apps(rule).iter().find(|app| self.apps.contains(app)) {
+        if let Some(app) = self
+            .rules
+            .suppressed_by_apps(rule)
+            .iter()
+            .find(|app| self.apps.contains(app))
+        {
             return (self.min_severity > Severity::Info).then_some(SuppressedBy::App(*app));
         }
         if self.rules.rule(rule).with_client.is_some() {
@@ -198,8 +314,14 @@ impl<'r> Explainer<'r> {
         if self.rules.rule(rule).counts_requests() {
             return Some(SuppressedBy::Window);
         }
-        let severity = self.rules.rule(rule).effective_severity(Outcome::from_status(status) == Outcome::Answered);
-        (severity < self.min_severity).then_some(SuppressedBy::BelowMinSeverity { severity, least: self.min_severity })
+        let severity = self
+            .rules
+            .rule(rule)
+            .effective_severity(Outcome::from_status(status) == Outcome::Answered);
+        (severity < self.min_severity).then_some(SuppressedBy::BelowMinSeverity {
+            severity,
+            least: self.min_severity,
+        })
     }
 }
 
@@ -238,25 +360,46 @@ impl LiteralMatches {
     fn new(rules: usize) -> Self {
         let mut marks = LiteralHits::default();
         marks.clear(rules);
-        Self { marks, seen: BTreeMap::new() }
+        Self {
+            marks,
+            seen: BTreeMap::new(),
+        }
     }
 
     fn take(&mut self, literals: &Literals, text: &[u8], regions: &Regions) {
-        literals.find_all(text, regions, |LiteralMatch { rule, wanted, bits, range }| {
-            if bits != 0 {
-                self.marks.add(rule, bits);
-            }
-            let of_rule = self.seen.entry(rule).or_default();
-            for (view, range) in regions.around(&range) {
-                of_rule.take(FoundLiteral { counts: leaves(bits, view), wanted, span: TextSpan { view, range } });
-            }
-        });
+        literals.find_all(
+            text,
+            regions,
+            |LiteralMatch {
+                 rule,
+                 wanted,
+                 bits,
+                 range,
+             }| {
+                if bits != 0 {
+                    self.marks.add(rule, bits);
+                }
+                let of_rule = self.seen.entry(rule).or_default();
+                for (view, range) in regions.around(&range) {
+                    of_rule.take(FoundLiteral {
+                        counts: leaves(bits, view),
+                        wanted,
+                        span: TextSpan { view, range },
+                    });
+                }
+            },
+        );
     }
 
     /// The rules with a literal, and `also`.
     fn candidates(&self, also: Option<RuleId>) -> Vec<u16> {
-        let mut rules: Vec<_> =
-            self.seen.keys().copied().chain(self.marks.touched().iter().copied()).chain(also.map(|rule| rule.0)).collect();
+        let mut rules: Vec<_> = self
+            .seen
+            .keys()
+            .copied()
+            .chain(self.marks.touched().iter().copied())
+            .chain(also.map(|rule| rule.0))
+            .collect();
         rules.sort_unstable();
         rules.dedup();
         rules
@@ -268,8 +411,19 @@ impl LiteralMatches {
 
     /// The literals of a rule, by position.
     fn of_rule(&self, rule: u16) -> Vec<FoundLiteral> {
-        let mut seen = self.seen.get(&rule).map(|of_rule| of_rule.seen.clone()).unwrap_or_default();
-        seen.sort_by_key(|seen| (!seen.counts, seen.span.view, seen.span.range.start, seen.span.range.end));
+        let mut seen = self
+            .seen
+            .get(&rule)
+            .map(|of_rule| of_rule.seen.clone())
+            .unwrap_or_default();
+        seen.sort_by_key(|seen| {
+            (
+                !seen.counts,
+                seen.span.view,
+                seen.span.range.start,
+                seen.span.range.end,
+            )
+        });
         seen.dedup();
         seen
     }
@@ -375,45 +529,73 @@ impl<'r> RuleExplanation<'r> {
         self.checks.iter().filter(|check| !check.holds)
     }
 
-    /// Where parts of the rule were found, and by what: literals in the right place, then regexes. Words count only in a field
-    /// where the regex was tried.
+    /// Where parts of the rule were found, and by what: literals in the right place, then regexes.
+    /// Words count only in a field where the regex was tried.
     #[must_use]
     pub(crate) fn spans(&self) -> Vec<(PatternKind, &TextSpan)> {
-        let literals = self.seen.iter().filter(|seen| seen.counts).map(|seen| (PatternKind::Literal(seen.wanted), &seen.span));
-        let regexes = self.checks.iter().filter_map(|check| Some((PatternKind::from_check(check)?, check.found.as_ref()?)));
-        let matched =
-            self.checks.iter().find(|check| matches!(check.requirement, Requirement::Regex(..))).and_then(|check| check.found.as_ref());
+        let literals = self
+            .seen
+            .iter()
+            .filter(|seen| seen.counts)
+            .map(|seen| (PatternKind::Literal(seen.wanted), &seen.span));
+        let regexes = self
+            .checks
+            .iter()
+            .filter_map(|check| Some((PatternKind::from_check(check)?, check.found.as_ref()?)));
+        let matched = self
+            .checks
+            .iter()
+            .find(|check| matches!(check.requirement, Requirement::Regex(..)))
+            .and_then(|check| check.found.as_ref());
         let is_beside = |mark: PatternKind, span: &TextSpan| match (mark, matched) {
-            (PatternKind::Literal(wanted), Some(regex)) => wanted >= bit::PATHS || span.view == regex.view,
+            (PatternKind::Literal(wanted), Some(regex)) => {
+                wanted >= bit::PATHS || span.view == regex.view
+            }
             _ => true,
         };
-        literals.chain(regexes).filter(|(mark, span)| is_beside(*mark, span)).collect()
+        literals
+            .chain(regexes)
+            .filter(|(mark, span)| is_beside(*mark, span))
+            .collect()
     }
 
-    /// How far the rule is from a match: missing requirements, then the length of the literals found.
+    /// How far the rule is from a match: missing requirements, then the length of the literals
+    /// found.
     fn distance(&self) -> (usize, usize) {
-        (self.lacks(), usize::MAX - self.longest(true).max(self.longest(false)))
+        (
+            self.lacks(),
+            usize::MAX - self.longest(true).max(self.longest(false)),
+        )
     }
 
-    /// Whether the rule nearly matches: a distinctive literal is in the right place and little is missing, or only the place is
-    /// wrong.
+    /// Whether the rule nearly matches: a distinctive literal is in the right place and little is
+    /// missing, or only the place is wrong.
     fn is_near(&self) -> bool {
         match self.lacks() {
-            1 => self.longest(true) >= MIN_DISTINCTIVE_LEN || self.longest(false) > MIN_DISTINCTIVE_LEN,
+            1 => {
+                self.longest(true) >= MIN_DISTINCTIVE_LEN
+                    || self.longest(false) > MIN_DISTINCTIVE_LEN
+            }
             2 => self.longest(true) >= MIN_DISTINCTIVE_LEN,
             _ => false,
         }
     }
 
-    /// The missing requirements that do not follow from others: a regex is tried only where a word was found.
+    /// The missing requirements that do not follow from others: a regex is tried only where a word
+    /// was found.
     pub(crate) fn lacking(&self) -> impl Iterator<Item = &RequirementCheck<'r>> {
-        let is_missing = |requirement: fn(&Requirement<'_>) -> bool| self.missing().any(|check| requirement(&check.requirement));
-        let no_word = is_missing(|requirement| matches!(requirement, Requirement::Word(_)));
-        let no_glob = is_missing(|requirement| matches!(requirement, Requirement::Literal(bit::GLOB)));
-        let follows = move |requirement: &Requirement<'_>| {
-            matches!(requirement, Requirement::Regex(..)) && no_word || matches!(requirement, Requirement::Glob(_)) && no_glob
+        let is_missing = |requirement: fn(&Requirement<'_>) -> bool| {
+            self.missing().any(|check| requirement(&check.requirement))
         };
-        self.missing().filter(move |check| !follows(&check.requirement))
+        let no_word = is_missing(|requirement| matches!(requirement, Requirement::Word(_)));
+        let no_glob =
+            is_missing(|requirement| matches!(requirement, Requirement::Literal(bit::GLOB)));
+        let follows = move |requirement: &Requirement<'_>| {
+            matches!(requirement, Requirement::Regex(..)) && no_word
+                || matches!(requirement, Requirement::Glob(_)) && no_glob
+        };
+        self.missing()
+            .filter(move |check| !follows(&check.requirement))
     }
 
     fn lacks(&self) -> usize {
@@ -422,8 +604,14 @@ impl<'r> RuleExplanation<'r> {
 
     /// The longest literal that was found in the right place, or in another one.
     fn longest(&self, counts: bool) -> usize {
-        let elsewhere = |seen: &&FoundLiteral| !matches!(seen.span.view, TextView::Field(Field::Raw | Field::Method));
-        let seen = self.seen.iter().filter(|seen| seen.counts == counts).filter(|seen| counts || elsewhere(seen));
+        let elsewhere = |seen: &&FoundLiteral| {
+            !matches!(seen.span.view, TextView::Field(Field::Raw | Field::Method))
+        };
+        let seen = self
+            .seen
+            .iter()
+            .filter(|seen| seen.counts == counts)
+            .filter(|seen| counts || elsewhere(seen));
         seen.map(|seen| seen.span.range.len()).max().unwrap_or(0)
     }
 }
@@ -507,16 +695,38 @@ impl InputRequest {
     #[must_use]
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
         if let Some((host, target)) = url(text) {
-            return Some(Self { request: [b"GET ", target.as_slice(), b" HTTP/1.1"].concat(), host: Some(host), has_method: false });
+            return Some(Self {
+                request: [b"GET ", target.as_slice(), b" HTTP/1.1"].concat(),
+                host: Some(host),
+                has_method: false,
+            });
         }
         if text.starts_with(b"/") {
-            return Some(Self { request: [b"GET ", text, b" HTTP/1.1"].concat(), host: None, has_method: false });
+            return Some(Self {
+                request: [b"GET ", text, b" HTTP/1.1"].concat(),
+                host: None,
+                has_method: false,
+            });
         }
         let line = RequestLine::parse(text);
-        let is_method = !line.method.is_empty() && line.method.iter().all(|b| b.is_ascii_uppercase() || *b == b'_' || *b == b'-');
-        let is_target = line.target.starts_with(b"/") || line.target == b"*" || memchr::memmem::find(line.target, b"://").is_some();
-        let protocol: &[u8] = if line.protocol.is_empty() { b" HTTP/1.1" } else { b"" };
-        (is_method && is_target).then(|| Self { request: [text, protocol].concat(), host: None, has_method: true })
+        let is_method = !line.method.is_empty()
+            && line
+                .method
+                .iter()
+                .all(|b| b.is_ascii_uppercase() || *b == b'_' || *b == b'-');
+        let is_target = line.target.starts_with(b"/")
+            || line.target == b"*"
+            || memchr::memmem::find(line.target, b"://").is_some();
+        let protocol: &[u8] = if line.protocol.is_empty() {
+            b" HTTP/1.1"
+        } else {
+            b""
+        };
+        (is_method && is_target).then(|| Self {
+            request: [text, protocol].concat(),
+            host: None,
+            has_method: true,
+        })
     }
 
     /// The request line; without a typed method also that of a POST.
@@ -531,13 +741,19 @@ impl InputRequest {
     /// The request as a log entry without an answer.
     #[must_use]
     pub(crate) fn record(&self) -> LogEntry<'_> {
-        LogEntry { request: &self.request, host: self.host.as_deref(), ..LogEntry::default() }
+        LogEntry {
+            request: &self.request,
+            host: self.host.as_deref(),
+            ..LogEntry::default()
+        }
     }
 }
 
 /// Host and target of a URL. Browsers do not send the fragment.
 fn url(text: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-    let rest = text.strip_prefix(b"https://").or_else(|| text.strip_prefix(b"http://"))?;
+    let rest = text
+        .strip_prefix(b"https://")
+        .or_else(|| text.strip_prefix(b"http://"))?;
     let rest = &rest[..memchr::memchr(b'#', rest).unwrap_or(rest.len())];
     let end = memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len());
     let (host, target) = rest.split_at(end);
@@ -560,16 +776,29 @@ impl DecodedTexts {
         let mut normalizer = Normalizer::default();
         let views = normalizer.views(probe.line.target);
         let (resolved, round_limit) = (views.resolved.to_vec(), views.round_limit);
-        for (field, text) in [(Field::Path, views.path), (Field::Query, views.query), (Field::Target, views.target)] {
+        for (field, text) in [
+            (Field::Path, views.path),
+            (Field::Query, views.query),
+            (Field::Target, views.target),
+        ] {
             fields[field as usize] = text.to_vec();
         }
-        for (field, text) in [(Field::Referer, probe.referer), (Field::UserAgent, probe.user_agent)] {
-            fields[field as usize] = text.map(|text| normalizer.header(text).to_vec()).unwrap_or_default();
+        for (field, text) in [
+            (Field::Referer, probe.referer),
+            (Field::UserAgent, probe.user_agent),
+        ] {
+            fields[field as usize] = text
+                .map(|text| normalizer.header(text).to_vec())
+                .unwrap_or_default();
         }
         let raw = &mut fields[Field::Raw as usize];
         unescape(probe.request, raw);
         fields[Field::Method as usize] = raw[..probe.line.method.len()].to_vec();
-        Self { fields, resolved, round_limit }
+        Self {
+            fields,
+            resolved,
+            round_limit,
+        }
     }
 
     /// The text of a view.
@@ -598,16 +827,29 @@ pub(crate) struct DecodeSteps {
 impl DecodeSteps {
     /// The steps of all fields that were decoded.
     fn all_of(probe: &ParsedRequest<'_>) -> Vec<Self> {
-        let fields = [(Field::Target, Some(probe.line.target)), (Field::Referer, probe.referer), (Field::UserAgent, probe.user_agent)];
-        let trails = fields.into_iter().filter_map(|(field, text)| Some(Self::new(field, text?)));
-        trails.filter(|trail| trail.sent.is_some() || !trail.rounds.is_empty()).collect()
+        let fields = [
+            (Field::Target, Some(probe.line.target)),
+            (Field::Referer, probe.referer),
+            (Field::UserAgent, probe.user_agent),
+        ];
+        let trails = fields
+            .into_iter()
+            .filter_map(|(field, text)| Some(Self::new(field, text?)));
+        trails
+            .filter(|trail| trail.sent.is_some() || !trail.rounds.is_empty())
+            .collect()
     }
 
     fn new(field: Field, logged: &[u8]) -> Self {
         let mut sent = Vec::new();
         unescape(logged, &mut sent);
         let rounds = rounds(&sent);
-        Self { field, sent: Some(sent).filter(|sent| sent != logged), logged: logged.to_vec(), rounds }
+        Self {
+            field,
+            sent: Some(sent).filter(|sent| sent != logged),
+            logged: logged.to_vec(),
+            rounds,
+        }
     }
 }
 
@@ -621,17 +863,42 @@ mod tests {
             ("GET /.env", "GET /.env HTTP/1.1", ""),
             ("POST /x HTTP/1.0", "POST /x HTTP/1.0", ""),
             ("OPTIONS *", "OPTIONS * HTTP/1.1", ""),
-            ("GET http://example.org/", "GET http://example.org/ HTTP/1.1", ""),
+            (
+                "GET http://example.org/",
+                "GET http://example.org/ HTTP/1.1",
+                "",
+            ),
             ("/a b?c=/d", "GET /a b?c=/d HTTP/1.1", ""),
-            ("https://example.org:8080/a?b#c", "GET /a?b HTTP/1.1", "example.org:8080"),
+            (
+                "https://example.org:8080/a?b#c",
+                "GET /a?b HTTP/1.1",
+                "example.org:8080",
+            ),
             ("http://example.org", "GET / HTTP/1.1", "example.org"),
-            ("http://example.org?a=/b", "GET /?a=/b HTTP/1.1", "example.org"),
+            (
+                "http://example.org?a=/b",
+                "GET /?a=/b HTTP/1.1",
+                "example.org",
+            ),
         ] {
             let typed = InputRequest::read(text.as_bytes()).expect(text);
             assert_eq!(String::from_utf8_lossy(&typed.request), request);
-            assert_eq!(typed.host.as_deref().unwrap_or_default(), host.as_bytes(), "{text}");
+            assert_eq!(
+                typed.host.as_deref().unwrap_or_default(),
+                host.as_bytes(),
+                "{text}"
+            );
         }
-        for text in ["", "hello", "hello /world", "GET", "GET x", "http://", "[error] GET /x", r"\x16\x03\x01"] {
+        for text in [
+            "",
+            "hello",
+            "hello /world",
+            "GET",
+            "GET x",
+            "http://",
+            "[error] GET /x",
+            r"\x16\x03\x01",
+        ] {
             assert_eq!(InputRequest::read(text.as_bytes()), None, "{text}");
         }
     }

@@ -1,7 +1,9 @@
-//! The line loop: splits text into lines, counts each line, matches requests in batches, and records those that match a rule.
+//! The line loop: splits text into lines, counts each line, matches requests in batches, and
+//! records those that match a rule.
 //!
-//! Every line is parsed, unparsed or oversized; parsed and unparsed lines are matched. Only the text of a matching line is
-//! copied. Formats of the Common Log Format family are scanned directly; a log reader converts all others.
+//! Every line is parsed, unparsed or oversized; parsed and unparsed lines are matched. Only the
+//! text of a matching line is copied. Formats of the Common Log Format family are scanned directly;
+//! a log reader converts all others.
 
 use std::hint::black_box;
 
@@ -19,7 +21,9 @@ use crate::formats::bytes::{leading_nuls, nuls_within};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
 use crate::formats::{EntryBuffer, FormatId, Frame, LogFormat, W3cHeader};
 use crate::log::client::Client;
-use crate::log::finding::{AppAsset, Findings, Hit, RuleId, Severity, UnmatchedAnswer, UnmatchedRequest, Windows};
+use crate::log::finding::{
+    AppAsset, Findings, Hit, RuleId, Severity, UnmatchedAnswer, UnmatchedRequest, Windows,
+};
 use crate::log::log_entry::{Outcome, RequestLine};
 use crate::log::time::{LogTime, PackedTime, TimeBound};
 use crate::rules::{AllowList, By, RuleSet};
@@ -40,14 +44,22 @@ pub struct ScanOptions {
     pub max_line: usize,
     /// Whether to record requests that match no rule, for `learn`.
     pub unmatched: bool,
-    /// Whether to record requests for rules with a `window` or `guess`. A single such request is no finding, so only callers that
-    /// count requests need them.
+    /// Whether to record requests for rules with a `window` or `guess`. A single such request is no
+    /// finding, so only callers that count requests need them.
     pub windows: bool,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        Self { format: None, since: None, until: None, allow: AllowList::default(), max_line: 1 << 20, unmatched: false, windows: false }
+        Self {
+            format: None,
+            since: None,
+            until: None,
+            allow: AllowList::default(),
+            max_line: 1 << 20,
+            unmatched: false,
+            windows: false,
+        }
     }
 }
 
@@ -82,7 +94,11 @@ impl<'a> LineScanner<'a> {
     /// A scanner for `rules`.
     #[must_use]
     pub fn new(rules: &'a RuleSet, options: &'a ScanOptions) -> Self {
-        Self { rules, matcher: Matcher::new(rules), options }
+        Self {
+            rules,
+            matcher: Matcher::new(rules),
+            options,
+        }
     }
 
     /// Scans a chunk of whole lines; the last one may lack its newline.
@@ -148,7 +164,9 @@ impl<'a> LineScanner<'a> {
         if text.is_empty() {
             return self.count_empty(findings);
         }
-        let Some(frame) = Frame::locate_by(text, self.options.format, |from| quotes.first(text, from)) else {
+        let Some(frame) =
+            Frame::locate_by(text, self.options.format, |from| quotes.first(text, from))
+        else {
             // Hits must be in line order.
             self.match_batch(batch, worker, findings);
             return self.unparsed(text, position, worker, findings);
@@ -156,7 +174,16 @@ impl<'a> LineScanner<'a> {
         findings.lines.parsed[frame.format() as usize] += 1;
         findings.lines.nul_bytes += nuls_within(text) as u64;
         let time = worker.clock.parse(frame.time);
-        self.push_request(BatchedRequest { position, frame, time }, batch, worker, findings);
+        self.push_request(
+            BatchedRequest {
+                position,
+                frame,
+                time,
+            },
+            batch,
+            worker,
+            findings,
+        );
     }
 
     /// Appends a request to the batch, and matches the batch when it is full.
@@ -186,7 +213,13 @@ impl<'a> LineScanner<'a> {
         self.in_window(None, findings);
     }
 
-    fn unparsed(&self, text: &[u8], position: ChunkPosition, worker: &mut WorkerState, findings: &mut Findings) {
+    fn unparsed(
+        &self,
+        text: &[u8],
+        position: ChunkPosition,
+        worker: &mut WorkerState,
+        findings: &mut Findings,
+    ) {
         findings.lines.unparsed += 1;
         findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
         if !self.in_window(None, findings) {
@@ -199,7 +232,8 @@ impl<'a> LineScanner<'a> {
         let mut hit = position.hit();
         hit.client = worker.names.clients.intern(b"");
         let summary = self.summary(verdict.rules, worker);
-        if let Some(mut hit) = self.reported_hit(hit, summary, verdict.path, None, worker, findings) {
+        if let Some(mut hit) = self.reported_hit(hit, summary, verdict.path, None, worker, findings)
+        {
             hit.host = worker.names.host(None);
             findings.push(hit, &worker.buffers.matched);
         }
@@ -215,12 +249,14 @@ impl<'a> LineScanner<'a> {
             findings.without_time += 1;
             return true;
         };
-        !since.is_some_and(|bound| bound.is_after(time)) && until.is_none_or(|bound| bound.is_after(time))
+        !since.is_some_and(|bound| bound.is_after(time))
+            && until.is_none_or(|bound| bound.is_after(time))
     }
 }
 
-/// Bytes of an unparsed line that are searched for client addresses, and the most addresses that are recorded. Nearly all formats
-/// have the client among the first fields; fields that a client controls, such as the referer, come later.
+/// Bytes of an unparsed line that are searched for client addresses, and the most addresses that
+/// are recorded. Nearly all formats have the client among the first fields; fields that a client
+/// controls, such as the referer, come later.
 const MENTION_BYTES: usize = 256;
 const MAX_MENTIONS: usize = 4;
 
@@ -240,7 +276,8 @@ fn prefault(lines: &[u8], at: usize) {
     black_box(lines.get(at).copied());
 }
 
-/// Prefetches as many bytes as a line usually has, so that they arrive while earlier lines are scanned.
+/// Prefetches as many bytes as a line usually has, so that they arrive while earlier lines are
+/// scanned.
 #[inline]
 fn prefetch_line(lines: &[u8], at: usize) {
     if let Some(part) = lines.get(at..at + 256) {
@@ -249,9 +286,14 @@ fn prefetch_line(lines: &[u8], at: usize) {
 }
 
 impl LineScanner<'_> {
-    /// Matches a batch, one step for all requests before the next step. A lookup in a large table costs as much as a hundred
-    /// instructions; independent lookups overlap their cache misses.
-    fn match_batch(&self, batch: &mut Vec<BatchedRequest<'_>>, worker: &mut WorkerState, findings: &mut Findings) {
+    /// Matches a batch, one step for all requests before the next step. A lookup in a large table
+    /// costs as much as a hundred instructions; independent lookups overlap their cache misses.
+    fn match_batch(
+        &self,
+        batch: &mut Vec<BatchedRequest<'_>>,
+        worker: &mut WorkerState,
+        findings: &mut Findings,
+    ) {
         if batch.is_empty() {
             return;
         }
@@ -260,18 +302,31 @@ impl LineScanner<'_> {
             *answer = UnmatchedAnswer::new(request.frame.status, request.frame.bytes);
         }
         let has_unknown = !self.rules.unknown().is_empty();
-        let texts = batch
-            .iter()
-            .zip(&requests)
-            .map(|(request, (_, answer))| (request.frame.request, request.frame.headers, has_unknown && answer.may_be_unknown_name()));
+        let texts = batch.iter().zip(&requests).map(|(request, (_, answer))| {
+            (
+                request.frame.request,
+                request.frame.headers,
+                has_unknown && answer.may_be_unknown_name(),
+            )
+        });
         let keys: [CacheKey; BATCH] = worker.cache.keys(texts);
         let mut fingerprints = [Fingerprint::default(); BATCH];
-        worker.names.clients.fingerprints(batch.iter().map(|request| request.frame.client), &mut fingerprints);
-        for ((request, fingerprint), (client, _)) in batch.iter().zip(fingerprints).zip(&mut requests) {
-            *client = worker.names.clients.intern_by(fingerprint, request.frame.client);
+        worker.names.clients.fingerprints(
+            batch.iter().map(|request| request.frame.client),
+            &mut fingerprints,
+        );
+        for ((request, fingerprint), (client, _)) in
+            batch.iter().zip(fingerprints).zip(&mut requests)
+        {
+            *client = worker
+                .names
+                .clients
+                .intern_by(fingerprint, request.frame.client);
         }
         let mut cached = CachedVerdicts::<BATCH>::default();
-        worker.cache.get_each(&keys[..batch.len()], |n| batch[n].frame.status, &mut cached);
+        worker
+            .cache
+            .get_each(&keys[..batch.len()], |n| batch[n].frame.status, &mut cached);
         let mut selected = SelectedIndices::<BATCH>::default();
         for (n, request) in batch.iter().enumerate() {
             let is_selected = !cached.is_known_to_match_nothing(n)
@@ -284,7 +339,9 @@ impl LineScanner<'_> {
             let (request, client) = (&batch[n], requests[n].0);
             let verdict = match request.frame.status {
                 Some(401) => self.verdict_of_refused(request, worker),
-                _ => cached.get(n).unwrap_or_else(|| self.verdict(request, worker)),
+                _ => cached
+                    .get(n)
+                    .unwrap_or_else(|| self.verdict(request, worker)),
             };
             if request.frame.is_home_page() {
                 record_home_page(request, worker, findings);
@@ -301,7 +358,9 @@ impl LineScanner<'_> {
                 record_unmatched(request, client, worker, findings);
             }
         }
-        findings.requests.extend_from_slice(&requests[..batch.len()]);
+        findings
+            .requests
+            .extend_from_slice(&requests[..batch.len()]);
         batch.clear();
     }
 
@@ -309,15 +368,35 @@ impl LineScanner<'_> {
     fn verdict(&self, request: &BatchedRequest<'_>, worker: &mut WorkerState) -> Verdict {
         // The same request may have occurred earlier in the batch.
         let may_be_unknown = self.matcher.may_be_unknown(request.frame.status);
-        let cached = worker.cached_verdict(request.frame.request, request.frame.headers, request.frame.status, may_be_unknown);
-        cached.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time()), request.frame.headers, worker))
+        let cached = worker.cached_verdict(
+            request.frame.request,
+            request.frame.headers,
+            request.frame.status,
+            may_be_unknown,
+        );
+        cached.unwrap_or_else(|| {
+            self.matcher.verdict(
+                &request.frame.record(request.time()),
+                request.frame.headers,
+                worker,
+            )
+        })
     }
 
-    /// The verdict of a request with status 401. It depends on whether the client sent a user, which the cache does not know.
+    /// The verdict of a request with status 401. It depends on whether the client sent a user,
+    /// which the cache does not know.
     #[cold]
-    fn verdict_of_refused(&self, request: &BatchedRequest<'_>, worker: &mut WorkerState) -> Verdict {
+    fn verdict_of_refused(
+        &self,
+        request: &BatchedRequest<'_>,
+        worker: &mut WorkerState,
+    ) -> Verdict {
         let entry = request.frame.record(request.time());
-        if is_refused_login(&entry) { self.matcher.match_uncached(&entry, worker) } else { self.verdict(request, worker) }
+        if is_refused_login(&entry) {
+            self.matcher.match_uncached(&entry, worker)
+        } else {
+            self.verdict(request, worker)
+        }
     }
 
     fn record_request(
@@ -328,11 +407,18 @@ impl LineScanner<'_> {
         worker: &mut WorkerState,
         findings: &mut Findings,
     ) {
-        let BatchedRequest { position, frame, .. } = request;
+        let BatchedRequest {
+            position, frame, ..
+        } = request;
         let entry = frame.record(request.time());
         let mut hit = position.hit();
-        (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, entry.time, entry.status, entry.bytes);
-        set_request(&mut hit, entry.request, worker.names.paths.resolve(verdict.path));
+        (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) =
+            (true, client, entry.time, entry.status, entry.bytes);
+        set_request(
+            &mut hit,
+            entry.request,
+            worker.names.paths.resolve(verdict.path),
+        );
         let summary = self.summary(verdict.rules, worker);
         if summary.app_evidence != SymbolTables::EMPTY_RULES {
             record_app_evidence(&hit, summary.app_evidence, frame, worker, findings);
@@ -340,13 +426,21 @@ impl LineScanner<'_> {
         if self.options.unmatched && !summary.is_certain {
             record_unmatched(request, client, worker, findings);
         }
-        if let Some(mut hit) = self.reported_hit(hit, summary, verdict.path, entry.user_agent, worker, findings) {
+        if let Some(mut hit) = self.reported_hit(
+            hit,
+            summary,
+            verdict.path,
+            entry.user_agent,
+            worker,
+            findings,
+        ) {
             hit.host = worker.names.host(entry.host);
             findings.push_entry(hit, &entry);
         }
     }
 
-    /// The hit of a request that matches a rule. A request that an allow list entry excuses is counted.
+    /// The hit of a request that matches a rule. A request that an allow list entry excuses is
+    /// counted.
     fn reported_hit(
         &self,
         mut hit: Hit,
@@ -361,43 +455,77 @@ impl LineScanner<'_> {
         }
         let names = &worker.names;
         if !self.options.allow.entries().is_empty()
-            && let Some(entry) = self.options.allow.entry_for(names.clients.resolve(hit.client), names.paths.resolve(path), user_agent)
+            && let Some(entry) = self.options.allow.entry_for(
+                names.clients.resolve(hit.client),
+                names.paths.resolve(path),
+                user_agent,
+            )
         {
             findings.allowed.push((entry, hit.client));
             return None;
         }
-        (hit.rules, hit.path, hit.exposes, hit.windows) = (summary.rules, path, summary.exposes, summary.windows);
+        (hit.rules, hit.path, hit.exposes, hit.windows) =
+            (summary.rules, path, summary.exposes, summary.windows);
         hit.needs_client = summary.needs_client;
         // A line without a client counts for no client.
-        hit.windows.by_client &= !matches!(names.clients.resolve(hit.client), Client::Text(b"" | b"-"));
+        hit.windows.by_client &=
+            !matches!(names.clients.resolve(hit.client), Client::Text(b"" | b"-"));
         Some(hit)
     }
 
     /// The summary of a list of rules.
     fn summary(&self, list: u32, worker: &mut WorkerState) -> RuleSummary {
-        let WorkerState { names, summaries, .. } = worker;
+        let WorkerState {
+            names, summaries, ..
+        } = worker;
         let at = list as usize;
         if let Some(Some(cached)) = summaries.get(at) {
             return *cached;
         }
-        let counts = |&&rule: &&RuleId| self.options.windows || !self.rules.rule(rule).counts_requests();
+        let counts =
+            |&&rule: &&RuleId| self.options.windows || !self.rules.rule(rule).counts_requests();
         let counted = names.rules.resolve(list).iter().filter(counts);
-        let (app_evidence, mut rules): (Vec<RuleId>, Vec<RuleId>) = counted.partition(|&&rule| self.rules.rule(rule).is_app_evidence);
+        let (app_evidence, mut rules): (Vec<RuleId>, Vec<RuleId>) =
+            counted.partition(|&&rule| self.rules.rule(rule).is_app_evidence);
         let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).is_certain());
-        if rules.iter().map(|&rule| self.rules.rule(rule)).any(|rule| rule.is_certain() && rule.severity > Severity::Info) {
+        if rules
+            .iter()
+            .map(|&rule| self.rules.rule(rule))
+            .any(|rule| rule.is_certain() && rule.severity > Severity::Info)
+        {
             // The line alone is a hit, whatever else its client requested.
             rules.retain(|&rule| self.rules.rule(rule).with_client.is_none());
         }
         let exposes = rules.iter().any(|&rule| self.rules.rule(rule).exposes());
-        let counts_by = |by| rules.iter().any(|&rule| self.rules.rule(rule).window.is_some_and(|window| window.by == by));
+        let counts_by = |by| {
+            rules.iter().any(|&rule| {
+                self.rules
+                    .rule(rule)
+                    .window
+                    .is_some_and(|window| window.by == by)
+            })
+        };
         let windows = Windows {
             by_client: counts_by(By::Client),
             by_path: counts_by(By::Path),
-            only: rules.iter().all(|&rule| self.rules.rule(rule).counts_requests()),
+            only: rules
+                .iter()
+                .all(|&rule| self.rules.rule(rule).counts_requests()),
         };
-        let needs_client = !is_certain && rules.iter().any(|&rule| self.rules.rule(rule).with_client.is_some());
-        let [app_evidence, rules] = [app_evidence, rules].map(|rules| names.rules.intern(&*rules, Box::from));
-        let new = RuleSummary { app_evidence, rules, exposes, is_certain, needs_client, windows };
+        let needs_client = !is_certain
+            && rules
+                .iter()
+                .any(|&rule| self.rules.rule(rule).with_client.is_some());
+        let [app_evidence, rules] =
+            [app_evidence, rules].map(|rules| names.rules.intern(&*rules, Box::from));
+        let new = RuleSummary {
+            app_evidence,
+            rules,
+            exposes,
+            is_certain,
+            needs_client,
+            windows,
+        };
         summaries.resize(summaries.len().max(at + 1), None);
         summaries[at] = Some(new);
         new
@@ -413,33 +541,59 @@ fn set_request(hit: &mut Hit, request: &[u8], path: &[u8]) {
 }
 
 /// Records the size of the home page.
-fn record_home_page(request: &BatchedRequest<'_>, worker: &mut WorkerState, findings: &mut Findings) {
+fn record_home_page(
+    request: &BatchedRequest<'_>,
+    worker: &mut WorkerState,
+    findings: &mut Findings,
+) {
     if let (Some(200), Some(bytes @ 1..)) = (request.frame.status, request.frame.bytes) {
-        findings.home.record(worker.names.host(request.frame.host), bytes);
+        findings
+            .home
+            .record(worker.names.host(request.frame.host), bytes);
     }
 }
 
 /// Records app assets that were served to a client.
-fn record_app_evidence(hit: &Hit, apps: u32, frame: &Frame<'_>, worker: &mut WorkerState, findings: &mut Findings) {
+fn record_app_evidence(
+    hit: &Hit,
+    apps: u32,
+    frame: &Frame<'_>,
+    worker: &mut WorkerState,
+    findings: &mut Findings,
+) {
     if !matches!(hit.status, Some(200..=299)) {
         return;
     }
     let host = worker.names.host(frame.host);
-    let asset = AppAsset { client: hit.client, size: hit.bytes.unwrap_or(0), request_len: frame.request.len() };
+    let asset = AppAsset {
+        client: hit.client,
+        size: hit.bytes.unwrap_or(0),
+        request_len: frame.request.len(),
+    };
     for &app in worker.names.rules.resolve(apps) {
         findings.app_evidence.record(app, host, asset);
     }
 }
 
 /// Records a request that no rule matches, if `learn` can propose its path.
-fn record_unmatched(request: &BatchedRequest<'_>, client: u32, worker: &mut WorkerState, findings: &mut Findings) {
-    let BatchedRequest { position, frame, .. } = request;
+fn record_unmatched(
+    request: &BatchedRequest<'_>,
+    client: u32,
+    worker: &mut WorkerState,
+    findings: &mut Findings,
+) {
+    let BatchedRequest {
+        position, frame, ..
+    } = request;
     let (time, status) = (request.time(), frame.status);
-    let Some(path) = worker.path_ids.intern(frame.request, &mut worker.names) else { return };
+    let Some(path) = worker.path_ids.intern(frame.request, &mut worker.names) else {
+        return;
+    };
     let mut unmatched = UnmatchedRequest::new(position.line, position.offset, client, path);
     (unmatched.time, unmatched.status) = (time, status);
     unmatched.level = worker.names.clients.resolve(client).sample_level();
-    unmatched.linked = Outcome::from_status(status) == Outcome::Answered && path_interner::is_linked(&frame.record(time));
+    unmatched.linked = Outcome::from_status(status) == Outcome::Answered
+        && path_interner::is_linked(&frame.record(time));
     let example = path_interner::example(frame.request);
     let is_path = &**worker.names.paths.resolve(path) == example;
     findings.push_unmatched(unmatched, if is_path { b"" } else { example });
@@ -464,18 +618,26 @@ struct ChunkPosition {
 impl<'t, 'i> ScannedLine<'t, 'i> {
     /// The lines that end in a block; the block starts at byte `start` of its chunk.
     #[inline]
-    fn each(block: &'t [u8], start: usize, index: &'i NewlineIndex) -> impl Iterator<Item = Self> + Clone {
+    fn each(
+        block: &'t [u8],
+        start: usize,
+        index: &'i NewlineIndex,
+    ) -> impl Iterator<Item = Self> + Clone {
         let mut from = 0;
         index.newlines().iter().map(move |&newline| {
             let end = newline as usize;
-            let line = Self { text: &block[from..end], offset: (start + from) as u64, quotes: QuotePositions::Indexed(index, from) };
+            let line = Self {
+                text: &block[from..end],
+                offset: (start + from) as u64,
+                quotes: QuotePositions::Indexed(index, from),
+            };
             from = end + 1;
             line
         })
     }
 
-    /// A line that is longer than a block, or the last one without its newline, and its length in bytes. A rest of NULs is a hole
-    /// of a sparse file and no line; its bytes are counted.
+    /// A line that is longer than a block, or the last one without its newline, and its length in
+    /// bytes. A rest of NULs is a hole of a sparse file and no line; its bytes are counted.
     #[cold]
     fn long(rest: &'t [u8], start: usize, findings: &mut Findings) -> (Option<Self>, usize) {
         let newline = memchr(b'\n', rest);
@@ -484,7 +646,14 @@ impl<'t, 'i> ScannedLine<'t, 'i> {
             findings.lines.nul_bytes += text.len() as u64;
             return (None, text.len());
         }
-        (Some(Self { text, offset: start as u64, quotes: QuotePositions::Unknown }), text.len() + 1)
+        (
+            Some(Self {
+                text,
+                offset: start as u64,
+                quotes: QuotePositions::Unknown,
+            }),
+            text.len() + 1,
+        )
     }
 
     /// Counts the line and its leading NULs; returns position, text and quotes after the NULs.
@@ -495,7 +664,10 @@ impl<'t, 'i> ScannedLine<'t, 'i> {
         if nuls > 0 {
             findings.lines.nul_bytes += nuls as u64;
         }
-        let position = ChunkPosition { line: findings.lines.lines as u32, offset: self.offset + nuls as u64 };
+        let position = ChunkPosition {
+            line: findings.lines.lines as u32,
+            offset: self.offset + nuls as u64,
+        };
         findings.lines.lines += 1;
         (position, &self.text[nuls..], self.quotes.skip(nuls))
     }
@@ -524,9 +696,21 @@ struct FormatCounts([u64; 256]);
 impl LineScanner<'_> {
     /// Scans a chunk of whole lines in any format; the last one may lack its newline.
     #[must_use]
-    pub fn scan_any(&self, lines: &[u8], context: &LineContext<'_>, log_reader: &mut LogReader, worker: &mut WorkerState) -> Findings {
+    pub fn scan_any(
+        &self,
+        lines: &[u8],
+        context: &LineContext<'_>,
+        log_reader: &mut LogReader,
+        worker: &mut WorkerState,
+    ) -> Findings {
         let buffer = std::mem::take(&mut worker.entries);
-        let mut reader = AnyFormatReader { log_reader, context, header: context.header.clone(), buffer, read: FormatCounts([0; 256]) };
+        let mut reader = AnyFormatReader {
+            log_reader,
+            context,
+            header: context.header.clone(),
+            buffer,
+            read: FormatCounts([0; 256]),
+        };
         let mut findings = worker.findings();
         let mut index = std::mem::take(&mut worker.index);
         let mut start = 0;
@@ -535,8 +719,16 @@ impl LineScanner<'_> {
             index.read(block);
             prefault(lines, start + BLOCK + PREFETCH_DISTANCE - 1);
             if let Some(&last) = index.newlines().last() {
-                let prefetch_line = |line: ScannedLine<'_, '_>| prefetch_line(lines, line.offset as usize + PREFETCH_DISTANCE);
-                self.scan_read(ScannedLine::each(block, start, &index), prefetch_line, &mut reader, worker, &mut findings);
+                let prefetch_line = |line: ScannedLine<'_, '_>| {
+                    prefetch_line(lines, line.offset as usize + PREFETCH_DISTANCE)
+                };
+                self.scan_read(
+                    ScannedLine::each(block, start, &index),
+                    prefetch_line,
+                    &mut reader,
+                    worker,
+                    &mut findings,
+                );
                 start += last as usize + 1;
             } else {
                 let (line, len) = ScannedLine::long(&lines[start..], start, &mut findings);
@@ -551,7 +743,8 @@ impl LineScanner<'_> {
         findings
     }
 
-    /// Reads all lines first, then matches them: matching borrows from the buffer that reading fills.
+    /// Reads all lines first, then matches them: matching borrows from the buffer that reading
+    /// fills.
     fn scan_read<'t, 'i>(
         &self,
         lines: impl Iterator<Item = ScannedLine<'t, 'i>> + Clone,
@@ -560,11 +753,23 @@ impl LineScanner<'_> {
         worker: &mut WorkerState,
         findings: &mut Findings,
     ) {
-        let AnyFormatReader { log_reader, context, header, buffer, read } = reader;
+        let AnyFormatReader {
+            log_reader,
+            context,
+            header,
+            buffer,
+            read,
+        } = reader;
         buffer.clear();
         for line in lines.clone() {
             before_each(line);
-            log_reader.read_into(line.text, context, header, |from| line.quotes.first(line.text, from), buffer);
+            log_reader.read_into(
+                line.text,
+                context,
+                header,
+                |from| line.quotes.first(line.text, from),
+                buffer,
+            );
         }
         let mut batch = Vec::with_capacity(BATCH);
         for (number, (line, kind)) in lines.zip(buffer.kinds()).enumerate() {
@@ -591,7 +796,16 @@ impl LineScanner<'_> {
             let (frame, time) = buffer.frame(number, line.text);
             let (position, text, _) = line.count(findings);
             findings.lines.nul_bytes += nuls_within(text) as u64;
-            self.push_request(BatchedRequest { position, frame, time }, &mut batch, worker, findings);
+            self.push_request(
+                BatchedRequest {
+                    position,
+                    frame,
+                    time,
+                },
+                &mut batch,
+                worker,
+                findings,
+            );
         }
         self.match_batch(&mut batch, worker, findings);
     }

@@ -1,7 +1,7 @@
 //! Matches one request against the rules.
 //!
-//! Literals are found first, in one pass over bytes that need no decoding. The other conditions are checked only for rules with a
-//! literal hit. The matcher depends on one request and nothing else.
+//! Literals are found first, in one pass over bytes that need no decoding. The other conditions are
+//! checked only for rules with a literal hit. The matcher depends on one request and nothing else.
 
 use std::cell::Cell;
 
@@ -14,7 +14,9 @@ use crate::formats::Headers;
 use crate::log::finding::{RuleId, Severity, UnmatchedAnswer};
 use crate::log::log_entry::LogEntry;
 use crate::rules::{Field, LiteralHits, Literals, Regions, RequestFacts, RuleSet, bit};
-use crate::text::normalize::{AltDecoding, DecodedViews, DecodingSource, Normalizer, PathReading, unescape};
+use crate::text::normalize::{
+    AltDecoding, DecodedViews, DecodingSource, Normalizer, PathReading, unescape,
+};
 use crate::text::short_bytes::append;
 
 /// The fields of an alternative decoding of the target: it counts as query.
@@ -33,7 +35,10 @@ impl<'r> Matcher<'r> {
     #[must_use]
     pub fn new(rules: &'r RuleSet) -> Self {
         let ordinary = |&rule: &u16| rules.condition(rule).may_be_ordinary();
-        Self { rules, unanchored_ordinary: rules.unanchored().iter().any(ordinary) }
+        Self {
+            rules,
+            unanchored_ordinary: rules.unanchored().iter().any(ordinary),
+        }
     }
 
     /// Whether a request with this status may match the rule for unknown names.
@@ -44,11 +49,22 @@ impl<'r> Matcher<'r> {
     }
 
     /// The verdict of a log entry with these headers, as the line has them.
-    pub fn verdict(&self, record: &LogEntry<'_>, headers: Headers<'_>, worker: &mut WorkerState) -> Verdict {
+    pub fn verdict(
+        &self,
+        record: &LogEntry<'_>,
+        headers: Headers<'_>,
+        worker: &mut WorkerState,
+    ) -> Verdict {
         let mut copy = std::mem::take(&mut worker.buffers.copy);
         copy.clear();
         let (first, second) = headers.key();
-        let parts = [Some(record.request), record.referer, record.user_agent, Some(first), second];
+        let parts = [
+            Some(record.request),
+            record.referer,
+            record.user_agent,
+            Some(first),
+            second,
+        ];
         let ends = parts.map(|part| {
             append(&mut copy, part.unwrap_or_default());
             copy.len()
@@ -62,15 +78,27 @@ impl<'r> Matcher<'r> {
             ..*record
         };
         let first = &copy[ends[2]..ends[3]];
-        let headers = second.map_or(Headers::quoted(first), |_| Headers::parsed(first, &copy[ends[3]..]));
+        let headers = second.map_or(Headers::quoted(first), |_| {
+            Headers::parsed(first, &copy[ends[3]..])
+        });
         let verdict = self.match_and_cache(&entry, headers, worker);
         worker.buffers.copy = copy;
         verdict
     }
 
-    fn match_and_cache(&self, entry: &LogEntry<'_>, headers: Headers<'_>, worker: &mut WorkerState) -> Verdict {
-        let key = worker.cache.key(entry.request, headers, self.may_be_unknown(entry.status));
-        if let Some(verdict) = worker.cache.fetch_shared(key, entry.status, &mut worker.names) {
+    fn match_and_cache(
+        &self,
+        entry: &LogEntry<'_>,
+        headers: Headers<'_>,
+        worker: &mut WorkerState,
+    ) -> Verdict {
+        let key = worker
+            .cache
+            .key(entry.request, headers, self.may_be_unknown(entry.status));
+        if let Some(verdict) = worker
+            .cache
+            .fetch_shared(key, entry.status, &mut worker.names)
+        {
             return verdict;
         }
         let probe = ParsedRequest::new(entry);
@@ -89,17 +117,23 @@ impl<'r> Matcher<'r> {
         }
         let used = self.match_request(&probe, self.may_be_unknown(entry.status), worker);
         let verdict = worker.intern_verdict();
-        worker.cache.insert(key, class, entry.status, used, verdict, &worker.names);
+        worker
+            .cache
+            .insert(key, class, entry.status, used, verdict, &worker.names);
         verdict
     }
 
     /// The verdict of a log entry without a line; it is not cached.
     pub fn match_uncached(&self, record: &LogEntry<'_>, worker: &mut WorkerState) -> Verdict {
-        self.match_parsed(&ParsedRequest::new(record), self.may_be_unknown(record.status), worker)
+        self.match_parsed(
+            &ParsedRequest::new(record),
+            self.may_be_unknown(record.status),
+            worker,
+        )
     }
 
-    /// The verdict of an unparsed line: the rules that match any request in it, and the path of the first that a rule matches, which
-    /// is then in `buffers.matched`.
+    /// The verdict of an unparsed line: the rules that match any request in it, and the path of the
+    /// first that a rule matches, which is then in `buffers.matched`.
     pub fn match_raw(&self, text: &[u8], worker: &mut WorkerState) -> Verdict {
         let mut candidate = std::mem::take(&mut worker.buffers.candidate);
         let mut matched = std::mem::take(&mut worker.buffers.matched);
@@ -107,7 +141,10 @@ impl<'r> Matcher<'r> {
         let mut verdict = Verdict::default();
         each_candidate(text, &mut candidate, |request, status| {
             // A line without a client is of no prober.
-            let probe = ParsedRequest { status, ..ParsedRequest::from_raw(request) };
+            let probe = ParsedRequest {
+                status,
+                ..ParsedRequest::from_raw(request)
+            };
             let next = self.match_parsed(&probe, false, worker);
             if next.rules == SymbolTables::EMPTY_RULES {
                 return;
@@ -117,8 +154,10 @@ impl<'r> Matcher<'r> {
                 verdict = next;
                 return;
             }
-            let mut rules: Vec<RuleId> =
-                [verdict.rules, next.rules].iter().flat_map(|rules| worker.names.rules.resolve(*rules).iter().copied()).collect();
+            let mut rules: Vec<RuleId> = [verdict.rules, next.rules]
+                .iter()
+                .flat_map(|rules| worker.names.rules.resolve(*rules).iter().copied())
+                .collect();
             rules.sort_unstable();
             rules.dedup();
             verdict.rules = worker.names.rules.intern(&*rules, Box::from);
@@ -127,7 +166,12 @@ impl<'r> Matcher<'r> {
         verdict
     }
 
-    fn match_parsed(&self, probe: &ParsedRequest<'_>, may_be_unknown: bool, worker: &mut WorkerState) -> Verdict {
+    fn match_parsed(
+        &self,
+        probe: &ParsedRequest<'_>,
+        may_be_unknown: bool,
+        worker: &mut WorkerState,
+    ) -> Verdict {
         worker.buffers.clear(self.rules.rules().len());
         self.scan_headers(probe, worker);
         self.match_request(probe, may_be_unknown, worker);
@@ -137,49 +181,86 @@ impl<'r> Matcher<'r> {
     /// Finds literals in the headers, and returns the class of the headers.
     fn scan_headers(&self, probe: &ParsedRequest<'_>, worker: &mut WorkerState) -> HeaderClass {
         let WorkerState { buffers, cache, .. } = worker;
-        let MatchBuffers { referer, agent, marks, redecode, rules, .. } = buffers;
+        let MatchBuffers {
+            referer,
+            agent,
+            marks,
+            redecode,
+            rules,
+            ..
+        } = buffers;
         let literals = self.rules.header_literals();
-        for (field, text, normalizer) in [(Field::Referer, probe.referer, referer), (Field::UserAgent, probe.user_agent, agent)] {
-            let Some(text) = text.filter(|text| !cache.is_empty_header(text)) else { continue };
+        for (field, text, normalizer) in [
+            (Field::Referer, probe.referer, referer),
+            (Field::UserAgent, probe.user_agent, agent),
+        ] {
+            let Some(text) = text.filter(|text| !cache.is_empty_header(text)) else {
+                continue;
+            };
             let folded = normalizer.folded_header(text);
             let marked = literals.mark(folded, &Regions::only(field, folded.len()), marks);
-            if !self.match_redecoded(&[field], text, redecode, |rule, _, _| rules.push(rule)) && !marked {
+            if !self.match_redecoded(&[field], text, redecode, |rule, _, _| rules.push(rule))
+                && !marked
+            {
                 cache.insert_empty_header(text);
             }
         }
         cache.classify(probe.referer.is_some(), marks, rules)
     }
 
-    /// Finds the rules that match, after the headers were searched; returns what the verdict depends on besides the request.
-    fn match_request(&self, probe: &ParsedRequest<'_>, may_be_unknown: bool, worker: &mut WorkerState) -> Dependencies {
-        let unknown = if may_be_unknown { self.rules.unknown() } else { &[] };
+    /// Finds the rules that match, after the headers were searched; returns what the verdict
+    /// depends on besides the request.
+    fn match_request(
+        &self,
+        probe: &ParsedRequest<'_>,
+        may_be_unknown: bool,
+        worker: &mut WorkerState,
+    ) -> Dependencies {
+        let unknown = if may_be_unknown {
+            self.rules.unknown()
+        } else {
+            &[]
+        };
         let mut used = self.match_target(probe, unknown, worker);
         let mut buffer = std::mem::take(&mut worker.buffers.reading);
         for reading in PathReading::ALL {
-            let Some(other) = probe.read_as(reading, &mut buffer) else { continue };
+            let Some(other) = probe.read_as(reading, &mut buffer) else {
+                continue;
+            };
             let rules_so_far = std::mem::take(&mut worker.buffers.rules);
             worker.buffers.clear(self.rules.rules().len());
             self.scan_headers(&other, worker);
             used = used.union(self.match_target(&other, &[], worker));
-            worker.buffers.rules.retain(|&rule| self.is_tried(rule, reading));
+            worker
+                .buffers
+                .rules
+                .retain(|&rule| self.is_tried(rule, reading));
             worker.buffers.rules.extend(rules_so_far);
         }
         worker.buffers.reading = buffer;
-        let MatchBuffers { target, rules, path, .. } = &mut worker.buffers;
+        let MatchBuffers {
+            target,
+            rules,
+            path,
+            ..
+        } = &mut worker.buffers;
         rules.sort_unstable();
         rules.dedup();
         if !unknown.is_empty() && rules.iter().any(|&rule| self.is_of_line(rule)) {
             rules.retain(|rule| !unknown.contains(rule));
         }
-        if rules.iter().any(|&rule| !self.rules.rule(rule).is_app_evidence) {
+        if rules
+            .iter()
+            .any(|&rule| !self.rules.rule(rule).is_app_evidence)
+        {
             // Again, to get the original case.
             path.extend_from_slice(target.views(probe.line.target).resolved);
         }
         used
     }
 
-    /// Whether a rule is tried on a path read in this way. A script of the site with a path after it is an ordinary address, so it is
-    /// nothing that rules count or that shows an app.
+    /// Whether a rule is tried on a path read in this way. A script of the site with a path after
+    /// it is an ordinary address, so it is nothing that rules count or that shows an app.
     pub(super) fn is_tried(&self, rule: RuleId, reading: PathReading) -> bool {
         reading == PathReading::Fragment || self.is_of_line(rule)
     }
@@ -190,21 +271,40 @@ impl<'r> Matcher<'r> {
         rule.is_certain() && !rule.is_app_evidence
     }
 
-    /// Matches one decoding of the target. The rules `unknown` are tried if no other rule matches by the line
-    /// alone.
-    fn match_target(&self, probe: &ParsedRequest<'_>, unknown: &[RuleId], worker: &mut WorkerState) -> Dependencies {
-        let MatchBuffers { target, referer, agent, raw, marks, redecode, rules, .. } = &mut worker.buffers;
+    /// Matches one decoding of the target. The rules `unknown` are tried if no other rule matches
+    /// by the line alone.
+    fn match_target(
+        &self,
+        probe: &ParsedRequest<'_>,
+        unknown: &[RuleId],
+        worker: &mut WorkerState,
+    ) -> Dependencies {
+        let MatchBuffers {
+            target,
+            referer,
+            agent,
+            raw,
+            marks,
+            redecode,
+            rules,
+            ..
+        } = &mut worker.buffers;
         let literals = self.rules.request_literals();
         let mark = |text: &[u8], regions: &Regions| {
             literals.mark(text, regions, marks);
         };
         let (views, raw) = search_request(literals, probe, target, raw, mark);
         self.mark_unanchored(probe, marks);
-        self.match_redecoded(&TARGET, probe.line.target, redecode, |rule, _, _| rules.push(rule));
+        self.match_redecoded(&TARGET, probe.line.target, redecode, |rule, _, _| {
+            rules.push(rule)
+        });
         // Whether a request without a method has a shape depends on its status.
         let is_status_used = probe.line.method.is_empty();
         if marks.touched().is_empty() && rules.is_empty() && unknown.is_empty() {
-            return Dependencies { status: is_status_used, ..Dependencies::default() };
+            return Dependencies {
+                status: is_status_used,
+                ..Dependencies::default()
+            };
         }
         let [referer, agent] = [(probe.referer, referer), (probe.user_agent, agent)]
             .map(|(text, normalizer)| text.map_or(&b""[..], |text| normalizer.folded_header(text)));
@@ -233,18 +333,30 @@ impl<'r> Matcher<'r> {
             Field::Method => &raw[..probe.line.method.len()],
             Field::Raw => raw,
         };
-        let holds = |&&rule: &&u16| self.rules.condition(rule).holds(marks.of(rule), &request, field);
+        let holds = |&&rule: &&u16| {
+            self.rules
+                .condition(rule)
+                .holds(marks.of(rule), &request, field)
+        };
         rules.extend(marks.touched().iter().filter(holds).map(|&r| RuleId(r)));
         if !rules.iter().any(|&rule| self.is_of_line(rule)) {
-            let holds = |rule: &&RuleId| self.rules.condition(rule.0).holds(marks.of(rule.0) | bit::UNKNOWN, &request, field);
+            let holds = |rule: &&RuleId| {
+                self.rules
+                    .condition(rule.0)
+                    .holds(marks.of(rule.0) | bit::UNKNOWN, &request, field)
+            };
             rules.extend(unknown.iter().filter(holds));
         }
-        Dependencies { status: used_status.get(), class: asked_class.get(), headers: asked_headers.get() }
+        Dependencies {
+            status: used_status.get(),
+            class: asked_class.get(),
+            headers: asked_headers.get(),
+        }
     }
 
-    /// Matches the alternative decodings of a text and calls `found` for each rule that matches, with the decoding and its text;
-    /// returns whether any literal was found. Only rules that look for words alone, of severity medium or above, are tried. A
-    /// target counts as query.
+    /// Matches the alternative decodings of a text and calls `found` for each rule that matches,
+    /// with the decoding and its text; returns whether any literal was found. Only rules that look
+    /// for words alone, of severity medium or above, are tried. A target counts as query.
     pub(super) fn match_redecoded(
         &self,
         fields: &[Field],
@@ -254,7 +366,9 @@ impl<'r> Matcher<'r> {
     ) -> bool {
         let ReDecodeBuffers { decoder, marks } = redecode;
         let (source, literals) = match fields {
-            [Field::Referer | Field::UserAgent] => (DecodingSource::Header, self.rules.header_literals()),
+            [Field::Referer | Field::UserAgent] => {
+                (DecodingSource::Header, self.rules.header_literals())
+            }
             _ => (DecodingSource::Target, self.rules.request_literals()),
         };
         let mut has_literal = false;
@@ -262,19 +376,34 @@ impl<'r> Matcher<'r> {
             return has_literal;
         }
         for reading in AltDecoding::ALL {
-            let Some(text) = decoder.read(reading) else { continue };
+            let Some(text) = decoder.read(reading) else {
+                continue;
+            };
             marks.clear(self.rules.rules().len());
             has_literal |= literals.mark(text, &Regions::each(fields, text.len()), marks);
             let is_sure = |rule: u16| self.rules.rule(RuleId(rule)).severity >= Severity::Medium;
-            let holds = |&&rule: &&u16| is_sure(rule) && self.rules.condition(rule).holds_in(fields, marks.of(rule), text);
-            marks.touched().iter().filter(holds).for_each(|&rule| on_match(RuleId(rule), reading, text));
+            let holds = |&&rule: &&u16| {
+                is_sure(rule)
+                    && self
+                        .rules
+                        .condition(rule)
+                        .holds_in(fields, marks.of(rule), text)
+            };
+            marks
+                .touched()
+                .iter()
+                .filter(holds)
+                .for_each(|&rule| on_match(RuleId(rule), reading, text));
         }
         has_literal
     }
 
     /// Makes candidates of the rules without literals, if the request may match one.
     pub(super) fn mark_unanchored(&self, probe: &ParsedRequest<'_>, marks: &mut LiteralHits) {
-        if self.unanchored_ordinary || probe.shape.is_some() || !matches!(probe.line.method, b"GET" | b"POST" | b"HEAD" | b"") {
+        if self.unanchored_ordinary
+            || probe.shape.is_some()
+            || !matches!(probe.line.method, b"GET" | b"POST" | b"HEAD" | b"")
+        {
             for &rule in self.rules.unanchored() {
                 marks.add(rule, 0);
             }
@@ -282,7 +411,8 @@ impl<'r> Matcher<'r> {
     }
 }
 
-/// Searches all fields of a request; returns its decoded views and the request as sent, all in lower case.
+/// Searches all fields of a request; returns its decoded views and the request as sent, all in
+/// lower case.
 pub(super) fn search_request<'a>(
     literals: &Literals,
     probe: &ParsedRequest<'_>,
@@ -295,11 +425,21 @@ pub(super) fn search_request<'a>(
     unescape(probe.request, raw);
     raw.make_ascii_lowercase();
     let raw = raw.as_slice();
-    if is_verbatim && let Some(views) = DecodedViews::from_plain(&raw[line.method.len() + 1..][..line.target.len()]) {
+    if is_verbatim
+        && let Some(views) =
+            DecodedViews::from_plain(&raw[line.method.len() + 1..][..line.target.len()])
+    {
         // No rule inspects an ordinary protocol.
-        let protocol = if matches!(line.protocol, b"HTTP/1.1" | b"HTTP/1.0" | b"HTTP/2.0") { line.protocol.len() + 1 } else { 0 };
+        let protocol = if matches!(line.protocol, b"HTTP/1.1" | b"HTTP/1.0" | b"HTTP/2.0") {
+            line.protocol.len() + 1
+        } else {
+            0
+        };
         let searched = raw.len() - protocol;
-        search(&raw[..searched], &plain_regions(line.method.len(), &views, searched));
+        search(
+            &raw[..searched],
+            &plain_regions(line.method.len(), &views, searched),
+        );
         return (views, raw);
     }
     let views = normalizer.folded_views(line.target);
@@ -314,11 +454,23 @@ pub(super) fn search_request<'a>(
     ] {
         if literals.searches(field) && !text.is_empty() {
             let resolved = (is_resolved && field == Field::Path).then_some(0..text.len());
-            search(text, &Regions { resolved, ..Regions::only(field, text.len()) });
+            search(
+                text,
+                &Regions {
+                    resolved,
+                    ..Regions::only(field, text.len())
+                },
+            );
         }
     }
     if !is_resolved || !literals.searches(Field::Path) {
-        search(views.resolved, &Regions { resolved: Some(0..views.resolved.len()), ..Regions::default() });
+        search(
+            views.resolved,
+            &Regions {
+                resolved: Some(0..views.resolved.len()),
+                ..Regions::default()
+            },
+        );
     }
     (views, raw)
 }
@@ -328,7 +480,10 @@ fn plain_regions(method: usize, views: &DecodedViews<'_>, searched: usize) -> Re
     let target = method + 1;
     let path = target..target + views.path.len();
     let end = target + views.target.len();
-    let mut regions = Regions { resolved: Some(path.clone()), ..Regions::default() };
+    let mut regions = Regions {
+        resolved: Some(path.clone()),
+        ..Regions::default()
+    };
     regions.fields[Field::Method as usize] = Some(0..method);
     regions.fields[Field::Target as usize] = Some(target..end);
     regions.fields[Field::Query as usize] = Some((path.end + 1).min(end)..end);

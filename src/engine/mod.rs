@@ -1,6 +1,8 @@
-//! Matches log lines against rules: the same bytes always result in the same verdict, whatever the thread or the chunk size.
+//! Matches log lines against rules: the same bytes always result in the same verdict, whatever the
+//! thread or the chunk size.
 //!
-//! Pure: it reads no file, clock or terminal, and it cannot fail. What depends on other lines is decided elsewhere.
+//! Pure: it reads no file, clock or terminal, and it cannot fail. What depends on other lines is
+//! decided elsewhere.
 
 mod candidates;
 pub(crate) mod explain;

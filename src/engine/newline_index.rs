@@ -1,11 +1,13 @@
-//! The positions of newlines and quotes in a block of a log, found in one pass. The line loop uses them instead of further
-//! searches.
+//! The positions of newlines and quotes in a block of a log, found in one pass. The line loop uses
+//! them instead of further searches.
 //!
-//! A block fits into the L1 cache, so its lines are still cached when they are parsed. Registers of 64 or 32 bytes are used if
-//! the processor has them (x86-64-v4 and x86-64-v3): a fifth of the time of two searches.
+//! A block fits into the L1 cache, so its lines are still cached when they are parsed. Registers of
+//! 64 or 32 bytes are used if the processor has them (x86-64-v4 and x86-64-v3): a fifth of the time
+//! of two searches.
 //!
-//! The only `unsafe` is the call of code for these registers, after a check that the processor has them. Loads are made of checked
-//! slices. A property test compares all variants with the portable one.
+//! The only `unsafe` is the call of code for these registers, after a check that the processor has
+//! them. Loads are made of checked slices. A property test compares all variants with the portable
+//! one.
 
 use memchr::{memchr, memchr_iter};
 
@@ -27,8 +29,8 @@ impl NewlineIndex {
     /// Finds the newlines and the quotes of a block.
     pub(super) fn read(&mut self, block: &[u8]) {
         let words = block.len().div_ceil(64);
-        // One more element than there can be newlines, for an unconditional store. Fresh zeroed memory costs nothing until it is
-        // touched.
+        // One more element than there can be newlines, for an unconditional store. Fresh zeroed
+        // memory costs nothing until it is touched.
         if self.newlines.len() <= words * 64 {
             self.newlines = vec![0; words * 64 + 1];
         }
@@ -62,14 +64,22 @@ impl NewlineIndex {
     fn quote(&self, start: usize, end: usize) -> Option<usize> {
         let (word, bit) = (start / 64, start % 64);
         // The 64 bytes from `start` are in two words; most requests are shorter.
-        let window = *self.quotes.get(word)? >> bit | *self.quotes.get(word + 1)? << 1 << (63 - bit);
-        let at = if window == 0 { self.next_quote(word + 1)? } else { start + window.trailing_zeros() as usize };
+        let window =
+            *self.quotes.get(word)? >> bit | *self.quotes.get(word + 1)? << 1 << (63 - bit);
+        let at = if window == 0 {
+            self.next_quote(word + 1)?
+        } else {
+            start + window.trailing_zeros() as usize
+        };
         (at < end).then_some(at)
     }
 
     /// The position of the first quote from a word on.
     fn next_quote(&self, word: usize) -> Option<usize> {
-        let (words, quotes) = self.quotes[word..].iter().enumerate().find(|(_, quotes)| **quotes != 0)?;
+        let (words, quotes) = self.quotes[word..]
+            .iter()
+            .enumerate()
+            .find(|(_, quotes)| **quotes != 0)?;
         Some((word + words) * 64 + quotes.trailing_zeros() as usize)
     }
 }
@@ -97,13 +107,16 @@ impl QuotePositions<'_> {
     #[inline]
     pub(super) fn first(self, line: &[u8], from: usize) -> Option<usize> {
         match self {
-            Self::Indexed(index, start) => Some(index.quote(start + from, start + line.len())? - start),
+            Self::Indexed(index, start) => {
+                Some(index.quote(start + from, start + line.len())? - start)
+            }
             Self::Unknown => Some(from + memchr(b'"', line.get(from..)?)?),
         }
     }
 }
 
-/// Indexes a block; `false` if the processor has no such registers. The index must have space for it.
+/// Indexes a block; `false` if the processor has no such registers. The index must have space for
+/// it.
 #[cfg(target_arch = "x86_64")]
 fn read_simd(block: &[u8], index: &mut NewlineIndex) -> bool {
     by_64(block, index) || by_32(block, index)
@@ -116,9 +129,14 @@ fn read_simd(_block: &[u8], _index: &mut NewlineIndex) -> bool {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[expect(unsafe_code, reason = "a call of code for processor features that were detected")]
+#[expect(
+    unsafe_code,
+    reason = "a call of code for processor features that were detected"
+)]
 fn by_64(block: &[u8], index: &mut NewlineIndex) -> bool {
-    let can = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi1");
+    let can = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("bmi1");
     if can {
         // SAFETY: The processor has what the function is compiled for.
         unsafe { x86::read_by_64(block, index) }
@@ -127,7 +145,10 @@ fn by_64(block: &[u8], index: &mut NewlineIndex) -> bool {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[expect(unsafe_code, reason = "a call of code for processor features that were detected")]
+#[expect(
+    unsafe_code,
+    reason = "a call of code for processor features that were detected"
+)]
 fn by_32(block: &[u8], index: &mut NewlineIndex) -> bool {
     let can = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1");
     if can {
@@ -140,8 +161,8 @@ fn by_32(block: &[u8], index: &mut NewlineIndex) -> bool {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m256i, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_set_epi64x, _mm256_set1_epi8, _mm512_cmpeq_epi8_mask, _mm512_set_epi64,
-        _mm512_set1_epi8,
+        __m256i, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_set_epi64x, _mm256_set1_epi8,
+        _mm512_cmpeq_epi8_mask, _mm512_set_epi64, _mm512_set1_epi8,
     };
 
     use super::NewlineIndex;
@@ -151,8 +172,18 @@ mod x86 {
         read_by(block, index, |word| {
             let (words, _) = word.as_chunks::<8>();
             let part = |n: usize| i64::from_le_bytes(words[n]);
-            let bytes = _mm512_set_epi64(part(7), part(6), part(5), part(4), part(3), part(2), part(1), part(0));
-            let bits = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte.cast_signed()));
+            let bytes = _mm512_set_epi64(
+                part(7),
+                part(6),
+                part(5),
+                part(4),
+                part(3),
+                part(2),
+                part(1),
+                part(0),
+            );
+            let bits =
+                |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte.cast_signed()));
             (bits(b'\n'), bits(b'"'))
         });
     }
@@ -163,7 +194,11 @@ mod x86 {
             let (halves, _) = word.as_chunks::<32>();
             let bits = |byte: u8| {
                 let sought = _mm256_set1_epi8(byte.cast_signed());
-                let half = |half: &[u8; 32]| u64::from(_mm256_movemask_epi8(_mm256_cmpeq_epi8(load(half), sought)).cast_unsigned());
+                let half = |half: &[u8; 32]| {
+                    u64::from(
+                        _mm256_movemask_epi8(_mm256_cmpeq_epi8(load(half), sought)).cast_unsigned(),
+                    )
+                };
                 half(&halves[0]) | half(&halves[1]) << 32
             };
             (bits(b'\n'), bits(b'"'))
@@ -179,12 +214,19 @@ mod x86 {
         _mm256_set_epi64x(d, c, b, a)
     }
 
-    /// Indexes a block with a function that finds newlines and quotes in a word. Inlined into its caller, so that it is compiled
-    /// for the same processor.
-    #[expect(clippy::inline_always, reason = "elsewhere it would be compiled for another processor")]
+    /// Indexes a block with a function that finds newlines and quotes in a word. Inlined into its
+    /// caller, so that it is compiled for the same processor.
+    #[expect(
+        clippy::inline_always,
+        reason = "elsewhere it would be compiled for another processor"
+    )]
     #[inline(always)]
     fn read_by(block: &[u8], index: &mut NewlineIndex, bits_of: impl Fn(&[u8; 64]) -> (u64, u64)) {
-        let NewlineIndex { newlines, count, quotes } = index;
+        let NewlineIndex {
+            newlines,
+            count,
+            quotes,
+        } = index;
         let (words, rest) = block.as_chunks::<64>();
         let mut pushed = 0;
         for (number, (word, quotes)) in words.iter().zip(quotes.iter_mut()).enumerate() {
@@ -202,9 +244,12 @@ mod x86 {
         *count = pushed;
     }
 
-    /// Appends the newlines of a word. Few words have one and hardly any has two. The first is stored unconditionally, as a branch
-    /// would be unpredictable.
-    #[expect(clippy::inline_always, reason = "elsewhere it would be compiled for another processor")]
+    /// Appends the newlines of a word. Few words have one and hardly any has two. The first is
+    /// stored unconditionally, as a branch would be unpredictable.
+    #[expect(
+        clippy::inline_always,
+        reason = "elsewhere it would be compiled for another processor"
+    )]
     #[inline(always)]
     fn push_newlines(newlines: &mut [u32], mut pushed: usize, word: usize, mut bits: u64) -> usize {
         let start = word as u32 * 64;
@@ -227,7 +272,8 @@ mod tests {
     use super::*;
 
     fn text() -> impl Strategy<Value = Vec<u8>> {
-        let byte = prop_oneof![4 => Just(b'a'), 1 => Just(b'\n'), 1 => Just(b'"'), 1 => any::<u8>()];
+        let byte =
+            prop_oneof![4 => Just(b'a'), 1 => Just(b'\n'), 1 => Just(b'"'), 1 => any::<u8>()];
         let run = prop_oneof![3 => byte.prop_map(|b| vec![b]), 1 => (any::<u8>(), 0..200_usize).prop_map(|(b, n)| vec![b; n])];
         prop::collection::vec(run, 0..60).prop_map(|runs| runs.concat())
     }

@@ -1,5 +1,5 @@
-//! The engine against the cases of the rules, and its invariants: nothing that a client can add hides a request that was answered
-//! or carries a payload.
+//! The engine against the cases of the rules, and its invariants: nothing that a client can add
+//! hides a request that was answered or carries a payload.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,13 @@ use crate::log::log_entry::LogEntry;
 use crate::rules::{CLASSES, Case, Class, RequestShape, Rule, RuleChoice, RuleSet, load};
 
 fn builtin() -> &'static RuleSet {
-    static BUILTIN: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice { with_cases: true, ..RuleChoice::default() }).unwrap());
+    static BUILTIN: LazyLock<RuleSet> = LazyLock::new(|| {
+        load(&RuleChoice {
+            with_cases: true,
+            ..RuleChoice::default()
+        })
+        .unwrap()
+    });
     &BUILTIN
 }
 
@@ -29,11 +35,24 @@ fn every_rule_passes_its_cases() {
     let mut wrong = Vec::new();
     for (number, rule) in rules.rules().iter().enumerate() {
         for (cases, expected) in [(&rule.must_match, true), (&rule.must_not_match, false)] {
-            assert!(cases.len() >= 2, "{}: at least two cases of each kind", rule.id);
+            assert!(
+                cases.len() >= 2,
+                "{}: at least two cases of each kind",
+                rule.id
+            );
             for case in cases {
                 let verdict = matcher.match_uncached(&case.log_entry(), &mut worker);
-                if worker.rules(verdict).iter().any(|id| usize::from(id.0) == number) != expected {
-                    wrong.push(format!("{}: {} {case:?}", rule.id, if expected { "must hit" } else { "must miss" }));
+                if worker
+                    .rules(verdict)
+                    .iter()
+                    .any(|id| usize::from(id.0) == number)
+                    != expected
+                {
+                    wrong.push(format!(
+                        "{}: {} {case:?}",
+                        rule.id,
+                        if expected { "must hit" } else { "must miss" }
+                    ));
                 }
             }
         }
@@ -43,68 +62,185 @@ fn every_rule_passes_its_cases() {
 
 #[test]
 fn every_class_and_every_rule_says_what_it_wants_and_what_to_do() {
-    let is_sentence = |text: &str| text.len() > 20 && text.ends_with('.') && !text.contains('\n') && text.is_ascii();
-    assert!(CLASSES.is_sorted_by(|a, b| a.id < b.id), "each id is there once");
+    let is_sentence = |text: &str| {
+        text.len() > 20 && text.ends_with('.') && !text.contains('\n') && text.is_ascii()
+    };
+    assert!(
+        CLASSES.is_sorted_by(|a, b| a.id < b.id),
+        "each id is there once"
+    );
     for class in CLASSES {
-        assert!(is_sentence(class.wants) && is_sentence(class.remedy), "{}: {:?} {:?}", class.id, class.wants, class.remedy);
-        assert!(builtin().rules().iter().any(|rule| rule.class == class.id), "{}: a class without a rule", class.id);
+        assert!(
+            is_sentence(class.wants) && is_sentence(class.remedy),
+            "{}: {:?} {:?}",
+            class.id,
+            class.wants,
+            class.remedy
+        );
+        assert!(
+            builtin().rules().iter().any(|rule| rule.class == class.id),
+            "{}: a class without a rule",
+            class.id
+        );
     }
-    for rule in builtin().rules().iter().filter(|rule| !rule.is_app_evidence) {
-        assert!(is_sentence(rule.wants()) && is_sentence(rule.remedy()), "{}", rule.id);
+    for rule in builtin()
+        .rules()
+        .iter()
+        .filter(|rule| !rule.is_app_evidence)
+    {
+        assert!(
+            is_sentence(rule.wants()) && is_sentence(rule.remedy()),
+            "{}",
+            rule.id
+        );
     }
 }
 
-/// What a path stands for is one of the paths or texts of its rule; a rule of many vulnerabilities says which.
+/// What a path stands for is one of the paths or texts of its rule; a rule of many vulnerabilities
+/// says which.
 #[test]
 fn a_request_has_the_cve_ids_and_the_product_of_its_path_and_of_no_other() {
     for rule in builtin().rules() {
         let entries = || rule.notes().of.iter().flatten();
-        assert!(rule.notes().of.is_some() || rule.cve().len() < 5, "{}: which path stands for which of {:?}", rule.id, rule.cve());
-        let texts: Vec<&String> = entries().flat_map(|entry| entry.paths.iter().chain(&entry.words)).collect();
-        assert!(texts.iter().all(|text| **text == text.to_ascii_lowercase()), "{}: lower case", rule.id);
+        assert!(
+            rule.notes().of.is_some() || rule.cve().len() < 5,
+            "{}: which path stands for which of {:?}",
+            rule.id,
+            rule.cve()
+        );
+        let texts: Vec<&String> = entries()
+            .flat_map(|entry| entry.paths.iter().chain(&entry.words))
+            .collect();
+        assert!(
+            texts.iter().all(|text| **text == text.to_ascii_lowercase()),
+            "{}: lower case",
+            rule.id
+        );
         for (at, entry) in entries().enumerate() {
             let is_about = !entry.cve.is_empty() || entry.product.is_some();
-            assert!(is_about && !(entry.paths.is_empty() && entry.words.is_empty()), "{}", rule.id);
+            assert!(
+                is_about && !(entry.paths.is_empty() && entry.words.is_empty()),
+                "{}",
+                rule.id
+            );
             for text in entry.paths.iter().chain(&entry.words) {
                 let found: Vec<&str> = rule.cves_of(text.as_bytes()).collect();
-                let others = entries().enumerate().filter(|(other, of)| *other != at && of.is_in(text.as_bytes()));
-                let expected: usize = entry.cve.len() + others.map(|(_, of)| of.cve.len()).sum::<usize>();
-                assert!(entry.cve.iter().all(|cve| found.contains(&cve.as_str())) && found.len() == expected, "{}: {text}", rule.id);
+                let others = entries()
+                    .enumerate()
+                    .filter(|(other, of)| *other != at && of.is_in(text.as_bytes()));
+                let expected: usize =
+                    entry.cve.len() + others.map(|(_, of)| of.cve.len()).sum::<usize>();
+                assert!(
+                    entry.cve.iter().all(|cve| found.contains(&cve.as_str()))
+                        && found.len() == expected,
+                    "{}: {text}",
+                    rule.id
+                );
             }
         }
     }
     let rule = |id: &str| builtin().rule(builtin().number_of(id).unwrap());
     let products = |id: &str, text: &str| rule(id).products_of(text.as_bytes()).collect::<Vec<_>>();
-    assert_eq!(products("iot/broadband", "/cgi-bin/export-cgi?category=config"), ["Zyxel"]);
-    assert_eq!(products("iot/broadband", "/cgi-bin/mainfunction.cgi"), ["DrayTek"]);
+    assert_eq!(
+        products("iot/broadband", "/cgi-bin/export-cgi?category=config"),
+        ["Zyxel"]
+    );
+    assert_eq!(
+        products("iot/broadband", "/cgi-bin/mainfunction.cgi"),
+        ["DrayTek"]
+    );
     assert!(products("iot/broadband", "/goform/x").is_empty());
     let cves = |id: &str, text: &str| rule(id).cves_of(text.as_bytes()).collect::<Vec<_>>();
-    assert_eq!(cves("iot/broadband", "/cgi-bin/webproc?getpage=/etc/passwd"), ["CVE-2014-2962"]);
-    assert!(cves("iot/broadband", "/cgi-bin/timepro.cgi").is_empty(), "ipTIME is none of the others");
-    assert_eq!(cves("vpn/sonicwall", "/cgi-bin/supportinstaller"), ["CVE-2019-7481"]);
-    assert!(cves("vpn/sonicwall", "/cgi-bin/supportinstallers").is_empty(), "a longer name");
+    assert_eq!(
+        cves("iot/broadband", "/cgi-bin/webproc?getpage=/etc/passwd"),
+        ["CVE-2014-2962"]
+    );
+    assert!(
+        cves("iot/broadband", "/cgi-bin/timepro.cgi").is_empty(),
+        "ipTIME is none of the others"
+    );
+    assert_eq!(
+        cves("vpn/sonicwall", "/cgi-bin/supportinstaller"),
+        ["CVE-2019-7481"]
+    );
+    assert!(
+        cves("vpn/sonicwall", "/cgi-bin/supportinstallers").is_empty(),
+        "a longer name"
+    );
 }
 
 #[test]
 fn binary_is_what_was_sent_however_it_was_escaped() {
-    let shape = |request| ParsedRequest::new(&LogEntry { request, ..LogEntry::default() }).shape;
-    for logged in [&br"JRMI\x00\x02K"[..], br"JRMI\u0000\u0002K", br"a\n", br"a\x7F", br"\\\n", b"a\xff"] {
-        assert_eq!(shape(logged), Some(RequestShape::Binary), "{}", logged.escape_ascii());
+    let shape = |request| {
+        ParsedRequest::new(&LogEntry {
+            request,
+            ..LogEntry::default()
+        })
+        .shape
+    };
+    for logged in [
+        &br"JRMI\x00\x02K"[..],
+        br"JRMI\u0000\u0002K",
+        br"a\n",
+        br"a\x7F",
+        br"\\\n",
+        b"a\xff",
+    ] {
+        assert_eq!(
+            shape(logged),
+            Some(RequestShape::Binary),
+            "{}",
+            logged.escape_ascii()
+        );
     }
-    for logged in [&br"stats\x5Cr\x5Cn"[..], br"stats\\r\\n", br"\\x00", br"a\u005Cn", br"a\", br"a\x0"] {
-        assert_eq!(shape(logged), Some(RequestShape::NoMethod), "{}", logged.escape_ascii());
+    for logged in [
+        &br"stats\x5Cr\x5Cn"[..],
+        br"stats\\r\\n",
+        br"\\x00",
+        br"a\u005Cn",
+        br"a\",
+        br"a\x0",
+    ] {
+        assert_eq!(
+            shape(logged),
+            Some(RequestShape::NoMethod),
+            "{}",
+            logged.escape_ascii()
+        );
     }
 }
 
 #[test]
 fn words_that_are_no_target_are_no_request() {
-    let shape = |request| ParsedRequest::new(&LogEntry { request, status: Some(200), ..LogEntry::default() }).shape;
-    for logged in ["service launcher", "name Yarn", "DELETE your logs", "LOGIN anonymous", "OPTIONS sip:nm SIP/2.0"] {
-        assert_eq!(shape(logged.as_bytes()), Some(RequestShape::NoMethod), "{logged}");
+    let shape = |request| {
+        ParsedRequest::new(&LogEntry {
+            request,
+            status: Some(200),
+            ..LogEntry::default()
+        })
+        .shape
+    };
+    for logged in [
+        "service launcher",
+        "name Yarn",
+        "DELETE your logs",
+        "LOGIN anonymous",
+        "OPTIONS sip:nm SIP/2.0",
+    ] {
+        assert_eq!(
+            shape(logged.as_bytes()),
+            Some(RequestShape::NoMethod),
+            "{logged}"
+        );
     }
-    for logged in
-        ["GET favicon.ico", "GET favicon.ico HTTP/1.0", "OPTIONS *", "CONNECT a.example:443", "GET a b HTTP/1.1", "VIEW x HTTP/1.1"]
-    {
+    for logged in [
+        "GET favicon.ico",
+        "GET favicon.ico HTTP/1.0",
+        "OPTIONS *",
+        "CONNECT a.example:443",
+        "GET a b HTTP/1.1",
+        "VIEW x HTTP/1.1",
+    ] {
         assert_eq!(shape(logged.as_bytes()), None, "{logged}");
     }
 }
@@ -114,50 +250,98 @@ fn words_that_are_no_target_are_no_request() {
 fn what_follows_a_file_changes_nothing() {
     let mut runner = RuleRunner::new();
     let (mut tried, mut wrong) = (0, BTreeSet::new());
-    for (number, rule) in RULES.rules().iter().enumerate().filter(|(_, rule)| rule.is_certain() && !rule.is_app_evidence) {
-        for case in rule.must_match.iter().filter(|case| !case.request.contains(['%', '#', ';'])) {
-            let Some((line, protocol)) = case.request.rsplit_once(" HTTP/") else { continue };
-            let (path, query) = line.split_once('?').map_or((line, String::new()), |(path, query)| (path, format!("?{query}")));
-            let is_read = ["GET ", "HEAD ", "POST "].iter().any(|method| path.starts_with(method));
-            let Some((folder, name)) = path.rsplit_once('/') else { continue };
+    for (number, rule) in RULES
+        .rules()
+        .iter()
+        .enumerate()
+        .filter(|(_, rule)| rule.is_certain() && !rule.is_app_evidence)
+    {
+        for case in rule
+            .must_match
+            .iter()
+            .filter(|case| !case.request.contains(['%', '#', ';']))
+        {
+            let Some((line, protocol)) = case.request.rsplit_once(" HTTP/") else {
+                continue;
+            };
+            let (path, query) = line
+                .split_once('?')
+                .map_or((line, String::new()), |(path, query)| {
+                    (path, format!("?{query}"))
+                });
+            let is_read = ["GET ", "HEAD ", "POST "]
+                .iter()
+                .any(|method| path.starts_with(method));
+            let Some((folder, name)) = path.rsplit_once('/') else {
+                continue;
+            };
             if !is_read || folder.contains('.') || !name.contains('.') || name.ends_with('.') {
                 continue;
             }
-            let is_script = [".php", ".jsp", ".aspx", ".cgi"].iter().any(|extension| path.ends_with(extension));
-            for after in ["/", "//", "/a.css", "/x/y"].iter().take(if is_script { 4 } else { 2 }) {
+            let is_script = [".php", ".jsp", ".aspx", ".cgi"]
+                .iter()
+                .any(|extension| path.ends_with(extension));
+            for after in ["/", "//", "/a.css", "/x/y"]
+                .iter()
+                .take(if is_script { 4 } else { 2 })
+            {
                 tried += 1;
-                let case = Case { request: format!("{path}{after}{query} HTTP/{protocol}"), ..case.clone() };
+                let case = Case {
+                    request: format!("{path}{after}{query} HTTP/{protocol}"),
+                    ..case.clone()
+                };
                 if !runner.matches(number, &case, Some(case.status)) {
                     wrong.insert(format!("{}: {}", rule.id, case.request));
                 }
             }
         }
     }
-    assert!(tried > 1_000 && wrong.is_empty(), "{} of {tried}: {wrong:#?}", wrong.len());
+    assert!(
+        tried > 1_000 && wrong.is_empty(),
+        "{} of {tried}: {wrong:#?}",
+        wrong.len()
+    );
 }
 
-/// A redirect to https or to a login page, a page for everything and a referer of any site say nothing about what was requested.
+/// A redirect to https or to a login page, a page for everything and a referer of any site say
+/// nothing about what was requested.
 #[test]
 fn cases_hold_with_any_status_and_referer() {
     let mut runner = RuleRunner::new();
     let (mut tried, mut wrong) = (0, BTreeSet::new());
-    let rules = RULES.rules().iter().enumerate().filter_map(|(number, rule)| Some((number, rule, WRITTEN.get(&rule.id)?)));
-    for (number, rule, written) in rules.filter(|(_, _, written)| written.statuses.is_empty() && written.shape.is_none()) {
+    let rules = RULES
+        .rules()
+        .iter()
+        .enumerate()
+        .filter_map(|(number, rule)| Some((number, rule, WRITTEN.get(&rule.id)?)));
+    for (number, rule, written) in
+        rules.filter(|(_, _, written)| written.statuses.is_empty() && written.shape.is_none())
+    {
         // An exception for an agent holds only where nothing was answered.
-        let cases = rule.must_match.iter().filter(|case| case.user_agent.is_none() || written.unless.agents.is_empty());
+        let cases = rule
+            .must_match
+            .iter()
+            .filter(|case| case.user_agent.is_none() || written.unless.agents.is_empty());
         for case in cases {
-            for (status, referer) in
-                [404, 301, 302, 200].iter().flat_map(|status| ["http://a/", "https://www.example.org/"].map(|referer| (*status, referer)))
-            {
+            for (status, referer) in [404, 301, 302, 200].iter().flat_map(|status| {
+                ["http://a/", "https://www.example.org/"].map(|referer| (*status, referer))
+            }) {
                 tried += 1;
-                let case = Case { referer: case.referer.clone().or_else(|| Some(referer.into())), ..case.clone() };
+                let case = Case {
+                    referer: case.referer.clone().or_else(|| Some(referer.into())),
+                    ..case.clone()
+                };
                 if !runner.matches(number, &case, Some(status)) {
                     wrong.insert(format!("{}: {status} {}", rule.id, case.request));
                 }
             }
         }
     }
-    assert!(tried > 10_000 && wrong.is_empty(), "{} of {tried}: {wrong:#?}", wrong.len());
+    assert!(
+        tried > 10_000 && wrong.is_empty(),
+        "{} of {tried}: {wrong:#?}",
+        wrong.len()
+    );
 }
 
 /// The findings of a chunk, in a form that does not depend on how the text was split.
@@ -167,7 +351,12 @@ fn explanation(findings: &Findings, worker: &WorkerState, offset: u64, line: u64
         .iter()
         .map(|hit| {
             let text = String::from_utf8_lossy(findings.text(hit)).into_owned();
-            format!("{} {} {text} {:?}", hit.offset + offset, u64::from(hit.line) + line, worker.names.rules.resolve(hit.rules))
+            format!(
+                "{} {} {text} {:?}",
+                hit.offset + offset,
+                u64::from(hit.line) + line,
+                worker.names.rules.resolve(hit.rules)
+            )
         })
         .collect()
 }
@@ -215,43 +404,83 @@ fn lines_of_any_length_are_found_wherever_blocks_end() {
     let scanner = LineScanner::new(rules, &options);
     let probe = |length: usize| {
         let path = "a".repeat(length);
-        format!(r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /{path}/.env HTTP/1.1" 404 1 "-" "-""#)
+        format!(
+            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /{path}/.env HTTP/1.1" 404 1 "-" "-""#
+        )
     };
-    for length in [0, 63, 64, 1_000, 65_300, 65_440, 65_460, 65_470, 70_000, 140_000] {
+    for length in [
+        0, 63, 64, 1_000, 65_300, 65_440, 65_460, 65_470, 70_000, 140_000,
+    ] {
         for end in ["", "\n", "\n\n", "\nx", "\0\0"] {
-            let text = format!("{}\nx\n{}\n\r\n{}{end}", probe(3), probe(length), probe(length / 2)).into_bytes();
+            let text = format!(
+                "{}\nx\n{}\n\r\n{}{end}",
+                probe(3),
+                probe(length),
+                probe(length / 2)
+            )
+            .into_bytes();
             let mut worker = WorkerState::default();
             let whole = scanner.scan(&text, &mut worker);
             assert_eq!(whole.hits.len(), 3, "{length} {end:?}");
-            let (mut sum, mut explained, mut at) = (crate::log::finding::LineCounts::default(), Vec::new(), 0);
+            let (mut sum, mut explained, mut at) =
+                (crate::log::finding::LineCounts::default(), Vec::new(), 0);
             for line in text.split_inclusive(|&b| b == b'\n') {
                 let found = scanner.scan(line, &mut worker);
                 explained.extend(explanation(&found, &worker, at, sum.lines));
                 sum.add(&found.lines);
                 at += line.len() as u64;
             }
-            assert_eq!((explanation(&whole, &worker, 0, 0), &whole.lines), (explained, &sum), "{length} {end:?}");
+            assert_eq!(
+                (explanation(&whole, &worker, 0, 0), &whole.lines),
+                (explained, &sum),
+                "{length} {end:?}"
+            );
         }
     }
 }
 
 /// The rules that match according to the explanation.
-fn explained(explainer: &Explainer<'_>, probe: &ParsedRequest<'_>) -> Vec<crate::log::finding::RuleId> {
-    explainer.explain(probe, None).matches.iter().map(|account| account.rule).collect()
+fn explained(
+    explainer: &Explainer<'_>,
+    probe: &ParsedRequest<'_>,
+) -> Vec<crate::log::finding::RuleId> {
+    explainer
+        .explain(probe, None)
+        .matches
+        .iter()
+        .map(|account| account.rule)
+        .collect()
 }
 
 #[test]
 fn what_is_explained_is_what_matches() {
     let rules = builtin();
-    let (matcher, explainer) = (Matcher::new(rules), Explainer::new(rules, Severity::Info, &[]));
+    let (matcher, explainer) = (
+        Matcher::new(rules),
+        Explainer::new(rules, Severity::Info, &[]),
+    );
     let mut worker = WorkerState::default();
-    for case in rules.rules().iter().flat_map(|rule| rule.must_match.iter().chain(&rule.must_not_match)) {
+    for case in rules
+        .rules()
+        .iter()
+        .flat_map(|rule| rule.must_match.iter().chain(&rule.must_not_match))
+    {
         let verdict = matcher.match_uncached(&case.log_entry(), &mut worker);
-        assert_eq!(explained(&explainer, &ParsedRequest::new(&case.log_entry())), worker.rules(verdict), "{case:?}");
-        let line = format!(r#"x "{}" "{}""#, case.request, case.user_agent.as_deref().unwrap_or_default());
+        assert_eq!(
+            explained(&explainer, &ParsedRequest::new(&case.log_entry())),
+            worker.rules(verdict),
+            "{case:?}"
+        );
+        let line = format!(
+            r#"x "{}" "{}""#,
+            case.request,
+            case.user_agent.as_deref().unwrap_or_default()
+        );
         let verdict = matcher.match_raw(line.as_bytes(), &mut worker);
         let mut found = Vec::new();
-        ParsedRequest::each_in(line.as_bytes(), |probe| found.extend(explained(&explainer, probe)));
+        ParsedRequest::each_in(line.as_bytes(), |probe| {
+            found.extend(explained(&explainer, probe))
+        });
         found.sort_unstable();
         found.dedup();
         assert_eq!(found, worker.rules(verdict), "{line}");
@@ -262,12 +491,24 @@ fn what_is_explained_is_what_matches() {
 fn any_single_rule_can_be_explained() {
     let rules = builtin();
     let explainer = Explainer::new(rules, Severity::Info, &[]);
-    let record = LogEntry { request: b"GET / HTTP/1.1", status: Some(200), ..Default::default() };
+    let record = LogEntry {
+        request: b"GET / HTTP/1.1",
+        status: Some(200),
+        ..Default::default()
+    };
     for number in 0..rules.rules().len() {
         let id = crate::log::finding::RuleId(number as u16);
         let explanation = explainer.explain(&ParsedRequest::new(&record), Some(id));
-        assert!(explanation.matches.is_empty() && explanation.near_misses.len() == 1, "{}", rules.rule(id).id);
-        assert!(explanation.near_misses[0].missing().count() > 0, "{}: no reason", rules.rule(id).id);
+        assert!(
+            explanation.matches.is_empty() && explanation.near_misses.len() == 1,
+            "{}",
+            rules.rule(id).id
+        );
+        assert!(
+            explanation.near_misses[0].missing().count() > 0,
+            "{}: no reason",
+            rules.rule(id).id
+        );
     }
 }
 
@@ -278,22 +519,40 @@ fn any_probe() -> impl Strategy<Value = (String, Option<String>, Option<String>,
         .rules()
         .iter()
         .flat_map(|rule| &rule.must_match)
-        .map(|case| (case.request.clone(), piece(&case.referer), piece(&case.user_agent)))
+        .map(|case| {
+            (
+                case.request.clone(),
+                piece(&case.referer),
+                piece(&case.user_agent),
+            )
+        })
         .collect();
     let pick = || prop::sample::select(cases.clone());
-    let request = (pick(), pick(), any::<prop::sample::Index>(), 0..6).prop_map(|((a, ..), (b, ..), cut, how)| {
-        let cut = (0..=cut.index(a.len() + 1)).rev().find(|&at| a.is_char_boundary(at)).unwrap_or(0);
-        match how {
-            0 => a,
-            1 => format!("{}{}", &a[..cut], b.trim_start_matches("GET ")),
-            2 => a.replace(['/', '.'], "%2f"),
-            3 => a.replace('.', "%252e"),
-            4 => format!("{}#{}", &a[..cut], b.trim_start_matches("GET ")),
-            _ => format!("{}{}", b, &a[cut..]),
-        }
-    });
-    let header = prop::option::of(pick().prop_map(|(request, referer, agent)| [request, referer, agent].concat()));
-    (request, header.clone(), header, prop::option::of(prop::sample::select(vec![200_u16, 301, 404, 500])))
+    let request = (pick(), pick(), any::<prop::sample::Index>(), 0..6).prop_map(
+        |((a, ..), (b, ..), cut, how)| {
+            let cut = (0..=cut.index(a.len() + 1))
+                .rev()
+                .find(|&at| a.is_char_boundary(at))
+                .unwrap_or(0);
+            match how {
+                0 => a,
+                1 => format!("{}{}", &a[..cut], b.trim_start_matches("GET ")),
+                2 => a.replace(['/', '.'], "%2f"),
+                3 => a.replace('.', "%252e"),
+                4 => format!("{}#{}", &a[..cut], b.trim_start_matches("GET ")),
+                _ => format!("{}{}", b, &a[cut..]),
+            }
+        },
+    );
+    let header = prop::option::of(
+        pick().prop_map(|(request, referer, agent)| [request, referer, agent].concat()),
+    );
+    (
+        request,
+        header.clone(),
+        header,
+        prop::option::of(prop::sample::select(vec![200_u16, 301, 404, 500])),
+    )
 }
 
 proptest! {
@@ -395,13 +654,25 @@ struct TestUnless {
     referer: Option<String>,
 }
 
-static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice { with_cases: true, ..RuleChoice::default() }).unwrap());
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
+    load(&RuleChoice {
+        with_cases: true,
+        ..RuleChoice::default()
+    })
+    .unwrap()
+});
 
 static WRITTEN: LazyLock<BTreeMap<String, TestRule>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
-    let files =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "toml"));
-    let rules = files.flat_map(|path| toml::from_str::<TestRuleFile>(&fs::read_to_string(path).unwrap()).unwrap().rule);
+    let files = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"));
+    let rules = files.flat_map(|path| {
+        toml::from_str::<TestRuleFile>(&fs::read_to_string(path).unwrap())
+            .unwrap()
+            .rule
+    });
     rules.map(|rule| (rule.id.clone(), rule)).collect()
 });
 
@@ -461,20 +732,35 @@ struct RuleRunner {
 
 impl RuleRunner {
     fn new() -> Self {
-        Self { matcher: Matcher::new(&RULES), worker: WorkerState::default() }
+        Self {
+            matcher: Matcher::new(&RULES),
+            worker: WorkerState::default(),
+        }
     }
 
     fn matches(&mut self, rule: usize, case: &Case, status: Option<u16>) -> bool {
-        let record = LogEntry { status, ..case.log_entry() };
+        let record = LogEntry {
+            status,
+            ..case.log_entry()
+        };
         let verdict = self.matcher.match_uncached(&record, &mut self.worker);
-        self.worker.rules(verdict).iter().any(|id| usize::from(id.0) == rule)
+        self.worker
+            .rules(verdict)
+            .iter()
+            .any(|id| usize::from(id.0) == rule)
     }
 }
 
 /// The rules whose exceptions could hide something, with their numbers.
 fn relevant_rules() -> impl Iterator<Item = (usize, &'static Rule, &'static TestRule)> {
-    let all = RULES.rules().iter().enumerate().filter_map(|(number, rule)| Some((number, rule, WRITTEN.get(&rule.id)?)));
-    all.filter(|(_, _, written)| has_payload(written) || written.answer.as_deref() != Some("inconclusive"))
+    let all = RULES
+        .rules()
+        .iter()
+        .enumerate()
+        .filter_map(|(number, rule)| Some((number, rule, WRITTEN.get(&rule.id)?)));
+    all.filter(|(_, _, written)| {
+        has_payload(written) || written.answer.as_deref() != Some("inconclusive")
+    })
 }
 
 fn has_payload(rule: &TestRule) -> bool {
@@ -485,38 +771,70 @@ fn has_payload(rule: &TestRule) -> bool {
 fn with_query(case: &Case, added: &str) -> Option<Case> {
     let (line, protocol) = case.request.rsplit_once(" HTTP/")?;
     let sign = if line.contains('?') { '&' } else { '?' };
-    Some(Case { request: format!("{line}{sign}{added} HTTP/{protocol}"), ..case.clone() })
+    Some(Case {
+        request: format!("{line}{sign}{added} HTTP/{protocol}"),
+        ..case.clone()
+    })
 }
 
 const ANSWERED: [Option<u16>; 4] = [Some(200), Some(206), Some(304), None];
 
 #[test]
 fn no_header_hides_an_answer_or_a_payload() {
-    let named = WRITTEN.values().flat_map(|rule| rule.unless.agents.iter().cloned());
+    let named = WRITTEN
+        .values()
+        .flat_map(|rule| rule.unless.agents.iter().cloned());
     let agents: BTreeSet<String> = AGENTS.into_iter().map(str::to_owned).chain(named).collect();
     assert!(agents.len() > 50, "{}", agents.len());
     let mut runner = RuleRunner::new();
     let (mut tried, mut wrong) = (0, BTreeSet::new());
     for (number, rule, written) in relevant_rules() {
-        let statuses = if has_payload(written) { [ANSWERED.as_slice(), &[Some(404), Some(403)]].concat() } else { ANSWERED.to_vec() };
-        for (case, status) in rule.must_match.iter().flat_map(|case| statuses.iter().map(move |status| (case, *status))) {
+        let statuses = if has_payload(written) {
+            [ANSWERED.as_slice(), &[Some(404), Some(403)]].concat()
+        } else {
+            ANSWERED.to_vec()
+        };
+        for (case, status) in rule
+            .must_match
+            .iter()
+            .flat_map(|case| statuses.iter().map(move |status| (case, *status)))
+        {
             for referer in REFERERS {
-                let unknown = Case { referer: Some("zz".into()), ..case.clone() };
+                let unknown = Case {
+                    referer: Some("zz".into()),
+                    ..case.clone()
+                };
                 if runner.matches(number, &unknown, status) {
                     tried += 1;
-                    let referred = Case { referer: Some(referer.into()), ..case.clone() };
+                    let referred = Case {
+                        referer: Some(referer.into()),
+                        ..case.clone()
+                    };
                     if !runner.matches(number, &referred, status) {
-                        wrong.insert(format!("{}: {status:?} {} {referer}", rule.id, case.request));
+                        wrong.insert(format!(
+                            "{}: {status:?} {} {referer}",
+                            rule.id, case.request
+                        ));
                     }
                 }
             }
-            let unknown = Case { user_agent: Some("zz".into()), ..case.clone() };
+            let unknown = Case {
+                user_agent: Some("zz".into()),
+                ..case.clone()
+            };
             if !runner.matches(number, &unknown, status) {
                 continue;
             }
             for agent in &agents {
                 tried += 1;
-                if !runner.matches(number, &Case { user_agent: Some(agent.clone()), ..case.clone() }, status) {
+                if !runner.matches(
+                    number,
+                    &Case {
+                        user_agent: Some(agent.clone()),
+                        ..case.clone()
+                    },
+                    status,
+                ) {
                     wrong.insert(format!("{}: {status:?} {} {agent}", rule.id, case.request));
                 }
             }
@@ -527,7 +845,9 @@ fn no_header_hides_an_answer_or_a_payload() {
 
 #[test]
 fn nothing_added_to_a_query_hides_an_answer_or_a_payload() {
-    let named = WRITTEN.values().flat_map(|rule| rule.unless.words.iter().map(|word| format!("x={word}")));
+    let named = WRITTEN
+        .values()
+        .flat_map(|rule| rule.unless.words.iter().map(|word| format!("x={word}")));
     let added: BTreeSet<String> = ADDED.into_iter().map(str::to_owned).chain(named).collect();
     let mut runner = RuleRunner::new();
     let (mut tried, mut wrong) = (0, BTreeSet::new());
@@ -539,8 +859,16 @@ fn nothing_added_to_a_query_hides_an_answer_or_a_payload() {
             exceptions.then(|| target.split_once('?').map(|(_, query)| query.to_owned()))?
         });
         let added: Vec<String> = added.iter().cloned().chain(own).collect();
-        let statuses = if has_payload(written) { [ANSWERED.as_slice(), &[Some(404)]].concat() } else { ANSWERED.to_vec() };
-        for (case, status) in rule.must_match.iter().flat_map(|case| statuses.iter().map(move |status| (case, *status))) {
+        let statuses = if has_payload(written) {
+            [ANSWERED.as_slice(), &[Some(404)]].concat()
+        } else {
+            ANSWERED.to_vec()
+        };
+        for (case, status) in rule
+            .must_match
+            .iter()
+            .flat_map(|case| statuses.iter().map(move |status| (case, *status)))
+        {
             // Skip patterns that match only at the end of the query.
             if !with_query(case, "zz=1").is_some_and(|case| runner.matches(number, &case, status)) {
                 continue;
@@ -558,8 +886,13 @@ fn nothing_added_to_a_query_hides_an_answer_or_a_payload() {
 
 #[test]
 fn payload_rules_have_no_header_exception() {
-    let excused = WRITTEN.values().filter(|rule| has_payload(rule) && !(rule.unless.agents.is_empty() && rule.unless.referer.is_none()));
-    assert_eq!(excused.map(|rule| rule.id.as_str()).collect::<Vec<_>>(), [""; 0]);
+    let excused = WRITTEN.values().filter(|rule| {
+        has_payload(rule) && !(rule.unless.agents.is_empty() && rule.unless.referer.is_none())
+    });
+    assert_eq!(
+        excused.map(|rule| rule.id.as_str()).collect::<Vec<_>>(),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -568,17 +901,34 @@ fn a_verdict_by_exception_is_cached_by_status_and_header() {
     let mut worker = WorkerState::default();
     let referers = [None, Some(&b"http://a/"[..]), Some(b"http://b/")];
     let agents = [&b"Mozilla/5.0"[..], b"Googlebot/2.1"];
-    let targets = ["/test.php", "/uploads/x.php?c=cat%20/etc/passwd", "/backups/", "/a1b2.php", "/wp-login.php", "/ordinary"];
+    let targets = [
+        "/test.php",
+        "/uploads/x.php?c=cat%20/etc/passwd",
+        "/backups/",
+        "/a1b2.php",
+        "/wp-login.php",
+        "/ordinary",
+    ];
     // Several rounds, so that each answer follows each other one.
     for round in 0..4_usize {
         for (n, target) in targets.iter().enumerate() {
             for status in [Some(404), Some(200), None, Some(304), Some(302)] {
-                for (referer, agent) in referers.iter().flat_map(|referer| agents.map(|agent| (*referer, agent))) {
+                for (referer, agent) in referers
+                    .iter()
+                    .flat_map(|referer| agents.map(|agent| (*referer, agent)))
+                {
                     let method = if (n + round) % 2 == 0 { "GET" } else { "POST" };
                     let request = format!("{method} {target} HTTP/1.1");
                     let headers = [referer.unwrap_or(b"-"), agent].join(&b"\" \""[..]);
-                    let record = LogEntry { request: request.as_bytes(), status, referer, user_agent: Some(agent), ..LogEntry::default() };
-                    let remembered = matcher.verdict(&record, Headers::quoted(&headers), &mut worker);
+                    let record = LogEntry {
+                        request: request.as_bytes(),
+                        status,
+                        referer,
+                        user_agent: Some(agent),
+                        ..LogEntry::default()
+                    };
+                    let remembered =
+                        matcher.verdict(&record, Headers::quoted(&headers), &mut worker);
                     let afresh = matcher.match_uncached(&record, &mut worker);
                     assert_eq!(remembered, afresh, "{request} {status:?} {headers:?}");
                 }
@@ -587,7 +937,8 @@ fn a_verdict_by_exception_is_cached_by_status_and_header() {
     }
 }
 
-/// The rule cases that are found in lines that nothing explains, of those that a request line and a status show.
+/// The rule cases that are found in lines that nothing explains, of those that a request line and a
+/// status show.
 #[test]
 fn rule_cases_are_found_in_any_text() {
     // Where a line has no status, a rule that needs one finds nothing.
@@ -606,18 +957,34 @@ fn rule_cases_are_found_in_any_text() {
     let mut worker = WorkerState::default();
     let (mut all, mut found, mut missed) = (0, 0, Vec::new());
     for (number, rule) in rules.rules().iter().enumerate() {
-        for case in rule.must_match.iter().filter(|case| case.user_agent.is_none() && case.referer.is_none() && case.user.is_none()) {
-            let without_status = LogEntry { status: None, ..case.log_entry() };
+        for case in rule.must_match.iter().filter(|case| {
+            case.user_agent.is_none() && case.referer.is_none() && case.user.is_none()
+        }) {
+            let without_status = LogEntry {
+                status: None,
+                ..case.log_entry()
+            };
             let verdict = matcher.match_uncached(&without_status, &mut worker);
-            let needs_status = !worker.rules(verdict).iter().any(|id| usize::from(id.0) == number);
+            let needs_status = !worker
+                .rules(verdict)
+                .iter()
+                .any(|id| usize::from(id.0) == number);
             for (before, after) in WRAPPERS {
                 if !after.contains("STATUS") && needs_status {
                     continue;
                 }
-                let line = format!("{before}{}{}", case.request, after.replace("STATUS", &case.status.to_string()));
+                let line = format!(
+                    "{before}{}{}",
+                    case.request,
+                    after.replace("STATUS", &case.status.to_string())
+                );
                 let verdict = matcher.match_raw(line.as_bytes(), &mut worker);
                 all += 1;
-                if worker.rules(verdict).iter().any(|id| usize::from(id.0) == number) {
+                if worker
+                    .rules(verdict)
+                    .iter()
+                    .any(|id| usize::from(id.0) == number)
+                {
                     found += 1;
                 } else {
                     missed.push(line);
@@ -625,5 +992,9 @@ fn rule_cases_are_found_in_any_text() {
             }
         }
     }
-    assert!(found * 100 >= all * 95, "{found} of {all}\n{}", missed.join("\n"));
+    assert!(
+        found * 100 >= all * 95,
+        "{found} of {all}\n{}",
+        missed.join("\n")
+    );
 }

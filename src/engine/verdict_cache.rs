@@ -1,11 +1,14 @@
-//! The verdicts that a worker caches, and those it gets from other workers. The cache key is the request alone if the verdict
-//! depends on nothing else, else the request with the status, with the class of its headers, or with the headers themselves.
+//! The verdicts that a worker caches, and those it gets from other workers. The cache key is the
+//! request alone if the verdict depends on nothing else, else the request with the status, with the
+//! class of its headers, or with the headers themselves.
 //!
-//! Look up any text, but insert only copies: the bytes of a memory map may change while they are read. Findings of such a chunk
-//! are discarded, but cache entries outlive it and must be correct for their key.
+//! Look up any text, but insert only copies: the bytes of a memory map may change while they are
+//! read. Findings of such a chunk are discarded, but cache entries outlive it and must be correct
+//! for their key.
 //!
-//! [`SharedCache`] holds the verdicts of all workers of a run, so that each request is matched once. It is used only when a
-//! worker's own cache misses; a lookup costs a hundredth of matching. A full shard is cleared. No cache changes a verdict.
+//! [`SharedCache`] holds the verdicts of all workers of a run, so that each request is matched
+//! once. It is used only when a worker's own cache misses; a lookup costs a hundredth of matching.
+//! A full shard is cleared. No cache changes a verdict.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,7 +20,8 @@ use crate::formats::Headers;
 use crate::log::finding::RuleId;
 use crate::rules::{LiteralHits, bit};
 
-/// The verdict of a request: ids in [`WorkerState::names`](super::worker_state::WorkerState::names).
+/// The verdict of a request: ids in
+/// [`WorkerState::names`](super::worker_state::WorkerState::names).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verdict {
     /// The list of rules that match.
@@ -46,10 +50,16 @@ type CachedVerdict = Verdict;
 /// Marks an entry of dependencies; they are in `path`.
 const NEEDS_MORE: u32 = u32::MAX;
 /// Marks a missing entry.
-const UNKNOWN: CachedVerdict = CachedVerdict { rules: u32::MAX - 1, path: 0 };
+const UNKNOWN: CachedVerdict = CachedVerdict {
+    rules: u32::MAX - 1,
+    path: 0,
+};
 
 fn needs_more(dependencies: CacheDependencies) -> CachedVerdict {
-    CachedVerdict { rules: NEEDS_MORE, path: dependencies.word() }
+    CachedVerdict {
+        rules: NEEDS_MORE,
+        path: dependencies.word(),
+    }
 }
 
 impl Default for VerdictCache {
@@ -61,11 +71,21 @@ impl Default for VerdictCache {
 impl VerdictCache {
     /// A cache that exchanges verdicts with other workers.
     pub(super) fn with_shared_cache(shared: Option<Arc<SharedCache>>) -> Self {
-        let keys = shared.as_ref().map(|shared| shared.keys().clone()).unwrap_or_default();
+        let keys = shared
+            .as_ref()
+            .map(|shared| shared.keys().clone())
+            .unwrap_or_default();
         let mut headers = SetAssocCache::new(1 << 13);
         headers.insert(keys.fingerprint(b""), HeaderClass::EMPTY);
         let (empty_headers, requests) = (SetAssocCache::new(1 << 11), SetAssocCache::new(1 << 14));
-        Self { keys, empty_headers, headers, requests, shared, sharing: SharingPolicy::default() }
+        Self {
+            keys,
+            empty_headers,
+            headers,
+            requests,
+            shared,
+            sharing: SharingPolicy::default(),
+        }
     }
 
     /// The cache of all workers.
@@ -73,19 +93,31 @@ impl VerdictCache {
         self.shared.clone()
     }
 
-    /// The keys of requests and their headers, at most `MOST`, and whether each [may be unknown](CacheKeys::key). Prefetches their
-    /// entries.
+    /// The keys of requests and their headers, at most `MOST`, and whether each [may be
+    /// unknown](CacheKeys::key). Prefetches their entries.
     #[inline]
     pub(super) fn keys<'t, const MOST: usize>(
         &self,
         texts: impl ExactSizeIterator<Item = (&'t [u8], Headers<'t>, bool)> + Clone,
     ) -> [CacheKey; MOST] {
-        let (mut requests, mut headers) = ([Fingerprint::default(); MOST], [Fingerprint::default(); MOST]);
-        self.keys.of_each(texts.clone().map(|(request, ..)| request), &mut requests);
-        self.keys.of_each(texts.clone().map(|(_, headers, _)| headers.key().0), &mut headers);
+        let (mut requests, mut headers) = (
+            [Fingerprint::default(); MOST],
+            [Fingerprint::default(); MOST],
+        );
+        self.keys
+            .of_each(texts.clone().map(|(request, ..)| request), &mut requests);
+        self.keys.of_each(
+            texts.clone().map(|(_, headers, _)| headers.key().0),
+            &mut headers,
+        );
         let mut keys = [CacheKey::default(); MOST];
-        for (((key, request), headers), (_, text, may_be_unknown)) in keys.iter_mut().zip(requests).zip(headers).zip(texts) {
-            let (request, headers) = (request.salted(may_be_unknown), self.keys.of_headers(headers, text));
+        for (((key, request), headers), (_, text, may_be_unknown)) in
+            keys.iter_mut().zip(requests).zip(headers).zip(texts)
+        {
+            let (request, headers) = (
+                request.salted(may_be_unknown),
+                self.keys.of_headers(headers, text),
+            );
             self.headers.prefetch(headers);
             self.requests.prefetch(request);
             *key = CacheKey { request, headers };
@@ -94,12 +126,17 @@ impl VerdictCache {
     }
 
     /// The key of a request.
-    pub(super) fn key(&self, request: &[u8], headers: Headers<'_>, may_be_unknown: bool) -> CacheKey {
+    pub(super) fn key(
+        &self,
+        request: &[u8],
+        headers: Headers<'_>,
+        may_be_unknown: bool,
+    ) -> CacheKey {
         self.keys.key(request, headers, may_be_unknown)
     }
 
-    /// The cached verdicts of requests. Nearly all have no dependencies. For the others the second lookup is prefetched for all
-    /// before it is made, and selected without branches.
+    /// The cached verdicts of requests. Nearly all have no dependencies. For the others the second
+    /// lookup is prefetched for all before it is made, and selected without branches.
     #[inline]
     pub(super) fn get_each<const MOST: usize>(
         &self,
@@ -134,15 +171,28 @@ impl VerdictCache {
     #[inline(always)]
     fn peek(&self, key: CacheKey) -> CachedVerdict {
         let class = self.headers.get(key.headers);
-        let verdict = self.requests.get(self.keys.first(key, class.unwrap_or(HeaderClass::EMPTY)));
+        let verdict = self
+            .requests
+            .get(self.keys.first(key, class.unwrap_or(HeaderClass::EMPTY)));
         verdict.filter(|_| class.is_some()).unwrap_or(UNKNOWN)
     }
 
     /// The key of the second lookup.
     #[inline]
-    fn next_key(&self, dependencies: CachedVerdict, key: CacheKey, status: Option<u16>) -> Fingerprint {
+    fn next_key(
+        &self,
+        dependencies: CachedVerdict,
+        key: CacheKey,
+        status: Option<u16>,
+    ) -> Fingerprint {
         let class = self.headers.get(key.headers).unwrap_or(HeaderClass::EMPTY);
-        self.keys.next(self.keys.first(key, class), CacheDependencies::from_word(dependencies.path), key, class, status)
+        self.keys.next(
+            self.keys.first(key, class),
+            CacheDependencies::from_word(dependencies.path),
+            key,
+            class,
+            status,
+        )
     }
 
     /// The entry of the second lookup.
@@ -151,22 +201,46 @@ impl VerdictCache {
             None => UNKNOWN,
             Some(verdict) if verdict.rules != NEEDS_MORE => verdict,
             Some(_) => {
-                let text = self.keys.next(text, CacheDependencies::HEADERS, key, HeaderClass::EMPTY, None);
-                self.requests.get(text).filter(|verdict| verdict.rules != NEEDS_MORE).unwrap_or(UNKNOWN)
+                let text = self.keys.next(
+                    text,
+                    CacheDependencies::HEADERS,
+                    key,
+                    HeaderClass::EMPTY,
+                    None,
+                );
+                self.requests
+                    .get(text)
+                    .filter(|verdict| verdict.rules != NEEDS_MORE)
+                    .unwrap_or(UNKNOWN)
             }
         }
     }
 
     /// Copies the entries of a request from the shared cache; the verdict, if it is there.
-    pub(super) fn fetch_shared(&mut self, key: CacheKey, status: Option<u16>, names: &mut SymbolTables) -> Option<Verdict> {
+    pub(super) fn fetch_shared(
+        &mut self,
+        key: CacheKey,
+        status: Option<u16>,
+        names: &mut SymbolTables,
+    ) -> Option<Verdict> {
         // Workers contend for the reference count, so it is changed only if the cache is used.
-        let shared = Arc::clone(self.shared.as_ref().filter(|_| self.sharing.includes(key.request))?);
+        let shared = Arc::clone(
+            self.shared
+                .as_ref()
+                .filter(|_| self.sharing.includes(key.request))?,
+        );
         let verdict = self.fetch_from(&shared, key, status, names);
         self.sharing.record(verdict.is_some());
         verdict
     }
 
-    fn fetch_from(&mut self, shared: &SharedCache, key: CacheKey, status: Option<u16>, names: &mut SymbolTables) -> Option<Verdict> {
+    fn fetch_from(
+        &mut self,
+        shared: &SharedCache,
+        key: CacheKey,
+        status: Option<u16>,
+        names: &mut SymbolTables,
+    ) -> Option<Verdict> {
         let class = if let Some(class) = self.headers.get(key.headers) {
             class
         } else {
@@ -182,8 +256,13 @@ impl VerdictCache {
                     text = self.keys.next(text, dependencies, key, class, status);
                 }
                 CacheEntry::Rules(entry) => {
-                    let (rules, path) = entry.as_deref().map_or_else(Default::default, CachedRules::parts);
-                    let verdict = Verdict { rules: names.rules.intern(rules, Box::from), path: names.paths.intern(path, Box::from) };
+                    let (rules, path) = entry
+                        .as_deref()
+                        .map_or_else(Default::default, CachedRules::parts);
+                    let verdict = Verdict {
+                        rules: names.rules.intern(rules, Box::from),
+                        path: names.paths.intern(path, Box::from),
+                    };
                     self.requests.insert(text, verdict);
                     return Some(verdict);
                 }
@@ -202,28 +281,48 @@ impl VerdictCache {
         names: &SymbolTables,
     ) {
         let mut text = self.keys.first(key, class);
-        if class.has_evidence() && verdict.rules == SymbolTables::EMPTY_RULES && used == Dependencies::default() {
+        if class.has_evidence()
+            && verdict.rules == SymbolTables::EMPTY_RULES
+            && used == Dependencies::default()
+        {
             self.store(key, key.request, verdict, names);
         }
-        // Dependencies of other verdicts on this request are added: then one more lookup finds any of them.
-        let earlier =
-            self.requests.get(text).filter(|verdict| verdict.rules == NEEDS_MORE).map(|verdict| CacheDependencies::from_word(verdict.path));
-        let dependencies = CacheDependencies::new(used.status, used.class).union(earlier.unwrap_or_default());
+        // Dependencies of other verdicts on this request are added: then one more lookup finds any
+        // of them.
+        let earlier = self
+            .requests
+            .get(text)
+            .filter(|verdict| verdict.rules == NEEDS_MORE)
+            .map(|verdict| CacheDependencies::from_word(verdict.path));
+        let dependencies =
+            CacheDependencies::new(used.status, used.class).union(earlier.unwrap_or_default());
         if !dependencies.is_none() {
             self.store(key, text, needs_more(dependencies), names);
             text = self.keys.next(text, dependencies, key, class, status);
         }
         if used.headers {
             self.store(key, text, needs_more(CacheDependencies::HEADERS), names);
-            text = self.keys.next(text, CacheDependencies::HEADERS, key, class, status);
+            text = self
+                .keys
+                .next(text, CacheDependencies::HEADERS, key, class, status);
         }
         self.store(key, text, verdict, names);
     }
 
     /// Inserts an entry of a request.
-    fn store(&mut self, key: CacheKey, text: Fingerprint, verdict: CachedVerdict, names: &SymbolTables) {
+    fn store(
+        &mut self,
+        key: CacheKey,
+        text: Fingerprint,
+        verdict: CachedVerdict,
+        names: &SymbolTables,
+    ) {
         self.requests.insert(text, verdict);
-        if let Some(shared) = self.shared.as_ref().filter(|_| self.sharing.includes(key.request)) {
+        if let Some(shared) = self
+            .shared
+            .as_ref()
+            .filter(|_| self.sharing.includes(key.request))
+        {
             let entry = if verdict.rules == NEEDS_MORE {
                 CacheEntry::Dependencies(CacheDependencies::from_word(verdict.path))
             } else {
@@ -242,14 +341,22 @@ impl VerdictCache {
         self.headers.get(key.headers)
     }
 
-    /// The class of headers with these literal hits, and with these rules found in their alternative decodings.
-    pub(super) fn classify(&self, has_referer: bool, marks: &LiteralHits, found: &[RuleId]) -> HeaderClass {
+    /// The class of headers with these literal hits, and with these rules found in their
+    /// alternative decodings.
+    pub(super) fn classify(
+        &self,
+        has_referer: bool,
+        marks: &LiteralHits,
+        found: &[RuleId],
+    ) -> HeaderClass {
         self.keys.class(has_referer, marks, found)
     }
 
     /// Whether a referer or user agent is known to have no literal hit.
     pub(super) fn is_empty_header(&self, header: &[u8]) -> bool {
-        self.empty_headers.get(self.keys.fingerprint(header)).is_some()
+        self.empty_headers
+            .get(self.keys.fingerprint(header))
+            .is_some()
     }
 
     /// Records that a referer or user agent has no literal hit.
@@ -266,8 +373,8 @@ impl VerdictCache {
     }
 }
 
-/// Which verdicts a worker shares. All of them while other workers' verdicts are found, else a sample: if no request comes again, to
-/// look up, copy and drop them takes a sixth of the time.
+/// Which verdicts a worker shares. All of them while other workers' verdicts are found, else a
+/// sample: if no request comes again, to look up, copy and drop them takes a sixth of the time.
 #[derive(Debug, Default)]
 struct SharingPolicy {
     lookups: u32,
@@ -279,8 +386,8 @@ impl SharingPolicy {
     /// Lookups after which the policy is decided again.
     const LOOKUPS: u32 = 1024;
 
-    /// Sharing pays if at least one of this many lookups finds a verdict: to match a request takes as long as that many lookups and
-    /// insertions.
+    /// Sharing pays if at least one of this many lookups finds a verdict: to match a request takes
+    /// as long as that many lookups and insertions.
     const LOOKUPS_PER_MATCH: u32 = 16;
 
     /// One of this many requests is in the sample, which shows whether requests come again.
@@ -296,7 +403,10 @@ impl SharingPolicy {
         self.lookups += 1;
         self.found += u32::from(is_found);
         if self.lookups == Self::LOOKUPS {
-            *self = Self { is_sample: self.found * Self::LOOKUPS_PER_MATCH < self.lookups, ..Self::default() };
+            *self = Self {
+                is_sample: self.found * Self::LOOKUPS_PER_MATCH < self.lookups,
+                ..Self::default()
+            };
         }
     }
 }
@@ -335,12 +445,16 @@ pub(super) struct Dependencies {
 impl Dependencies {
     /// The dependencies of two decodings of one request.
     pub(super) fn union(self, other: Self) -> Self {
-        Self { status: self.status || other.status, class: self.class || other.class, headers: self.headers || other.headers }
+        Self {
+            status: self.status || other.status,
+            class: self.class || other.class,
+            headers: self.headers || other.headers,
+        }
     }
 }
 
-/// Indices of selected members of a batch, at most `MOST`. Selected without branches, as the outcome is unpredictable: a wrong
-/// prediction costs as much as twenty instructions.
+/// Indices of selected members of a batch, at most `MOST`. Selected without branches, as the
+/// outcome is unpredictable: a wrong prediction costs as much as twenty instructions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SelectedIndices<const MOST: usize> {
     numbers: [u8; MOST],
@@ -350,7 +464,10 @@ pub(super) struct SelectedIndices<const MOST: usize> {
 impl<const MOST: usize> Default for SelectedIndices<MOST> {
     fn default() -> Self {
         const { assert!(MOST <= 1 << u8::BITS) };
-        Self { numbers: [0; MOST], count: 0 }
+        Self {
+            numbers: [0; MOST],
+            count: 0,
+        }
     }
 }
 
@@ -366,7 +483,9 @@ impl<const MOST: usize> SelectedIndices<MOST> {
     /// The selected indices, in order.
     #[inline]
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
-        self.numbers[..self.count].iter().map(|member| usize::from(*member))
+        self.numbers[..self.count]
+            .iter()
+            .map(|member| usize::from(*member))
     }
 }
 
@@ -374,8 +493,8 @@ impl<const MOST: usize> SelectedIndices<MOST> {
 const SHARDS: usize = 16;
 /// Most requests, and most headers, of a shard.
 const MAX_SHARD_ENTRIES: usize = 1 << 11;
-/// The longest path of a shared verdict. A client chooses its length, and this bounds the paths of all shards to 8 MB. Requests for
-/// longer ones are rarely repeated.
+/// The longest path of a shared verdict. A client chooses its length, and this bounds the paths of
+/// all shards to 8 MB. Requests for longer ones are rarely repeated.
 const MAX_SHARED_PATH: usize = 256;
 
 /// The cache that workers share; their keys have the same seed.
@@ -416,7 +535,12 @@ impl CachedRules {
 impl CacheEntry {
     pub(super) fn rules(rules: &[RuleId], path: &[u8]) -> Self {
         let is_nothing = rules.is_empty() && path.is_empty();
-        Self::Rules((!is_nothing).then(|| Arc::new(CachedRules { rules: rules.into(), path: path.into() })))
+        Self::Rules((!is_nothing).then(|| {
+            Arc::new(CachedRules {
+                rules: rules.into(),
+                path: path.into(),
+            })
+        }))
     }
 }
 
@@ -445,7 +569,9 @@ impl SharedCache {
 
     fn shard(&self, text: Fingerprint) -> MutexGuard<'_, Shard> {
         // The lower bits select a slot of the tables.
-        self.shards[(text.word() >> 60) as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.shards[(text.word() >> 60) as usize]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -465,20 +591,21 @@ pub(super) struct CacheKey {
     pub(super) headers: Fingerprint,
 }
 
-/// What rules see in headers: the literal hits. Nearly all headers have none, and many others have the same. So a request is
-/// matched once for each class of headers, not for each header.
+/// What rules see in headers: the literal hits. Nearly all headers have none, and many others have
+/// the same. So a request is matched once for each class of headers, not for each header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct HeaderClass(u64);
 
 impl HeaderClass {
     /// No literal hit and no referer.
     const EMPTY: Self = Self(0);
-    /// The bit of a class with a hit for some rule. Other classes hold at most exceptions, which only rules with a check for them
-    /// need.
+    /// The bit of a class with a hit for some rule. Other classes hold at most exceptions, which
+    /// only rules with a check for them need.
     const EVIDENCE: u64 = 1;
     /// The bit of every class with literal hits.
     const HAS_LITERAL: u64 = 2;
-    /// The bit of a class with a referer. It is an exception of many rules if nothing was answered, and most attacks have none.
+    /// The bit of a class with a referer. It is an exception of many rules if nothing was answered,
+    /// and most attacks have none.
     const REFERER: u64 = 4;
 
     /// Whether the headers have a literal hit.
@@ -493,15 +620,16 @@ impl HeaderClass {
     }
 }
 
-/// What a verdict depends on besides the request and its literal hits. An empty verdict without dependencies is valid for any
-/// status and headers: fewer hits only make rules fail.
+/// What a verdict depends on besides the request and its literal hits. An empty verdict without
+/// dependencies is valid for any status and headers: fewer hits only make rules fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct CacheDependencies(u32);
 
 impl CacheDependencies {
     /// On the status.
     const STATUS: u32 = 1;
-    /// On the class of the headers: whether the user agent is an exception, whether there is a referer.
+    /// On the class of the headers: whether the user agent is an exception, whether there is a
+    /// referer.
     const CLASS: u32 = 2;
     /// On the headers. Other dependencies are known by then.
     const HEADERS: Self = Self(4);
@@ -535,17 +663,27 @@ impl CacheDependencies {
 pub(super) struct CacheKeys(Fingerprinter);
 
 impl CacheKeys {
-    /// The key of a request. One that was refused or redirected may match a rule with `unknown`, so its verdict is another; the
-    /// status is no part of the key of others.
-    pub(super) fn key(&self, request: &[u8], headers: Headers<'_>, may_be_unknown: bool) -> CacheKey {
+    /// The key of a request. One that was refused or redirected may match a rule with `unknown`, so
+    /// its verdict is another; the status is no part of the key of others.
+    pub(super) fn key(
+        &self,
+        request: &[u8],
+        headers: Headers<'_>,
+        may_be_unknown: bool,
+    ) -> CacheKey {
         let request = self.fingerprint(request).salted(may_be_unknown);
-        CacheKey { request, headers: self.of_headers(self.fingerprint(headers.key().0), headers) }
+        CacheKey {
+            request,
+            headers: self.of_headers(self.fingerprint(headers.key().0), headers),
+        }
     }
 
     /// The fingerprint of headers, whose first text has the fingerprint `first`.
     #[inline]
     fn of_headers(&self, first: Fingerprint, headers: Headers<'_>) -> Fingerprint {
-        headers.key().1.map_or(first, |second| self.0.of_pair(first, self.fingerprint(second).word()))
+        headers.key().1.map_or(first, |second| {
+            self.0.of_pair(first, self.fingerprint(second).word())
+        })
     }
 
     #[inline]
@@ -561,7 +699,11 @@ impl CacheKeys {
     /// The fingerprint of the first lookup.
     #[inline]
     pub(super) fn first(&self, key: CacheKey, class: HeaderClass) -> Fingerprint {
-        if class.has_evidence() { self.0.of_pair(key.request, class.0) } else { key.request }
+        if class.has_evidence() {
+            self.0.of_pair(key.request, class.0)
+        } else {
+            key.request
+        }
     }
 
     /// The fingerprint of the next lookup, if the entry of `text` has these dependencies.
@@ -574,27 +716,60 @@ impl CacheKeys {
         class: HeaderClass,
         status: Option<u16>,
     ) -> Fingerprint {
-        let if_needed = |dependency: u32, word: u64| if dependencies.0 & dependency != 0 { word } else { 0 };
+        let if_needed = |dependency: u32, word: u64| {
+            if dependencies.0 & dependency != 0 {
+                word
+            } else {
+                0
+            }
+        };
         if dependencies == CacheDependencies::HEADERS {
             return self.0.of_pair(text, key.headers.word());
         }
-        // With the dependencies, because these may change: a verdict that depends on the class must not be found by the status alone.
-        let status = if_needed(CacheDependencies::STATUS, 1 + u64::from(status.unwrap_or(0)));
-        let text = self.0.of_pair(text, u64::from(dependencies.0) << u32::BITS | status);
-        self.0.of_pair(text, if_needed(CacheDependencies::CLASS, class.0))
+        // With the dependencies, because these may change: a verdict that depends on the class must
+        // not be found by the status alone.
+        let status = if_needed(
+            CacheDependencies::STATUS,
+            1 + u64::from(status.unwrap_or(0)),
+        );
+        let text = self
+            .0
+            .of_pair(text, u64::from(dependencies.0) << u32::BITS | status);
+        self.0
+            .of_pair(text, if_needed(CacheDependencies::CLASS, class.0))
     }
 
-    /// The class of headers with these literal hits, and with these rules found in their alternative decodings.
-    pub(super) fn class(&self, has_referer: bool, marks: &LiteralHits, redecoded: &[RuleId]) -> HeaderClass {
+    /// The class of headers with these literal hits, and with these rules found in their
+    /// alternative decodings.
+    pub(super) fn class(
+        &self,
+        has_referer: bool,
+        marks: &LiteralHits,
+        redecoded: &[RuleId],
+    ) -> HeaderClass {
         let marked = marks.touched().iter().map(|&rule| (rule, marks.of(rule)));
         let redecoded = redecoded.iter().map(|rule| (rule.0, 0));
         let (mut sum, mut bits) = (0_u64, if has_referer { HeaderClass::REFERER } else { 0 });
         for (rule, marks) in marked.chain(redecoded) {
             // A sum, as the order of hits does not matter.
-            sum = sum.wrapping_add(self.0.of_pair(Fingerprint::default(), u64::from(rule) << 16 | u64::from(marks)).word());
-            bits |= HeaderClass::HAS_LITERAL | if bit::only_exception(marks) { 0 } else { HeaderClass::EVIDENCE };
+            sum = sum.wrapping_add(
+                self.0
+                    .of_pair(
+                        Fingerprint::default(),
+                        u64::from(rule) << 16 | u64::from(marks),
+                    )
+                    .word(),
+            );
+            bits |= HeaderClass::HAS_LITERAL
+                | if bit::only_exception(marks) {
+                    0
+                } else {
+                    HeaderClass::EVIDENCE
+                };
         }
-        HeaderClass(sum & !(HeaderClass::EVIDENCE | HeaderClass::HAS_LITERAL | HeaderClass::REFERER) | bits)
+        HeaderClass(
+            sum & !(HeaderClass::EVIDENCE | HeaderClass::HAS_LITERAL | HeaderClass::REFERER) | bits,
+        )
     }
 }
 
@@ -606,27 +781,49 @@ mod tests {
     fn a_verdict_is_found_only_by_all_its_dependencies() {
         let keys = CacheKeys::default();
         let key = keys.key(b"GET /index.php HTTP/1.1", Headers::default(), false);
-        let all = [(true, false), (false, true), (true, true)].map(|(status, class)| CacheDependencies::new(status, class));
-        for (status, class) in [(Some(404), HeaderClass::EMPTY), (None, HeaderClass::EMPTY), (Some(0), HeaderClass(HeaderClass::REFERER))] {
-            let mut found = all.map(|dependencies| keys.next(key.request, dependencies, key, class, status).word());
+        let all = [(true, false), (false, true), (true, true)]
+            .map(|(status, class)| CacheDependencies::new(status, class));
+        for (status, class) in [
+            (Some(404), HeaderClass::EMPTY),
+            (None, HeaderClass::EMPTY),
+            (Some(0), HeaderClass(HeaderClass::REFERER)),
+        ] {
+            let mut found = all.map(|dependencies| {
+                keys.next(key.request, dependencies, key, class, status)
+                    .word()
+            });
             found.sort_unstable();
-            assert!(found.windows(2).all(|two| two[0] != two[1]), "{status:?} {class:?}");
+            assert!(
+                found.windows(2).all(|two| two[0] != two[1]),
+                "{status:?} {class:?}"
+            );
         }
     }
 
     #[test]
     fn verdicts_that_are_not_found_are_shared_in_a_sample() {
         let keys = CacheKeys::default();
-        let requests: Vec<_> = (0..10_000).map(|n| keys.fingerprint(format!("GET /{n} HTTP/1.1").as_bytes())).collect();
+        let requests: Vec<_> = (0..10_000)
+            .map(|n| keys.fingerprint(format!("GET /{n} HTTP/1.1").as_bytes()))
+            .collect();
         let mut sharing = SharingPolicy::default();
-        let shared = |sharing: &SharingPolicy| requests.iter().filter(|request| sharing.includes(**request)).count();
+        let shared = |sharing: &SharingPolicy| {
+            requests
+                .iter()
+                .filter(|request| sharing.includes(**request))
+                .count()
+        };
         let mut record = |is_found: &dyn Fn(u32) -> bool| {
             (0..SharingPolicy::LOOKUPS).for_each(|lookup| sharing.record(is_found(lookup)));
             shared(&sharing)
         };
         assert_eq!(record(&|lookup| lookup.is_multiple_of(16)), requests.len());
         let sample = record(&|lookup| lookup.is_multiple_of(17));
-        assert!((400..900).contains(&sample), "{sample} of {}", requests.len());
+        assert!(
+            (400..900).contains(&sample),
+            "{sample} of {}",
+            requests.len()
+        );
         assert_eq!(record(&|_| true), requests.len(), "requests come again");
     }
 
@@ -636,7 +833,10 @@ mod tests {
             let is_selected = |n: &usize| wanted >> n & 1 == 1;
             let mut picked = SelectedIndices::<6>::default();
             (0..6).for_each(|n| picked.push_if(n, is_selected(&n)));
-            assert_eq!(picked.iter().collect::<Vec<_>>(), (0..6).filter(is_selected).collect::<Vec<_>>());
+            assert_eq!(
+                picked.iter().collect::<Vec<_>>(),
+                (0..6).filter(is_selected).collect::<Vec<_>>()
+            );
         }
     }
 }

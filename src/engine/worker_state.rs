@@ -1,5 +1,5 @@
-//! The state of a worker thread between lines: buffers, literal hits, symbol tables and cached verdicts. It never changes a
-//! verdict.
+//! The state of a worker thread between lines: buffers, literal hits, symbol tables and cached
+//! verdicts. It never changes a verdict.
 
 use std::sync::Arc;
 
@@ -93,7 +93,10 @@ impl WorkerState {
     /// A state that shares verdicts with other workers.
     #[must_use]
     pub fn with_shared_cache(shared: Arc<SharedCache>) -> Self {
-        Self { cache: VerdictCache::with_shared_cache(Some(shared)), ..Self::default() }
+        Self {
+            cache: VerdictCache::with_shared_cache(Some(shared)),
+            ..Self::default()
+        }
     }
 
     /// Returns the symbol tables and resets the state. The IPv6 prefix and the shared cache stay.
@@ -114,14 +117,24 @@ impl WorkerState {
 
     /// The cached verdict of a request, which [may be unknown](super::Matcher::may_be_unknown).
     #[must_use]
-    pub fn cached_verdict(&self, request: &[u8], headers: Headers<'_>, status: Option<u16>, may_be_unknown: bool) -> Option<Verdict> {
-        self.cache.get(self.cache.key(request, headers, may_be_unknown), status)
+    pub fn cached_verdict(
+        &self,
+        request: &[u8],
+        headers: Headers<'_>,
+        status: Option<u16>,
+        may_be_unknown: bool,
+    ) -> Option<Verdict> {
+        self.cache
+            .get(self.cache.key(request, headers, may_be_unknown), status)
     }
 
     /// Interns the verdict in the buffers.
     pub(super) fn intern_verdict(&mut self) -> Verdict {
         let Self { names, buffers, .. } = self;
-        Verdict { rules: names.rules.intern(&*buffers.rules, Box::from), path: names.paths.intern(&*buffers.path, Box::from) }
+        Verdict {
+            rules: names.rules.intern(&*buffers.rules, Box::from),
+            path: names.paths.intern(&*buffers.path, Box::from),
+        }
     }
 
     /// Empty findings, reused if possible.

@@ -1,7 +1,7 @@
 //! Parses Apache `LogFormat` strings.
 //!
-//! Sources: Apache `mod_log_config` (custom log formats), `mod_logio` (`%I %O %S %^FB`), `mod_ssl` (`%{..}x %{..}c`). An
-//! unknown directive is an error, because the text that it writes is unknown.
+//! Sources: Apache `mod_log_config` (custom log formats), `mod_logio` (`%I %O %S %^FB`), `mod_ssl`
+//! (`%{..}x %{..}c`). An unknown directive is an error, because the text that it writes is unknown.
 
 use super::FieldKind;
 use super::items::{Author, FieldItem, FieldShape, FormatError, FormatItem};
@@ -41,9 +41,19 @@ fn unescaped(text: &str) -> Vec<u8> {
     out
 }
 
-/// Beginnings of the variables of `mod_ssl` that the client does not choose: not `SSL_CLIENT_S_DN`, `SSL_TLS_SNI` and `subjectdn`.
-const SSL_BY_SERVER: [&str; 9] =
-    ["HTTPS", "SSL_PROTOCOL", "SSL_CIPHER", "SSL_SECURE_RENEG", "SSL_COMPRESS", "SSL_SESSION", "SSL_VERSION", "version", "cipher"];
+/// Beginnings of the variables of `mod_ssl` that the client does not choose: not `SSL_CLIENT_S_DN`,
+/// `SSL_TLS_SNI` and `subjectdn`.
+const SSL_BY_SERVER: [&str; 9] = [
+    "HTTPS",
+    "SSL_PROTOCOL",
+    "SSL_CIPHER",
+    "SSL_SECURE_RENEG",
+    "SSL_COMPRESS",
+    "SSL_SESSION",
+    "SSL_VERSION",
+    "version",
+    "cipher",
+];
 
 /// One directive, `%!200,304{Referer}i`.
 struct Directive<'a> {
@@ -71,18 +81,38 @@ impl<'a> Directive<'a> {
                 '>' => last = true,
                 '{' => {
                     let end = text[at..].find('}');
-                    let end = end.ok_or_else(|| FormatError::Unclosed { found: format!("%{text}"), expected: '}' })?;
+                    let end = end.ok_or_else(|| FormatError::Unclosed {
+                        found: format!("%{text}"),
+                        expected: '}',
+                    })?;
                     argument = &text[at..at + end];
                     at += end + 1;
                 }
                 _ => {
                     let long = c == '^';
-                    let length = if long { at + text[at..].chars().take(2).map(char::len_utf8).sum::<usize>() } else { at };
-                    return Ok(Self { written: format!("%{}", &text[..length]), argument, last, long, letter: c, length });
+                    let length = if long {
+                        at + text[at..]
+                            .chars()
+                            .take(2)
+                            .map(char::len_utf8)
+                            .sum::<usize>()
+                    } else {
+                        at
+                    };
+                    return Ok(Self {
+                        written: format!("%{}", &text[..length]),
+                        argument,
+                        last,
+                        long,
+                        letter: c,
+                        length,
+                    });
                 }
             }
         }
-        Err(FormatError::Unknown { found: format!("%{text}") })
+        Err(FormatError::Unknown {
+            found: format!("%{text}"),
+        })
     }
 
     fn field(&self, kind: FieldKind) -> FieldItem {
@@ -99,10 +129,15 @@ impl<'a> Directive<'a> {
                     Author::Client
                 }
             }
-            'a' | 'A' | 'b' | 'B' | 'D' | 'h' | 'I' | 'k' | 'l' | 'L' | 'm' | 'O' | 'p' | 'P' | 'R' | 's' | 'S' | 't' | 'T' | 'v' | 'X' => {
+            'a' | 'A' | 'b' | 'B' | 'D' | 'h' | 'I' | 'k' | 'l' | 'L' | 'm' | 'O' | 'p' | 'P'
+            | 'R' | 's' | 'S' | 't' | 'T' | 'v' | 'X' => Author::Server,
+            'c' | 'x'
+                if SSL_BY_SERVER
+                    .iter()
+                    .any(|prefix| self.argument.starts_with(prefix)) =>
+            {
                 Author::Server
             }
-            'c' | 'x' if SSL_BY_SERVER.iter().any(|prefix| self.argument.starts_with(prefix)) => Author::Server,
             'c' | 'x' => Author::Unescaped,
             _ => Author::Client,
         }
@@ -132,10 +167,20 @@ impl<'a> Directive<'a> {
             'i' => self.header(),
             'D' | 'T' | 'I' | 'S' | 'k' => number(FieldKind::Other),
             // Directives of `mod_ssl` always have braces; `%{c}a` is unrelated.
-            'c' | 'x' if self.argument.is_empty() => return Err(FormatError::Unknown { found: self.written.clone() }),
-            'A' | 'C' | 'c' | 'e' | 'f' | 'L' | 'l' | 'n' | 'o' | 'P' | 'R' | 'X' | 'x' => field(FieldKind::Other),
+            'c' | 'x' if self.argument.is_empty() => {
+                return Err(FormatError::Unknown {
+                    found: self.written.clone(),
+                });
+            }
+            'A' | 'C' | 'c' | 'e' | 'f' | 'L' | 'l' | 'n' | 'o' | 'P' | 'R' | 'X' | 'x' => {
+                field(FieldKind::Other)
+            }
             'u' => field(FieldKind::User),
-            _ => return Err(FormatError::Unknown { found: self.written.clone() }),
+            _ => {
+                return Err(FormatError::Unknown {
+                    found: self.written.clone(),
+                });
+            }
         })])
     }
 
@@ -145,20 +190,29 @@ impl<'a> Directive<'a> {
             "referer" => self.field(FieldKind::Referer),
             "user-agent" => self.field(FieldKind::UserAgent),
             "host" => self.field(FieldKind::Host).ranked(2),
-            _ => self.field(FieldKind::Header(header)).shaped(FieldShape::List),
+            _ => self
+                .field(FieldKind::Header(header))
+                .shaped(FieldShape::List),
         }
     }
 
     /// `%t` includes its brackets; `%{...}t` is a `strftime` pattern or one of a few keywords.
     fn time(&self) -> Vec<FormatItem> {
-        let pattern = self.argument.trim_start_matches("begin:").trim_start_matches("end:");
+        let pattern = self
+            .argument
+            .trim_start_matches("begin:")
+            .trim_start_matches("end:");
         let time = |shape| FormatItem::Field(self.field(FieldKind::Time).shaped(shape));
         let text = |text: &str| FormatItem::Text(text.as_bytes().to_vec());
         match pattern {
-            "" | "[%d/%b/%Y:%H:%M:%S %z]" | "[%d/%b/%Y:%T %z]" => vec![text("["), time(FieldShape::Clf), text("]")],
+            "" | "[%d/%b/%Y:%H:%M:%S %z]" | "[%d/%b/%Y:%T %z]" => {
+                vec![text("["), time(FieldShape::Clf), text("]")]
+            }
             "%d/%b/%Y:%H:%M:%S %z" | "%d/%b/%Y:%T %z" => vec![time(FieldShape::Clf)],
             "sec" | "msec" | "usec" => vec![time(FieldShape::Written)],
-            "msec_frac" | "usec_frac" => vec![FormatItem::Field(self.field(FieldKind::Other).shaped(FieldShape::Fraction))],
+            "msec_frac" | "usec_frac" => vec![FormatItem::Field(
+                self.field(FieldKind::Other).shaped(FieldShape::Fraction),
+            )],
             _ => vec![time(FieldShape::Strftime(pattern.to_owned()))],
         }
     }

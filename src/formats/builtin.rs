@@ -98,9 +98,12 @@ pub struct Formats {
 const BUILTIN: &str = include_str!("builtin.toml");
 const PROGRAMS: &str = include_str!("programs.toml");
 
-/// The programs whose lines are read without a flag, besides the known formats: names, and a line of each, after header lines if it
-/// writes them.
-#[expect(clippy::expect_used, reason = "a test reads each line of the built-in file")]
+/// The programs whose lines are read without a flag, besides the known formats: names, and a line
+/// of each, after header lines if it writes them.
+#[expect(
+    clippy::expect_used,
+    reason = "a test reads each line of the built-in file"
+)]
 pub(crate) fn programs() -> BTreeMap<String, String> {
     toml::from_str(PROGRAMS).expect("the built-in file maps names to lines")
 }
@@ -109,7 +112,9 @@ pub(crate) fn programs() -> BTreeMap<String, String> {
 #[derive(Debug, thiserror::Error)]
 pub enum UnknownFormat {
     /// Neither the name of a format nor a format string.
-    #[error("no log format is called '{requested}'; there are {names}, or give the string of an nginx log_format or an Apache LogFormat")]
+    #[error(
+        "no log format is called '{requested}'; there are {names}, or give the string of an nginx log_format or an Apache LogFormat"
+    )]
     Name {
         /// The requested name.
         requested: String,
@@ -176,9 +181,18 @@ impl Formats {
     ///
     /// An unknown name or an invalid format string.
     pub fn new(choice: &FormatChoice) -> Result<Self, UnknownFormat> {
-        let builtin: BuiltinFormats = toml::from_str(BUILTIN).map_err(|error| UnknownFormat::Builtin(error.to_string()))?;
-        let all = builtin.format.into_iter().map(FormatDefinition::from_entry).collect::<Result<Vec<_>, _>>()?;
-        let json = if choice.fields.is_empty() { JsonLineParser::new() } else { JsonLineParser::with_fields(&choice.fields) };
+        let builtin: BuiltinFormats =
+            toml::from_str(BUILTIN).map_err(|error| UnknownFormat::Builtin(error.to_string()))?;
+        let all = builtin
+            .format
+            .into_iter()
+            .map(FormatDefinition::from_entry)
+            .collect::<Result<Vec<_>, _>>()?;
+        let json = if choice.fields.is_empty() {
+            JsonLineParser::new()
+        } else {
+            JsonLineParser::with_fields(&choice.fields)
+        };
         let mut formats = Self {
             all,
             json,
@@ -189,10 +203,13 @@ impl Formats {
             origin: None,
             proxied: Vec::new(),
         };
-        let mut detection_order: Vec<FormatId> = formats.ids().filter(|id| formats.is_tried(*id)).collect();
+        let mut detection_order: Vec<FormatId> =
+            formats.ids().filter(|id| formats.is_tried(*id)).collect();
         // First those that a byte of the line refuses: the others need a field or two.
         detection_order.sort_by_key(|id| match &formats.format(*id).reader {
-            FormatReader::Strings(parsers) => parsers.iter().any(|parser| !parser.starts_with_literal()),
+            FormatReader::Strings(parsers) => {
+                parsers.iter().any(|parser| !parser.starts_with_literal())
+            }
             _ => true,
         });
         formats.detection_order = detection_order;
@@ -200,18 +217,17 @@ impl Formats {
             None | Some("auto" | "discovered") => None,
             Some(_) if choice.as_clf().is_some() => None,
             // The engine parses these itself.
-            Some(requested) => {
-                Some(formats.named_or_written(requested)?).filter(|id| !matches!(formats.format(*id).reader, FormatReader::Clf))
-            }
+            Some(requested) => Some(formats.named_or_written(requested)?)
+                .filter(|id| !matches!(formats.format(*id).reader, FormatReader::Clf)),
         }
         .into_iter()
         .collect();
         Ok(formats)
     }
 
-    /// Adds the formats that servers' configurations define for their logs, which are tried first there.
-    /// `is_log_or_rotated` returns whether a file is a log or one of its rotated siblings. A parser of `None` is a
-    /// format that the engine parses.
+    /// Adds the formats that servers' configurations define for their logs, which are tried first
+    /// there. `is_log_or_rotated` returns whether a file is a log or one of its rotated siblings. A
+    /// parser of `None` is a format that the engine parses.
     ///
     /// # Errors
     ///
@@ -244,13 +260,24 @@ impl Formats {
                 let parser = FormatLineParser::parse(requested)?;
                 self.add("custom", requested.to_owned(), parser)
             }
-            None => Err(UnknownFormat::Name { requested: requested.to_owned(), names: self.names() }),
+            None => Err(UnknownFormat::Name {
+                requested: requested.to_owned(),
+                names: self.names(),
+            }),
         }
     }
 
     /// Adds a format, unless its string is already known.
-    fn add(&mut self, name: &str, string: String, parser: FormatLineParser) -> Result<FormatId, UnknownFormat> {
-        if let Some(id) = self.ids().find(|id| self.format(*id).string.as_ref() == Some(&string)) {
+    fn add(
+        &mut self,
+        name: &str,
+        string: String,
+        parser: FormatLineParser,
+    ) -> Result<FormatId, UnknownFormat> {
+        if let Some(id) = self
+            .ids()
+            .find(|id| self.format(*id).string.as_ref() == Some(&string))
+        {
             return Ok(id);
         }
         let number = u8::try_from(self.all.len()).map_err(|_| UnknownFormat::TooMany)?;
@@ -275,12 +302,18 @@ impl Formats {
         let header = FieldKind::Header(origin.field().to_owned());
         for format in &mut self.all {
             if let FormatReader::Strings(parsers) = &mut format.reader {
-                *parsers = std::mem::take(parsers).into_iter().map(|parser| parser.with_forwarded(&header)).collect();
+                *parsers = std::mem::take(parsers)
+                    .into_iter()
+                    .map(|parser| parser.with_forwarded(&header))
+                    .collect();
             }
         }
         self.json = self.json.with_forwarded(&header);
         let has_field = |format: &FormatDefinition| matches!(&format.reader, FormatReader::Strings(parsers) if parsers.iter().any(FormatLineParser::has_forwarded));
-        self.proxied = self.ids().filter(|id| self.format(*id).is_clf && has_field(self.format(*id))).collect();
+        self.proxied = self
+            .ids()
+            .filter(|id| self.format(*id).is_clf && has_field(self.format(*id)))
+            .collect();
         self.origin = Some(origin);
         self
     }
@@ -294,8 +327,13 @@ impl Formats {
     /// The header in the place of the client in one of these formats, if any client can send it.
     pub(crate) fn client_header(&self, ids: &[FormatId]) -> Option<&str> {
         ids.iter().find_map(|id| match &self.format(*id).reader {
-            FormatReader::Strings(parsers) => parsers.iter().find_map(FormatLineParser::client_header),
-            FormatReader::Clf | FormatReader::Json | FormatReader::W3c | FormatReader::Discovered => None,
+            FormatReader::Strings(parsers) => {
+                parsers.iter().find_map(FormatLineParser::client_header)
+            }
+            FormatReader::Clf
+            | FormatReader::Json
+            | FormatReader::W3c
+            | FormatReader::Discovered => None,
         })
     }
 
@@ -348,7 +386,10 @@ impl Formats {
     /// The formats that are tried first in the log at a path.
     #[must_use]
     pub fn preferred_for(&self, path: &Path) -> &[FormatId] {
-        let configured = self.logs.iter().find(|(log, _)| (self.is_log_or_rotated)(log, path));
+        let configured = self
+            .logs
+            .iter()
+            .find(|(log, _)| (self.is_log_or_rotated)(log, path));
         configured.map_or(&self.requested, |(_, formats)| formats)
     }
 
@@ -365,7 +406,11 @@ impl Formats {
     /// The parsers of the formats that are tried for detection, in this order.
     pub(super) fn tried(&self) -> impl Iterator<Item = (FormatId, &FormatLineParser)> {
         self.detection_order.iter().flat_map(|id| {
-            let parsers = if let FormatReader::Strings(parsers) = &self.format(*id).reader { &parsers[..] } else { &[] };
+            let parsers = if let FormatReader::Strings(parsers) = &self.format(*id).reader {
+                &parsers[..]
+            } else {
+                &[]
+            };
             parsers.iter().map(|parser| (*id, parser))
         })
     }
@@ -373,26 +418,54 @@ impl Formats {
 
 impl FormatDefinition {
     fn from_entry(entry: BuiltinEntry) -> Result<Self, UnknownFormat> {
-        let BuiltinEntry { name, title, source, kind, string, also, example, marker } = entry;
+        let BuiltinEntry {
+            name,
+            title,
+            source,
+            kind,
+            string,
+            also,
+            example,
+            marker,
+        } = entry;
         let reader = match kind {
             Some(BuiltinKind::Clf) => FormatReader::Clf,
             Some(BuiltinKind::Json) => FormatReader::Json,
             Some(BuiltinKind::W3c) => FormatReader::W3c,
             Some(BuiltinKind::Discovered) => FormatReader::Discovered,
-            None => {
-                FormatReader::Strings(string.iter().chain(&also).map(|string| FormatLineParser::parse(string)).collect::<Result<_, _>>()?)
-            }
+            None => FormatReader::Strings(
+                string
+                    .iter()
+                    .chain(&also)
+                    .map(|string| FormatLineParser::parse(string))
+                    .collect::<Result<_, _>>()?,
+            ),
         };
-        let is_clf = example.as_deref().is_some_and(|line| Frame::locate(line.as_bytes(), None).is_some());
-        Ok(Self { name: name.into(), title, source, string, example, marker, reader, is_clf })
+        let is_clf = example
+            .as_deref()
+            .is_some_and(|line| Frame::locate(line.as_bytes(), None).is_some());
+        Ok(Self {
+            name: name.into(),
+            title,
+            source,
+            string,
+            example,
+            marker,
+            reader,
+            is_clf,
+        })
     }
 
-    /// The parsers of its lines, to show fields to users. For formats that the engine parses, they are compiled on
-    /// demand.
+    /// The parsers of its lines, to show fields to users. For formats that the engine parses, they
+    /// are compiled on demand.
     pub(super) fn parsers(&self) -> Vec<FormatLineParser> {
         match &self.reader {
             FormatReader::Strings(parsers) => parsers.clone(),
-            _ => self.string.iter().filter_map(|string| FormatLineParser::parse(string).ok()).collect(),
+            _ => self
+                .string
+                .iter()
+                .filter_map(|string| FormatLineParser::parse(string).ok())
+                .collect(),
         }
     }
 }

@@ -1,11 +1,12 @@
-//! Searches in short byte strings, where calling a general search would take longer than the search itself.
+//! Searches in short byte strings, where calling a general search would take longer than the search
+//! itself.
 //!
 //! SIMD within a register; see `Hacker's Delight`, 6-1.
 
 use memchr::memchr_iter;
 
-/// Marks the bytes equal to `byte` by the highest bit of each. The lowest mark is exact; higher marks may be false,
-/// because a match borrows from the byte above.
+/// Marks the bytes equal to `byte` by the highest bit of each. The lowest mark is exact; higher
+/// marks may be false, because a match borrows from the byte above.
 #[inline]
 pub(super) const fn marks_of_8(bytes: [u8; 8], byte: u8) -> u64 {
     const ONES: u64 = u64::MAX / 255;
@@ -13,7 +14,8 @@ pub(super) const fn marks_of_8(bytes: [u8; 8], byte: u8) -> u64 {
     zero_where_found.wrapping_sub(ONES) & !zero_where_found & (ONES << 7)
 }
 
-/// Marks the bytes that are not from `first` to `last`, which are ASCII, by the highest bit of each. All marks are exact.
+/// Marks the bytes that are not from `first` to `last`, which are ASCII, by the highest bit of
+/// each. All marks are exact.
 #[inline]
 pub(super) const fn marks_outside(bytes: [u8; 8], first: u8, last: u8) -> u64 {
     const ONES: u64 = u64::MAX / 255;
@@ -46,7 +48,9 @@ pub(super) const fn marks_of_16(bytes: [u8; 16], byte: u8) -> u128 {
 /// Whether `text` starts with `start`. Compares eight bytes at a time, because both are short.
 #[inline]
 pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
-    let Some(text) = text.get(..start.len()) else { return false };
+    let Some(text) = text.get(..start.len()) else {
+        return false;
+    };
     match (text.last_chunk::<8>(), start.last_chunk::<8>()) {
         // The last eight bytes may be compared twice.
         (Some(end), Some(expected)) => {
@@ -57,23 +61,31 @@ pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
     }
 }
 
-/// Lines of at least this length are searched for NUL bytes: holes in a file have the size of disk blocks, at least this
-/// many bytes. A line with a hole may parse, with the hole and parts of other lines in its request. Most lines are
-/// shorter.
+/// Lines of at least this length are searched for NUL bytes: holes in a file have the size of disk
+/// blocks, at least this many bytes. A line with a hole may parse, with the hole and parts of other
+/// lines in its request. Most lines are shorter.
 const MIN_HOLE_LINE: usize = 512;
 
 /// The number of NUL bytes before a line.
 #[must_use]
 #[inline]
 pub fn leading_nuls(line: &[u8]) -> usize {
-    if line.first() == Some(&0) { line.iter().take_while(|&&byte| byte == 0).count() } else { 0 }
+    if line.first() == Some(&0) {
+        line.iter().take_while(|&&byte| byte == 0).count()
+    } else {
+        0
+    }
 }
 
 /// The number of NUL bytes in a line that is long enough for a hole.
 #[must_use]
 #[inline]
 pub(crate) fn nuls_within(line: &[u8]) -> usize {
-    if line.len() >= MIN_HOLE_LINE { memchr_iter(0, line).count() } else { 0 }
+    if line.len() >= MIN_HOLE_LINE {
+        memchr_iter(0, line).count()
+    } else {
+        0
+    }
 }
 
 #[cfg(test)]

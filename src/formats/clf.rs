@@ -6,9 +6,10 @@
 //! vhost_combined   host:port client ident user [time] "request" status bytes "referer" "user agent"
 //! ```
 //!
-//! More fields may follow. Sources: Apache `mod_log_config` (`common`, `combined`, `vhost_combined` of Debian), nginx
-//! `ngx_http_log_module` (`combined`). Nothing is decoded. Clients control the request, the referer and the agent, and
-//! with `escape=none` these may contain bare quotes; the client and the time are to their left.
+//! More fields may follow. Sources: Apache `mod_log_config` (`common`, `combined`, `vhost_combined`
+//! of Debian), nginx `ngx_http_log_module` (`combined`). Nothing is decoded. Clients control the
+//! request, the referer and the agent, and with `escape=none` these may contain bare quotes; the
+//! client and the time are to their left.
 
 use memchr::{memchr, memchr_iter, memrchr};
 
@@ -41,33 +42,54 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Locates the fields of a line without its newline. With `only`, lines of other formats are rejected.
+    /// Locates the fields of a line without its newline. With `only`, lines of other formats are
+    /// rejected.
     #[must_use]
     #[inline]
     pub fn locate(line: &'a [u8], only: Option<LogFormat>) -> Option<Self> {
-        Self::locate_by(line, only, |from| Some(from + memchr(b'"', line.get(from..)?)?))
+        Self::locate_by(line, only, |from| {
+            Some(from + memchr(b'"', line.get(from..)?)?)
+        })
     }
 
-    /// Locates the parts with a function that returns the position of the first quote from an offset on.
+    /// Locates the parts with a function that returns the position of the first quote from an
+    /// offset on.
     #[must_use]
-    #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+    #[expect(
+        clippy::inline_always,
+        reason = "in the line loop; so large an answer would go through memory"
+    )]
     #[inline(always)]
-    pub fn locate_by(line: &'a [u8], only: Option<LogFormat>, first_quote: impl Fn(usize) -> Option<usize>) -> Option<Self> {
+    pub fn locate_by(
+        line: &'a [u8],
+        only: Option<LogFormat>,
+        first_quote: impl Fn(usize) -> Option<usize>,
+    ) -> Option<Self> {
         Self::after_start(
             line,
-            usual_start(line).or_else(|| rare_start(line, &first_quote).filter(|start| is_bare(start.1)))?,
+            usual_start(line)
+                .or_else(|| rare_start(line, &first_quote).filter(|start| is_bare(start.1)))?,
             only,
             first_quote,
         )
     }
 
     /// Locates the fields of a line whose client and virtual host are known. The user is not read.
-    pub(super) fn with_client(line: &'a [u8], host: Option<&'a [u8]>, client: &'a [u8]) -> Option<Self> {
+    pub(super) fn with_client(
+        line: &'a [u8],
+        host: Option<&'a [u8]>,
+        client: &'a [u8],
+    ) -> Option<Self> {
         let (bracket, open) = request_start(line)?;
-        Self::after_start(line, (host, client, bracket, open, b""), None, |from| Some(from + memchr(b'"', line.get(from..)?)?))
+        Self::after_start(line, (host, client, bracket, open, b""), None, |from| {
+            Some(from + memchr(b'"', line.get(from..)?)?)
+        })
     }
 
-    #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+    #[expect(
+        clippy::inline_always,
+        reason = "in the line loop; so large an answer would go through memory"
+    )]
     #[inline(always)]
     fn after_start(
         line: &'a [u8],
@@ -76,7 +98,11 @@ impl<'a> Frame<'a> {
         first_quote: impl Fn(usize) -> Option<usize>,
     ) -> Option<Self> {
         let first = first_quote(open)?;
-        let close = if is_end(line, open, first) { first } else { open + request_end_after_quotes(&line[open..])? };
+        let close = if is_end(line, open, first) {
+            first
+        } else {
+            open + request_end_after_quotes(&line[open..])?
+        };
         let rest = &line[close + 2..];
         // Checked before the frame is built, so that the fields of most lines stay in registers.
         if only.is_some_and(|format| !is_in(format, host.is_some(), rest)) {
@@ -85,11 +111,20 @@ impl<'a> Frame<'a> {
         let (time, request) = (&line[bracket + 1..open - 3], &line[open..close]);
         let (bytes, after_size) = size(rest);
         let headers = Headers::quoted(headers(after_size));
-        Some(Self { client, host, time, request, status: status(rest), bytes, headers, user })
+        Some(Self {
+            client,
+            host,
+            time,
+            request,
+            status: status(rest),
+            bytes,
+            headers,
+            user,
+        })
     }
 
-    /// Whether it is a GET of `/`, with at most a short query, with or without a protocol. A long query would let the client choose
-    /// the response size.
+    /// Whether it is a GET of `/`, with at most a short query, with or without a protocol. A long
+    /// query would let the client choose the response size.
     #[must_use]
     #[inline]
     pub fn is_home_page(&self) -> bool {
@@ -100,7 +135,9 @@ impl<'a> Frame<'a> {
             let query = &self.request[b"GET /".len()..];
             memchr(b' ', query).unwrap_or(query.len()) <= MAX_QUERY
         };
-        start == Some(b"GET / ") || self.request == b"GET /" || start == Some(b"GET /?") && has_short_query()
+        start == Some(b"GET / ")
+            || self.request == b"GET /"
+            || start == Some(b"GET /?") && has_short_query()
     }
 
     /// The whole record, for a line whose time was parsed already.
@@ -132,12 +169,12 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The `Referer` and `User-Agent` headers. Most lines match no rule, so those of the Common Log Format are split only when they are
-/// needed.
+/// The `Referer` and `User-Agent` headers. Most lines match no rule, so those of the Common Log
+/// Format are split only when they are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Headers<'a> {
-    /// `"referer" "user agent"` as the line ends, without trailing numbers: a request time differs in each line and would defeat
-    /// caching. The referer alone if `user_agent` is known.
+    /// `"referer" "user agent"` as the line ends, without trailing numbers: a request time differs
+    /// in each line and would defeat caching. The referer alone if `user_agent` is known.
     text: &'a [u8],
     user_agent: Option<&'a [u8]>,
 }
@@ -147,14 +184,20 @@ impl<'a> Headers<'a> {
     #[must_use]
     #[inline]
     pub const fn quoted(text: &'a [u8]) -> Self {
-        Self { text, user_agent: None }
+        Self {
+            text,
+            user_agent: None,
+        }
     }
 
     /// Headers that a parser has split; a dash if the log has none.
     #[must_use]
     #[inline]
     pub const fn parsed(referer: &'a [u8], user_agent: &'a [u8]) -> Self {
-        Self { text: referer, user_agent: Some(user_agent) }
+        Self {
+            text: referer,
+            user_agent: Some(user_agent),
+        }
     }
 
     /// Whether the line has no place for them.
@@ -178,11 +221,17 @@ impl<'a> Headers<'a> {
             None => self.text.strip_prefix(b"\"").and_then(|rest| {
                 let end = quoted_end(rest)?;
                 let agent = rest.get(end + 2..)?.strip_prefix(b"\"")?;
-                Some((&rest[..end], &agent[..quoted_end(agent).unwrap_or(agent.len())]))
+                Some((
+                    &rest[..end],
+                    &agent[..quoted_end(agent).unwrap_or(agent.len())],
+                ))
             }),
         };
         let (referer, user_agent) = headers.unzip();
-        (referer.filter(|text| *text != b"-"), user_agent.filter(|text| *text != b"-"))
+        (
+            referer.filter(|text| *text != b"-"),
+            user_agent.filter(|text| *text != b"-"),
+        )
     }
 }
 
@@ -197,29 +246,41 @@ fn is_in(format: LogFormat, has_host: bool, rest: &[u8]) -> bool {
     }
 }
 
-/// The virtual host and the client, the position of `[` before the time, the start of the request, and the user.
+/// The virtual host and the client, the position of `[` before the time, the start of the request,
+/// and the user.
 type Start<'a> = (Option<&'a [u8]>, &'a [u8], usize, usize, &'a [u8]);
 
-/// The start of most lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Only the first space is searched for. Any other client
-/// than an IPv4 address may have something before it, as `access.log:192.0.2.7`.
+/// The start of most lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Only the first space is
+/// searched for. Any other client than an IPv4 address may have something before it, as
+/// `access.log:192.0.2.7`.
 #[inline]
 fn usual_start(line: &[u8]) -> Option<Start<'_>> {
     let space = v4_end(line.first_chunk()?)?;
-    let (bracket, open) = (space + DASHES.len() - 1, space + DASHES.len() + CLF_TIME_LEN + AFTER_TIME.len());
-    let (between, after) = (line.get(space..=bracket)?, line.get(open - AFTER_TIME.len()..open)?);
+    let (bracket, open) = (
+        space + DASHES.len() - 1,
+        space + DASHES.len() + CLF_TIME_LEN + AFTER_TIME.len(),
+    );
+    let (between, after) = (
+        line.get(space..=bracket)?,
+        line.get(open - AFTER_TIME.len()..open)?,
+    );
     let ends_in_digit = space > 0 && line[space - 1].is_ascii_digit();
-    (ends_in_digit && *between == DASHES && *after == AFTER_TIME).then(|| (None, &line[..space], bracket, open, &line[..0]))
+    (ends_in_digit && *between == DASHES && *after == AFTER_TIME)
+        .then(|| (None, &line[..space], bracket, open, &line[..0]))
 }
 
 /// The text between client and time if ident and user are unknown.
 const DASHES: [u8; 6] = *b" - - [";
 const AFTER_TIME: [u8; 3] = *b"] \"";
 
-/// The end of an IPv4 address in sixteen bytes; it has up to fifteen. A name or a number before it would be in the first eight, so
-/// that only these must be digits and dots; what is after the last digit is not checked.
+/// The end of an IPv4 address in sixteen bytes; it has up to fifteen. A name or a number before it
+/// would be in the first eight, so that only these must be digits and dots; what is after the last
+/// digit is not checked.
 #[inline]
 fn v4_end(bytes: &[u8; 16]) -> Option<usize> {
-    let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
+    let ([first, second], _) = bytes.as_chunks::<8>() else {
+        return None;
+    };
     match marks_outside(*first, b'.', b'9') {
         0 => match marks_of_8(*second, b' ') {
             0 => None,
@@ -232,7 +293,9 @@ fn v4_end(bytes: &[u8; 16]) -> Option<usize> {
 /// The first space in sixteen bytes; most sizes are shorter.
 #[inline]
 fn space_in(bytes: &[u8; 16]) -> Option<usize> {
-    let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
+    let ([first, second], _) = bytes.as_chunks::<8>() else {
+        return None;
+    };
     match (marks_of_8(*first, b' '), marks_of_8(*second, b' ')) {
         (0, 0) => None,
         (0, marks) => Some(8 + marks.trailing_zeros() as usize / 8),
@@ -249,20 +312,34 @@ fn rare_start(line: &[u8], first_quote: impl Fn(usize) -> Option<usize>) -> Opti
     let (host, client) = split_client(&line[..bracket])?;
     // The client is a part of the line.
     let after_client = client.as_ptr().addr() - line.as_ptr().addr() + client.len();
-    Some((host, client, bracket, open, user(&line[after_client..bracket])))
+    Some((
+        host,
+        client,
+        bracket,
+        open,
+        user(&line[after_client..bracket]),
+    ))
 }
 
-/// Whether nothing that another program writes is around a client: no quote, bracket or comma, and no name and colon before an
-/// address, as `access.log:192.0.2.7` of grep.
+/// Whether nothing that another program writes is around a client: no quote, bracket or comma, and
+/// no name and colon before an address, as `access.log:192.0.2.7` of grep.
 pub(super) fn is_bare(client: &[u8]) -> bool {
     let is_address = || Client::parse(client).address().is_some();
-    let ends_in_address = || memchr_iter(b':', client).any(|colon| Client::parse_address(&client[colon + 1..]).is_some());
+    let ends_in_address = || {
+        memchr_iter(b':', client).any(|colon| Client::parse_address(&client[colon + 1..]).is_some())
+    };
     match client {
-        [..=b' ' | b'"' | b'\'' | b'<' | b'(' | 0xef, ..] | [.., b',' | b';' | b'"' | b'\'' | b'>' | b')'] => false,
+        [..=b' ' | b'"' | b'\'' | b'<' | b'(' | 0xef, ..]
+        | [.., b',' | b';' | b'"' | b'\'' | b'>' | b')'] => false,
         [b'[', ..] => is_address(),
         // Columns before it.
         _ if memchr(b'"', client).is_some() => false,
-        _ => memchr(b':', client).is_none() || memchr(b'.', client).is_none() || is_address() || !ends_in_address(),
+        _ => {
+            memchr(b':', client).is_none()
+                || memchr(b'.', client).is_none()
+                || is_address()
+                || !ends_in_address()
+        }
     }
 }
 
@@ -272,10 +349,11 @@ fn user(between: &[u8]) -> &[u8] {
     memchr(b' ', fields).map_or(&[], |ident| fields[ident..].trim_ascii())
 }
 
-/// Whether a line is a JSON object. A brace alone may start a forged host or client, but those cannot contain a quote or
-/// a space.
+/// Whether a line is a JSON object. A brace alone may start a forged host or client, but those
+/// cannot contain a quote or a space.
 fn is_object(line: &[u8]) -> bool {
-    line.strip_prefix(b"{").is_some_and(|inside| inside.trim_ascii_start().starts_with(b"\""))
+    line.strip_prefix(b"{")
+        .is_some_and(|inside| inside.trim_ascii_start().starts_with(b"\""))
 }
 
 /// The position of `[` before the time, and the start of the request.
@@ -283,9 +361,12 @@ pub(super) fn request_start(line: &[u8]) -> Option<(usize, usize)> {
     request_start_by(line, |from| Some(from + memchr(b'"', line.get(from..)?)?))
 }
 
-/// The start of the request, with a function that returns the position of the first quote from an offset on. A user name may contain a quote, and the
-/// time may have another form.
-fn request_start_by(line: &[u8], first_quote: impl Fn(usize) -> Option<usize>) -> Option<(usize, usize)> {
+/// The start of the request, with a function that returns the position of the first quote from an
+/// offset on. A user name may contain a quote, and the time may have another form.
+fn request_start_by(
+    line: &[u8],
+    first_quote: impl Fn(usize) -> Option<usize>,
+) -> Option<(usize, usize)> {
     let mut quotes = std::iter::successors(first_quote(0), |quote| first_quote(quote + 1));
     let quote = quotes.find(|quote| line[..*quote].ends_with(b"] "))?;
     let usual = quote.wrapping_sub(CLF_TIME_LEN + 3);
@@ -304,8 +385,9 @@ fn is_end(line: &[u8], start: usize, quote: usize) -> bool {
     (quote == start || line[quote - 1] != b'\\') && starts_like_status(&line[quote + 1..])
 }
 
-/// The length of a request that contains quotes: up to the first unescaped one that a status follows. Writers that do not
-/// escape may leave a backslash before the closing quote, so an escaped quote is the second choice.
+/// The length of a request that contains quotes: up to the first unescaped one that a status
+/// follows. Writers that do not escape may leave a backslash before the closing quote, so an
+/// escaped quote is the second choice.
 #[cold]
 fn request_end_after_quotes(text: &[u8]) -> Option<usize> {
     let mut second_choice = None;
@@ -331,9 +413,11 @@ pub(crate) fn is_escaped(text: &[u8], at: usize) -> bool {
     text[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1
 }
 
-/// The length of a quoted header: up to the first unescaped quote before a space or the end of the line.
+/// The length of a quoted header: up to the first unescaped quote before a space or the end of the
+/// line.
 fn quoted_end(text: &[u8]) -> Option<usize> {
-    memchr_iter(b'"', text).find(|&q| matches!(text.get(q + 1), None | Some(b' ')) && !is_escaped(text, q))
+    memchr_iter(b'"', text)
+        .find(|&q| matches!(text.get(q + 1), None | Some(b' ')) && !is_escaped(text, q))
 }
 
 /// The optional virtual host and the client, from the text before the time.
@@ -352,14 +436,14 @@ fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     if is_doubtful(prefix) {
         return None;
     }
-    // A user name may contain spaces. But too many fields after something that is not an address are the prefix of
-    // another writer.
+    // A user name may contain spaces. But too many fields after something that is not an address
+    // are the prefix of another writer.
     let is_usual = memchr_iter(b' ', rest).count() <= 2;
     (is_usual || Client::parse(first).address().is_some()).then_some((None, first))
 }
 
-/// `host:port` before a client. IPv6 clients and clients with a port contain colons too; but two fields follow a client,
-/// and three follow a host.
+/// `host:port` before a client. IPv6 clients and clients with a port contain colons too; but two
+/// fields follow a client, and three follow a host.
 #[cold]
 fn split_host<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let colon = memrchr(b':', first)?;
@@ -385,7 +469,8 @@ fn headers(headers: &[u8]) -> &[u8] {
     }
 }
 
-/// The text after a status of three bytes, as in most lines. In `- - `, the third byte is not part of the status.
+/// The text after a status of three bytes, as in most lines. In `- - `, the third byte is not part
+/// of the status.
 #[inline]
 fn after_status(rest: &[u8]) -> Option<&[u8]> {
     match rest {
@@ -418,7 +503,11 @@ fn first_8(bytes: &[u8; 16]) -> &[u8; 8] {
 /// Headers without trailing numbers such as ` 0.004`.
 #[cold]
 fn without_numbers(headers: &[u8]) -> &[u8] {
-    let numbers = headers.iter().rev().take_while(|b| b.is_ascii_digit() || matches!(b, b'.' | b' ' | b'-')).count();
+    let numbers = headers
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_digit() || matches!(b, b'.' | b' ' | b'-'))
+        .count();
     match headers.split_at(headers.len() - numbers) {
         (kept @ [b'"', .., b'"'], [b' ', ..]) => kept,
         _ => headers,
@@ -428,7 +517,9 @@ fn without_numbers(headers: &[u8]) -> &[u8] {
 /// The first word, and the text after the space that ends it.
 fn word(text: &[u8]) -> (&[u8], &[u8]) {
     // Status and size are short: a plain loop is faster than a search.
-    text.iter().position(|&b| b == b' ').map_or((text, &[]), |space| (&text[..space], &text[space + 1..]))
+    text.iter()
+        .position(|&b| b == b' ')
+        .map_or((text, &[]), |space| (&text[..space], &text[space + 1..]))
 }
 
 /// The status in the text after a request.
@@ -447,17 +538,20 @@ pub(super) fn status_code(a: u8, b: u8, c: u8) -> Option<u16> {
     ((1..=9).contains(&a) && b <= 9 && c <= 9).then_some(a * 100 + b * 10 + c)
 }
 
-/// The number of one to seven digits at the start of eight bytes, as most sizes are. All digits are converted at once, because
-/// branches on their count would be unpredictable.
+/// The number of one to seven digits at the start of eight bytes, as most sizes are. All digits are
+/// converted at once, because branches on their count would be unpredictable.
 #[inline]
 fn short_number(text: [u8; 8], digits: usize) -> Option<u64> {
     const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
     const SIXES: u64 = u64::from_le_bytes([6; 8]);
     const HIGH: u64 = u64::from_le_bytes([0xf0; 8]);
     // Padded with leading zeros.
-    let missing = u64::BITS.checked_sub(digits as u32 * 8).filter(|&bits| bits > 0 && bits < u64::BITS)?;
+    let missing = u64::BITS
+        .checked_sub(digits as u32 * 8)
+        .filter(|&bits| bits > 0 && bits < u64::BITS)?;
     let values = (u64::from_le_bytes(text) << missing | ZEROS >> (u64::BITS - missing)) ^ ZEROS;
-    // A digit above nine carries into the upper half of its byte; a further carry leaves a bit there too.
+    // A digit above nine carries into the upper half of its byte; a further carry leaves a bit
+    // there too.
     if (values | values.wrapping_add(SIXES)) & HIGH != 0 {
         return None;
     }
@@ -470,27 +564,46 @@ fn short_number(text: [u8; 8], digits: usize) -> Option<u64> {
 pub(super) fn number(text: &[u8]) -> Option<u64> {
     let digit = |byte: &u8| u64::from(byte.wrapping_sub(b'0'));
     if (1..=MAX_SAFE_DIGITS).contains(&text.len()) {
-        let (number, are_digits) = text
-            .iter()
-            .map(digit)
-            .fold((0_u64, true), |(number, are_digits), digit| (number.wrapping_mul(10).wrapping_add(digit), are_digits && digit <= 9));
+        let (number, are_digits) =
+            text.iter()
+                .map(digit)
+                .fold((0_u64, true), |(number, are_digits), digit| {
+                    (
+                        number.wrapping_mul(10).wrapping_add(digit),
+                        are_digits && digit <= 9,
+                    )
+                });
         return are_digits.then_some(number);
     }
     let first = text.first().map(digit).filter(|digit| *digit <= 9)?;
-    text[1..].iter().map(digit).try_fold(first, |number, digit| number.checked_mul(10)?.checked_add(digit).filter(|_| digit <= 9))
+    text[1..]
+        .iter()
+        .map(digit)
+        .try_fold(first, |number, digit| {
+            number
+                .checked_mul(10)?
+                .checked_add(digit)
+                .filter(|_| digit <= 9)
+        })
 }
 
 /// As many digits always fit in 64 bits: the largest number has twenty.
 const MAX_SAFE_DIGITS: usize = 19;
 
-/// Whether a line starts like most Common Log Format lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Then it is in
-/// no other format, whether or not the rest parses.
+/// Whether a line starts like most Common Log Format lines,
+/// `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Then it is in no other format, whether or not
+/// the rest parses.
 #[must_use]
 pub(crate) fn starts_like_clf(line: &[u8]) -> bool {
     let start = &line[..line.len().min(40)];
-    let Some(space) = memchr(b' ', start) else { return false };
+    let Some(space) = memchr(b' ', start) else {
+        return false;
+    };
     let after = &line[space..];
-    space > 0 && after.starts_with(b" - - [") && after.get(32..35) == Some(b"] \"") && is_bare(&start[..space])
+    space > 0
+        && after.starts_with(b" - - [")
+        && after.get(32..35) == Some(b"] \"")
+        && is_bare(&start[..space])
 }
 
 #[cfg(test)]
@@ -510,10 +623,14 @@ mod tests {
 
     #[test]
     fn parses_the_three_formats() {
-        let line = format!(r#"192.0.2.7 - - {TIME} "GET / HTTP/1.1" 200 612 "https://example.org/" "curl/8""#);
-        for (prefix, suffix, format) in
-            [("", "", "combined"), ("www.example.org:443 ", "", "vhost_combined"), ("", " \"-\" 0.004", "combined")]
-        {
+        let line = format!(
+            r#"192.0.2.7 - - {TIME} "GET / HTTP/1.1" 200 612 "https://example.org/" "curl/8""#
+        );
+        for (prefix, suffix, format) in [
+            ("", "", "combined"),
+            ("www.example.org:443 ", "", "vhost_combined"),
+            ("", " \"-\" 0.004", "combined"),
+        ] {
             let line = format!("{prefix}{line}{suffix}");
             let frame = frame(&line).unwrap();
             let record = frame.record(LogTime::parse_clf(frame.time));
@@ -526,7 +643,10 @@ mod tests {
             assert_eq!(frame.format().as_str(), format);
         }
         let hung_up = format!(r#"192.0.2.7 - - {TIME} "" - - "https://example.org/" "curl/8""#);
-        assert_eq!(text(frame(&hung_up).unwrap().record(None).user_agent), "curl/8");
+        assert_eq!(
+            text(frame(&hung_up).unwrap().record(None).user_agent),
+            "curl/8"
+        );
         let common = format!(r#"host.example - jo {TIME} "GET / HTTP/1.1" 304 -"#);
         let frame = frame(&common).unwrap();
         assert_eq!(frame.format(), LogFormat::Common);
@@ -545,7 +665,11 @@ mod tests {
             (r"192.0.2.7 - EXAMPLE\jo", r"EXAMPLE\jo"),
         ] {
             let line = format!(r#"{prefix} {TIME} "GET / HTTP/1.1" 200 1"#);
-            assert_eq!(text(frame(&line).unwrap().record(None).user), user, "{line}");
+            assert_eq!(
+                text(frame(&line).unwrap().record(None).user),
+                user,
+                "{line}"
+            );
         }
     }
 
@@ -556,15 +680,27 @@ mod tests {
             ("[2001:db8::80]:8080 - -", "", "[2001:db8::80]:8080"),
             ("192.0.2.1:1234 - -", "", "192.0.2.1:1234"),
             ("192.0.2.1:443 192.0.2.9 - -", "192.0.2.1", "192.0.2.9"),
-            ("[2001:db8::1]:443 2001:db8::2 - -", "[2001:db8::1]", "2001:db8::2"),
-            ("example.org:80 host.example - jo", "example.org", "host.example"),
+            (
+                "[2001:db8::1]:443 2001:db8::2 - -",
+                "[2001:db8::1]",
+                "2001:db8::2",
+            ),
+            (
+                "example.org:80 host.example - jo",
+                "example.org",
+                "host.example",
+            ),
             ("192.0.2.1 - Jo Doe", "", "192.0.2.1"),
             ("{:80 192.0.2.1 - -", "{", "192.0.2.1"),
             ("{a-client-of-many-bytes - -", "", "{a-client-of-many-bytes"),
         ] {
             let line = format!(r#"{prefix} {TIME} "GET / HTTP/1.1" 200 1"#);
             let frame = frame(&line).unwrap();
-            assert_eq!((text(frame.host), text(Some(frame.client))), (host, client), "{line}");
+            assert_eq!(
+                (text(frame.host), text(Some(frame.client))),
+                (host, client),
+                "{line}"
+            );
         }
     }
 
@@ -582,7 +718,8 @@ mod tests {
             let line = format!(r#"192.0.2.7 - - {TIME} "{request}" 404 0 "-" "x""#);
             assert_eq!(text(frame(&line).map(|f| f.request)), expected, "{line}");
         }
-        let forged = format!(r#"192.0.2.7 - - {TIME} "GET /a" 404 0 "-" "x" 200 0 "-" "y" HTTP/1.1" 500 0"#);
+        let forged =
+            format!(r#"192.0.2.7 - - {TIME} "GET /a" 404 0 "-" "x" 200 0 "-" "y" HTTP/1.1" 500 0"#);
         assert_eq!(frame(&forged).unwrap().record(None).status, Some(404));
         let named = format!(r#"192.0.2.7 - a\"b {TIME} "GET / HTTP/1.1" 401 0"#);
         assert_eq!(text(frame(&named).map(|f| f.request)), "GET / HTTP/1.1");
@@ -606,7 +743,9 @@ mod tests {
 
     #[test]
     fn a_client_with_something_around_it_has_no_frame() {
-        let is_read = |client: &str| frame(&format!(r#"{client} - - {TIME} "GET / HTTP/1.1" 200 1"#)).is_some();
+        let is_read = |client: &str| {
+            frame(&format!(r#"{client} - - {TIME} "GET / HTTP/1.1" 200 1"#)).is_some()
+        };
         for client in [
             "1.2.3.4",
             "255.255.255.255",
@@ -663,7 +802,11 @@ mod tests {
         let fits = |line: &str, format| Frame::locate(line.as_bytes(), Some(format)).is_some();
         assert_eq!(
             [&common, &combined, &vhost].map(|l| LogFormat::ALL.map(|f| fits(l, f))),
-            [[false, true, false], [true, true, false], [false, false, true]]
+            [
+                [false, true, false],
+                [true, true, false],
+                [false, false, true]
+            ]
         );
     }
 

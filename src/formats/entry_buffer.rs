@@ -1,8 +1,9 @@
-//! The fields of lines in other formats than the Common Log Format, for the line loop: it reads a block of lines first, and then
-//! matches them.
+//! The fields of lines in other formats than the Common Log Format, for the line loop: it reads a
+//! block of lines first, and then matches them.
 //!
-//! Texts that a line has as they are sent are referenced in the line; those that a parser assembled, or that need escaping, are kept
-//! here. Nothing is decoded: a text has the escapes of log writers, which matching undoes.
+//! Texts that a line has as they are sent are referenced in the line; those that a parser
+//! assembled, or that need escaping, are kept here. Nothing is decoded: a text has the escapes of
+//! log writers, which matching undoes.
 
 use std::ops::Range;
 
@@ -55,7 +56,10 @@ enum HeaderSpans {
 
 impl Default for HeaderSpans {
     fn default() -> Self {
-        Self::Parsed { referer: None, user_agent: None }
+        Self::Parsed {
+            referer: None,
+            user_agent: None,
+        }
     }
 }
 
@@ -105,10 +109,26 @@ impl EntryBuffer {
 
     /// The fields of a line and its time. `line` is its text.
     #[must_use]
-    #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+    #[expect(
+        clippy::inline_always,
+        reason = "in the line loop; so large an answer would go through memory"
+    )]
     #[inline(always)]
-    pub(crate) fn frame<'a>(&'a self, number: usize, line: &'a [u8]) -> (Frame<'a>, Option<PackedTime>) {
-        let EntryParts { client, user, host, time, request, status, bytes, headers } = self.entries[number];
+    pub(crate) fn frame<'a>(
+        &'a self,
+        number: usize,
+        line: &'a [u8],
+    ) -> (Frame<'a>, Option<PackedTime>) {
+        let EntryParts {
+            client,
+            user,
+            host,
+            time,
+            request,
+            status,
+            bytes,
+            headers,
+        } = self.entries[number];
         let text = |span: ByteSpan| span.bytes(line, &self.text);
         let header = |span: Option<ByteSpan>| span.map_or(&b"-"[..], text);
         let frame = Frame {
@@ -120,7 +140,10 @@ impl EntryBuffer {
             bytes,
             headers: match headers {
                 HeaderSpans::Quoted(headers) => Headers::quoted(text(headers)),
-                HeaderSpans::Parsed { referer, user_agent } => Headers::parsed(header(referer), header(user_agent)),
+                HeaderSpans::Parsed {
+                    referer,
+                    user_agent,
+                } => Headers::parsed(header(referer), header(user_agent)),
             },
             user: text(user),
         };
@@ -171,11 +194,17 @@ impl EntryBuffer {
 
     /// Whether the fields of the line have a time.
     pub(super) fn has_time(&self) -> bool {
-        self.entries.last().is_some_and(|entry| entry.time.is_some())
+        self.entries
+            .last()
+            .is_some_and(|entry| entry.time.is_some())
     }
 
     /// Adds the fields of such a line, with this host and request.
-    pub(super) fn push_relative(&mut self, frame: &Frame<'_>, &RelativeRequest { host: name, parts }: &RelativeRequest<'_>) {
+    pub(super) fn push_relative(
+        &mut self,
+        frame: &Frame<'_>,
+        &RelativeRequest { host: name, parts }: &RelativeRequest<'_>,
+    ) {
         let [method, target, protocol] = parts;
         // The text between two quotes needs no escapes.
         let request = self.joined_request([method, target, b"", protocol], Escapes::Written);
@@ -188,61 +217,93 @@ impl EntryBuffer {
 
     #[inline]
     fn push_with(&mut self, fields: &Fields<'_>, span: impl Fn(&mut Self, &[u8]) -> ByteSpan) {
-        let header = |buffer: &mut Self, text: &[u8]| (!matches!(text, b"" | b"-")).then(|| span(buffer, text));
+        let header = |buffer: &mut Self, text: &[u8]| {
+            (!matches!(text, b"" | b"-")).then(|| span(buffer, text))
+        };
         let parts = EntryParts {
             client: self.client(fields.client),
             user: self.span(&fields.user[..fields.user.len().min(MAX_USER)]),
             host: host(fields.host).map(|host| self.span(host)),
             time: match fields.time {
                 TimeField::Text(text) if text.len() == CLF_TIME_LEN => self.clock.parse(text),
-                TimeField::Text(_) | TimeField::Parsed(_) => fields.time.parse().and_then(PackedTime::in_four_digit_years),
+                TimeField::Text(_) | TimeField::Parsed(_) => fields
+                    .time
+                    .parse()
+                    .and_then(PackedTime::in_four_digit_years),
             },
             request: match fields.request {
                 RequestField::Line(text) => span(self, text),
-                RequestField::Parts { method, target, query, protocol } => {
-                    self.joined_request([method, target, query, protocol], fields.escapes)
-                }
+                RequestField::Parts {
+                    method,
+                    target,
+                    query,
+                    protocol,
+                } => self.joined_request([method, target, query, protocol], fields.escapes),
             },
             status: status(fields.status),
             bytes: clf::number(fields.bytes),
-            headers: HeaderSpans::Parsed { referer: header(self, fields.referer), user_agent: header(self, fields.user_agent) },
+            headers: HeaderSpans::Parsed {
+                referer: header(self, fields.referer),
+                user_agent: header(self, fields.user_agent),
+            },
         };
         self.entries.push(parts);
     }
 
-    /// The client up to the first byte that no address and no host name has; a dash if there is none.
+    /// The client up to the first byte that no address and no host name has; a dash if there is
+    /// none.
     #[inline]
     fn client(&mut self, client: &[u8]) -> ByteSpan {
         let is_end = |byte: &u8| matches!(byte, 0..=b' ' | b'"' | 0x7f);
         let is_plain = are_within(client, b'#', b'~');
-        let end = if is_plain { client.len() } else { client.iter().position(is_end).unwrap_or(client.len()) };
+        let end = if is_plain {
+            client.len()
+        } else {
+            client.iter().position(is_end).unwrap_or(client.len())
+        };
         self.span(if end == 0 { b"-" } else { &client[..end] })
     }
 
     /// The span of a request line that is assembled from its parts.
     #[inline]
-    fn joined_request(&mut self, [method, target, query, protocol]: [&[u8]; 4], escapes: Escapes) -> ByteSpan {
+    fn joined_request(
+        &mut self,
+        [method, target, query, protocol]: [&[u8]; 4],
+        escapes: Escapes,
+    ) -> ByteSpan {
         let start = self.text.len();
         // Without a method, a protocol would be read as part of the target.
         let protocol = if method.is_empty() { b"" } else { protocol };
-        let parts = [("", method, " "), ("", target, ""), ("?", query, ""), (" ", protocol, "")];
+        let parts = [
+            ("", method, " "),
+            ("", target, ""),
+            ("?", query, ""),
+            (" ", protocol, ""),
+        ];
         self.push_parts(parts, None);
         // The copy is checked: a memory-mapped file may change between two reads.
         if memchr3(b'"', b'\\', b'\n', &self.text[start..]).is_some() {
             self.text.truncate(start);
             self.push_parts(parts, Some(escapes));
         }
-        ByteSpan { start: start as u32, end: self.text.len() as u32, in_buffer: true }
+        ByteSpan {
+            start: start as u32,
+            end: self.text.len() as u32,
+            in_buffer: true,
+        }
     }
 
-    /// Appends the parts of a request that are not empty, with what is before and after each; escaped with `escapes`.
+    /// Appends the parts of a request that are not empty, with what is before and after each;
+    /// escaped with `escapes`.
     #[inline]
     fn push_parts(&mut self, parts: [(&str, &[u8], &str); 4], escapes: Option<Escapes>) {
         for (before, part, after) in parts.into_iter().filter(|(_, part, _)| !part.is_empty()) {
             append(&mut self.text, before.as_bytes());
             let at = self.text.len();
             append(&mut self.text, part);
-            if let Some(escapes) = escapes.filter(|escapes| needs_escaping(&self.text[at..], *escapes)) {
+            if let Some(escapes) =
+                escapes.filter(|escapes| needs_escaping(&self.text[at..], *escapes))
+            {
                 escape(at, escapes, &mut self.text);
             }
             append(&mut self.text, after.as_bytes());
@@ -255,7 +316,11 @@ impl EntryBuffer {
         let start = text.as_ptr().addr();
         if start >= self.line.start && start + text.len() <= self.line.end {
             let start = (start - self.line.start) as u32;
-            return ByteSpan { start, end: start + text.len() as u32, in_buffer: false };
+            return ByteSpan {
+                start,
+                end: start + text.len() as u32,
+                in_buffer: false,
+            };
         }
         self.copied_span(text)
     }
@@ -269,13 +334,21 @@ impl EntryBuffer {
         let start = self.text.len();
         self.text.extend_from_slice(text);
         escape(start, escapes, &mut self.text);
-        ByteSpan { start: start as u32, end: self.text.len() as u32, in_buffer: true }
+        ByteSpan {
+            start: start as u32,
+            end: self.text.len() as u32,
+            in_buffer: true,
+        }
     }
 
     fn copied_span(&mut self, text: &[u8]) -> ByteSpan {
         let start = self.text.len() as u32;
         self.text.extend_from_slice(text);
-        ByteSpan { start, end: self.text.len() as u32, in_buffer: true }
+        ByteSpan {
+            start,
+            end: self.text.len() as u32,
+            in_buffer: true,
+        }
     }
 }
 
@@ -286,14 +359,20 @@ fn status(text: &[u8]) -> Option<u16> {
     clf::status_code(a, b, c)
 }
 
-/// Whether a text differs from how a log writer with escapes would write it: it has a bare quote or a newline, ends with a backslash,
-/// or its backslashes are literal.
+/// Whether a text differs from how a log writer with escapes would write it: it has a bare quote or
+/// a newline, ends with a backslash, or its backslashes are literal.
 #[inline]
 fn needs_escaping(text: &[u8], escapes: Escapes) -> bool {
-    let special = if escapes == Escapes::None { b'\\' } else { b'\n' };
+    let special = if escapes == Escapes::None {
+        b'\\'
+    } else {
+        b'\n'
+    };
     // All bytes are read: without an early exit, the compiler vectorizes the loop.
     text.ends_with(b"\\")
-        || text.iter().fold(0, |any, &byte| any | u8::from(byte == b'"') | u8::from(byte == b'\n') | u8::from(byte == special)) > 0
+        || text.iter().fold(0, |any, &byte| {
+            any | u8::from(byte == b'"') | u8::from(byte == b'\n') | u8::from(byte == special)
+        }) > 0
 }
 
 /// Escapes the text at the end of a buffer, from `start` on.
@@ -302,7 +381,11 @@ fn escape(start: usize, escapes: Escapes, buffer: &mut Vec<u8>) {
     let end = buffer.len();
     let mut at = start;
     while at < end {
-        let mut kept = if escapes == Escapes::None { 0 } else { escape_length(&buffer[at..end]) };
+        let mut kept = if escapes == Escapes::None {
+            0
+        } else {
+            escape_length(&buffer[at..end])
+        };
         if kept > 0 {
             buffer.extend_from_within(at..at + kept);
         } else if escapes == Escapes::Doubled && buffer[at..end].starts_with(b"\"\"") {
@@ -321,12 +404,21 @@ fn escape(start: usize, escapes: Escapes, buffer: &mut Vec<u8>) {
     buffer.drain(start..end);
 }
 
-/// The length of the escape at the start of `text` that `normalize` can undo; zero if there is none.
+/// The length of the escape at the start of `text` that `normalize` can undo; zero if there is
+/// none.
 fn escape_length(text: &[u8]) -> usize {
     match text {
         [b'\\', b'x', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => 4,
-        [b'\\', b'u', b'0', b'0', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => 6,
-        [b'\\', b'"' | b'\\' | b'/' | b'n' | b'r' | b't' | b'v' | b'b' | b'f', ..] => 2,
+        [b'\\', b'u', b'0', b'0', high, low, ..]
+            if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+        {
+            6
+        }
+        [
+            b'\\',
+            b'"' | b'\\' | b'/' | b'n' | b'r' | b't' | b'v' | b'b' | b'f',
+            ..,
+        ] => 2,
         _ => 0,
     }
 }
@@ -338,13 +430,46 @@ pub(super) fn entry_text(fields: &Fields<'_>) -> Vec<u8> {
     buffer.begin(b"");
     buffer.push(fields);
     let entry = buffer.entry(0, b"");
-    let number = |number: Option<u64>, none: &str| number.map_or(none.to_owned(), |number| number.to_string()).into_bytes();
-    let host = entry.host.map_or(Vec::new(), |host| [host, b":80 "].concat());
-    let time = entry.time.and_then(crate::log::time::LogTime::clf).unwrap_or(*b"--/---/----:--:--:-- -----");
+    let number = |number: Option<u64>, none: &str| {
+        number
+            .map_or(none.to_owned(), |number| number.to_string())
+            .into_bytes()
+    };
+    let host = entry
+        .host
+        .map_or(Vec::new(), |host| [host, b":80 "].concat());
+    let time = entry
+        .time
+        .and_then(crate::log::time::LogTime::clf)
+        .unwrap_or(*b"--/---/----:--:--:-- -----");
     let or_dash = |text: Option<&[u8]>| text.unwrap_or(b"-").to_vec();
-    let before = [&host[..], entry.client, b" - ", &or_dash(entry.user), b" [", &time, b"] \"", entry.request, b"\" "].concat();
-    let response = [number(entry.status.map(u64::from), "---"), number(entry.bytes, "-")].join(&b' ');
-    [before, response, b" \"".to_vec(), or_dash(entry.referer), b"\" \"".to_vec(), or_dash(entry.user_agent), b"\"".to_vec()].concat()
+    let before = [
+        &host[..],
+        entry.client,
+        b" - ",
+        &or_dash(entry.user),
+        b" [",
+        &time,
+        b"] \"",
+        entry.request,
+        b"\" ",
+    ]
+    .concat();
+    let response = [
+        number(entry.status.map(u64::from), "---"),
+        number(entry.bytes, "-"),
+    ]
+    .join(&b' ');
+    [
+        before,
+        response,
+        b" \"".to_vec(),
+        or_dash(entry.referer),
+        b"\" \"".to_vec(),
+        or_dash(entry.user_agent),
+        b"\"".to_vec(),
+    ]
+    .concat()
 }
 
 #[cfg(test)]
@@ -382,7 +507,12 @@ mod tests {
             client: b"192.0.2.7",
             host: b"example.org:8080",
             time: TimeField::Text(b"02/Nov/2026:08:01:00 +0000"),
-            request: RequestField::Parts { method: b"GET", target: b"/a", query: b"b=1", protocol: b"HTTP/1.1" },
+            request: RequestField::Parts {
+                method: b"GET",
+                target: b"/a",
+                query: b"b=1",
+                protocol: b"HTTP/1.1",
+            },
             status: b"200",
             bytes: b"5",
             user_agent: b"curl/8",
@@ -401,25 +531,58 @@ mod tests {
             user: Some(b"Jo Doe"),
         };
         assert_eq!(entry(&buffer_of(&fields)), expected);
-        let fields = Fields { host: b"a b", time: TimeField::Parsed(time), ..fields };
-        assert_eq!(entry(&buffer_of(&fields)), LogEntry { host: None, ..expected });
+        let fields = Fields {
+            host: b"a b",
+            time: TimeField::Parsed(time),
+            ..fields
+        };
+        assert_eq!(
+            entry(&buffer_of(&fields)),
+            LogEntry {
+                host: None,
+                ..expected
+            }
+        );
     }
 
     #[test]
     fn missing_and_invalid_values_are_none() {
-        let nothing = LogEntry { client: b"-", ..LogEntry::default() };
+        let nothing = LogEntry {
+            client: b"-",
+            ..LogEntry::default()
+        };
         assert_eq!(entry(&buffer_of(&Fields::default())), nothing);
         let invalid = Fields {
             client: b"a\"b",
             time: TimeField::Text(b"] \"GET /evil HTTP/1.1\" 200 1"),
             status: b"20",
             bytes: b"123456789012345678901",
-            request: RequestField::Parts { method: b"", target: b"/a", query: b"", protocol: b"HTTP/1.0" },
+            request: RequestField::Parts {
+                method: b"",
+                target: b"/a",
+                query: b"",
+                protocol: b"HTTP/1.0",
+            },
             ..Fields::default()
         };
-        assert_eq!(entry(&buffer_of(&invalid)), LogEntry { client: b"a", request: b"/a", ..LogEntry::default() });
+        assert_eq!(
+            entry(&buffer_of(&invalid)),
+            LogEntry {
+                client: b"a",
+                request: b"/a",
+                ..LogEntry::default()
+            }
+        );
         let user = vec![b'u'; 300];
-        assert_eq!(entry(&buffer_of(&Fields { user: &user, ..Fields::default() })).user.map(<[u8]>::len), Some(256));
+        assert_eq!(
+            entry(&buffer_of(&Fields {
+                user: &user,
+                ..Fields::default()
+            }))
+            .user
+            .map(<[u8]>::len),
+            Some(256)
+        );
     }
 
     #[test]
@@ -431,11 +594,22 @@ mod tests {
             (br"a\", Escapes::Written, r"a\x5C"),
             (br#"\a"b"#, Escapes::Written, r"\x5Ca\x22b"),
             (b"a\\\nb", Escapes::Written, r"a\x5C\x0Ab"),
-            (br#"\x41\"\u0041"#, Escapes::None, r"\x5Cx41\x5C\x22\x5Cu0041"),
+            (
+                br#"\x41\"\u0041"#,
+                Escapes::None,
+                r"\x5Cx41\x5C\x22\x5Cu0041",
+            ),
             (b"a\tb", Escapes::None, "a\tb"),
         ] {
-            let fields = Fields { request: RequestField::Line(text), escapes, ..Fields::default() };
-            assert_eq!(String::from_utf8_lossy(entry(&buffer_of(&fields)).request), expected);
+            let fields = Fields {
+                request: RequestField::Line(text),
+                escapes,
+                ..Fields::default()
+            };
+            assert_eq!(
+                String::from_utf8_lossy(entry(&buffer_of(&fields)).request),
+                expected
+            );
         }
     }
 

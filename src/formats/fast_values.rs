@@ -1,5 +1,6 @@
-//! The values of a line on the fast paths of JSON and of format strings, each span packed into one word: a pair that is written as
-//! two words and read as one stalls the CPU, and there is one for each field of each line.
+//! The values of a line on the fast paths of JSON and of format strings, each span packed into one
+//! word: a pair that is written as two words and read as one stalls the CPU, and there is one for
+//! each field of each line.
 
 use super::fields::FieldSlot;
 
@@ -17,7 +18,10 @@ pub(super) struct FastValues<'a> {
 impl<'a> FastValues<'a> {
     /// Creates an empty set. Only the first 4 GiB of a line are used.
     pub(super) fn new(line: &'a [u8]) -> Self {
-        Self { line: line.get(..u32::MAX as usize).unwrap_or(line), spans: [0; SLOTS] }
+        Self {
+            line: line.get(..u32::MAX as usize).unwrap_or(line),
+            spans: [0; SLOTS],
+        }
     }
 
     /// Sets a value, which is a part of the line.
@@ -26,7 +30,11 @@ impl<'a> FastValues<'a> {
         // A text from elsewhere, such as an empty constant, is ignored.
         let start = text.as_ptr().addr().wrapping_sub(self.line.as_ptr().addr());
         let end = start.wrapping_add(text.len());
-        self.spans[slot as usize] = if end <= self.line.len() && !text.is_empty() { (end as u64) << 32 | start as u64 } else { 0 };
+        self.spans[slot as usize] = if end <= self.line.len() && !text.is_empty() {
+            (end as u64) << 32 | start as u64
+        } else {
+            0
+        };
     }
 
     /// Sets a value by its start and its end in the line.
@@ -39,7 +47,9 @@ impl<'a> FastValues<'a> {
     #[inline]
     pub(super) fn get(&self, slot: FieldSlot) -> &'a [u8] {
         let span = self.spans[slot as usize];
-        self.line.get((span & u64::from(u32::MAX)) as usize..(span >> 32) as usize).unwrap_or_default()
+        self.line
+            .get((span & u64::from(u32::MAX)) as usize..(span >> 32) as usize)
+            .unwrap_or_default()
     }
 }
 
@@ -55,8 +65,12 @@ mod tests {
         values.set(FieldSlot::Status, &line[6..9]);
         values.set(FieldSlot::Bytes, &line[10..]);
         values.set(FieldSlot::Referer, b"");
-        let found = [FieldSlot::Request, FieldSlot::Status, FieldSlot::Bytes].map(|slot| values.get(slot));
+        let found =
+            [FieldSlot::Request, FieldSlot::Status, FieldSlot::Bytes].map(|slot| values.get(slot));
         assert_eq!(found, [&b"GET /"[..], b"200", b"-"]);
-        assert_eq!([FieldSlot::Referer, FieldSlot::Host].map(|slot| values.get(slot)), [b""; 2]);
+        assert_eq!(
+            [FieldSlot::Referer, FieldSlot::Host].map(|slot| values.get(slot)),
+            [b""; 2]
+        );
     }
 }

@@ -190,17 +190,21 @@ impl FromStr for FieldKind {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::NAMED.into_iter().find(|m| m.as_str() == name).ok_or_else(|| {
-            let names = Self::NAMED.map(|m| m.as_str().to_owned()).join(", ");
-            format!("no field of a log is called '{name}'; there are {names}")
-        })
+        Self::NAMED
+            .into_iter()
+            .find(|m| m.as_str() == name)
+            .ok_or_else(|| {
+                let names = Self::NAMED.map(|m| m.as_str().to_owned()).join(", ");
+                format!("no field of a log is called '{name}'; there are {names}")
+            })
     }
 }
 
 /// The time of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeField<'a> {
-    /// A time that is not parsed yet, without brackets, usually in the Common Log Format: `02/Nov/2026:08:01:00 +0000`.
+    /// A time that is not parsed yet, without brackets, usually in the Common Log Format:
+    /// `02/Nov/2026:08:01:00 +0000`.
     Text(&'a [u8]),
     /// A parsed time; `None` if it is missing or invalid.
     Parsed(Option<LogTime>),
@@ -246,13 +250,14 @@ pub enum Escapes {
     None,
 }
 
-/// The fields of a line. Slices refer to the line, or to buffers where a value had to be assembled. Missing values are
-/// empty or a dash.
+/// The fields of a line. Slices refer to the line, or to buffers where a value had to be assembled.
+/// Missing values are empty or a dash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fields<'a> {
     /// The client address.
     pub client: &'a [u8],
-    /// The line has something in the place of the client, but a client may have sent it. Then `client` is empty.
+    /// The line has something in the place of the client, but a client may have sent it. Then
+    /// `client` is empty.
     pub is_client_doubtful: bool,
     /// The format logs `forwarded` in the place of the client, without the peer that sent it.
     pub is_without_peer: bool,
@@ -279,19 +284,37 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Adds what stands in the place of the client: an address, or a list of a forwarded field. Clients may have sent all
-    /// of a list, so its only public address is the client; otherwise the client is unknown, unless the user named the proxies.
+    /// Adds what stands in the place of the client: an address, or a list of a forwarded field.
+    /// Clients may have sent all of a list, so its only public address is the client; otherwise the
+    /// client is unknown, unless the user named the proxies.
     #[must_use]
     pub(super) fn with_client_or_list(self, text: &'a [u8]) -> Self {
         // Most clients are written without marks.
         let is_bare = |b: &u8| b.is_ascii_alphanumeric();
-        let text = if text.first().is_some_and(is_bare) && text.last().is_some_and(is_bare) { text } else { Client::without_marks(text) };
+        let text = if text.first().is_some_and(is_bare) && text.last().is_some_and(is_bare) {
+            text
+        } else {
+            Client::without_marks(text)
+        };
         if memchr::memchr(b',', text).is_none() {
-            return Self { client: text, ..self };
+            return Self {
+                client: text,
+                ..self
+            };
         }
         let client = Client::only_public_in(text).unwrap_or_default();
-        let forwarded = if self.forwarded.is_empty() { text } else { self.forwarded };
-        Self { client, forwarded, is_without_peer: true, is_client_doubtful: client.is_empty(), ..self }
+        let forwarded = if self.forwarded.is_empty() {
+            text
+        } else {
+            self.forwarded
+        };
+        Self {
+            client,
+            forwarded,
+            is_without_peer: true,
+            is_client_doubtful: client.is_empty(),
+            ..self
+        }
     }
 }
 
@@ -315,7 +338,8 @@ impl Default for Fields<'_> {
     }
 }
 
-/// Buffers for values that must be assembled; reused for each line, so that reading a line does not allocate.
+/// Buffers for values that must be assembled; reused for each line, so that reading a line does not
+/// allocate.
 #[derive(Debug, Default, Clone)]
 pub struct FieldBuffers {
     /// The field with the forwarded client.
@@ -356,6 +380,9 @@ mod tests {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
         let message = "ip".parse::<FieldKind>().unwrap_err();
-        assert!(message.contains("'ip'") && message.contains("client, host, time"), "{message}");
+        assert!(
+            message.contains("'ip'") && message.contains("client, host, time"),
+            "{message}"
+        );
     }
 }

@@ -8,22 +8,32 @@ const HOST_BYTES: [bool; 256] = {
     let mut bytes = [true; 256];
     let mut byte = 0;
     while byte < 256 {
-        bytes[byte] = byte > 0x20 && !matches!(byte as u8, b'"' | b'\\' | b'[' | b']' | b':' | 0x7f);
+        bytes[byte] =
+            byte > 0x20 && !matches!(byte as u8, b'"' | b'\\' | b'[' | b']' | b':' | 0x7f);
         byte += 1;
     }
     bytes
 };
 
-/// The host of a field with an optional port. `None` if it is empty, too long, or has a byte that hosts do not have. An
-/// IPv6 address has brackets.
+/// The host of a field with an optional port. `None` if it is empty, too long, or has a byte that
+/// hosts do not have. An IPv6 address has brackets.
 #[must_use]
 pub(crate) fn host(field: &[u8]) -> Option<&[u8]> {
     let end = match field {
-        [b'[', inside @ ..] => inside.iter().position(|b| !matches!(b, b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b':' | b'.' | b'%')),
-        _ => Some(field.iter().position(|b| !HOST_BYTES[usize::from(*b)]).unwrap_or(field.len())),
+        [b'[', inside @ ..] => inside.iter().position(
+            |b| !matches!(b, b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b':' | b'.' | b'%'),
+        ),
+        _ => Some(
+            field
+                .iter()
+                .position(|b| !HOST_BYTES[usize::from(*b)])
+                .unwrap_or(field.len()),
+        ),
     };
     let (host, port) = match field {
-        [b'[', ..] => field.split_at_checked(end? + 2).filter(|(host, _)| host.ends_with(b"]"))?,
+        [b'[', ..] => field
+            .split_at_checked(end? + 2)
+            .filter(|(host, _)| host.ends_with(b"]"))?,
         _ => field.split_at_checked(end?)?,
     };
     let port_is_fine = match port {
@@ -58,7 +68,11 @@ mod tests {
             (":80", None),
             ("", None),
         ] {
-            assert_eq!(host(field.as_bytes()), expected.map(str::as_bytes), "{field}");
+            assert_eq!(
+                host(field.as_bytes()),
+                expected.map(str::as_bytes),
+                "{field}"
+            );
         }
         assert_eq!(host(&[b'a'; 254]), None);
     }

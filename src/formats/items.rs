@@ -1,7 +1,7 @@
 //! The items of a format string before it is compiled: literal texts and named fields.
 //!
-//! Produced by `nginx`, `apache` and `w3c`, compiled by `line_parser`. Adjacent fields that form one value are joined
-//! here.
+//! Produced by `nginx`, `apache` and `w3c`, compiled by `line_parser`. Adjacent fields that form
+//! one value are joined here.
 
 use super::FieldKind;
 
@@ -21,7 +21,8 @@ pub(super) struct FieldItem {
     pub(super) name: String,
     /// Its meaning.
     pub(super) kind: FieldKind,
-    /// Of several fields of the same kind, the one with the lowest rank is used; of equal ranks, the first.
+    /// Of several fields of the same kind, the one with the lowest rank is used; of equal ranks,
+    /// the first.
     pub(super) rank: u8,
     /// The shape of its text.
     pub(super) shape: FieldShape,
@@ -34,10 +35,11 @@ pub(super) struct FieldItem {
 pub(super) enum Author {
     /// The server: addresses, times, numbers, and words of its configuration.
     Server,
-    /// Possibly the client, as with any header. The server escapes the text. A variable without a known meaning is of
-    /// this kind, because a configuration may define it from a header.
+    /// Possibly the client, as with any header. The server escapes the text. A variable without a
+    /// known meaning is of this kind, because a configuration may define it from a header.
     Client,
-    /// Possibly the client, and the server does not escape the text: `mod_ssl` and the certificate of the client.
+    /// Possibly the client, and the server does not escape the text: `mod_ssl` and the certificate
+    /// of the client.
     Unescaped,
 }
 
@@ -52,7 +54,8 @@ pub(super) enum FieldShape {
     Port,
     /// An address or a host with a port.
     Ported,
-    /// Possibly several values, separated by a comma or a colon and spaces: `10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80`.
+    /// Possibly several values, separated by a comma or a colon and spaces:
+    /// `10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80`.
     List,
     /// A Common Log Format time.
     Clf,
@@ -77,7 +80,13 @@ pub(super) enum FieldShape {
 impl FieldItem {
     /// A field of any text, which the client may choose.
     pub(super) fn new(name: impl Into<String>, kind: FieldKind) -> Self {
-        Self { name: name.into(), kind, rank: 0, shape: FieldShape::Text, author: Author::Client }
+        Self {
+            name: name.into(),
+            kind,
+            rank: 0,
+            shape: FieldShape::Text,
+            author: Author::Client,
+        }
     }
 
     /// Sets who chooses the text.
@@ -98,21 +107,37 @@ impl FieldItem {
     /// Joins the next field and the text between, if they form one value.
     fn join(&mut self, between: &[u8], next: &Self) -> bool {
         let (kind, shape) = match (&self.kind, &self.shape, between, &next.kind, &next.shape) {
-            (FieldKind::Client | FieldKind::Host, FieldShape::Text, b":", _, FieldShape::Port) => (self.kind.clone(), FieldShape::Ported),
-            (FieldKind::Host, FieldShape::Text | FieldShape::Ported, b"", FieldKind::Target | FieldKind::Path, FieldShape::Text) => {
-                (FieldKind::Target, FieldShape::Url)
+            (FieldKind::Client | FieldKind::Host, FieldShape::Text, b":", _, FieldShape::Port) => {
+                (self.kind.clone(), FieldShape::Ported)
             }
-            (FieldKind::Other, FieldShape::QueryMark, b"", FieldKind::Query, _) => (FieldKind::Query, FieldShape::QueryMark),
-            (FieldKind::Path, FieldShape::Text, b"", _, FieldShape::QueryMark) => (FieldKind::Target, FieldShape::Text),
+            (
+                FieldKind::Host,
+                FieldShape::Text | FieldShape::Ported,
+                b"",
+                FieldKind::Target | FieldKind::Path,
+                FieldShape::Text,
+            ) => (FieldKind::Target, FieldShape::Url),
+            (FieldKind::Other, FieldShape::QueryMark, b"", FieldKind::Query, _) => {
+                (FieldKind::Query, FieldShape::QueryMark)
+            }
+            (FieldKind::Path, FieldShape::Text, b"", _, FieldShape::QueryMark) => {
+                (FieldKind::Target, FieldShape::Text)
+            }
             (FieldKind::Target, FieldShape::Text | FieldShape::Url, b"", FieldKind::Query, _)
-            | (_, FieldShape::Url, b"", _, FieldShape::QueryMark) => (FieldKind::Target, self.shape.clone()),
-            (_, FieldShape::Strftime(first), _, _, FieldShape::Strftime(second)) => {
-                (FieldKind::Time, FieldShape::Strftime(pattern(first, between, second)))
+            | (_, FieldShape::Url, b"", _, FieldShape::QueryMark) => {
+                (FieldKind::Target, self.shape.clone())
             }
-            (_, FieldShape::Strftime(first), _, _, FieldShape::Fraction) => {
-                (FieldKind::Time, FieldShape::Strftime(pattern(first, between, "%f")))
+            (_, FieldShape::Strftime(first), _, _, FieldShape::Strftime(second)) => (
+                FieldKind::Time,
+                FieldShape::Strftime(pattern(first, between, second)),
+            ),
+            (_, FieldShape::Strftime(first), _, _, FieldShape::Fraction) => (
+                FieldKind::Time,
+                FieldShape::Strftime(pattern(first, between, "%f")),
+            ),
+            (_, FieldShape::Written, b".", _, FieldShape::Fraction) => {
+                (FieldKind::Time, FieldShape::Written)
             }
-            (_, FieldShape::Written, b".", _, FieldShape::Fraction) => (FieldKind::Time, FieldShape::Written),
             _ => return false,
         };
         (self.kind, self.shape, self.author) = (kind, shape, self.author.max(next.author));
@@ -124,7 +149,10 @@ impl FieldItem {
 
 /// Joins two `strftime` patterns and the text between them.
 fn pattern(first: &str, between: &[u8], second: &str) -> String {
-    format!("{first}{}{second}", String::from_utf8_lossy(between).replace('%', "%%"))
+    format!(
+        "{first}{}{second}",
+        String::from_utf8_lossy(between).replace('%', "%%")
+    )
 }
 
 /// Joins adjacent texts, and fields that form one value.
@@ -132,13 +160,18 @@ pub(super) fn joined(parts: impl IntoIterator<Item = FormatItem>) -> Vec<FormatI
     let mut joined: Vec<FormatItem> = Vec::new();
     for part in parts {
         match (joined.as_mut_slice(), part) {
-            ([.., FormatItem::Text(before)], FormatItem::Text(text)) => before.extend_from_slice(&text),
+            ([.., FormatItem::Text(before)], FormatItem::Text(text)) => {
+                before.extend_from_slice(&text)
+            }
             ([.., FormatItem::Field(before)], FormatItem::Field(field)) => {
                 if !before.join(b"", &field) {
                     joined.push(FormatItem::Field(field));
                 }
             }
-            ([.., FormatItem::Field(before), FormatItem::Text(between)], FormatItem::Field(field)) => {
+            (
+                [.., FormatItem::Field(before), FormatItem::Text(between)],
+                FormatItem::Field(field),
+            ) => {
                 if before.join(between, &field) {
                     joined.pop();
                 } else {
@@ -201,7 +234,9 @@ pub enum FormatError {
         second: String,
     },
     /// A format with `escape=csv` is not a list of columns.
-    #[error("with escape=csv a format is a list of variables with the same single character between each two of them")]
+    #[error(
+        "with escape=csv a format is a list of variables with the same single character between each two of them"
+    )]
     NoColumns,
     /// A format with `escape=logfmt` is not a list of pairs.
     #[error(
@@ -209,13 +244,19 @@ pub enum FormatError {
     )]
     NoPairs,
     /// No field contains the request.
-    #[error("this format does not log the request; it needs $request or $request_uri (nginx), %r or %U (Apache)")]
+    #[error(
+        "this format does not log the request; it needs $request or $request_uri (nginx), %r or %U (Apache)"
+    )]
     NoRequest,
 }
 
 impl FormatError {
     /// Adds the format string to the error.
     pub(super) fn about(self, format: &str) -> Self {
-        if matches!(self, Self::NoField(_)) { Self::NoField(format.chars().take(80).collect()) } else { self }
+        if matches!(self, Self::NoField(_)) {
+            Self::NoField(format.chars().take(80).collect())
+        } else {
+            self
+        }
     }
 }

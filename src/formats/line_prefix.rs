@@ -1,9 +1,12 @@
-//! Text that other programs write before a log line, or around it: what they are, and where the line begins.
+//! Text that other programs write before a log line, or around it: what they are, and where the
+//! line begins.
 //!
-//! Prefixes are removed from the left only, one after the other, and only from lines that no format reads: a client writes into
-//! the rest of a line. Sources: RFC 3164 and RFC 5424; journalctl(1), `--output`; the Kubernetes CRI log format
-//! (kubernetes/design-proposals: kubelet-cri-logging); docs.docker.com, `docker logs --timestamps` and `docker compose logs`;
-//! kubectl, `logs --prefix --timestamps`; grep, cat and uniq of the GNU project; ECMA-48, 5.4 (control sequences).
+//! Prefixes are removed from the left only, one after the other, and only from lines that no format
+//! reads: a client writes into the rest of a line. Sources: RFC 3164 and RFC 5424; journalctl(1),
+//! `--output`; the Kubernetes CRI log format (kubernetes/design-proposals: kubelet-cri-logging);
+//! docs.docker.com, `docker logs --timestamps` and `docker compose logs`; kubectl,
+//! `logs --prefix --timestamps`; grep, cat and uniq of the GNU project; ECMA-48, 5.4 (control
+//! sequences).
 
 use memchr::{memchr, memchr2};
 
@@ -95,8 +98,8 @@ impl LinePrefix {
     }
 }
 
-/// The most prefixes that are removed from a line: a time of docker, the name of a container, that of a program and a level, each
-/// with blanks after it.
+/// The most prefixes that are removed from a line: a time of docker, the name of a container, that
+/// of a program and a level, each with blanks after it.
 pub(super) const MAX_PREFIXES: usize = 8;
 
 /// A line without its first prefix.
@@ -113,7 +116,8 @@ pub(crate) struct StrippedLine<'l> {
 /// The byte before a control sequence.
 const ESCAPE: u8 = 0x1b;
 
-/// The text after a prefix of one writer, and the time in the prefix; `None` if the line has no such prefix.
+/// The text after a prefix of one writer, and the time in the prefix; `None` if the line has no
+/// such prefix.
 type StripPrefix = fn(&[u8]) -> Option<(&[u8], Option<LogTime>)>;
 
 /// The prefixes, in the order in which they are tried.
@@ -139,12 +143,17 @@ const PREFIXES: [(LinePrefix, StripPrefix); 14] = [
 pub(crate) fn strip_prefix(line: &[u8]) -> Option<StrippedLine<'_>> {
     PREFIXES.iter().find_map(|(prefix, strip)| {
         let (rest, time) = strip(line).filter(|(rest, _)| !rest.is_empty())?;
-        Some(StrippedLine { prefix: *prefix, rest, time })
+        Some(StrippedLine {
+            prefix: *prefix,
+            rest,
+            time,
+        })
     })
 }
 
-/// The start of the last line that another program began, in which only the time of day may differ from one line to the next. It
-/// affects only the speed: a line that starts otherwise is read from its beginning.
+/// The start of the last line that another program began, in which only the time of day may differ
+/// from one line to the next. It affects only the speed: a line that starts otherwise is read from
+/// its beginning.
 #[derive(Debug, Default)]
 pub(super) struct UsualPrefix {
     /// Up to the time of day.
@@ -154,11 +163,14 @@ pub(super) struct UsualPrefix {
 }
 
 impl UsualPrefix {
-    /// Learns the start of a line, which has the line `inner` in it, if any line with this start and an IPv4 address after it is
-    /// read in the same way: by the removal of one prefix, and by no known format because of its first words.
+    /// Learns the start of a line, which has the line `inner` in it, if any line with this start
+    /// and an IPv4 address after it is read in the same way: by the removal of one prefix, and by
+    /// no known format because of its first words.
     #[cold]
     pub(super) fn learn(&mut self, line: &[u8], inner: &[u8], formats: &Formats) {
-        let is_certain = |found: StrippedLine<'_>| found.rest == inner && inner.len() < line.len() && line.ends_with(inner);
+        let is_certain = |found: StrippedLine<'_>| {
+            found.rest == inner && inner.len() < line.len() && line.ends_with(inner)
+        };
         let is_format = || formats.tried().any(|(_, parser)| parser.may_read(line));
         if !strip_prefix(line).is_some_and(is_certain) || !is_usual(inner) || is_format() {
             return;
@@ -166,18 +178,26 @@ impl UsualPrefix {
         let start = &line[..line.len() - inner.len()];
         let clock = (0..start.len()).find(|at| after_clock(&start[*at..]).is_some());
         self.before = start[..clock.unwrap_or(start.len())].to_vec();
-        self.after = clock.and_then(|at| after_clock(&start[at..])).map(<[u8]>::to_vec);
+        self.after = clock
+            .and_then(|at| after_clock(&start[at..]))
+            .map(<[u8]>::to_vec);
     }
 
     /// Reads the line after such a start.
     #[inline]
-    pub(super) fn read<'l>(&self, line: &'l [u8], first_quote: impl Fn(usize) -> Option<usize>) -> Option<Frame<'l>> {
+    pub(super) fn read<'l>(
+        &self,
+        line: &'l [u8],
+        first_quote: impl Fn(usize) -> Option<usize>,
+    ) -> Option<Frame<'l>> {
         if self.before.is_empty() && self.after.is_none() || !begins(line, &self.before) {
             return None;
         }
         let mut inner = &line[self.before.len()..];
         if let Some(after) = &self.after {
-            inner = after_clock(inner).filter(|rest| begins(rest, after)).map(|rest| &rest[after.len()..])?;
+            inner = after_clock(inner)
+                .filter(|rest| begins(rest, after))
+                .map(|rest| &rest[after.len()..])?;
         }
         // Without colours, it may be another line.
         if memchr(ESCAPE, line).is_some() {
@@ -204,13 +224,22 @@ const MAX_FRACTION: usize = 9;
 /// The text after a valid time of day and its fraction.
 #[inline]
 fn after_clock(text: &[u8]) -> Option<&[u8]> {
-    let ([h1, h2, b':', m1, m2, b':', s1, s2], rest) = text.split_first_chunk()? else { return None };
-    let is_digit = [h1, h2, m1, m2, s1, s2].iter().all(|byte| byte.is_ascii_digit());
+    let ([h1, h2, b':', m1, m2, b':', s1, s2], rest) = text.split_first_chunk()? else {
+        return None;
+    };
+    let is_digit = [h1, h2, m1, m2, s1, s2]
+        .iter()
+        .all(|byte| byte.is_ascii_digit());
     if !is_digit || [*h1, *h2] > *b"23" || *m1 > b'5' || *s1 > b'5' {
         return None;
     }
-    let Some((b'.' | b',', fraction)) = rest.split_first() else { return Some(rest) };
-    let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let Some((b'.' | b',', fraction)) = rest.split_first() else {
+        return Some(rest);
+    };
+    let digits = fraction
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     ((1..=MAX_FRACTION).contains(&digits)).then(|| &fraction[digits..])
 }
 
@@ -223,7 +252,11 @@ pub(crate) fn without_colors<'b>(line: &[u8], buffer: &'b mut Vec<u8>) -> Option
     loop {
         buffer.extend_from_slice(&rest[..next]);
         rest = &rest[next..];
-        let parameters = rest.strip_prefix(b"\x1b[").map(|rest| rest.iter().take_while(|b| b.is_ascii_digit() || **b == b';').count());
+        let parameters = rest.strip_prefix(b"\x1b[").map(|rest| {
+            rest.iter()
+                .take_while(|b| b.is_ascii_digit() || **b == b';')
+                .count()
+        });
         match parameters.map(|length| (length, rest.get(length + 2))) {
             Some((length, Some(last))) if last.is_ascii_alphabetic() => rest = &rest[length + 3..],
             // Another control sequence is kept.
@@ -241,36 +274,50 @@ pub(crate) fn without_colors<'b>(line: &[u8], buffer: &'b mut Vec<u8>) -> Option
     (buffer.len() < line.len()).then_some(buffer)
 }
 
-/// `     1\t` of `cat -n`, `      4 ` of `uniq -c`. A number without blanks around it may be a status.
+/// ` 1\t` of `cat -n`, ` 4 ` of `uniq -c`. A number without blanks around it may be a status.
 fn after_counter(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     let text = line.trim_ascii_start();
     let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
     let (&separator, rest) = text[digits..].split_first()?;
-    let is_counter = digits > 0 && (separator == b'\t' || separator == b' ' && text.len() < line.len());
+    let is_counter =
+        digits > 0 && (separator == b'\t' || separator == b' ' && text.len() < line.len());
     is_counter.then_some((rest, None))
 }
 
 fn after_blanks(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
-    let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start();
+    let text = line
+        .strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(line)
+        .trim_ascii_start();
     (text.len() < line.len()).then_some((text, None))
 }
 
 /// The mark before an object of an array with one object a line.
 fn after_array_mark(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
-    let rest = line.strip_prefix(b"[").or_else(|| line.strip_prefix(b","))?.trim_ascii_start();
+    let rest = line
+        .strip_prefix(b"[")
+        .or_else(|| line.strip_prefix(b","))?
+        .trim_ascii_start();
     rest.starts_with(b"{").then_some((rest, None))
 }
 
-/// The text between quotes at both ends, as `LiteSpeed` writes lines; also as an element of a list, with a comma after it. Columns
-/// that are each in quotes are no such text.
+/// The text between quotes at both ends, as `LiteSpeed` writes lines; also as an element of a list,
+/// with a comma after it. Columns that are each in quotes are no such text.
 fn inside_quotes(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
-    let (quote, inside) = line.split_first().filter(|(quote, _)| matches!(quote, b'"' | b'\''))?;
-    let inside = inside.strip_suffix(b",").unwrap_or(inside).strip_suffix(&[*quote])?;
-    each_csv_column(line, |_| ()).is_none_or(|columns| columns < 2).then_some((inside, None))
+    let (quote, inside) = line
+        .split_first()
+        .filter(|(quote, _)| matches!(quote, b'"' | b'\''))?;
+    let inside = inside
+        .strip_suffix(b",")
+        .unwrap_or(inside)
+        .strip_suffix(&[*quote])?;
+    each_csv_column(line, |_| ())
+        .is_none_or(|columns| columns < 2)
+        .then_some((inside, None))
 }
 
-/// Passes each column of a line of CSV (RFC 4180) to `take`, without its quotes and with inner ones doubled; returns their number.
-/// `None` if the quotes are not those of columns.
+/// Passes each column of a line of CSV (RFC 4180) to `take`, without its quotes and with inner ones
+/// doubled; returns their number. `None` if the quotes are not those of columns.
 pub(super) fn each_csv_column<'l>(line: &'l [u8], mut take: impl FnMut(&'l [u8])) -> Option<usize> {
     let (mut rest, mut columns) = (line, 0);
     loop {
@@ -298,7 +345,8 @@ pub(super) fn each_csv_column<'l>(line: &'l [u8], mut take: impl FnMut(&'l [u8])
     }
 }
 
-/// `<190>Nov  2 08:01:00 web nginx: ` of RFC 3164, `<190>1 2026-11-02T08:01:00Z web nginx - - - ` of RFC 5424.
+/// `<190>Nov 2 08:01:00 web nginx: ` of RFC 3164, `<190>1 2026-11-02T08:01:00Z web nginx - - - ` of
+/// RFC 5424.
 fn after_priority(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     let close = line.iter().take(5).position(|&b| b == b'>')?;
     let digits = line.strip_prefix(b"<")?.get(..close - 1)?;
@@ -307,13 +355,17 @@ fn after_priority(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     }
     let rest = &line[close + 1..];
     match rest.strip_prefix(b"1 ") {
-        Some(rest) => Some((after_structured(rest)?, leading_time(rest).map(|(_, time)| time))),
+        Some(rest) => Some((
+            after_structured(rest)?,
+            leading_time(rest).map(|(_, time)| time),
+        )),
         // The time may be missing: `<190>nginx: `.
         None => after_syslog(rest).or_else(|| Some((after_tag(rest)?, None))),
     }
 }
 
-/// Skips time, host, app, process, message ID and structured data of RFC 5424, and an optional UTF-8 byte-order mark.
+/// Skips time, host, app, process, message ID and structured data of RFC 5424, and an optional
+/// UTF-8 byte-order mark.
 fn after_structured(line: &[u8]) -> Option<&[u8]> {
     let mut rest = line;
     for _ in 0..5 {
@@ -342,14 +394,19 @@ fn after_elements(mut rest: &[u8]) -> Option<&[u8]> {
     rest.strip_prefix(b" ")
 }
 
-/// A time in any form, a host and a tag: `Nov  2 08:01:00 web nginx[12]: `, `2026-11-02T08:01:00.123456+00:00 web nginx: `. Heroku
-/// writes no host.
+/// A time in any form, a host and a tag: `Nov 2 08:01:00 web nginx[12]: `,
+/// `2026-11-02T08:01:00.123456+00:00 web nginx: `. Heroku writes no host.
 fn after_syslog(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     let (rest, time) = match after_bsd_time(line) {
         Some(rest) => (rest, None),
         None => leading_time(line).map(|(rest, time)| (rest, Some(time)))?,
     };
-    Some((after_word(rest).and_then(after_tag).or_else(|| after_tag(rest))?, time))
+    Some((
+        after_word(rest)
+            .and_then(after_tag)
+            .or_else(|| after_tag(rest))?,
+        time,
+    ))
 }
 
 /// `Nov  2 08:01:00 `, which lacks the year; with an optional fraction.
@@ -357,8 +414,12 @@ fn after_bsd_time(line: &[u8]) -> Option<&[u8]> {
     const MONTHS: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let (stamp, rest) = line.split_at_checked(15)?;
     let is_month = MONTHS.chunks(3).any(|month| stamp.starts_with(month));
-    let fraction = rest.iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
-    (is_month && is_shaped(&stamp[3..], b" d0 00:00:00")).then(|| rest[fraction..].strip_prefix(b" "))?
+    let fraction = rest
+        .iter()
+        .take_while(|b| b.is_ascii_digit() || **b == b'.')
+        .count();
+    (is_month && is_shaped(&stamp[3..], b" d0 00:00:00"))
+        .then(|| rest[fraction..].strip_prefix(b" "))?
 }
 
 /// The most words of a time: `Mon Nov 02 2026 08:01:00 GMT+0100 (CET)`.
@@ -366,40 +427,70 @@ const MAX_TIME_WORDS: usize = 7;
 /// The most bytes of a time before a line.
 const MAX_TIME: usize = 48;
 
-/// The time that a line starts with, the longest that can be read, and the text after it and blanks.
+/// The time that a line starts with, the longest that can be read, and the text after it and
+/// blanks.
 fn leading_time(line: &[u8]) -> Option<(&[u8], LogTime)> {
     let start = &line[..line.len().min(MAX_TIME)];
     let is_blank = |b: &u8| matches!(b, b' ' | b'\t');
     // Most times are one word, and most other lines start with no time.
     let word = start.iter().position(is_blank)?;
-    if is_shaped(start, b"0000-00-00T00:00:00") || start[..word].iter().all(|b| b.is_ascii_digit() || *b == b'.') {
-        return Some((line[word..].trim_ascii_start(), LogTime::parse_any_format(&line[..word])?));
+    if is_shaped(start, b"0000-00-00T00:00:00")
+        || start[..word]
+            .iter()
+            .all(|b| b.is_ascii_digit() || *b == b'.')
+    {
+        return Some((
+            line[word..].trim_ascii_start(),
+            LogTime::parse_any_format(&line[..word])?,
+        ));
     }
     if !start[0].is_ascii_alphanumeric() || memchr::memchr_iter(b':', start).count() < 2 {
         return None;
     }
     let mut ends = [0; MAX_TIME_WORDS];
     let mut words = 0;
-    for (end, at) in ends.iter_mut().zip(start.iter().enumerate().filter(|(_, b)| is_blank(b)).map(|(at, _)| at)) {
+    for (end, at) in ends.iter_mut().zip(
+        start
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| is_blank(b))
+            .map(|(at, _)| at),
+    ) {
         *end = at;
         words += 1;
     }
-    ends[..words].iter().rev().find_map(|&end| Some((line[end..].trim_ascii_start(), LogTime::parse_any_format(&line[..end])?)))
+    ends[..words].iter().rev().find_map(|&end| {
+        Some((
+            line[end..].trim_ascii_start(),
+            LogTime::parse_any_format(&line[..end])?,
+        ))
+    })
 }
 
 /// A time in any form; also without a date or a year, which is then not known.
 fn after_time(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
-    let is_time_of_day = is_shaped(line, b"00:00:00") && line.get(8).is_some_and(|b| matches!(b, b' ' | b'.' | b','));
-    let unknown = || after_bsd_time(line).or_else(|| if is_time_of_day { after_word(line) } else { None });
-    leading_time(line).map(|(rest, time)| (rest, Some(time))).or_else(|| unknown().map(|rest| (rest, None)))
+    let is_time_of_day = is_shaped(line, b"00:00:00")
+        && line.get(8).is_some_and(|b| matches!(b, b' ' | b'.' | b','));
+    let unknown = || {
+        after_bsd_time(line).or_else(|| {
+            if is_time_of_day {
+                after_word(line)
+            } else {
+                None
+            }
+        })
+    };
+    leading_time(line)
+        .map(|(rest, time)| (rest, Some(time)))
+        .or_else(|| unknown().map(|rest| (rest, None)))
 }
 
 /// `nginx: `, `nginx[12]: `: a word that ends in a colon.
 fn after_tag(line: &[u8]) -> Option<&[u8]> {
-    let tag = line
-        .iter()
-        .take(80)
-        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/' | b'[' | b']' | b'(' | b')'));
+    let tag = line.iter().take(80).take_while(|b| {
+        b.is_ascii_alphanumeric()
+            || matches!(b, b'.' | b'-' | b'_' | b'/' | b'[' | b']' | b'(' | b')')
+    });
     let length = tag.count();
     (length > 0).then(|| line[length..].strip_prefix(b": "))?
 }
@@ -410,14 +501,20 @@ fn after_cri(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
         return None;
     }
     let (rest, time) = leading_time(line)?;
-    let rest = rest.strip_prefix(b"stdout ").or_else(|| rest.strip_prefix(b"stderr "))?;
-    let rest = rest.strip_prefix(b"F ").or_else(|| rest.strip_prefix(b"F:").and_then(after_word))?;
+    let rest = rest
+        .strip_prefix(b"stdout ")
+        .or_else(|| rest.strip_prefix(b"stderr "))?;
+    let rest = rest
+        .strip_prefix(b"F ")
+        .or_else(|| rest.strip_prefix(b"F:").and_then(after_word))?;
     Some((rest, Some(time)))
 }
 
-/// `2026-11-02T08:01:00+00:00\tnginx.access\t{`: only words without a quote, in which a client could write, are before the object.
+/// `2026-11-02T08:01:00+00:00\tnginx.access\t{`: only words without a quote, in which a client
+/// could write, are before the object.
 fn after_tabs(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
-    let brace = memchr2(b'{', b'"', line).filter(|at| *at > 0 && line[*at] == b'{' && line[*at - 1] == b'\t')?;
+    let brace = memchr2(b'{', b'"', line)
+        .filter(|at| *at > 0 && line[*at] == b'{' && line[*at - 1] == b'\t')?;
     Some((&line[brace..], leading_time(line).map(|(_, time)| time)))
 }
 
@@ -425,13 +522,21 @@ fn after_tabs(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
 fn after_pod(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     let inside = line.strip_prefix(b"[")?;
     let (name, rest) = inside.split_at(memchr2(b']', b' ', inside)?);
-    let is_pod = name.starts_with(b"pod/") || name.split(|b| *b == b'/').filter(|part| !part.is_empty()).count() == 3;
+    let is_pod = name.starts_with(b"pod/")
+        || name
+            .split(|b| *b == b'/')
+            .filter(|part| !part.is_empty())
+            .count()
+            == 3;
     is_pod.then(|| Some((rest.strip_prefix(b"] ")?, None)))?
 }
 
 /// `web-1  | `.
 fn after_compose(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
-    let name = line.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'@')).count();
+    let name = line
+        .iter()
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'@'))
+        .count();
     let rest = line[name..].trim_ascii_start().strip_prefix(b"|")?;
     (name > 0).then_some((rest.strip_prefix(b" ").unwrap_or(rest), None))
 }
@@ -454,15 +559,18 @@ const LEVELS: [&[u8]; 14] = [
     b"LOG",
 ];
 
-/// A level, with a time before it in brackets: `INFO `, `[INFO] `, `[2026-11-02T08:01:00Z INFO  access] `.
+/// A level, with a time before it in brackets: `INFO `, `[INFO] `,
+/// `[2026-11-02T08:01:00Z INFO access] `.
 fn after_level(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     let is_level = |word: &[u8]| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
     let Some(inside) = line.strip_prefix(b"[") else {
         let level = line.iter().take_while(|b| b.is_ascii_alphabetic()).count();
-        return (is_level(&line[..level]) && line.get(level) == Some(&b' ')).then(|| (line[level..].trim_ascii_start(), None));
+        return (is_level(&line[..level]) && line.get(level) == Some(&b' '))
+            .then(|| (line[level..].trim_ascii_start(), None));
     };
     let (inside, rest) = inside.split_at(memchr(b']', inside)?);
-    let (words, time) = leading_time(inside).map_or((inside, None), |(words, time)| (words, Some(time)));
+    let (words, time) =
+        leading_time(inside).map_or((inside, None), |(words, time)| (words, Some(time)));
     let level = words.split(|b| *b == b' ').next().unwrap_or_default();
     is_level(level).then(|| Some((rest.strip_prefix(b"] ")?.trim_ascii_start(), time)))?
 }
@@ -470,8 +578,8 @@ fn after_level(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
 /// The most bytes that a logger writes before a line.
 const MAX_LOGGER: usize = 160;
 
-/// Words up to ` : `, ` - ` or `]` before an address: `1 --- [main] access : `. A quote or an address before it shows that the words
-/// are fields.
+/// Words up to ` : `, ` - ` or `]` before an address: `1 --- [main] access : `. A quote or an
+/// address before it shows that the words are fields.
 fn after_logger(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     let head = &line[..line.len().min(MAX_LOGGER)];
     let mut at = 0;
@@ -482,7 +590,9 @@ fn after_logger(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
             return None;
         }
         // `[info]192.0.2.7 - - [`, as Fly.io writes.
-        if let Some(close) = memchr(b']', word).filter(|close| word[0] == b'[' && Client::parse_address(&word[close + 1..]).is_some()) {
+        if let Some(close) = memchr(b']', word)
+            .filter(|close| word[0] == b'[' && Client::parse_address(&word[close + 1..]).is_some())
+        {
             return Some((&line[at + close + 1..], None));
         }
         let next = rest.split(|b| *b == b' ').next().unwrap_or_default();
@@ -496,15 +606,24 @@ fn after_logger(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
 
 /// Whether a text is one address, or several with commas, with any marks.
 pub(super) fn is_address_list(text: &[u8]) -> bool {
-    text.strip_suffix(b",").unwrap_or(text).split(|b| *b == b',').all(|part| Client::parse_address(Client::without_marks(part)).is_some())
+    text.strip_suffix(b",")
+        .unwrap_or(text)
+        .split(|b| *b == b',')
+        .all(|part| Client::parse_address(Client::without_marks(part)).is_some())
 }
 
-/// `access.log:` and `access.log:12:` of grep, which are two prefixes; `INFO:` and `nginx:`; `MESSAGE=` of the journal.
+/// `access.log:` and `access.log:12:` of grep, which are two prefixes; `INFO:` and `nginx:`;
+/// `MESSAGE=` of the journal.
 fn after_name(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     if let Some(rest) = line.strip_prefix(b"MESSAGE=") {
         return Some((rest, None));
     }
-    let name = line.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/' | b'@' | b'+' | b'~')).count();
+    let name = line
+        .iter()
+        .take_while(|b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/' | b'@' | b'+' | b'~')
+        })
+        .count();
     let is_name = name > 0 && line.get(name) == Some(&b':');
     // The start of an IPv6 address is no name.
     let is_address = || is_address_list(line.split(|b| *b == b' ').next().unwrap_or_default());
@@ -524,7 +643,8 @@ fn is_shaped<const N: usize>(line: &[u8], shape: &[u8; N]) -> bool {
         b'd' => b.is_ascii_digit() || *b == b' ',
         other => b == other,
     };
-    line.first_chunk::<N>().is_some_and(|start| start.iter().zip(shape).all(fits))
+    line.first_chunk::<N>()
+        .is_some_and(|start| start.iter().zip(shape).all(fits))
 }
 
 #[cfg(test)]
@@ -550,25 +670,60 @@ mod tests {
 
     #[test]
     fn the_line_after_prefixes_is_found() {
-        use LinePrefix::{Array, Blanks, Compose, Counter, Cri, Level, Logger, Name, Pod, Quotes, Syslog, Tabs, Time};
+        use LinePrefix::{
+            Array, Blanks, Compose, Counter, Cri, Level, Logger, Name, Pod, Quotes, Syslog, Tabs,
+            Time,
+        };
         for (line, prefixes, is_timed) in [
             ("<190>Nov  2 08:01:00 web nginx: LINE", &[Syslog][..], false),
             ("<190>Nov 12 08:01:00 web nginx[12]: LINE", &[Syslog], false),
             ("<190>Nov  2 2026 08:01:00 web nginx: LINE", &[Syslog], true),
             ("<14>nginx: LINE", &[Syslog], false),
-            ("2026-11-02T08:01:00Z app[148ed599] fra [info]LINE", &[Time, Logger], true),
+            (
+                "2026-11-02T08:01:00Z app[148ed599] fra [info]LINE",
+                &[Time, Logger],
+                true,
+            ),
             ("Nov  2 08:01:00 web haproxy[4096]: LINE", &[Syslog], false),
-            ("Nov  2 08:01:00.123456 web haproxy[4096]: LINE", &[Syslog], false),
-            ("2026-11-02T08:01:00.123456+00:00 web nginx: LINE", &[Syslog], true),
-            ("Mon 2026-11-02 08:01:00 UTC web nginx: LINE", &[Syslog], true),
+            (
+                "Nov  2 08:01:00.123456 web haproxy[4096]: LINE",
+                &[Syslog],
+                false,
+            ),
+            (
+                "2026-11-02T08:01:00.123456+00:00 web nginx: LINE",
+                &[Syslog],
+                true,
+            ),
+            (
+                "Mon 2026-11-02 08:01:00 UTC web nginx: LINE",
+                &[Syslog],
+                true,
+            ),
             ("1793606460.123456 web nginx: LINE", &[Syslog], true),
             ("<190>2026-11-02T08:01:00Z web nginx: LINE", &[Syslog], true),
-            ("<190>1 2026-11-02T08:01:00Z web nginx - - - LINE", &[Syslog], true),
-            ("<190>1 2026-11-02T08:01:00Z web nginx 12 - [a b=\"x]\\\"\"][c] \u{feff}LINE", &[Syslog], true),
+            (
+                "<190>1 2026-11-02T08:01:00Z web nginx - - - LINE",
+                &[Syslog],
+                true,
+            ),
+            (
+                "<190>1 2026-11-02T08:01:00Z web nginx 12 - [a b=\"x]\\\"\"][c] \u{feff}LINE",
+                &[Syslog],
+                true,
+            ),
             ("2026-11-02T08:01:00.669794202Z stdout F LINE", &[Cri], true),
-            ("2026-11-02T08:01:00.669794202+01:00 stderr F LINE", &[Cri], true),
+            (
+                "2026-11-02T08:01:00.669794202+01:00 stderr F LINE",
+                &[Cri],
+                true,
+            ),
             ("2026-11-02T08:01:00.669794202Z LINE", &[Time], true),
-            ("2026-11-02T08:01:00.123456+00:00 app[web.1]: LINE", &[Syslog], true),
+            (
+                "2026-11-02T08:01:00.123456+00:00 app[web.1]: LINE",
+                &[Syslog],
+                true,
+            ),
             ("Nov  2 08:01:00 LINE", &[Time], false),
             ("08:01:00 web.1  | LINE", &[Time, Compose], false),
             ("web-1  | LINE", &[Compose], false),
@@ -576,14 +731,30 @@ mod tests {
             ("0|web  | LINE", &[Compose, Compose], false),
             ("2026-11-02T08:01:00Z web-1  | LINE", &[Time, Compose], true),
             ("web-1  | 2026-11-02T08:01:00Z LINE", &[Compose, Time], true),
-            ("[pod/web-7d9c7b6f5-x2x8k/nginx] 2026-11-02T08:01:00Z LINE", &[Pod, Time], true),
+            (
+                "[pod/web-7d9c7b6f5-x2x8k/nginx] 2026-11-02T08:01:00Z LINE",
+                &[Pod, Time],
+                true,
+            ),
             ("access.log.1:LINE", &[Name], false),
             ("/var/log/nginx/access.log:12:LINE", &[Name, Name], false),
             ("INFO:     LINE", &[Name, Blanks], false),
             ("[INFO] LINE", &[Level], false),
-            ("[2026-11-02T08:01:00Z INFO  actix_web::middleware::logger] LINE", &[Level], true),
-            ("2026-11-02 08:01:00.123  INFO 1 --- [nio-1] a.b.Access      : LINE", &[Time, Level, Logger], true),
-            ("2026-11-02 08:01:00,123 INFO  [nio-1] access - LINE", &[Time, Level, Logger], true),
+            (
+                "[2026-11-02T08:01:00Z INFO  actix_web::middleware::logger] LINE",
+                &[Level],
+                true,
+            ),
+            (
+                "2026-11-02 08:01:00.123  INFO 1 --- [nio-1] a.b.Access      : LINE",
+                &[Time, Level, Logger],
+                true,
+            ),
+            (
+                "2026-11-02 08:01:00,123 INFO  [nio-1] access - LINE",
+                &[Time, Level, Logger],
+                true,
+            ),
             ("     1\tLINE", &[Counter], false),
             ("12\tLINE", &[Counter], false),
             ("      4 LINE", &[Counter], false),
@@ -594,14 +765,34 @@ mod tests {
             ("MESSAGE=LINE", &[Name], false),
             ("[OBJECT", &[Array], false),
             (", OBJECT", &[Array], false),
-            ("2026-11-02T08:01:00+00:00\tnginx.access\tOBJECT", &[Tabs], true),
-            ("2026/11/02 08:01:00.123\tINFO\thttp.log.access\thandled request\tOBJECT", &[Tabs], true),
+            (
+                "2026-11-02T08:01:00+00:00\tnginx.access\tOBJECT",
+                &[Tabs],
+                true,
+            ),
+            (
+                "2026/11/02 08:01:00.123\tINFO\thttp.log.access\thandled request\tOBJECT",
+                &[Tabs],
+                true,
+            ),
         ] {
-            let inner = if line.contains("OBJECT") { OBJECT } else { LINE };
+            let inner = if line.contains("OBJECT") {
+                OBJECT
+            } else {
+                LINE
+            };
             let line = line.replace("LINE", LINE).replace("OBJECT", OBJECT);
             let (found, rest, time) = stripped(line.as_bytes());
-            assert_eq!((&found[..], &*String::from_utf8_lossy(&rest)), (prefixes, inner), "{line}");
-            assert_eq!(time.is_some_and(|time| time.rfc3339_utc().starts_with("2026-11-0")), is_timed, "{line}: {time:?}");
+            assert_eq!(
+                (&found[..], &*String::from_utf8_lossy(&rest)),
+                (prefixes, inner),
+                "{line}"
+            );
+            assert_eq!(
+                time.is_some_and(|time| time.rfc3339_utc().starts_with("2026-11-0")),
+                is_timed,
+                "{line}: {time:?}"
+            );
         }
     }
 
@@ -628,10 +819,22 @@ mod tests {
 
     #[test]
     fn colors_are_removed_everywhere() {
-        let plain = |line: &str| without_colors(line.as_bytes(), &mut Vec::new()).map(|line| String::from_utf8(line.to_vec()).unwrap());
-        assert_eq!(plain("\x1b[0;33;1mweb.1 | \x1b[0mGET \x1b[32m200\x1b[0m").as_deref(), Some("web.1 | GET 200"));
-        assert_eq!(plain("\x1b[31m\x1b[?25lx\x1b").as_deref(), Some("\x1b[?25lx\x1b"));
-        assert_eq!((plain("none"), plain("\x1b"), plain("\x1b[")), (None, None, None));
+        let plain = |line: &str| {
+            without_colors(line.as_bytes(), &mut Vec::new())
+                .map(|line| String::from_utf8(line.to_vec()).unwrap())
+        };
+        assert_eq!(
+            plain("\x1b[0;33;1mweb.1 | \x1b[0mGET \x1b[32m200\x1b[0m").as_deref(),
+            Some("web.1 | GET 200")
+        );
+        assert_eq!(
+            plain("\x1b[31m\x1b[?25lx\x1b").as_deref(),
+            Some("\x1b[?25lx\x1b")
+        );
+        assert_eq!(
+            (plain("none"), plain("\x1b"), plain("\x1b[")),
+            (None, None, None)
+        );
     }
 
     proptest! {

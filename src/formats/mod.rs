@@ -1,9 +1,10 @@
 //! Log formats: parsing lines into fields.
 //!
-//! Every format yields the same fields. A line of the Common Log Format and its extensions is parsed in two steps, because most lines
-//! match no rule: [`Frame::locate`] finds the fields that all lines need, [`Frame::record`] splits the headers. A [`reader`] parses
-//! lines of other formats to [`Fields`], which an [`EntryBuffer`] holds. Parsing never fails: a line in no known format has no fields,
-//! and a malformed field is `None`.
+//! Every format yields the same fields. A line of the Common Log Format and its extensions is
+//! parsed in two steps, because most lines match no rule: [`Frame::locate`] finds the fields that
+//! all lines need, [`Frame::record`] splits the headers. A [`reader`] parses lines of other formats
+//! to [`Fields`], which an [`EntryBuffer`] holds. Parsing never fails: a line in no known format
+//! has no fields, and a malformed field is `None`.
 
 mod apache;
 pub(crate) mod builtin;
@@ -67,14 +68,23 @@ impl LogFormat {
     /// Every format.
     pub const ALL: [Self; 3] = [Self::Combined, Self::Common, Self::VhostCombined];
 
-    /// The name of the most frequent format, the first of equals. `lines` are in the order of [`ALL`](Self::ALL);
-    /// other formats follow by name.
+    /// The name of the most frequent format, the first of equals. `lines` are in the order of
+    /// [`ALL`](Self::ALL); other formats follow by name.
     #[must_use]
     pub fn most_frequent(lines: &[u64; 3], others: &OtherFormatCounts) -> Option<Arc<str>> {
-        let builtin = Self::ALL.into_iter().zip(lines).map(|(format, lines)| (format.as_str(), *lines));
+        let builtin = Self::ALL
+            .into_iter()
+            .zip(lines)
+            .map(|(format, lines)| (format.as_str(), *lines));
         let all = builtin.chain(others.iter().map(|(name, lines)| (&**name, lines)));
-        let max_lines = all.clone().map(|(_, lines)| lines).max().filter(|&lines| lines > 0)?;
-        all.into_iter().find(|(_, lines)| *lines == max_lines).map(|(name, _)| name.into())
+        let max_lines = all
+            .clone()
+            .map(|(_, lines)| lines)
+            .max()
+            .filter(|&lines| lines > 0)?;
+        all.into_iter()
+            .find(|(_, lines)| *lines == max_lines)
+            .map(|(name, _)| name.into())
     }
 
     /// The name in options and configurations.
@@ -101,6 +111,10 @@ impl FromStr for LogFormat {
         Self::ALL
             .into_iter()
             .find(|f| f.as_str() == name)
-            .ok_or_else(|| format!("no log format is called '{name}'; there are combined, common, vhost_combined"))
+            .ok_or_else(|| {
+                format!(
+                    "no log format is called '{name}'; there are combined, common, vhost_combined"
+                )
+            })
     }
 }

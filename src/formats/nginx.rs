@@ -1,8 +1,9 @@
 //! Parses nginx `log_format` strings.
 //!
-//! Source: nginx `ngx_http_log_module`, `ngx_http_core_module`, `ngx_http_realip_module`, `ngx_http_upstream_module`.
-//! Unknown variables are accepted without a meaning, because configurations may define their own. A few names do not
-//! exist in nginx and are fields of other products.
+//! Source: nginx `ngx_http_log_module`, `ngx_http_core_module`, `ngx_http_realip_module`,
+//! `ngx_http_upstream_module`. Unknown variables are accepted without a meaning, because
+//! configurations may define their own. A few names do not exist in nginx and are fields of other
+//! products.
 
 use super::FieldKind;
 use super::items::{Author, FieldItem, FieldShape, FormatError, FormatItem};
@@ -29,8 +30,17 @@ fn name(text: &str) -> Result<(&str, &str), FormatError> {
     let found = || format!("${}", text.chars().take(20).collect::<String>());
     let is_letter = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     let (name, follows) = match text.strip_prefix('{') {
-        Some(inside) => inside.split_once('}').ok_or_else(|| FormatError::Unclosed { found: found(), expected: '}' })?,
-        None => text.split_at(text.bytes().position(|b| !is_letter(b)).unwrap_or(text.len())),
+        Some(inside) => inside
+            .split_once('}')
+            .ok_or_else(|| FormatError::Unclosed {
+                found: found(),
+                expected: '}',
+            })?,
+        None => text.split_at(
+            text.bytes()
+                .position(|b| !is_letter(b))
+                .unwrap_or(text.len()),
+        ),
     };
     if name.is_empty() || !name.bytes().all(is_letter) {
         return Err(FormatError::NoName { found: found() });
@@ -45,10 +55,14 @@ fn variable(name: &str) -> FieldItem {
         "realip_remote_addr" => field(FieldKind::Client).ranked(1),
         "remote_host" => field(FieldKind::Client).ranked(2),
         // In Envoy's log, which writes this header itself.
-        "x_forwarded_for" => field(FieldKind::Header("x-forwarded-for".into())).shaped(FieldShape::List),
+        "x_forwarded_for" => {
+            field(FieldKind::Header("x-forwarded-for".into())).shaped(FieldShape::List)
+        }
         "proxy_protocol_addr" => field(FieldKind::Header("proxy-protocol-addr".into())),
         "time_local" => field(FieldKind::Time).shaped(FieldShape::Clf),
-        "time_iso8601" => field(FieldKind::Time).shaped(FieldShape::WrittenWide(ISO_LEN)).ranked(1),
+        "time_iso8601" => field(FieldKind::Time)
+            .shaped(FieldShape::WrittenWide(ISO_LEN))
+            .ranked(1),
         "time" => field(FieldKind::Time).shaped(FieldShape::Written).ranked(1),
         "msec" => field(FieldKind::Time).shaped(FieldShape::Written).ranked(2),
         "date" => field(FieldKind::Date),
@@ -81,12 +95,19 @@ fn variable(name: &str) -> FieldItem {
 /// Variables that are recognized by a prefix or suffix of their name.
 fn field_by_affix(name: &str, field: impl Fn(FieldKind) -> FieldItem) -> FieldItem {
     if let Some(words) = words_of_time(name) {
-        return field(FieldKind::Time).shaped(FieldShape::WrittenWords(words)).ranked(1);
+        return field(FieldKind::Time)
+            .shaped(FieldShape::WrittenWords(words))
+            .ranked(1);
     }
     match name.strip_prefix("http_") {
-        Some(header) => field(FieldKind::Header(header.replace('_', "-").to_ascii_lowercase())).shaped(FieldShape::List),
+        Some(header) => field(FieldKind::Header(
+            header.replace('_', "-").to_ascii_lowercase(),
+        ))
+        .shaped(FieldShape::List),
         None if name.starts_with("upstream_") => field(FieldKind::Other).shaped(FieldShape::List),
-        None if name == "port" || name.ends_with("_port") => field(FieldKind::Other).shaped(FieldShape::Port),
+        None if name == "port" || name.ends_with("_port") => {
+            field(FieldKind::Other).shaped(FieldShape::Port)
+        }
         None => field(FieldKind::Other),
     }
 }
@@ -99,9 +120,10 @@ fn words_of_time(name: &str) -> Option<u16> {
     }
 }
 
-/// Variables that the client does not choose, apart from those with such a beginning or end: see [`author`]. A method has
-/// only capital letters, dashes and underscores, else nginx does not log it. `$proxy_host` and `$document_root` are not here,
-/// because a configuration may make them of the host.
+/// Variables that the client does not choose, apart from those with such a beginning or end: see
+/// [`author`]. A method has only capital letters, dashes and underscores, else nginx does not log
+/// it. `$proxy_host` and `$document_root` are not here, because a configuration may make them of
+/// the host.
 const BY_SERVER: &str = "remote_addr realip_remote_addr remote_host proxy_protocol_addr time_local time_iso8601 time msec date time_of_day \
     request_method \
     server_protocol status body_bytes_sent bytes_sent server_name scheme https hostname server_addr nginx_version pid pipe \
@@ -112,11 +134,23 @@ const BY_SERVER: &str = "remote_addr realip_remote_addr remote_host proxy_protoc
 
 /// Who chooses the text of a variable.
 fn author(name: &str) -> Author {
-    let of_upstream = |field: &str| !["http_", "cookie_", "trailer_"].iter().any(|prefix| field.starts_with(prefix));
-    let is_by_server = BY_SERVER.split_ascii_whitespace().any(|known| known == name)
+    let of_upstream = |field: &str| {
+        !["http_", "cookie_", "trailer_"]
+            .iter()
+            .any(|prefix| field.starts_with(prefix))
+    };
+    let is_by_server = BY_SERVER
+        .split_ascii_whitespace()
+        .any(|known| known == name)
         || words_of_time(name).is_some()
         || name.strip_prefix("upstream_").is_some_and(of_upstream)
-        || ["geoip_", "tcpinfo_", "connections_"].iter().any(|prefix| name.starts_with(prefix))
+        || ["geoip_", "tcpinfo_", "connections_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
         || !name.starts_with("http_") && (name == "port" || name.ends_with("_port"));
-    if is_by_server { Author::Server } else { Author::Client }
+    if is_by_server {
+        Author::Server
+    } else {
+        Author::Client
+    }
 }

@@ -1,8 +1,8 @@
-//! Reads lines of any format into an [`EntryBuffer`]. Lines of the Common Log Format family stay as they are: the line loop parses
-//! them.
+//! Reads lines of any format into an [`EntryBuffer`]. Lines of the Common Log Format family stay as
+//! they are: the line loop parses them.
 //!
-//! The result for a line depends only on the line, the known formats, and the W3C columns declared before it. So a log may be
-//! split anywhere and read in parallel.
+//! The result for a line depends only on the line, the known formats, and the W3C columns declared
+//! before it. So a log may be split anywhere and read in parallel.
 
 use std::sync::Arc;
 
@@ -16,7 +16,10 @@ use super::detect::{is_binary, is_error_log, is_report};
 use super::discover::{Layouts, SAMPLE, SHARE};
 use super::line_prefix::{LinePrefix, UsualPrefix, without_colors};
 use super::unwrap::{ReadInner, UnwrapBuffers, read_within};
-use super::{EntryBuffer, FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, LogFormat, TimeField, W3cHeader, loose_clf};
+use super::{
+    EntryBuffer, FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, LogFormat, TimeField,
+    W3cHeader, loose_clf,
+};
 use crate::log::client::{Client, ClientIpSource};
 use crate::log::log_entry::{LogEntry, RequestLine};
 use crate::log::time::LogTime;
@@ -87,7 +90,10 @@ impl LineContext<'_> {
     /// Whether the engine may parse a line first: no other format is requested or declared.
     #[must_use]
     pub fn is_clf_first(&self) -> bool {
-        self.preferred.is_empty() && self.layouts.is_none() && !self.header.is_w3c() && self.formats.client_ip_source().is_none()
+        self.preferred.is_empty()
+            && self.layouts.is_none()
+            && !self.header.is_w3c()
+            && self.formats.client_ip_source().is_none()
     }
 
     /// The name of a format in counts of lines: a discovered layout is named by its format string.
@@ -100,10 +106,15 @@ impl LineContext<'_> {
 }
 
 impl LogReader {
-    /// Discovers the layouts of a log in its first lines, if no known format explains them and none is requested.
+    /// Discovers the layouts of a log in its first lines, if no known format explains them and none
+    /// is requested.
     #[must_use]
     pub fn discover(&mut self, head: &[u8], context: &LineContext<'_>) -> Option<Arc<Layouts>> {
-        if !context.preferred.is_empty() || context.header.is_w3c() || is_binary(head) || is_report(head) {
+        if !context.preferred.is_empty()
+            || context.header.is_w3c()
+            || is_binary(head)
+            || is_report(head)
+        {
             return None;
         }
         let (mut lines, mut others, mut absolute) = (Vec::new(), Vec::new(), 0);
@@ -122,7 +133,9 @@ impl LogReader {
             }
         }
         // Any client can send such a target to a server, not all of them do.
-        if absolute >= MIN_ABSOLUTE && absolute * SHARE >= (lines.len() + others.len()) * (SHARE - 1) {
+        if absolute >= MIN_ABSOLUTE
+            && absolute * SHARE >= (lines.len() + others.len()) * (SHARE - 1)
+        {
             return Some(Arc::new(Layouts::with_absolute_targets()));
         }
         if lines.len() * SHARE < lines.len() + others.len() {
@@ -130,32 +143,68 @@ impl LogReader {
         }
         // Where the colours of a terminal are taken off, a line is read without them.
         let mut plain = vec![Vec::new(); lines.len()];
-        let lines: Vec<&[u8]> = lines.iter().zip(&mut plain).map(|(line, plain)| without_colors(line, plain).unwrap_or(line)).collect();
+        let lines: Vec<&[u8]> = lines
+            .iter()
+            .zip(&mut plain)
+            .map(|(line, plain)| without_colors(line, plain).unwrap_or(line))
+            .collect();
         let layouts = Layouts::discover(&lines, context.formats.client_ip_source())?;
         // Lines that a known format explains must stay lines of that format.
         let buffers = &mut self.buffers;
-        let is_taken = others.iter().any(|line| layouts.all().iter().any(|layout| layout.read(line, buffers).is_some()));
+        let is_taken = others.iter().any(|line| {
+            layouts
+                .all()
+                .iter()
+                .any(|layout| layout.read(line, buffers).is_some())
+        });
         (!is_taken).then(|| Arc::new(layouts))
     }
 
     /// Whether a line is in a known format, and has a client in its place.
     fn explanation(&mut self, line: &[u8], context: &LineContext<'_>) -> KnownLine {
-        if line.len() > context.max_line || line.starts_with(b"{") || line.starts_with(b"[{") || is_error_log(line) {
+        if line.len() > context.max_line
+            || line.starts_with(b"{")
+            || line.starts_with(b"[{")
+            || is_error_log(line)
+        {
             return KnownLine::Known { is_absolute: false };
         }
-        let (kind, entry) = self.line(line, &mut LineContext { layouts: None, header: W3cHeader::None, ..context.clone() });
+        let (kind, entry) = self.line(
+            line,
+            &mut LineContext {
+                layouts: None,
+                header: W3cHeader::None,
+                ..context.clone()
+            },
+        );
         let is_known = match kind {
             LineKind::AsIs => entry.is_some_and(|entry| is_plausible_client(entry.client)),
-            LineKind::WithoutClient(_) => Client::parse_address(line.split(|byte| *byte == b' ').next().unwrap_or_default()).is_some(),
+            LineKind::WithoutClient(_) => {
+                Client::parse_address(line.split(|byte| *byte == b' ').next().unwrap_or_default())
+                    .is_some()
+            }
             LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::Directive => true,
         };
-        let is_absolute = kind == LineKind::AsIs && entry.is_some_and(|entry| relative(entry.request).is_some());
-        if is_known { KnownLine::Known { is_absolute } } else { KnownLine::None }
+        let is_absolute =
+            kind == LineKind::AsIs && entry.is_some_and(|entry| relative(entry.request).is_some());
+        if is_known {
+            KnownLine::Known { is_absolute }
+        } else {
+            KnownLine::None
+        }
     }
 
-    /// Reads a single line of any format, without its newline. Updates the columns from header lines.
-    pub fn line<'l>(&'l mut self, line: &'l [u8], context: &mut LineContext<'_>) -> (LineKind, Option<LogEntry<'l>>) {
-        let (mut header, mut entry) = (std::mem::take(&mut context.header), std::mem::take(&mut self.entry));
+    /// Reads a single line of any format, without its newline. Updates the columns from header
+    /// lines.
+    pub fn line<'l>(
+        &'l mut self,
+        line: &'l [u8],
+        context: &mut LineContext<'_>,
+    ) -> (LineKind, Option<LogEntry<'l>>) {
+        let (mut header, mut entry) = (
+            std::mem::take(&mut context.header),
+            std::mem::take(&mut self.entry),
+        );
         entry.clear();
         entry.begin(line);
         let kind = self.read(line, context, &mut header, &mut entry);
@@ -164,16 +213,19 @@ impl LogReader {
         let entry = match kind {
             LineKind::Directive => None,
             LineKind::AsIs => {
-                let frame = Frame::locate(content(line), None).filter(|_| line[leading_nuls(line)..].len() <= context.max_line);
+                let frame = Frame::locate(content(line), None)
+                    .filter(|_| line[leading_nuls(line)..].len() <= context.max_line);
                 frame.map(|frame| frame.record(LogTime::parse_any_format(frame.time)))
             }
-            LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::WithoutClient(_) => Some(self.entry.entry(0, line)),
+            LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::WithoutClient(_) => {
+                Some(self.entry.entry(0, line))
+            }
         };
         (kind, entry)
     }
 
-    /// Reads a line into a buffer. Updates the columns from header lines. `first_quote` returns the position of
-    /// the first quote from an offset on.
+    /// Reads a line into a buffer. Updates the columns from header lines. `first_quote` returns the
+    /// position of the first quote from an offset on.
     pub fn read_into(
         &mut self,
         line: &[u8],
@@ -183,18 +235,22 @@ impl LogReader {
         buffer: &mut EntryBuffer,
     ) {
         buffer.begin(line);
-        let read = self.read_fast_path(line, context, &first_quote, buffer).unwrap_or_else(|| {
-            let read = self.read(line, context, header, buffer);
-            if self.prefix.is_some() {
-                self.usual_prefix.learn(content(line), &self.inner, context.formats);
-            }
-            read
-        });
+        let read = self
+            .read_fast_path(line, context, &first_quote, buffer)
+            .unwrap_or_else(|| {
+                let read = self.read(line, context, header, buffer);
+                if self.prefix.is_some() {
+                    self.usual_prefix
+                        .learn(content(line), &self.inner, context.formats);
+                }
+                read
+            });
         buffer.end(read);
     }
 
-    /// Reads a line on the fast path of the requested format, of the layout of the log, of JSON, or of the known format that may be
-    /// that of the line; or after the start that the last such line had.
+    /// Reads a line on the fast path of the requested format, of the layout of the log, of JSON, or
+    /// of the known format that may be that of the line; or after the start that the last such line
+    /// had.
     #[inline]
     fn read_fast_path(
         &mut self,
@@ -203,13 +259,28 @@ impl LogReader {
         first_quote: impl Fn(usize) -> Option<usize>,
         buffer: &mut EntryBuffer,
     ) -> Option<LineKind> {
-        let LineContext { formats, preferred, header, layouts, max_line, .. } = context;
-        if header.is_w3c() || formats.client_ip_source().is_some() || line.len() > *max_line || *line.first()? == 0 {
+        let LineContext {
+            formats,
+            preferred,
+            header,
+            layouts,
+            max_line,
+            ..
+        } = context;
+        if header.is_w3c()
+            || formats.client_ip_source().is_some()
+            || line.len() > *max_line
+            || *line.first()? == 0
+        {
             return None;
         }
         self.prefix = None;
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let Self { buffers, usual_prefix, .. } = self;
+        let Self {
+            buffers,
+            usual_prefix,
+            ..
+        } = self;
         let id = match (preferred.first(), line.first()?) {
             (Some(first), _) => *first,
             (None, _) if layouts.is_some() => DISCOVERED,
@@ -223,14 +294,25 @@ impl LogReader {
             }
         };
         let is_fast = match &formats.format(id).reader {
-            FormatReader::Json => formats.json().read_fast(line, first_quote, buffers, |fields| buffer.push_unescaped(fields)),
+            FormatReader::Json => formats
+                .json()
+                .read_fast(line, first_quote, buffers, |fields| {
+                    buffer.push_unescaped(fields)
+                }),
             FormatReader::Strings(parsers) => {
                 let parser = parsers.first()?;
                 read_if(parser, line, first_quote, buffers, buffer, |_| true)
             }
             FormatReader::Discovered => {
                 let layout = layouts.as_ref()?.all().first()?;
-                read_if(layout.parser(), line, first_quote, buffers, buffer, |fields| layout.is_plausible(fields))
+                read_if(
+                    layout.parser(),
+                    line,
+                    first_quote,
+                    buffers,
+                    buffer,
+                    |fields| layout.is_plausible(fields),
+                )
             }
             FormatReader::Clf | FormatReader::W3c => false,
         };
@@ -244,7 +326,12 @@ impl LogReader {
     }
 
     /// Whether any line is in a known format, or in `only` if that is given.
-    pub fn reads_any(&mut self, lines: &[u8], context: &LineContext<'_>, only: Option<LogFormat>) -> bool {
+    pub fn reads_any(
+        &mut self,
+        lines: &[u8],
+        context: &LineContext<'_>,
+        only: Option<LogFormat>,
+    ) -> bool {
         let mut context = context.clone();
         each(lines).any(|line| match only {
             Some(_) => Frame::locate(content(line), only).is_some(),
@@ -259,7 +346,13 @@ impl LogReader {
     }
 
     /// Reads a line without its newline; adds its fields to `out` if it is in another format.
-    fn read(&mut self, line: &[u8], context: &LineContext<'_>, header: &mut W3cHeader, out: &mut EntryBuffer) -> LineKind {
+    fn read(
+        &mut self,
+        line: &[u8],
+        context: &LineContext<'_>,
+        header: &mut W3cHeader,
+        out: &mut EntryBuffer,
+    ) -> LineKind {
         let text = &line[leading_nuls(line)..];
         if text.is_empty() || text.len() > context.max_line {
             return LineKind::AsIs;
@@ -267,21 +360,48 @@ impl LogReader {
         if header.take(line) {
             return LineKind::Directive;
         }
-        self.read_first_match(content(line), context, header, out).unwrap_or(LineKind::AsIs)
+        self.read_first_match(content(line), context, header, out)
+            .unwrap_or(LineKind::AsIs)
     }
 
-    /// Reads a line by the first format that matches; `None` if the line loop parses it or no format matches.
-    fn read_first_match(&mut self, text: &[u8], context: &LineContext<'_>, header: &W3cHeader, out: &mut EntryBuffer) -> Option<LineKind> {
+    /// Reads a line by the first format that matches; `None` if the line loop parses it or no
+    /// format matches.
+    fn read_first_match(
+        &mut self,
+        text: &[u8],
+        context: &LineContext<'_>,
+        header: &W3cHeader,
+        out: &mut EntryBuffer,
+    ) -> Option<LineKind> {
         let origin = context.formats.client_ip_source();
-        let Self { buffers, unwrap, prefix, inner, columns, inner_entry, .. } = self;
+        let Self {
+            buffers,
+            unwrap,
+            prefix,
+            inner,
+            columns,
+            inner_entry,
+            ..
+        } = self;
         *prefix = None;
         if let Some(named) = header.columns() {
-            let parser = origin.map_or(&**named, |origin| with_forwarded_field(columns, named, origin));
+            let parser = origin.map_or(&**named, |origin| {
+                with_forwarded_field(columns, named, origin)
+            });
             if let Some(kind) = push_fields(W3C, parser.read(text, buffers), None, origin, out) {
                 return Some(kind);
             }
         }
-        let mut reader = InnerReader { fields: FieldReader { context, buffers, out }, inner_entry, text: inner, kind: None };
+        let mut reader = InnerReader {
+            fields: FieldReader {
+                context,
+                buffers,
+                out,
+            },
+            inner_entry,
+            text: inner,
+            kind: None,
+        };
         if let Some(kind) = reader.fields.directly(text, None) {
             return kind;
         }
@@ -290,8 +410,11 @@ impl LogReader {
             return Some(kind);
         }
         *prefix = read_within(text, context.formats.json(), unwrap, &mut reader);
-        let InnerReader { mut fields, kind, .. } = reader;
-        kind.or_else(|| fields.loosely(text, None)).or_else(|| with_unknown_client(text, context, fields.out))
+        let InnerReader {
+            mut fields, kind, ..
+        } = reader;
+        kind.or_else(|| fields.loosely(text, None))
+            .or_else(|| with_unknown_client(text, context, fields.out))
     }
 }
 
@@ -317,8 +440,16 @@ impl ReadInner for InnerReader<'_, '_> {
     fn is_line(&mut self, text: &[u8]) -> bool {
         self.inner_entry.clear();
         self.inner_entry.begin(b"");
-        let FieldReader { context, buffers, .. } = &mut self.fields;
-        FieldReader { context, buffers, out: self.inner_entry }.inner(text, None).is_some()
+        let FieldReader {
+            context, buffers, ..
+        } = &mut self.fields;
+        FieldReader {
+            context,
+            buffers,
+            out: self.inner_entry,
+        }
+        .inner(text, None)
+        .is_some()
     }
 }
 
@@ -337,54 +468,89 @@ impl FieldReader<'_, '_> {
             Some(None) if memchr(b'\n', text).is_some() => None,
             Some(None) => Some(push_frame(&Frame::locate(text, None)?, self.out)),
             Some(Some(kind)) => Some(kind),
-            None => self.by_detection(text, time).or_else(|| self.loosely(text, time)),
+            None => self
+                .by_detection(text, time)
+                .or_else(|| self.loosely(text, time)),
         }
     }
 
     /// Reads the requested formats, JSON, and what the line loop parses, which is `Some(None)`.
-    #[expect(clippy::option_option, reason = "three answers: an unknown format, an engine format, another format")]
+    #[expect(
+        clippy::option_option,
+        reason = "three answers: an unknown format, an engine format, another format"
+    )]
     fn directly(&mut self, text: &[u8], time: Option<LogTime>) -> Option<Option<LineKind>> {
         let context = self.context;
-        if let Some(kind) = context.preferred.iter().find_map(|first| self.format(*first, text, time)) {
+        if let Some(kind) = context
+            .preferred
+            .iter()
+            .find_map(|first| self.format(*first, text, time))
+        {
             return Some(Some(kind));
         }
         if let Some(layouts) = &context.layouts {
             let read = layouts.all().iter().find_map(|layout| {
-                push_fields(DISCOVERED, layout.read(text, self.buffers), time, context.formats.client_ip_source(), self.out)
+                push_fields(
+                    DISCOVERED,
+                    layout.read(text, self.buffers),
+                    time,
+                    context.formats.client_ip_source(),
+                    self.out,
+                )
             });
             if read.is_some() {
                 return Some(read);
             }
         }
-        let json = if text.first()? == &b'{' { self.format(JSON, text, time) } else { None };
+        let json = if text.first()? == &b'{' {
+            self.format(JSON, text, time)
+        } else {
+            None
+        };
         match json {
             Some(kind) => Some(Some(kind)),
-            None if context.layouts.as_ref().is_some_and(|layouts| layouts.has_absolute_targets())
+            None if context
+                .layouts
+                .as_ref()
+                .is_some_and(|layouts| layouts.has_absolute_targets())
                 && let Some(frame) = Frame::locate(text, None)
                 && let Some(request) = relative(frame.request) =>
             {
                 self.out.push_relative(&frame, &request);
                 Some(Some(LineKind::As(FormatId(frame.format() as u8))))
             }
-            None if starts_like_clf(text) || Frame::locate(text, None).is_some() => {
-                Some(context.formats.proxied().iter().find_map(|id| self.format(*id, text, time)))
-            }
+            None if starts_like_clf(text) || Frame::locate(text, None).is_some() => Some(
+                context
+                    .formats
+                    .proxied()
+                    .iter()
+                    .find_map(|id| self.format(*id, text, time)),
+            ),
             None => None,
         }
     }
 
     fn by_detection(&mut self, text: &[u8], time: Option<LogTime>) -> Option<LineKind> {
         let formats = self.context.formats;
-        formats.tried().filter(|(_, parser)| parser.may_read(text)).find_map(|(id, parser)| {
-            let fields = parser.read(text, self.buffers).filter(is_plausible);
-            push_fields(id, fields, time, formats.client_ip_source(), self.out)
-        })
+        formats
+            .tried()
+            .filter(|(_, parser)| parser.may_read(text))
+            .find_map(|(id, parser)| {
+                let fields = parser.read(text, self.buffers).filter(is_plausible);
+                push_fields(id, fields, time, formats.client_ip_source(), self.out)
+            })
     }
 
     /// Reads a line of the Common Log Format family that starts in another way.
     fn loosely(&mut self, text: &[u8], time: Option<LogTime>) -> Option<LineKind> {
         let combined = FormatId(LogFormat::Combined as u8);
-        push_fields(combined, loose_clf::read(text), time, self.context.formats.client_ip_source(), self.out)
+        push_fields(
+            combined,
+            loose_clf::read(text),
+            time,
+            self.context.formats.client_ip_source(),
+            self.out,
+        )
     }
 
     /// Reads a line in this format, if it matches.
@@ -392,10 +558,16 @@ impl FieldReader<'_, '_> {
         let formats = self.context.formats;
         let origin = formats.client_ip_source();
         match &formats.format(id).reader {
-            FormatReader::Strings(parsers) => {
-                parsers.iter().find_map(|parser| push_fields(id, parser.read(text, self.buffers), time, origin, self.out))
-            }
-            FormatReader::Json => push_fields(id, formats.json().read(text, self.buffers), time, origin, self.out),
+            FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| {
+                push_fields(id, parser.read(text, self.buffers), time, origin, self.out)
+            }),
+            FormatReader::Json => push_fields(
+                id,
+                formats.json().read(text, self.buffers),
+                time,
+                origin,
+                self.out,
+            ),
             FormatReader::Clf | FormatReader::W3c | FormatReader::Discovered => None,
         }
     }
@@ -424,8 +596,8 @@ fn read_if(
     is_read && is_plausible
 }
 
-/// Reads a line on the fast path of the first known format that may be that of the line. A line that the line loop parses stays as
-/// it is.
+/// Reads a line on the fast path of the first known format that may be that of the line. A line
+/// that the line loop parses stays as it is.
 fn detect_fast(
     line: &[u8],
     formats: &Formats,
@@ -437,11 +609,22 @@ fn detect_fast(
         return Some(LineKind::AsIs);
     }
     for (id, parser) in formats.tried().filter(|(_, parser)| parser.may_read(line)) {
-        if read_if(parser, line, &first_quote, buffers, out, is_client_plausible) && out.has_time() {
+        if read_if(
+            parser,
+            line,
+            &first_quote,
+            buffers,
+            out,
+            is_client_plausible,
+        ) && out.has_time()
+        {
             return Some(LineKind::As(id));
         }
         out.retract();
-        if parser.read(line, buffers).is_some_and(|fields| is_plausible(&fields)) {
+        if parser
+            .read(line, buffers)
+            .is_some_and(|fields| is_plausible(&fields))
+        {
             return None;
         }
     }
@@ -463,23 +646,45 @@ pub(super) struct RelativeRequest<'a> {
 
 /// The request without the scheme and the host of its target; `None` if it has none.
 fn relative(request: &[u8]) -> Option<RelativeRequest<'_>> {
-    let RequestLine { method, target, protocol } = RequestLine::parse(request);
-    let rest = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://"))?;
-    let (host, path) = rest.split_at(rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len()));
+    let RequestLine {
+        method,
+        target,
+        protocol,
+    } = RequestLine::parse(request);
+    let rest = target
+        .strip_prefix(b"http://")
+        .or_else(|| target.strip_prefix(b"https://"))?;
+    let (host, path) = rest.split_at(
+        rest.iter()
+            .position(|byte| matches!(byte, b'/' | b'?'))
+            .unwrap_or(rest.len()),
+    );
     let path = if path.is_empty() { b"/" } else { path };
-    (!method.is_empty()).then_some(RelativeRequest { host, parts: [method, path, protocol] })
+    (!method.is_empty()).then_some(RelativeRequest {
+        host,
+        parts: [method, path, protocol],
+    })
 }
 
 /// Reads a line with two addresses before the time.
 #[cold]
-fn with_unknown_client(text: &[u8], context: &LineContext<'_>, out: &mut EntryBuffer) -> Option<LineKind> {
+fn with_unknown_client(
+    text: &[u8],
+    context: &LineContext<'_>,
+    out: &mut EntryBuffer,
+) -> Option<LineKind> {
     let (position, frame) = client_position::locate(text, context.clients)?;
     out.push_frame(&frame);
     let format = FormatId(frame.format() as u8);
-    Some(if position == ClientPosition::Unknown { LineKind::WithoutClient(format) } else { LineKind::As(format) })
+    Some(if position == ClientPosition::Unknown {
+        LineKind::WithoutClient(format)
+    } else {
+        LineKind::As(format)
+    })
 }
 
-/// Adds fields in this format, if any, with the forwarded client, and with this `time` if they have none.
+/// Adds fields in this format, if any, with the forwarded client, and with this `time` if they have
+/// none.
 fn push_fields(
     id: FormatId,
     fields: Option<Fields<'_>>,
@@ -503,7 +708,11 @@ fn push_fields(
         fields.client = if is_bare(client) { client } else { b"" };
     }
     out.push(&fields);
-    Some(if fields.is_client_doubtful && fields.client.is_empty() { LineKind::AsDoubtful(id) } else { LineKind::As(id) })
+    Some(if fields.is_client_doubtful && fields.client.is_empty() {
+        LineKind::AsDoubtful(id)
+    } else {
+        LineKind::As(id)
+    })
 }
 
 /// Adds the field of the forwarded client to columns; cached per header.
@@ -512,13 +721,21 @@ fn with_forwarded_field<'c>(
     named: &Arc<FormatLineParser>,
     origin: &ClientIpSource,
 ) -> &'c FormatLineParser {
-    let reused = cache.take().filter(|(parser, _)| Arc::ptr_eq(parser, named));
+    let reused = cache
+        .take()
+        .filter(|(parser, _)| Arc::ptr_eq(parser, named));
     let header = || FieldKind::Header(origin.field().to_owned());
-    let (_, parser) = cache.insert(reused.unwrap_or_else(|| (Arc::clone(named), FormatLineParser::clone(named).with_forwarded(&header()))));
+    let (_, parser) = cache.insert(reused.unwrap_or_else(|| {
+        (
+            Arc::clone(named),
+            FormatLineParser::clone(named).with_forwarded(&header()),
+        )
+    }));
     parser
 }
 
-/// Whether fields are plausible in a format that was not requested: there is a time, and the client is an address.
+/// Whether fields are plausible in a format that was not requested: there is a time, and the client
+/// is an address.
 fn is_plausible(fields: &Fields<'_>) -> bool {
     fields.time.parse().is_some() && is_client_plausible(fields)
 }
@@ -530,7 +747,10 @@ fn is_client_plausible(fields: &Fields<'_>) -> bool {
 
 /// Whether a text in the place of the client is an address or a name.
 fn is_plausible_client(text: &[u8]) -> bool {
-    let is_name = || text.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':'));
+    let is_name = || {
+        text.iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':'))
+    };
     Client::parse_address(text).is_some() || is_name() && !text.iter().all(u8::is_ascii_digit)
 }
 
@@ -540,7 +760,9 @@ pub(crate) fn looks_like_clf(lines: &[u8]) -> bool {
     let end = lines.strip_suffix(b"\n").unwrap_or(lines);
     let first = &end[..memchr(b'\n', end).unwrap_or(end.len())];
     let last = &end[memchr::memrchr(b'\n', end).map_or(0, |at| at + 1)..];
-    [first, last].into_iter().all(|line| starts_like_clf(line) || Frame::locate(line, None).is_some())
+    [first, last]
+        .into_iter()
+        .all(|line| starts_like_clf(line) || Frame::locate(line, None).is_some())
 }
 
 /// A line without the NULs before it and the carriage return after it.
@@ -551,7 +773,11 @@ fn content(line: &[u8]) -> &[u8] {
 
 /// Each line without its newline.
 pub(crate) fn each(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
-    lines.strip_suffix(b"\n").unwrap_or(lines).split(|&byte| byte == b'\n').take(if lines.is_empty() { 0 } else { usize::MAX })
+    lines
+        .strip_suffix(b"\n")
+        .unwrap_or(lines)
+        .split(|&byte| byte == b'\n')
+        .take(if lines.is_empty() { 0 } else { usize::MAX })
 }
 
 #[cfg(test)]
@@ -572,7 +798,14 @@ mod tests {
         2026-11-02 08:01:01 GET /.git/config 192.0.2.8 200\n";
 
     fn context(header: W3cHeader) -> LineContext<'static> {
-        LineContext { formats: &FORMATS, preferred: &[], header, layouts: None, clients: ClientPosition::Unknown, max_line: 1000 }
+        LineContext {
+            formats: &FORMATS,
+            preferred: &[],
+            header,
+            layouts: None,
+            clients: ClientPosition::Unknown,
+            max_line: 1000,
+        }
     }
 
     fn from_log_start(lines: &[u8]) -> LineContext<'static> {
@@ -592,23 +825,62 @@ mod tests {
 
     /// The kinds of lines that are read in a block.
     fn read_block(lines: &[u8], context: &LineContext<'_>) -> Vec<(LineKind, String)> {
-        let (mut log_reader, mut buffer, mut header) = (LogReader::default(), EntryBuffer::default(), context.header.clone());
+        let (mut log_reader, mut buffer, mut header) = (
+            LogReader::default(),
+            EntryBuffer::default(),
+            context.header.clone(),
+        );
         let first_quote = |line: &'_ [u8], from| Some(from + memchr(b'"', line.get(from..)?)?);
-        each(lines).for_each(|line| log_reader.read_into(line, context, &mut header, |from| first_quote(line, from), &mut buffer));
+        each(lines).for_each(|line| {
+            log_reader.read_into(
+                line,
+                context,
+                &mut header,
+                |from| first_quote(line, from),
+                &mut buffer,
+            )
+        });
         let entry = |(number, (line, kind)): (usize, (&[u8], &LineKind))| match kind {
             LineKind::Directive => (*kind, shown(None)),
-            LineKind::AsIs => (*kind, shown(LogReader::default().line(line, &mut self::context(W3cHeader::None)).1)),
-            LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::WithoutClient(_) => (*kind, shown(Some(buffer.entry(number, line)))),
+            LineKind::AsIs => (
+                *kind,
+                shown(
+                    LogReader::default()
+                        .line(line, &mut self::context(W3cHeader::None))
+                        .1,
+                ),
+            ),
+            LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::WithoutClient(_) => {
+                (*kind, shown(Some(buffer.entry(number, line))))
+            }
         };
-        each(lines).zip(buffer.kinds()).enumerate().map(entry).collect()
+        each(lines)
+            .zip(buffer.kinds())
+            .enumerate()
+            .map(entry)
+            .collect()
     }
 
     fn shown(entry: Option<LogEntry<'_>>) -> String {
         let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
         entry.map_or("none".to_owned(), |entry| {
-            let LogEntry { client, host, time, request, status, bytes, referer, user_agent, user } = entry;
-            let texts = [Some(client), host, Some(request), referer, user_agent, user].map(|field| field.map(text));
-            format!("{texts:?} {:?} {status:?} {bytes:?}", time.map(LogTime::rfc3339))
+            let LogEntry {
+                client,
+                host,
+                time,
+                request,
+                status,
+                bytes,
+                referer,
+                user_agent,
+                user,
+            } = entry;
+            let texts = [Some(client), host, Some(request), referer, user_agent, user]
+                .map(|field| field.map(text));
+            format!(
+                "{texts:?} {:?} {status:?} {bytes:?}",
+                time.map(LogTime::rfc3339)
+            )
         })
     }
 
@@ -618,24 +890,40 @@ mod tests {
 
     /// Lines of one format that differ in a few bytes, and the format if it is to be requested.
     fn similar_lines() -> impl Strategy<Value = (Option<FormatId>, Vec<Vec<u8>>)> {
-        let ids: Vec<FormatId> = FORMATS.ids().filter(|id| FORMATS.format(*id).example.is_some()).collect();
+        let ids: Vec<FormatId> = FORMATS
+            .ids()
+            .filter(|id| FORMATS.format(*id).example.is_some())
+            .collect();
         let piece = prop::sample::select(vec![
-            "\"", "\\", "\\x22", "-", " ", "", "\0", "\u{e9}", "[", "}", ",", ":", "9", "\r", "/.env", ".0", "_",
+            "\"", "\\", "\\x22", "-", " ", "", "\0", "\u{e9}", "[", "}", ",", ":", "9", "\r",
+            "/.env", ".0", "_",
         ]);
         let edits = prop::collection::vec((any::<prop::sample::Index>(), 0_usize..4, piece), 0..3);
-        (prop::sample::select(ids), prop::collection::vec(edits, 1..8)).prop_map(|(id, lines)| {
-            let format = FORMATS.format(id);
-            let example = format.example.as_deref().and_then(|example| example.lines().last()).unwrap_or_default();
-            let edited = lines.into_iter().map(|edits| {
-                let mut line = example.as_bytes().to_vec();
-                for (at, length, piece) in edits {
-                    let at = at.index(line.len() + 1);
-                    line.splice(at..line.len().min(at + length), piece.bytes());
-                }
-                line
-            });
-            (matches!(format.reader, FormatReader::Strings(_) | FormatReader::Json).then_some(id), edited.collect())
-        })
+        (
+            prop::sample::select(ids),
+            prop::collection::vec(edits, 1..8),
+        )
+            .prop_map(|(id, lines)| {
+                let format = FORMATS.format(id);
+                let example = format
+                    .example
+                    .as_deref()
+                    .and_then(|example| example.lines().last())
+                    .unwrap_or_default();
+                let edited = lines.into_iter().map(|edits| {
+                    let mut line = example.as_bytes().to_vec();
+                    for (at, length, piece) in edits {
+                        let at = at.index(line.len() + 1);
+                        line.splice(at..line.len().min(at + length), piece.bytes());
+                    }
+                    line
+                });
+                (
+                    matches!(format.reader, FormatReader::Strings(_) | FormatReader::Json)
+                        .then_some(id),
+                    edited.collect(),
+                )
+            })
     }
 
     /// Lines after the starts of two writers that differ in a few bytes, in any order.
@@ -667,12 +955,23 @@ mod tests {
             r#"2001:db8::7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 404 162 "-" "x""#,
             r#"{"remote_addr":"192.0.2.7","request":"GET / HTTP/1.1"}"#,
         ];
-        let edits = prop::collection::vec((0_usize..44, prop::sample::select(b"0123456789 :.-\"x".to_vec())), 0..2);
-        let lines = prop::collection::vec((any::<bool>(), prop::sample::select(ends.to_vec()), edits), 2..12);
+        let edits = prop::collection::vec(
+            (
+                0_usize..44,
+                prop::sample::select(b"0123456789 :.-\"x".to_vec()),
+            ),
+            0..2,
+        );
+        let lines = prop::collection::vec(
+            (any::<bool>(), prop::sample::select(ends.to_vec()), edits),
+            2..12,
+        );
         let start = || prop::sample::select(starts.to_vec());
         (start(), start(), lines).prop_map(|(usual, other, lines)| {
             let edited = lines.into_iter().map(|(is_usual, end, edits)| {
-                let mut line = [if is_usual { usual } else { other }, end].concat().into_bytes();
+                let mut line = [if is_usual { usual } else { other }, end]
+                    .concat()
+                    .into_bytes();
                 for (at, byte) in edits {
                     line[at] = byte;
                 }
@@ -686,8 +985,11 @@ mod tests {
     fn every_example_is_read_as_its_format() {
         for id in FORMATS.ids() {
             let format = FORMATS.format(id);
-            let Some(example) = &format.example else { continue };
-            let (mut log_reader, mut context) = (LogReader::default(), from_log_start(example.as_bytes()));
+            let Some(example) = &format.example else {
+                continue;
+            };
+            let (mut log_reader, mut context) =
+                (LogReader::default(), from_log_start(example.as_bytes()));
             let lines: Vec<&[u8]> = each(example.as_bytes()).collect();
             let (last, before) = lines.split_last().unwrap();
             for line in before {
@@ -703,8 +1005,18 @@ mod tests {
                 _ => LineKind::As(id),
             };
             assert_eq!(kind, expected, "{}: {shown}", format.name);
-            assert_eq!(Client::parse(entry.client), Client::parse(b"192.0.2.7"), "{}: {shown}", format.name);
-            assert!(entry.time.is_some_and(|time| time.rfc3339().starts_with("2026-11-02T08:01:00")), "{shown}");
+            assert_eq!(
+                Client::parse(entry.client),
+                Client::parse(b"192.0.2.7"),
+                "{}: {shown}",
+                format.name
+            );
+            assert!(
+                entry
+                    .time
+                    .is_some_and(|time| time.rfc3339().starts_with("2026-11-02T08:01:00")),
+                "{shown}"
+            );
             assert!(entry.status.is_some() && entry.bytes.is_some(), "{shown}");
         }
     }
@@ -720,41 +1032,88 @@ mod tests {
         let layouts = LogReader::default().discover(lines, &context);
         assert!(layouts.is_some());
         let context = LineContext { layouts, ..context };
-        assert_eq!(kinds(&read(lines, &context))[0], LineKind::AsDoubtful(DISCOVERED));
-        assert_eq!(kinds(&read_block(lines, &context)), kinds(&read(lines, &context)));
+        assert_eq!(
+            kinds(&read(lines, &context))[0],
+            LineKind::AsDoubtful(DISCOVERED)
+        );
+        assert_eq!(
+            kinds(&read_block(lines, &context)),
+            kinds(&read(lines, &context))
+        );
     }
 
     #[test]
     fn every_format_string_parses_its_example_when_requested() {
         for id in FORMATS.ids() {
             let format = FORMATS.format(id);
-            let (FormatReader::Strings(_), Some(example)) = (&format.reader, &format.example) else { continue };
-            let read = read(example.as_bytes(), &LineContext { preferred: &[id], ..from_log_start(b"") });
-            assert_eq!(kinds(&read), [LineKind::As(id)], "{}: {read:?}", format.name);
+            let (FormatReader::Strings(_), Some(example)) = (&format.reader, &format.example)
+            else {
+                continue;
+            };
+            let read = read(
+                example.as_bytes(),
+                &LineContext {
+                    preferred: &[id],
+                    ..from_log_start(b"")
+                },
+            );
+            assert_eq!(
+                kinds(&read),
+                [LineKind::As(id)],
+                "{}: {read:?}",
+                format.name
+            );
         }
     }
 
     /// Speed only: without these paths, such a log takes several times as long.
     #[test]
     fn lines_of_known_formats_and_after_usual_starts_take_the_fast_path() {
-        let npm = FORMATS.format(FORMATS.get("nginx_proxy_manager").unwrap()).example.clone().unwrap();
+        let npm = FORMATS
+            .format(FORMATS.get("nginx_proxy_manager").unwrap())
+            .example
+            .clone()
+            .unwrap();
         let cri = |second: u8| format!("2026-11-02T08:01:{second:02}.{second:09}Z stdout F {CLF}");
         let compose = format!("web-1  | {CLF}");
         let syslog = |second: u8| format!("Nov  2 08:01:{second:02} web nginx: {CLF}");
-        for (lines, is_learned) in
-            [([npm.clone(), npm], false), ([cri(1), cri(59)], true), ([compose.clone(), compose], true), ([syslog(3), syslog(4)], true)]
-        {
+        for (lines, is_learned) in [
+            ([npm.clone(), npm], false),
+            ([cri(1), cri(59)], true),
+            ([compose.clone(), compose], true),
+            ([syslog(3), syslog(4)], true),
+        ] {
             let context = from_log_start(b"");
-            let (mut log_reader, mut buffer, mut header) = (LogReader::default(), EntryBuffer::default(), W3cHeader::None);
+            let (mut log_reader, mut buffer, mut header) = (
+                LogReader::default(),
+                EntryBuffer::default(),
+                W3cHeader::None,
+            );
             let first_quote = |line: &'_ [u8], from| Some(from + memchr(b'"', line.get(from..)?)?);
             let [first, second] = lines.each_ref().map(String::as_bytes);
             buffer.begin(first);
-            let before = log_reader.read_fast_path(first, &context, |from| first_quote(first, from), &mut buffer);
+            let before = log_reader.read_fast_path(
+                first,
+                &context,
+                |from| first_quote(first, from),
+                &mut buffer,
+            );
             assert_eq!(before.is_none(), is_learned, "{}", lines[0]);
             buffer.clear();
-            log_reader.read_into(first, &context, &mut header, |from| first_quote(first, from), &mut buffer);
+            log_reader.read_into(
+                first,
+                &context,
+                &mut header,
+                |from| first_quote(first, from),
+                &mut buffer,
+            );
             buffer.begin(second);
-            let after = log_reader.read_fast_path(second, &context, |from| first_quote(second, from), &mut buffer);
+            let after = log_reader.read_fast_path(
+                second,
+                &context,
+                |from| first_quote(second, from),
+                &mut buffer,
+            );
             assert_eq!(after, buffer.kinds().first().copied(), "{}", lines[1]);
         }
     }
@@ -762,13 +1121,28 @@ mod tests {
     #[test]
     fn columns_apply_from_where_they_are_declared() {
         let lines = read(W3C_LOG.as_bytes(), &from_log_start(W3C_LOG.as_bytes()));
-        assert_eq!(kinds(&lines), [LineKind::Directive, LineKind::Directive, LineKind::As(W3C), LineKind::Directive, LineKind::As(W3C)]);
+        assert_eq!(
+            kinds(&lines),
+            [
+                LineKind::Directive,
+                LineKind::Directive,
+                LineKind::As(W3C),
+                LineKind::Directive,
+                LineKind::As(W3C)
+            ]
+        );
         for (line, client) in [(&lines[2], "192.0.2.7"), (&lines[4], "192.0.2.8")] {
-            assert!(line.1.starts_with(&format!("[Some({client:?})")), "{line:?}");
+            assert!(
+                line.1.starts_with(&format!("[Some({client:?})")),
+                "{line:?}"
+            );
         }
         let plain = "192.0.2.7 and no log\n".to_owned() + W3C_LOG;
         let lines = kinds(&read(plain.as_bytes(), &from_log_start(plain.as_bytes())));
-        assert!(lines.iter().all(|kind| *kind == LineKind::AsIs), "without a header at the start there are no directives: {lines:?}");
+        assert!(
+            lines.iter().all(|kind| *kind == LineKind::AsIs),
+            "without a header at the start there are no directives: {lines:?}"
+        );
     }
 
     #[test]
@@ -783,39 +1157,73 @@ mod tests {
             "# a heading",
             "#Fields: date time",
         ] {
-            assert_eq!(LogReader::default().line(line.as_bytes(), &mut from_log_start(b"x")), (LineKind::AsIs, None), "{line}");
+            assert_eq!(
+                LogReader::default().line(line.as_bytes(), &mut from_log_start(b"x")),
+                (LineKind::AsIs, None),
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn lines_after_a_prefix_are_read() {
         let clf = r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x""#;
-        let haproxy = FORMATS.format(FORMATS.get("haproxy_http").unwrap()).example.clone().unwrap();
+        let haproxy = FORMATS
+            .format(FORMATS.get("haproxy_http").unwrap())
+            .example
+            .clone()
+            .unwrap();
         for (line, name) in [
             (format!("<190>Nov  2 08:01:00 web nginx: {clf}"), "combined"),
             (format!("2026-11-02T08:01:00.6Z stdout F {clf}"), "combined"),
             (format!("access.log:{clf}"), "combined"),
-            (format!("Nov  2 08:01:00 lb haproxy[14389]: {haproxy}"), "haproxy_http"),
+            (
+                format!("Nov  2 08:01:00 lb haproxy[14389]: {haproxy}"),
+                "haproxy_http",
+            ),
         ] {
             let (mut log_reader, mut context) = (LogReader::default(), from_log_start(b""));
             let (kind, entry) = log_reader.line(line.as_bytes(), &mut context);
-            assert_eq!((kind, entry.unwrap().client), (LineKind::As(FORMATS.get(name).unwrap()), &b"192.0.2.7"[..]), "{line}");
+            assert_eq!(
+                (kind, entry.unwrap().client),
+                (LineKind::As(FORMATS.get(name).unwrap()), &b"192.0.2.7"[..]),
+                "{line}"
+            );
         }
     }
 
-    /// What a line is read as: client, host, user, time, status and size, and the request without its query.
+    /// What a line is read as: client, host, user, time, status and size, and the request without
+    /// its query.
     fn facts(line: &str) -> Option<[String; 7]> {
         let (mut log_reader, mut context) = (LogReader::default(), from_log_start(b""));
         let (_, entry) = log_reader.line(line.as_bytes(), &mut context);
-        let LogEntry { client, host, user, time, request, status, bytes, .. } = entry?;
+        let LogEntry {
+            client,
+            host,
+            user,
+            time,
+            request,
+            status,
+            bytes,
+            ..
+        } = entry?;
         let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
         let time = time.map_or_else(String::new, LogTime::rfc3339);
         let path = request.split(|b| *b == b'?').next().unwrap_or_default();
         let [host, user] = [host, user].map(|field| shown(field.unwrap_or_default()));
-        Some([shown(client), host, user, time, format!("{status:?}"), format!("{bytes:?}"), shown(path)])
+        Some([
+            shown(client),
+            host,
+            user,
+            time,
+            format!("{status:?}"),
+            format!("{bytes:?}"),
+            shown(path),
+        ])
     }
 
-    const CLF: &str = r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /.env HTTP/1.1" 404 162 "-" "x""#;
+    const CLF: &str =
+        r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /.env HTTP/1.1" 404 162 "-" "x""#;
 
     #[test]
     fn lines_within_others_are_read() {
@@ -831,24 +1239,41 @@ mod tests {
             format!("\x1b[0;33;1mnginx.1     | \x1b[0m{CLF}"),
             format!("[pod/web-1/nginx] {CLF}"),
             format!("Nov  2 08:01:00 web docker[1]: web-1  | {CLF}"),
-            format!(r#"{{"log":{},"stream":"stdout","time":"2026-11-02T08:01:00.5Z"}}"#, json(&format!("{CLF}\n"))),
+            format!(
+                r#"{{"log":{},"stream":"stdout","time":"2026-11-02T08:01:00.5Z"}}"#,
+                json(&format!("{CLF}\n"))
+            ),
             format!(r#"{{"result":{{"_raw":{},"host":"web1"}}}}"#, json(CLF)),
-            format!(r#"2026-11-02T08:01:00Z stdout F {{"any":{}}}"#, json(&format!("<190>Nov  2 08:01:00 web nginx: {CLF}"))),
+            format!(
+                r#"2026-11-02T08:01:00Z stdout F {{"any":{}}}"#,
+                json(&format!("<190>Nov  2 08:01:00 web nginx: {CLF}"))
+            ),
             format!("2026-11-02T08:01:00Z,web1,\"{}\"", CLF.replace('"', "\"\"")),
-            format!("\"2026-11-02T08:01:00Z\",\"<190>Nov  2 08:01:00 web1 nginx: {}\",/var/log/a.log", CLF.replace('"', "\"\"")),
+            format!(
+                "\"2026-11-02T08:01:00Z\",\"<190>Nov  2 08:01:00 web1 nginx: {}\",/var/log/a.log",
+                CLF.replace('"', "\"\"")
+            ),
             format!("  '{CLF}',"),
-            format!(r#"{{"message":{},"agent":{{"type":"filebeat"}},"log":{{"file":{{"path":"/var/log/nginx/access.log"}}}}}}"#, json(CLF)),
+            format!(
+                r#"{{"message":{},"agent":{{"type":"filebeat"}},"log":{{"file":{{"path":"/var/log/nginx/access.log"}}}}}}"#,
+                json(CLF)
+            ),
         ] {
             assert_eq!(facts(&line), facts(CLF), "{line}");
         }
         let column = CLF.replace('"', "\"\"");
-        for line in
-            [format!("\"{column}\",\"{column}\""), format!("192.0.2.9,GET,/,404,\"{column}\""), format!("192.0.2.9,/,404,\"{column}\"")]
-        {
+        for line in [
+            format!("\"{column}\",\"{column}\""),
+            format!("192.0.2.9,GET,/,404,\"{column}\""),
+            format!("192.0.2.9,/,404,\"{column}\""),
+        ] {
             assert_eq!(facts(&line), None, "{line}");
         }
         // Two lines in one object: a client may have written one of them.
-        assert_eq!(facts(&format!(r#"{{"log":{},"note":{}}}"#, json(CLF), json(CLF))), None);
+        assert_eq!(
+            facts(&format!(r#"{{"log":{},"note":{}}}"#, json(CLF), json(CLF))),
+            None
+        );
     }
 
     #[test]
@@ -856,18 +1281,33 @@ mod tests {
         let time = |line: &str| facts(line).unwrap()[3].clone();
         let uvicorn = r#"INFO:     192.0.2.7:4711 - "GET / HTTP/1.1" 200 OK"#;
         assert_eq!(time(uvicorn), "");
-        assert_eq!(time(&format!("2026-11-02T08:01:00Z {uvicorn}")), "2026-11-02T08:01:00+00:00");
         assert_eq!(
-            time(&format!(r#"{{"log":{},"time":"2026-11-02T08:01:00Z"}}"#, serde_json::to_string(uvicorn).unwrap())),
+            time(&format!("2026-11-02T08:01:00Z {uvicorn}")),
             "2026-11-02T08:01:00+00:00"
         );
-        let object = r#"{"request":{"remote_ip":"192.0.2.7","method":"GET","uri":"/"},"status":200}"#;
-        assert_eq!(time(&format!("2026/11/02 08:01:00.123\tINFO\taccess\thandled request\t{object}")), "2026-11-02T08:01:00+00:00");
-        assert_eq!(time(&format!("2020-01-01T00:00:00Z {CLF}")), "2026-11-02T08:01:00+00:00");
+        assert_eq!(
+            time(&format!(
+                r#"{{"log":{},"time":"2026-11-02T08:01:00Z"}}"#,
+                serde_json::to_string(uvicorn).unwrap()
+            )),
+            "2026-11-02T08:01:00+00:00"
+        );
+        let object =
+            r#"{"request":{"remote_ip":"192.0.2.7","method":"GET","uri":"/"},"status":200}"#;
+        assert_eq!(
+            time(&format!(
+                "2026/11/02 08:01:00.123\tINFO\taccess\thandled request\t{object}"
+            )),
+            "2026-11-02T08:01:00+00:00"
+        );
+        assert_eq!(
+            time(&format!("2020-01-01T00:00:00Z {CLF}")),
+            "2026-11-02T08:01:00+00:00"
+        );
     }
 
-    /// Lines of several shapes, with `AGENT`, `REFERER` and `QUERY` in the places of texts that a client chooses; those that are
-    /// objects escape texts as JSON.
+    /// Lines of several shapes, with `AGENT`, `REFERER` and `QUERY` in the places of texts that a
+    /// client chooses; those that are objects escape texts as JSON.
     const SHAPES: [&str; 22] = [
         r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
         r#"192.0.2.7 - jo [2026-11-02T08:01:00Z] "GET /a?QUERY HTTP/1.1" 404 162 "REFERER" "AGENT""#,
@@ -902,7 +1342,9 @@ mod tests {
         let clf = |text: &str| {
             let escaped = text.replace('\\', r"\\");
             if is_hex {
-                text.replace('\\', r"\x5C").replace('"', r"\x22").replace('\t', r"\x09")
+                text.replace('\\', r"\x5C")
+                    .replace('"', r"\x22")
+                    .replace('\t', r"\x09")
             } else {
                 escaped.replace('"', r#"\""#).replace('\t', r"\t")
             }
@@ -925,20 +1367,34 @@ mod tests {
             format!("x\" 200 5 \"-\" \"-\" {forged}"),
             format!("2020-01-01T00:00:00Z stdout F {forged}"),
             format!("<190>Jan  1 00:00:00 web nginx: {forged}"),
-            format!(r#"{{"log":{},"stream":"stdout","time":"2020-01-01T00:00:00Z"}}"#, serde_json::to_string(forged).unwrap()),
+            format!(
+                r#"{{"log":{},"stream":"stdout","time":"2020-01-01T00:00:00Z"}}"#,
+                serde_json::to_string(forged).unwrap()
+            ),
             format!("a\t{object}"),
             format!("- {forged}"),
         ];
         for shape in SHAPES {
-            let with = |text: &str| ["AGENT", "REFERER", "QUERY"].iter().fold(shape.to_owned(), |line, place| line.replace(place, text));
+            let with = |text: &str| {
+                ["AGENT", "REFERER", "QUERY"]
+                    .iter()
+                    .fold(shape.to_owned(), |line, place| line.replace(place, text))
+            };
             let clean = facts(&with("x"));
             let is_read = !shape.contains("anfrage") && !shape.contains("level");
             assert_eq!(clean.is_some(), is_read, "{shape}");
             for (line, is_hex) in lines.iter().flat_map(|line| [(line, true), (line, false)]) {
-                for place in ["AGENT", "REFERER", "QUERY"].into_iter().filter(|place| shape.contains(place)) {
+                for place in ["AGENT", "REFERER", "QUERY"]
+                    .into_iter()
+                    .filter(|place| shape.contains(place))
+                {
                     let text = sent(shape, line, is_hex);
-                    let others = ["AGENT", "REFERER", "QUERY"].into_iter().filter(|other| *other != place);
-                    let line = others.fold(shape.replace(place, &text), |line, other| line.replace(other, "x"));
+                    let others = ["AGENT", "REFERER", "QUERY"]
+                        .into_iter()
+                        .filter(|other| *other != place);
+                    let line = others.fold(shape.replace(place, &text), |line, other| {
+                        line.replace(other, "x")
+                    });
                     assert_eq!(facts(&line), clean, "{place} in {line}");
                 }
             }
@@ -948,32 +1404,67 @@ mod tests {
     /// varnishncsa writes the `Host` header before each path.
     #[test]
     fn a_log_of_absolute_targets_has_relative_requests() {
-        let line = |target: &str| format!("192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] \"GET {target} HTTP/1.1\" 404 162 \"-\" \"x\"\n");
+        let line = |target: &str| {
+            format!(
+                "192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] \"GET {target} HTTP/1.1\" 404 162 \"-\" \"x\"\n"
+            )
+        };
         let absolute = line("http://www.example.org/.env?a=1").repeat(MIN_ABSOLUTE);
-        let discover = |log: &str| LogReader::default().discover(log.as_bytes(), &from_log_start(log.as_bytes()));
+        let discover = |log: &str| {
+            LogReader::default().discover(log.as_bytes(), &from_log_start(log.as_bytes()))
+        };
         let layouts = discover(&absolute);
-        let mut context = LineContext { layouts, ..from_log_start(absolute.as_bytes()) };
+        let mut context = LineContext {
+            layouts,
+            ..from_log_start(absolute.as_bytes())
+        };
         let mut log_reader = LogReader::default();
         for (target, host, request) in [
-            ("http://www.example.org:8080/.env?a=1", Some("www.example.org"), "GET /.env?a=1 HTTP/1.1"),
-            ("https://www.example.org", Some("www.example.org"), "GET / HTTP/1.1"),
+            (
+                "http://www.example.org:8080/.env?a=1",
+                Some("www.example.org"),
+                "GET /.env?a=1 HTTP/1.1",
+            ),
+            (
+                "https://www.example.org",
+                Some("www.example.org"),
+                "GET / HTTP/1.1",
+            ),
             ("http://?x", None, "GET ?x HTTP/1.1"),
             ("/.env", None, "GET /.env HTTP/1.1"),
         ] {
             let line = line(target);
             let (_, entry) = log_reader.line(line.trim_end().as_bytes(), &mut context);
             let entry = entry.unwrap();
-            assert_eq!((entry.host, entry.request), (host.map(str::as_bytes), request.as_bytes()), "{target}");
-            assert_eq!((entry.client, entry.status, entry.bytes), (&b"192.0.2.7"[..], Some(404), Some(162)));
+            assert_eq!(
+                (entry.host, entry.request),
+                (host.map(str::as_bytes), request.as_bytes()),
+                "{target}"
+            );
+            assert_eq!(
+                (entry.client, entry.status, entry.bytes),
+                (&b"192.0.2.7"[..], Some(404), Some(162))
+            );
         }
-        assert!(discover(&(absolute.clone() + &line("/").repeat(2))).is_none(), "of a server that clients ask for others");
-        assert!(discover(&absolute[line("http://www.example.org/.env?a=1").len()..]).is_none(), "too few");
+        assert!(
+            discover(&(absolute.clone() + &line("/").repeat(2))).is_none(),
+            "of a server that clients ask for others"
+        );
+        assert!(
+            discover(&absolute[line("http://www.example.org/.env?a=1").len()..]).is_none(),
+            "too few"
+        );
     }
 
     /// A line of any format, of none, or malformed.
     fn any_line() -> impl Strategy<Value = Vec<u8>> {
-        let examples: Vec<String> =
-            FORMATS.all().filter_map(|format| format.example.as_deref()).chain([W3C_LOG]).flat_map(str::lines).map(str::to_owned).collect();
+        let examples: Vec<String> = FORMATS
+            .all()
+            .filter_map(|format| format.example.as_deref())
+            .chain([W3C_LOG])
+            .flat_map(str::lines)
+            .map(str::to_owned)
+            .collect();
         let whole = prop::sample::select(examples).prop_map(String::into_bytes);
         let cut = (whole.clone(), 0_usize..200).prop_map(|(mut line, length)| {
             line.truncate(length);
@@ -992,9 +1483,11 @@ mod tests {
             "- ",
         ];
         let writer = prop::sample::select(writers.to_vec());
-        let prefixed = (writer, whole.clone()).prop_map(|(writer, line)| [writer.as_bytes(), &line[..]].concat());
+        let prefixed = (writer, whole.clone())
+            .prop_map(|(writer, line)| [writer.as_bytes(), &line[..]].concat());
         let nuls = whole.clone().prop_map(|line| [&[0; 3], &line[..]].concat());
-        let other = prop::collection::vec(any::<u8>().prop_filter("one line", |b| *b != b'\n'), 0..80);
+        let other =
+            prop::collection::vec(any::<u8>().prop_filter("one line", |b| *b != b'\n'), 0..80);
         let long = Just([&b"#Fields: date time c-ip cs-uri-stem "[..], &[b'x'; 2000]].concat());
         let ended = whole.clone().prop_map(|line| [&line[..], b"\r"].concat());
         prop_oneof![6 => whole, 1 => cut, 1 => prefixed, 1 => nuls, 1 => other, 1 => long, 1 => ended]

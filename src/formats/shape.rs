@@ -1,8 +1,9 @@
 //! Describes the shape of a line without its text.
 //!
-//! A line in an unknown format may hold a password anywhere, so no mask can be trusted with it. Its shape is enough to write a format
-//! string: words of a fixed list stand for the fields, and of the line itself only the blanks, quotes, brackets and separators
-//! between fields are shown, no letter and no digit.
+//! A line in an unknown format may hold a password anywhere, so no mask can be trusted with it. Its
+//! shape is enough to write a format string: words of a fixed list stand for the fields, and of the
+//! line itself only the blanks, quotes, brackets and separators between fields are shown, no letter
+//! and no digit.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,8 +12,8 @@ const MAX_FIELDS: usize = 40;
 
 /// The parts of a date that are letters.
 const NAMES_IN_TIMES: [&[u8]; 21] = [
-    b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec", b"mon", b"tue", b"wed", b"thu", b"fri",
-    b"sat", b"sun", b"t", b"z",
+    b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
+    b"mon", b"tue", b"wed", b"thu", b"fri", b"sat", b"sun", b"t", b"z",
 ];
 
 /// The shape of a line: `ADDRESS - WORD [TIME] "REQUEST" NUMBER NUMBER`.
@@ -23,7 +24,11 @@ pub(crate) fn line_shape(line: &[u8]) -> String {
     for _ in 0..MAX_FIELDS {
         let blanks = rest.len() - rest.trim_ascii_start().len();
         if blanks > 0 {
-            shape.push_str(if rest[..blanks].contains(&b'\t') { "\\t" } else { " " });
+            shape.push_str(if rest[..blanks].contains(&b'\t') {
+                "\\t"
+            } else {
+                " "
+            });
             rest = &rest[blanks..];
         }
         let length = match rest.first() {
@@ -32,9 +37,14 @@ pub(crate) fn line_shape(line: &[u8]) -> String {
                 shape.push(char::from(separator));
                 1
             }
-            Some(&open @ (b'"' | b'\'' | b'[' | b'(' | b'<' | b'{')) => push_enclosed(&mut shape, rest, open),
+            Some(&open @ (b'"' | b'\'' | b'[' | b'(' | b'<' | b'{')) => {
+                push_enclosed(&mut shape, rest, open)
+            }
             Some(_) => {
-                let length = rest.iter().position(|&byte| ends_field(byte)).unwrap_or(rest.len());
+                let length = rest
+                    .iter()
+                    .position(|&byte| ends_field(byte))
+                    .unwrap_or(rest.len());
                 shape.push_str(kind(&rest[..length]));
                 length
             }
@@ -47,12 +57,16 @@ pub(crate) fn line_shape(line: &[u8]) -> String {
     shape
 }
 
-/// Whether a line may be one of a log: it has a time, an address or a request, its first field is a number, such as a time in
-/// seconds, or it is a JSON object.
+/// Whether a line may be one of a log: it has a time, an address or a request, its first field is a
+/// number, such as a time in seconds, or it is a JSON object.
 #[must_use]
 pub(crate) fn may_be_log_line(line: &[u8]) -> bool {
     let shape = line_shape(line);
-    line.starts_with(b"{\"") || shape.starts_with("NUMBER") || ["TIME", "ADDRESS", "REQUEST"].iter().any(|field| shape.contains(field))
+    line.starts_with(b"{\"")
+        || shape.starts_with("NUMBER")
+        || ["TIME", "ADDRESS", "REQUEST"]
+            .iter()
+            .any(|field| shape.contains(field))
 }
 
 fn ends_field(byte: u8) -> bool {
@@ -85,7 +99,11 @@ fn push_enclosed(shape: &mut String, text: &[u8], open: u8) -> usize {
 /// What a field is.
 fn kind(field: &[u8]) -> &'static str {
     let text = std::str::from_utf8(field).unwrap_or_default();
-    let is_number = || field.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'+' | b'-'));
+    let is_number = || {
+        field
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'+' | b'-'))
+    };
     match field {
         b"" => "",
         b"-" => "-",
@@ -102,10 +120,18 @@ fn kind(field: &[u8]) -> &'static str {
 
 /// Whether a field is a date, a time of day, or both.
 fn is_time(field: &[u8]) -> bool {
-    let words = field.split(|byte| !byte.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+    let words = field
+        .split(|byte| !byte.is_ascii_alphabetic())
+        .filter(|word| !word.is_empty());
     let count = |bytes: &[u8]| field.iter().filter(|byte| bytes.contains(byte)).count();
-    let is_named = |word: &[u8]| NAMES_IN_TIMES.iter().any(|name| name.eq_ignore_ascii_case(word));
-    field.iter().all(|byte| byte.is_ascii_alphanumeric() || b":/-.,+ ".contains(byte))
+    let is_named = |word: &[u8]| {
+        NAMES_IN_TIMES
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(word))
+    };
+    field
+        .iter()
+        .all(|byte| byte.is_ascii_alphanumeric() || b":/-.,+ ".contains(byte))
         && words.into_iter().all(is_named)
         && count(b"0123456789") >= 4
         && (count(b":") >= 2 || count(b"-") == 2 || count(b"/") == 2)
@@ -118,7 +144,9 @@ fn is_request(field: &[u8]) -> bool {
     let target = words.next().unwrap_or_default();
     (3..=16).contains(&method.len())
         && method.iter().all(u8::is_ascii_uppercase)
-        && (target.starts_with(b"/") || memchr::memmem::find(target, b"://").is_some() || target == b"*")
+        && (target.starts_with(b"/")
+            || memchr::memmem::find(target, b"://").is_some()
+            || target == b"*")
 }
 
 #[cfg(test)]
@@ -134,7 +162,10 @@ mod tests {
                 r#"203.0.113.7 - bob [02/Nov/2026:08:01:00 +0000] "GET /?password=x HTTP/1.1" 200 5 "-" "a b""#,
                 r#"ADDRESS - WORD [TIME] "REQUEST" NUMBER NUMBER "-" "TEXT""#,
             ),
-            ("2026-11-02T08:01:00.5Z|GET|/login?token=x|[2001:db8::1]:80|0.5", "TIME|WORD|PATH|[ADDRESS]WORD|NUMBER"),
+            (
+                "2026-11-02T08:01:00.5Z|GET|/login?token=x|[2001:db8::1]:80|0.5",
+                "TIME|WORD|PATH|[ADDRESS]WORD|NUMBER",
+            ),
             ("Mon\t2026-11-02\t08:01:00", r"WORD\tTIME\tTIME"),
             (r#"{"password":"hunter2"}"#, "{WORD}"),
             (r#"x "no end"#, r#"WORD "TEXT"#),
@@ -143,7 +174,10 @@ mod tests {
         ] {
             assert_eq!(line_shape(line.as_bytes()), shape, "{line}");
         }
-        assert_eq!(line_shape("x ".repeat(100).as_bytes()), "WORD ".repeat(40).trim_end().to_owned() + "...");
+        assert_eq!(
+            line_shape("x ".repeat(100).as_bytes()),
+            "WORD ".repeat(40).trim_end().to_owned() + "..."
+        );
     }
 
     #[test]

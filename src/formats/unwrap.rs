@@ -1,11 +1,15 @@
-//! Finds a log line within others: after prefixes, without colours, as a string of a JSON object, as a column of CSV.
+//! Finds a log line within others: after prefixes, without colours, as a string of a JSON object,
+//! as a column of CSV.
 //!
-//! A line that is a request by itself never comes here, so that a client cannot forge a line by sending one as its user agent.
+//! A line that is a request by itself never comes here, so that a client cannot forge a line by
+//! sending one as its user agent.
 
 use super::JsonLineParser;
 use super::is_status;
 use super::json::{KeyCache, is_request, may_be_line, unescape_line};
-use super::line_prefix::{LinePrefix, MAX_PREFIXES, StrippedLine, each_csv_column, strip_prefix, without_colors};
+use super::line_prefix::{
+    LinePrefix, MAX_PREFIXES, StrippedLine, each_csv_column, strip_prefix, without_colors,
+};
 use crate::log::time::LogTime;
 
 /// Buffers for lines that must be assembled.
@@ -27,12 +31,17 @@ pub(super) trait ReadInner {
     fn is_line(&mut self, text: &[u8]) -> bool;
 }
 
-/// Reads the line within a line, and returns the writer of what is around it; `None` if there is none. The outermost writer that
-/// is not only blanks is returned.
+/// Reads the line within a line, and returns the writer of what is around it; `None` if there is
+/// none. The outermost writer that is not only blanks is returned.
 pub(super) fn read_within(
     line: &[u8],
     json: &JsonLineParser,
-    UnwrapBuffers { plain, unescaped, time: time_buffer, keys }: &mut UnwrapBuffers,
+    UnwrapBuffers {
+        plain,
+        unescaped,
+        time: time_buffer,
+        keys,
+    }: &mut UnwrapBuffers,
     inner: &mut impl ReadInner,
 ) -> Option<LinePrefix> {
     let (mut rest, mut prefix, mut time) = (line, None, None);
@@ -51,23 +60,35 @@ pub(super) fn read_within(
     }
     let enclosed = json.enclosed_texts(rest, keys)?;
     time = enclosed.time(time_buffer).parse().or(time);
-    let mut texts = enclosed
-        .texts()
-        .iter()
-        .filter(|text| unescape_line(text, unescaped) && (enclosed.texts().len() == 1 || is_line_within(unescaped, inner)));
+    let mut texts = enclosed.texts().iter().filter(|text| {
+        unescape_line(text, unescaped)
+            && (enclosed.texts().len() == 1 || is_line_within(unescaped, inner))
+    });
     // If two texts are lines, a client may have written one of them.
-    let (text, None) = (texts.next()?, texts.next()) else { return None };
+    let (text, None) = (texts.next()?, texts.next()) else {
+        return None;
+    };
     let is_unescaped = unescape_line(text, unescaped);
     let (mut rest, mut time) = (&unescaped[..], time);
-    let is_read = is_unescaped && (inner.read(rest, time).is_some() || after_prefixes(&mut rest, &mut time, inner).is_some());
+    let is_read = is_unescaped
+        && (inner.read(rest, time).is_some()
+            || after_prefixes(&mut rest, &mut time, inner).is_some());
     is_read.then(|| significant(prefix, LinePrefix::Json))
 }
 
 /// Removes prefixes until the rest can be read; returns the writer of the first.
-fn after_prefixes(rest: &mut &[u8], time: &mut Option<LogTime>, inner: &mut impl ReadInner) -> Option<LinePrefix> {
+fn after_prefixes(
+    rest: &mut &[u8],
+    time: &mut Option<LogTime>,
+    inner: &mut impl ReadInner,
+) -> Option<LinePrefix> {
     let mut first = None;
     for _ in 0..MAX_PREFIXES {
-        let StrippedLine { prefix, rest: next, time: next_time } = strip_prefix(rest)?;
+        let StrippedLine {
+            prefix,
+            rest: next,
+            time: next_time,
+        } = strip_prefix(rest)?;
         (*rest, *time) = (next, next_time.or(*time));
         first = Some(first.map_or(prefix, |first| significant(Some(first), prefix)));
         if inner.read(next, *time).is_some() {
@@ -77,7 +98,8 @@ fn after_prefixes(rest: &mut &[u8], time: &mut Option<LogTime>, inner: &mut impl
     None
 }
 
-/// Reads the line in a column of CSV. As in objects, only one column may be a line, and the others must be no request.
+/// Reads the line in a column of CSV. As in objects, only one column may be a line, and the others
+/// must be no request.
 fn read_column(line: &[u8], buffer: &mut Vec<u8>, inner: &mut impl ReadInner) -> Option<()> {
     let (mut lines, mut time, mut facts) = ([&b""[..]; 2], None, [false; 3]);
     let columns = each_csv_column(line, |column| {
@@ -93,8 +115,13 @@ fn read_column(line: &[u8], buffer: &mut Vec<u8>, inner: &mut impl ReadInner) ->
     })?;
     let [has_request, has_target, has_status] = facts;
     let is_sole = columns > 1 && lines[1].is_empty() && !has_request && !(has_target && has_status);
-    let mut rest = without_doubled_quotes(Some(lines[0]).filter(|line| is_sole && !line.is_empty())?, buffer);
-    inner.read(rest, time).or_else(|| after_prefixes(&mut rest, &mut time, inner).map(|_| ()))
+    let mut rest = without_doubled_quotes(
+        Some(lines[0]).filter(|line| is_sole && !line.is_empty())?,
+        buffer,
+    );
+    inner
+        .read(rest, time)
+        .or_else(|| after_prefixes(&mut rest, &mut time, inner).map(|_| ()))
 }
 
 /// The text of a column, written to `buffer`.
@@ -115,7 +142,9 @@ fn is_line_within(text: &[u8], inner: &mut impl ReadInner) -> bool {
         if inner.is_line(rest) {
             return true;
         }
-        let Some(found) = strip_prefix(rest) else { return false };
+        let Some(found) = strip_prefix(rest) else {
+            return false;
+        };
         rest = found.rest;
     }
     false
@@ -123,5 +152,7 @@ fn is_line_within(text: &[u8], inner: &mut impl ReadInner) -> bool {
 
 /// The first of two writers that is not only blanks.
 fn significant(first: Option<LinePrefix>, then: LinePrefix) -> LinePrefix {
-    first.filter(|prefix| !matches!(prefix, LinePrefix::Blanks | LinePrefix::Colors)).unwrap_or(then)
+    first
+        .filter(|prefix| !matches!(prefix, LinePrefix::Blanks | LinePrefix::Colors))
+        .unwrap_or(then)
 }

@@ -1,9 +1,9 @@
-//! The W3C extended log format: a log declares its columns in header lines, `#Fields: date time ...`, which may be
-//! repeated with other columns.
+//! The W3C extended log format: a log declares its columns in header lines,
+//! `#Fields: date time ...`, which may be repeated with other columns.
 //!
-//! Sources: W3C WD-logfile-960323; Microsoft, IIS "W3C Extended Log File Format"; AWS, "`CloudFront` standard logging
-//! reference". IIS writes `+` for a space in headers; `CloudFront` separates columns by tabs and percent-encodes texts
-//! once more.
+//! Sources: W3C WD-logfile-960323; Microsoft, IIS "W3C Extended Log File Format"; AWS,
+//! "`CloudFront` standard logging reference". IIS writes `+` for a space in headers; `CloudFront`
+//! separates columns by tabs and percent-encodes texts once more.
 
 use super::FieldKind;
 use super::line_parser::{Encoding, FormatLineParser, Quotes};
@@ -27,8 +27,13 @@ pub(crate) fn directive(line: &[u8]) -> Option<FormatLineParser> {
         return None;
     }
     let columns = String::from_utf8_lossy(&columns[1..]);
-    let names: Vec<(&str, FieldKind)> = columns.split_ascii_whitespace().map(|name| (name, kind(name))).collect();
-    let has_target = names.iter().any(|(_, m)| matches!(m, FieldKind::Path | FieldKind::Target | FieldKind::Request));
+    let names: Vec<(&str, FieldKind)> = columns
+        .split_ascii_whitespace()
+        .map(|name| (name, kind(name)))
+        .collect();
+    let has_target = names
+        .iter()
+        .any(|(_, m)| matches!(m, FieldKind::Path | FieldKind::Target | FieldKind::Request));
     has_target.then(|| parser(&names, columns.contains('\t')))
 }
 
@@ -36,12 +41,29 @@ pub(crate) fn directive(line: &[u8]) -> Option<FormatLineParser> {
 fn parser(names: &[(&str, FieldKind)], tabs: bool) -> FormatLineParser {
     let is_cloudfront = names.iter().any(|(name, _)| name.starts_with("x-edge-"));
     let separator = if is_cloudfront || tabs { b'\t' } else { b' ' };
-    let with_encoding = if is_cloudfront { Encoding::Percent } else { Encoding::Plus };
-    let best = names.iter().filter(|(_, m)| *m == FieldKind::Host).map(|(name, _)| *name).min_by_key(|name| host_rank(name));
+    let with_encoding = if is_cloudfront {
+        Encoding::Percent
+    } else {
+        Encoding::Plus
+    };
+    let best = names
+        .iter()
+        .filter(|(_, m)| *m == FieldKind::Host)
+        .map(|(name, _)| *name)
+        .min_by_key(|name| host_rank(name));
     // Of several hosts, use the one that the client requested.
     let chosen: Vec<_> = names
         .iter()
-        .map(|(name, m)| (*name, if *m == FieldKind::Host && Some(*name) != best { FieldKind::Other } else { m.clone() }))
+        .map(|(name, m)| {
+            (
+                *name,
+                if *m == FieldKind::Host && Some(*name) != best {
+                    FieldKind::Other
+                } else {
+                    m.clone()
+                },
+            )
+        })
         .collect();
     FormatLineParser::columns(&chosen, separator, Quotes::Never).with_encoding(with_encoding)
 }
@@ -71,7 +93,10 @@ fn kind(column: &str) -> FieldKind {
         "cs(user-agent)" => FieldKind::UserAgent,
         "cs-username" => FieldKind::User,
         "x-forwarded-for" => FieldKind::Header(name),
-        _ => match name.strip_prefix("cs(").and_then(|rest| rest.strip_suffix(')')) {
+        _ => match name
+            .strip_prefix("cs(")
+            .and_then(|rest| rest.strip_suffix(')'))
+        {
             Some(header) => FieldKind::Header(header.to_owned()),
             None => FieldKind::Other,
         },
@@ -84,23 +109,39 @@ pub enum W3cHeader {
     /// Not a W3C extended log.
     #[default]
     None,
-    /// A W3C extended log with these columns; `None` before they are declared, and if none of them is usable.
+    /// A W3C extended log with these columns; `None` before they are declared, and if none of them
+    /// is usable.
     Columns(Option<Arc<FormatLineParser>>),
 }
 
 /// The directives that such a log may start with.
-const DIRECTIVES: [&[u8]; 8] =
-    [b"#Version:", b"#Fields:", b"#Software:", b"#Date:", b"#Start-Date:", b"#End-Date:", b"#Remark:", b"#GMT-Offset:"];
+const DIRECTIVES: [&[u8]; 8] = [
+    b"#Version:",
+    b"#Fields:",
+    b"#Software:",
+    b"#Date:",
+    b"#Start-Date:",
+    b"#End-Date:",
+    b"#Remark:",
+    b"#GMT-Offset:",
+];
 const FIELDS: &[u8] = b"#Fields:";
 
 impl W3cHeader {
-    /// The header before the first line of a log that starts with these lines. Oversized lines are ignored, because
-    /// they are not always held in memory.
+    /// The header before the first line of a log that starts with these lines. Oversized lines are
+    /// ignored, because they are not always held in memory.
     #[must_use]
     pub fn from_log_start(lines: &[u8], max_line: usize) -> Self {
         let first = line_at(lines, 0);
-        let is_w3c = first.len() <= max_line && DIRECTIVES.iter().any(|directive| first.starts_with(directive));
-        if is_w3c { Self::Columns(None) } else { Self::None }
+        let is_w3c = first.len() <= max_line
+            && DIRECTIVES
+                .iter()
+                .any(|directive| first.starts_with(directive));
+        if is_w3c {
+            Self::Columns(None)
+        } else {
+            Self::None
+        }
     }
 
     /// Whether it is a W3C extended log.

@@ -1,8 +1,9 @@
 //! Pauses a scan at a known point, so that a test can change the file under it.
 //!
-//! Compiled only with the feature `failpoints`. `PROBEWATCH_PAUSE_AT=chunk:N` pauses after the Nth chunk of regular
-//! files was processed and before it is committed. The scan creates the file named in `PROBEWATCH_PAUSE_FILE` with
-//! the suffix `.reached`, and continues once the one with the suffix `.go` exists, or after 30 seconds.
+//! Compiled only with the feature `failpoints`. `PROBEWATCH_PAUSE_AT=chunk:N` pauses after the Nth
+//! chunk of regular files was processed and before it is committed. The scan creates the file named
+//! in `PROBEWATCH_PAUSE_FILE` with the suffix `.reached`, and continues once the one with the
+//! suffix `.go` exists, or after 30 seconds.
 
 /// Pauses after a chunk was processed, if a test requested it.
 #[cfg(not(feature = "failpoints"))]
@@ -36,11 +37,17 @@ mod armed {
     }
 
     fn requested() -> Option<u64> {
-        env::var("PROBEWATCH_PAUSE_AT").ok()?.strip_prefix("chunk:")?.parse().ok()
+        env::var("PROBEWATCH_PAUSE_AT")
+            .ok()?
+            .strip_prefix("chunk:")?
+            .parse()
+            .ok()
     }
 
     fn wait() {
-        let Some(file) = env::var_os("PROBEWATCH_PAUSE_FILE") else { return };
+        let Some(file) = env::var_os("PROBEWATCH_PAUSE_FILE") else {
+            return;
+        };
         let [mut reached, mut go] = [file.clone(), file];
         reached.push(".reached");
         go.push(".go");

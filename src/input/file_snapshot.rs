@@ -1,8 +1,9 @@
 //! Records what a regular file was when it was opened, and checks whether it still is.
 //!
-//! SIGBUS does not detect every truncation. The rest of the last page reads as zeros without a signal, so the size is
-//! compared. A file that was truncated and written past its old size raises no signal either, so the first bytes are
-//! compared, and the last ones for a file that was rewritten further down. Modification times are too coarse to help.
+//! SIGBUS does not detect every truncation. The rest of the last page reads as zeros without a
+//! signal, so the size is compared. A file that was truncated and written past its old size raises
+//! no signal either, so the first bytes are compared, and the last ones for a file that was
+//! rewritten further down. Modification times are too coarse to help.
 
 use std::fs::File;
 use std::io;
@@ -39,21 +40,28 @@ impl FileSnapshot {
         let tail_at = len - tail.len() as u64;
         let read = read_full_at(file, &mut tail, tail_at)?;
         tail.truncate(read);
-        Ok(Self { len, head, tail, tail_at })
+        Ok(Self {
+            len,
+            head,
+            tail,
+            tail_at,
+        })
     }
 
-    /// Whether the file still has `end` bytes and its first and last bytes are unchanged. If so, a map showed bytes
-    /// before `end` that were in the file.
+    /// Whether the file still has `end` bytes and its first and last bytes are unchanged. If so, a
+    /// map showed bytes before `end` that were in the file.
     ///
     /// # Errors
     ///
     /// The file cannot be read.
     pub(super) fn holds(&self, file: &File, end: u64) -> io::Result<bool> {
-        Ok(file.metadata()?.len() >= end && self.head_now(file)? == Some(self.head.len()) && self.same_tail(file)?)
+        Ok(file.metadata()?.len() >= end
+            && self.head_now(file)? == Some(self.head.len())
+            && self.same_tail(file)?)
     }
 
-    /// Whether the rest of the file starts with the same bytes. Also true for a file truncated to 0: the bytes that
-    /// were read before were in it.
+    /// Whether the rest of the file starts with the same bytes. Also true for a file truncated to
+    /// 0: the bytes that were read before were in it.
     ///
     /// # Errors
     ///

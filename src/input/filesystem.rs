@@ -1,7 +1,8 @@
-//! Which file systems are local, so that files can be mapped, and which are pseudo file systems without logs.
+//! Which file systems are local, so that files can be mapped, and which are pseudo file systems
+//! without logs.
 //!
-//! Files on remote file systems are read, not mapped: a lost connection raises SIGBUS on a map, and changes show
-//! late. The same holds for FUSE, where a user's process serves the file.
+//! Files on remote file systems are read, not mapped: a lost connection raises SIGBUS on a map, and
+//! changes show late. The same holds for FUSE, where a user's process serves the file.
 
 use std::fs::File;
 use std::path::Path;
@@ -26,8 +27,8 @@ pub(super) fn is_local(file: &File) -> bool {
     fstatfs(file).is_ok_and(|system| !REMOTE.contains(&system.f_type))
 }
 
-/// Magic numbers of the kernel's pseudo file systems (`linux/magic.h`). Some of their files never end, and reading
-/// some blocks forever, such as `/proc/kmsg`.
+/// Magic numbers of the kernel's pseudo file systems (`linux/magic.h`). Some of their files never
+/// end, and reading some blocks forever, such as `/proc/kmsg`.
 const PSEUDO: [FsWord; 10] = [
     0x9FA0,      // proc
     0x6265_6572, // sysfs
@@ -58,6 +59,8 @@ mod tests {
     #[test]
     fn proc_is_a_pseudo_filesystem_and_a_temporary_folder_is_not() {
         assert!(is_on_pseudo_filesystem(Path::new("/proc/self/maps")));
-        assert!(!is_on_pseudo_filesystem(tempfile::tempdir().unwrap().path()));
+        assert!(!is_on_pseudo_filesystem(
+            tempfile::tempdir().unwrap().path()
+        ));
     }
 }

@@ -1,10 +1,11 @@
 //! Finds the inputs: files, folders, globs, pipes and standard input.
 //!
-//! Opens only folders, one at a time, and lists each file once, however many names lead to it. It does not check whether a file
-//! can be read or what it contains.
+//! Opens only folders, one at a time, and lists each file once, however many names lead to it. It
+//! does not check whether a file can be read or what it contains.
 //!
-//! If the user may not read a file, an error message names the group that may. Only file modes, `/etc/group` and `/etc/passwd`
-//! are read. No group is named without read access, none that the user is in already, and never `root`.
+//! If the user may not read a file, an error message names the group that may. Only file modes,
+//! `/etc/group` and `/etc/passwd` are read. No group is named without read access, none that the
+//! user is in already, and never `root`.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -23,8 +24,8 @@ use crate::os::system::list_folder;
 pub struct InputSource {
     /// As typed or found; `-` is standard input. May contain any bytes.
     pub path: PathBuf,
-    /// Named by the user, directly or by a glob, not found in a folder. Only then is a file that is not a log an
-    /// error.
+    /// Named by the user, directly or by a glob, not found in a folder. Only then is a file that is
+    /// not a log an error.
     pub named: bool,
     /// Named by its own path. It is read as a log even if it looks like a server's error log.
     pub literal: bool,
@@ -52,7 +53,8 @@ pub enum SourceKind {
 pub(crate) struct FoundInputs {
     /// Inputs in the order of the arguments; within a folder, in byte order of the names.
     pub sources: Vec<InputSource>,
-    /// Notices about paths that were skipped without an error, as sentences. They contain unsanitized names.
+    /// Notices about paths that were skipped without an error, as sentences. They contain
+    /// unsanitized names.
     pub notices: Vec<String>,
     /// Paths that cannot be read, and why.
     pub problems: Vec<InputProblem>,
@@ -73,7 +75,8 @@ pub(crate) struct InputProblem {
 
 /// Finds all inputs that `paths` lead to. Never fails: paths that cannot be read are in `problems`.
 ///
-/// A path that does not exist and contains `*`, `?` or `[` is a glob. A file of exactly that name takes precedence.
+/// A path that does not exist and contains `*`, `?` or `[` is a glob. A file of exactly that name
+/// takes precedence.
 #[must_use]
 pub(crate) fn find(paths: &[PathBuf]) -> FoundInputs {
     let mut search = Search::default();
@@ -123,19 +126,33 @@ impl Search {
         }
         match fs::metadata(path) {
             Ok(metadata) => self.classify(path, &metadata, InputOrigin::Name),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && is_pattern(path) => self.glob(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_pattern(path) => {
+                self.glob(path)
+            }
             Err(error) => self.record_error(path, &error),
         }
     }
 
-    /// Its inode is recorded too, so that `probewatch access.log - < access.log` reads the file once.
+    /// Its inode is recorded too, so that `probewatch access.log - < access.log` reads the file
+    /// once.
     fn standard_input(&mut self) {
-        let id = rustix::fs::fstat(io::stdin()).ok().map(|stat| (stat.st_dev, stat.st_ino));
-        self.add(InputSource { path: PathBuf::from("-"), named: true, literal: true, kind: SourceKind::Stdin, id });
+        let id = rustix::fs::fstat(io::stdin())
+            .ok()
+            .map(|stat| (stat.st_dev, stat.st_ino));
+        self.add(InputSource {
+            path: PathBuf::from("-"),
+            named: true,
+            literal: true,
+            kind: SourceKind::Stdin,
+            id,
+        });
     }
 
     fn glob(&mut self, path: &Path) {
-        let GlobMatches { mut paths, failures } = expand(path);
+        let GlobMatches {
+            mut paths,
+            failures,
+        } = expand(path);
         if paths.is_empty() && failures.is_empty() {
             self.found.no_match.push(path.to_owned());
         }
@@ -166,13 +183,28 @@ impl Search {
         let kind = metadata.file_type();
         let may_be_pseudo = by != InputOrigin::Name || kind.is_dir();
         if may_be_pseudo && self.is_pseudo_file(path, metadata.dev()) {
-            self.notice(format!("{} is on a pseudo file system of the kernel; skipped", path.display()));
+            self.notice(format!(
+                "{} is on a pseudo file system of the kernel; skipped",
+                path.display()
+            ));
         } else if kind.is_dir() {
             self.folder(path, (metadata.dev(), metadata.ino()));
         } else if kind.is_file() {
-            self.add(InputSource { path: path.to_owned(), named, literal, kind: SourceKind::File, id });
+            self.add(InputSource {
+                path: path.to_owned(),
+                named,
+                literal,
+                kind: SourceKind::File,
+                id,
+            });
         } else if kind.is_fifo() && by == InputOrigin::Name {
-            self.add(InputSource { path: path.to_owned(), named, literal, kind: SourceKind::Stream, id });
+            self.add(InputSource {
+                path: path.to_owned(),
+                named,
+                literal,
+                kind: SourceKind::Stream,
+                id,
+            });
         } else if by == InputOrigin::Name {
             self.problem(path, format!("is {}, not a log", describe(kind)));
         } else {
@@ -182,16 +214,22 @@ impl Search {
     }
 
     fn is_pseudo_file(&mut self, path: &Path, device: u64) -> bool {
-        *self.pseudo_devices.entry(device).or_insert_with(|| is_on_pseudo_filesystem(path))
+        *self
+            .pseudo_devices
+            .entry(device)
+            .or_insert_with(|| is_on_pseudo_filesystem(path))
     }
 
-    /// Descends into a folder. Its list is read and closed first, so that depth costs no file descriptors.
+    /// Descends into a folder. Its list is read and closed first, so that depth costs no file
+    /// descriptors.
     fn folder(&mut self, path: &Path, id: (u64, u64)) {
         if self.already_visited(path, id, "folder") {
             return;
         }
         match list_folder(path) {
-            Ok(entries) => entries.iter().for_each(|(name, _)| self.visit(&path.join(name), InputOrigin::Folder)),
+            Ok(entries) => entries
+                .iter()
+                .for_each(|(name, _)| self.visit(&path.join(name), InputOrigin::Folder)),
             Err(error) => self.record_error(path, &error),
         }
     }
@@ -205,7 +243,8 @@ impl Search {
         self.found.sources.push(source);
     }
 
-    /// Whether another name led to this file before; adds a notice if so, and records the path if not.
+    /// Whether another name led to this file before; adds a notice if so, and records the path if
+    /// not.
     fn already_visited(&mut self, path: &Path, id: (u64, u64), what: &str) -> bool {
         let first = match self.visited.entry(id) {
             Entry::Occupied(first) => first,
@@ -217,7 +256,11 @@ impl Search {
         let notice = if first.get() == path {
             format!("{} was named more than once; read once", path.display())
         } else {
-            format!("{} is the same {what} as {}; read once", path.display(), first.get().display())
+            format!(
+                "{} is the same {what} as {}; read once",
+                path.display(),
+                first.get().display()
+            )
         };
         self.notice(notice);
         true
@@ -234,7 +277,10 @@ impl Search {
     }
 
     fn problem(&mut self, path: &Path, what: String) {
-        self.found.problems.push(InputProblem { path: path.to_owned(), what });
+        self.found.problems.push(InputProblem {
+            path: path.to_owned(),
+            what,
+        });
     }
 
     fn notice(&mut self, notice: String) {
@@ -269,20 +315,34 @@ const GROUP_SEARCH: u32 = 0o010;
 /// Why a path may not be read, to print after the path and a colon.
 #[must_use]
 pub(crate) fn describe_denied(path: &Path) -> String {
-    let Some(group) = group_of(path) else { return "permission denied".to_owned() };
-    let user = name_of(PASSWD_FILE, rustix::process::geteuid().as_raw()).unwrap_or_else(|| "USER".to_owned());
-    format!("permission denied; the group {group} may read it: type sudo usermod -aG {group} {user} and log in again")
+    let Some(group) = group_of(path) else {
+        return "permission denied".to_owned();
+    };
+    let user = name_of(PASSWD_FILE, rustix::process::geteuid().as_raw())
+        .unwrap_or_else(|| "USER".to_owned());
+    format!(
+        "permission denied; the group {group} may read it: type sudo usermod -aG {group} {user} and log in again"
+    )
 }
 
 /// The group that may read a path, or search the folder that denies access to it.
 fn group_of(path: &Path) -> Option<String> {
     let (found, needed) = match fs::metadata(path) {
         Ok(found) => {
-            let needed = if found.is_dir() { GROUP_READ | GROUP_SEARCH } else { GROUP_READ };
+            let needed = if found.is_dir() {
+                GROUP_READ | GROUP_SEARCH
+            } else {
+                GROUP_READ
+            };
             (found, needed)
         }
         // The nearest folder with readable metadata is the one that denies access.
-        Err(_) => (path.ancestors().skip(1).find_map(|folder| fs::metadata(folder).ok())?, GROUP_SEARCH),
+        Err(_) => (
+            path.ancestors()
+                .skip(1)
+                .find_map(|folder| fs::metadata(folder).ok())?,
+            GROUP_SEARCH,
+        ),
     };
     let group = group_with_access(&found, needed)?;
     name_of(GROUP_FILE, group)
@@ -292,7 +352,8 @@ fn group_with_access(found: &Metadata, needed: u32) -> Option<u32> {
     let group = found.gid();
     let is_member = || {
         let own = rustix::process::getegid().as_raw() == group;
-        own || rustix::process::getgroups().is_ok_and(|groups| groups.iter().any(|one| one.as_raw() == group))
+        own || rustix::process::getgroups()
+            .is_ok_and(|groups| groups.iter().any(|one| one.as_raw() == group))
     };
     (found.mode() & needed == needed && group != 0 && !is_member()).then_some(group)
 }
@@ -331,20 +392,42 @@ mod tests {
 
     /// The paths that were found, relative to `folder`.
     fn names(found: &FoundInputs, folder: &TempDir) -> Vec<String> {
-        let name = |source: &InputSource| source.path.strip_prefix(folder.path()).unwrap().to_str().unwrap().to_owned();
+        let name = |source: &InputSource| {
+            source
+                .path
+                .strip_prefix(folder.path())
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned()
+        };
         found.sources.iter().map(name).collect()
     }
 
     fn mkfifo(path: &Path) {
-        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            path,
+            rustix::fs::FileType::Fifo,
+            0o600.into(),
+            0,
+        )
+        .unwrap();
     }
 
     #[test]
     fn files_of_a_folder_are_in_name_order() {
         let folder = folder(&["b/2.log", "a.log", "b/10.log", "B.log", ".hidden", "b.log"]);
         let found = find(&[folder.path().to_owned()]);
-        assert_eq!(names(&found, &folder), [".hidden", "B.log", "a.log", "b/10.log", "b/2.log", "b.log"]);
-        assert!(found.sources.iter().all(|source| !source.named && source.kind == SourceKind::File && source.id.is_some()));
+        assert_eq!(
+            names(&found, &folder),
+            [".hidden", "B.log", "a.log", "b/10.log", "b/2.log", "b.log"]
+        );
+        assert!(
+            found.sources.iter().all(|source| !source.named
+                && source.kind == SourceKind::File
+                && source.id.is_some())
+        );
         assert_eq!((found.notices.len(), found.problems.len()), (0, 0));
     }
 
@@ -355,7 +438,11 @@ mod tests {
         symlink("/proc/self", folder.path().join("c")).unwrap();
         let found = find(&[folder.path().to_owned()]);
         assert_eq!(names(&found, &folder), ["a.log"]);
-        assert!(found.notices.len() == 2 && found.notices[0].ends_with("b.log is on a pseudo file system of the kernel; skipped"));
+        assert!(
+            found.notices.len() == 2
+                && found.notices[0]
+                    .ends_with("b.log is on a pseudo file system of the kernel; skipped")
+        );
         assert_eq!(find(&[PathBuf::from("/proc/self/maps")]).sources.len(), 1);
     }
 
@@ -374,7 +461,10 @@ mod tests {
         let outside = folder(&["far.log"]);
         let inside = folder(&["near.log"]);
         symlink(outside.path(), inside.path().join("link")).unwrap();
-        assert_eq!(names(&find(&[inside.path().to_owned()]), &inside), ["link/far.log", "near.log"]);
+        assert_eq!(
+            names(&find(&[inside.path().to_owned()]), &inside),
+            ["link/far.log", "near.log"]
+        );
     }
 
     #[test]
@@ -383,12 +473,28 @@ mod tests {
         let [a, hard, soft] = ["a.log", "hard", "soft"].map(|name| folder.path().join(name));
         fs::hard_link(&a, &hard).unwrap();
         symlink(&a, &soft).unwrap();
-        let found = find(&[soft.clone(), a.clone(), hard.clone(), soft.clone(), folder.path().to_owned()]);
+        let found = find(&[
+            soft.clone(),
+            a.clone(),
+            hard.clone(),
+            soft.clone(),
+            folder.path().to_owned(),
+        ]);
         assert_eq!(found.sources.len(), 1);
         assert_eq!(found.sources[0].path, soft);
         assert_eq!(found.notices.len(), 6);
-        assert_eq!(found.notices[0], format!("{} is the same file as {}; read once", a.display(), soft.display()));
-        assert_eq!(found.notices[2], format!("{} was named more than once; read once", soft.display()));
+        assert_eq!(
+            found.notices[0],
+            format!(
+                "{} is the same file as {}; read once",
+                a.display(),
+                soft.display()
+            )
+        );
+        assert_eq!(
+            found.notices[2],
+            format!("{} was named more than once; read once", soft.display())
+        );
     }
 
     #[test]
@@ -399,7 +505,10 @@ mod tests {
         assert!(found.sources.iter().all(|source| source.named));
         assert_eq!(found.no_match, [folder.path().join("*.gz")]);
         // An existing file is that file, even if its name looks like a glob.
-        assert_eq!(names(&find(&[folder.path().join("[x].log")]), &folder), ["[x].log"]);
+        assert_eq!(
+            names(&find(&[folder.path().join("[x].log")]), &folder),
+            ["[x].log"]
+        );
     }
 
     #[test]
@@ -407,7 +516,10 @@ mod tests {
         let folder = folder(&[]);
         let pipe = folder.path().join("pipe");
         mkfifo(&pipe);
-        assert_eq!(find(std::slice::from_ref(&pipe)).sources[0].kind, SourceKind::Stream);
+        assert_eq!(
+            find(std::slice::from_ref(&pipe)).sources[0].kind,
+            SourceKind::Stream
+        );
         for path in [folder.path().to_owned(), folder.path().join("p*")] {
             let found = find(&[path]);
             assert!(found.sources.is_empty() && found.problems.is_empty());
@@ -422,13 +534,33 @@ mod tests {
         let gone = folder.path().join("gone");
         let dangling = folder.path().join("dangling");
         symlink("nowhere", &dangling).unwrap();
-        let paths = ["/dev/null".into(), folder.path().join("socket"), gone, dangling, folder.path().join("a.log/b")];
-        let problems: Vec<_> = find(&paths).problems.into_iter().map(|problem| problem.what).collect();
-        assert_eq!(problems[..2], ["is a character device, not a log", "is a socket, not a log"]);
+        let paths = [
+            "/dev/null".into(),
+            folder.path().join("socket"),
+            gone,
+            dangling,
+            folder.path().join("a.log/b"),
+        ];
+        let problems: Vec<_> = find(&paths)
+            .problems
+            .into_iter()
+            .map(|problem| problem.what)
+            .collect();
+        assert_eq!(
+            problems[..2],
+            ["is a character device, not a log", "is a socket, not a log"]
+        );
         assert_eq!(problems[2..4], ["no such file", "is a dangling link"]);
         assert!(problems[4].contains("Not a directory"));
         let found = find(&[folder.path().to_owned()]);
-        assert_eq!((found.sources.len(), found.notices.len(), found.problems.len()), (1, 2, 0));
+        assert_eq!(
+            (
+                found.sources.len(),
+                found.notices.len(),
+                found.problems.len()
+            ),
+            (1, 2, 0)
+        );
     }
 
     #[test]
@@ -446,16 +578,26 @@ mod tests {
     fn standard_input_is_listed_once() {
         let found = find(&["-".into(), "-".into()]);
         assert_eq!((found.sources.len(), found.notices.len()), (1, 1));
-        assert_eq!((found.sources[0].kind, found.sources[0].named), (SourceKind::Stdin, true));
+        assert_eq!(
+            (found.sources[0].kind, found.sources[0].named),
+            (SourceKind::Stdin, true)
+        );
     }
 
     #[test]
     fn name_of_finds_the_name_for_an_id() {
         let folder = tempfile::tempdir().unwrap();
         let list = folder.path().join("group");
-        fs::write(&list, "root:x:0:\n# a note\nadm:x:4:syslog,jo\nodd\n:x:5:\n").unwrap();
+        fs::write(
+            &list,
+            "root:x:0:\n# a note\nadm:x:4:syslog,jo\nodd\n:x:5:\n",
+        )
+        .unwrap();
         let name = |number| name_of(list.to_str().unwrap(), number);
-        assert_eq!([name(4), name(0), name(5), name(44)], [Some("adm".to_owned()), Some("root".to_owned()), None, None]);
+        assert_eq!(
+            [name(4), name(0), name(5), name(44)],
+            [Some("adm".to_owned()), Some("root".to_owned()), None, None]
+        );
         assert_eq!(name_of("/nonexistent", 4), None);
     }
 }

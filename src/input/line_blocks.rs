@@ -1,7 +1,8 @@
-//! Splits the bytes of a reader into blocks of whole lines. The longest allowed line bounds the memory.
+//! Splits the bytes of a reader into blocks of whole lines. The longest allowed line bounds the
+//! memory.
 //!
-//! Leading and trailing NULs of the text are skipped. A line over the limit that fits into a block stays in it; only
-//! a line that would make the buffer grow is skipped.
+//! Leading and trailing NULs of the text are skipped. A line over the limit that fits into a block
+//! stays in it; only a line that would make the buffer grow is skipped.
 
 use std::io::{self, Read};
 use std::mem;
@@ -10,7 +11,8 @@ use memchr::{memchr, memrchr};
 
 use super::sparse::{leading_nuls, trailing_nuls};
 
-/// A run of whole lines of one input. The chunks of an input are ordered by `offset` and do not overlap.
+/// A run of whole lines of one input. The chunks of an input are ordered by `offset` and do not
+/// overlap.
 #[derive(Debug, Clone, Copy)]
 pub struct Chunk<'a> {
     /// Offset in the input's text, after decompression.
@@ -62,8 +64,8 @@ pub(super) struct LineBlock {
 
 #[derive(Debug)]
 enum BlockBody {
-    /// The first `len` bytes of `buffer`. The buffer keeps its length: truncating it would mean clearing it again
-    /// later.
+    /// The first `len` bytes of `buffer`. The buffer keeps its length: truncating it would mean
+    /// clearing it again later.
     Lines { buffer: Vec<u8>, len: usize },
     /// A line that was skipped.
     Oversized { bytes: u64 },
@@ -76,7 +78,10 @@ impl LineBlock {
             BlockBody::Lines { buffer, len } => Body::Lines(&buffer[..*len]),
             BlockBody::Oversized { bytes } => Body::Oversized { bytes: *bytes },
         };
-        Chunk { offset: self.offset, body }
+        Chunk {
+            offset: self.offset,
+            body,
+        }
     }
 
     /// The buffer, to pass to [`LineBlockReader::recycle`].
@@ -139,9 +144,14 @@ impl<R: Read> LineBlockReader<R> {
         }
     }
 
-    /// Reads the lines that start before `until`. The source is at the start of a line, `offset` bytes into the text.
+    /// Reads the lines that start before `until`. The source is at the start of a line, `offset`
+    /// bytes into the text.
     pub(super) fn for_range(source: R, offset: u64, until: u64, limits: BlockLimits) -> Self {
-        Self { until, leading: false, ..Self::new(source, offset, limits) }
+        Self {
+            until,
+            leading: false,
+            ..Self::new(source, offset, limits)
+        }
     }
 
     /// The next block of lines; `None` after the last one.
@@ -198,7 +208,11 @@ impl<R: Read> LineBlockReader<R> {
 
     /// A buffer for reuse elsewhere.
     pub(super) fn into_buffer(self) -> Vec<u8> {
-        if self.spare.len() > self.buffer.len() { self.spare } else { self.buffer }
+        if self.spare.len() > self.buffer.len() {
+            self.spare
+        } else {
+            self.buffer
+        }
     }
 
     /// The source, at its current position.
@@ -209,14 +223,17 @@ impl<R: Read> LineBlockReader<R> {
     /// Bytes to read next: a block, but not far past the end of the range.
     fn step(&self) -> usize {
         let left = self.until.saturating_sub(self.offset + self.filled as u64);
-        usize::try_from(left.max(LOOKAHEAD_BYTES)).unwrap_or(usize::MAX).min(self.limits.block)
+        usize::try_from(left.max(LOOKAHEAD_BYTES))
+            .unwrap_or(usize::MAX)
+            .min(self.limits.block)
     }
 
     /// Appends up to `more` bytes to the buffer.
     fn fill(&mut self, more: usize) {
         let target = self.filled + more;
         if self.buffer.is_empty() {
-            // Freshly allocated zeroed memory costs nothing for pages that a short text does not reach.
+            // Freshly allocated zeroed memory costs nothing for pages that a short text does not
+            // reach.
             self.buffer = vec![0; target];
         } else if self.buffer.len() < target {
             self.buffer.resize(target, 0);
@@ -276,13 +293,17 @@ impl<R: Read> LineBlockReader<R> {
         let buffer = mem::replace(&mut self.buffer, next);
         let offset = self.offset;
         self.offset += len as u64;
-        LineBlock { offset, body: BlockBody::Lines { buffer, len } }
+        LineBlock {
+            offset,
+            body: BlockBody::Lines { buffer, len },
+        }
     }
 
-    /// Skips a line that fills the buffer. Returns `None` if the source failed within it or it contained only NULs.
+    /// Skips a line that fills the buffer. Returns `None` if the source failed within it or it
+    /// contained only NULs.
     ///
-    /// The first `max_line` bytes are kept: without the NULs at the end of the text, the line may be short enough
-    /// after all.
+    /// The first `max_line` bytes are kept: without the NULs at the end of the text, the line may
+    /// be short enough after all.
     fn skip_long_line(&mut self) -> Option<LineBlock> {
         let kept = self.limits.max_line;
         let mut length = self.filled as u64;
@@ -299,7 +320,11 @@ impl<R: Read> LineBlockReader<R> {
                 return Some(self.skip_line(length + at as u64, 1));
             }
             let run = trailing_nuls(fresh) as u64;
-            nuls = if run == fresh.len() as u64 { nuls + run } else { run };
+            nuls = if run == fresh.len() as u64 {
+                nuls + run
+            } else {
+                run
+            };
             length += fresh.len() as u64;
             match self.end {
                 SourceState::Open => {}
@@ -327,6 +352,9 @@ impl<R: Read> LineBlockReader<R> {
     fn skip_line(&mut self, bytes: u64, extra: u64) -> LineBlock {
         let offset = self.offset;
         self.offset += bytes + extra;
-        LineBlock { offset, body: BlockBody::Oversized { bytes } }
+        LineBlock {
+            offset,
+            body: BlockBody::Oversized { bytes },
+        }
     }
 }

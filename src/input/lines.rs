@@ -1,11 +1,12 @@
-//! Reads single lines of one source on the current thread: all in order, or the first and the last ones.
+//! Reads single lines of one source on the current thread: all in order, or the first and the last
+//! ones.
 //!
-//! [`for_each_line`] returns the same lines with the same numbers as [`read_observed`](super::read::read_observed), whether compressed or not,
-//! without holes.
+//! [`for_each_line`] returns the same lines with the same numbers as
+//! [`read_observed`](super::read::read_observed), whether compressed or not, without holes.
 //!
-//! [`read_head_tail`] reads the first lines of a file, compressed or not, and the last lines of an uncompressed one. Callers use
-//! them to decide whether and how to read the file; nothing is counted. A file that cannot be read gives no error: reading it
-//! later reports the error.
+//! [`read_head_tail`] reads the first lines of a file, compressed or not, and the last lines of an
+//! uncompressed one. Callers use them to decide whether and how to read the file; nothing is
+//! counted. A file that cannot be read gives no error: reading it later reports the error.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read};
@@ -43,8 +44,8 @@ pub(crate) struct LinesSummary {
     pub damage: Option<String>,
 }
 
-/// Calls `take` with each line of the file at `path`, or of standard input for `-`, and its number from 1, until
-/// `take` breaks.
+/// Calls `take` with each line of the file at `path`, or of standard input for `-`, and its number
+/// from 1, until `take` breaks.
 ///
 /// # Errors
 ///
@@ -72,7 +73,11 @@ fn decompress<R: Read>(
     match magic::detect(source.head())? {
         None => Ok(read_lines(source, max_line, take)?.0),
         Some(compression) => {
-            let (mut summary, source) = read_lines(Decompressor::new(BufReader::new(source), compression), max_line, take)?;
+            let (mut summary, source) = read_lines(
+                Decompressor::new(BufReader::new(source), compression),
+                max_line,
+                take,
+            )?;
             if let Some(damage) = source.rest().damage() {
                 summary.damage.get_or_insert_with(|| damage.to_owned());
             }
@@ -89,7 +94,14 @@ fn read_lines<R: Read>(
     let mut source = PeekReader::new(source, HEAD);
     let bom = magic::bom_len(source.head())?;
     source.skip(bom);
-    let mut lines = LineBlockReader::new(source, bom as u64, BlockLimits { block: BLOCK, max_line });
+    let mut lines = LineBlockReader::new(
+        source,
+        bom as u64,
+        BlockLimits {
+            block: BLOCK,
+            max_line,
+        },
+    );
     let mut summary = LinesSummary::default();
     loop {
         let block = match lines.next() {
@@ -136,7 +148,11 @@ fn split_block(
     ControlFlow::Continue(())
 }
 
-fn emit(line: InputLine<'_>, summary: &mut LinesSummary, take: &mut impl FnMut(u64, InputLine<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+fn emit(
+    line: InputLine<'_>,
+    summary: &mut LinesSummary,
+    take: &mut impl FnMut(u64, InputLine<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     summary.lines += 1;
     take(summary.lines, line)
 }
@@ -150,28 +166,41 @@ pub(crate) struct HeadTail {
     pub last: Vec<u8>,
 }
 
-/// The lines in the first `max_bytes` bytes of a regular file's text, compressed or not, or `None` if it cannot be read.
+/// The lines in the first `max_bytes` bytes of a regular file's text, compressed or not, or `None`
+/// if it cannot be read.
 #[must_use]
 pub(crate) fn read_head(path: &Path, max_bytes: usize) -> Option<Vec<u8>> {
     let (file, compression) = open_text(path)?;
     match compression {
         None => first_lines(&file, max_bytes),
-        Some(compression) => first_lines(Decompressor::new(BufReader::new(&file), compression), max_bytes),
+        Some(compression) => first_lines(
+            Decompressor::new(BufReader::new(&file), compression),
+            max_bytes,
+        ),
     }
 }
 
-/// The lines in the first and in the last `max_bytes` bytes of a regular file's text, or `None` if it cannot be read.
+/// The lines in the first and in the last `max_bytes` bytes of a regular file's text, or `None` if
+/// it cannot be read.
 #[must_use]
 pub(crate) fn read_head_tail(path: &Path, max_bytes: usize) -> Option<HeadTail> {
     let first = read_head(path, max_bytes)?;
     let (file, compression) = open_text(path)?;
-    let last = if compression.is_none() { last_lines(&file, file.metadata().ok()?.len(), max_bytes) } else { Vec::new() };
+    let last = if compression.is_none() {
+        last_lines(&file, file.metadata().ok()?.len(), max_bytes)
+    } else {
+        Vec::new()
+    };
     Some(HeadTail { first, last })
 }
 
 /// Opens a regular file whose text can be read.
 fn open_text(path: &Path) -> Option<(File, Option<Compression>)> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)
+        .ok()?;
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let mut head = vec![0; HEAD];
     let read = file.read_at(&mut head, 0).ok()?;
@@ -191,7 +220,10 @@ fn first_lines(text: impl Read, max_bytes: usize) -> Option<Vec<u8>> {
 /// The lines in the last `max_bytes` bytes of a file that is longer than that.
 fn last_lines(file: &File, len: u64, max_bytes: usize) -> Vec<u8> {
     let mut lines = vec![0; max_bytes];
-    let read = len.checked_sub(max_bytes as u64).filter(|at| *at > 0).and_then(|at| file.read_at(&mut lines, at).ok());
+    let read = len
+        .checked_sub(max_bytes as u64)
+        .filter(|at| *at > 0)
+        .and_then(|at| file.read_at(&mut lines, at).ok());
     lines.truncate(read.unwrap_or(0));
     let first = memchr(b'\n', &lines).map_or(lines.len(), |newline| newline + 1);
     lines.split_off(first)
@@ -211,7 +243,8 @@ mod tests {
         let path = folder.path().join("log");
         std::fs::write(&path, bytes).unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        read_head_tail(&path, max_bytes).map(|read_head_tail| (text(read_head_tail.first), text(read_head_tail.last)))
+        read_head_tail(&path, max_bytes)
+            .map(|read_head_tail| (text(read_head_tail.first), text(read_head_tail.last)))
     }
 
     fn both(first: &str, last: &str) -> (String, String) {
@@ -224,7 +257,10 @@ mod tests {
         assert_eq!(lines_of(text, 100), Some(both("one\ntwo\nthree\nfour", "")));
         assert_eq!(lines_of(text, 7), Some(both("one\n", "four")));
         assert_eq!(lines_of(text, 12), Some(both("one\ntwo\n", "three\nfour")));
-        assert_eq!(lines_of(text, 14), Some(both("one\ntwo\nthree\n", "three\nfour")));
+        assert_eq!(
+            lines_of(text, 14),
+            Some(both("one\ntwo\nthree\n", "three\nfour"))
+        );
         assert_eq!(lines_of(text, 2), None);
         assert_eq!(lines_of(b"", 100), Some(both("", "")));
     }
@@ -235,7 +271,10 @@ mod tests {
         compressed.write_all(b"one\ntwo\nthree\n").unwrap();
         let compressed = compressed.finish().unwrap();
         assert_eq!(lines_of(&compressed, 9), Some(both("one\ntwo\n", "")));
-        assert_eq!(lines_of(&compressed, 100), Some(both("one\ntwo\nthree\n", "")));
+        assert_eq!(
+            lines_of(&compressed, 100),
+            Some(both("one\ntwo\nthree\n", ""))
+        );
         assert_eq!(lines_of(&compressed[..8], 100), None);
     }
 

@@ -1,6 +1,7 @@
 //! Detects by its first bytes whether an input is compressed, and whether it is text at all.
 //!
-//! Names what it refuses: unsupported compression, UTF-16, and file types that are not logs. Everything else is text.
+//! Names what it refuses: unsupported compression, UTF-16, and file types that are not logs.
+//! Everything else is text.
 
 use super::read_context::OpenError;
 
@@ -67,12 +68,14 @@ const BZIP2_BLOCKS: [&[u8]; 2] = [b"1AY&SY", b"\x17\x72\x45\x38\x50\x90"];
 
 /// How zip archives start (APPNOTE.TXT, sections 4.3.7 and 4.3.16).
 const ZIP: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
-/// What the header of the first member of a tar archive has at byte 257 (POSIX, `pax`, "ustar Interchange Format").
+/// What the header of the first member of a tar archive has at byte 257 (POSIX, `pax`, "ustar
+/// Interchange Format").
 const USTAR: &[u8] = b"ustar";
 const USTAR_AT: usize = 257;
 
 const UTF_8_BOM: &[u8] = b"\xef\xbb\xbf";
-const UTF_16: &str = "is UTF-16 text, which holds no lines of bytes; convert it: iconv -f UTF-16 -t UTF-8";
+const UTF_16: &str =
+    "is UTF-16 text, which holds no lines of bytes; convert it: iconv -f UTF-16 -t UTF-8";
 
 /// Detects the compression by the first bytes of a file; `None` for an uncompressed file.
 ///
@@ -96,7 +99,10 @@ pub(super) fn detect(head: &[u8]) -> Result<Option<Compression>, OpenError> {
     if ZIP.iter().any(|magic| head.starts_with(magic)) {
         return Err(OpenError::Archive("zip", "unzip -p"));
     }
-    match UNSUPPORTED.iter().find(|(magic, _)| head.starts_with(magic)) {
+    match UNSUPPORTED
+        .iter()
+        .find(|(magic, _)| head.starts_with(magic))
+    {
         Some((_, name)) => Err(OpenError::Unsupported(name)),
         None => Ok(None),
     }
@@ -111,7 +117,9 @@ fn is_zstd(head: &[u8]) -> bool {
 fn is_bzip2(head: &[u8]) -> bool {
     head.starts_with(b"BZh")
         && head.get(3).is_some_and(|size| matches!(size, b'1'..=b'9'))
-        && BZIP2_BLOCKS.iter().any(|block| head[4..].starts_with(block))
+        && BZIP2_BLOCKS
+            .iter()
+            .any(|block| head[4..].starts_with(block))
 }
 
 /// The length of a byte-order mark at the start of a text.
@@ -123,13 +131,20 @@ pub(super) fn bom_len(head: &[u8]) -> Result<usize, OpenError> {
     if let Some((_, what)) = NOT_LOGS.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Err(OpenError::NoLog(what));
     }
-    if head.get(USTAR_AT..).is_some_and(|rest| rest.starts_with(USTAR)) {
+    if head
+        .get(USTAR_AT..)
+        .is_some_and(|rest| rest.starts_with(USTAR))
+    {
         return Err(OpenError::Archive("tar", "tar -xOf"));
     }
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") || is_utf_16(head) {
         return Err(OpenError::NotText(UTF_16));
     }
-    Ok(if head.starts_with(UTF_8_BOM) { UTF_8_BOM.len() } else { 0 })
+    Ok(if head.starts_with(UTF_8_BOM) {
+        UTF_8_BOM.len()
+    } else {
+        0
+    })
 }
 
 /// UTF-16 without a byte-order mark: in nearly every pair of bytes the same one is NUL.
@@ -184,7 +199,10 @@ mod tests {
             (b"LZIP\x01\x0c", "lzip"),
             (b"\x1f\x9d\x90", "compress"),
         ] {
-            assert!(matches!(detect(head), Err(OpenError::Unsupported(found)) if found == name), "{name}");
+            assert!(
+                matches!(detect(head), Err(OpenError::Unsupported(found)) if found == name),
+                "{name}"
+            );
         }
     }
 
@@ -192,17 +210,34 @@ mod tests {
     fn archives_are_named_with_the_command_that_reads_them() {
         let mut tar = [0; 512];
         tar[USTAR_AT..USTAR_AT + USTAR.len()].copy_from_slice(USTAR);
-        for (archive, command) in [(detect(b"PK\x03\x04\x14").map(drop), "unzip -p FILE"), (bom_len(&tar).map(drop), "tar -xOf FILE")] {
+        for (archive, command) in [
+            (detect(b"PK\x03\x04\x14").map(drop), "unzip -p FILE"),
+            (bom_len(&tar).map(drop), "tar -xOf FILE"),
+        ] {
             let message = archive.unwrap_err().to_string();
-            assert!(message.contains("archive") && message.contains(command), "{message}");
+            assert!(
+                message.contains("archive") && message.contains(command),
+                "{message}"
+            );
         }
     }
 
     #[test]
     fn utf_16_is_refused_with_and_without_a_mark() {
-        let little: Vec<u8> = "1.2.3.4 - - [x]\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let big: Vec<u8> = "1.2.3.4 - - [x]\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
-        for head in [&little, &big, &[b"\xff\xfe".to_vec(), little.clone()].concat(), &[b"\xfe\xff".to_vec(), big.clone()].concat()] {
+        let little: Vec<u8> = "1.2.3.4 - - [x]\n"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        let big: Vec<u8> = "1.2.3.4 - - [x]\n"
+            .encode_utf16()
+            .flat_map(u16::to_be_bytes)
+            .collect();
+        for head in [
+            &little,
+            &big,
+            &[b"\xff\xfe".to_vec(), little.clone()].concat(),
+            &[b"\xfe\xff".to_vec(), big.clone()].concat(),
+        ] {
             assert!(matches!(bom_len(head), Err(OpenError::NotText(_))));
         }
     }
@@ -210,7 +245,14 @@ mod tests {
     #[test]
     fn only_a_utf_8_mark_is_skipped() {
         assert_eq!(bom_len(b"\xef\xbb\xbf1.2.3.4").unwrap(), 3);
-        for head in [&b""[..], b"1.2.3.4", &[0; 64], b"a\0b\0c\0", b"1.2.3.4 \xff\xfe\x80", b"\xef\xbb"] {
+        for head in [
+            &b""[..],
+            b"1.2.3.4",
+            &[0; 64],
+            b"a\0b\0c\0",
+            b"1.2.3.4 \xff\xfe\x80",
+            b"\xef\xbb",
+        ] {
             assert_eq!(bom_len(head).unwrap(), 0);
         }
     }

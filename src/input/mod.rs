@@ -1,7 +1,8 @@
 //! Reads files, folders, globs, compressed files and pipes as chunks of whole lines.
 //!
-//! This module does not depend on log formats, rules or reports. [`find::find`] lists the inputs and [`read::read_observed`]
-//! reads one of them. A [`read::Chunk`] counts only after a check that the file did not change while it was read.
+//! This module does not depend on log formats, rules or reports. [`find::find`] lists the inputs
+//! and [`read::read_observed`] reads one of them. A [`read::Chunk`] counts only after a check that
+//! the file did not change while it was read.
 
 mod decompress;
 pub(crate) mod exclude;
@@ -25,7 +26,8 @@ pub(crate) mod wildcard;
 
 use clap::ValueEnum;
 
-/// Bytes of a file, whose lines are read alone. A line belongs to the range that its first byte is in.
+/// Bytes of a file, whose lines are read alone. A line belongs to the range that its first byte is
+/// in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteRange {
     /// The first byte.

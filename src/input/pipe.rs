@@ -1,7 +1,8 @@
 //! Reads a pipe as a live log: `docker logs -f web 2>&1 | probewatch follow -`.
 //!
-//! A thread reads; lines are passed on as soon as their newline has arrived, and the last one at the end of the pipe. A pipe cannot be
-//! read again, so there is no checkpoint. It is read as text: what is compressed belongs through a program that decompresses it.
+//! A thread reads; lines are passed on as soon as their newline has arrived, and the last one at
+//! the end of the pipe. A pipe cannot be read again, so there is no checkpoint. It is read as text:
+//! what is compressed belongs through a program that decompresses it.
 
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
@@ -41,16 +42,27 @@ enum PipePiece {
 
 impl Pipe {
     /// Starts to read. `wake` is called when there is something to [`read`](Self::read).
-    pub(crate) fn open(source: impl Read + Send + 'static, max_line: usize, wake: impl Fn() + Send + 'static) -> Self {
+    pub(crate) fn open(
+        source: impl Read + Send + 'static,
+        max_line: usize,
+        wake: impl Fn() + Send + 'static,
+    ) -> Self {
         let (sender, pieces) = sync_channel(WAITING);
         thread::spawn(move || {
-            let mut splitter = LineSplitter { max_line, ..LineSplitter::default() };
+            let mut splitter = LineSplitter {
+                max_line,
+                ..LineSplitter::default()
+            };
             // Fails if the run has ended.
             let _ = splitter.pass_on(source, &sender, &wake);
             drop(sender);
             wake();
         });
-        Self { pieces, lines: 0, end: None }
+        Self {
+            pieces,
+            lines: 0,
+            end: None,
+        }
     }
 
     /// Passes on the lines that have arrived.
@@ -109,7 +121,12 @@ struct LineSplitter {
 struct Stopped;
 
 impl LineSplitter {
-    fn pass_on(&mut self, mut source: impl Read, sender: &SyncSender<PipePiece>, wake: &impl Fn()) -> Result<(), Stopped> {
+    fn pass_on(
+        &mut self,
+        mut source: impl Read,
+        sender: &SyncSender<PipePiece>,
+        wake: &impl Fn(),
+    ) -> Result<(), Stopped> {
         let mut buffer = vec![0; READ];
         let mut send = |line_chunk| {
             sender.send(line_chunk).map_err(|_| Stopped)?;
@@ -129,7 +146,11 @@ impl LineSplitter {
         }
     }
 
-    fn add(&mut self, mut text: &[u8], send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>) -> Result<(), Stopped> {
+    fn add(
+        &mut self,
+        mut text: &[u8],
+        send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
         if self.dropped > 0 {
             let Some(newline) = memchr(b'\n', text) else {
                 self.dropped += text.len() as u64;
@@ -155,17 +176,27 @@ impl LineSplitter {
     }
 
     /// The last line, which may lack its newline.
-    fn finish(&mut self, send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>) -> Result<(), Stopped> {
+    fn finish(
+        &mut self,
+        send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
         let dropped = std::mem::take(&mut self.dropped);
         if dropped > 0 {
             send(PipePiece::Oversized(self.offset, dropped))?;
             self.offset += dropped;
             return Ok(());
         }
-        if self.rest.is_empty() { Ok(()) } else { self.send_rest(send) }
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            self.send_rest(send)
+        }
     }
 
-    fn send_rest(&mut self, send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>) -> Result<(), Stopped> {
+    fn send_rest(
+        &mut self,
+        send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
         let lines = std::mem::take(&mut self.rest);
         let offset = self.offset;
         self.offset += lines.len() as u64;
@@ -200,10 +231,14 @@ mod tests {
             pipe.read(&mut |line_chunk| {
                 assert!(line_chunk.named && line_chunk.path == Path::new("-"));
                 match line_chunk.chunk.body {
-                    Body::Oversized { .. } => lines.push((line_chunk.chunk.offset, line_chunk.lines_before, None)),
+                    Body::Oversized { .. } => {
+                        lines.push((line_chunk.chunk.offset, line_chunk.lines_before, None))
+                    }
                     Body::Lines(text) => {
                         let mut offset = line_chunk.chunk.offset;
-                        for (number, line) in (line_chunk.lines_before..).zip(text.split_inclusive(|&byte| byte == b'\n')) {
+                        for (number, line) in (line_chunk.lines_before..)
+                            .zip(text.split_inclusive(|&byte| byte == b'\n'))
+                        {
                             lines.push((offset, number, Some(line.to_vec())));
                             offset += line.len() as u64;
                         }
@@ -244,8 +279,16 @@ mod tests {
 
     #[test]
     fn a_line_over_the_limit_is_dropped_as_it_arrives() {
-        let pieces = vec![b"ab\ncd".to_vec(), b"efghijkl".to_vec(), b"mnop".to_vec(), b"qr\nst".to_vec()];
+        let pieces = vec![
+            b"ab\ncd".to_vec(),
+            b"efghijkl".to_vec(),
+            b"mnop".to_vec(),
+            b"qr\nst".to_vec(),
+        ];
         let line = |text: &[u8]| Some(text.to_vec());
-        assert_eq!(lines_of(pieces, 5), [(0, 0, line(b"ab\n")), (3, 1, None), (20, 2, line(b"st"))]);
+        assert_eq!(
+            lines_of(pieces, 5),
+            [(0, 0, line(b"ab\n")), (3, 1, None), (20, 2, line(b"st"))]
+        );
     }
 }

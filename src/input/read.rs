@@ -1,8 +1,9 @@
-//! Reads one source as chunks of whole lines: opens it, detects by its first bytes what it is, and chooses how to read it.
+//! Reads one source as chunks of whole lines: opens it, detects by its first bytes what it is, and
+//! chooses how to read it.
 //!
-//! File names do not matter: an uncompressed file called `.gz` is read as text. A compressed file or a pipe is a stream: it is
-//! read in order, and its blocks are processed while the rest is still being read. Bytes read from a stream need no check, so
-//! every result is committed at once.
+//! File names do not matter: an uncompressed file called `.gz` is read as text. A compressed file
+//! or a pipe is a stream: it is read in order, and its blocks are processed while the rest is still
+//! being read. Bytes read from a stream need no check, so every result is committed at once.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read};
@@ -32,7 +33,12 @@ use super::regular_file::read_regular;
 ///
 /// As for [`read_observed`].
 #[cfg(any(test, feature = "internals"))]
-pub fn read<T, J, K>(source: &InputSource, options: &ReadOptions<'_>, process: &J, commit: &K) -> Result<ReadSummary, OpenError>
+pub fn read<T, J, K>(
+    source: &InputSource,
+    options: &ReadOptions<'_>,
+    process: &J,
+    commit: &K,
+) -> Result<ReadSummary, OpenError>
 where
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
@@ -43,15 +49,17 @@ where
 
 /// Reads `source` to its end, or to the length that a regular file had when it was opened.
 ///
-/// `process` is called for each chunk, on any worker of the rayon pool and in any order; [`Chunk::offset`] gives the
-/// order. `commit` receives the result of `process`, also on any worker, once it is certain that the chunk was in the
-/// file. Results from a map whose file was truncated meanwhile are dropped. `commit` covers every line at most once,
-/// and every line that can still be read.
+/// `process` is called for each chunk, on any worker of the rayon pool and in any order;
+/// [`Chunk::offset`] gives the order. `commit` receives the result of `process`, also on any
+/// worker, once it is certain that the chunk was in the file. Results from a map whose file was
+/// truncated meanwhile are dropped. `commit` covers every line at most once, and every line that
+/// can still be read.
 ///
-/// `observer` is called for each chunk of a compressed file or a pipe, in order, before the chunk is processed. Plain files are read
-/// in parallel, so it is not called for them.
+/// `observer` is called for each chunk of a compressed file or a pipe, in order, before the chunk
+/// is processed. Plain files are read in parallel, so it is not called for them.
 ///
-/// Call it within the thread pool that does the work. A pipe without a writer occupies the worker that reads it.
+/// Call it within the thread pool that does the work. A pipe without a writer occupies the worker
+/// that reads it.
 ///
 /// # Errors
 ///
@@ -68,10 +76,20 @@ where
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    read_by(source, &ReadContext { options, sizes: WorkSizes::DEFAULT, observer: ChunkObserver(observer), process, commit })
+    read_by(
+        source,
+        &ReadContext {
+            options,
+            sizes: WorkSizes::DEFAULT,
+            observer: ChunkObserver(observer),
+            process,
+            commit,
+        },
+    )
 }
 
-/// Like [`read_observed`], for the bytes of any reader. They may be compressed. A read that blocks cannot be stopped.
+/// Like [`read_observed`], for the bytes of any reader. They may be compressed. A read that blocks
+/// cannot be stopped.
 ///
 /// # Errors
 ///
@@ -89,11 +107,23 @@ where
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    read_sequential(reader, &ReadContext { options, sizes: WorkSizes::DEFAULT, observer: ChunkObserver(observer), process, commit })
+    read_sequential(
+        reader,
+        &ReadContext {
+            options,
+            sizes: WorkSizes::DEFAULT,
+            observer: ChunkObserver(observer),
+            process,
+            commit,
+        },
+    )
 }
 
 /// A file of length 0 may have content all the same, as in `/proc`.
-pub(super) fn read_by<T, J, K>(source: &InputSource, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
+pub(super) fn read_by<T, J, K>(
+    source: &InputSource,
+    context: &ReadContext<'_, J, K>,
+) -> Result<ReadSummary, OpenError>
 where
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
@@ -110,14 +140,21 @@ where
     match context.options.range {
         _ if metadata.is_file() && metadata.len() > 0 => read_file(file, context),
         None => read_pipe(file, context),
-        Some(_) if metadata.is_file() => Ok(ReadSummary { generation: xxh3_64(&[]), ..ReadSummary::default() }),
+        Some(_) if metadata.is_file() => Ok(ReadSummary {
+            generation: xxh3_64(&[]),
+            ..ReadSummary::default()
+        }),
         Some(_) => Err(OpenError::NoRange),
     }
 }
 
-/// Opens without blocking: a named pipe without a writer is waited for later, where the caller can stop it.
+/// Opens without blocking: a named pipe without a writer is waited for later, where the caller can
+/// stop it.
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)
 }
 
 /// Whether a source is a regular, uncompressed file, so that a byte range of it can be read.
@@ -143,24 +180,39 @@ where
     match magic::detect(&snapshot.head)? {
         None => read_regular(&file, &snapshot, context),
         Some(_) if context.options.range.is_some() => Err(OpenError::NoRange),
-        Some(compression) => {
-            read_compressed(CountingReader::new(file, context.options.progress), compression, CountingReader::bytes, context)
-        }
+        Some(compression) => read_compressed(
+            CountingReader::new(file, context.options.progress),
+            compression,
+            CountingReader::bytes,
+            context,
+        ),
     }
 }
 
-pub(super) fn read_pipe<F, T, J, K>(fd: F, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
+pub(super) fn read_pipe<F, T, J, K>(
+    fd: F,
+    context: &ReadContext<'_, J, K>,
+) -> Result<ReadSummary, OpenError>
 where
     F: AsFd + Send,
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    read_sequential(PollingReader { fd, stop: context.options.stop }, context)
+    read_sequential(
+        PollingReader {
+            fd,
+            stop: context.options.stop,
+        },
+        context,
+    )
 }
 
 /// Reads from start to end what can be neither mapped nor read in parts.
-fn read_sequential<R, T, J, K>(reader: R, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
+fn read_sequential<R, T, J, K>(
+    reader: R,
+    context: &ReadContext<'_, J, K>,
+) -> Result<ReadSummary, OpenError>
 where
     R: Read + Send,
     T: Send,
@@ -169,13 +221,20 @@ where
 {
     let mut source = PeekReader::new(CountingReader::new(reader, context.options.progress), HEAD);
     match source.take_initial_error() {
-        Some(_) if context.stopped() => return Ok(ReadSummary { stopped: true, ..ReadSummary::default() }),
+        Some(_) if context.stopped() => {
+            return Ok(ReadSummary {
+                stopped: true,
+                ..ReadSummary::default()
+            });
+        }
         Some(error) => return Err(error.into()),
         None => {}
     }
     match magic::detect(source.head())? {
         None => Ok(read_stream(source, context)?.0),
-        Some(compression) => read_compressed(source, compression, |source| source.rest().bytes(), context),
+        Some(compression) => {
+            read_compressed(source, compression, |source| source.rest().bytes(), context)
+        }
     }
 }
 
@@ -206,7 +265,9 @@ where
     summary.notes.extend(decompressor.note().map(str::to_owned));
     let times = summary.bytes / compressed_bytes(decompressor.source().get_ref()).max(1);
     if times > REMARKABLE_RATIO {
-        summary.notes.push(format!("decompresses to {times} times its size"));
+        summary
+            .notes
+            .push(format!("decompresses to {times} times its size"));
     }
     Ok(summary)
 }
@@ -216,7 +277,10 @@ where
 /// # Errors
 ///
 /// It is not text.
-fn read_stream<R, T, J, K>(source: R, context: &ReadContext<'_, J, K>) -> Result<(ReadSummary, PeekReader<R>), OpenError>
+fn read_stream<R, T, J, K>(
+    source: R,
+    context: &ReadContext<'_, J, K>,
+) -> Result<(ReadSummary, PeekReader<R>), OpenError>
 where
     R: Read + Send,
     T: Send,
@@ -227,9 +291,21 @@ where
     let bom = magic::bom_len(source.head())?;
     let generation = xxh3_64(source.head());
     source.skip(bom);
-    let mut lines = LineBlockReader::new(CancellableReader { source, stop: context.options.stop }, bom as u64, context.limits());
+    let mut lines = LineBlockReader::new(
+        CancellableReader {
+            source,
+            stop: context.options.stop,
+        },
+        bom as u64,
+        context.limits(),
+    );
     let end = process_all(&mut lines, context);
-    let mut summary = ReadSummary { bytes: lines.seen(), generation, hole_bytes: lines.hole_bytes(), ..ReadSummary::default() };
+    let mut summary = ReadSummary {
+        bytes: lines.seen(),
+        generation,
+        hole_bytes: lines.hole_bytes(),
+        ..ReadSummary::default()
+    };
     if let Err(error) = end {
         summary.stopped = context.stopped();
         summary.damage = (!summary.stopped).then(|| describe(&error, summary.bytes));
@@ -245,8 +321,8 @@ fn describe(error: &io::Error, at: u64) -> String {
     }
 }
 
-/// Blocks that may wait for each worker. The reader processes a block itself only while this many wait; meanwhile the
-/// others process at most two each, so no worker is idle.
+/// Blocks that may wait for each worker. The reader processes a block itself only while this many
+/// wait; meanwhile the others process at most two each, so no worker is idle.
 const WAITING_PER_WORKER: usize = 2;
 /// Blocks that may wait in total, since every worker may read a text of its own.
 const MAX_WAITING: usize = 32;
@@ -254,7 +330,10 @@ const MAX_WAITING: usize = 32;
 /// Reads block by block; idle workers of the pool process blocks meanwhile.
 ///
 /// If too many blocks wait already, the reader processes the block itself, which bounds the memory.
-fn process_all<R, T, J, K>(lines: &mut LineBlockReader<R>, context: &ReadContext<'_, J, K>) -> io::Result<()>
+fn process_all<R, T, J, K>(
+    lines: &mut LineBlockReader<R>,
+    context: &ReadContext<'_, J, K>,
+) -> io::Result<()>
 where
     R: Read + Send,
     T: Send,
@@ -292,5 +371,9 @@ fn put_buffer(spare: &Mutex<Vec<Vec<u8>>>, block: LineBlock) {
 }
 
 fn take_buffer(spare: &Mutex<Vec<Vec<u8>>>) -> Vec<u8> {
-    spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
+    spare
+        .lock()
+        .ok()
+        .and_then(|mut spare| spare.pop())
+        .unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! Readers around other readers: ones that can be cancelled, that poll a pipe, that count bytes, and that look ahead.
+//! Readers around other readers: ones that can be cancelled, that poll a pipe, that count bytes,
+//! and that look ahead.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -8,15 +9,23 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 /// How long a pipe is polled before `stop` is checked again: 100 ms.
-const POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const POLL_TIMEOUT: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 
-/// Fails once `stop` is set. The error has no kind of its own: a caller that gets one checks `stop`.
+/// Fails once `stop` is set. The error has no kind of its own: a caller that gets one checks
+/// `stop`.
 ///
 /// # Errors
 ///
 /// `stop` is set.
 pub(super) fn check_stop(stop: &AtomicBool) -> io::Result<()> {
-    if stop.load(Ordering::Relaxed) { Err(io::Error::other("stopped")) } else { Ok(()) }
+    if stop.load(Ordering::Relaxed) {
+        Err(io::Error::other("stopped"))
+    } else {
+        Ok(())
+    }
 }
 
 /// A reader that fails once `stop` is set.
@@ -44,7 +53,10 @@ impl<F: AsFd> Read for PollingReader<'_, F> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             check_stop(self.stop)?;
-            match poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&POLL_TIMEOUT)) {
+            match poll(
+                &mut [PollFd::new(&self.fd, PollFlags::IN)],
+                Some(&POLL_TIMEOUT),
+            ) {
                 Ok(0) | Err(Errno::INTR) => continue,
                 Ok(_) => {}
                 Err(error) => return Err(error.into()),
@@ -70,7 +82,11 @@ pub(super) struct CountingReader<'a, R> {
 impl<'a, R> CountingReader<'a, R> {
     /// Adds to `progress` the number of bytes that are read from `source`.
     pub(super) fn new(source: R, progress: &'a AtomicU64) -> Self {
-        Self { source, progress, bytes: 0 }
+        Self {
+            source,
+            progress,
+            bytes: 0,
+        }
     }
 
     /// Bytes read so far.
@@ -88,8 +104,8 @@ impl<R: Read> Read for CountingReader<'_, R> {
     }
 }
 
-/// A source whose first bytes were read ahead, for sources that cannot be rewound. An error during the read-ahead is
-/// returned after the bytes before it were read.
+/// A source whose first bytes were read ahead, for sources that cannot be rewound. An error during
+/// the read-ahead is returned after the bytes before it were read.
 #[derive(Debug)]
 pub(super) struct PeekReader<R> {
     head: Vec<u8>,
@@ -101,7 +117,12 @@ pub(super) struct PeekReader<R> {
 impl<R: Read> PeekReader<R> {
     /// Reads the first `len` bytes of `source`, or all if there are fewer.
     pub(super) fn new(source: R, len: usize) -> Self {
-        let mut peeked = Self { head: vec![0; len], position: 0, error: None, rest: source };
+        let mut peeked = Self {
+            head: vec![0; len],
+            position: 0,
+            error: None,
+            rest: source,
+        };
         let mut filled = 0;
         while filled < len {
             match peeked.rest.read(&mut peeked.head[filled..]) {
@@ -125,7 +146,11 @@ impl<R: Read> PeekReader<R> {
 
     /// The error, if it came before the first byte.
     pub(super) fn take_initial_error(&mut self) -> Option<io::Error> {
-        if self.head.is_empty() { self.error.take() } else { None }
+        if self.head.is_empty() {
+            self.error.take()
+        } else {
+            None
+        }
     }
 
     /// Skips the first `len` bytes when reading.

@@ -1,13 +1,14 @@
-//! Reads a regular, uncompressed file: ranges in parallel, from a map or by reading. The results of a range are committed only
-//! after a check that the file is still the one that was opened.
+//! Reads a regular, uncompressed file: ranges in parallel, from a map or by reading. The results of
+//! a range are committed only after a check that the file is still the one that was opened.
 //!
-//! Reads up to the length that the file had when it was opened. Ranges that a map cannot be trusted for are read again without
-//! it. Lines that are gone by then are reported as damage.
+//! Reads up to the length that the file had when it was opened. Ranges that a map cannot be trusted
+//! for are read again without it. Lines that are gone by then are reported as damage.
 //!
-//! A range owns the lines that start after a newline in it; the first range also owns the first line. So a line that starts at
-//! the first byte of a range belongs to the range before. Each worker finds its lines from the bytes alone and waits for no
-//! other. A line longer than a range is read by its owner; the workers of the ranges in between find no line of their own. Memory
-//! of a map that was only searched is released at once, so a line of any length needs none.
+//! A range owns the lines that start after a newline in it; the first range also owns the first
+//! line. So a line that starts at the first byte of a range belongs to the range before. Each
+//! worker finds its lines from the bytes alone and waits for no other. A line longer than a range
+//! is read by its owner; the workers of the ranges in between find no line of their own. Memory of
+//! a map that was only searched is released at once, so a line of any length needs none.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -42,7 +43,11 @@ const SEARCH_READ: usize = 256 << 10;
 /// # Errors
 ///
 /// The file is not text, or cannot be read at all.
-pub(super) fn read_regular<T, J, K>(file: &File, snapshot: &FileSnapshot, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
+pub(super) fn read_regular<T, J, K>(
+    file: &File,
+    snapshot: &FileSnapshot,
+    context: &ReadContext<'_, J, K>,
+) -> Result<ReadSummary, OpenError>
 where
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
@@ -51,19 +56,37 @@ where
     let bom = magic::bom_len(&snapshot.head)? as u64;
     let text = text_span(file, bom, snapshot.len)?;
     let generation = xxh3_64(&snapshot.head);
-    let whole = LineSpan { generation, start: 0, end: snapshot.len, lines: 0, log_len: snapshot.len };
+    let whole = LineSpan {
+        generation,
+        start: 0,
+        end: snapshot.len,
+        lines: 0,
+        log_len: snapshot.len,
+    };
     let span = match context.options.range {
         None => None,
         Some(ByteRange { from, to }) => {
             let bound = |at| line_bound(file, at, &text, snapshot.len, context.options.stop);
             let (start, end) = (bound(from)?, bound(to)?);
-            Some(LineSpan { start, end, ..whole })
+            Some(LineSpan {
+                start,
+                end,
+                ..whole
+            })
         }
     };
     let LineSpan { start, end, .. } = span.unwrap_or(whole);
     let lines = start.clamp(text.start, text.end)..end.clamp(text.start, text.end);
-    let mut summary = ReadSummary { generation, span, ..ReadSummary::default() };
-    let map = if lines.is_empty() { None } else { map(file, snapshot, context.options.mmap, &mut summary.notes) };
+    let mut summary = ReadSummary {
+        generation,
+        span,
+        ..ReadSummary::default()
+    };
+    let map = if lines.is_empty() {
+        None
+    } else {
+        map(file, snapshot, context.options.mmap, &mut summary.notes)
+    };
     let outside = end.saturating_sub(start) - (lines.end - lines.start);
     let text = RegularFileReader::new(file, snapshot, context, lines, outside);
     text.read_all(map);
@@ -72,13 +95,24 @@ where
     Ok(summary)
 }
 
-/// The start of the first line at `at` or later, in a file of `len` bytes with its lines in `text`. What precedes the first line
-/// belongs to it, and what follows the last line belongs to that one: so ranges that meet at any byte meet here too.
-fn line_bound(file: &File, at: u64, text: &Range<u64>, len: u64, stop: &AtomicBool) -> io::Result<u64> {
+/// The start of the first line at `at` or later, in a file of `len` bytes with its lines in `text`.
+/// What precedes the first line belongs to it, and what follows the last line belongs to that one:
+/// so ranges that meet at any byte meet here too.
+fn line_bound(
+    file: &File,
+    at: u64,
+    text: &Range<u64>,
+    len: u64,
+    stop: &AtomicBool,
+) -> io::Result<u64> {
     if at <= text.start && at < text.end {
         return Ok(0);
     }
-    let mut source = FileRangeReader { file, span: at.saturating_sub(1).min(text.end)..text.end, stop };
+    let mut source = FileRangeReader {
+        file,
+        span: at.saturating_sub(1).min(text.end)..text.end,
+        stop,
+    };
     let mut buffer = vec![0; FIRST_READ];
     loop {
         let from = source.span.start;
@@ -95,7 +129,12 @@ fn line_bound(file: &File, at: u64, text: &Range<u64>, len: u64, stop: &AtomicBo
 }
 
 /// Maps the file, if it should be mapped and can be.
-fn map(file: &File, snapshot: &FileSnapshot, wanted: Mmap, notes: &mut Vec<String>) -> Option<GuardedMap> {
+fn map(
+    file: &File,
+    snapshot: &FileSnapshot,
+    wanted: Mmap,
+    notes: &mut Vec<String>,
+) -> Option<GuardedMap> {
     let wanted = match wanted {
         Mmap::Auto => snapshot.len >= MIN_MMAP_BYTES && is_local(file),
         Mmap::Always => true,
@@ -141,11 +180,21 @@ where
     ) -> Self {
         let ranges = ByteRanges::new(span.clone(), context.sizes.range);
         let (kept, reread, error) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(None));
-        Self { file, snapshot, context, span, bytes_outside_lines, ranges, kept, reread, error }
+        Self {
+            file,
+            snapshot,
+            context,
+            span,
+            bytes_outside_lines,
+            ranges,
+            kept,
+            reread,
+            error,
+        }
     }
 
-    /// Processes all ranges from the map, if there is one, and then reads those that the map could not be trusted
-    /// for.
+    /// Processes all ranges from the map, if there is one, and then reads those that the map could
+    /// not be trusted for.
     fn read_all(&self, map: Option<GuardedMap>) {
         self.progress(self.bytes_outside_lines);
         let unread = Mutex::new(Vec::new());
@@ -176,10 +225,17 @@ where
         if map.faulted() {
             return false;
         }
-        let ReadContext { options, process, commit, .. } = self.context;
+        let ReadContext {
+            options,
+            process,
+            commit,
+            ..
+        } = self.context;
         let mapped = range.start as usize..range.end as usize;
         let text = self.span.start as usize..self.span.end as usize;
-        let Some(owned) = owned_lines(map, &text, &mapped, options.max_line, || self.context.stopped()) else {
+        let Some(owned) = owned_lines(map, &text, &mapped, options.max_line, || {
+            self.context.stopped()
+        }) else {
             return true;
         };
         // At most two chunks: a line over the limit ends the range.
@@ -190,13 +246,15 @@ where
         let believed = self.snapshot.holds(self.file, end).unwrap_or(false) && !map.faulted();
         if believed {
             results.into_iter().flatten().for_each(commit);
-            self.kept.fetch_add(owned.span.len() as u64, Ordering::Relaxed);
+            self.kept
+                .fetch_add(owned.span.len() as u64, Ordering::Relaxed);
         }
         release_processed(map, mapped);
         believed
     }
 
-    /// Reads and processes the lines of `range` that are still in the file. Reuses the buffer `spare`.
+    /// Reads and processes the lines of `range` that are still in the file. Reuses the buffer
+    /// `spare`.
     fn process_read(&self, range: &Range<u64>, spare: &mut Vec<u8>) {
         if let Err(error) = self.try_process_read(range, spare)
             && !self.context.stopped()
@@ -207,9 +265,19 @@ where
     }
 
     fn try_process_read(&self, range: &Range<u64>, spare: &mut Vec<u8>) -> io::Result<()> {
-        let Some(start) = self.first_line(range, spare)? else { return Ok(()) };
-        let limits = BlockLimits { block: self.block(), ..self.context.limits() };
-        let mut lines = LineBlockReader::for_range(self.source(start..self.span.end), start, range.end + 1, limits);
+        let Some(start) = self.first_line(range, spare)? else {
+            return Ok(());
+        };
+        let limits = BlockLimits {
+            block: self.block(),
+            ..self.context.limits()
+        };
+        let mut lines = LineBlockReader::for_range(
+            self.source(start..self.span.end),
+            start,
+            range.end + 1,
+            limits,
+        );
         lines.recycle(std::mem::take(spare));
         let mut results = Vec::new();
         let end = loop {
@@ -225,7 +293,8 @@ where
         };
         if self.snapshot.same_head(self.file)? {
             results.into_iter().for_each(self.context.commit);
-            self.kept.fetch_add(lines.offset() - start, Ordering::Relaxed);
+            self.kept
+                .fetch_add(lines.offset() - start, Ordering::Relaxed);
         }
         *spare = lines.into_buffer();
         end
@@ -254,15 +323,25 @@ where
 
     /// Bytes per read, at most the length of the text.
     fn block(&self) -> usize {
-        self.context.sizes.block.min(usize::try_from(self.span.end - self.span.start).unwrap_or(usize::MAX))
+        self.context
+            .sizes
+            .block
+            .min(usize::try_from(self.span.end - self.span.start).unwrap_or(usize::MAX))
     }
 
     fn source(&self, span: Range<u64>) -> FileRangeReader<'a> {
-        FileRangeReader { file: self.file, span, stop: self.context.options.stop }
+        FileRangeReader {
+            file: self.file,
+            span,
+            stop: self.context.options.stop,
+        }
     }
 
     fn progress(&self, bytes: u64) {
-        self.context.options.progress.fetch_add(bytes, Ordering::Relaxed);
+        self.context
+            .options
+            .progress
+            .fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Completes the summary.
@@ -279,9 +358,14 @@ where
         if summary.damage.is_none()
             && let Some(how) = self.describe_change(complete)
         {
-            summary.damage = Some(format!("{how} during the scan: {} of {} bytes were read", summary.bytes, self.snapshot.len));
+            summary.damage = Some(format!(
+                "{how} during the scan: {} of {} bytes were read",
+                summary.bytes, self.snapshot.len
+            ));
         } else if self.reread.load(Ordering::Relaxed) {
-            summary.notes.push("its memory map could not be trusted; the rest was read without it".to_owned());
+            summary.notes.push(
+                "its memory map could not be trusted; the rest was read without it".to_owned(),
+            );
         }
     }
 
@@ -289,7 +373,10 @@ where
     fn describe_change(&self, complete: bool) -> Option<&'static str> {
         // A check that fails counts as a change.
         let same = |check: io::Result<bool>| check.unwrap_or(false);
-        let shorter = self.file.metadata().is_ok_and(|now| now.len() < self.snapshot.len);
+        let shorter = self
+            .file
+            .metadata()
+            .is_ok_and(|now| now.len() < self.snapshot.len);
         if complete && (shorter || same(self.snapshot.same_tail(self.file))) {
             // Truncation after all lines were read does no harm.
             return None;
@@ -297,14 +384,15 @@ where
         match (shorter, same(self.snapshot.same_head(self.file))) {
             (true, _) => Some("truncated"),
             (false, true) => Some("rewritten"),
-            // Every range was checked against the head, so a replacement after the last one does no harm either.
+            // Every range was checked against the head, so a replacement after the last one does no
+            // harm either.
             (false, false) => (!complete).then_some("replaced"),
         }
     }
 }
 
-/// Releases the memory of ranges that are done, many at a time, because each release interrupts all threads. Pages
-/// still in use are read again.
+/// Releases the memory of ranges that are done, many at a time, because each release interrupts all
+/// threads. Pages still in use are read again.
 fn release_processed(map: &GuardedMap, range: Range<usize>) {
     let step = RELEASE_DISTANCE * range.len();
     if range.start % step < range.len() {
@@ -312,8 +400,9 @@ fn release_processed(map: &GuardedMap, range: Range<usize>) {
     }
 }
 
-/// A range of a file, read without moving its position. Fails with [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if
-/// the file ends before the range does, so that a truncated line is not taken for the last line.
+/// A range of a file, read without moving its position. Fails with
+/// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before the range does, so that
+/// a truncated line is not taken for the last line.
 #[derive(Debug)]
 struct FileRangeReader<'a> {
     file: &'a File,
@@ -337,17 +426,23 @@ impl Read for FileRangeReader<'_> {
                 self.span.start += read as u64;
                 Ok(read)
             }
-            Err(error) => Err(io::Error::new(error.kind(), format!("cannot be read after byte {at}: {error}"))),
+            Err(error) => Err(io::Error::new(
+                error.kind(),
+                format!("cannot be read after byte {at}: {error}"),
+            )),
         }
     }
 }
 
 /// The lock is held only for a push, so a panic cannot leave the data inconsistent.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Divides `span` at multiples of `size`, so that range borders do not depend on where the text starts.
+/// Divides `span` at multiples of `size`, so that range borders do not depend on where the text
+/// starts.
 #[derive(Debug, Clone)]
 pub(super) struct ByteRanges {
     span: Range<u64>,
@@ -363,7 +458,11 @@ impl ByteRanges {
 
     /// The number of ranges.
     pub(super) fn count(&self) -> u64 {
-        if self.span.is_empty() { 0 } else { self.span.end.div_ceil(self.size) - self.first }
+        if self.span.is_empty() {
+            0
+        } else {
+            self.span.end.div_ceil(self.size) - self.first
+        }
     }
 
     /// The range at `index`.
@@ -373,8 +472,8 @@ impl ByteRanges {
     }
 }
 
-/// Calls `work` with every index below `count`, on the idle workers of the pool, in about that order. Each worker has
-/// its own `S`. Ends early if `work` returns `false`.
+/// Calls `work` with every index below `count`, on the idle workers of the pool, in about that
+/// order. Each worker has its own `S`. Ends early if `work` returns `false`.
 ///
 /// A worker that starts late finds nothing left to do, so nothing waits for busy workers.
 fn parallel_for<S: Default>(count: u64, work: &(impl Fn(u64, &mut S) -> bool + Sync)) {
@@ -388,7 +487,9 @@ fn parallel_for<S: Default>(count: u64, work: &(impl Fn(u64, &mut S) -> bool + S
             }
         }
     };
-    let others = count.min(rayon::current_num_threads() as u64).saturating_sub(1);
+    let others = count
+        .min(rayon::current_num_threads() as u64)
+        .saturating_sub(1);
     if others == 0 {
         return run();
     }
@@ -414,8 +515,14 @@ impl OwnedLines {
     pub(super) fn chunks<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = Chunk<'a>> + use<'a> {
         let lines = self.span.start..self.oversized.map_or(self.span.end, |(start, _)| start);
         let offset = lines.start as u64;
-        let whole = (!lines.is_empty()).then(|| Chunk { offset, body: Body::Lines(&bytes[lines]) });
-        let oversized = self.oversized.map(|(start, bytes)| Chunk { offset: start as u64, body: Body::Oversized { bytes } });
+        let whole = (!lines.is_empty()).then(|| Chunk {
+            offset,
+            body: Body::Lines(&bytes[lines]),
+        });
+        let oversized = self.oversized.map(|(start, bytes)| Chunk {
+            offset: start as u64,
+            body: Body::Oversized { bytes },
+        });
         whole.into_iter().chain(oversized)
     }
 }
@@ -435,7 +542,10 @@ fn owned_lines(
         memchr(b'\n', &bytes[range.clone()]).map_or(text.end, |at| range.start + at + 1)
     };
     if start == text.end {
-        return Some(OwnedLines { span: range.end..range.end, oversized: None });
+        return Some(OwnedLines {
+            span: range.end..range.end,
+            oversized: None,
+        });
     }
     let newline = find_newline(map, range.end..text.end, range.len(), stopped)?;
     let end = newline.map_or(text.end, |at| at + 1);
@@ -443,13 +553,24 @@ fn owned_lines(
         let last = memrchr(b'\n', &bytes[start..range.end]).map_or(start, |at| start + at + 1);
         (last, (newline.unwrap_or(end) - last) as u64)
     });
-    Some(OwnedLines { span: start..end, oversized })
+    Some(OwnedLines {
+        span: start..end,
+        oversized,
+    })
 }
 
-/// The first newline in `span`, searched `step` bytes at a time. The outer value is `None` if stopped, the inner one
-/// if there is no newline.
-#[expect(clippy::option_option, reason = "stopped and not found are two answers")]
-fn find_newline(map: &GuardedMap, span: Range<usize>, step: usize, stopped: impl Fn() -> bool) -> Option<Option<usize>> {
+/// The first newline in `span`, searched `step` bytes at a time. The outer value is `None` if
+/// stopped, the inner one if there is no newline.
+#[expect(
+    clippy::option_option,
+    reason = "stopped and not found are two answers"
+)]
+fn find_newline(
+    map: &GuardedMap,
+    span: Range<usize>,
+    step: usize,
+    stopped: impl Fn() -> bool,
+) -> Option<Option<usize>> {
     let mut at = span.start;
     while at < span.end {
         let to = (at + step).min(span.end);
@@ -473,7 +594,15 @@ mod tests {
 
     #[test]
     fn ranges_cover_a_span_without_overlap() {
-        for (span, size) in [(0..0, 4), (0..1, 4), (3..9, 4), (4..8, 4), (5..6, 4), (7..(6 << 32), 4 << 20), (9..9, 4)] {
+        for (span, size) in [
+            (0..0, 4),
+            (0..1, 4),
+            (3..9, 4),
+            (4..8, 4),
+            (5..6, 4),
+            (7..(6 << 32), 4 << 20),
+            (9..9, 4),
+        ] {
             let ranges = ByteRanges::new(span.clone(), size);
             let mut at = span.start;
             for index in 0..ranges.count() {

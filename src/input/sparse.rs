@@ -1,8 +1,8 @@
 //! Finds where the text of a file starts and ends between leading and trailing NULs.
 //!
-//! A writer that keeps its old offset after `copytruncate` leaves a hole at the start; a preallocated file has one at
-//! the end. Holes that the file system reports cost no time, whatever their size. NULs between lines are part of the
-//! line they are in.
+//! A writer that keeps its old offset after `copytruncate` leaves a hole at the start; a
+//! preallocated file has one at the end. Holes that the file system reports cost no time, whatever
+//! their size. NULs between lines are part of the line they are in.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,8 @@ const STEP: usize = 64;
 /// Bytes read at a time while searching for the end of a run of NULs that is not a hole.
 const BLOCK: usize = 256 << 10;
 
-/// The part of the first `len` bytes of `file` that starts at `from` or later and neither starts nor ends with a NUL.
+/// The part of the first `len` bytes of `file` that starts at `from` or later and neither starts
+/// nor ends with a NUL.
 ///
 /// Moves the file's position.
 ///
@@ -31,8 +32,8 @@ pub(super) fn text_span(file: &File, from: u64, len: u64) -> io::Result<Range<u6
     Ok(start..strip_nuls(file, start..data.end.max(start))?)
 }
 
-/// From the first to the last byte of `file` outside of holes. The whole file if the file system does not report
-/// holes.
+/// From the first to the last byte of `file` outside of holes. The whole file if the file system
+/// does not report holes.
 fn data_span(file: &File, len: u64) -> io::Result<Range<u64>> {
     if file.metadata()?.blocks() * 512 >= len {
         return Ok(0..len);
@@ -56,8 +57,8 @@ fn data_span(file: &File, len: u64) -> io::Result<Range<u64>> {
 /// Blocks of written NULs to search before the rest of the file is assumed to be NULs.
 const NUL_BLOCKS: u32 = 4;
 
-/// The offset of the first byte at or after `from` that is not NUL; `None` if there is none within `NUL_BLOCKS`
-/// blocks.
+/// The offset of the first byte at or after `from` that is not NUL; `None` if there is none within
+/// `NUL_BLOCKS` blocks.
 ///
 /// Moves the file's position.
 ///
@@ -125,11 +126,14 @@ fn strip_nuls(file: &File, span: Range<u64>) -> io::Result<u64> {
 
 /// Reads as much of `span` as fits in `block`, or less if the file ends.
 fn read_some(file: &File, block: &mut [u8], span: Range<u64>) -> io::Result<usize> {
-    let want = block.len().min(usize::try_from(span.end - span.start).unwrap_or(usize::MAX));
+    let want = block
+        .len()
+        .min(usize::try_from(span.end - span.start).unwrap_or(usize::MAX));
     read_full_at(file, &mut block[..want], span.start)
 }
 
-/// Fills `buffer` from `offset` and returns the number of bytes read, which is smaller only at the end of the file.
+/// Fills `buffer` from `offset` and returns the number of bytes read, which is smaller only at the
+/// end of the file.
 ///
 /// # Errors
 ///
@@ -149,14 +153,27 @@ pub(super) fn read_full_at(file: &File, buffer: &mut [u8], offset: u64) -> io::R
 
 /// The number of NULs at the start of `bytes`.
 pub(super) fn leading_nuls(bytes: &[u8]) -> usize {
-    let whole = bytes.chunks_exact(STEP).take_while(|step| all_nul(step)).count() * STEP;
+    let whole = bytes
+        .chunks_exact(STEP)
+        .take_while(|step| all_nul(step))
+        .count()
+        * STEP;
     whole + bytes[whole..].iter().take_while(|&&byte| byte == 0).count()
 }
 
 /// The number of NULs at the end of `bytes`.
 pub(super) fn trailing_nuls(bytes: &[u8]) -> usize {
-    let whole = bytes.rchunks_exact(STEP).take_while(|step| all_nul(step)).count() * STEP;
-    whole + bytes[..bytes.len() - whole].iter().rev().take_while(|&&byte| byte == 0).count()
+    let whole = bytes
+        .rchunks_exact(STEP)
+        .take_while(|step| all_nul(step))
+        .count()
+        * STEP;
+    whole
+        + bytes[..bytes.len() - whole]
+            .iter()
+            .rev()
+            .take_while(|&&byte| byte == 0)
+            .count()
 }
 
 /// Has no early exit, so that it compiles to a few vector instructions.
@@ -183,10 +200,16 @@ mod tests {
         for before in [0, 1, 63, 64, 65, 200] {
             for after in [0, 1, 63, 64, 65, 200] {
                 let bytes = [vec![0; before], b"a\0b".to_vec(), vec![0; after]].concat();
-                assert_eq!((leading_nuls(&bytes), trailing_nuls(&bytes)), (before, after));
+                assert_eq!(
+                    (leading_nuls(&bytes), trailing_nuls(&bytes)),
+                    (before, after)
+                );
             }
         }
-        assert_eq!((leading_nuls(&[0; 100]), trailing_nuls(&[0; 100])), (100, 100));
+        assert_eq!(
+            (leading_nuls(&[0; 100]), trailing_nuls(&[0; 100])),
+            (100, 100)
+        );
         assert_eq!((leading_nuls(b""), trailing_nuls(b"")), (0, 0));
     }
 
@@ -195,7 +218,10 @@ mod tests {
         let len = 100 << 30;
         assert_eq!(text_span(&file(&[], len), 0, len).unwrap(), len..len);
         let text = (50 << 30) + 17;
-        assert_eq!(text_span(&file(&[(text, b"line\n")], len), 0, len).unwrap(), text..text + 5);
+        assert_eq!(
+            text_span(&file(&[(text, b"line\n")], len), 0, len).unwrap(),
+            text..text + 5
+        );
     }
 
     #[test]
@@ -210,7 +236,13 @@ mod tests {
 
     #[test]
     fn a_file_without_nuls_is_all_text() {
-        assert_eq!(text_span(&file(&[(0, b"one\ntwo\n")], 0), 0, 8).unwrap(), 0..8);
-        assert_eq!(text_span(&file(&[(0, b"\xef\xbb\xbfone\n")], 0), 3, 7).unwrap(), 3..7);
+        assert_eq!(
+            text_span(&file(&[(0, b"one\ntwo\n")], 0), 0, 8).unwrap(),
+            0..8
+        );
+        assert_eq!(
+            text_span(&file(&[(0, b"\xef\xbb\xbfone\n")], 0), 3, 7).unwrap(),
+            3..7
+        );
     }
 }

@@ -25,12 +25,32 @@ pub(crate) struct FloodIndex<'a> {
 impl<'a> FloodIndex<'a> {
     /// Finds the floods in a tally.
     pub(crate) fn new(rules: &RuleSet, tally: &'a Tally, logins: &LoginClients) -> Self {
-        let windows: Vec<Vec<(RuleId, Window)>> = tally.rule_lists().iter().map(|list| windows(rules, list)).collect();
+        let windows: Vec<Vec<(RuleId, Window)>> = tally
+            .rule_lists()
+            .iter()
+            .map(|list| windows(rules, list))
+            .collect();
         let mut counts: Vec<(FloodKey, (i64, u64))> = Vec::new();
-        for (MinuteKey { client, path, rules, minute }, requests) in tally.minutes().iter() {
-            let by = if client == SymbolTables::OTHER { By::Path } else { By::Client };
-            let is_unknown = by == By::Client && matches!(tally.client(client), Client::Text(b"" | b"-"));
-            let counting = windows[rules as usize].iter().filter(|(_, window)| window.by == by && !is_unknown);
+        for (
+            MinuteKey {
+                client,
+                path,
+                rules,
+                minute,
+            },
+            requests,
+        ) in tally.minutes().iter()
+        {
+            let by = if client == SymbolTables::OTHER {
+                By::Path
+            } else {
+                By::Client
+            };
+            let is_unknown =
+                by == By::Client && matches!(tally.client(client), Client::Text(b"" | b"-"));
+            let counting = windows[rules as usize]
+                .iter()
+                .filter(|(_, window)| window.by == by && !is_unknown);
             counts.extend(counting.map(|(rule, _)| ((*rule, client, path), (minute, requests))));
         }
         counts.sort_unstable();
@@ -40,12 +60,23 @@ impl<'a> FloodIndex<'a> {
             if is_excused(rules, logins, rule, client) {
                 continue;
             }
-            let sum = |same: &[(_, (i64, u64))]| (same[0].1.0, same.iter().map(|(_, (_, requests))| requests).sum());
+            let sum = |same: &[(_, (i64, u64))]| {
+                (
+                    same[0].1.0,
+                    same.iter().map(|(_, (_, requests))| requests).sum(),
+                )
+            };
             let minutes: Vec<(i64, u64)> = owner.chunk_by(|a, b| a.1.0 == b.1.0).map(sum).collect();
-            let floods = rules.rule(rule).window.map(|window| alerting::floods(window, &minutes)).unwrap_or_default();
+            let floods = rules
+                .rule(rule)
+                .window
+                .map(|window| alerting::floods(window, &minutes))
+                .unwrap_or_default();
             match (floods.is_empty(), client) {
                 (true, _) => {}
-                (false, SymbolTables::OTHER) => drop(index.by_path.insert((rule, tally.path(path)), floods)),
+                (false, SymbolTables::OTHER) => {
+                    drop(index.by_path.insert((rule, tally.path(path)), floods))
+                }
                 (false, client) => drop(index.by_client.insert((rule, client), floods)),
             }
         }
@@ -77,5 +108,7 @@ pub(crate) enum FloodOwner<'a> {
 }
 
 fn windows(rules: &RuleSet, list: &[RuleId]) -> Vec<(RuleId, Window)> {
-    list.iter().filter_map(|&rule| Some((rule, rules.rule(rule).window?))).collect()
+    list.iter()
+        .filter_map(|&rule| Some((rule, rules.rule(rule).window?)))
+        .collect()
 }

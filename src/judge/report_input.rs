@@ -20,7 +20,11 @@ pub struct ReportFilter<'a> {
 
 impl Default for ReportFilter<'_> {
     fn default() -> Self {
-        Self { min_severity: Severity::Info, outcomes: &[], apps: &[] }
+        Self {
+            min_severity: Severity::Info,
+            outcomes: &[],
+            apps: &[],
+        }
     }
 }
 
@@ -33,7 +37,8 @@ pub struct ReportInput<'a> {
     pub tally: &'a Tally,
     /// The logs, by number of the input.
     pub sources: &'a [SourceInfo],
-    /// The inputs by the same numbers, without hits, because the analysis decides which lines are hits.
+    /// The inputs by the same numbers, without hits, because the analysis decides which lines are
+    /// hits.
     pub inputs: &'a [InputSummary],
     /// Lines without a time, if a time range is set.
     pub without_time: u64,
@@ -44,15 +49,18 @@ pub struct ReportInput<'a> {
 }
 
 impl<'a> ReportInput<'a> {
-    /// The display name of a site: its host, or its input where hosts are not logged; for rotated inputs the current log,
-    /// if it was read.
+    /// The display name of a site: its host, or its input where hosts are not logged; for rotated
+    /// inputs the current log, if it was read.
     pub(crate) fn site_name(&self, site: Site<'a>) -> &'a [u8] {
         match site {
             Site::Host(host) => host,
             Site::Input(input) => {
                 let source = &self.sources[input as usize];
                 let family_key = source.family_key();
-                let log = self.sources.iter().find(|other| other.path == family_key.1 && other.family_key() == family_key);
+                let log = self
+                    .sources
+                    .iter()
+                    .find(|other| other.path == family_key.1 && other.family_key() == family_key);
                 &log.unwrap_or(source).path
             }
         }

@@ -1,16 +1,20 @@
-//! The analysis of a whole log, and the decision for each hit: which of its rules apply, how severe it is, and whether its answer
-//! is distinct.
+//! The analysis of a whole log, and the decision for each hit: which of its rules apply, how severe
+//! it is, and whether its answer is distinct.
 //!
-//! The analysis depends on merged tallies only, so it is the same for any split of a log and any number of threads. The decision
-//! does not depend on a tally: a scan passes the status of each rule from the whole log, `follow` from what it has seen so far,
-//! and both decide alike.
+//! The analysis depends on merged tallies only, so it is the same for any split of a log and any
+//! number of threads. The decision does not depend on a tally: a scan passes the status of each
+//! rule from the whole log, `follow` from what it has seen so far, and both decide alike.
 
 mod live;
 mod saved;
 mod settle;
 
-pub(crate) use self::live::{AnswerChange, AnswerEvent, GradedResponse, LiveAnalysis, LiveHitContext, LiveLine, PendingHit};
-pub(crate) use self::saved::{ResponseNumbers, SavedAnswers, SavedRequest, response_from_numbers, response_numbers};
+pub(crate) use self::live::{
+    AnswerChange, AnswerEvent, GradedResponse, LiveAnalysis, LiveHitContext, LiveLine, PendingHit,
+};
+pub(crate) use self::saved::{
+    ResponseNumbers, SavedAnswers, SavedRequest, response_from_numbers, response_numbers,
+};
 
 use std::sync::Arc;
 
@@ -27,7 +31,10 @@ use crate::log::finding::{AppEvidence, RuleId, Severity};
 use crate::log::log_entry::Outcome;
 use crate::log::source::SourceInfo;
 use crate::rules::{Rule, RuleSet, Window, WithClient};
-use crate::soft_404::{Answer, Grade, GradeCandidate, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
+use crate::soft_404::{
+    Answer, Grade, GradeCandidate, Grader, PathEvidence, PathShape, Response, SiteEvidence,
+    path_hash,
+};
 use crate::tally::{CellView, Site};
 
 /// The analysis of a whole log.
@@ -55,12 +62,13 @@ pub struct LogAnalysis<'a> {
     overflow_decisions: Vec<OverflowDecision>,
 }
 
-/// The decision for an overflow cell. It has no site, so the apps, the answers to unknown paths and the floods are
-/// unknown; it has a lower and an upper bound instead.
+/// The decision for an overflow cell. It has no site, so the apps, the answers to unknown paths and
+/// the floods are unknown; it has a lower and an upper bound instead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OverflowDecision {
-    /// The decision that holds on every site: only rules that need no more than the line apply, and an app that runs on
-    /// any site suppresses its rules. An answer is at best uncertain, because there is nothing to compare it with.
+    /// The decision that holds on every site: only rules that need no more than the line apply, and
+    /// an app that runs on any site suppresses its rules. An answer is at best uncertain, because
+    /// there is nothing to compare it with.
     pub(crate) lower: Decision,
     /// The decision if no app suppresses a rule and every answer is distinct.
     pub(crate) upper: Decision,
@@ -107,7 +115,8 @@ impl<'a> LogAnalysis<'a> {
         Self::with_history(report_input, &SiteHistory::default())
     }
 
-    /// Decides with the history of earlier runs, for logs that are too short to show how a site answers.
+    /// Decides with the history of earlier runs, for logs that are too short to show how a site
+    /// answers.
     #[must_use]
     pub fn with_history(report_input: &ReportInput<'a>, history: &SiteHistory) -> Self {
         let tally = report_input.tally;
@@ -133,10 +142,21 @@ impl<'a> LogAnalysis<'a> {
             overflow_decisions: Vec::new(),
         };
         analysis.add_known_apps(report_input, history);
-        let is_somewhere = |rule| report_input.rules.suppressed_by_apps(RuleId(rule)).iter().any(|&app| analysis.apps.runs_anywhere(app));
-        analysis.may_be_suppressed = (0..).zip(report_input.rules.rules()).map(|(rule, _)| is_somewhere(rule)).collect();
+        let is_somewhere = |rule| {
+            report_input
+                .rules
+                .suppressed_by_apps(RuleId(rule))
+                .iter()
+                .any(|&app| analysis.apps.runs_anywhere(app))
+        };
+        analysis.may_be_suppressed = (0..)
+            .zip(report_input.rules.rules())
+            .map(|(rule, _)| is_somewhere(rule))
+            .collect();
         analysis.probers = analysis.probers(report_input);
-        let logins = LoginClients::new(report_input.rules, tally, |view| analysis.is_attack(tally.rule_list(view.rules), view.site));
+        let logins = LoginClients::new(report_input.rules, tally, |view| {
+            analysis.is_attack(tally.rule_list(view.rules), view.site)
+        });
         analysis.floods = FloodIndex::new(report_input.rules, tally, &logins);
         analysis.guesses = GuessIndex::new(report_input.rules, tally, &logins);
         analysis.answers = analysis.answers(report_input, history);
@@ -145,7 +165,12 @@ impl<'a> LogAnalysis<'a> {
     }
 
     /// Records what this log shows of its sites, for later runs. `now` is in seconds since 1970.
-    pub fn update_history(&self, report_input: &ReportInput<'a>, history: &mut SiteHistory, now: i64) {
+    pub fn update_history(
+        &self,
+        report_input: &ReportInput<'a>,
+        history: &mut SiteHistory,
+        now: i64,
+    ) {
         for (app, site) in self.apps.all() {
             if let (Some(app), Some(site)) = (self.rules.rule(app).app(), site) {
                 history.record_app(history_name(report_input, site), app, now);
@@ -154,7 +179,12 @@ impl<'a> LogAnalysis<'a> {
         let rules = rule_hashes(self.rules);
         let evidence = report_input.tally.evidence();
         let name = |site| history_name(report_input, self.site_root(site));
-        let kept = SiteHistory::kept_sites(evidence.iter().filter(|(_, known)| !known.is_empty()).map(|(site, _)| name(*site)));
+        let kept = SiteHistory::kept_sites(
+            evidence
+                .iter()
+                .filter(|(_, known)| !known.is_empty())
+                .map(|(site, _)| name(*site)),
+        );
         for (site, evidence) in &evidence {
             if kept.contains(&name(*site).hash(b"")) {
                 history.record_answers(name(*site), evidence, &rules, now);
@@ -169,11 +199,20 @@ impl<'a> LogAnalysis<'a> {
 
     /// The sites with evidence, by the hash of their lasting names.
     pub(crate) fn sites_by_hash(&self, report_input: &ReportInput<'a>) -> HashMap<u64, Site<'a>> {
-        self.answers.sites.keys().map(|&site| (self.site_hash(report_input, site), site)).collect()
+        self.answers
+            .sites
+            .keys()
+            .map(|&site| (self.site_hash(report_input, site), site))
+            .collect()
     }
 
     /// The grade of a response to this path, as if it were in the log.
-    pub(crate) fn grade_candidate(&self, site: Site<'a>, candidate: &GradeCandidate<'_>, response: &Response) -> Grade {
+    pub(crate) fn grade_candidate(
+        &self,
+        site: Site<'a>,
+        candidate: &GradeCandidate<'_>,
+        response: &Response,
+    ) -> Grade {
         self.answers.grade_candidate(site, candidate, response)
     }
 
@@ -182,12 +221,21 @@ impl<'a> LogAnalysis<'a> {
         if history.is_empty() {
             return;
         }
-        let evidence_rules: Vec<(RuleId, &str)> =
-            (0..).zip(self.rules.rules()).filter_map(|(number, rule)| Some((RuleId(number), rule.app()?))).collect();
-        let sites: HashSet<Site<'a>> = report_input.tally.cells().map(|view| self.site_root(view.site)).collect();
+        let evidence_rules: Vec<(RuleId, &str)> = (0..)
+            .zip(self.rules.rules())
+            .filter_map(|(number, rule)| Some((RuleId(number), rule.app()?)))
+            .collect();
+        let sites: HashSet<Site<'a>> = report_input
+            .tally
+            .cells()
+            .map(|view| self.site_root(view.site))
+            .collect();
         for site in sites {
             let site_name = history_name(report_input, site);
-            for (app, _) in evidence_rules.iter().filter(|(_, name)| history.runs(site_name, name)) {
+            for (app, _) in evidence_rules
+                .iter()
+                .filter(|(_, name)| history.runs(site_name, name))
+            {
                 self.apps.add(*app, site);
             }
         }
@@ -198,12 +246,14 @@ impl<'a> LogAnalysis<'a> {
         self.apps.all()
     }
 
-    /// The site that represents this one and its rotated siblings, because the newest log may hold few lines.
+    /// The site that represents this one and its rotated siblings, because the newest log may hold
+    /// few lines.
     pub(crate) fn site_root<'s>(&self, site: Site<'s>) -> Site<'s> {
         site_root(&self.families, site)
     }
 
-    /// Whether normal requests that were answered name this host; any other host may be invented by a client.
+    /// Whether normal requests that were answered name this host; any other host may be invented by
+    /// a client.
     pub(crate) fn is_known_host(&self, site: Site<'_>) -> bool {
         matches!(site, Site::Host(_)) && self.answers.has_home_page(self.site_root(site))
     }
@@ -240,13 +290,35 @@ impl<'a> LogAnalysis<'a> {
         }
     }
 
-    /// The decision for a hit on these rules, whatever outcomes were requested. The reported rules go to `kept`.
-    pub(crate) fn decide(&self, matched: &[RuleId], context: &HitContext<'_>, kept: &mut Vec<RuleId>) -> Decision {
-        let grade = || self.answers.grade(self.site_root(context.site), context.path, matched, &context.response);
-        decide(self.rules, self.level, matched, context.response.status, |rule| self.rule_status(rule, context), grade, kept)
+    /// The decision for a hit on these rules, whatever outcomes were requested. The reported rules
+    /// go to `kept`.
+    pub(crate) fn decide(
+        &self,
+        matched: &[RuleId],
+        context: &HitContext<'_>,
+        kept: &mut Vec<RuleId>,
+    ) -> Decision {
+        let grade = || {
+            self.answers.grade(
+                self.site_root(context.site),
+                context.path,
+                matched,
+                &context.response,
+            )
+        };
+        decide(
+            self.rules,
+            self.level,
+            matched,
+            context.response.status,
+            |rule| self.rule_status(rule, context),
+            grade,
+            kept,
+        )
     }
 
-    /// Limits a decision to the requested outcomes: with any other outcome a hit is neither reported nor suppressed.
+    /// Limits a decision to the requested outcomes: with any other outcome a hit is neither
+    /// reported nor suppressed.
     pub(crate) fn filter_outcome(&self, decision: Decision, outcome: Outcome) -> Decision {
         decision.filter_outcome(self.outcomes, outcome)
     }
@@ -256,10 +328,15 @@ impl<'a> LogAnalysis<'a> {
         required_context(self.rules, rules)
     }
 
-    /// Whether a hit is a finding by its line alone, and no ordinary request of an app that runs on its site.
+    /// Whether a hit is a finding by its line alone, and no ordinary request of an app that runs on
+    /// its site.
     fn is_attack(&self, rules: &[RuleId], site: Site<'_>) -> bool {
-        let counts = |rule: RuleId| self.rules.rule(rule).is_certain() && self.rules.rule(rule).severity > Severity::Info;
-        rules.iter().any(|&rule| counts(rule) && self.suppressing_app(rule, site).is_none())
+        let counts = |rule: RuleId| {
+            self.rules.rule(rule).is_certain() && self.rules.rule(rule).severity > Severity::Info
+        };
+        rules
+            .iter()
+            .any(|&rule| counts(rule) && self.suppressing_app(rule, site).is_none())
     }
 
     /// The clients that guess passwords.
@@ -275,64 +352,129 @@ impl<'a> LogAnalysis<'a> {
     fn rule_status(&self, rule: RuleId, context: &HitContext<'_>) -> RuleStatus {
         let is_met = |with: &WithClient| {
             let known = self.probers.iter().find(|(known, ..)| *known == with);
-            known.is_some_and(|(_, probers, answers)| probers.contains(context.client) && self.is_alike(with, answers, context))
+            known.is_some_and(|(_, probers, answers)| {
+                probers.contains(context.client) && self.is_alike(with, answers, context)
+            })
         };
-        if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !is_met(with)) {
+        if self
+            .rules
+            .rule(rule)
+            .with_client
+            .as_ref()
+            .is_some_and(|with| !is_met(with))
+        {
             return RuleStatus::Dropped;
         }
-        let is_flood = |window: Window| self.floods.has(rule, window.by, context.client, context.path);
+        let is_flood = |window: Window| {
+            self.floods
+                .has(rule, window.by, context.client, context.path)
+        };
         let is_counted = self.rules.rule(rule).counts_requests();
-        if is_counted && !self.rules.rule(rule).window.is_some_and(is_flood) && !self.guesses.has(rule, context.client) {
+        if is_counted
+            && !self.rules.rule(rule).window.is_some_and(is_flood)
+            && !self.guesses.has(rule, context.client)
+        {
             return RuleStatus::Dropped;
         }
-        self.suppressing_app(rule, context.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)
+        self.suppressing_app(rule, context.site)
+            .map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 
     /// Whether the client got the same answer for paths that rules name, if the rule requires it.
-    fn is_alike(&self, with: &WithClient, answers: &ProbeAnswers<Site<'a>>, context: &HitContext<'_>) -> bool {
-        let is_common = |status, size| answers.include(context.client, self.site_root(context.site), status, size);
+    fn is_alike(
+        &self,
+        with: &WithClient,
+        answers: &ProbeAnswers<Site<'a>>,
+        context: &HitContext<'_>,
+    ) -> bool {
+        let is_common = |status, size| {
+            answers.include(context.client, self.site_root(context.site), status, size)
+        };
         !with.same_answer || CommonAnswer::new(&context.response).agrees(is_common)
     }
 
     /// The app that suppresses a rule on a site.
     fn suppressing_app(&self, rule: RuleId, site: Site<'_>) -> Option<RuleId> {
-        let apps = if self.may_be_suppressed[usize::from(rule.0)] { self.rules.suppressed_by_apps(rule) } else { &[] };
-        apps.iter().copied().find(|&app| self.apps.runs(app, self.site_root(site)))
+        let apps = if self.may_be_suppressed[usize::from(rule.0)] {
+            self.rules.suppressed_by_apps(rule)
+        } else {
+            &[]
+        };
+        apps.iter()
+            .copied()
+            .find(|&app| self.apps.runs(app, self.site_root(site)))
     }
 
-    /// The clients that meet the conditions of rules. Only rules that need no more than the line count, and only where
-    /// no app suppresses them. An unknown client never qualifies.
-    fn probers(&self, report_input: &ReportInput<'a>) -> Vec<(&'a WithClient, ProberSet, ProbeAnswers<Site<'a>>)> {
-        let mut conditions: Vec<&'a WithClient> = self.rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
+    /// The clients that meet the conditions of rules. Only rules that need no more than the line
+    /// count, and only where no app suppresses them. An unknown client never qualifies.
+    fn probers(
+        &self,
+        report_input: &ReportInput<'a>,
+    ) -> Vec<(&'a WithClient, ProberSet, ProbeAnswers<Site<'a>>)> {
+        let mut conditions: Vec<&'a WithClient> = self
+            .rules
+            .rules()
+            .iter()
+            .filter_map(|rule| rule.with_client.as_ref())
+            .collect();
         conditions.sort_unstable();
         conditions.dedup();
         let tally = report_input.tally;
         // Whether a cell is a hit by the lines of its requests, on rules of these classes.
         let strong = |view: &CellView<'a>, lists: &[bool], counts: &dyn Fn(&Rule) -> bool| {
-            let rules = tally.rule_list(view.rules).iter().filter(|&&rule| counts(self.rules.rule(rule)));
-            lists[view.rules as usize] && rules.into_iter().any(|&rule| self.suppressing_app(rule, view.site).is_none())
+            let rules = tally
+                .rule_list(view.rules)
+                .iter()
+                .filter(|&&rule| counts(self.rules.rule(rule)));
+            lists[view.rules as usize]
+                && rules
+                    .into_iter()
+                    .any(|&rule| self.suppressing_app(rule, view.site).is_none())
         };
         let requests = (!conditions.is_empty()).then(|| {
             let lists = lists_with(report_input, |rule| self.rules.rule(rule).is_certain());
-            let is_answered = |view: &CellView<'_>| Outcome::from_status(view.status) == Outcome::Answered;
-            let cells = tally.cells().map(|view| (strong(&view, &lists, &Rule::is_certain), is_answered(&view), view));
+            let is_answered =
+                |view: &CellView<'_>| Outcome::from_status(view.status) == Outcome::Answered;
+            let cells = tally.cells().map(|view| {
+                (
+                    strong(&view, &lists, &Rule::is_certain),
+                    is_answered(&view),
+                    view,
+                )
+            });
             client_requests(tally, cells)
         });
         let with = |with: &'a WithClient| {
-            let counts = |rule: &Rule| rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class));
+            let counts = |rule: &Rule| {
+                rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class))
+            };
             let lists = lists_with(report_input, |rule| counts(self.rules.rule(rule)));
             // The distinct paths of evicted cells are unknown.
-            let cells = tally.cells().filter(|view| !view.is_other() && !tally.client(view.client).is_unknown());
+            let cells = tally
+                .cells()
+                .filter(|view| !view.is_other() && !tally.client(view.client).is_unknown());
             let (mut requested, mut answers) = (Vec::new(), Vec::new());
             for view in cells.filter(|view| strong(view, &lists, &counts)) {
                 requested.push((view.client, view.path));
-                if let (true, CommonAnswer::Given(status, size)) = (with.same_answer, CommonAnswer::new(&view.response())) {
-                    answers.push(((view.client, self.site_root(view.site), status), size, view.path));
+                if let (true, CommonAnswer::Given(status, size)) =
+                    (with.same_answer, CommonAnswer::new(&view.response()))
+                {
+                    answers.push((
+                        (view.client, self.site_root(view.site), status),
+                        size,
+                        view.path,
+                    ));
                 }
             }
             let probers = ProberSet::from_requests(requested, with.distinct_paths);
-            let probers = requests.iter().fold(probers, |probers, of| probers.with_requests(of));
-            (with, probers, ProbeAnswers::new(answers, with.distinct_paths))
+            let probers = requests
+                .iter()
+                .fold(probers, |probers, of| probers.with_requests(of));
+            (
+                with,
+                probers,
+                ProbeAnswers::new(answers, with.distinct_paths),
+            )
         };
         conditions.into_iter().map(with).collect()
     }
@@ -340,13 +482,19 @@ impl<'a> LogAnalysis<'a> {
     /// The responses of each site, in this log and in earlier runs.
     fn answers(&self, report_input: &ReportInput<'a>, history: &SiteHistory) -> SiteGrades<'a> {
         let is_answered = |view: CellView<'_>| view.answered;
-        if !report_input.tally.cells().any(is_answered) && !report_input.tally.path_cells().any(is_answered) {
+        if !report_input.tally.cells().any(is_answered)
+            && !report_input.tally.path_cells().any(is_answered)
+        {
             return SiteGrades::default();
         }
         let mut evidence: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
         for (site, of_site) in report_input.tally.evidence() {
             let merged = evidence.entry(self.site_root(site)).or_default();
-            if merged.is_empty() { *merged = of_site } else { merged.merge(&of_site) }
+            if merged.is_empty() {
+                *merged = of_site
+            } else {
+                merged.merge(&of_site)
+            }
         }
         let rules = rule_hashes(self.rules);
         for (site, known) in &mut evidence {
@@ -358,8 +506,11 @@ impl<'a> LogAnalysis<'a> {
     }
 
     fn decide_all(&mut self, report_input: &ReportInput<'a>) {
-        // Most lists of rules do not depend on the client or the site, so they are decided once per status.
-        let depends_on_context = |rule: RuleId| !self.rules.rule(rule).is_certain() || self.may_be_suppressed[usize::from(rule.0)];
+        // Most lists of rules do not depend on the client or the site, so they are decided once per
+        // status.
+        let depends_on_context = |rule: RuleId| {
+            !self.rules.rule(rule).is_certain() || self.may_be_suppressed[usize::from(rule.0)]
+        };
         let depends_on_context = lists_with(report_input, depends_on_context);
         let mut cached: Vec<Option<Decision>> = vec![None; depends_on_context.len()];
         let mut kept = Vec::new();
@@ -369,7 +520,11 @@ impl<'a> LogAnalysis<'a> {
             // The grade depends on the path.
             let is_cacheable = !depends_on_context[at] && !view.answered;
             let decision = cached[at].filter(|_| is_cacheable).unwrap_or_else(|| {
-                let mut decision = analysis.decide(report_input.tally.rule_list(view.rules), &context, &mut kept);
+                let mut decision = analysis.decide(
+                    report_input.tally.rule_list(view.rules),
+                    &context,
+                    &mut kept,
+                );
                 decision.list = analysis.lists.intern(&*kept, Box::from);
                 if is_cacheable {
                     cached[at] = Some(decision);
@@ -378,21 +533,62 @@ impl<'a> LogAnalysis<'a> {
             });
             analysis.filter_outcome(decision, Outcome::from_status(view.status))
         };
-        self.decisions = report_input.tally.cells().map(|view| decide(self, view)).collect();
-        self.path_decisions = report_input.tally.path_cells().map(|view| decide(self, view)).collect();
-        self.overflow_decisions =
-            report_input.tally.overflow_cells().map(|view| self.decide_overflow(report_input, view, &mut kept)).collect();
+        self.decisions = report_input
+            .tally
+            .cells()
+            .map(|view| decide(self, view))
+            .collect();
+        self.path_decisions = report_input
+            .tally
+            .path_cells()
+            .map(|view| decide(self, view))
+            .collect();
+        self.overflow_decisions = report_input
+            .tally
+            .overflow_cells()
+            .map(|view| self.decide_overflow(report_input, view, &mut kept))
+            .collect();
     }
 
-    fn decide_overflow(&mut self, report_input: &ReportInput<'a>, view: CellView<'a>, kept: &mut Vec<RuleId>) -> OverflowDecision {
-        let (matched, context) = (report_input.tally.rule_list(view.rules), HitContext::new(report_input, &view));
+    fn decide_overflow(
+        &mut self,
+        report_input: &ReportInput<'a>,
+        view: CellView<'a>,
+        kept: &mut Vec<RuleId>,
+    ) -> OverflowDecision {
+        let (matched, context) = (
+            report_input.tally.rule_list(view.rules),
+            HitContext::new(report_input, &view),
+        );
         let lower = |rule| self.rule_status_anywhere(rule);
-        let lower = decide(self.rules, self.level, matched, view.status, lower, || Grade::OF_MANY_SITES, kept);
+        let lower = decide(
+            self.rules,
+            self.level,
+            matched,
+            view.status,
+            lower,
+            || Grade::OF_MANY_SITES,
+            kept,
+        );
         let list = self.lists.intern(kept.as_slice(), Box::from);
         let upper = |rule| self.rule_status(rule, &context);
-        let upper = decide(self.rules, self.level, matched, view.status, upper, || Grade::DISTINCT, kept);
+        let upper = decide(
+            self.rules,
+            self.level,
+            matched,
+            view.status,
+            upper,
+            || Grade::DISTINCT,
+            kept,
+        );
         let within = |decision| self.filter_outcome(decision, Outcome::from_status(view.status));
-        OverflowDecision { lower: Decision { list, ..within(lower) }, upper: within(upper) }
+        OverflowDecision {
+            lower: Decision {
+                list,
+                ..within(lower)
+            },
+            upper: within(upper),
+        }
     }
 
     /// The status of a rule on any site, without its flood.
@@ -401,7 +597,8 @@ impl<'a> LogAnalysis<'a> {
             return RuleStatus::Dropped;
         }
         let mut apps = self.rules.suppressed_by_apps(rule).iter().copied();
-        apps.find(|&app| self.apps.runs_anywhere(app)).map_or(RuleStatus::Active, RuleStatus::Suppressed)
+        apps.find(|&app| self.apps.runs_anywhere(app))
+            .map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 }
 
@@ -414,7 +611,12 @@ fn rule_hashes(rules: &RuleSet) -> RuleHashes {
 fn history_name<'m>(report_input: &ReportInput<'m>, site: Site<'m>) -> SiteName<'m> {
     match site {
         Site::Host(host) => SiteName::Host(host),
-        Site::Input(input) => SiteName::Log(report_input.sources.get(input as usize).map_or(b"", SourceInfo::family)),
+        Site::Input(input) => SiteName::Log(
+            report_input
+                .sources
+                .get(input as usize)
+                .map_or(b"", SourceInfo::family),
+        ),
     }
 }
 
@@ -427,24 +629,44 @@ fn site_root<'a>(families: &[u32], site: Site<'a>) -> Site<'a> {
 
 fn families(report_input: &ReportInput<'_>) -> Vec<u32> {
     let mut first = HashMap::default();
-    (0..).zip(report_input.sources).map(|(number, source)| *first.entry(source.family_key()).or_insert(number)).collect()
+    (0..)
+        .zip(report_input.sources)
+        .map(|(number, source)| *first.entry(source.family_key()).or_insert(number))
+        .collect()
 }
 
 /// Which lists of rules hold a rule that meets a condition, by number.
 fn lists_with(report_input: &ReportInput<'_>, holds: impl Fn(RuleId) -> bool) -> Vec<bool> {
-    report_input.tally.rule_lists().iter().map(|list| list.iter().any(|&rule| holds(rule))).collect()
+    report_input
+        .tally
+        .rule_lists()
+        .iter()
+        .map(|list| list.iter().any(|&rule| holds(rule)))
+        .collect()
 }
 
 impl<'a> HitContext<'a> {
     fn new(report_input: &ReportInput<'a>, view: &CellView<'a>) -> Self {
-        let path = if view.path == SymbolTables::OTHER { b"" } else { report_input.tally.path(view.path) };
-        Self { client: view.client, site: view.site, path, response: view.response() }
+        let path = if view.path == SymbolTables::OTHER {
+            b""
+        } else {
+            report_input.tally.path(view.path)
+        };
+        Self {
+            client: view.client,
+            site: view.site,
+            path,
+            response: view.response(),
+        }
     }
 }
 
 impl Default for SiteGrades<'_> {
     fn default() -> Self {
-        Self { grader: Grader::new(Vec::new(), Arc::new([])), sites: HashMap::default() }
+        Self {
+            grader: Grader::new(Vec::new(), Arc::new([])),
+            sites: HashMap::default(),
+        }
     }
 }
 
@@ -453,24 +675,52 @@ impl<'a> SiteGrades<'a> {
         let mut all: Vec<(Site<'a>, SiteEvidence)> = evidence.into_iter().collect();
         // Sites share a server and are sampled in this order.
         all.sort_unstable_by_key(|(site, _)| *site);
-        let sites = all.iter().zip(0..).map(|((site, _), number)| (*site, number)).collect();
-        let evidence = all.into_iter().map(|(site, evidence)| (matches!(site, Site::Host(_)), evidence)).collect();
-        Self { grader: Grader::new(evidence, rules.subjects()), sites }
+        let sites = all
+            .iter()
+            .zip(0..)
+            .map(|((site, _), number)| (*site, number))
+            .collect();
+        let evidence = all
+            .into_iter()
+            .map(|(site, evidence)| (matches!(site, Site::Host(_)), evidence))
+            .collect();
+        Self {
+            grader: Grader::new(evidence, rules.subjects()),
+            sites,
+        }
     }
 
     /// Whether a site's home page was answered.
     fn has_home_page(&self, site: Site<'_>) -> bool {
-        self.sites.get(&site).is_some_and(|&site| self.grader.has_home_page(site))
+        self.sites
+            .get(&site)
+            .is_some_and(|&site| self.grader.has_home_page(site))
     }
 
     /// The grade of an answer that could expose something.
     fn grade(&self, site: Site<'_>, path: &[u8], rules: &[RuleId], response: &Response) -> Grade {
-        self.grade_candidate(site, &GradeCandidate { path: path_hash(path), shape: PathShape::new(path), rules }, response)
+        self.grade_candidate(
+            site,
+            &GradeCandidate {
+                path: path_hash(path),
+                shape: PathShape::new(path),
+                rules,
+            },
+            response,
+        )
     }
 
-    fn grade_candidate(&self, site: Site<'_>, candidate: &GradeCandidate<'_>, response: &Response) -> Grade {
-        let Some(&site) = self.sites.get(&site) else { return Grade::DISTINCT };
-        self.grader.grade(site, candidate, None::<&PathEvidence>, response)
+    fn grade_candidate(
+        &self,
+        site: Site<'_>,
+        candidate: &GradeCandidate<'_>,
+        response: &Response,
+    ) -> Grade {
+        let Some(&site) = self.sites.get(&site) else {
+            return Grade::DISTINCT;
+        };
+        self.grader
+            .grade(site, candidate, None::<&PathEvidence>, response)
     }
 }
 
@@ -484,8 +734,8 @@ pub(crate) enum RuleStatus {
     Dropped,
 }
 
-/// The decision for a hit on the rules `matched`, whatever outcomes were requested. Rules from severity `level` on are
-/// reported and go to `kept`.
+/// The decision for a hit on the rules `matched`, whatever outcomes were requested. Rules from
+/// severity `level` on are reported and go to `kept`.
 pub(crate) fn decide(
     rules: &RuleSet,
     level: Severity,
@@ -496,13 +746,23 @@ pub(crate) fn decide(
     kept: &mut Vec<RuleId>,
 ) -> Decision {
     let is_active = |rule: &&RuleId| rule_status(**rule) == RuleStatus::Active;
-    let may_expose =
-        Outcome::from_status(status) == Outcome::Answered && matched.iter().filter(is_active).any(|&rule| rules.rule(rule).exposes());
+    let may_expose = Outcome::from_status(status) == Outcome::Answered
+        && matched
+            .iter()
+            .filter(is_active)
+            .any(|&rule| rules.rule(rule).exposes());
     let grade = may_expose.then(grade);
     let answered = grade.is_some_and(|grade| grade.answer == Answer::Distinct);
     let mut suppressed_by = None;
-    let mut decision =
-        Decision { list: 0, severity: Severity::Info, reported: false, matched: false, answered, grade, suppressed_by: None };
+    let mut decision = Decision {
+        list: 0,
+        severity: Severity::Info,
+        reported: false,
+        matched: false,
+        answered,
+        grade,
+        suppressed_by: None,
+    };
     kept.clear();
     for &rule in matched {
         let usual = rules.rule(rule).effective_severity(answered);
@@ -526,16 +786,22 @@ pub(crate) fn decide(
 }
 
 impl Decision {
-    /// Limits the decision to the requested outcomes: with any other outcome a hit is neither reported nor suppressed.
+    /// Limits the decision to the requested outcomes: with any other outcome a hit is neither
+    /// reported nor suppressed.
     pub(crate) fn filter_outcome(self, outcomes: &[Outcome], outcome: Outcome) -> Self {
         if outcomes.is_empty() || outcomes.contains(&outcome) {
             return self;
         }
-        Self { reported: false, suppressed_by: None, ..self }
+        Self {
+            reported: false,
+            suppressed_by: None,
+            ..self
+        }
     }
 }
 
-/// What these rules require besides the line: `client`, `flood`, or `None` if the line alone is a finding.
+/// What these rules require besides the line: `client`, `flood`, or `None` if the line alone is a
+/// finding.
 pub(crate) fn required_context(rules: &RuleSet, list: &[RuleId]) -> Option<&'static str> {
     let is_of_client = |rule: &RuleId| rules.rule(*rule).with_client.is_some();
     match list.iter().any(|rule| rules.rule(*rule).is_certain()) {
@@ -586,23 +852,48 @@ paths = ["/c"]
     #[test]
     fn enough_requests_within_a_window_are_findings() {
         // Three requests match the rule, and one does not.
-        assert_eq!(reported(RULES), [("/a", vec!["t/flood"]), ("/b", vec!["t/flood"]), ("/c", vec!["t/flood", "t/key"])]);
-        assert_eq!(reported(&RULES.replace("count = 3", "count = 4")), [("/c", vec!["t/key"])]);
+        assert_eq!(
+            reported(RULES),
+            [
+                ("/a", vec!["t/flood"]),
+                ("/b", vec!["t/flood"]),
+                ("/c", vec!["t/flood", "t/key"])
+            ]
+        );
+        assert_eq!(
+            reported(&RULES.replace("count = 3", "count = 4")),
+            [("/c", vec!["t/key"])]
+        );
     }
 
     /// The paths of reported hits and their rules.
     fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
         let rules = crate::rules::check(Path::new("t.toml"), text).unwrap();
-        let options = ScanOptions { windows: true, ..ScanOptions::default() };
+        let options = ScanOptions {
+            windows: true,
+            ..ScanOptions::default()
+        };
         let (mut worker_state, mut tally) = (WorkerState::default(), Tally::default());
-        let line = |path| format!("192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 9 \"-\" \"x\"\n");
+        let line = |path| {
+            format!(
+                "192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 9 \"-\" \"x\"\n"
+            )
+        };
         let log = ["/a", "/b", "/c", "/guess"].map(line).concat();
         tally.add_findings(
             &LineScanner::new(&rules, &options).scan(log.as_bytes(), &mut worker_state),
-            LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
+            LinePosition {
+                input: 0,
+                chunk: 0,
+                offset: 0,
+                line: 0,
+            },
         );
-        let (tally, sources, allow) =
-            (tally.with_names(worker_state.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
+        let (tally, sources, allow) = (
+            tally.with_names(worker_state.names),
+            [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])],
+            AllowList::default(),
+        );
         let report_input = ReportInput {
             rules: &rules,
             tally: &tally,
@@ -617,11 +908,22 @@ paths = ["/c"]
         let mut rows = Vec::new();
         for (view, decision) in tally.cells().zip(analysis.decisions()) {
             assert_eq!(decision.matched, decision.reported);
-            let known =
-                |text: &str| ["/a", "/b", "/c", "/guess", "t/flood", "t/guess", "t/key"].into_iter().find(|known| *known == text).unwrap();
-            let list = analysis.list(decision).iter().map(|&rule| known(&rules.rule(rule).id)).collect();
+            let known = |text: &str| {
+                ["/a", "/b", "/c", "/guess", "t/flood", "t/guess", "t/key"]
+                    .into_iter()
+                    .find(|known| *known == text)
+                    .unwrap()
+            };
+            let list = analysis
+                .list(decision)
+                .iter()
+                .map(|&rule| known(&rules.rule(rule).id))
+                .collect();
             if decision.reported {
-                rows.push((known(std::str::from_utf8(tally.path(view.path)).unwrap()), list));
+                rows.push((
+                    known(std::str::from_utf8(tally.path(view.path)).unwrap()),
+                    list,
+                ));
             }
         }
         rows.sort();

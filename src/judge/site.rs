@@ -1,9 +1,10 @@
-//! What only a whole log shows of a site: its apps and its history. Each is a pure function of merged evidence, so
-//! it is the same for any split of a log.
+//! What only a whole log shows of a site: its apps and its history. Each is a pure function of
+//! merged evidence, so it is the same for any split of a log.
 //!
-//! The history covers earlier runs, because one run may be too short to grade the answers of a site: an hour of a quiet site may
-//! have two probes, which do not show how it answers unknown paths. Its size is limited: entries that were not seen for the longest
-//! time are dropped first. It holds hashes, and no text of a log.
+//! The history covers earlier runs, because one run may be too short to grade the answers of a
+//! site: an hour of a quiet site may have two probes, which do not show how it answers unknown
+//! paths. Its size is limited: entries that were not seen for the longest time are dropped first.
+//! It holds hashes, and no text of a log.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,8 +19,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use crate::log::finding::{BoundedSet, RuleId};
 use crate::soft_404::{Hours, PathEvidence, PathNumbers, SiteEvidence, SizeNumbers};
 
-/// The apps of every site. A site runs an app if it answered requests that only this app answers, to several clients
-/// and with different answers.
+/// The apps of every site. A site runs an app if it answered requests that only this app answers,
+/// to several clients and with different answers.
 #[derive(Debug)]
 pub(crate) struct DetectedApps<K> {
     seen: HashSet<(RuleId, K)>,
@@ -28,9 +29,16 @@ pub(crate) struct DetectedApps<K> {
 
 impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
     /// The apps with sufficient evidence; the apps of `declared` run on all sites.
-    pub(crate) fn from_evidence<'a>(evidence: impl Iterator<Item = (RuleId, K, &'a BoundedSet)>, declared: &[RuleId]) -> Self {
-        let enough = evidence.filter(|(app, _, few)| few.is_sufficient() && !declared.contains(app));
-        Self { seen: enough.map(|(app, site, _)| (app, site)).collect(), declared: declared.to_vec() }
+    pub(crate) fn from_evidence<'a>(
+        evidence: impl Iterator<Item = (RuleId, K, &'a BoundedSet)>,
+        declared: &[RuleId],
+    ) -> Self {
+        let enough =
+            evidence.filter(|(app, _, few)| few.is_sufficient() && !declared.contains(app));
+        Self {
+            seen: enough.map(|(app, site, _)| (app, site)).collect(),
+            declared: declared.to_vec(),
+        }
     }
 
     /// Adds an app that a site is known to run.
@@ -103,10 +111,23 @@ struct SiteRecord {
     last: i64,
 }
 
-/// The responses for one path: its shape in numbers, flags, hashes of rule ids, the sizes of GET, POST and partial responses,
-/// hashes of clients, and the hours in which it was answered and refused.
+/// The responses for one path: its shape in numbers, flags, hashes of rule ids, the sizes of GET,
+/// POST and partial responses, hashes of clients, and the hours in which it was answered and
+/// refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct PathRecord(u16, u32, u32, u32, u8, bool, u8, Vec<u64>, [Vec<SizeNumbers>; 3], Vec<u16>, [Option<Hours>; 2]);
+struct PathRecord(
+    u16,
+    u32,
+    u32,
+    u32,
+    u8,
+    bool,
+    u8,
+    Vec<u64>,
+    [Vec<SizeNumbers>; 3],
+    Vec<u16>,
+    [Option<Hours>; 2],
+);
 
 /// Hashes of the rule ids, which are the same in every run.
 #[derive(Debug, Default)]
@@ -119,7 +140,11 @@ impl RuleHashes {
     /// The hashes of these ids, in the order of rule numbers.
     pub fn new<'i>(ids: impl Iterator<Item = &'i str>) -> Self {
         let hashes: Vec<u64> = ids.map(|id| xxh3_64(id.as_bytes())).collect();
-        let numbers = hashes.iter().zip(0..).map(|(hash, number)| (*hash, RuleId(number))).collect();
+        let numbers = hashes
+            .iter()
+            .zip(0..)
+            .map(|(hash, number)| (*hash, RuleId(number)))
+            .collect();
         Self { hashes, numbers }
     }
 
@@ -136,19 +161,62 @@ impl RuleHashes {
 
 impl PathRecord {
     fn new(path: &PathEvidence, rules: &RuleHashes) -> Self {
-        let PathNumbers { shape: (len, segment, folder, name, extension, is_random), flags, get, post, partial, clients, hours } =
-            path.numbers();
-        let ids = path.rules().iter().filter_map(|rule| rules.hash(*rule)).collect();
-        Self(len, segment, folder, name, extension, is_random, flags, ids, [get, post, partial], clients, hours)
+        let PathNumbers {
+            shape: (len, segment, folder, name, extension, is_random),
+            flags,
+            get,
+            post,
+            partial,
+            clients,
+            hours,
+        } = path.numbers();
+        let ids = path
+            .rules()
+            .iter()
+            .filter_map(|rule| rules.hash(*rule))
+            .collect();
+        Self(
+            len,
+            segment,
+            folder,
+            name,
+            extension,
+            is_random,
+            flags,
+            ids,
+            [get, post, partial],
+            clients,
+            hours,
+        )
     }
 
     fn evidence(&self, rules: &RuleHashes) -> PathEvidence {
-        let Self(len, segment, folder, name, extension, is_random, flags, ids, sizes, clients, hours) = self;
+        let Self(
+            len,
+            segment,
+            folder,
+            name,
+            extension,
+            is_random,
+            flags,
+            ids,
+            sizes,
+            clients,
+            hours,
+        ) = self;
         let shape = (*len, *segment, *folder, *name, *extension, *is_random);
         let rule_ids: Vec<RuleId> = ids.iter().filter_map(|id| rules.number(*id)).collect();
         let [get, post, partial] = sizes.clone();
         PathEvidence::from_numbers(
-            PathNumbers { shape, flags: *flags, get, post, partial, clients: clients.clone(), hours: *hours },
+            PathNumbers {
+                shape,
+                flags: *flags,
+                get,
+                post,
+                partial,
+                clients: clients.clone(),
+                hours: *hours,
+            },
             &rule_ids,
         )
     }
@@ -178,28 +246,47 @@ impl SiteHistory {
         for (path, record) in &record.paths {
             evidence.insert(*path, &Arc::new(record.evidence(rules)));
         }
-        record.home.iter().for_each(|size| evidence.home.insert(*size));
+        record
+            .home
+            .iter()
+            .for_each(|size| evidence.home.insert(*size));
         Some(evidence)
     }
 
     /// Records the responses of a site.
-    pub fn record_answers(&mut self, site: SiteName<'_>, evidence: &SiteEvidence, rules: &RuleHashes, now: i64) {
+    pub fn record_answers(
+        &mut self,
+        site: SiteName<'_>,
+        evidence: &SiteEvidence,
+        rules: &RuleHashes,
+        now: i64,
+    ) {
         let mut merged = self.answers(site, rules).unwrap_or_default();
         merged.merge(evidence);
         merged.trim();
-        let paths = merged.answered().chain(merged.refused()).map(|(path, evidence)| (path, PathRecord::new(evidence, rules)));
+        let paths = merged
+            .answered()
+            .chain(merged.refused())
+            .map(|(path, evidence)| (path, PathRecord::new(evidence, rules)));
         let mut home: Vec<u64> = merged.home.iter().collect();
         home.sort_unstable();
-        let record = SiteRecord { paths: paths.collect(), home, last: now };
+        let record = SiteRecord {
+            paths: paths.collect(),
+            home,
+            last: now,
+        };
         if record.paths.is_empty() && record.home.is_empty() {
             return;
         }
         let old = self.answers.entry(site.hash(b"")).or_default();
-        *old = SiteRecord { last: old.last.max(now), ..record };
+        *old = SiteRecord {
+            last: old.last.max(now),
+            ..record
+        };
     }
 
-    /// The hashes of the sites of one run that [`prune`](Self::prune) leaves, so that no others need to be recorded: a record takes 2 KB,
-    /// and a client may invent any number of host names.
+    /// The hashes of the sites of one run that [`prune`](Self::prune) leaves, so that no others
+    /// need to be recorded: a record takes 2 KB, and a client may invent any number of host names.
     pub(crate) fn kept_sites<'s>(sites: impl Iterator<Item = SiteName<'s>>) -> HashSet<u64> {
         let mut hashes: Vec<u64> = sites.map(|site| site.hash(b"")).collect();
         hashes.sort_unstable_by_key(|hash| Reverse(*hash));
@@ -236,7 +323,10 @@ impl SiteHistory {
             return;
         }
         for site in oldest_first(&self.answers, |site| site.last) {
-            paths -= self.answers.remove(&site).map_or(0, |site| site.paths.len());
+            paths -= self
+                .answers
+                .remove(&site)
+                .map_or(0, |site| site.paths.len());
             if paths <= PATHS {
                 break;
             }
@@ -275,13 +365,22 @@ mod tests {
 
     /// A site that answered this path with this many bytes.
     fn answered(path: &str, bytes: u64) -> SiteEvidence {
-        let response = Response { method: MethodClass::Get, status: Some(200), bytes: Some(bytes), extra: 0 };
+        let response = Response {
+            method: MethodClass::Get,
+            status: Some(200),
+            bytes: Some(bytes),
+            extra: 0,
+        };
         let mut evidence = SiteEvidence::default();
         evidence.record(
             path_hash(path.as_bytes()),
             || PathShape::new(path.as_bytes()),
             &[RuleId(1)],
-            &SentResponse { response, client: None, hours: None },
+            &SentResponse {
+                response,
+                client: None,
+                hours: None,
+            },
         );
         evidence.home.insert(bytes);
         evidence
@@ -297,10 +396,23 @@ mod tests {
         let mut expected = answered("/.env", 512);
         expected.merge(&answered("/x", 7));
         assert_eq!(known, expected);
-        assert!(history.answers(SiteName::Log(b"a.example"), &rules()).is_none());
+        assert!(
+            history
+                .answers(SiteName::Log(b"a.example"), &rules())
+                .is_none()
+        );
         let other_rules = RuleHashes::new(["t/b"].into_iter());
         let path = path_hash(b"/.env");
-        assert_eq!(history.answers(site, &other_rules).unwrap().path(path).unwrap().rules(), [RuleId(0)], "by the rule's id");
+        assert_eq!(
+            history
+                .answers(site, &other_rules)
+                .unwrap()
+                .path(path)
+                .unwrap()
+                .rules(),
+            [RuleId(0)],
+            "by the rule's id"
+        );
     }
 
     #[test]
@@ -308,23 +420,42 @@ mod tests {
         let mut history = SiteHistory::default();
         let name = |n: i64| format!("{n}.example").into_bytes();
         for n in 0..5_000 {
-            history.record_answers(SiteName::Host(&name(n)), &answered("/.env", 1), &rules(), 1_000 + n);
+            history.record_answers(
+                SiteName::Host(&name(n)),
+                &answered("/.env", 1),
+                &rules(),
+                1_000 + n,
+            );
             history.record_app(SiteName::Host(&name(n)), "wordpress", 1_000 + n);
         }
         history.prune(6_000, WEEK);
         assert_eq!((history.answers.len(), history.apps.len()), (SITES, APPS));
-        assert!(history.runs(SiteName::Host(b"4999.example"), "wordpress") && !history.runs(SiteName::Host(b"4999.example"), "joomla"));
-        assert!(history.answers(SiteName::Host(b"0.example"), &rules()).is_none());
+        assert!(
+            history.runs(SiteName::Host(b"4999.example"), "wordpress")
+                && !history.runs(SiteName::Host(b"4999.example"), "joomla")
+        );
+        assert!(
+            history
+                .answers(SiteName::Host(b"0.example"), &rules())
+                .is_none()
+        );
         history.prune(0, WEEK);
-        assert_eq!(history.apps.len(), APPS, "a clock that was set back drops nothing");
+        assert_eq!(
+            history.apps.len(),
+            APPS,
+            "a clock that was set back drops nothing"
+        );
         history.prune(700_000, WEEK);
         assert_eq!(history, SiteHistory::default());
     }
 
     #[test]
     fn sites_that_a_prune_would_drop_need_not_be_recorded() {
-        let names: Vec<_> = (0..6_000).map(|n| format!("{n}.example").into_bytes()).collect();
-        let kept = SiteHistory::kept_sites(names.iter().chain(&names).map(|name| SiteName::Host(name)));
+        let names: Vec<_> = (0..6_000)
+            .map(|n| format!("{n}.example").into_bytes())
+            .collect();
+        let kept =
+            SiteHistory::kept_sites(names.iter().chain(&names).map(|name| SiteName::Host(name)));
         let [mut all, mut few] = [SiteHistory::default(), SiteHistory::default()];
         for site in names.iter().map(|name| SiteName::Host(name)) {
             all.record_answers(site, &answered("/.env", 1), &rules(), 7);
@@ -351,14 +482,26 @@ mod tests {
         history.prune(2_000, WEEK);
         assert_eq!(history.answers.len(), PATHS / OF_A_SITE);
         let fits = i64::try_from(history.answers.len()).unwrap();
-        let is_known = |n: i64| history.answers(SiteName::Host(&name(n)), &rules()).is_some();
-        assert!(is_known(40 - fits) && !is_known(40 - fits - 1), "the newest stay");
+        let is_known = |n: i64| {
+            history
+                .answers(SiteName::Host(&name(n)), &rules())
+                .is_some()
+        };
+        assert!(
+            is_known(40 - fits) && !is_known(40 - fits - 1),
+            "the newest stay"
+        );
     }
 
     #[test]
     fn it_is_written_and_read_back() {
         let mut history = SiteHistory::default();
-        history.record_answers(SiteName::Log(b"access.log"), &answered("/.env", u64::MAX), &rules(), 7);
+        history.record_answers(
+            SiteName::Log(b"access.log"),
+            &answered("/.env", u64::MAX),
+            &rules(),
+            7,
+        );
         history.record_app(SiteName::Host(b"a.example"), "wordpress", 7);
         let text = serde_json::to_string(&history).unwrap();
         assert_eq!(serde_json::from_str::<SiteHistory>(&text).unwrap(), history);

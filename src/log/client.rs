@@ -1,8 +1,10 @@
-//! The client address of a log line, in one form for all its spellings, and networks that count as one client or one party.
+//! The client address of a log line, in one form for all its spellings, and networks that count as
+//! one client or one party.
 //!
-//! Parsing is strict: `0127.0.0.1`, `1.2.3` and `2130706433` are text, not addresses, and a network such as `192.0.2.0/24` has no
-//! leading zeros. No name is resolved. An IPv6 prefix is identified by its text, `2001:db8::/64`, in reports and when they are
-//! read back. IPv4 addresses and names have no prefix.
+//! Parsing is strict: `0127.0.0.1`, `1.2.3` and `2130706433` are text, not addresses, and a network
+//! such as `192.0.2.0/24` has no leading zeros. No name is resolved. An IPv6 prefix is identified
+//! by its text, `2001:db8::/64`, in reports and when they are read back. IPv4 addresses and names
+//! have no prefix.
 
 mod anonymizer;
 mod ip_source;
@@ -43,14 +45,16 @@ impl Client<'_> {
         }
     }
 
-    /// The level of the client in samples: one of 2^k clients, chosen by their hash, has the level k or above. The same in every run.
+    /// The level of the client in samples: one of 2^k clients, chosen by their hash, has the level
+    /// k or above. The same in every run.
     #[must_use]
     pub fn sample_level(self) -> u8 {
         self.stable_hash().leading_zeros() as u8
     }
 }
 
-/// A [`Client`] that owns its text. Hashes like the borrowed client, so tables can be searched with either.
+/// A [`Client`] that owns its text. Hashes like the borrowed client, so tables can be searched with
+/// either.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientKey {
     /// An IPv4 address.
@@ -84,8 +88,8 @@ impl From<&Client<'_>> for ClientKey {
 }
 
 impl Hash for Client<'_> {
-    /// One hash word for an address, because every line is hashed. Keys that differ only in their kind are distinguished
-    /// by comparison.
+    /// One hash word for an address, because every line is hashed. Keys that differ only in their
+    /// kind are distinguished by comparison.
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
             Self::V4(bits) => state.write_u64(u64::from(*bits)),
@@ -108,8 +112,8 @@ impl hashbrown::Equivalent<ClientKey> for Client<'_> {
 }
 
 impl<'a> Client<'a> {
-    /// Parses a client field: an address, optionally in brackets, with a port (`1.2.3.4:80`, `[::1]:80`) or a zone
-    /// (`fe80::1%eth0`). Port and zone are dropped. Any other field is text.
+    /// Parses a client field: an address, optionally in brackets, with a port (`1.2.3.4:80`,
+    /// `[::1]:80`) or a zone (`fe80::1%eth0`). Port and zone are dropped. Any other field is text.
     #[must_use]
     pub fn parse(field: &'a [u8]) -> Self {
         if let Some(address) = parse_v4(field) {
@@ -124,11 +128,16 @@ impl<'a> Client<'a> {
         // A cheap check first: most fields are a dash, a word or a name.
         let may_be_address = field.iter().any(|byte| matches!(byte, b'.' | b':'))
             && matches!(field[0], b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' | b':' | b'[');
-        if may_be_address { Client::parse(field).address() } else { None }
+        if may_be_address {
+            Client::parse(field).address()
+        } else {
+            None
+        }
     }
 
-    /// A field without the marks that log writers put around an address: blanks, quotes, brackets, and a comma or semicolon after
-    /// it. Brackets around an IPv6 address are kept if its port follows.
+    /// A field without the marks that log writers put around an address: blanks, quotes, brackets,
+    /// and a comma or semicolon after it. Brackets around an IPv6 address are kept if its port
+    /// follows.
     #[must_use]
     pub fn without_marks(field: &'a [u8]) -> &'a [u8] {
         let mut text = field.trim_ascii();
@@ -141,7 +150,11 @@ impl<'a> Client<'a> {
                 | [b'(', rest @ .., b')'] => rest,
                 [b'[', rest @ .., b']'] if !rest.contains(&b']') => rest,
                 // A port after an IPv4 address in brackets.
-                [b'[', rest @ ..] => match rest.iter().position(|b| *b == b']').map(|end| rest.split_at(end)) {
+                [b'[', rest @ ..] => match rest
+                    .iter()
+                    .position(|b| *b == b']')
+                    .map(|end| rest.split_at(end))
+                {
                     Some((inside, [_, b':', ..])) if parse_v4(inside).is_some() => inside,
                     _ => return text,
                 },
@@ -151,28 +164,46 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The only address of a comma-separated list that is not one of a private network, without marks; `None` if there are several
-    /// or none, or if something else is in the list.
+    /// The only address of a comma-separated list that is not one of a private network, without
+    /// marks; `None` if there are several or none, or if something else is in the list.
     #[must_use]
     pub fn only_public_in(list: &'a [u8]) -> Option<&'a [u8]> {
         let mut found = None;
-        for part in list.split(|b| *b == b',').map(Self::without_marks).filter(|part| !matches!(*part, b"" | b"-")) {
+        for part in list
+            .split(|b| *b == b',')
+            .map(Self::without_marks)
+            .filter(|part| !matches!(*part, b"" | b"-"))
+        {
             let address = Self::parse_address(part)?;
-            if !is_private_or_shared(address) && found.replace((address, part)).is_some_and(|(other, _)| other != address) {
+            if !is_private_or_shared(address)
+                && found
+                    .replace((address, part))
+                    .is_some_and(|(other, _)| other != address)
+            {
                 return None;
             }
         }
         found.map(|(_, part)| part)
     }
 
-    /// The addresses in a text, in order. Each is delimited by bytes that cannot occur in an address.
+    /// The addresses in a text, in order. Each is delimited by bytes that cannot occur in an
+    /// address.
     pub fn addresses_in(text: &'a [u8]) -> impl Iterator<Item = Self> {
-        let words = text.split(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':')));
+        let words =
+            text.split(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':')));
         let is_address = |word: &&[u8]| Self::parse_address(word).is_some();
-        words.map(|word| word.strip_suffix(b".").or(word.strip_suffix(b":")).unwrap_or(word)).filter(is_address).map(Self::parse)
+        words
+            .map(|word| {
+                word.strip_suffix(b".")
+                    .or(word.strip_suffix(b":"))
+                    .unwrap_or(word)
+            })
+            .filter(is_address)
+            .map(Self::parse)
     }
 
-    /// Parses the client field of a log line. A fragment of an address, as in a line whose start is cut off, is `-`.
+    /// Parses the client field of a log line. A fragment of an address, as in a line whose start is
+    /// cut off, is `-`.
     #[must_use]
     pub fn from_log_field(field: &'a [u8]) -> Self {
         match Self::parse(field) {
@@ -201,12 +232,15 @@ impl<'a> Client<'a> {
     #[must_use]
     pub fn first_address(self) -> Option<IpAddr> {
         match self {
-            Self::Text(text) => parse_prefix(text).map(|(first, _)| Ipv6Addr::from_bits(first).into()),
+            Self::Text(text) => {
+                parse_prefix(text).map(|(first, _)| Ipv6Addr::from_bits(first).into())
+            }
             _ => self.address(),
         }
     }
 
-    /// The client as every output shows it: the canonical text of an address (RFC 5952), other text masked and escaped, `-` for none.
+    /// The client as every output shows it: the canonical text of an address (RFC 5952), other text
+    /// masked and escaped, `-` for none.
     #[must_use]
     pub fn redacted(self) -> Cow<'a, str> {
         match self {
@@ -241,30 +275,39 @@ impl<'a> Client<'a> {
             return None;
         }
         let v6: Ipv6Addr = address.parse().ok()?;
-        Some(v6.to_ipv4_mapped().map_or(Self::V6(v6.to_bits()), |v4| Self::V4(v4.to_bits())))
+        Some(
+            v6.to_ipv4_mapped()
+                .map_or(Self::V6(v6.to_bits()), |v4| Self::V4(v4.to_bits())),
+        )
     }
 }
 
-/// Whether a text is a fragment of one or more addresses: `0.3.105`, `105`, `:8a2e:370:7334`. Names and partly masked
-/// addresses contain letters. A number of more than three digits is a client ID in a log without addresses.
+/// Whether a text is a fragment of one or more addresses: `0.3.105`, `105`, `:8a2e:370:7334`. Names
+/// and partly masked addresses contain letters. A number of more than three digits is a client ID
+/// in a log without addresses.
 fn is_fragment(text: &[u8]) -> bool {
     let is_made_of = |is_part: fn(&u8) -> bool| !text.is_empty() && text.iter().all(is_part);
     let has = |byte: u8| text.contains(&byte);
-    let of_v4 = is_made_of(|byte| byte.is_ascii_digit() || *byte == b'.') && (has(b'.') || text.len() <= 3);
-    let of_v6 = has(b':') && is_made_of(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.' | b'[' | b']'));
+    let of_v4 =
+        is_made_of(|byte| byte.is_ascii_digit() || *byte == b'.') && (has(b'.') || text.len() <= 3);
+    let of_v6 = has(b':')
+        && is_made_of(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.' | b'[' | b']'));
     of_v4 || of_v6
 }
 
-/// Whether an address is private, link-local or of the machine itself: RFC 1122, RFC 1918, RFC 3927, RFC 4193, RFC 4291.
+/// Whether an address is private, link-local or of the machine itself: RFC 1122, RFC 1918, RFC
+/// 3927, RFC 4193, RFC 4291.
 pub(crate) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(four) => four.is_private() || four.is_loopback() || four.is_link_local(),
-        IpAddr::V6(six) => six.is_unique_local() || six.is_loopback() || six.is_unicast_link_local(),
+        IpAddr::V6(six) => {
+            six.is_unique_local() || six.is_loopback() || six.is_unicast_link_local()
+        }
     }
 }
 
-/// Whether an address may be that of a proxy: a [private](is_private) one, or one that the customers of a carrier or the machines
-/// of a cloud share (RFC 6598).
+/// Whether an address may be that of a proxy: a [private](is_private) one, or one that the
+/// customers of a carrier or the machines of a cloud share (RFC 6598).
 pub(crate) fn is_private_or_shared(address: IpAddr) -> bool {
     let is_shared = |four: Ipv4Addr| matches!(four.octets(), [100, 64..128, ..]);
     is_private(address) || matches!(address, IpAddr::V4(four) if is_shared(four))
@@ -272,16 +315,21 @@ pub(crate) fn is_private_or_shared(address: IpAddr) -> bool {
 
 /// A port number, or `None`.
 fn port(digits: &str) -> Option<u16> {
-    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
+    digits
+        .bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| digits.parse().ok())?
 }
 
 /// Parses an IPv4 address that is the whole field.
 fn parse_v4(field: &[u8]) -> Option<u32> {
-    parse_v4_prefix(field).filter(|(_, length)| *length == field.len()).map(|(address, _)| address)
+    parse_v4_prefix(field)
+        .filter(|(_, length)| *length == field.len())
+        .map(|(address, _)| address)
 }
 
-/// Parses an IPv4 address at the start of `text`, up to a space or the end, and returns its length: four decimal numbers
-/// of at most 255 without leading zeros. Runs for every line.
+/// Parses an IPv4 address at the start of `text`, up to a space or the end, and returns its length:
+/// four decimal numbers of at most 255 without leading zeros. Runs for every line.
 fn parse_v4_prefix(text: &[u8]) -> Option<(u32, usize)> {
     const MAX_PREFIX_TEXT: usize = "255.255.255.255".len();
     let (mut address, mut part, mut digits, mut dots) = (0_u32, 0_u32, 0_u32, 0_u32);
@@ -325,7 +373,8 @@ impl Serialize for Client<'_> {
 
 text_schema!(Client<'_>);
 
-/// The shortest prefix that may count as one client: registries assign no larger block to one party.
+/// The shortest prefix that may count as one client: registries assign no larger block to one
+/// party.
 pub(crate) const MIN_PREFIX_BITS: u8 = 32;
 
 /// The length of the IPv6 prefix that counts as one client.
@@ -354,8 +403,8 @@ impl Ipv6Prefix {
         self.0
     }
 
-    /// The prefix of a client as text; `None` if the client is its own prefix. A longer prefix belongs to a shorter
-    /// one.
+    /// The prefix of a client as text; `None` if the client is its own prefix. A longer prefix
+    /// belongs to a shorter one.
     #[must_use]
     pub fn prefix_text(self, client: Client<'_>) -> Option<PrefixText> {
         let address = match client {
@@ -363,9 +412,19 @@ impl Ipv6Prefix {
             Client::Text(text) => parse_prefix(text).filter(|(_, prefix)| *prefix > self)?.0,
             Client::V4(_) => return None,
         };
-        let mut text = PrefixText { bytes: [0; MAX_PREFIX_TEXT], len: 0 };
+        let mut text = PrefixText {
+            bytes: [0; MAX_PREFIX_TEXT],
+            len: 0,
+        };
         // The buffer fits the longest prefix.
-        write!(text, "{}/{}", Ipv6Addr::from_bits(address & self.mask()), self.0).ok().map(|()| text)
+        write!(
+            text,
+            "{}/{}",
+            Ipv6Addr::from_bits(address & self.mask()),
+            self.0
+        )
+        .ok()
+        .map(|()| text)
     }
 
     fn mask(self) -> u128 {
@@ -380,8 +439,16 @@ pub(crate) fn parse_prefix(text: &[u8]) -> Option<(u128, Ipv6Prefix)> {
         return None;
     }
     let slash = text.iter().rposition(|&b| b == b'/')?;
-    let (address, bits) = (std::str::from_utf8(&text[..slash]).ok()?, std::str::from_utf8(&text[slash + 1..]).ok()?);
-    let prefix = bits.bytes().all(|b| b.is_ascii_digit()).then(|| bits.parse().ok()).flatten().and_then(Ipv6Prefix::new)?;
+    let (address, bits) = (
+        std::str::from_utf8(&text[..slash]).ok()?,
+        std::str::from_utf8(&text[slash + 1..]).ok()?,
+    );
+    let prefix = bits
+        .bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| bits.parse().ok())
+        .flatten()
+        .and_then(Ipv6Prefix::new)?;
     let address = address.parse::<Ipv6Addr>().ok()?.to_bits();
     (address & !prefix.mask() == 0).then_some((address, prefix))
 }
@@ -396,7 +463,10 @@ impl PrefixText {
 
 impl fmt::Write for PrefixText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let target = self.bytes.get_mut(self.len..self.len + text.len()).ok_or(fmt::Error)?;
+        let target = self
+            .bytes
+            .get_mut(self.len..self.len + text.len())
+            .ok_or(fmt::Error)?;
         target.copy_from_slice(text.as_bytes());
         self.len += text.len();
         Ok(())
@@ -429,7 +499,8 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The widest network without a warning: the largest block that registries ever allocated to one party.
+/// The widest network without a warning: the largest block that registries ever allocated to one
+/// party.
 const WIDEST_V4: u8 = 8;
 /// The widest IPv6 network without a warning.
 const WIDEST_V6: u8 = 16;
@@ -445,7 +516,8 @@ pub(crate) enum Width {
     Everything,
 }
 
-/// Parses a network; an address is a network of one. An IPv4-mapped IPv6 network becomes IPv4, as clients do.
+/// Parses a network; an address is a network of one. An IPv4-mapped IPv6 network becomes IPv4, as
+/// clients do.
 #[must_use]
 pub(crate) fn parse_network(text: &str) -> Option<IpNet> {
     // `IpNet`'s own parser reads 010.0.0.0/8 as 10.0.0.0/8.
@@ -464,7 +536,10 @@ pub(crate) fn parse_network(text: &str) -> Option<IpNet> {
 
 /// A prefix length, digits only.
 fn prefix_len(digits: &str) -> Option<u8> {
-    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
+    digits
+        .bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| digits.parse().ok())?
 }
 
 /// How much of the internet a network is.
@@ -524,26 +599,74 @@ mod tests {
             ":::",
             "1.2.3.4:+80",
         ] {
-            assert_eq!(Client::parse(text.as_bytes()), Client::Text(text.as_bytes()), "{text}");
+            assert_eq!(
+                Client::parse(text.as_bytes()),
+                Client::Text(text.as_bytes()),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn a_fragment_of_an_address_is_an_unknown_client() {
-        for text in ["0.3.105", "2.0.3.256", ".3.105", "105", "7.", ".", ":8a2e:370:7334", "1.2.3.4:99999", "db8:1]:443", ":443", "-"] {
-            assert_eq!(Client::from_log_field(text.as_bytes()), Client::Text(b"-"), "{text}");
+        for text in [
+            "0.3.105",
+            "2.0.3.256",
+            ".3.105",
+            "105",
+            "7.",
+            ".",
+            ":8a2e:370:7334",
+            "1.2.3.4:99999",
+            "db8:1]:443",
+            ":443",
+            "-",
+        ] {
+            assert_eq!(
+                Client::from_log_field(text.as_bytes()),
+                Client::Text(b"-"),
+                "{text}"
+            );
         }
-        for text in ["34600", "192.0.2.x", "192.0.2.0/24", "host.example", "3com.example", "unix:", "a3f9c2", "2001:db8::/64", ""] {
-            assert_eq!(Client::from_log_field(text.as_bytes()), Client::Text(text.as_bytes()), "{text}");
+        for text in [
+            "34600",
+            "192.0.2.x",
+            "192.0.2.0/24",
+            "host.example",
+            "3com.example",
+            "unix:",
+            "a3f9c2",
+            "2001:db8::/64",
+            "",
+        ] {
+            assert_eq!(
+                Client::from_log_field(text.as_bytes()),
+                Client::Text(text.as_bytes()),
+                "{text}"
+            );
         }
-        assert_eq!(Client::from_log_field(b"192.0.2.7:80"), Client::parse(b"192.0.2.7"));
+        assert_eq!(
+            Client::from_log_field(b"192.0.2.7:80"),
+            Client::parse(b"192.0.2.7")
+        );
     }
 
     #[test]
     fn addresses_are_found_in_a_text() {
         let text = b"x 192.0.2.1 [2001:db8::7]:443, client: 198.51.100.7, 10:00:00 a.b.c.d 1.2.3 203.0.113.9: end 203.0.113.8.";
-        let found: Vec<_> = Client::addresses_in(text).map(|client| client.to_string()).collect();
-        assert_eq!(found, ["192.0.2.1", "2001:db8::7", "198.51.100.7", "203.0.113.9", "203.0.113.8"]);
+        let found: Vec<_> = Client::addresses_in(text)
+            .map(|client| client.to_string())
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "192.0.2.1",
+                "2001:db8::7",
+                "198.51.100.7",
+                "203.0.113.9",
+                "203.0.113.8"
+            ]
+        );
     }
 
     proptest! {
@@ -576,16 +699,36 @@ mod tests {
     }
 
     fn of(bits: u8, client: &str) -> Option<String> {
-        let prefix_text = Ipv6Prefix::new(bits).unwrap().prefix_text(Client::parse(client.as_bytes()))?;
+        let prefix_text = Ipv6Prefix::new(bits)
+            .unwrap()
+            .prefix_text(Client::parse(client.as_bytes()))?;
         Some(String::from_utf8(prefix_text.as_bytes().to_vec()).unwrap())
     }
 
     #[test]
     fn addresses_of_one_prefix_are_one_client() {
-        assert_eq!(of(64, "2001:db8:1:2:3::9").as_deref(), Some("2001:db8:1:2::/64"));
-        assert_eq!(of(64, "[2001:db8:1:2:ffff::]:80").as_deref(), Some("2001:db8:1:2::/64"));
-        assert_eq!(of(48, "2001:db8:1:2::/64").as_deref(), Some("2001:db8:1::/48"));
-        for other in ["192.0.2.1", "::ffff:192.0.2.1", "-", "", "host.example", "2001:db8::/32", "2001:db8::1/64", "2001:db8::/64"] {
+        assert_eq!(
+            of(64, "2001:db8:1:2:3::9").as_deref(),
+            Some("2001:db8:1:2::/64")
+        );
+        assert_eq!(
+            of(64, "[2001:db8:1:2:ffff::]:80").as_deref(),
+            Some("2001:db8:1:2::/64")
+        );
+        assert_eq!(
+            of(48, "2001:db8:1:2::/64").as_deref(),
+            Some("2001:db8:1::/48")
+        );
+        for other in [
+            "192.0.2.1",
+            "::ffff:192.0.2.1",
+            "-",
+            "",
+            "host.example",
+            "2001:db8::/32",
+            "2001:db8::1/64",
+            "2001:db8::/64",
+        ] {
             assert_eq!(of(64, other), None, "{other}");
         }
         assert_eq!((Ipv6Prefix::new(31), Ipv6Prefix::new(128)), (None, None));
@@ -653,7 +796,13 @@ mod tests {
             ("::ffff:198.51.100.0/120", "198.51.100.0/24"),
             ("2001:DB8::/32", "2001:db8::/32"),
         ] {
-            assert_eq!(parse_network(text).map(|network| network.to_string()).as_deref(), Some(read), "{text}");
+            assert_eq!(
+                parse_network(text)
+                    .map(|network| network.to_string())
+                    .as_deref(),
+                Some(read),
+                "{text}"
+            );
         }
     }
 

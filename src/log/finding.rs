@@ -18,10 +18,13 @@ use crate::log::time::LogTime;
 use crate::text::short_bytes::append;
 pub(crate) use app_evidence::{AppAsset, AppEvidence, BoundedSet};
 
-/// How bad a hit would be if the server returned what was requested. A rule sets it; a distinct answer raises it by one level.
+/// How bad a hit would be if the server returned what was requested. A rule sets it; a distinct
+/// answer raises it by one level.
 ///
 /// Parsed from and printed as a lower-case word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// For information.
@@ -38,7 +41,13 @@ pub enum Severity {
 
 impl Severity {
     /// Every level, lowest first.
-    pub const ALL: [Self; 5] = [Self::Info, Self::Low, Self::Medium, Self::High, Self::Critical];
+    pub const ALL: [Self; 5] = [
+        Self::Info,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::Critical,
+    ];
 
     /// Findings below this are reported only on request.
     pub(crate) const DEFAULT_MIN: Self = Self::Low;
@@ -75,7 +84,11 @@ impl FromStr for Severity {
         Self::ALL
             .into_iter()
             .find(|s| s.as_str() == word)
-            .ok_or_else(|| format!("no severity is called '{word}'; there are info, low, medium, high, critical"))
+            .ok_or_else(|| {
+                format!(
+                    "no severity is called '{word}'; there are info, low, medium, high, critical"
+                )
+            })
     }
 }
 
@@ -83,8 +96,9 @@ impl FromStr for Severity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(pub u16);
 
-/// What the engine found in a chunk of lines. It owns its data, as the lines may be gone when it is read. Ids are those of the
-/// [`SymbolTables`](crate::collections::intern::SymbolTables) of the worker.
+/// What the engine found in a chunk of lines. It owns its data, as the lines may be gone when it is
+/// read. Ids are those of the [`SymbolTables`](crate::collections::intern::SymbolTables) of the
+/// worker.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Where each line went.
@@ -95,7 +109,8 @@ pub struct Findings {
     pub times: Option<(LogTime, LogTime)>,
     /// The client of each request within the time window, and what it got if no rule matched.
     pub requests: Vec<(u32, UnmatchedAnswer)>,
-    /// Clients whose address is in an unparsed line that no rule matches: the line may be an ordinary request of theirs.
+    /// Clients whose address is in an unparsed line that no rule matches: the line may be an
+    /// ordinary request of theirs.
     pub mentioned: Vec<u32>,
     /// The lines that matched, in order.
     pub hits: Vec<Hit>,
@@ -110,12 +125,13 @@ pub struct Findings {
     text: Vec<u8>,
 }
 
-/// What a request got that no rule matched, in four bytes, because there is one for every line: its class in the lowest two bits, and
-/// the size of a page in the others.
+/// What a request got that no rule matched, in four bytes, because there is one for every line: its
+/// class in the lowest two bits, and the size of a page in the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UnmatchedAnswer(u32);
 
-/// The class of each status. 401, 429 and 5xx say nothing about a name, nor does the 499 of a client that left.
+/// The class of each status. 401, 429 and 5xx say nothing about a name, nor does the 499 of a
+/// client that left.
 static CLASS_OF_STATUS: [u8; 1_000] = {
     let mut classes = [UnmatchedAnswer::NONE; 1_000];
     let mut status = 200;
@@ -154,8 +170,14 @@ impl UnmatchedAnswer {
     pub fn new(status: Option<u16>, bytes: Option<u64>) -> Self {
         let status = usize::from(status.unwrap_or(0));
         let class = CLASS_OF_STATUS.get(status).copied().unwrap_or(Self::NONE);
-        let size = u32::try_from(bytes.unwrap_or(0)).unwrap_or(u32::MAX).min(Self::MAX_SIZE);
-        let size = if status == NOT_MODIFIED { Self::MAX_SIZE } else { size };
+        let size = u32::try_from(bytes.unwrap_or(0))
+            .unwrap_or(u32::MAX)
+            .min(Self::MAX_SIZE);
+        let size = if status == NOT_MODIFIED {
+            Self::MAX_SIZE
+        } else {
+            size
+        };
         Self(size << 2 | u32::from(class))
     }
 
@@ -192,7 +214,8 @@ pub struct LineCounts {
     pub others: OtherFormatCounts,
     /// Parsed lines with two addresses, either of which may be the client.
     pub without_client: u64,
-    /// Parsed lines whose client is unknown, because a client may have sent what stands in its place.
+    /// Parsed lines whose client is unknown, because a client may have sent what stands in its
+    /// place.
     pub doubtful_clients: u64,
     /// Parsed lines that matched, and their fields that could not be read.
     pub unread: UnreadFields,
@@ -202,8 +225,8 @@ pub struct LineCounts {
     pub oversized: u64,
     /// Directives of the log writer, such as `#Version: 1.0`.
     pub skipped: u64,
-    /// NUL bytes before lines, in unparsed lines and in long ones: no log writer writes them, but holes of sparse files contain
-    /// them.
+    /// NUL bytes before lines, in unparsed lines and in long ones: no log writer writes them, but
+    /// holes of sparse files contain them.
     pub nul_bytes: u64,
 }
 
@@ -289,17 +312,24 @@ pub struct Hit {
     pub rules: u32,
     /// The windows that it counts for.
     pub windows: Windows,
-    /// It matched a rule with `with_client`, and none by its line alone: whether it is a probe depends on its client.
+    /// It matched a rule with `with_client`, and none by its line alone: whether it is a probe
+    /// depends on its client.
     pub needs_client: bool,
     text: Range<usize>,
 }
 
 impl Hit {
-    /// Whether its answer shows what the site gives to names that it does not have. That of a normal request which only counts
-    /// toward a `window` does not, and neither does a page of the site that a prober could request.
+    /// Whether its answer shows what the site gives to names that it does not have. That of a
+    /// normal request which only counts toward a `window` does not, and neither does a page of the
+    /// site that a prober could request.
     #[must_use]
     pub fn is_probe(&self) -> bool {
-        let is_given = || matches!(Outcome::from_status(self.status), Outcome::Answered | Outcome::Redirected);
+        let is_given = || {
+            matches!(
+                Outcome::from_status(self.status),
+                Outcome::Answered | Outcome::Redirected
+            )
+        };
         let may_be_normal = self.windows.only || self.needs_client && is_given();
         (self.exposes || !self.has_query) && !may_be_normal
     }
@@ -312,7 +342,8 @@ pub struct Windows {
     pub by_client: bool,
     /// A rule counts the requests for its path.
     pub by_path: bool,
-    /// All its rules count requests: alone it is no finding, and no evidence for soft 404 detection.
+    /// All its rules count requests: alone it is no finding, and no evidence for soft 404
+    /// detection.
     pub only: bool,
 }
 
@@ -320,8 +351,15 @@ impl Findings {
     /// The findings of a line that is too long.
     #[must_use]
     pub fn of_oversized_line() -> Self {
-        let lines = LineCounts { lines: 1, oversized: 1, ..LineCounts::default() };
-        Self { lines, ..Self::default() }
+        let lines = LineCounts {
+            lines: 1,
+            oversized: 1,
+            ..LineCounts::default()
+        };
+        Self {
+            lines,
+            ..Self::default()
+        }
     }
 
     /// Requests within the time window.
@@ -341,8 +379,28 @@ impl Findings {
         self.home.clear();
         self.unmatched.clear();
         self.text.clear();
-        let Self { requests, mentioned, hits, allowed, app_evidence, home, unmatched, text, .. } = self;
-        Self { requests, mentioned, hits, allowed, app_evidence, home, unmatched, text, ..Self::default() }
+        let Self {
+            requests,
+            mentioned,
+            hits,
+            allowed,
+            app_evidence,
+            home,
+            unmatched,
+            text,
+            ..
+        } = self;
+        Self {
+            requests,
+            mentioned,
+            hits,
+            allowed,
+            app_evidence,
+            home,
+            unmatched,
+            text,
+            ..Self::default()
+        }
     }
 
     /// Adds a hit in a line that no format reads.
@@ -425,7 +483,17 @@ impl UnmatchedRequest {
     /// A request by position, client and path.
     #[must_use]
     pub fn new(line: u32, offset: u64, client: u32, path: u32) -> Self {
-        Self { line, offset, client, path, level: 0, time: None, status: None, linked: false, target: 0..0 }
+        Self {
+            line,
+            offset,
+            client,
+            path,
+            level: 0,
+            time: None,
+            status: None,
+            linked: false,
+            target: 0..0,
+        }
     }
 }
 
@@ -450,7 +518,10 @@ pub struct OtherFormatCounts(Vec<(Arc<str>, u64)>);
 
 impl From<OtherFormatCounts> for Vec<(String, u64)> {
     fn from(counts: OtherFormatCounts) -> Self {
-        counts.iter().map(|(name, lines)| (name.as_ref().to_owned(), lines)).collect()
+        counts
+            .iter()
+            .map(|(name, lines)| (name.as_ref().to_owned(), lines))
+            .collect()
     }
 }
 
@@ -478,7 +549,10 @@ impl OtherFormatCounts {
 
     /// Adds the counts of another chunk.
     pub fn add(&mut self, other: &Self) {
-        other.0.iter().for_each(|(name, lines)| self.count(name, *lines));
+        other
+            .0
+            .iter()
+            .for_each(|(name, lines)| self.count(name, *lines));
     }
 
     /// All lines.
@@ -540,7 +614,12 @@ mod tests {
         }
         let mut twice = sum.clone();
         twice.add(&sum);
-        assert_eq!(sum.iter().map(|(name, lines)| (&**name, lines)).collect::<Vec<_>>(), [("aws_alb", 1), ("json", 5)]);
+        assert_eq!(
+            sum.iter()
+                .map(|(name, lines)| (&**name, lines))
+                .collect::<Vec<_>>(),
+            [("aws_alb", 1), ("json", 5)]
+        );
         assert_eq!((sum.sum(), twice.sum()), (6, 12));
     }
 }

@@ -9,7 +9,8 @@ use clap::ValueEnum;
 use crate::log::time::LogTime;
 use crate::text::short_bytes::append;
 
-/// The fields of one line, borrowed from it. Text is as logged, with the log writer's escapes still in it.
+/// The fields of one line, borrowed from it. Text is as logged, with the log writer's escapes still
+/// in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogEntry<'a> {
     /// The client address, as logged.
@@ -44,21 +45,35 @@ mod present {
 }
 
 impl<'a> LogEntry<'a> {
-    /// Appends the entry to `out` in a form that [`restore`](Self::restore) reads without parsing: which fields are present, the
-    /// numbers, the lengths of the texts, and the texts.
+    /// Appends the entry to `out` in a form that [`restore`](Self::restore) reads without parsing:
+    /// which fields are present, the numbers, the lengths of the texts, and the texts.
     pub fn store(&self, out: &mut Vec<u8>) {
         use present::{BYTES, HOST, REFERER, STATUS, TIME, USER, USER_AGENT};
-        let optional = [(HOST, self.host), (REFERER, self.referer), (USER_AGENT, self.user_agent), (USER, self.user)];
+        let optional = [
+            (HOST, self.host),
+            (REFERER, self.referer),
+            (USER_AGENT, self.user_agent),
+            (USER, self.user),
+        ];
         let bit = |bit, is_present| if is_present { bit } else { 0 };
-        let numbers = bit(TIME, self.time.is_some()) | bit(STATUS, self.status.is_some()) | bit(BYTES, self.bytes.is_some());
-        out.push(optional.iter().fold(numbers, |bits, (field, text)| bits | bit(*field, text.is_some())));
+        let numbers = bit(TIME, self.time.is_some())
+            | bit(STATUS, self.status.is_some())
+            | bit(BYTES, self.bytes.is_some());
+        out.push(optional.iter().fold(numbers, |bits, (field, text)| {
+            bits | bit(*field, text.is_some())
+        }));
         if let Some(LogTime { utc, offset }) = self.time {
             out.extend_from_slice(&utc.to_le_bytes());
             out.extend_from_slice(&offset.to_le_bytes());
         }
         out.extend(self.status.into_iter().flat_map(u16::to_le_bytes));
         out.extend(self.bytes.into_iter().flat_map(u64::to_le_bytes));
-        let texts = || [Some(self.client), Some(self.request)].into_iter().chain(optional.map(|(_, text)| text)).flatten();
+        let texts = || {
+            [Some(self.client), Some(self.request)]
+                .into_iter()
+                .chain(optional.map(|(_, text)| text))
+                .flatten()
+        };
         texts().for_each(|text| out.extend_from_slice(&(text.len() as u32).to_le_bytes()));
         // The bytes of a memory map may change, their number does not.
         texts().for_each(|text| append(out, text));
@@ -72,7 +87,10 @@ impl<'a> LogEntry<'a> {
         let mut entry = Self::default();
         if bits & TIME != 0 {
             let utc = i64::from_le_bytes(take(&mut rest)?);
-            entry.time = Some(LogTime { utc, offset: i16::from_le_bytes(take(&mut rest)?) });
+            entry.time = Some(LogTime {
+                utc,
+                offset: i16::from_le_bytes(take(&mut rest)?),
+            });
         }
         if bits & STATUS != 0 {
             entry.status = Some(u16::from_le_bytes(take(&mut rest)?));
@@ -81,8 +99,14 @@ impl<'a> LogEntry<'a> {
             entry.bytes = Some(u64::from_le_bytes(take(&mut rest)?));
         }
         let mut lengths = [None; 6];
-        let is_present = [true, true].into_iter().chain([HOST, REFERER, USER_AGENT, USER].map(|field| bits & field != 0));
-        for (length, _) in lengths.iter_mut().zip(is_present).filter(|(_, is_present)| *is_present) {
+        let is_present = [true, true]
+            .into_iter()
+            .chain([HOST, REFERER, USER_AGENT, USER].map(|field| bits & field != 0));
+        for (length, _) in lengths
+            .iter_mut()
+            .zip(is_present)
+            .filter(|(_, is_present)| *is_present)
+        {
             *length = Some(u32::from_le_bytes(take(&mut rest)?) as usize);
         }
         let mut texts = [None; 6];
@@ -93,7 +117,15 @@ impl<'a> LogEntry<'a> {
             }
         }
         let [client, request, host, referer, user_agent, user] = texts;
-        Some(Self { client: client?, request: request?, host, referer, user_agent, user, ..entry })
+        Some(Self {
+            client: client?,
+            request: request?,
+            host,
+            referer,
+            user_agent,
+            user,
+            ..entry
+        })
     }
 }
 
@@ -116,25 +148,50 @@ pub(crate) struct RequestLine<'a> {
 }
 
 impl<'a> RequestLine<'a> {
-    /// Parses a request line. A target may contain spaces: the method ends at the first space, the protocol begins at the last `
-    /// HTTP/`.
+    /// Parses a request line. A target may contain spaces: the method ends at the first space, the
+    /// protocol begins at the last ` HTTP/`.
     #[must_use]
     pub(crate) fn parse(request: &'a [u8]) -> Self {
-        let no_method = Self { method: b"", target: request, protocol: b"" };
-        let Some(space) = memchr::memchr(b' ', &request[..request.len().min(MAX_METHOD + 1)]) else {
+        let no_method = Self {
+            method: b"",
+            target: request,
+            protocol: b"",
+        };
+        let Some(space) = memchr::memchr(b' ', &request[..request.len().min(MAX_METHOD + 1)])
+        else {
             return no_method;
         };
         let method = &request[..space];
-        if method.is_empty() || !method.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'-' | b'_')) {
+        if method.is_empty()
+            || !method
+                .iter()
+                .all(|b| b.is_ascii_alphabetic() || matches!(b, b'-' | b'_'))
+        {
             return no_method;
         }
         let rest = &request[space + 1..];
         match protocol_at(rest) {
-            Some(end) => Self { method, target: &rest[..end], protocol: &rest[end + 1..] },
-            None if rest.starts_with(b"HTTP/") => Self { method, target: b"", protocol: rest },
+            Some(end) => Self {
+                method,
+                target: &rest[..end],
+                protocol: &rest[end + 1..],
+            },
+            None if rest.starts_with(b"HTTP/") => Self {
+                method,
+                target: b"",
+                protocol: rest,
+            },
             None => match unusual_protocol(rest) {
-                Some(start) => Self { method, target: &rest[..start - 1], protocol: &rest[start..] },
-                None => Self { method, target: rest, protocol: b"" },
+                Some(start) => Self {
+                    method,
+                    target: &rest[..start - 1],
+                    protocol: &rest[start..],
+                },
+                None => Self {
+                    method,
+                    target: rest,
+                    protocol: b"",
+                },
             },
         }
     }
@@ -145,15 +202,16 @@ impl<'a> RequestLine<'a> {
         memchr::memchr(b'?', self.target).is_some()
     }
 
-    /// Bytes of the target as sent beyond those of its path as resolved, at most 255: a query, and what encoding adds.
+    /// Bytes of the target as sent beyond those of its path as resolved, at most 255: a query, and
+    /// what encoding adds.
     #[must_use]
     pub(crate) fn len_beyond(&self, path: &[u8]) -> u8 {
         u8::try_from(self.target.len().saturating_sub(path.len())).unwrap_or(u8::MAX)
     }
 }
 
-/// Whether a method is in the IANA registry (<https://www.iana.org/assignments/http-methods>), or in common use without
-/// registration: caches, devices, mail servers, RPC over HTTP, BITS.
+/// Whether a method is in the IANA registry (<https://www.iana.org/assignments/http-methods>), or
+/// in common use without registration: caches, devices, mail servers, RPC over HTTP, BITS.
 #[must_use]
 pub(crate) fn is_known_method(method: &[u8]) -> bool {
     const METHODS: [&str; 60] = [
@@ -224,18 +282,37 @@ pub(crate) fn is_known_method(method: &[u8]) -> bool {
 /// The position of the last ` HTTP/`.
 fn protocol_at(rest: &[u8]) -> Option<usize> {
     // Nearly all requests end in one of these.
-    if let [.., b' ', b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] = rest {
+    if let [
+        ..,
+        b' ',
+        b'H',
+        b'T',
+        b'T',
+        b'P',
+        b'/',
+        b'0'..=b'9',
+        b'.',
+        b'0'..=b'9',
+    ] = rest
+    {
         return Some(rest.len() - 9);
     }
     memchr::memmem::rfind(rest, b" HTTP/")
 }
 
-/// The start of a protocol that few servers log: Apache accepts `http/1.1` if configured so, and Hypercorn writes the version alone.
+/// The start of a protocol that few servers log: Apache accepts `http/1.1` if configured so, and
+/// Hypercorn writes the version alone.
 fn unusual_protocol(rest: &[u8]) -> Option<usize> {
     let start = memchr::memrchr(b' ', rest)? + 1;
     let is_protocol = match rest[start..].split_at_checked(5) {
-        Some((name, version)) => name.eq_ignore_ascii_case(b"HTTP/") && version.iter().all(|b| b.is_ascii_digit() || *b == b'.'),
-        None => matches!(&rest[start..], b"1.0" | b"1.1" | b"2" | b"2.0" | b"3" | b"3.0"),
+        Some((name, version)) => {
+            name.eq_ignore_ascii_case(b"HTTP/")
+                && version.iter().all(|b| b.is_ascii_digit() || *b == b'.')
+        }
+        None => matches!(
+            &rest[start..],
+            b"1.0" | b"1.1" | b"2" | b"2.0" | b"3" | b"3.0"
+        ),
     };
     is_protocol.then_some(start)
 }
@@ -243,7 +320,8 @@ fn unusual_protocol(rest: &[u8]) -> Option<usize> {
 /// Longest method. `UPDATEREDIRECTREF`, the longest one in the IANA registry, has 17 letters.
 const MAX_METHOD: usize = 24;
 
-/// The kind of response that a method requests. Sizes can be compared only between responses with a body.
+/// The kind of response that a method requests. Sizes can be compared only between responses with a
+/// body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
 pub enum MethodClass {
@@ -318,8 +396,16 @@ pub enum Outcome {
 
 impl Outcome {
     /// All outcomes, in the order of reports.
-    pub const ALL: [Self; 8] =
-        [Self::Answered, Self::Redirected, Self::AuthRequired, Self::Denied, Self::NotFound, Self::Rejected, Self::Error, Self::Unknown];
+    pub const ALL: [Self; 8] = [
+        Self::Answered,
+        Self::Redirected,
+        Self::AuthRequired,
+        Self::Denied,
+        Self::NotFound,
+        Self::Rejected,
+        Self::Error,
+        Self::Unknown,
+    ];
 
     /// The outcome of a status code.
     #[must_use]
@@ -362,10 +448,16 @@ impl std::str::FromStr for Outcome {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|o| o.as_str() == word).ok_or_else(|| {
-            let words: Vec<_> = Self::ALL.iter().map(|o| o.as_str()).collect();
-            format!("no outcome is called '{word}'; there are {}", words.join(", "))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|o| o.as_str() == word)
+            .ok_or_else(|| {
+                let words: Vec<_> = Self::ALL.iter().map(|o| o.as_str()).collect();
+                format!(
+                    "no outcome is called '{word}'; there are {}",
+                    words.join(", ")
+                )
+            })
     }
 }
 
@@ -380,7 +472,10 @@ mod tests {
         let cases: [(&str, [&str; 3]); 14] = [
             ("GET / HTTP/1.1", ["GET", "/", "HTTP/1.1"]),
             ("GET /a b HTTP/1.1", ["GET", "/a b", "HTTP/1.1"]),
-            ("GET /a HTTP/1.1 HTTP/1.1", ["GET", "/a HTTP/1.1", "HTTP/1.1"]),
+            (
+                "GET /a HTTP/1.1 HTTP/1.1",
+                ["GET", "/a HTTP/1.1", "HTTP/1.1"],
+            ),
             ("GET /a http/1.1", ["GET", "/a", "http/1.1"]),
             ("GET /a 1.1", ["GET", "/a", "1.1"]),
             ("GET /a 4", ["GET", "/a 4", ""]),
@@ -391,13 +486,20 @@ mod tests {
             ("GET", ["", "GET", ""]),
             ("", ["", "", ""]),
             (r"\x16\x03\x01 x", ["", r"\x16\x03\x01 x", ""]),
-            ("MGLNDD_198.51.100.7_443", ["", "MGLNDD_198.51.100.7_443", ""]),
+            (
+                "MGLNDD_198.51.100.7_443",
+                ["", "MGLNDD_198.51.100.7_443", ""],
+            ),
         ];
         for (line, [method, target, protocol]) in cases {
             let parsed = RequestLine::parse(line.as_bytes());
             assert_eq!(
                 parsed,
-                RequestLine { method: method.as_bytes(), target: target.as_bytes(), protocol: protocol.as_bytes() },
+                RequestLine {
+                    method: method.as_bytes(),
+                    target: target.as_bytes(),
+                    protocol: protocol.as_bytes()
+                },
                 "{line}"
             );
         }
@@ -433,7 +535,10 @@ mod tests {
     fn every_status_has_its_outcome() {
         let words = |s| Outcome::from_status(Some(s)).as_str();
         assert_eq!(
-            [200, 206, 304, 301, 401, 403, 404, 410, 400, 499, 500, 100, 99].map(words),
+            [
+                200, 206, 304, 301, 401, 403, 404, 410, 400, 499, 500, 100, 99
+            ]
+            .map(words),
             [
                 "answered",
                 "answered",

@@ -1,4 +1,5 @@
-//! What a line says: its entry, its client and its time; what a rule found in it; and which log it is from.
+//! What a line says: its entry, its client and its time; what a rule found in it; and which log it
+//! is from.
 //!
 //! Plain data. Does not read logs and does not parse lines.
 

@@ -1,10 +1,12 @@
-//! Inputs as locations and a state refer to them: name, generation, where lines start, and how far a log was read.
+//! Inputs as locations and a state refer to them: name, generation, where lines start, and how far
+//! a log was read.
 //!
-//! Plain data. A log is recognized by its content, never by its name: rotation passes names on, and file systems reuse inodes.
-//! Path, device and inode are only hints where to look first.
+//! Plain data. A log is recognized by its content, never by its name: rotation passes names on, and
+//! file systems reuse inodes. Path, device and inode are only hints where to look first.
 //!
-//! Our own files store a path as a readable JSON string without loss: UTF-8 is kept, every other byte and every backslash is
-//! written as `\xNN`. Paths in reports go through `redact::sanitize`, whose output cannot be decoded.
+//! Our own files store a path as a readable JSON string without loss: UTF-8 is kept, every other
+//! byte and every backslash is written as `\xNN`. Paths in reports go through `redact::sanitize`,
+//! whose output cannot be decoded.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -29,7 +31,8 @@ pub struct SourceInfo {
 }
 
 impl SourceInfo {
-    /// Creates an input whose runs of lines start at these offsets and have this many lines, in any order.
+    /// Creates an input whose runs of lines start at these offsets and have this many lines, in any
+    /// order.
     #[must_use]
     pub fn new(path: Vec<u8>, generation: u64, mut runs: Vec<(u64, u64)>) -> Self {
         runs.sort_unstable();
@@ -37,13 +40,21 @@ impl SourceInfo {
         for (_, lines) in &mut runs {
             before += std::mem::replace(lines, before);
         }
-        Self { path, generation, log_host: None, runs }
+        Self {
+            path,
+            generation,
+            log_host: None,
+            runs,
+        }
     }
 
     /// Names the host of the log.
     #[must_use]
     pub fn with_host(self, log_host: Option<&str>) -> Self {
-        Self { log_host: log_host.map(Box::from), ..self }
+        Self {
+            log_host: log_host.map(Box::from),
+            ..self
+        }
     }
 
     /// The number of a line, from 1: line `line` (from 0) of the run that starts at offset `run`.
@@ -53,14 +64,15 @@ impl SourceInfo {
         self.runs.get(at).map_or(0, |(_, before)| *before) + line + 1
     }
 
-    /// Identifies the log of a site and its rotated siblings: the host and the [family](Self::family) of the name.
+    /// Identifies the log of a site and its rotated siblings: the host and the
+    /// [family](Self::family) of the name.
     #[must_use]
     pub fn family_key(&self) -> (Option<&str>, &[u8]) {
         (self.log_host.as_deref(), self.family())
     }
 
-    /// The common part of the names of a log and its rotated siblings: `access.log` for `access.log.2.gz` and
-    /// `access.log-20261101`.
+    /// The common part of the names of a log and its rotated siblings: `access.log` for
+    /// `access.log.2.gz` and `access.log-20261101`.
     #[must_use]
     pub fn family(&self) -> &[u8] {
         let mut name = self.path.as_slice();
@@ -70,7 +82,14 @@ impl SourceInfo {
         let digits = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
         match name[..name.len() - digits].split_last() {
             // A number or a date after a name.
-            Some((b'.' | b'-', stem)) if digits > 0 && stem.last().is_some_and(|b| !matches!(b, b'/' | b'-' | b'.')) => stem,
+            Some((b'.' | b'-', stem))
+                if digits > 0
+                    && stem
+                        .last()
+                        .is_some_and(|b| !matches!(b, b'/' | b'-' | b'.')) =>
+            {
+                stem
+            }
             _ => name,
         }
     }
@@ -93,7 +112,15 @@ pub struct LineSpan {
 }
 
 impl From<LineSpan> for [u64; 5] {
-    fn from(LineSpan { generation, start, end, lines, log_len }: LineSpan) -> Self {
+    fn from(
+        LineSpan {
+            generation,
+            start,
+            end,
+            lines,
+            log_len,
+        }: LineSpan,
+    ) -> Self {
         [generation, start, end, lines, log_len]
     }
 }
@@ -104,8 +131,20 @@ impl TryFrom<[u64; 5]> for LineSpan {
     /// The range, checked to be within its log.
     fn try_from([generation, start, end, lines, log_len]: [u64; 5]) -> Result<Self, String> {
         let fits = start <= end && end <= log_len && lines <= end - start && log_len < 1 << 62;
-        let range = Self { generation, start, end, lines, log_len };
-        if fits { Ok(range) } else { Err(format!("bytes {start} to {end} of {log_len} are no range of a log")) }
+        let range = Self {
+            generation,
+            start,
+            end,
+            lines,
+            log_len,
+        };
+        if fits {
+            Ok(range)
+        } else {
+            Err(format!(
+                "bytes {start} to {end} of {log_len} are no range of a log"
+            ))
+        }
     }
 }
 
@@ -128,7 +167,10 @@ impl ContentHash {
     /// The fingerprint of `bytes`.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
-        Self { bytes: bytes.len() as u32, hash: xxh3_64(bytes) }
+        Self {
+            bytes: bytes.len() as u32,
+            hash: xxh3_64(bytes),
+        }
     }
 }
 
@@ -159,7 +201,8 @@ text_schema!(RequestId);
 /// How far one generation of a log was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// Identifies the generation in every `id`. Assigned once and kept through rotations and restarts.
+    /// Identifies the generation in every `id`. Assigned once and kept through rotations and
+    /// restarts.
     pub generation: u64,
     /// The last known path; may contain any byte.
     #[serde(with = "self")]
@@ -183,7 +226,8 @@ pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S:
 }
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-    unescaped(&String::deserialize(deserializer)?).ok_or_else(|| D::Error::custom("a backslash that begins no \\xNN"))
+    unescaped(&String::deserialize(deserializer)?)
+        .ok_or_else(|| D::Error::custom("a backslash that begins no \\xNN"))
 }
 
 fn encode(bytes: &[u8]) -> Cow<'_, str> {
@@ -210,7 +254,9 @@ pub(crate) fn unescaped(text: &str) -> Option<Vec<u8>> {
     bytes.extend_from_slice(pieces.next()?.as_bytes());
     for piece in pieces {
         let (code, rest) = piece.as_bytes().split_at_checked(3)?;
-        let digits = code.strip_prefix(b"x").filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;
+        let digits = code
+            .strip_prefix(b"x")
+            .filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;
         bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
         bytes.extend_from_slice(rest);
     }
@@ -225,11 +271,32 @@ mod tests {
 
     #[test]
     fn rotated_logs_are_one_family() {
-        let family = |path: &str| String::from_utf8(SourceInfo::new(path.into(), 0, Vec::new()).family().to_vec()).unwrap();
-        for path in ["access.log", "access.log.1", "access.log.2.gz", "access.log-20261101", "access.log-20261101.gz", "access.log.gz"] {
+        let family = |path: &str| {
+            String::from_utf8(
+                SourceInfo::new(path.into(), 0, Vec::new())
+                    .family()
+                    .to_vec(),
+            )
+            .unwrap()
+        };
+        for path in [
+            "access.log",
+            "access.log.1",
+            "access.log.2.gz",
+            "access.log-20261101",
+            "access.log-20261101.gz",
+            "access.log.gz",
+        ] {
             assert_eq!(family(path), "access.log", "{path}");
         }
-        for path in ["other.log", "/var/log/access_log", "2026", "logs/1", "a/.1", "-"] {
+        for path in [
+            "other.log",
+            "/var/log/access_log",
+            "2026",
+            "logs/1",
+            "a/.1",
+            "-",
+        ] {
             assert_eq!(family(path), path);
         }
     }
@@ -237,7 +304,10 @@ mod tests {
     #[test]
     fn line_numbers_continue_across_runs() {
         let text = SourceInfo::new(b"a.log".to_vec(), 7, vec![(100, 3), (0, 10), (900, 1)]);
-        assert_eq!([(0, 0), (0, 9), (100, 0), (900, 0)].map(|(run, line)| text.line_number(run, line)), [1, 10, 11, 14]);
+        assert_eq!(
+            [(0, 0), (0, 9), (100, 0), (900, 0)].map(|(run, line)| text.line_number(run, line)),
+            [1, 10, 11, 14]
+        );
     }
 
     #[test]
@@ -264,7 +334,9 @@ mod tests {
 
     #[test]
     fn rejects_invalid_escapes() {
-        for text in ["\\", r"a\", r"\x", r"\x1", r"\xg0", r"\x+1", r"\\", r"\n", r"\u0041", "\\xä"] {
+        for text in [
+            "\\", r"a\", r"\x", r"\x1", r"\xg0", r"\x+1", r"\\", r"\n", r"\u0041", "\\xä",
+        ] {
             assert_eq!(unescaped(text), None, "{text}");
         }
     }

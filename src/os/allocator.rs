@@ -1,13 +1,15 @@
-//! The global allocator of the command, not of the library: large buffers are mapped separately, and without memory the process ends
-//! with a message.
+//! The global allocator of the command, not of the library: large buffers are mapped separately,
+//! and without memory the process ends with a message.
 //!
-//! Each thread fills tables, merges them and starts again. By default glibc raises its mmap threshold when the first large buffer
-//! is freed, and then allocates large buffers on the same heaps as small texts. Small texts stay, and the holes of megabytes
-//! between them are lost for other threads; with seven threads that was most of the memory. A mapped buffer is returned to the
-//! system when it is freed, and grows without a copy.
+//! Each thread fills tables, merges them and starts again. By default glibc raises its mmap
+//! threshold when the first large buffer is freed, and then allocates large buffers on the same
+//! heaps as small texts. Small texts stay, and the holes of megabytes between them are lost for
+//! other threads; with seven threads that was most of the memory. A mapped buffer is returned to
+//! the system when it is freed, and grows without a copy.
 //!
-//! With musl, mimalloc takes the place of its allocator, which is slow and has one lock for all threads. With another C library
-//! nothing is set. Failed allocations are not retried: under `ulimit -v`, or in a container, they would fail again.
+//! With musl, mimalloc takes the place of its allocator, which is slow and has one lock for all
+//! threads. With another C library nothing is set. Failed allocations are not retried: under
+//! `ulimit -v`, or in a container, they would fail again.
 
 #![expect(unsafe_code, reason = "an allocator, and a setting of the C library")]
 
@@ -27,11 +29,13 @@ use mimalloc::MiMalloc as Inner;
 #[cfg(not(target_env = "musl"))]
 use std::alloc::System as Inner;
 
-/// The system allocator, or mimalloc. If it fails, the process ends with a message, not by a signal.
+/// The system allocator, or mimalloc. If it fails, the process ends with a message, not by a
+/// signal.
 #[derive(Debug)]
 pub struct Allocator;
 
-// SAFETY: every function passes its arguments on to `Inner`, which has the same contract, and returns what that returned.
+// SAFETY: every function passes its arguments on to `Inner`, which has the same contract, and
+// returns what that returned.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -81,7 +85,8 @@ fn end() -> ! {
     unsafe { libc::_exit(EXIT_OUT_OF_MEMORY) }
 }
 
-/// Size from which buffers are mapped separately. glibc starts with 128 KiB and raises it up to 32 MiB.
+/// Size from which buffers are mapped separately. glibc starts with 128 KiB and raises it up to 32
+/// MiB.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const MMAP_THRESHOLD: i32 = 256 << 10;
 
@@ -92,12 +97,18 @@ pub(crate) fn set_mmap_threshold() {
     let _was_set = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MMAP_THRESHOLD) };
 }
 
-/// Lets two of these threads share a heap. glibc gives each thread its own, and what one frees the others cannot use: two threads that
-/// read 60,000 long host names held 218 MiB, and 162 MiB with one heap. Call it before the first thread starts; later it has no effect.
+/// Lets two of these threads share a heap. glibc gives each thread its own, and what one frees the
+/// others cannot use: two threads that read 60,000 long host names held 218 MiB, and 162 MiB with
+/// one heap. Call it before the first thread starts; later it has no effect.
 pub(crate) fn share_heaps(threads: usize) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: as above.
-    let _was_set = unsafe { libc::mallopt(libc::M_ARENA_MAX, i32::try_from(threads / 2).unwrap_or(i32::MAX).max(1)) };
+    let _was_set = unsafe {
+        libc::mallopt(
+            libc::M_ARENA_MAX,
+            i32::try_from(threads / 2).unwrap_or(i32::MAX).max(1),
+        )
+    };
     #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
     let _ = threads;
 }

@@ -1,4 +1,5 @@
-//! What the operating system does for the program: memory, system calls, and files that are replaced at once.
+//! What the operating system does for the program: memory, system calls, and files that are
+//! replaced at once.
 //!
 //! Reads no logs and makes no outputs.
 

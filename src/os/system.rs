@@ -1,9 +1,13 @@
-//! System calls that several commands need: error messages, the names in a folder, the limits of file sizes and of open files,
-//! whether a file ends within a line, and whether standard output is open.
+//! System calls that several commands need: error messages, the names in a folder, the limits of
+//! file sizes and of open files, whether a file ends within a line, and whether standard output is
+//! open.
 //!
 //! It writes nothing.
 
-#![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "what runs before the standard library starts"))]
+#![cfg_attr(
+    target_os = "linux",
+    expect(unsafe_code, reason = "what runs before the standard library starts")
+)]
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,7 +28,9 @@ pub(crate) fn errno_message(error: &io::Error) -> String {
     let message = error.to_string();
     let words = message.split(" (os error ").next().unwrap_or(&message);
     let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(letters).collect()
+    })
 }
 
 /// The names in a folder, sorted, and what each is. The empty path is the current folder.
@@ -35,8 +41,16 @@ pub(crate) fn errno_message(error: &io::Error) -> String {
 ///
 /// The folder cannot be read to its end.
 pub(crate) fn list_folder(folder: &Path) -> io::Result<Vec<(OsString, FileType)>> {
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let opened = rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let opened = rustix::fs::open(
+        folder,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let mut entries = Vec::new();
     for entry in Dir::new(opened)? {
         let entry = entry?;
@@ -48,7 +62,9 @@ pub(crate) fn list_folder(folder: &Path) -> io::Result<Vec<(OsString, FileType)>
             // Not every file system lists the types.
             FileType::Unknown => {
                 let found = statat(CWD, folder.join(&name), AtFlags::SYMLINK_NOFOLLOW);
-                found.map_or(FileType::Unknown, |found| FileType::from_raw_mode(found.st_mode))
+                found.map_or(FileType::Unknown, |found| {
+                    FileType::from_raw_mode(found.st_mode)
+                })
             }
             kind => kind,
         };
@@ -58,7 +74,8 @@ pub(crate) fn list_folder(folder: &Path) -> io::Result<Vec<(OsString, FileType)>
     Ok(entries)
 }
 
-/// Ignores the signal that ends a process which exceeds the file size limit (`ulimit -f`), so that the write fails instead.
+/// Ignores the signal that ends a process which exceeds the file size limit (`ulimit -f`), so that
+/// the write fails instead.
 pub(crate) fn ignore_sigxfsz() {
     // On failure the signal stays as it was; write anyway.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
@@ -74,18 +91,35 @@ pub(crate) struct OpenFileLimit {
 }
 
 impl OpenFileLimit {
-    /// Raises the soft limit to the hard one. It is as low as 1,024 by default for programs that call `select`.
+    /// Raises the soft limit to the hard one. It is as low as 1,024 by default for programs that
+    /// call `select`.
     pub(crate) fn raise() -> Self {
         let inherited = getrlimit(Resource::Nofile);
-        let raised = setrlimit(Resource::Nofile, Rlimit { current: inherited.maximum, ..inherited });
+        let raised = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: inherited.maximum,
+                ..inherited
+            },
+        );
         // On failure the limit stays as it was.
-        Self { inherited, current: if raised.is_ok() { inherited.maximum } else { inherited.current } }
+        Self {
+            inherited,
+            current: if raised.is_ok() {
+                inherited.maximum
+            } else {
+                inherited.current
+            },
+        }
     }
 
-    /// The number of logs to keep open: half of the limit. The other half is for state, reports, alerts, folders that are listed,
-    /// and files that must stay open because they have no name any more.
+    /// The number of logs to keep open: half of the limit. The other half is for state, reports,
+    /// alerts, folders that are listed, and files that must stay open because they have no name any
+    /// more.
     pub(crate) fn open_logs(self) -> usize {
-        self.current.and_then(|limit| usize::try_from(limit / 2).ok()).unwrap_or(usize::MAX)
+        self.current
+            .and_then(|limit| usize::try_from(limit / 2).ok())
+            .unwrap_or(usize::MAX)
     }
 
     /// Gives another process the limit that this one started with.
@@ -95,8 +129,8 @@ impl OpenFileLimit {
     }
 }
 
-/// Whether the next write continues a line: a killed run may have left half a line. `false` if the file is not regular or not
-/// readable.
+/// Whether the next write continues a line: a killed run may have left half a line. `false` if the
+/// file is not regular or not readable.
 pub(crate) fn continues_line(file: impl AsFd) -> bool {
     last_byte(file.as_fd()).is_ok_and(|last| last.is_some_and(|byte| byte != b'\n'))
 }
@@ -108,19 +142,27 @@ fn last_byte(file: impl AsFd) -> io::Result<Option<u8>> {
         return Ok(None);
     }
     let appends = rustix::fs::fcntl_getfl(&file)?.contains(OFlags::APPEND);
-    let end = if appends { u64::try_from(status.st_size).unwrap_or(0) } else { rustix::fs::seek(&file, SeekFrom::Current(0))? };
-    let Some(last) = end.checked_sub(1) else { return Ok(None) };
+    let end = if appends {
+        u64::try_from(status.st_size).unwrap_or(0)
+    } else {
+        rustix::fs::seek(&file, SeekFrom::Current(0))?
+    };
+    let Some(last) = end.checked_sub(1) else {
+        return Ok(None);
+    };
     // The descriptor may be open for writing only.
     let readable = File::open(format!("/dev/fd/{}", file.as_fd().as_raw_fd()))?;
     let mut byte = [0];
     Ok((readable.read_at(&mut byte, last)? == 1).then_some(byte[0]))
 }
 
-/// Whether standard output was closed when the process started. Set once, before `main`. The standard library opens `/dev/null`
-/// instead, so it cannot be detected later, and a report would be lost silently.
+/// Whether standard output was closed when the process started. Set once, before `main`. The
+/// standard library opens `/dev/null` instead, so it cannot be detected later, and a report would
+/// be lost silently.
 static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Called by the dynamic loader (`.init_array`), before the standard library checks the descriptors.
+/// Called by the dynamic loader (`.init_array`), before the standard library checks the
+/// descriptors.
 #[cfg(target_os = "linux")]
 #[used]
 // SAFETY: The section holds pointers to functions of C, and this is one.
@@ -145,15 +187,26 @@ mod tests {
 
     #[test]
     fn half_of_the_open_files_are_logs() {
-        let inherited = Rlimit { current: Some(1024), maximum: None };
-        for (current, logs) in [(Some(1024), 512), (Some(40), 20), (Some(1), 0), (None, usize::MAX)] {
+        let inherited = Rlimit {
+            current: Some(1024),
+            maximum: None,
+        };
+        for (current, logs) in [
+            (Some(1024), 512),
+            (Some(40), 20),
+            (Some(1), 0),
+            (None, usize::MAX),
+        ] {
             assert_eq!(OpenFileLimit { inherited, current }.open_logs(), logs);
         }
     }
 
     #[test]
     fn errno_messages_fit_into_a_sentence() {
-        assert_eq!(errno_message(&io::Error::from_raw_os_error(libc::ENOSPC)), "no space left on device");
+        assert_eq!(
+            errno_message(&io::Error::from_raw_os_error(libc::ENOSPC)),
+            "no space left on device"
+        );
         assert_eq!(errno_message(&io::Error::other("Élan lost")), "élan lost");
         assert_eq!(errno_message(&io::Error::other("")), "");
     }

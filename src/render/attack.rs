@@ -1,7 +1,7 @@
 //! The MITRE ATT&CK techniques of a hit: those that its rules list, with their names and tactics.
 //!
-//! Lists the techniques that the built-in rules use, not the whole matrix. A technique that only a user's rule lists keeps its
-//! number and has no name.
+//! Lists the techniques that the built-in rules use, not the whole matrix. A technique that only a
+//! user's rule lists keeps its number and has no name.
 
 use crate::log::finding::RuleId;
 use crate::rules::{Class, RuleSet};
@@ -11,7 +11,8 @@ use crate::rules::{Class, RuleSet};
 pub(crate) struct Technique<'r> {
     /// Its number, such as `T1595.002`.
     pub id: &'r str,
-    /// Its own name, without that of the technique it belongs to; empty where it is not in the table.
+    /// Its own name, without that of the technique it belongs to; empty where it is not in the
+    /// table.
     pub name: &'static str,
     /// Its tactic, if it is in the table.
     pub tactic: Option<Tactic>,
@@ -42,16 +43,24 @@ const COLLECTION: Tactic = tactic("TA0009", "Collection");
 const COMMAND_AND_CONTROL: Tactic = tactic("TA0011", "Command and Control");
 const IMPACT: Tactic = tactic("TA0040", "Impact");
 
-/// Techniques sorted by number, with their names and first tactics as in ATT&CK for Enterprise, version 17
-/// (<https://attack.mitre.org/versions/v17/techniques/enterprise/>).
+/// Techniques sorted by number, with their names and first tactics as in ATT&CK for Enterprise,
+/// version 17 (<https://attack.mitre.org/versions/v17/techniques/enterprise/>).
 const TECHNIQUES: [(&str, &str, Tactic); 60] = [
     ("T1003", "OS Credential Dumping", CREDENTIAL_ACCESS),
-    ("T1003.008", "/etc/passwd and /etc/shadow", CREDENTIAL_ACCESS),
+    (
+        "T1003.008",
+        "/etc/passwd and /etc/shadow",
+        CREDENTIAL_ACCESS,
+    ),
     ("T1021", "Remote Services", LATERAL_MOVEMENT),
     ("T1021.001", "Remote Desktop Protocol", LATERAL_MOVEMENT),
     ("T1027", "Obfuscated Files or Information", DEFENSE_EVASION),
     ("T1036", "Masquerading", DEFENSE_EVASION),
-    ("T1036.005", "Match Legitimate Resource Name or Location", DEFENSE_EVASION),
+    (
+        "T1036.005",
+        "Match Legitimate Resource Name or Location",
+        DEFENSE_EVASION,
+    ),
     ("T1059", "Command and Scripting Interpreter", EXECUTION),
     ("T1059.001", "PowerShell", EXECUTION),
     ("T1059.003", "Windows Command Shell", EXECUTION),
@@ -70,7 +79,11 @@ const TECHNIQUES: [(&str, &str, Tactic); 60] = [
     ("T1110.004", "Credential Stuffing", CREDENTIAL_ACCESS),
     ("T1133", "External Remote Services", INITIAL_ACCESS),
     ("T1136", "Create Account", PERSISTENCE),
-    ("T1140", "Deobfuscate/Decode Files or Information", DEFENSE_EVASION),
+    (
+        "T1140",
+        "Deobfuscate/Decode Files or Information",
+        DEFENSE_EVASION,
+    ),
     ("T1187", "Forced Authentication", CREDENTIAL_ACCESS),
     ("T1190", "Exploit Public-Facing Application", INITIAL_ACCESS),
     ("T1202", "Indirect Command Execution", DEFENSE_EVASION),
@@ -87,7 +100,11 @@ const TECHNIQUES: [(&str, &str, Tactic); 60] = [
     ("T1552.001", "Credentials In Files", CREDENTIAL_ACCESS),
     ("T1552.003", "Bash History", CREDENTIAL_ACCESS),
     ("T1552.004", "Private Keys", CREDENTIAL_ACCESS),
-    ("T1552.005", "Cloud Instance Metadata API", CREDENTIAL_ACCESS),
+    (
+        "T1552.005",
+        "Cloud Instance Metadata API",
+        CREDENTIAL_ACCESS,
+    ),
     ("T1552.007", "Container API", CREDENTIAL_ACCESS),
     ("T1559", "Inter-Process Communication", EXECUTION),
     ("T1559.002", "Dynamic Data Exchange", EXECUTION),
@@ -95,7 +112,11 @@ const TECHNIQUES: [(&str, &str, Tactic); 60] = [
     ("T1566.002", "Spearphishing Link", INITIAL_ACCESS),
     ("T1574", "Hijack Execution Flow", PERSISTENCE),
     ("T1574.006", "Dynamic Linker Hijacking", PERSISTENCE),
-    ("T1589", "Gather Victim Identity Information", RECONNAISSANCE),
+    (
+        "T1589",
+        "Gather Victim Identity Information",
+        RECONNAISSANCE,
+    ),
     ("T1589.003", "Employee Names", RECONNAISSANCE),
     ("T1592", "Gather Victim Host Information", RECONNAISSANCE),
     ("T1592.002", "Software", RECONNAISSANCE),
@@ -110,13 +131,22 @@ const TECHNIQUES: [(&str, &str, Tactic); 60] = [
 impl<'r> Technique<'r> {
     /// The technique with this number.
     fn new(id: &'r str) -> Self {
-        let row = TECHNIQUES.binary_search_by_key(&id, |row| row.0).ok().map(|at| TECHNIQUES[at]);
-        Self { id, name: row.map_or("", |row| row.1), tactic: row.map(|row| row.2) }
+        let row = TECHNIQUES
+            .binary_search_by_key(&id, |row| row.0)
+            .ok()
+            .map(|at| TECHNIQUES[at]);
+        Self {
+            id,
+            name: row.map_or("", |row| row.1),
+            tactic: row.map(|row| row.2),
+        }
     }
 
     /// The technique that a sub-technique belongs to; itself where it is none.
     pub(crate) fn parent(self) -> Self {
-        self.id.split_once('.').map_or(self, |(parent, _)| Self::new(parent))
+        self.id
+            .split_once('.')
+            .map_or(self, |(parent, _)| Self::new(parent))
     }
 
     /// Whether it is a sub-technique.
@@ -125,13 +155,20 @@ impl<'r> Technique<'r> {
     }
 }
 
-/// The techniques of these rules, sorted by number. For rules without any, a request with a payload is an attempt to exploit
-/// (`T1190`), any other a scan by a list of words (`T1595.003`).
+/// The techniques of these rules, sorted by number. For rules without any, a request with a payload
+/// is an attempt to exploit (`T1190`), any other a scan by a list of words (`T1595.003`).
 pub(crate) fn techniques<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<Technique<'r>> {
     let rules = || rules.iter().map(|&rule| set.rule(rule));
-    let mut ids: Vec<&str> = rules().flat_map(|rule| &rule.notes().attack).map(String::as_str).collect();
+    let mut ids: Vec<&str> = rules()
+        .flat_map(|rule| &rule.notes().attack)
+        .map(String::as_str)
+        .collect();
     if ids.is_empty() {
-        ids.push(if rules().any(|rule| Class::is_payload(&rule.class)) { "T1190" } else { "T1595.003" });
+        ids.push(if rules().any(|rule| Class::is_payload(&rule.class)) {
+            "T1190"
+        } else {
+            "T1595.003"
+        });
     }
     ids.sort_unstable();
     ids.dedup();
@@ -151,16 +188,29 @@ mod tests {
         for rule in rules.rules() {
             for id in &rule.notes().attack {
                 let technique = Technique::new(id);
-                assert!(technique.tactic.is_some() && technique.parent().tactic.is_some(), "{} of {}", id, rule.id);
+                assert!(
+                    technique.tactic.is_some() && technique.parent().tactic.is_some(),
+                    "{} of {}",
+                    id,
+                    rule.id
+                );
             }
         }
     }
 
     #[test]
     fn rules_without_techniques_have_those_of_their_class() {
-        let of = |number| techniques(fixture::rules(), &[RuleId(number)]).iter().map(|technique| technique.id).collect::<Vec<_>>();
+        let of = |number| {
+            techniques(fixture::rules(), &[RuleId(number)])
+                .iter()
+                .map(|technique| technique.id)
+                .collect::<Vec<_>>()
+        };
         assert_eq!((of(5), of(6)), (vec!["T1190"], vec!["T1595.003"]));
         let unknown = Technique::new("T9999.001");
-        assert_eq!((unknown.name, unknown.tactic, unknown.parent().id), ("", None, "T9999"));
+        assert_eq!(
+            (unknown.name, unknown.tactic, unknown.parent().id),
+            ("", None, "T9999")
+        );
     }
 }

@@ -1,10 +1,12 @@
-//! CSV tables (RFC 4180, but lines end with a newline alone): a header, then a row per pair, client, path, rule, answer,
-//! difference, news or proposal. Also documents the columns of each table, with type, unit and meaning.
+//! CSV tables (RFC 4180, but lines end with a newline alone): a header, then a row per pair,
+//! client, path, rule, answer, difference, news or proposal. Also documents the columns of each
+//! table, with type, unit and meaning.
 //!
-//! The columns are stable: new columns come at the end. A column name means the same in every table. Every cell passes
-//! [`csv_guard`], so that no spreadsheet runs it as a formula.
+//! The columns are stable: new columns come at the end. A column name means the same in every
+//! table. Every cell passes [`csv_guard`], so that no spreadsheet runs it as a formula.
 //!
-//! Rows are rendered in parallel and written in their order. The buffers of one round are in memory, not the whole output.
+//! Rows are rendered in parallel and written in their order. The buffers of one round are in
+//! memory, not the whole output.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -124,7 +126,12 @@ const CLIENT: &[&str] = &[
 ];
 
 /// Further columns of a client, if block candidates were requested.
-const BLOCK: &[&str] = &["block_candidate", "block_reason", "network", "network_probers"];
+const BLOCK: &[&str] = &[
+    "block_candidate",
+    "block_reason",
+    "network",
+    "network_probers",
+];
 
 /// The last columns of a client: the rules of its floods, what GeoIP databases have, and the user.
 const CLIENT_END: &[&str] = &["floods", "country", "city", "asn", "as_name", "user"];
@@ -146,7 +153,19 @@ const PATH: &[&str] = &[
     "product",
 ];
 
-const RULE: &[&str] = &["rule", "class", "severity", "cve", "hits", "clients", "paths", "answered", "first_time", "last_time", "product"];
+const RULE: &[&str] = &[
+    "rule",
+    "class",
+    "severity",
+    "cve",
+    "hits",
+    "clients",
+    "paths",
+    "answered",
+    "first_time",
+    "last_time",
+    "product",
+];
 
 const ANSWER: &[&str] = &[
     "site",
@@ -170,9 +189,26 @@ const ANSWER: &[&str] = &[
     "paths",
 ];
 
-const DIFF: [&str; 7] = ["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"];
+const DIFF: [&str; 7] = [
+    "kind",
+    "key",
+    "change",
+    "severity",
+    "hits_before",
+    "hits_after",
+    "status_after",
+];
 
-const NOVELTY: [&str; 8] = ["kind", "key", "severity", "hits", "first_time", "sample_target", "source", "line"];
+const NOVELTY: [&str; 8] = [
+    "kind",
+    "key",
+    "severity",
+    "hits",
+    "first_time",
+    "sample_target",
+    "source",
+    "line",
+];
 
 /// A column: its name, and its cell of a proposal.
 type ProposalColumn = (&'static str, for<'r> fn(&'r Proposal<'_>) -> CsvCell<'r>);
@@ -189,17 +225,28 @@ const PROPOSAL: &[ProposalColumn] = &[
     ("severity", |row| row.severity.as_str().into()),
     ("first_time", |row| CsvCell::from(row.first_time)),
     ("last_time", |row| CsvCell::from(row.last_time)),
-    ("status", |row| CsvCell::from_option(row.example.status.map(u64::from))),
-    ("sample_target", |row| LogText::new(&row.example.target).into()),
+    ("status", |row| {
+        CsvCell::from_option(row.example.status.map(u64::from))
+    }),
+    ("sample_target", |row| {
+        LogText::new(&row.example.target).into()
+    }),
     ("source", |row| escape(row.example.source).into()),
     ("line", |row| CsvCell::Count(row.example.line)),
 ];
 
 /// Writes the first `top` rows of the table that `by` chooses.
-pub(crate) fn write<W: Write>(report: &ReportModel<'_>, by: GroupBy, top: Option<usize>, out: W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(
+    report: &ReportModel<'_>,
+    by: GroupBy,
+    top: Option<usize>,
+    out: W,
+) -> io::Result<()> {
     let (columns, rows) = match by {
         GroupBy::Pair => (PAIR.to_vec(), &report.pairs),
-        GroupBy::Client if report.blocks.is_some() => ([CLIENT, BLOCK, CLIENT_END].concat(), &report.clients),
+        GroupBy::Client if report.blocks.is_some() => {
+            ([CLIENT, BLOCK, CLIENT_END].concat(), &report.clients)
+        }
         GroupBy::Client => ([CLIENT, CLIENT_END].concat(), &report.clients),
         GroupBy::Path => (PATH.to_vec(), &report.paths),
         GroupBy::Rule => (RULE.to_vec(), &report.rules),
@@ -220,11 +267,18 @@ fn write_rows<W: Write>(
     let mut header = CsvTable::new(&mut out);
     header.text_row(columns)?;
     header.finish()?;
-    let cells: Vec<CellOf> = columns.iter().filter_map(|name| column(name).cell).collect();
+    let cells: Vec<CellOf> = columns
+        .iter()
+        .filter_map(|name| column(name).cell)
+        .collect();
     write_in_parallel(rows, &mut out, |start, rows, out| {
         let mut table = CsvTable::new(out);
         for (number, row) in (start..).zip(rows) {
-            let line = Line { rules, row, block: blocks.and_then(|blocks| blocks.get(number)) };
+            let line = Line {
+                rules,
+                row,
+                block: blocks.and_then(|blocks| blocks.get(number)),
+            };
             table.row(cells.iter().map(|cell| cell(line)))?;
         }
         table.finish()
@@ -256,7 +310,11 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W)
 /// # Errors
 ///
 /// Errors of `out`.
-pub(crate) fn write_novelty(news: &[NewItem<'_>], withdrawn: &[WithdrawnAnswer], out: impl Write) -> io::Result<()> {
+pub(crate) fn write_novelty(
+    news: &[NewItem<'_>],
+    withdrawn: &[WithdrawnAnswer],
+    out: impl Write,
+) -> io::Result<()> {
     let mut table = CsvTable::new(out);
     table.text_row(NOVELTY)?;
     for item in news {
@@ -273,19 +331,33 @@ pub(crate) fn write_novelty(news: &[NewItem<'_>], withdrawn: &[WithdrawnAnswer],
         table.row(cells)?;
     }
     for WithdrawnAnswer { key, severity } in withdrawn {
-        let known = ["withdrawn".into(), key.as_str().into(), severity.as_str().into()];
-        table.row(known.into_iter().chain(NOVELTY[3..].iter().map(|_| "".into())))?;
+        let known = [
+            "withdrawn".into(),
+            key.as_str().into(),
+            severity.as_str().into(),
+        ];
+        table.row(
+            known
+                .into_iter()
+                .chain(NOVELTY[3..].iter().map(|_| "".into())),
+        )?;
     }
     table.finish()
 }
 
 /// The names of the columns of proposals.
 fn proposal_names() -> impl Iterator<Item = &'static str> {
-    ["rank"].into_iter().chain(PROPOSAL.iter().map(|(name, _)| *name))
+    ["rank"]
+        .into_iter()
+        .chain(PROPOSAL.iter().map(|(name, _)| *name))
 }
 
 /// Writes the first `top` proposals.
-pub(crate) fn write_proposals<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: W) -> io::Result<()> {
+pub(crate) fn write_proposals<W: Write>(
+    proposals: &Proposals<'_>,
+    top: Option<usize>,
+    out: W,
+) -> io::Result<()> {
     let mut table = CsvTable::new(out);
     table.text_row(proposal_names())?;
     for (rank, row) in (1..).zip(first(&proposals.rules, top)) {
@@ -298,13 +370,15 @@ pub(crate) fn write_proposals<W: Write>(proposals: &Proposals<'_>, top: Option<u
     table.finish()
 }
 
-/// Items that one thread renders at a time: enough that the cost of a task is negligible, few enough that all threads have some.
+/// Items that one thread renders at a time: enough that the cost of a task is negligible, few
+/// enough that all threads have some.
 const BATCH: usize = 256;
 
 /// Batches for each thread in a round: a thread whose batches are short takes those of another.
 const BATCHES_PER_THREAD: usize = 8;
 
-/// Calls `render` for batches of items, with the number of the first one and an empty buffer, and writes the buffers to `out`.
+/// Calls `render` for batches of items, with the number of the first one and an empty buffer, and
+/// writes the buffers to `out`.
 ///
 /// # Errors
 ///
@@ -317,12 +391,19 @@ fn write_in_parallel<T: Sync, W: Write>(
     let mut buffers = vec![Vec::new(); BATCHES_PER_THREAD * rayon::current_num_threads()];
     for (round, items) in items.chunks(BATCH * buffers.len()).enumerate() {
         let start = round * BATCH * buffers.len();
-        let batches = items.par_chunks(BATCH).zip(&mut buffers).enumerate().with_max_len(1);
+        let batches = items
+            .par_chunks(BATCH)
+            .zip(&mut buffers)
+            .enumerate()
+            .with_max_len(1);
         batches.try_for_each(|(batch, (items, buffer))| {
             buffer.clear();
             render(start + batch * BATCH, items, buffer)
         })?;
-        buffers.iter().take(items.len().div_ceil(BATCH)).try_for_each(|buffer| out.write_all(buffer))?;
+        buffers
+            .iter()
+            .take(items.len().div_ceil(BATCH))
+            .try_for_each(|buffer| out.write_all(buffer))?;
     }
     Ok(())
 }
@@ -336,7 +417,12 @@ struct CsvTable<W: Write> {
 impl<W: Write> CsvTable<W> {
     /// A table whose lines end with a newline alone.
     fn new(out: W) -> Self {
-        Self { csv: WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(out), time: String::new() }
+        Self {
+            csv: WriterBuilder::new()
+                .terminator(Terminator::Any(b'\n'))
+                .from_writer(out),
+            time: String::new(),
+        }
     }
 
     /// Writes a row of fixed texts, such as the header.
@@ -358,7 +444,8 @@ impl<W: Write> CsvTable<W> {
                 self.time.clear();
                 time.push_rfc3339(&mut self.time);
                 // A time that is no date of the calendar is written as a number after `@`.
-                self.csv.write_field(csv_guard(Cow::Borrowed(&self.time)).as_bytes())
+                self.csv
+                    .write_field(csv_guard(Cow::Borrowed(&self.time)).as_bytes())
             }
         };
         written.map_err(into_io)
@@ -397,7 +484,10 @@ impl<'r> Line<'r> {
         self.row.key.rule().map(|rule| self.rules.rule(rule))
     }
 
-    fn answer<T: Into<CsvCell<'r>>>(self, cell: impl FnOnce(&'r AnswerDetail<'r>) -> T) -> CsvCell<'r> {
+    fn answer<T: Into<CsvCell<'r>>>(
+        self,
+        cell: impl FnOnce(&'r AnswerDetail<'r>) -> T,
+    ) -> CsvCell<'r> {
         CsvCell::from_option(self.row.answer.as_deref().map(cell))
     }
 
@@ -433,7 +523,12 @@ const WORD: &str = "word";
 const COLUMNS: &[CsvColumn] = &[
     column_of("address", TEXT, "Address or network to block.", None),
     column_of("addresses", COUNT, "Addresses of it with hits.", None),
-    column_of("answered", COUNT, "Hits with a distinct answer.", Some(|line| CsvCell::Count(line.row.answered))),
+    column_of(
+        "answered",
+        COUNT,
+        "Hits with a distinct answer.",
+        Some(|line| CsvCell::Count(line.row.answered)),
+    ),
     column_of(
         "as_name",
         TEXT,
@@ -452,29 +547,54 @@ const COLUMNS: &[CsvColumn] = &[
         "Whether the client is a block candidate.",
         Some(|line| line.block(|block| block.is_candidate().to_string())),
     ),
-    column_of("block_reason", TEXT, "Why it is a block candidate or is not.", Some(|line| line.block(BlockDecision::reason))),
+    column_of(
+        "block_reason",
+        TEXT,
+        "Why it is a block candidate or is not.",
+        Some(|line| line.block(BlockDecision::reason)),
+    ),
     column_of(
         "bytes",
         COUNT,
         "Size of the answer in bytes; empty where none is logged.",
         Some(|line| CsvCell::from_option(line.row.answer.as_ref().and_then(|answer| answer.bytes))),
     ),
-    column_of("change", WORD, "How it changed: new, more, fewer, gone, or what became of an answer.", None),
+    column_of(
+        "change",
+        WORD,
+        "How it changed: new, more, fewer, gone, or what became of an answer.",
+        None,
+    ),
     column_of(
         "city",
         TEXT,
         "City of the client, in English; empty without a GeoIP database that has it.",
         Some(|line| line.geo(|geo| labels::geo_name(geo.city.as_ref()))),
     ),
-    column_of("class", WORD, "Class of the rule.", Some(|line| CsvCell::from_option(line.rule().map(|rule| rule.class.as_str())))),
-    column_of("classes", LIST, "Classes of the rules, sorted.", Some(|line| joined(&labels::classes(line.rules, &line.row.rules)))),
+    column_of(
+        "class",
+        WORD,
+        "Class of the rule.",
+        Some(|line| CsvCell::from_option(line.rule().map(|rule| rule.class.as_str()))),
+    ),
+    column_of(
+        "classes",
+        LIST,
+        "Classes of the rules, sorted.",
+        Some(|line| joined(&labels::classes(line.rules, &line.row.rules))),
+    ),
     column_of(
         "client",
         TEXT,
         "Client: an address, or the text of the log; `-` where unknown.",
         Some(|line| CsvCell::from_option(line.row.key.client().map(Client::redacted))),
     ),
-    column_of("clients", COUNT, "Distinct clients.", Some(|line| CsvCell::Count(line.row.clients))),
+    column_of(
+        "clients",
+        COUNT,
+        "Distinct clients.",
+        Some(|line| CsvCell::Count(line.row.clients)),
+    ),
     column_of(
         "command",
         TEXT,
@@ -487,15 +607,30 @@ const COLUMNS: &[CsvColumn] = &[
         "Country of the client, two letters of ISO 3166-1; empty without a GeoIP database that has it.",
         Some(|line| line.geo(|geo| labels::geo_name(geo.country.as_ref()))),
     ),
-    column_of("cve", LIST, "CVE IDs of the requests, sorted.", Some(|line| joined(&line.row.about.cves))),
-    column_of("first_time", TIME, "Time of the earliest hit; empty where no hit has one.", Some(|line| line.row.first_time.into())),
+    column_of(
+        "cve",
+        LIST,
+        "CVE IDs of the requests, sorted.",
+        Some(|line| joined(&line.row.about.cves)),
+    ),
+    column_of(
+        "first_time",
+        TIME,
+        "Time of the earliest hit; empty where no hit has one.",
+        Some(|line| line.row.first_time.into()),
+    ),
     column_of(
         "floods",
         LIST,
         "IDs of the rules with a window whose limit the client exceeded.",
         Some(|line| joined(&labels::flood_ids(line.rules, &line.row.rules))),
     ),
-    column_of("hits", COUNT, "Requests that match at least one rule.", Some(|line| CsvCell::Count(line.row.hits))),
+    column_of(
+        "hits",
+        COUNT,
+        "Requests that match at least one rule.",
+        Some(|line| CsvCell::Count(line.row.hits)),
+    ),
     column_of("hits_after", COUNT, "Hits in the new report.", None),
     column_of("hits_before", COUNT, "Hits in the old report.", None),
     column_of(
@@ -504,9 +639,24 @@ const COLUMNS: &[CsvColumn] = &[
         "Which answer, rule, path, client, campaign, or withdrawn: an answer of an earlier report that proved to be a soft 404.",
         None,
     ),
-    column_of("kind", WORD, "What the row is about: answer, rule, path, client or campaign.", None),
-    column_of("last_time", TIME, "Time of the latest hit; empty where no hit has one.", Some(|line| line.row.last_time.into())),
-    column_of("line", COUNT, "Line of the sample in its log, from 1.", Some(|line| CsvCell::Count(line.row.sample.line))),
+    column_of(
+        "kind",
+        WORD,
+        "What the row is about: answer, rule, path, client or campaign.",
+        None,
+    ),
+    column_of(
+        "last_time",
+        TIME,
+        "Time of the latest hit; empty where no hit has one.",
+        Some(|line| line.row.last_time.into()),
+    ),
+    column_of(
+        "line",
+        COUNT,
+        "Line of the sample in its log, from 1.",
+        Some(|line| CsvCell::Count(line.row.sample.line)),
+    ),
     column_of(
         "method",
         WORD,
@@ -519,29 +669,74 @@ const COLUMNS: &[CsvColumn] = &[
         "The /24 or /64 of the client; empty where it has no address.",
         Some(|line| line.block(BlockDecision::network_text)),
     ),
-    column_of("network_probers", COUNT, "Clients of that network with hits.", Some(|line| line.block(|block| block.network_probers))),
+    column_of(
+        "network_probers",
+        COUNT,
+        "Clients of that network with hits.",
+        Some(|line| line.block(|block| block.network_probers)),
+    ),
     column_of(
         "other_requests",
         COUNT,
         "Requests of the client that match no rule, and unparsed lines that begin with its address.",
         Some(|line| CsvCell::Count(line.row.other_requests)),
     ),
-    column_of("others", COUNT, "Independent clients that are no probers and requested the path.", None),
+    column_of(
+        "others",
+        COUNT,
+        "Independent clients that are no probers and requested the path.",
+        None,
+    ),
     column_of(
         "outcome",
         WORD,
         "Outcome of the requests, from their status.",
         Some(|line| CsvCell::from_option(line.row.key.outcome().map(Outcome::as_str))),
     ),
-    column_of("path", TEXT, "Normalized path.", Some(|line| CsvCell::from_option(line.row.key.path()))),
-    column_of("paths", COUNT, "Distinct paths.", Some(|line| CsvCell::Count(line.row.paths))),
-    column_of("probers", COUNT, "Independent probers that requested the path.", None),
-    column_of("product", LIST, "Products that the requests are for, sorted.", Some(|line| joined(&line.row.about.products))),
+    column_of(
+        "path",
+        TEXT,
+        "Normalized path.",
+        Some(|line| CsvCell::from_option(line.row.key.path())),
+    ),
+    column_of(
+        "paths",
+        COUNT,
+        "Distinct paths.",
+        Some(|line| CsvCell::Count(line.row.paths)),
+    ),
+    column_of(
+        "probers",
+        COUNT,
+        "Independent probers that requested the path.",
+        None,
+    ),
+    column_of(
+        "product",
+        LIST,
+        "Products that the requests are for, sorted.",
+        Some(|line| joined(&line.row.about.products)),
+    ),
     column_of("rank", COUNT, "Position in the list, from 1.", None),
     column_of("requests", COUNT, "Requests for the path.", None),
-    column_of("rule", WORD, "ID of the rule.", Some(|line| CsvCell::from_option(line.rule().map(|rule| rule.id.as_str())))),
-    column_of("rules", LIST, "IDs of the rules that matched, sorted; a count in the table of clients.", Some(rules)),
-    column_of("sample_paths", LIST, "Some of the paths, the most severe first, percent-encoded.", None),
+    column_of(
+        "rule",
+        WORD,
+        "ID of the rule.",
+        Some(|line| CsvCell::from_option(line.rule().map(|rule| rule.id.as_str()))),
+    ),
+    column_of(
+        "rules",
+        LIST,
+        "IDs of the rules that matched, sorted; a count in the table of clients.",
+        Some(rules),
+    ),
+    column_of(
+        "sample_paths",
+        LIST,
+        "Some of the paths, the most severe first, percent-encoded.",
+        None,
+    ),
     column_of(
         "sample_target",
         TEXT,
@@ -560,10 +755,30 @@ const COLUMNS: &[CsvColumn] = &[
         "Host that answered, or the log where hosts are not logged.",
         Some(|line| CsvCell::from_option(line.row.key.site())),
     ),
-    column_of("source", TEXT, "Path of the log of the sample.", Some(|line| escape(line.row.sample.source).into())),
-    column_of("status", TEXT, "Most frequent status code, the lowest of equals; of an answer all of them, joined by `;`.", Some(status)),
-    column_of("status_after", COUNT, "Most frequent status code that the path gets now; empty where it is not requested.", None),
-    column_of("statuses", LIST, "Status codes of the requests, sorted; `-` where none is logged.", None),
+    column_of(
+        "source",
+        TEXT,
+        "Path of the log of the sample.",
+        Some(|line| escape(line.row.sample.source).into()),
+    ),
+    column_of(
+        "status",
+        TEXT,
+        "Most frequent status code, the lowest of equals; of an answer all of them, joined by `;`.",
+        Some(status),
+    ),
+    column_of(
+        "status_after",
+        COUNT,
+        "Most frequent status code that the path gets now; empty where it is not requested.",
+        None,
+    ),
+    column_of(
+        "statuses",
+        LIST,
+        "Status codes of the requests, sorted; `-` where none is logged.",
+        None,
+    ),
     column_of(
         "user",
         TEXT,
@@ -576,11 +791,26 @@ const COLUMNS: &[CsvColumn] = &[
         "User agent of the sample; empty where none is logged.",
         Some(|line| CsvCell::from_option(line.row.sample.user_agent)),
     ),
-    column_of("why", TEXT, "Why the answer is distinct or uncertain.", Some(|line| line.answer(grades::why))),
+    column_of(
+        "why",
+        TEXT,
+        "Why the answer is distinct or uncertain.",
+        Some(|line| line.answer(grades::why)),
+    ),
 ];
 
-const fn column_of(name: &'static str, kind: &'static str, meaning: &'static str, cell: Option<CellOf>) -> CsvColumn {
-    CsvColumn { name, kind, meaning, cell }
+const fn column_of(
+    name: &'static str,
+    kind: &'static str,
+    meaning: &'static str,
+    cell: Option<CellOf>,
+) -> CsvColumn {
+    CsvColumn {
+        name,
+        kind,
+        meaning,
+        cell,
+    }
 }
 
 /// The number of the rules of a client, and the rules of other rows.
@@ -621,8 +851,14 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<CsvColumn>)> {
 
 /// The column with this name.
 fn column(name: &str) -> CsvColumn {
-    #[expect(clippy::expect_used, reason = "a test looks up every name of every table")]
-    *COLUMNS.iter().find(|column| column.name == name).expect("every name is in the list")
+    #[expect(
+        clippy::expect_used,
+        reason = "a test looks up every name of every table"
+    )]
+    *COLUMNS
+        .iter()
+        .find(|column| column.name == name)
+        .expect("every name is in the list")
 }
 
 #[cfg(test)]
@@ -655,7 +891,10 @@ mod tests {
             header(GroupBy::Path),
             "path,rules,classes,severity,hits,clients,answered,first_time,last_time,sample_target,source,line,user,product\n"
         );
-        assert_eq!(header(GroupBy::Rule), "rule,class,severity,cve,hits,clients,paths,answered,first_time,last_time,product\n");
+        assert_eq!(
+            header(GroupBy::Rule),
+            "rule,class,severity,cve,hits,clients,paths,answered,first_time,last_time,product\n"
+        );
     }
 
     #[test]
@@ -670,9 +909,25 @@ mod tests {
 
     #[test]
     fn names_of_databases_are_escaped_and_guarded() {
-        let text = csv(&fixture::report_with_networks(fixture::rules()), GroupBy::Client, Some(2));
-        assert!(text.lines().nth(1).unwrap().ends_with(",DE,Springfield,64500,Example Hosting and Colocation GmbH,"), "{text}");
-        assert!(text.lines().nth(2).unwrap().ends_with(",US,Springfield,64501,'=Other\\x1b[31m,"), "{text}");
+        let text = csv(
+            &fixture::report_with_networks(fixture::rules()),
+            GroupBy::Client,
+            Some(2),
+        );
+        assert!(
+            text.lines()
+                .nth(1)
+                .unwrap()
+                .ends_with(",DE,Springfield,64500,Example Hosting and Colocation GmbH,"),
+            "{text}"
+        );
+        assert!(
+            text.lines()
+                .nth(2)
+                .unwrap()
+                .ends_with(",US,Springfield,64501,'=Other\\x1b[31m,"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -716,14 +971,32 @@ mod tests {
 
     #[test]
     fn every_column_has_a_meaning_and_every_meaning_a_column() {
-        let columns: Vec<CsvColumn> = tables().into_iter().flat_map(|(_, columns)| columns).collect();
-        for CsvColumn { name, kind, meaning, .. } in &columns {
-            assert!(!kind.is_empty() && meaning.contains(". ") | meaning.ends_with('.'), "{name}: {kind:?}, {meaning:?}");
+        let columns: Vec<CsvColumn> = tables()
+            .into_iter()
+            .flat_map(|(_, columns)| columns)
+            .collect();
+        for CsvColumn {
+            name,
+            kind,
+            meaning,
+            ..
+        } in &columns
+        {
+            assert!(
+                !kind.is_empty() && meaning.contains(". ") | meaning.ends_with('.'),
+                "{name}: {kind:?}, {meaning:?}"
+            );
         }
         for CsvColumn { name, .. } in COLUMNS {
-            assert!(columns.iter().any(|column| column.name == *name), "{name} is in no table");
+            assert!(
+                columns.iter().any(|column| column.name == *name),
+                "{name} is in no table"
+            );
         }
-        assert!(COLUMNS.is_sorted_by_key(|column| column.name), "the columns are sorted by name");
+        assert!(
+            COLUMNS.is_sorted_by_key(|column| column.name),
+            "the columns are sorted by name"
+        );
         for name in [PAIR, CLIENT, BLOCK, CLIENT_END, PATH, RULE, ANSWER].concat() {
             assert!(column(name).cell.is_some(), "{name} has no cell of a row");
         }
@@ -731,10 +1004,15 @@ mod tests {
 
     #[test]
     fn a_time_out_of_range_is_no_formula() {
-        for (utc, shown) in [(i64::MAX / 2, "'@4611686018427387903\n"), (-62_167_219_201, "'-000001-12-31T23:59:59+00:00\n")] {
+        for (utc, shown) in [
+            (i64::MAX / 2, "'@4611686018427387903\n"),
+            (-62_167_219_201, "'-000001-12-31T23:59:59+00:00\n"),
+        ] {
             let mut out = Vec::new();
             let mut table = CsvTable::new(&mut out);
-            table.row([CsvCell::Time(LogTime { utc, offset: 0 })]).unwrap();
+            table
+                .row([CsvCell::Time(LogTime { utc, offset: 0 })])
+                .unwrap();
             table.finish().unwrap();
             assert_eq!(String::from_utf8(out).unwrap(), shown);
         }
@@ -745,18 +1023,29 @@ mod tests {
         for count in [0, 1, BATCH, BATCH + 1, 100 * BATCH + 7] {
             let (items, mut out): (Vec<usize>, Vec<u8>) = ((0..count).collect(), Vec::new());
             let render = |start: usize, items: &[usize], out: &mut Vec<u8>| {
-                (start..).zip(items).try_for_each(|(number, item)| writeln!(out, "{number} {item}"))
+                (start..)
+                    .zip(items)
+                    .try_for_each(|(number, item)| writeln!(out, "{number} {item}"))
             };
             write_in_parallel(&items, &mut out, render).unwrap();
             let lines: Vec<_> = items.iter().map(|item| format!("{item} {item}")).collect();
-            assert_eq!(String::from_utf8(out).unwrap().lines().collect::<Vec<_>>(), lines);
+            assert_eq!(
+                String::from_utf8(out).unwrap().lines().collect::<Vec<_>>(),
+                lines
+            );
         }
     }
 
     #[test]
     fn an_error_ends_the_output() {
         let mut out = Vec::new();
-        let render = |start, _: &[u8], _: &mut Vec<u8>| if start == 0 { Ok(()) } else { Err(io::Error::other("full")) };
+        let render = |start, _: &[u8], _: &mut Vec<u8>| {
+            if start == 0 {
+                Ok(())
+            } else {
+                Err(io::Error::other("full"))
+            }
+        };
         assert!(write_in_parallel(&[0; 2 * BATCH], &mut out, render).is_err());
     }
 }

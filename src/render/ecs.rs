@@ -1,11 +1,15 @@
 //! Writes one object of the Elastic Common Schema (ECS) per hit and line.
 //!
-//! Only fields of the released schema are written, and none without a value. Text is masked and escaped as in NDJSON.
+//! Only fields of the released schema are written, and none without a value. Text is masked and
+//! escaped as in NDJSON.
 
 use std::io::{self, Write};
 
 use super::attack::{Technique, techniques};
-use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, titled, unless_empty};
+use super::hit_fields::{
+    ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, titled,
+    unless_empty,
+};
 use crate::log::finding::Severity;
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
@@ -19,7 +23,11 @@ use crate::text::redact::sanitize::escape;
 pub(crate) const ECS_VERSION: &str = "9.4.0";
 
 /// Writes one hit and its newline, in one piece.
-pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(
+    hit: &ReportedHit<'_>,
+    rules: &RuleSet,
+    out: &mut W,
+) -> io::Result<()> {
     out.write_all(&ObjectFields::line(|fields| put_hit(fields, hit, rules)))
 }
 
@@ -28,9 +36,21 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     let Attributed { cves, products } = Attributed::of_hit(rules, hit);
     let ip = address(hit.client);
     // A time outside the calendar has no date.
-    fields.put_some("@timestamp", hit.time.map(LogTime::rfc3339).filter(|time| !time.starts_with('@')));
+    fields.put_some(
+        "@timestamp",
+        hit.time
+            .map(LogTime::rfc3339)
+            .filter(|time| !time.starts_with('@')),
+    );
     fields.put("ecs.version", ECS_VERSION);
-    fields.put("message", format!("{}, {}", rule.map(|rule| titled(rule, &products)).unwrap_or_default(), hit.outcome.as_str()));
+    fields.put(
+        "message",
+        format!(
+            "{}, {}",
+            rule.map(|rule| titled(rule, &products)).unwrap_or_default(),
+            hit.outcome.as_str()
+        ),
+    );
     fields.put("event.kind", "alert");
     fields.put("event.category", ["web", "intrusion_detection"]);
     fields.put("event.type", ["access", event_type(hit.outcome)]);
@@ -45,7 +65,12 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
         fields.put("rule.name", title(rule));
         fields.put("rule.category", &rule.class);
         fields.put("rule.ruleset", "probewatch");
-        fields.put_some("rule.reference", rule.references().first().map(|reference| escape(reference.as_bytes())));
+        fields.put_some(
+            "rule.reference",
+            rule.references()
+                .first()
+                .map(|reference| escape(reference.as_bytes())),
+        );
     }
     put_threat(fields, &techniques(rules, hit.rules));
     if let Some(cve) = cves.first() {
@@ -54,7 +79,12 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     }
     fields.put("source.address", hit.client.redacted());
     fields.put_some("source.ip", ip.as_ref());
-    let geo = ["source.geo.country_iso_code", "source.geo.city_name", "source.as.number", "source.as.organization.name"];
+    let geo = [
+        "source.geo.country_iso_code",
+        "source.geo.city_name",
+        "source.as.number",
+        "source.as.organization.name",
+    ];
     put_geo(fields, hit.geo, geo);
     let TargetParts { whole, path, query } = TargetParts::new(hit.target);
     fields.put("url.original", whole);
@@ -72,7 +102,13 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     fields.put_some("user.name", hit.user);
     fields.put("log.file.path", escape(hit.source));
     fields.put_some("related.ip", ip.map(|ip| [ip]));
-    fields.put("tags", labels::rule_ids(rules, hit.rules).into_iter().chain(cves).collect::<Vec<_>>());
+    fields.put(
+        "tags",
+        labels::rule_ids(rules, hit.rules)
+            .into_iter()
+            .chain(cves)
+            .collect::<Vec<_>>(),
+    );
     fields.put("labels.outcome", hit.outcome.as_str());
     fields.put_some("labels.answer", hit.answer.map(Answer::as_str));
     fields.put_some("labels.context", hit.context);
@@ -93,7 +129,8 @@ fn event_type(outcome: Outcome) -> &'static str {
 fn event_outcome(hit: &ReportedHit<'_>) -> &'static str {
     match (hit.outcome, hit.answer) {
         (Outcome::Answered, Some(Answer::Soft404)) => "failure",
-        (Outcome::Answered, Some(Answer::Uncertain)) | (Outcome::Redirected | Outcome::Unknown, _) => "unknown",
+        (Outcome::Answered, Some(Answer::Uncertain))
+        | (Outcome::Redirected | Outcome::Unknown, _) => "unknown",
         (Outcome::Answered, _) => "success",
         _ => "failure",
     }
@@ -110,8 +147,8 @@ pub(crate) fn severity_number(severity: Severity) -> u8 {
     }
 }
 
-/// Numbers and names of techniques, in the same order and each once. A technique without a name has its number there too, so that
-/// the lists stay parallel.
+/// Numbers and names of techniques, in the same order and each once. A technique without a name has
+/// its number there too, so that the lists stay parallel.
 fn put_threat(fields: &mut ObjectFields<'_>, techniques: &[Technique<'_>]) {
     let mut lists: [(Vec<&str>, Vec<&str>); 3] = Default::default();
     let mut add = |list: usize, id, name| {
@@ -163,7 +200,10 @@ mod tests {
     #[test]
     fn an_event_has_the_fields_of_the_contract() {
         let geo = fixture::geo("DE", 64_500, "Example Hosting");
-        insta::assert_snapshot!(line(&ReportedHit { geo: Some(&geo), ..fixture::hit() }));
+        insta::assert_snapshot!(line(&ReportedHit {
+            geo: Some(&geo),
+            ..fixture::hit()
+        }));
     }
 
     #[test]
@@ -181,8 +221,14 @@ mod tests {
             ..fixture::hit()
         };
         let event: Value = serde_json::from_str(&line(&hit)).unwrap();
-        assert_eq!(event["source"], serde_json::json!({"address": "203.0.113.0/24"}));
-        assert_eq!(event["http"], serde_json::json!({"request": {}, "response": {}}));
+        assert_eq!(
+            event["source"],
+            serde_json::json!({"address": "203.0.113.0/24"})
+        );
+        assert_eq!(
+            event["http"],
+            serde_json::json!({"request": {}, "response": {}})
+        );
         for key in ["@timestamp", "related", "user_agent"] {
             assert!(event.get(key).is_none(), "{key}");
         }

@@ -1,6 +1,7 @@
 //! Prints the known log formats and the detected format of a log, as text or JSON.
 //!
-//! Detects nothing itself. All text of a log is redacted; of a line without a known format only the shape is shown.
+//! Detects nothing itself. All text of a log is redacted; of a line without a known format only the
+//! shape is shown.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -32,28 +33,58 @@ pub(crate) struct SampledLog {
 /// # Errors
 ///
 /// Errors of `out`.
-pub(crate) fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_known<W: Write>(
+    formats: &Formats,
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     if options.format == OutputFormat::Json {
         let known = formats.all().map(known).collect();
         let prefixes = LinePrefix::ALL.map(LinePrefix::as_str);
-        return write_json(&KnownFormatList { schema_version: 1, formats: known, programs: programs(), prefixes }, out);
+        return write_json(
+            &KnownFormatList {
+                schema_version: 1,
+                formats: known,
+                programs: programs(),
+                prefixes,
+            },
+            out,
+        );
     }
     let rows: Vec<&FormatDefinition> = formats.all().collect();
     let page = TextPage::new(options);
     Grid::new(&rows)
-        .column(Column::text("name"), |format| TextCell::new(&*format.name).styled(BOLD))
-        .column(Column::text("what it is").flexible(20), |format| TextCell::new(&format.title))
-        .column(Column::text("documented at").flexible(16).rank(2), |format| {
-            TextCell::new(format.source.as_deref().unwrap_or_default()).styled(DIM)
+        .column(Column::text("name"), |format| {
+            TextCell::new(&*format.name).styled(BOLD)
         })
+        .column(Column::text("what it is").flexible(20), |format| {
+            TextCell::new(&format.title)
+        })
+        .column(
+            Column::text("documented at").flexible(16).rank(2),
+            |format| TextCell::new(format.source.as_deref().unwrap_or_default()).styled(DIM),
+        )
         .write(page.width, page.painter, out)?;
     writeln!(out)?;
     let mut names: Vec<String> = programs().into_keys().collect();
     names.sort_by_cached_key(|name| name.to_lowercase());
-    page.text(&format!("Programs whose lines are read without a flag: {}.", names.join(", ")), 0, PLAIN, out)?;
+    page.text(
+        &format!(
+            "Programs whose lines are read without a flag: {}.",
+            names.join(", ")
+        ),
+        0,
+        PLAIN,
+        out,
+    )?;
     writeln!(out)?;
     let prefixes = LinePrefix::ALL.map(LinePrefix::as_str).join(", ");
-    page.text(&format!("A line may stand in what other programs write: {prefixes}."), 0, PLAIN, out)?;
+    page.text(
+        &format!("A line may stand in what other programs write: {prefixes}."),
+        0,
+        PLAIN,
+        out,
+    )?;
     writeln!(out)?;
     let other = "Other layouts are discovered in the first lines of a log. Where that fails, give a format string: --log-format '$remote_addr [$time_local] \"$request\" $status', as in log_format or LogFormat of the server's configuration. Keys of JSON lines that are not recognised are named with --field.";
     page.text(other, 0, PLAIN, out)
@@ -64,20 +95,47 @@ pub(crate) fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, 
 /// # Errors
 ///
 /// Errors of `out`.
-pub(crate) fn write_sampled<W: Write>(sampled: &[SampledLog], formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_sampled<W: Write>(
+    sampled: &[SampledLog],
+    formats: &Formats,
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     if options.format == OutputFormat::Json {
-        let logs = sampled.iter().map(|sampled| log(sampled, formats)).collect();
-        return write_json(&LogList { schema_version: 1, logs }, out);
+        let logs = sampled
+            .iter()
+            .map(|sampled| log(sampled, formats))
+            .collect();
+        return write_json(
+            &LogList {
+                schema_version: 1,
+                logs,
+            },
+            out,
+        );
     }
     let page = TextPage::new(options);
     for (number, sampled) in sampled.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
         }
-        page.text(&format!("{}: {}", escape(&sampled.path), verdict(sampled, formats)), 0, BOLD, out)?;
+        page.text(
+            &format!("{}: {}", escape(&sampled.path), verdict(sampled, formats)),
+            0,
+            BOLD,
+            out,
+        )?;
         page.text(&why(&sampled.detected, formats), 2, PLAIN, out)?;
         if let Some((line, _)) = &sampled.detected.first_unread {
-            page.text(&format!("The shape of the first line without a known format: {}", line_shape(line)), 2, DIM, out)?;
+            page.text(
+                &format!(
+                    "The shape of the first line without a known format: {}",
+                    line_shape(line)
+                ),
+                2,
+                DIM,
+                out,
+            )?;
         }
         for found in &sampled.detected.found {
             writeln!(out)?;
@@ -87,28 +145,58 @@ pub(crate) fn write_sampled<W: Write>(sampled: &[SampledLog], formats: &Formats,
     Ok(())
 }
 
-fn write_fields<W: Write>(found: &DetectedFormat, formats: &Formats, page: &TextPage, out: &mut W) -> io::Result<()> {
-    page.text(&format!("Line {}, {}", found.line, name(found, formats)), 2, BOLD, out)?;
+fn write_fields<W: Write>(
+    found: &DetectedFormat,
+    formats: &Formats,
+    page: &TextPage,
+    out: &mut W,
+) -> io::Result<()> {
+    page.text(
+        &format!("Line {}, {}", found.line, name(found, formats)),
+        2,
+        BOLD,
+        out,
+    )?;
     if let Some(string) = &found.string {
         // Not wrapped, so that it can be copied.
         writeln!(out, "  --log-format {}", escape(string.as_bytes()))?;
     }
     if found.fields.is_empty() {
-        return page.text("the line has more fields than its known format", 2, DIM, out);
+        return page.text(
+            "the line has more fields than its known format",
+            2,
+            DIM,
+            out,
+        );
     }
     Grid::new(&found.fields)
-        .column(Column::text("field"), |field| TextCell::new(redacted(field.name.as_bytes())))
-        .column(Column::text("means"), |field| TextCell::new(field.kind.as_deref().unwrap_or_default()).styled(DIM))
-        .column(Column::text("text").flexible(12), |field| TextCell::new(redacted_value(field.name.as_bytes(), &field.text)))
+        .column(Column::text("field"), |field| {
+            TextCell::new(redacted(field.name.as_bytes()))
+        })
+        .column(Column::text("means"), |field| {
+            TextCell::new(field.kind.as_deref().unwrap_or_default()).styled(DIM)
+        })
+        .column(Column::text("text").flexible(12), |field| {
+            TextCell::new(redacted_value(field.name.as_bytes(), &field.text))
+        })
         .write(page.width, page.painter, out)
 }
 
 /// The format of a log, in a few words.
 fn verdict(sampled: &SampledLog, formats: &Formats) -> String {
-    let Detected { found, lines, first_unread, .. } = &sampled.detected;
+    let Detected {
+        found,
+        lines,
+        first_unread,
+        ..
+    } = &sampled.detected;
     match (&sampled.problem, found.first(), first_unread) {
         (Some(problem), ..) => escape(problem.as_bytes()).into_owned(),
-        (None, Some(first), _) => format!("{} ({})", name(first, formats), formats.format(best(first)).title),
+        (None, Some(first), _) => format!(
+            "{} ({})",
+            name(first, formats),
+            formats.format(best(first)).title
+        ),
         (None, None, Some((_, Some(what)))) => format!("no known format; it looks like {what}"),
         (None, None, _) if *lines == 0 => "it has no lines".to_owned(),
         (None, None, _) => "no known format".to_owned(),
@@ -117,16 +205,33 @@ fn verdict(sampled: &SampledLog, formats: &Formats) -> String {
 
 /// The counts of lines by format.
 fn why(detected: &Detected, formats: &Formats) -> String {
-    let Detected { lines, found, own, unread, .. } = detected;
-    let mut parts: Vec<String> = found.iter().map(|found| format!("{} in {}", found.lines, name(found, formats))).collect();
+    let Detected {
+        lines,
+        found,
+        own,
+        unread,
+        ..
+    } = detected;
+    let mut parts: Vec<String> = found
+        .iter()
+        .map(|found| format!("{} in {}", found.lines, name(found, formats)))
+        .collect();
     if *own > 0 {
         parts.push(format!("{own} directives (#)"));
     }
     if *unread > 0 {
         parts.push(format!("{unread} in no known format"));
     }
-    let sum = if *lines == 1 { "1 line was sampled".to_owned() } else { format!("{lines} lines were sampled") };
-    if parts.is_empty() { format!("{sum}.") } else { format!("{sum}: {}.", parts.join(", ")) }
+    let sum = if *lines == 1 {
+        "1 line was sampled".to_owned()
+    } else {
+        format!("{lines} lines were sampled")
+    };
+    if parts.is_empty() {
+        format!("{sum}.")
+    } else {
+        format!("{sum}: {}.", parts.join(", "))
+    }
 }
 
 /// The most specific format of a line.
@@ -147,7 +252,11 @@ fn name(found: &DetectedFormat, formats: &Formats) -> String {
 fn confidence(detected: &Detected) -> f64 {
     let data = detected.lines - detected.own;
     let read: u64 = detected.found.iter().map(|found| found.lines).sum();
-    if data == 0 { 0.0 } else { ((read as f64 / data as f64) * 1000.0).round() / 1000.0 }
+    if data == 0 {
+        0.0
+    } else {
+        ((read as f64 / data as f64) * 1000.0).round() / 1000.0
+    }
 }
 
 #[derive(Serialize)]
@@ -216,12 +325,22 @@ fn log<'a>(sampled: &'a SampledLog, formats: &'a Formats) -> LogObject<'a> {
     let detected = &sampled.detected;
     LogObject {
         path: escape(&sampled.path).into_owned(),
-        format: detected.found.first().map(|found| &**formats.name(best(found))),
+        format: detected
+            .found
+            .first()
+            .map(|found| &**formats.name(best(found))),
         confidence: confidence(detected),
         lines: detected.lines,
         unread: detected.unread,
-        problem: sampled.problem.as_deref().map(|problem| escape(problem.as_bytes()).into_owned()),
-        found: detected.found.iter().map(|found| object(found, formats)).collect(),
+        problem: sampled
+            .problem
+            .as_deref()
+            .map(|problem| escape(problem.as_bytes()).into_owned()),
+        found: detected
+            .found
+            .iter()
+            .map(|found| object(found, formats))
+            .collect(),
     }
 }
 

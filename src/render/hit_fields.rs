@@ -1,6 +1,8 @@
-//! What the formats of other tools share: parts of a hit that they name alike, and a JSON object whose fields have paths.
+//! What the formats of other tools share: parts of a hit that they name alike, and a JSON object
+//! whose fields have paths.
 //!
-//! Returns text that is safe to print. Parts that a request does not have are `None`; nothing is guessed.
+//! Returns text that is safe to print. Parts that a request does not have are `None`; nothing is
+//! guessed.
 
 use std::borrow::Cow;
 
@@ -14,8 +16,8 @@ use crate::rules::Rule;
 use crate::text::redact::LogText;
 use crate::text::redact::sanitize::escape;
 
-/// A JSON object that is written field by field: `put("http.request.method", "GET")` gives `{"http":{"request":{"method":"GET"`.
-/// Fields of one inner object follow each other.
+/// A JSON object that is written field by field: `put("http.request.method", "GET")` gives
+/// `{"http":{"request":{"method":"GET"`. Fields of one inner object follow each other.
 pub(crate) struct ObjectFields<'j> {
     json: &'j mut Vec<u8>,
     /// The names of the inner objects that are open.
@@ -38,7 +40,12 @@ impl<'j> ObjectFields<'j> {
     /// A document.
     pub(crate) fn document(put: impl FnOnce(&mut ObjectFields<'_>)) -> Vec<u8> {
         let mut json = b"{".to_vec();
-        let mut fields = ObjectFields { json: &mut json, open: Vec::new(), is_empty: true, is_document: true };
+        let mut fields = ObjectFields {
+            json: &mut json,
+            open: Vec::new(),
+            is_empty: true,
+            is_document: true,
+        };
         put(&mut fields);
         fields.close(0);
         json.extend_from_slice(b"\n}\n");
@@ -48,7 +55,12 @@ impl<'j> ObjectFields<'j> {
     /// Appends an object.
     pub(crate) fn object(json: &'j mut Vec<u8>, put: impl FnOnce(&mut ObjectFields<'_>)) {
         json.push(b'{');
-        let mut fields = ObjectFields { json, open: Vec::new(), is_empty: true, is_document: false };
+        let mut fields = ObjectFields {
+            json,
+            open: Vec::new(),
+            is_empty: true,
+            is_document: false,
+        };
         put(&mut fields);
         fields.close(0);
         fields.json.push(b'}');
@@ -65,7 +77,11 @@ impl<'j> ObjectFields<'j> {
     /// Begins an inner object, which may stay empty, if it is not open.
     pub(crate) fn open(&mut self, path: &'static str) {
         let names = path.split('.');
-        let known = names.clone().zip(&self.open).take_while(|(name, open)| name == *open).count();
+        let known = names
+            .clone()
+            .zip(&self.open)
+            .take_while(|(name, open)| name == *open)
+            .count();
         self.close(known);
         for name in names.skip(known) {
             self.name(name);
@@ -79,7 +95,11 @@ impl<'j> ObjectFields<'j> {
         if !std::mem::take(&mut self.is_empty) {
             self.json.push(b',');
         }
-        let (before, after): (&[u8], &[u8]) = if self.is_document && self.open.is_empty() { (b"\n  \"", b"\": ") } else { (b"\"", b"\":") };
+        let (before, after): (&[u8], &[u8]) = if self.is_document && self.open.is_empty() {
+            (b"\n  \"", b"\": ")
+        } else {
+            (b"\"", b"\":")
+        };
         for part in [before, name.as_bytes(), after] {
             self.json.extend_from_slice(part);
         }
@@ -110,7 +130,11 @@ impl<'j> ObjectFields<'j> {
     }
 
     /// Writes an object, whose paths begin in it.
-    pub(crate) fn put_object(&mut self, path: &'static str, put: impl FnOnce(&mut ObjectFields<'_>)) {
+    pub(crate) fn put_object(
+        &mut self,
+        path: &'static str,
+        put: impl FnOnce(&mut ObjectFields<'_>),
+    ) {
         self.path(path);
         ObjectFields::object(&mut *self.json, put);
     }
@@ -122,19 +146,36 @@ impl<'j> ObjectFields<'j> {
         items: impl IntoIterator<Item = T>,
         put: impl Fn(&mut ObjectFields<'_>, T),
     ) {
-        self.list(path, items, |json, item| ObjectFields::object(json, |fields| put(fields, item)));
+        self.list(path, items, |json, item| {
+            ObjectFields::object(json, |fields| put(fields, item))
+        });
     }
 
     /// Writes a list of objects that know their fields.
-    pub(crate) fn put_rows<T: Serialize>(&mut self, path: &'static str, rows: impl IntoIterator<Item = T>) {
+    pub(crate) fn put_rows<T: Serialize>(
+        &mut self,
+        path: &'static str,
+        rows: impl IntoIterator<Item = T>,
+    ) {
         // Writing to a `Vec` does not fail.
-        self.list(path, rows, |json, row| drop(serde_json::to_writer(json, &row)));
+        self.list(path, rows, |json, row| {
+            drop(serde_json::to_writer(json, &row))
+        });
     }
 
-    fn list<T>(&mut self, path: &'static str, items: impl IntoIterator<Item = T>, write: impl Fn(&mut Vec<u8>, T)) {
+    fn list<T>(
+        &mut self,
+        path: &'static str,
+        items: impl IntoIterator<Item = T>,
+        write: impl Fn(&mut Vec<u8>, T),
+    ) {
         self.path(path);
         let mut items = items.into_iter().peekable();
-        let (row, end): (&[u8], &[u8]) = if self.is_document && items.peek().is_some() { (b"\n    ", b"\n  ]") } else { (b"", b"]") };
+        let (row, end): (&[u8], &[u8]) = if self.is_document && items.peek().is_some() {
+            (b"\n    ", b"\n  ]")
+        } else {
+            (b"", b"]")
+        };
         self.json.push(b'[');
         for (number, item) in items.enumerate() {
             if number > 0 {
@@ -147,7 +188,12 @@ impl<'j> ObjectFields<'j> {
     }
 
     /// Writes a list of objects that has any.
-    pub(crate) fn put_any<T>(&mut self, path: &'static str, items: impl IntoIterator<Item = T>, put: impl Fn(&mut ObjectFields<'_>, T)) {
+    pub(crate) fn put_any<T>(
+        &mut self,
+        path: &'static str,
+        items: impl IntoIterator<Item = T>,
+        put: impl Fn(&mut ObjectFields<'_>, T),
+    ) {
         let mut items = items.into_iter().peekable();
         if items.peek().is_some() {
             self.put_objects(path, items, put);
@@ -171,14 +217,26 @@ impl TargetParts {
     pub(crate) fn new(target: LogText<'_>) -> Self {
         let whole = target.to_string();
         if !whole.starts_with('/') {
-            return Self { whole, ..Self::default() };
+            return Self {
+                whole,
+                ..Self::default()
+            };
         }
-        let (path, query) = whole.split_once('?').map_or((&*whole, None), |(path, query)| (path, Some(query.to_owned())));
-        Self { path: Some(path.to_owned()), query, whole }
+        let (path, query) = whole
+            .split_once('?')
+            .map_or((&*whole, None), |(path, query)| {
+                (path, Some(query.to_owned()))
+            });
+        Self {
+            path: Some(path.to_owned()),
+            query,
+            whole,
+        }
     }
 }
 
-/// The text of the client's address; `None` where the client is other text, such as a network or a pseudonym.
+/// The text of the client's address; `None` where the client is other text, such as a network or a
+/// pseudonym.
 pub(crate) fn address(client: Client<'_>) -> Option<String> {
     client.address().map(|address| address.to_string())
 }
@@ -189,7 +247,12 @@ pub(crate) fn host_name<'a>(hit: &ReportedHit<'a>) -> Option<LogText<'a>> {
     let is_port = |port: &[u8]| !port.is_empty() && port.iter().all(u8::is_ascii_digit);
     let name = match host.iter().rposition(|&b| b == b':') {
         // An IPv6 address without brackets has no port.
-        Some(at) if is_port(&host[at + 1..]) && (!host[..at].contains(&b':') || host[..at].ends_with(b"]")) => &host[..at],
+        Some(at)
+            if is_port(&host[at + 1..])
+                && (!host[..at].contains(&b':') || host[..at].ends_with(b"]")) =>
+        {
+            &host[..at]
+        }
         _ => host,
     };
     (!name.is_empty()).then_some(LogText::new(name))
@@ -197,7 +260,11 @@ pub(crate) fn host_name<'a>(hit: &ReportedHit<'a>) -> Option<LogText<'a>> {
 
 /// The version of the protocol: `1.1` of `HTTP/1.1`.
 pub(crate) fn http_version<'a>(hit: &ReportedHit<'a>) -> Option<Cow<'a, str>> {
-    hit.protocol.raw().strip_prefix(b"HTTP/").filter(|version| !version.is_empty()).map(escape)
+    hit.protocol
+        .raw()
+        .strip_prefix(b"HTTP/")
+        .filter(|version| !version.is_empty())
+        .map(escape)
 }
 
 /// Text that may be empty.
@@ -206,7 +273,11 @@ pub(crate) fn unless_empty(text: LogText<'_>) -> Option<LogText<'_>> {
 }
 
 /// Writes what GeoIP databases have: country and city, number and name of the autonomous system.
-pub(crate) fn put_geo(fields: &mut ObjectFields<'_>, geo: Option<&GeoInfo>, [country, city, asn, as_name]: [&'static str; 4]) {
+pub(crate) fn put_geo(
+    fields: &mut ObjectFields<'_>,
+    geo: Option<&GeoInfo>,
+    [country, city, asn, as_name]: [&'static str; 4],
+) {
     let Some(geo) = geo else { return };
     fields.put_some(country, labels::geo_name(geo.country.as_ref()));
     fields.put_some(city, labels::geo_name(geo.city.as_ref()));
@@ -219,10 +290,15 @@ pub(crate) fn title(rule: &Rule) -> Cow<'_, str> {
     escape(rule.title.as_bytes())
 }
 
-/// The title of a rule with the products of a request: `Device script with a known vulnerability (QNAP)`.
+/// The title of a rule with the products of a request:
+/// `Device script with a known vulnerability (QNAP)`.
 pub(crate) fn titled(rule: &Rule, products: &[&str]) -> String {
     let title = title(rule);
-    if products.is_empty() { title.into_owned() } else { format!("{title} ({})", escape(products.join(", ").as_bytes())) }
+    if products.is_empty() {
+        title.into_owned()
+    } else {
+        format!("{title} ({})", escape(products.join(", ").as_bytes()))
+    }
 }
 
 #[cfg(test)]
@@ -232,8 +308,13 @@ mod tests {
 
     #[test]
     fn a_host_loses_its_port_only() {
-        let of =
-            |host: &'static [u8]| host_name(&ReportedHit { host: Some(LogText::new(host)), ..fixture::hit() }).map(|host| host.to_string());
+        let of = |host: &'static [u8]| {
+            host_name(&ReportedHit {
+                host: Some(LogText::new(host)),
+                ..fixture::hit()
+            })
+            .map(|host| host.to_string())
+        };
         for (host, name) in [
             (&b"shop.example:8080"[..], Some("shop.example")),
             (b"[2001:db8::1]:443", Some("[2001:db8::1]")),
@@ -249,7 +330,10 @@ mod tests {
     #[test]
     fn only_a_path_has_parts() {
         let parts = TargetParts::new(LogText::new(b"/a?token=abc&b?c"));
-        assert_eq!((parts.path.as_deref(), parts.query.as_deref()), (Some("/a"), Some("token=***&b?c")));
+        assert_eq!(
+            (parts.path.as_deref(), parts.query.as_deref()),
+            (Some("/a"), Some("token=***&b?c"))
+        );
         let whole = TargetParts::new(LogText::new(b"http://example.com/a?b"));
         assert_eq!((whole.path, whole.query), (None, None));
         assert_eq!(TargetParts::new(LogText::new(b"")).whole, "");

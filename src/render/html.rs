@@ -1,7 +1,9 @@
-//! Prints a report as a page for a browser: one file that requests nothing, with plots, and tables to sort and filter.
+//! Prints a report as a page for a browser: one file that requests nothing, with plots, and tables
+//! to sort and filter.
 //!
-//! The style and the script of the page are the only ones that its content policy allows, by their hashes. All text of a log is
-//! redacted here and escaped by the template, and none is part of a link. Tables hold the first rows only: CSV has all.
+//! The style and the script of the page are the only ones that its content policy allows, by their
+//! hashes. All text of a log is redacted here and escaped by the template, and none is part of a
+//! link. Tables hold the first rows only: CSV has all.
 
 pub(crate) mod index;
 mod plots;
@@ -114,12 +116,20 @@ struct Fact {
 
 impl Fact {
     fn new(name: &'static str, n: u64) -> Self {
-        Self { name, value: grouped(n), is_alarm: false }
+        Self {
+            name,
+            value: grouped(n),
+            is_alarm: false,
+        }
     }
 
     /// A lower bound, if memory was limited.
     fn or_more(self, has_more: bool) -> Self {
-        let value = if has_more { format!("{MORE_THAN}{}", self.value) } else { self.value };
+        let value = if has_more {
+            format!("{MORE_THAN}{}", self.value)
+        } else {
+            self.value
+        };
         Self { value, ..self }
     }
 }
@@ -156,7 +166,9 @@ impl HtmlPage {
             facts: Vec::new(),
             about: Vec::new(),
             sections: Vec::new(),
-            footer: format!("Made by probewatch {version}. This page requests nothing from the network."),
+            footer: format!(
+                "Made by probewatch {version}. This page requests nothing from the network."
+            ),
         }
     }
 
@@ -172,7 +184,11 @@ impl HtmlPage {
 /// # Errors
 ///
 /// Errors of `out`.
-pub(crate) fn write<W: Write>(report: &ReportModel<'_>, options: &PageOptions<'_>, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(
+    report: &ReportModel<'_>,
+    options: &PageOptions<'_>,
+    out: &mut W,
+) -> io::Result<()> {
     page(report, options).write(out)
 }
 
@@ -180,7 +196,10 @@ fn page(report: &ReportModel<'_>, options: &PageOptions<'_>) -> HtmlPage {
     let (sentence, is_alarm) = headline(report);
     let subject = subject(report, options);
     let totals = &report.totals;
-    let answered = Fact { is_alarm: totals.answered > 0, ..Fact::new("answered", totals.answered) };
+    let answered = Fact {
+        is_alarm: totals.answered > 0,
+        ..Fact::new("answered", totals.answered)
+    };
     HtmlPage {
         digest: serde_json::to_string(&RunDigest::new(report, options)).ok(),
         kicker: subject.clone(),
@@ -206,7 +225,11 @@ fn subject(report: &ReportModel<'_>, options: &PageOptions<'_>) -> String {
         .or(report.period.as_deref())
         .map(|label| format!(": {}", tables::truncated(escape(label.as_bytes()))))
         .unwrap_or_default();
-    let host = report.log_host.as_deref().map(|host| format!(" on {}", tables::truncated(escape(host.as_bytes())))).unwrap_or_default();
+    let host = report
+        .log_host
+        .as_deref()
+        .map(|host| format!(" on {}", tables::truncated(escape(host.as_bytes()))))
+        .unwrap_or_default();
     format!("probewatch report{label}{host}")
 }
 
@@ -215,14 +238,25 @@ fn about(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Vec<String> {
     let sum = &report.totals.sum;
     let mut about = Vec::new();
     match (report.totals.first_time, report.totals.last_time) {
-        (Some(first), Some(last)) => about.push(format!("The log begins {} and ends {}.", minute_with_zone(first), minute_with_zone(last))),
+        (Some(first), Some(last)) => about.push(format!(
+            "The log begins {} and ends {}.",
+            minute_with_zone(first),
+            minute_with_zone(last)
+        )),
         _ => about.push("No line of the log has a time.".to_owned()),
     }
     about.extend(report.probe_share());
-    about.push(format!("Read from {}, {} of text.", inputs(&report.inputs), size(sum.bytes)));
+    about.push(format!(
+        "Read from {}, {} of text.",
+        inputs(&report.inputs),
+        size(sum.bytes)
+    ));
     let by = env!("CARGO_PKG_VERSION");
     about.push(match options.made_at {
-        Some(utc) => format!("Made {} UTC by probewatch {by}.", minute(LogTime { utc, offset: 0 })),
+        Some(utc) => format!(
+            "Made {} UTC by probewatch {by}.",
+            minute(LogTime { utc, offset: 0 })
+        ),
         None => format!("Made by probewatch {by}."),
     });
     if let Some(how) = report.hidden {
@@ -253,7 +287,11 @@ fn base64(bytes: &[u8]) -> String {
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for digit in 0..4 {
             let value = bits >> (18 - 6 * digit) & 63;
-            text.push(if digit > chunk.len() { '=' } else { char::from(DIGITS[value as usize]) });
+            text.push(if digit > chunk.len() {
+                '='
+            } else {
+                char::from(DIGITS[value as usize])
+            });
         }
     }
     text
@@ -271,7 +309,10 @@ mod tests {
     use crate::log::client::Client;
     use crate::log::finding::Severity;
     use crate::report::fixture;
-    use crate::report::model::{BlockDecision, BlockVerdict, FloodRow, NetworkRow, OffenderStats, Row, RowKey, Timeline, TimelineBucket};
+    use crate::report::model::{
+        BlockDecision, BlockVerdict, FloodRow, NetworkRow, OffenderStats, Row, RowKey, Timeline,
+        TimelineBucket,
+    };
     use crate::report::novelty::NoveltyKind;
     use crate::report::verify::VerdictCounts;
     use crate::rules::{RuleChoice, RuleSet, load};
@@ -297,14 +338,36 @@ mod tests {
         };
         let mut hours = [[0; 24]; 7];
         (hours[6][1], hours[6][2], hours[0][15]) = (311, 4, 107);
-        let mut buckets = vec![bucket(0, 311, 0), bucket(1, 0, 0), bucket(2, 3, 101), bucket(3, 0, 6)];
-        buckets.push(TimelineBucket { hits: 1, outcomes: [0, 0, 0, 0, 0, 0, 0, 1], ..TimelineBucket::default() });
-        let at = |minutes: i64| LogTime { utc: START + minutes * 60, offset: 60 };
-        Timeline { buckets, unit: 3_600, answered_at: vec![at(2), at(77), at(481)], hours }
+        let mut buckets = vec![
+            bucket(0, 311, 0),
+            bucket(1, 0, 0),
+            bucket(2, 3, 101),
+            bucket(3, 0, 6),
+        ];
+        buckets.push(TimelineBucket {
+            hits: 1,
+            outcomes: [0, 0, 0, 0, 0, 0, 0, 1],
+            ..TimelineBucket::default()
+        });
+        let at = |minutes: i64| LogTime {
+            utc: START + minutes * 60,
+            offset: 60,
+        };
+        Timeline {
+            buckets,
+            unit: 3_600,
+            answered_at: vec![at(2), at(77), at(481)],
+            hours,
+        }
     }
 
     fn geo() -> GeoInfo {
-        GeoInfo { country: Some("DE".into()), city: Some("Kiel".into()), asn: Some(64_496), as_name: Some("Example Net".into()) }
+        GeoInfo {
+            country: Some("DE".into()),
+            city: Some("Kiel".into()),
+            asn: Some(64_496),
+            as_name: Some("Example Net".into()),
+        }
     }
 
     /// The fixture with everything that a page can show.
@@ -313,8 +376,20 @@ mod tests {
         report.log_host = Some("web1".into());
         report.timeline = timeline();
         report.clients[0].geo = Some(Arc::new(geo()));
-        let stats = OffenderStats { clients: 1, hits: 5, paths: 3, unsuccessful: 5, ..OffenderStats::default() };
-        let decision = BlockDecision { verdict: BlockVerdict::Candidate, is_prober: true, network: None, network_probers: 1, stats };
+        let stats = OffenderStats {
+            clients: 1,
+            hits: 5,
+            paths: 3,
+            unsuccessful: 5,
+            ..OffenderStats::default()
+        };
+        let decision = BlockDecision {
+            verdict: BlockVerdict::Candidate,
+            is_prober: true,
+            network: None,
+            network_probers: 1,
+            stats,
+        };
         report.blocks = Some(vec![decision; report.clients.len()]);
         let network = |asn, as_name: Option<Arc<str>>, hits| NetworkRow {
             asn,
@@ -324,9 +399,15 @@ mod tests {
             hits,
             answered: 1,
         };
-        report.networks = vec![network(Some(64_496), Some("Example Net".into()), 311), network(None, None, 111)];
+        report.networks = vec![
+            network(Some(64_496), Some("Example Net".into()), 311),
+            network(None, None, 111),
+        ];
         report.uncertain = report.answered[..1].to_vec();
-        report.approximate = Some(ErrorBound { pairs: 3, ..ErrorBound::default() });
+        report.approximate = Some(ErrorBound {
+            pairs: 3,
+            ..ErrorBound::default()
+        });
         report
     }
 
@@ -340,14 +421,25 @@ mod tests {
             sample: row.sample,
         };
         let rule = item(NoveltyKind::Rule, "vcs/git-config", &report.answered[0]);
-        vec![item(NoveltyKind::Answer, "shop.example/.git/config", &report.answered[0]), rule]
+        vec![
+            item(
+                NoveltyKind::Answer,
+                "shop.example/.git/config",
+                &report.answered[0],
+            ),
+            rule,
+        ]
     }
 
     /// The page without the style and the script, and with the shapes of plots left out.
     fn structure(page: &str) -> String {
         static SHAPE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#" d="[^"]*""#).unwrap());
-        static HASH: LazyLock<Regex> = LazyLock::new(|| Regex::new("sha256-[A-Za-z0-9+/=]{44}").unwrap());
-        let page = page.replace(STYLE, "STYLE").replace(SCRIPT, "SCRIPT").replace(env!("CARGO_PKG_VERSION"), "VERSION");
+        static HASH: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new("sha256-[A-Za-z0-9+/=]{44}").unwrap());
+        let page = page
+            .replace(STYLE, "STYLE")
+            .replace(SCRIPT, "SCRIPT")
+            .replace(env!("CARGO_PKG_VERSION"), "VERSION");
         let page = HASH.replace_all(&page, "sha256-HASH").into_owned();
         let page = SHAPE.replace_all(&page, r#" d="SHAPE""#).into_owned();
         let mut lines: Vec<&str> = Vec::new();
@@ -379,21 +471,44 @@ mod tests {
     #[test]
     fn a_page_without_hits_is_short() {
         let rules = fixture::rules();
-        insta::assert_snapshot!("empty", structure(&html(&fixture::empty(rules), &PageOptions::default())));
+        insta::assert_snapshot!(
+            "empty",
+            structure(&html(&fixture::empty(rules), &PageOptions::default()))
+        );
     }
 
     #[test]
     fn tables_hold_the_first_rows_and_state_it() {
         let rules = fixture::rules();
         let report = full(rules);
-        let page = html(&report, &PageOptions { top: Some(3), ..PageOptions::default() });
-        assert!(page.contains("These are the first 3 of 18: clients.csv (-f csv --by client) has all."), "clients");
-        assert_eq!(page.matches("<tr").count(), html(&report, &PageOptions::default()).matches("<tr").count() - 55);
+        let page = html(
+            &report,
+            &PageOptions {
+                top: Some(3),
+                ..PageOptions::default()
+            },
+        );
+        assert!(
+            page.contains("These are the first 3 of 18: clients.csv (-f csv --by client) has all."),
+            "clients"
+        );
+        assert_eq!(
+            page.matches("<tr").count(),
+            html(&report, &PageOptions::default())
+                .matches("<tr")
+                .count()
+                - 55
+        );
         let mut many = full(rules);
         many.paths = std::iter::repeat_n(many.paths[0].clone(), 60_000).collect();
         many.totals.paths = 60_000;
         let page = html(&many, &PageOptions::default());
-        assert!(page.contains("These are the first 1,000 of 60,000: paths.csv (-f csv --by path) has all."), "paths");
+        assert!(
+            page.contains(
+                "These are the first 1,000 of 60,000: paths.csv (-f csv --by path) has all."
+            ),
+            "paths"
+        );
         assert!(page.len() < 1_000_000, "{} bytes", page.len());
     }
 
@@ -401,23 +516,46 @@ mod tests {
     fn the_policy_allows_the_style_and_the_script_of_the_page_alone() {
         let rules = fixture::rules();
         let page = html(&full(rules), &PageOptions::default());
-        let between = |from: &str, to: &str| page.split_once(from).unwrap().1.split_once(to).unwrap().0.to_owned();
-        let (style, script) = (between("<style>", "</style>"), between("<script>", "</script>"));
+        let between = |from: &str, to: &str| {
+            page.split_once(from)
+                .unwrap()
+                .1
+                .split_once(to)
+                .unwrap()
+                .0
+                .to_owned()
+        };
+        let (style, script) = (
+            between("<style>", "</style>"),
+            between("<script>", "</script>"),
+        );
         assert_eq!((style.as_str(), script.as_str()), (STYLE, SCRIPT));
-        let policy = between("<meta http-equiv=\"Content-Security-Policy\" content=\"", "\"");
+        let policy = between(
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"",
+            "\"",
+        );
         let expected = format!(
             "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
             hash(&style),
             hash(&script)
         );
         assert_eq!(policy, expected);
-        assert_eq!((page.matches("<style").count(), page.matches("<script").count()), (1, 1));
+        assert_eq!(
+            (
+                page.matches("<style").count(),
+                page.matches("<script").count()
+            ),
+            (1, 1)
+        );
     }
 
     #[test]
     fn hashes_are_base64_of_sha256() {
         assert_eq!(hash(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
-        assert_eq!(["", "f", "fo", "foo", "foob"].map(|text| base64(text.as_bytes())), ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]);
+        assert_eq!(
+            ["", "f", "fo", "foo", "foob"].map(|text| base64(text.as_bytes())),
+            ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]
+        );
     }
 
     /// Text that a browser would act on if it were not escaped.
@@ -445,15 +583,31 @@ mod tests {
     /// Rules with this title.
     fn rules_of(title: &str) -> RuleSet {
         let folder = tempfile::tempdir().unwrap();
-        let title = title.chars().filter(|c| !c.is_control()).collect::<String>().replace('\\', "\\\\").replace('"', "\\\"");
+        let title = title
+            .chars()
+            .filter(|c| !c.is_control())
+            .collect::<String>()
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
         let rule = |name: &str| {
             format!(
                 "[[rule]]\nid = 'x/{name}'\ntitle = \"{title}\"\nclass = 'exposure'\nseverity = 'high'\npaths = ['/{name}']\nmust_match = ['GET /{name}']\nmust_not_match = ['GET /']\n"
             )
         };
-        let rules: String = ["a", "b", "c", "d", "e", "f", "g", "h", "i"].map(rule).concat();
-        std::fs::write(folder.path().join("x.toml"), format!("family = 'x'\ntitle = 'x'\n{rules}")).unwrap();
-        load(&RuleChoice { paths: vec![folder.path().to_owned()], no_builtin: true, ..RuleChoice::default() }).unwrap()
+        let rules: String = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
+            .map(rule)
+            .concat();
+        std::fs::write(
+            folder.path().join("x.toml"),
+            format!("family = 'x'\ntitle = 'x'\n{rules}"),
+        )
+        .unwrap();
+        load(&RuleChoice {
+            paths: vec![folder.path().to_owned()],
+            no_builtin: true,
+            ..RuleChoice::default()
+        })
+        .unwrap()
     }
 
     /// Puts a text into every field of a report that a log, a file or a database fills.
@@ -463,13 +617,28 @@ mod tests {
         let mut report = full(rules);
         (report.log_host, report.period) = (Some(text.to_owned()), Some(text.to_owned()));
         for input in &mut report.inputs {
-            (input.path, input.format, input.problem) = (bytes.to_vec(), Some(Arc::clone(&shared)), Some(text.to_owned()));
+            (input.path, input.format, input.problem) = (
+                bytes.to_vec(),
+                Some(Arc::clone(&shared)),
+                Some(text.to_owned()),
+            );
         }
         let sample = |sample: &mut crate::report::model::SampleRequest<'_>| {
-            (sample.source, sample.target, sample.host, sample.user_agent) = (bytes, logged, Some(logged), Some(logged));
+            (sample.source, sample.target, sample.host, sample.user_agent) =
+                (bytes, logged, Some(logged), Some(logged));
         };
-        let ReportModel { answered, uncertain, clients, paths, rules, .. } = &mut report;
-        for row in [answered, uncertain, clients, paths, rules].into_iter().flatten() {
+        let ReportModel {
+            answered,
+            uncertain,
+            clients,
+            paths,
+            rules,
+            ..
+        } = &mut report;
+        for row in [answered, uncertain, clients, paths, rules]
+            .into_iter()
+            .flatten()
+        {
             sample(&mut row.sample);
             row.key = match row.key {
                 RowKey::Answer(..) => RowKey::Answer(Some(logged), logged, logged),
@@ -488,7 +657,8 @@ mod tests {
             }
         }
         for network in &mut report.networks {
-            (network.as_name, network.countries) = (Some(Arc::clone(&shared)), vec![Arc::clone(&shared)]);
+            (network.as_name, network.countries) =
+                (Some(Arc::clone(&shared)), vec![Arc::clone(&shared)]);
         }
         for row in &mut report.hosts {
             row.host = logged;
@@ -497,7 +667,13 @@ mod tests {
             campaign.sample_paths = vec![logged, logged];
             sample(&mut campaign.sample);
         }
-        for FloodRow { client, path, sample: example, .. } in &mut report.floods {
+        for FloodRow {
+            client,
+            path,
+            sample: example,
+            ..
+        } in &mut report.floods
+        {
             (*client, *path) = (Some(Client::Text(bytes)), logged);
             sample(example);
         }
@@ -518,26 +694,47 @@ mod tests {
     fn assert_inert(page: &str) {
         const ELEMENTS: &str = "a b body button caption dd details div dl dt figcaption figure footer h1 h2 head header html input label li link main \
             meta nav p path rect script section span style summary svg table tbody td th thead title tr ul";
-        static TAG: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"<(/?)([^\s>/]*)([^>]*)>").unwrap());
-        static LINK: LazyLock<Regex> = LazyLock::new(|| Regex::new("^(#[a-z0-9-]+|[0-9TZ-]+/report.html)$").unwrap());
-        static ATTRIBUTE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#"\s+([^\s=/]+)(?:="([^"]*)")?"#).unwrap());
+        static TAG: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"<(/?)([^\s>/]*)([^>]*)>").unwrap());
+        static LINK: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new("^(#[a-z0-9-]+|[0-9TZ-]+/report.html)$").unwrap());
+        static ATTRIBUTE: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r#"\s+([^\s=/]+)(?:="([^"]*)")?"#).unwrap());
         let page = page.replace(STYLE, "").replace(SCRIPT, "");
-        assert!(!page.contains(|c: char| c.is_control() && c != '\n'), "a control character");
+        assert!(
+            !page.contains(|c: char| c.is_control() && c != '\n'),
+            "a control character"
+        );
         assert!(!page.contains(['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}']));
         for tag in TAG.captures_iter(&page) {
             if &tag[2] == "!DOCTYPE" {
                 continue;
             }
-            assert!(ELEMENTS.split_whitespace().any(|name| name == &tag[2]), "{}", &tag[0]);
+            assert!(
+                ELEMENTS.split_whitespace().any(|name| name == &tag[2]),
+                "{}",
+                &tag[0]
+            );
             for attribute in ATTRIBUTE.captures_iter(&tag[3]) {
-                let (name, value) = (&attribute[1], attribute.get(2).map_or("", |value| value.as_str()));
-                assert!(!name.starts_with("on") && !["style", "src", "srcset", "action", "xlink:href"].contains(&name), "{}", &tag[0]);
+                let (name, value) = (
+                    &attribute[1],
+                    attribute.get(2).map_or("", |value| value.as_str()),
+                );
+                assert!(
+                    !name.starts_with("on")
+                        && !["style", "src", "srcset", "action", "xlink:href"].contains(&name),
+                    "{}",
+                    &tag[0]
+                );
                 if name == "href" {
                     assert!(LINK.is_match(value), "{value}");
                 }
             }
         }
-        assert!(!TAG.replace_all(&page, "").contains(['<', '>', '"']), "text that is not escaped");
+        assert!(
+            !TAG.replace_all(&page, "").contains(['<', '>', '"']),
+            "text that is not escaped"
+        );
     }
 
     #[test]
@@ -547,18 +744,37 @@ mod tests {
             let report = hostile(&rules, text);
             let mut news = news(&report);
             for item in &mut news {
-                (item.key, item.sample) = (escape(text.as_bytes()).into_owned(), report.answered[0].sample);
+                (item.key, item.sample) = (
+                    escape(text.as_bytes()).into_owned(),
+                    report.answered[0].sample,
+                );
             }
             let notes = [text.to_owned()];
-            let page = html(&report, &PageOptions { label: Some(text), news: Some(&news), notes: &notes, ..PageOptions::default() });
+            let page = html(
+                &report,
+                &PageOptions {
+                    label: Some(text),
+                    news: Some(&news),
+                    notes: &notes,
+                    ..PageOptions::default()
+                },
+            );
             assert_inert(&page);
-            let escaped = askama::filters::escape(LogText::new(text.as_bytes()), askama::filters::Html).unwrap().to_string();
+            let escaped =
+                askama::filters::escape(LogText::new(text.as_bytes()), askama::filters::Html)
+                    .unwrap()
+                    .to_string();
             assert!(page.matches(&escaped).count() > 40, "{escaped}");
             let digest = RunDigest::from_page(page.as_bytes()).unwrap();
-            let saved = serde_json::json!({ "time": text, "totals": VerdictCounts::default() }).to_string();
+            let saved =
+                serde_json::json!({ "time": text, "totals": VerdictCounts::default() }).to_string();
             let verified = VerifiedDigest::from_json(saved.as_bytes());
             assert!(verified.is_some(), "{saved}");
-            let entry = IndexEntry { folder: FolderLink::new("000012-20261121T000500Z").unwrap(), digest: Some(digest), verified };
+            let entry = IndexEntry {
+                folder: FolderLink::new("000012-20261121T000500Z").unwrap(),
+                digest: Some(digest),
+                verified,
+            };
             let mut index = Vec::new();
             index::write(&[entry], Some(text), &mut index).unwrap();
             assert_inert(&String::from_utf8(index).unwrap());
@@ -571,34 +787,79 @@ mod tests {
         let path = format!("/{}<b>", "x".repeat(10_000));
         let page = html(&hostile(rules, &path), &PageOptions::default());
         assert_inert(&page);
-        assert!(page.contains(&format!("/{}…", "x".repeat(299))) && !page.contains(&"x".repeat(300)));
+        assert!(
+            page.contains(&format!("/{}…", "x".repeat(299))) && !page.contains(&"x".repeat(300))
+        );
     }
 
     #[test]
     fn hits_without_a_time_have_no_plot() {
         let rules = fixture::rules();
         let mut report = full(rules);
-        let none = TimelineBucket { hits: 422, outcomes: [422, 0, 0, 0, 0, 0, 0, 0], ..TimelineBucket::default() };
-        report.timeline = Timeline { buckets: vec![none], ..Timeline::default() };
+        let none = TimelineBucket {
+            hits: 422,
+            outcomes: [422, 0, 0, 0, 0, 0, 0, 0],
+            ..TimelineBucket::default()
+        };
+        report.timeline = Timeline {
+            buckets: vec![none],
+            ..Timeline::default()
+        };
         let page = html(&report, &PageOptions::default());
         assert!(!page.contains("id=\"timeline\"") && !page.contains("id=\"hours\""));
-        report.timeline = Timeline { unit: 60, ..timeline() };
-        assert!(html(&report, &PageOptions::default()).contains("1 hit is without a time: not in the plot."));
+        report.timeline = Timeline {
+            unit: 60,
+            ..timeline()
+        };
+        assert!(
+            html(&report, &PageOptions::default())
+                .contains("1 hit is without a time: not in the plot.")
+        );
     }
 
     #[test]
     fn an_index_has_a_row_for_each_report() {
         let rules = fixture::rules();
         let report = full(rules);
-        let page = html(&report, &PageOptions { label: Some("Run 12"), ..PageOptions::default() });
-        assert!(page.find("probewatch-digest").is_some_and(|at| at < 2_000), "within the first bytes");
+        let page = html(
+            &report,
+            &PageOptions {
+                label: Some("Run 12"),
+                ..PageOptions::default()
+            },
+        );
+        assert!(
+            page.find("probewatch-digest").is_some_and(|at| at < 2_000),
+            "within the first bytes"
+        );
         let digest = RunDigest::from_page(page.as_bytes());
-        assert_eq!(digest, Some(RunDigest::new(&report, &PageOptions { label: Some("Run 12"), ..PageOptions::default() })));
-        assert_eq!(RunDigest::from_page(b"<meta name=\"probewatch-digest\" content=\"{&#34;hits&#34;:1}\">"), None);
-        let entry = |name, digest, verified| IndexEntry { folder: FolderLink::new(name).unwrap(), digest, verified };
+        assert_eq!(
+            digest,
+            Some(RunDigest::new(
+                &report,
+                &PageOptions {
+                    label: Some("Run 12"),
+                    ..PageOptions::default()
+                }
+            ))
+        );
+        assert_eq!(
+            RunDigest::from_page(
+                b"<meta name=\"probewatch-digest\" content=\"{&#34;hits&#34;:1}\">"
+            ),
+            None
+        );
+        let entry = |name, digest, verified| IndexEntry {
+            folder: FolderLink::new(name).unwrap(),
+            digest,
+            verified,
+        };
         let written = |verified| {
             let mut index = Vec::new();
-            let entries = [entry("000012-20261121T000500Z", digest.clone(), verified), entry("2026-11-20", None, None)];
+            let entries = [
+                entry("000012-20261121T000500Z", digest.clone(), verified),
+                entry("2026-11-20", None, None),
+            ];
             index::write(&entries, Some("web1"), &mut index).unwrap();
             String::from_utf8(index).unwrap()
         };
@@ -606,29 +867,65 @@ mod tests {
         assert_inert(&index);
         insta::assert_snapshot!("index", structure(&index));
         assert!(!index.contains("verified"));
-        let counts = VerdictCounts { still_given: 1, refused: 1_200, ..VerdictCounts::default() };
+        let counts = VerdictCounts {
+            still_given: 1,
+            refused: 1_200,
+            ..VerdictCounts::default()
+        };
         let saved = serde_json::json!({ "schema_version": 1, "time": "2026-11-22T10:00:00Z", "totals": counts }).to_string();
         let index = written(VerifiedDigest::from_json(saved.as_bytes()));
-        assert!(index.contains("verified") && index.contains("2026-11-22: 1 still given, 1,200 refused"), "{index}");
-        assert_eq!(VerifiedDigest::from_json(&saved.as_bytes()[..saved.len() - 1]), None);
+        assert!(
+            index.contains("verified")
+                && index.contains("2026-11-22: 1 still given, 1,200 refused"),
+            "{index}"
+        );
+        assert_eq!(
+            VerifiedDigest::from_json(&saved.as_bytes()[..saved.len() - 1]),
+            None
+        );
     }
 
     #[test]
     fn only_names_of_report_folders_are_links() {
-        for name in ["", "..", "/etc", "javascript:alert(1)", "a/b", "latest", "2026-11-20/x", "2026-11-20\n"] {
+        for name in [
+            "",
+            "..",
+            "/etc",
+            "javascript:alert(1)",
+            "a/b",
+            "latest",
+            "2026-11-20/x",
+            "2026-11-20\n",
+        ] {
             assert_eq!(FolderLink::new(name), None, "{name}");
         }
-        assert_eq!(FolderLink::new("2026-11-20T13").unwrap().href(), "2026-11-20T13/report.html");
+        assert_eq!(
+            FolderLink::new("2026-11-20T13").unwrap().href(),
+            "2026-11-20T13/report.html"
+        );
     }
 
     #[test]
     fn sparklines_fit_their_width() {
         assert_eq!(spark_path(&[0, 0]), None);
-        assert_eq!(spark_path(&[4, 0, 2]).unwrap(), "M0 20h39.5v-20h-39.5zM80 20h39.5v-10h-39.5z");
+        assert_eq!(
+            spark_path(&[4, 0, 2]).unwrap(),
+            "M0 20h39.5v-20h-39.5zM80 20h39.5v-10h-39.5z"
+        );
         let mut long = timeline();
-        long.buckets = (0..400).map(|hour| TimelineBucket { from: Some(hour * 3_600), to: None, hits: 1, outcomes: [0; 8] }).collect();
+        long.buckets = (0..400)
+            .map(|hour| TimelineBucket {
+                from: Some(hour * 3_600),
+                to: None,
+                hits: 1,
+                outcomes: [0; 8],
+            })
+            .collect();
         assert_eq!(plots::spark(&long), vec![10; 40]);
         assert_eq!(Severity::ALL.len(), 5, "a class of the style for each");
-        assert_eq!([0, 1, 3, 9, 11, 105, 1_125, 5_000].map(plots::round_up), [2, 2, 4, 10, 12, 120, 1_200, 5_000]);
+        assert_eq!(
+            [0, 1, 3, 9, 11, 105, 1_125, 5_000].map(plots::round_up),
+            [2, 2, 4, 10, 12, 120, 1_200, 5_000]
+        );
     }
 }

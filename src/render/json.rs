@@ -1,7 +1,8 @@
 //! A report, or the differences between two, as a JSON document.
 //!
-//! The keys are stable: `schema_version` counts additions. Two runs over the same input write the same bytes. Rows are
-//! rendered in parallel, some thousand at a time, while another thread compresses the evidence. There is no tree in memory.
+//! The keys are stable: `schema_version` counts additions. Two runs over the same input write the
+//! same bytes. Rows are rendered in parallel, some thousand at a time, while another thread
+//! compresses the evidence. There is no tree in memory.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -25,8 +26,8 @@ use crate::log::time::LogTime;
 use crate::report::diff::DiffRow;
 use crate::report::labels::{self, first};
 use crate::report::model::{
-    AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, LeakMember, NetworkRow, ReportModel, Row, RowKey, SampleRequest, Soft404,
-    Timeline, TimelineBucket, Totals, outcome_properties,
+    AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, LeakMember, NetworkRow, ReportModel,
+    Row, RowKey, SampleRequest, Soft404, Timeline, TimelineBucket, Totals, outcome_properties,
 };
 use crate::report::snapshot::{PackedSnapshot, SCHEMA_VERSION};
 use crate::rules::RuleSet;
@@ -39,12 +40,32 @@ use crate::text::redact::sanitize::escape;
 pub(crate) const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the document, the first `top` rows of each list.
-pub(crate) fn write<W: Write>(report: &ReportModel<'_>, top: Option<usize>, out: W) -> io::Result<()> {
-    thread::scope(|scope| write_with(report, top, SnapshotTask::start(scope, report, top.is_none()), out))
+pub(crate) fn write<W: Write>(
+    report: &ReportModel<'_>,
+    top: Option<usize>,
+    out: W,
+) -> io::Result<()> {
+    thread::scope(|scope| {
+        write_with(
+            report,
+            top,
+            SnapshotTask::start(scope, report, top.is_none()),
+            out,
+        )
+    })
 }
 
-fn write_with<W: Write>(report: &ReportModel<'_>, top: Option<usize>, evidence: SnapshotTask, mut out: W) -> io::Result<()> {
-    let list = |rows| RowList { rules: report.rule_set, list: first(rows, top), blocks: None };
+fn write_with<W: Write>(
+    report: &ReportModel<'_>,
+    top: Option<usize>,
+    evidence: SnapshotTask,
+    mut out: W,
+) -> io::Result<()> {
+    let list = |rows| RowList {
+        rules: report.rule_set,
+        list: first(rows, top),
+        blocks: None,
+    };
     let document = ReportDocument {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
@@ -54,7 +75,10 @@ fn write_with<W: Write>(report: &ReportModel<'_>, top: Option<usize>, evidence: 
         answered: list(&report.answered),
         uncertain: list(&report.uncertain),
         soft_404: &report.soft_404,
-        clients: RowList { blocks: report.blocks.as_deref(), ..list(&report.clients) },
+        clients: RowList {
+            blocks: report.blocks.as_deref(),
+            ..list(&report.clients)
+        },
         paths: list(&report.paths),
         rules: list(&report.rules),
         pairs: list(&report.pairs),
@@ -71,7 +95,10 @@ fn write_with<W: Write>(report: &ReportModel<'_>, top: Option<usize>, evidence: 
         anonymized: report.hidden,
         evidence,
     };
-    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLineFormatter::default()))?;
+    document.serialize(&mut JsonSerializer::with_formatter(
+        &mut out,
+        RowLineFormatter::default(),
+    ))?;
     out.write_all(b"\n")
 }
 
@@ -79,12 +106,20 @@ fn write_with<W: Write>(report: &ReportModel<'_>, top: Option<usize>, evidence: 
 struct SnapshotTask(Receiver<io::Result<PackedSnapshot>>);
 
 impl SnapshotTask {
-    fn start<'s>(scope: &'s thread::Scope<'s, '_>, report: &'s ReportModel<'_>, is_whole: bool) -> Self {
+    fn start<'s>(
+        scope: &'s thread::Scope<'s, '_>,
+        report: &'s ReportModel<'_>,
+        is_whole: bool,
+    ) -> Self {
         let (sender, task) = mpsc::sync_channel(1);
         // A send fails only if the document could not be written.
         let work = move || drop(sender.send(PackedSnapshot::new(report, is_whole)));
         let has_threads = rayon::current_num_threads() > 1;
-        if !has_threads || thread::Builder::new().spawn_scoped(scope, work.clone()).is_err() {
+        if !has_threads
+            || thread::Builder::new()
+                .spawn_scoped(scope, work.clone())
+                .is_err()
+        {
             work();
         }
         Self(task)
@@ -93,7 +128,11 @@ impl SnapshotTask {
 
 impl Serialize for SnapshotTask {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.recv().map_err(S::Error::custom)?.map_err(S::Error::custom)?.serialize(serializer)
+        self.0
+            .recv()
+            .map_err(S::Error::custom)?
+            .map_err(S::Error::custom)?
+            .serialize(serializer)
     }
 }
 
@@ -131,15 +170,18 @@ pub(crate) struct ReportDocument<'a> {
     campaigns: &'a [Campaign<'a>],
     /// Requests of one client or for one path that exceed the limit of a rule with a `window`.
     floods: &'a [FloodRow<'a>],
-    /// Hits over time, in at most 400 buckets of one length, and one of hits without a time. Their sums are those of `totals`.
+    /// Hits over time, in at most 400 buckets of one length, and one of hits without a time. Their
+    /// sums are those of `totals`.
     timeline: &'a [TimelineBucket],
-    /// Hits by weekday, from Monday, and hour, in the time zone of the logs; null where no hit has a time or where memory was limited.
+    /// Hits by weekday, from Monday, and hour, in the time zone of the logs; null where no hit has
+    /// a time or where memory was limited.
     hours: Option<[[u64; 24]; 7]>,
     /// Applications that the sites run, whose normal pages are not reported.
     apps: &'a [AppSeen<'a>],
     /// Entries of the allow list that matched requests.
     allowed: &'a [AllowedCount<'a>],
-    /// Hits by autonomous system, most hits first; empty without a GeoIP database. All hits are in it.
+    /// Hits by autonomous system, most hits first; empty without a GeoIP database. All hits are in
+    /// it.
     networks: &'a [NetworkRow],
     /// Host whose logs these are; null where it is unknown.
     log_host: Option<Cow<'a, str>>,
@@ -151,8 +193,8 @@ pub(crate) struct ReportDocument<'a> {
     /// How clients were anonymized.
     #[serde(skip_serializing_if = "Option::is_none")]
     anonymized: Option<&'static str>,
-    /// All counts the report is made of, for `merge` and `diff`: their rules, and the rest compressed; null in a report with `--top`. Its form
-    /// may change with any version.
+    /// All counts the report is made of, for `merge` and `diff`: their rules, and the rest
+    /// compressed; null in a report with `--top`. Its form may change with any version.
     #[schemars(with = "PackedSnapshot")]
     evidence: SnapshotTask,
 }
@@ -196,8 +238,14 @@ pub(super) fn input(input: &InputSummary) -> InputObject<'_> {
         counts: input.counts,
         first_time: input.first_time.map(LogTime::rfc3339),
         last_time: input.last_time.map(LogTime::rfc3339),
-        problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
-        warning: input.warning.as_ref().map(|warning| escape(warning.as_bytes())),
+        problem: input
+            .problem
+            .as_ref()
+            .map(|problem| escape(problem.as_bytes())),
+        warning: input
+            .warning
+            .as_ref()
+            .map(|warning| escape(warning.as_bytes())),
         skipped_whole: input.skipped_whole,
     }
 }
@@ -219,7 +267,8 @@ impl JsonSchema for RowList<'_> {
 /// Rows that are rendered at one time, in parallel: only their text is in memory.
 const ROWS_AT_A_TIME: usize = 4096;
 
-/// Rows that one thread renders into one buffer: enough that most of their user agents occur more than once.
+/// Rows that one thread renders into one buffer: enough that most of their user agents occur more
+/// than once.
 const ROWS_PER_BUFFER: usize = 256;
 
 /// Rows that are rendered in parallel and serialized in order.
@@ -235,9 +284,17 @@ impl Serialize for RowList<'_> {
         let mut rows = serializer.serialize_seq(Some(self.list.len()))?;
         for (round, list) in self.list.chunks(ROWS_AT_A_TIME).enumerate() {
             let numbered = list.par_chunks(ROWS_PER_BUFFER).enumerate();
-            let render = |(buffer, rows)| self.render(round * ROWS_AT_A_TIME + buffer * ROWS_PER_BUFFER, rows);
-            let rendered = numbered.map(render).collect::<Result<Vec<_>, _>>().map_err(S::Error::custom)?;
-            rendered.iter().flat_map(RenderedRows::iter).try_for_each(|row| rows.serialize_element(&row))?;
+            let render = |(buffer, rows)| {
+                self.render(round * ROWS_AT_A_TIME + buffer * ROWS_PER_BUFFER, rows)
+            };
+            let rendered = numbered
+                .map(render)
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(S::Error::custom)?;
+            rendered
+                .iter()
+                .flat_map(RenderedRows::iter)
+                .try_for_each(|row| rows.serialize_element(&row))?;
         }
         rows.end()
     }
@@ -249,7 +306,10 @@ impl RowList<'_> {
         let mut rendered = RenderedRows::with_capacity(rows.len());
         for (number, row) in (first..).zip(rows) {
             let block = self.blocks.and_then(|blocks| blocks.get(number)).map(block);
-            rendered.push(&RowObject { block, ..row_object(self.rules, row) })?;
+            rendered.push(&RowObject {
+                block,
+                ..row_object(self.rules, row)
+            })?;
         }
         Ok(rendered)
     }
@@ -283,7 +343,8 @@ struct RowObject<'a> {
     /// All requests of the client, hits or not. Rows of `clients`.
     #[serde(skip_serializing_if = "Option::is_none")]
     requests: Option<u64>,
-    /// Requests of the client that match no rule, and unparsed lines that begin with its address. Rows of `clients`.
+    /// Requests of the client that match no rule, and unparsed lines that begin with its address.
+    /// Rows of `clients`.
     #[serde(skip_serializing_if = "Option::is_none")]
     other_requests: Option<u64>,
     /// Time of the earliest hit, RFC 3339; absent where no hit has one.
@@ -396,14 +457,16 @@ struct AnswerObject<'a> {
     /// A shell command that requests the path, to see what it answers now.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
-    /// If several paths are one leak: all of them, the most important first. `path` is their folder then, and the other details
-    /// are those of the first one.
+    /// If several paths are one leak: all of them, the most important first. `path` is their folder
+    /// then, and the other details are those of the first one.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     members: &'a [LeakMember<'a>],
 }
 
 fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
-    let (RowKey::Answer(.., site), Some(detail)) = (row.key, &row.answer) else { return None };
+    let (RowKey::Answer(.., site), Some(detail)) = (row.key, &row.answer) else {
+        return None;
+    };
     Some(AnswerObject {
         site,
         status: detail.statuses.clone(),
@@ -431,18 +494,28 @@ impl JsonSchema for NonzeroOutcomes {
 
 impl Serialize for NonzeroOutcomes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let counts = Outcome::ALL.iter().map(|outcome| outcome.as_str()).zip(self.0);
+        let counts = Outcome::ALL
+            .iter()
+            .map(|outcome| outcome.as_str())
+            .zip(self.0);
         serializer.collect_map(counts.filter(|(_, count)| *count > 0))
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 /// Writes the first `top` differences between two reports as a list, a line each.
-pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, mut out: W) -> io::Result<()> {
+pub(crate) fn write_diff<W: Write>(
+    rows: &[DiffRow],
+    top: Option<usize>,
+    mut out: W,
+) -> io::Result<()> {
     out.write_all(b"[")?;
     for (number, row) in first(rows, top).iter().enumerate() {
         out.write_all(if number == 0 { b"\n  " } else { b",\n  " })?;
@@ -458,7 +531,11 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, mut out
         });
         out.write_all(&json)?;
     }
-    out.write_all(if first(rows, top).is_empty() { b"]\n" } else { b"\n]\n" })
+    out.write_all(if first(rows, top).is_empty() {
+        b"]\n"
+    } else {
+        b"\n]\n"
+    })
 }
 
 #[cfg(test)]
@@ -478,7 +555,9 @@ mod tests {
     #[test]
     fn a_row_is_a_line() {
         let rules = fixture::rules();
-        insta::assert_snapshot!(json(&fixture::report(rules), Some(1)).replace(GENERATED_BY, "probewatch VERSION"));
+        insta::assert_snapshot!(
+            json(&fixture::report(rules), Some(1)).replace(GENERATED_BY, "probewatch VERSION")
+        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! Lays out text in columns that fit a width: less important columns are left out, flexible ones are cut with `…`. Also the
-//! colours of a report, and how it writes a minute.
+//! Lays out text in columns that fit a width: less important columns are left out, flexible ones
+//! are cut with `…`. Also the colours of a report, and how it writes a minute.
 //!
-//! Measures by display width. No line is wider than the page, which has at least [`MIN_WIDTH`] columns. Only [`Painter`] writes
-//! colour escapes. Colour adds no information: a report without it has the same content.
+//! Measures by display width. No line is wider than the page, which has at least [`MIN_WIDTH`]
+//! columns. Only [`Painter`] writes colour escapes. Colour adds no information: a report without it
+//! has the same content.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
@@ -32,7 +33,10 @@ pub(crate) struct TextCell {
 
 impl TextCell {
     pub(crate) fn new<'t>(content: impl Into<Cow<'t, str>>) -> Self {
-        Self { text: escape(content.into().as_bytes()).into_owned(), style: PLAIN }
+        Self {
+            text: escape(content.into().as_bytes()).into_owned(),
+            style: PLAIN,
+        }
     }
 
     pub(crate) fn styled(self, style: Style) -> Self {
@@ -58,11 +62,22 @@ pub(crate) struct Column {
 
 impl Column {
     pub(crate) fn text(head: &'static str) -> Self {
-        Self { head, is_number: false, rank: 0, min_width: None, max_width: usize::MAX, keep_end: false, cells: Vec::new() }
+        Self {
+            head,
+            is_number: false,
+            rank: 0,
+            min_width: None,
+            max_width: usize::MAX,
+            keep_end: false,
+            cells: Vec::new(),
+        }
     }
 
     pub(crate) fn number(head: &'static str) -> Self {
-        Self { is_number: true, ..Self::text(head) }
+        Self {
+            is_number: true,
+            ..Self::text(head)
+        }
     }
 
     pub(crate) fn rank(self, rank: u8) -> Self {
@@ -70,7 +85,10 @@ impl Column {
     }
 
     pub(crate) fn flexible(self, min_width: usize) -> Self {
-        Self { min_width: Some(min_width), ..self }
+        Self {
+            min_width: Some(min_width),
+            ..self
+        }
     }
 
     pub(crate) fn max_width(self, max_width: usize) -> Self {
@@ -78,12 +96,20 @@ impl Column {
     }
 
     pub(crate) fn keep_end(self) -> Self {
-        Self { keep_end: true, ..self }
+        Self {
+            keep_end: true,
+            ..self
+        }
     }
 
     /// The width of its widest cell.
     fn full_width(&self) -> usize {
-        self.cells.iter().map(|cell| width(&cell.text)).max().unwrap_or(0).max(width(self.head))
+        self.cells
+            .iter()
+            .map(|cell| width(&cell.text))
+            .max()
+            .unwrap_or(0)
+            .max(width(self.head))
     }
 
     /// The width of its widest cell, or its maximum.
@@ -92,7 +118,8 @@ impl Column {
     }
 
     fn min_width(&self) -> usize {
-        self.min_width.map_or(self.natural_width(), |min| min.min(self.natural_width()))
+        self.min_width
+            .map_or(self.natural_width(), |min| min.min(self.natural_width()))
     }
 
     fn is_empty(&self) -> bool {
@@ -109,7 +136,10 @@ pub(crate) struct Grid<'r, T> {
 
 impl<'r, T> Grid<'r, T> {
     pub(crate) fn new(rows: &'r [T]) -> Self {
-        Self { rows, columns: Vec::new() }
+        Self {
+            rows,
+            columns: Vec::new(),
+        }
     }
 
     /// Adds a column, unless all its cells are empty.
@@ -122,24 +152,42 @@ impl<'r, T> Grid<'r, T> {
     }
 
     /// Writes the heads and the rows, none wider than `page`.
-    pub(crate) fn write<W: Write>(&self, page: usize, painter: Painter, out: &mut W) -> io::Result<()> {
+    pub(crate) fn write<W: Write>(
+        &self,
+        page: usize,
+        painter: Painter,
+        out: &mut W,
+    ) -> io::Result<()> {
         if self.rows.is_empty() {
             return Ok(());
         }
         let fitted = self.fit(page);
-        let heads: Vec<_> = self.columns.iter().map(|column| TextCell::new(column.head).styled(DIM)).collect();
+        let heads: Vec<_> = self
+            .columns
+            .iter()
+            .map(|column| TextCell::new(column.head).styled(DIM))
+            .collect();
         write_line(&fitted, painter, out, |column| &heads[column])?;
         for row in 0..self.rows.len() {
-            write_line(&fitted, painter, out, |column| &self.columns[column].cells[row])?;
+            write_line(&fitted, painter, out, |column| {
+                &self.columns[column].cells[row]
+            })?;
         }
         Ok(())
     }
 
     /// The columns that fit, and their widths.
     fn fit(&self, page: usize) -> Vec<FittedColumn> {
-        let mut fitted: Vec<_> = self.columns.iter().enumerate().map(|(i, column)| FittedColumn::new(i, column)).collect();
+        let mut fitted: Vec<_> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(i, column)| FittedColumn::new(i, column))
+            .collect();
         while total_width(&fitted) > page
-            && let Some(last) = (0..fitted.len()).filter(|&i| fitted[i].rank > 0).max_by_key(|&i| fitted[i].rank)
+            && let Some(last) = (0..fitted.len())
+                .filter(|&i| fitted[i].rank > 0)
+                .max_by_key(|&i| fitted[i].rank)
         {
             fitted.remove(last);
         }
@@ -151,7 +199,10 @@ impl<'r, T> Grid<'r, T> {
         let mut by_rank: Vec<_> = fitted.iter_mut().collect();
         by_rank.sort_by_key(|column| column.rank);
         // What no column needs, columns that are limited get.
-        for wanted in [|column: &FittedColumn| column.natural_width, |column: &FittedColumn| column.full_width] {
+        for wanted in [
+            |column: &FittedColumn| column.natural_width,
+            |column: &FittedColumn| column.full_width,
+        ] {
             for column in &mut by_rank {
                 let more = spare.min(wanted(column) - column.width);
                 column.width += more;
@@ -175,14 +226,34 @@ struct FittedColumn {
 
 impl FittedColumn {
     fn new(i: usize, column: &Column) -> Self {
-        let Column { rank, is_number, keep_end, .. } = *column;
-        let (width, natural_width, full_width) = (column.min_width(), column.natural_width(), column.full_width());
-        Self { column: i, width, natural_width, full_width, rank, is_number, keep_end }
+        let Column {
+            rank,
+            is_number,
+            keep_end,
+            ..
+        } = *column;
+        let (width, natural_width, full_width) = (
+            column.min_width(),
+            column.natural_width(),
+            column.full_width(),
+        );
+        Self {
+            column: i,
+            width,
+            natural_width,
+            full_width,
+            rank,
+            is_number,
+            keep_end,
+        }
     }
 }
 
 fn total_width(columns: &[FittedColumn]) -> usize {
-    columns.iter().map(|column| INDENT.len() + column.width).sum()
+    columns
+        .iter()
+        .map(|column| INDENT.len() + column.width)
+        .sum()
 }
 
 fn write_line<'c, W: Write>(
@@ -194,9 +265,17 @@ fn write_line<'c, W: Write>(
     let mut blanks = 0;
     for column in columns {
         let cell = cell(column.column);
-        let text = if column.keep_end { truncate_start(&cell.text, column.width) } else { truncate(&cell.text, column.width) };
+        let text = if column.keep_end {
+            truncate_start(&cell.text, column.width)
+        } else {
+            truncate(&cell.text, column.width)
+        };
         let rest = column.width.saturating_sub(width(&text));
-        let (before, after) = if column.is_number { (rest, 0) } else { (0, rest) };
+        let (before, after) = if column.is_number {
+            (rest, 0)
+        } else {
+            (0, rest)
+        };
         // Blanks are written only before a text, so that no line ends in one.
         blanks += INDENT.len() + before;
         if !text.is_empty() {
@@ -217,11 +296,22 @@ pub(crate) struct TextPage {
 
 impl TextPage {
     pub(crate) fn new(options: &RenderOptions) -> Self {
-        Self { width: options.page_width(), painter: Painter { color: options.color } }
+        Self {
+            width: options.page_width(),
+            painter: Painter {
+                color: options.color,
+            },
+        }
     }
 
     /// Writes a text with a margin, wrapped.
-    pub(crate) fn text<W: Write>(&self, text: &str, margin: usize, style: Style, out: &mut W) -> io::Result<()> {
+    pub(crate) fn text<W: Write>(
+        &self,
+        text: &str,
+        margin: usize,
+        style: Style,
+        out: &mut W,
+    ) -> io::Result<()> {
         write_wrapped(text, margin, self.width, (self.painter, style), out)
     }
 }
@@ -250,8 +340,8 @@ pub(crate) fn truncate_start(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(reversed(&truncate(&reversed(text), max)))
 }
 
-/// Lines of at most `room` columns, broken between words. A longer word is broken as well if `break_words`, else its line
-/// is too wide.
+/// Lines of at most `room` columns, broken between words. A longer word is broken as well if
+/// `break_words`, else its line is too wide.
 pub(crate) fn wrap(text: &str, room: usize, break_words: bool) -> Vec<Cow<'_, str>> {
     let options = textwrap::Options::new(room)
         .wrap_algorithm(WrapAlgorithm::FirstFit)
@@ -262,11 +352,22 @@ pub(crate) fn wrap(text: &str, room: usize, break_words: bool) -> Vec<Cow<'_, st
 }
 
 /// Writes a text as indented lines, broken between words. A word longer than a line is cut.
-pub(crate) fn write_wrapped<W: Write>(content: &str, indent: usize, page: usize, painter: (Painter, Style), out: &mut W) -> io::Result<()> {
+pub(crate) fn write_wrapped<W: Write>(
+    content: &str,
+    indent: usize,
+    page: usize,
+    painter: (Painter, Style),
+    out: &mut W,
+) -> io::Result<()> {
     let room = page.saturating_sub(indent).max(1);
     let (painter, style) = painter;
     for line in wrap(&escape(content.as_bytes()), room, false) {
-        writeln!(out, "{:indent$}{}", "", painter.paint(style, truncate(&line, room)))?;
+        writeln!(
+            out,
+            "{:indent$}{}",
+            "",
+            painter.paint(style, truncate(&line, room))
+        )?;
     }
     Ok(())
 }
@@ -297,7 +398,11 @@ pub(crate) struct Painter {
 impl Painter {
     /// The text in this style, or unchanged without colour.
     pub(crate) fn paint(self, style: Style, text: impl Display) -> String {
-        if self.color && style != PLAIN { format!("{style}{text}{style:#}") } else { text.to_string() }
+        if self.color && style != PLAIN {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_string()
+        }
     }
 
     /// Adds the text to a line, in this style or unchanged without colour.
@@ -323,14 +428,23 @@ pub(crate) fn minute_with_zone(time: LogTime) -> String {
     format!("{} {}", minute(time), full.get(19..).unwrap_or_default())
 }
 
-/// The minute, with its zone where that differs from the zone of the report, in minutes east of UTC.
+/// The minute, with its zone where that differs from the zone of the report, in minutes east of
+/// UTC.
 pub(crate) fn minute_in(time: LogTime, zone: i16) -> String {
-    if time.offset == zone { minute(time) } else { minute_with_zone(time) }
+    if time.offset == zone {
+        minute(time)
+    } else {
+        minute_with_zone(time)
+    }
 }
 
 /// `2026-11-02 08:01 to 2026-11-02 19:30`, with the zones where they differ.
 pub(crate) fn span(first: LogTime, last: LogTime) -> String {
-    let minute = if first.offset == last.offset { minute } else { minute_with_zone };
+    let minute = if first.offset == last.offset {
+        minute
+    } else {
+        minute_with_zone
+    };
     format!("{} to {}", minute(first), minute(last))
 }
 
@@ -346,7 +460,9 @@ mod tests {
         let mut out = Vec::new();
         Grid::new(rows)
             .column(Column::text("name").flexible(6), |row| TextCell::new(row.0))
-            .column(Column::number("hits").rank(1), |row| TextCell::new(row.1.to_string()))
+            .column(Column::number("hits").rank(1), |row| {
+                TextCell::new(row.1.to_string())
+            })
             .column(Column::text("note").rank(2), |row| TextCell::new(row.2))
             .write(page, NO_COLOR, &mut out)
             .unwrap();
@@ -356,9 +472,18 @@ mod tests {
     #[test]
     fn columns_shrink_in_the_order_of_their_ranks() {
         let rows = [("/a/long/path", 7, "x"), ("/日本語", 1234, "")];
-        assert_eq!(lines(&rows, 40), "  name          hits  note\n  /a/long/path     7  x\n  /日本語       1234\n");
-        assert_eq!(lines(&rows, 22), "  name      hits  note\n  /a/long…     7  x\n  /日本語   1234\n");
-        assert_eq!(lines(&rows, 19), "  name         hits\n  /a/long/pa…     7\n  /日本語      1234\n");
+        assert_eq!(
+            lines(&rows, 40),
+            "  name          hits  note\n  /a/long/path     7  x\n  /日本語       1234\n"
+        );
+        assert_eq!(
+            lines(&rows, 22),
+            "  name      hits  note\n  /a/long…     7  x\n  /日本語   1234\n"
+        );
+        assert_eq!(
+            lines(&rows, 19),
+            "  name         hits\n  /a/long/pa…     7\n  /日本語      1234\n"
+        );
         assert_eq!(lines(&rows, 9), "  name\n  /a/lon…\n  /日本語\n");
     }
 
@@ -369,9 +494,16 @@ mod tests {
             let mut out = Vec::new();
             let grid = Grid::new(&rows)
                 .column(Column::text("x").max_width(8), |row| TextCell::new(row.0))
-                .column(Column::text("y").flexible(5), |row| TextCell::new(row.1.as_str()));
+                .column(Column::text("y").flexible(5), |row| {
+                    TextCell::new(row.1.as_str())
+                });
             grid.write(page, NO_COLOR, &mut out).unwrap();
-            String::from_utf8(out).unwrap().lines().last().unwrap().to_owned()
+            String::from_utf8(out)
+                .unwrap()
+                .lines()
+                .last()
+                .unwrap()
+                .to_owned()
         };
         assert_eq!(page(32), "  a-name-…  bbbbbbbbbbbbbbbbbbbb");
         assert_eq!(page(40), "  a-name-of-24-ch…  bbbbbbbbbbbbbbbbbbbb");

@@ -1,6 +1,7 @@
 //! Prints a finished report, in one module per format.
 //!
-//! Renderers write what [`crate::report::model`] holds. They read no log, make no decision and do not depend on the command line.
+//! Renderers write what [`crate::report::model`] holds. They read no log, make no decision and do
+//! not depend on the command line.
 
 mod attack;
 pub(crate) mod block;
@@ -86,19 +87,31 @@ impl OutputFormat {
             Self::Ndjson => Some(HitFormat::Ndjson),
             Self::Ecs => Some(HitFormat::Ecs),
             Self::Ocsf => Some(HitFormat::Ocsf),
-            Self::Table | Self::Csv | Self::Json | Self::Html | Self::Prometheus | Self::Partial => None,
+            Self::Table
+            | Self::Csv
+            | Self::Json
+            | Self::Html
+            | Self::Prometheus
+            | Self::Partial => None,
         }
     }
 }
 
 impl HitFormat {
-    /// Appends one hit and its newline. `now`, in seconds since 1970, is the time of a finding where the request has none. `texts`
-    /// are those of earlier hits.
+    /// Appends one hit and its newline. `now`, in seconds since 1970, is the time of a finding
+    /// where the request has none. `texts` are those of earlier hits.
     ///
     /// # Errors
     ///
     /// Errors of `out`.
-    pub(crate) fn write(self, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64, texts: &mut HitTexts, out: &mut Vec<u8>) -> io::Result<()> {
+    pub(crate) fn write(
+        self,
+        hit: &ReportedHit<'_>,
+        rules: &RuleSet,
+        now: i64,
+        texts: &mut HitTexts,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
         match self {
             Self::Ndjson => {
                 ndjson::write(hit, rules, texts, out);
@@ -141,7 +154,8 @@ pub(crate) enum Color {
 pub struct RenderOptions {
     /// The format of a report.
     pub format: OutputFormat,
-    /// What a row of a CSV is, pairs where `None`; for a table the one section to print, all where `None`.
+    /// What a row of a CSV is, pairs where `None`; for a table the one section to print, all where
+    /// `None`.
     pub by: Option<GroupBy>,
     /// Rows in each section; `None` is ten for a table, 1,000 for a page, all for CSV and JSON.
     pub top: Option<usize>,
@@ -153,7 +167,8 @@ pub struct RenderOptions {
     pub height: u16,
     /// Whether a table is coloured.
     pub color: bool,
-    /// Whether a table is the summary of `follow`, which has no other format of a whole report and no `--full`.
+    /// Whether a table is the summary of `follow`, which has no other format of a whole report and
+    /// no `--full`.
     pub is_live: bool,
     /// When a page is made, in seconds since 1970.
     pub made_at: Option<i64>,
@@ -163,17 +178,37 @@ impl RenderOptions {
     /// The rows that a report in this format needs.
     #[must_use]
     pub fn rows(&self) -> RowSelection {
-        let &Self { format, by, full, top: most, .. } = self;
+        let &Self {
+            format,
+            by,
+            full,
+            top: most,
+            ..
+        } = self;
         let is = |row: GroupBy| by.unwrap_or_default() == row;
         let shown = |row: GroupBy| by.map_or(full, |b| b == row);
         match format {
-            OutputFormat::Ndjson | OutputFormat::Ecs | OutputFormat::Ocsf | OutputFormat::Prometheus | OutputFormat::Partial => {
-                RowSelection::default()
-            }
-            OutputFormat::Json => RowSelection { hosts: false, most, ..RowSelection::COMPLETE },
-            OutputFormat::Html => RowSelection { most: Some(most.unwrap_or(PAGE_ROWS)), ..RowSelection::COMPLETE },
+            OutputFormat::Ndjson
+            | OutputFormat::Ecs
+            | OutputFormat::Ocsf
+            | OutputFormat::Prometheus
+            | OutputFormat::Partial => RowSelection::default(),
+            OutputFormat::Json => RowSelection {
+                hosts: false,
+                most,
+                ..RowSelection::COMPLETE
+            },
+            OutputFormat::Html => RowSelection {
+                most: Some(most.unwrap_or(PAGE_ROWS)),
+                ..RowSelection::COMPLETE
+            },
             OutputFormat::Csv => {
-                let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
+                let (pairs, clients, paths, rules) = (
+                    is(GroupBy::Pair),
+                    is(GroupBy::Client),
+                    is(GroupBy::Path),
+                    is(GroupBy::Rule),
+                );
                 RowSelection {
                     answered: is(GroupBy::Answer),
                     pairs,
@@ -196,19 +231,32 @@ impl RenderOptions {
                 clients: by.is_none_or(|row| row == GroupBy::Client),
                 paths: shown(GroupBy::Path),
                 rules: shown(GroupBy::Rule),
-                most: if by == Some(GroupBy::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS.max(self.page_height()))) },
+                most: if by == Some(GroupBy::Pair) {
+                    None
+                } else {
+                    Some(most.unwrap_or(TABLE_ROWS.max(self.page_height())))
+                },
             },
         }
     }
 
-    /// Columns of a page of text: those of the terminal, at least 40; 80 where they are unknown, as some terminals report 0.
+    /// Columns of a page of text: those of the terminal, at least 40; 80 where they are unknown, as
+    /// some terminals report 0.
     pub(crate) fn page_width(&self) -> usize {
-        if self.width == 0 { 80 } else { layout::MIN_WIDTH.max(self.width.into()) }
+        if self.width == 0 {
+            80
+        } else {
+            layout::MIN_WIDTH.max(self.width.into())
+        }
     }
 
     /// Lines of a page of text: those of the terminal; 24 where they are unknown.
     pub(crate) fn page_height(&self) -> usize {
-        if self.height == 0 { 24 } else { self.height.into() }
+        if self.height == 0 {
+            24
+        } else {
+            self.height.into()
+        }
     }
 }
 
@@ -219,7 +267,11 @@ impl RenderOptions {
 /// # Errors
 ///
 /// Errors of `out`.
-pub fn render<W: Write>(report: &ReportModel<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub fn render<W: Write>(
+    report: &ReportModel<'_>,
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     match options.format {
         OutputFormat::Table => table::write(report, options, out),
         OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),
@@ -227,9 +279,15 @@ pub fn render<W: Write>(report: &ReportModel<'_>, options: &RenderOptions, out: 
         OutputFormat::Ndjson | OutputFormat::Ecs | OutputFormat::Ocsf => Ok(()),
         OutputFormat::Partial => write_partial(report, out),
         OutputFormat::Prometheus => prometheus::write_report(report, out),
-        OutputFormat::Html => {
-            html::write(report, &html::PageOptions { top: options.top, made_at: options.made_at, ..html::PageOptions::default() }, out)
-        }
+        OutputFormat::Html => html::write(
+            report,
+            &html::PageOptions {
+                top: options.top,
+                made_at: options.made_at,
+                ..html::PageOptions::default()
+            },
+            out,
+        ),
     }
 }
 
@@ -238,7 +296,12 @@ pub fn render<W: Write>(report: &ReportModel<'_>, options: &RenderOptions, out: 
 /// # Errors
 ///
 /// Errors of `out`.
-pub(crate) fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn render_diff<W: Write>(
+    rows: &[DiffRow],
+    notes: &[String],
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     match options.format {
         OutputFormat::Csv => csv::write_diff(rows, options.top, out),
         OutputFormat::Json => json::write_diff(rows, options.top, out),
@@ -251,7 +314,11 @@ pub(crate) fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options:
 /// # Errors
 ///
 /// Errors of `out`.
-pub(crate) fn render_proposals<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn render_proposals<W: Write>(
+    proposals: &Proposals<'_>,
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     match options.format {
         OutputFormat::Csv => csv::write_proposals(proposals, options.top, out),
         OutputFormat::Json => proposals::write_json(proposals, options.top, out),

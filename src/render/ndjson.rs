@@ -1,10 +1,11 @@
 //! Writes one JSON object per hit and line.
 //!
-//! The keys and their order are stable: new keys come at the end. All text is valid UTF-8, with secrets masked and unsafe
-//! characters escaped as `\xNN` or `\u{..}`.
+//! The keys and their order are stable: new keys come at the end. All text is valid UTF-8, with
+//! secrets masked and unsafe characters escaped as `\xNN` or `\u{..}`.
 //!
-//! Texts that are likely to come again are kept as JSON. Each thread has its own, so that none waits. Their number and length are
-//! bounded: a log may hold any number of paths and lines of a megabyte.
+//! Texts that are likely to come again are kept as JSON. Each thread has its own, so that none
+//! waits. Their number and length are bounded: a log may hold any number of paths and lines of a
+//! megabyte.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -26,13 +27,15 @@ use crate::text::redact::sanitize::escape;
 use crate::text::redact::{DecodedText, LogText};
 use crate::text::short_bytes::{append, is_equal};
 
-/// A hit: one line of `-f ndjson`. It documents what [`write`] writes faster than a serializer; a test compares the two.
+/// A hit: one line of `-f ndjson`. It documents what [`write`] writes faster than a serializer; a
+/// test compares the two.
 #[derive(JsonSchema)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[cfg_attr(not(test), expect(dead_code, reason = "only its schema is used"))]
 #[schemars(title = "probewatch hit")]
 pub(crate) struct HitObject<'a> {
-    /// Identity of the request: the generation of its log and the byte offset of its line. Two requests never share one.
+    /// Identity of the request: the generation of its log and the byte offset of its line. Two
+    /// requests never share one.
     id: String,
     /// Time of the request, RFC 3339; null where none is logged.
     time: Option<String>,
@@ -54,7 +57,8 @@ pub(crate) struct HitObject<'a> {
     bytes: Option<u64>,
     /// Outcome of the request, from its status.
     outcome: &'static str,
-    /// Grade of the answer: `distinct`, `uncertain` or `soft_404`; null where the request was not answered.
+    /// Grade of the answer: `distinct`, `uncertain` or `soft_404`; null where the request was not
+    /// answered.
     answer: Option<&'static str>,
     /// Highest severity of the rules, one step higher where an answer exposes something.
     severity: Severity,
@@ -79,7 +83,8 @@ pub(crate) struct HitObject<'a> {
     line: u64,
     /// Byte offset of the line in its log, after decompression.
     offset: u64,
-    /// What makes the request a hit where its line alone does not: `client` (its other requests) or `flood`; null otherwise.
+    /// What makes the request a hit where its line alone does not: `client` (its other requests) or
+    /// `flood`; null otherwise.
     context: Option<&'static str>,
     /// Country of the client, two letters of ISO 3166-1; null without a GeoIP database that has it.
     country: Option<Cow<'a, str>>,
@@ -87,16 +92,22 @@ pub(crate) struct HitObject<'a> {
     asn: Option<u32>,
     /// Name of that autonomous system; null without a GeoIP database that has it.
     as_name: Option<Cow<'a, str>>,
-    /// User of the log, secrets masked; null where none is logged. A client can send any name, also one that does not exist.
+    /// User of the log, secrets masked; null where none is logged. A client can send any name, also
+    /// one that does not exist.
     user: Option<Cow<'a, str>>,
 }
 
 /// Bytes of most lines: a buffer with as much room is not moved within one.
 const USUAL_LEN: usize = 1024;
 
-/// Appends one hit and its newline. A line is then written out in one piece, and a run that is killed between two writes leaves
-/// whole lines.
-pub(crate) fn write(hit: &ReportedHit<'_>, rules: &RuleSet, texts: &mut HitTexts, json: &mut Vec<u8>) {
+/// Appends one hit and its newline. A line is then written out in one piece, and a run that is
+/// killed between two writes leaves whole lines.
+pub(crate) fn write(
+    hit: &ReportedHit<'_>,
+    rules: &RuleSet,
+    texts: &mut HitTexts,
+    json: &mut Vec<u8>,
+) {
     json.reserve(USUAL_LEN);
     push_identity(hit, texts, json);
     push_request(hit, texts, json);
@@ -113,7 +124,9 @@ pub(crate) fn write(hit: &ReportedHit<'_>, rules: &RuleSet, texts: &mut HitTexts
     push_or_null(hit.context, json, push_string);
     push_geo(hit.geo, json);
     json.extend_from_slice(br#","user":"#);
-    push_or_null(hit.user, json, |user, json| push_string(&user.redacted(), json));
+    push_or_null(hit.user, json, |user, json| {
+        push_string(&user.redacted(), json)
+    });
     json.extend_from_slice(b"}\n");
 }
 
@@ -141,7 +154,11 @@ fn push_request(hit: &ReportedHit<'_>, texts: &mut HitTexts, json: &mut Vec<u8>)
     json.extend_from_slice(br#","path":"#);
     texts.path.push(hit.path, json);
     json.extend_from_slice(br#","decoded":"#);
-    push_or_null(hit.decoded, json, |decoded, json| texts.decoded.push_decoded(hit.target, is_unchanged, decoded, json));
+    push_or_null(hit.decoded, json, |decoded, json| {
+        texts
+            .decoded
+            .push_decoded(hit.target, is_unchanged, decoded, json)
+    });
     json.extend_from_slice(br#","protocol":"#);
     push_short(hit.protocol, json);
 }
@@ -155,7 +172,9 @@ fn push_answer(hit: &ReportedHit<'_>, json: &mut Vec<u8>) {
     json.extend_from_slice(br#","outcome":"#);
     push_string(hit.outcome.as_str(), json);
     json.extend_from_slice(br#","answer":"#);
-    push_or_null(hit.answer, json, |answer, json| push_string(answer.as_str(), json));
+    push_or_null(hit.answer, json, |answer, json| {
+        push_string(answer.as_str(), json)
+    });
     json.extend_from_slice(br#","severity":"#);
     push_string(hit.severity.as_str(), json);
 }
@@ -165,9 +184,13 @@ fn push_headers(hit: &ReportedHit<'_>, texts: &mut HitTexts, json: &mut Vec<u8>)
     json.extend_from_slice(br#","host":"#);
     push_or_null(hit.host, json, |host, json| texts.host.push(host, json));
     json.extend_from_slice(br#","referer":"#);
-    push_or_null(hit.referer, json, |referer, json| texts.referer.push(referer, json));
+    push_or_null(hit.referer, json, |referer, json| {
+        texts.referer.push(referer, json)
+    });
     json.extend_from_slice(br#","user_agent":"#);
-    push_or_null(hit.user_agent, json, |agent, json| texts.user_agent.push(agent, json));
+    push_or_null(hit.user_agent, json, |agent, json| {
+        texts.user_agent.push(agent, json)
+    });
 }
 
 /// `country` to `as_name`.
@@ -177,15 +200,27 @@ fn push_geo(geo: Option<&GeoInfo>, json: &mut Vec<u8>) {
         return;
     };
     json.extend_from_slice(br#","country":"#);
-    push_or_null(labels::geo_name(geo.country.as_ref()), json, |name, json| push_string(&name, json));
+    push_or_null(
+        labels::geo_name(geo.country.as_ref()),
+        json,
+        |name, json| push_string(&name, json),
+    );
     json.extend_from_slice(br#","asn":"#);
     push_or_null(geo.asn, json, push_number);
     json.extend_from_slice(br#","as_name":"#);
-    push_or_null(labels::geo_name(geo.as_name.as_ref()), json, |name, json| push_string(&name, json));
+    push_or_null(
+        labels::geo_name(geo.as_name.as_ref()),
+        json,
+        |name, json| push_string(&name, json),
+    );
 }
 
 #[inline]
-fn push_or_null<T, R>(value: Option<T>, json: &mut Vec<u8>, push: impl FnOnce(T, &mut Vec<u8>) -> R) {
+fn push_or_null<T, R>(
+    value: Option<T>,
+    json: &mut Vec<u8>,
+    push: impl FnOnce(T, &mut Vec<u8>) -> R,
+) {
     if let Some(value) = value {
         push(value, json);
     } else {
@@ -210,7 +245,9 @@ fn push_number(number: impl Integer, json: &mut Vec<u8>) {
 
 /// Sixteen hexadecimal digits.
 fn push_hex(number: u64, json: &mut Vec<u8>) {
-    let digits = std::array::from_fn::<u8, 16, _>(|digit| b"0123456789abcdef"[(number >> (60 - 4 * digit)) as usize & 15]);
+    let digits = std::array::from_fn::<u8, 16, _>(|digit| {
+        b"0123456789abcdef"[(number >> (60 - 4 * digit)) as usize & 15]
+    });
     json.extend_from_slice(&digits);
 }
 
@@ -255,7 +292,8 @@ struct CachedText {
 }
 
 impl TextCache {
-    /// The most texts that are kept: about as many paths and user agents of a site are requested often.
+    /// The most texts that are kept: about as many paths and user agents of a site are requested
+    /// often.
     const SLOTS: usize = 1024;
 
     /// The most bytes of a text that is kept. Longer ones are rare, and would take much memory.
@@ -267,7 +305,12 @@ impl TextCache {
     }
 
     /// Adds a text that `redacted` masks: one function for each cache.
-    fn push_with<'t>(&mut self, logged: &'t [u8], json: &mut Vec<u8>, redacted: impl Fn(&'t [u8]) -> Cow<'t, str>) -> bool {
+    fn push_with<'t>(
+        &mut self,
+        logged: &'t [u8],
+        json: &mut Vec<u8>,
+        redacted: impl Fn(&'t [u8]) -> Cow<'t, str>,
+    ) -> bool {
         let push_redacted = |json: &mut Vec<u8>| {
             let shown = redacted(logged);
             push_string(&shown, json);
@@ -296,10 +339,18 @@ impl TextCache {
     }
 
     /// Appends the decoded form of a target, redacted.
-    fn push_decoded(&mut self, target: LogText<'_>, is_unchanged: bool, decoded: DecodedText<'_>, json: &mut Vec<u8>) {
+    fn push_decoded(
+        &mut self,
+        target: LogText<'_>,
+        is_unchanged: bool,
+        decoded: DecodedText<'_>,
+        json: &mut Vec<u8>,
+    ) {
         // If the target holds no secret, the decoded form has only those that show there.
         if is_unchanged {
-            self.push_with(decoded.raw(), json, |_| LogText::default().redacted_decoded(decoded));
+            self.push_with(decoded.raw(), json, |_| {
+                LogText::default().redacted_decoded(decoded)
+            });
         } else {
             push_string(&target.redacted_decoded(decoded), json);
         }
@@ -308,7 +359,10 @@ impl TextCache {
 
 /// Appends a JSON string.
 fn push_string(text: &str, json: &mut Vec<u8>) {
-    if text.bytes().any(|byte| matches!(byte, 0..b' ' | b'"' | b'\\')) {
+    if text
+        .bytes()
+        .any(|byte| matches!(byte, 0..b' ' | b'"' | b'\\'))
+    {
         // Writing to a `Vec` does not fail.
         let _ = serde_json::to_writer(json, text);
     } else {
@@ -323,7 +377,8 @@ fn push_quoted(text: &[u8], json: &mut Vec<u8>) {
     json.push(b'"');
 }
 
-/// Lists of rules, as the keys `rules`, `classes` and `cve`, and `product` where the request names one. A log has few different ones.
+/// Lists of rules, as the keys `rules`, `classes` and `cve`, and `product` where the request names
+/// one. A log has few different ones.
 #[derive(Debug, Default)]
 struct RuleListCache {
     lists: HashMap<Box<[RuleId]>, Box<[u8]>, RandomState>,
@@ -355,7 +410,10 @@ impl RuleListCache {
             return;
         }
         let start = json.len();
-        for (key, words) in [(&br#","rules":["#[..], labels::rule_ids(set, rules)), (br#","classes":["#, labels::classes(set, rules))] {
+        for (key, words) in [
+            (&br#","rules":["#[..], labels::rule_ids(set, rules)),
+            (br#","classes":["#, labels::classes(set, rules)),
+        ] {
             json.extend_from_slice(key);
             push_words(&words, json);
             json.push(b']');
@@ -438,7 +496,9 @@ mod tests {
     fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
         let unless_empty = |text: LogText<'a>| (!text.is_empty()).then(|| text.redacted());
         let target = hit.target.redacted();
-        let decoded = hit.decoded.map(|decoded| hit.target.redacted_decoded(decoded));
+        let decoded = hit
+            .decoded
+            .map(|decoded| hit.target.redacted_decoded(decoded));
         let about = Attributed::of_hit(rules, hit);
         HitObject {
             id: hit.id.to_string(),
@@ -465,9 +525,13 @@ mod tests {
             line: hit.line,
             offset: hit.id.offset,
             context: hit.context,
-            country: hit.geo.and_then(|geo| labels::geo_name(geo.country.as_ref())),
+            country: hit
+                .geo
+                .and_then(|geo| labels::geo_name(geo.country.as_ref())),
             asn: hit.geo.and_then(|geo| geo.asn),
-            as_name: hit.geo.and_then(|geo| labels::geo_name(geo.as_name.as_ref())),
+            as_name: hit
+                .geo
+                .and_then(|geo| labels::geo_name(geo.as_name.as_ref())),
             user: hit.user.map(LogText::redacted),
         }
     }
@@ -477,7 +541,8 @@ mod tests {
         prop_oneof![
             any::<Vec<u8>>(),
             "[A-Z]{0,7}".prop_map(String::into_bytes),
-            "(/[a-z0-9.-]{0,20}){1,3}(\\?(id|key|q|token|page)=[a-z0-9%\"\\\\]{0,6})?".prop_map(String::into_bytes),
+            "(/[a-z0-9.-]{0,20}){1,3}(\\?(id|key|q|token|page)=[a-z0-9%\"\\\\]{0,6})?"
+                .prop_map(String::into_bytes),
             "/(reset|confirm)/[a-zA-Z0-9]{12,20}(/?|[.]php)".prop_map(String::into_bytes),
             "[:/@=bearic J?y. e0-9+]{0,24}".prop_map(String::into_bytes),
         ]
@@ -514,7 +579,9 @@ mod tests {
             ..fixture::hit()
         };
         let value: serde_json::Value = serde_json::from_str(&line(&hit)).unwrap();
-        for key in ["time", "method", "protocol", "referer", "answer", "decoded", "context"] {
+        for key in [
+            "time", "method", "protocol", "referer", "answer", "decoded", "context",
+        ] {
             assert!(value[key].is_null(), "{key}");
         }
     }
@@ -603,10 +670,26 @@ mod tests {
     fn long_texts_are_not_cached() {
         let mut cache = TextCache::default();
         let long = format!("/?token={}", "a".repeat(TextCache::MAX_TEXT_LEN));
-        assert_eq!(pushed(&mut cache, LogText::new(long.as_bytes())), "/?token=***");
+        assert_eq!(
+            pushed(&mut cache, LogText::new(long.as_bytes())),
+            "/?token=***"
+        );
         assert!(cache.slots.is_empty());
-        assert_eq!(pushed(&mut cache, LogText::new(&long.as_bytes()[..TextCache::MAX_TEXT_LEN])), "/?token=***");
-        assert_eq!(cache.slots.iter().filter(|slot| !slot.logged.is_empty()).count(), 1);
+        assert_eq!(
+            pushed(
+                &mut cache,
+                LogText::new(&long.as_bytes()[..TextCache::MAX_TEXT_LEN])
+            ),
+            "/?token=***"
+        );
+        assert_eq!(
+            cache
+                .slots
+                .iter()
+                .filter(|slot| !slot.logged.is_empty())
+                .count(),
+            1
+        );
     }
 
     #[test]

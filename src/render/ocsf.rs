@@ -1,13 +1,16 @@
 //! Writes one Detection Finding of the Open Cybersecurity Schema Framework (OCSF) per hit and line.
 //!
-//! The request is the evidence of the finding. Only attributes of the released schema are written; what it has no attribute for is
-//! in `unmapped`. Text is masked and escaped as in NDJSON.
+//! The request is the evidence of the finding. Only attributes of the released schema are written;
+//! what it has no attribute for is in `unmapped`. Text is masked and escaped as in NDJSON.
 
 use std::io::{self, Write};
 
 use super::attack::{Technique, techniques};
 use super::ecs::severity_number;
-use super::hit_fields::{ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, titled, unless_empty};
+use super::hit_fields::{
+    ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, titled,
+    unless_empty,
+};
 use crate::log::finding::Severity;
 use crate::log::time::LogTime;
 use crate::report::labels::{self, Attributed};
@@ -20,16 +23,27 @@ use crate::text::redact::sanitize::escape;
 pub(crate) const OCSF_VERSION: &str = "1.5.0";
 
 /// The methods that `http_method` may have.
-const METHODS: [&str; 9] = ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"];
+const METHODS: [&str; 9] = [
+    "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
+];
 
-/// Writes one hit and its newline, in one piece. A finding needs a time: that of a request without one is `now`, in seconds since
-/// 1970.
-pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, now: i64, out: &mut W) -> io::Result<()> {
-    out.write_all(&ObjectFields::line(|fields| put_hit(fields, hit, rules, now)))
+/// Writes one hit and its newline, in one piece. A finding needs a time: that of a request without
+/// one is `now`, in seconds since 1970.
+pub(crate) fn write<W: Write>(
+    hit: &ReportedHit<'_>,
+    rules: &RuleSet,
+    now: i64,
+    out: &mut W,
+) -> io::Result<()> {
+    out.write_all(&ObjectFields::line(|fields| {
+        put_hit(fields, hit, rules, now)
+    }))
 }
 
 fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64) {
-    let method = METHODS.into_iter().find(|method| method.as_bytes() == hit.method.raw());
+    let method = METHODS
+        .into_iter()
+        .find(|method| method.as_bytes() == hit.method.raw());
     let worst = labels::worst(rules, hit.rules);
     fields.put("activity_id", 1);
     fields.put("activity_name", "Create");
@@ -46,7 +60,14 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     fields.put("is_alert", true);
     fields.put("time", milliseconds(hit.time.map_or(now, |time| time.utc)));
     fields.put_some("timezone_offset", hit.time.map(|time| time.offset));
-    fields.put("message", format!("{}, {}", worst.map(title).unwrap_or_default(), hit.outcome.as_str()));
+    fields.put(
+        "message",
+        format!(
+            "{}, {}",
+            worst.map(title).unwrap_or_default(),
+            hit.outcome.as_str()
+        ),
+    );
     fields.put("metadata.version", OCSF_VERSION);
     fields.put("metadata.uid", hit.id);
     fields.put("metadata.product.name", "probewatch");
@@ -56,20 +77,37 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     fields.put_some("metadata.original_time", hit.time.map(LogTime::rfc3339));
     fields.put("finding_info.uid", hit.id);
     let about = Attributed::of_hit(rules, hit);
-    fields.put("finding_info.title", worst.map(|rule| titled(rule, &about.products)).unwrap_or_default());
+    fields.put(
+        "finding_info.title",
+        worst
+            .map(|rule| titled(rule, &about.products))
+            .unwrap_or_default(),
+    );
     if let Some(rule) = worst {
         fields.put_object("finding_info.analytic", |fields| put_analytic(fields, rule));
     }
-    let others = hit.rules.iter().map(|&rule| rules.rule(rule)).filter(|rule| worst.is_none_or(|worst| worst.id != rule.id));
+    let others = hit
+        .rules
+        .iter()
+        .map(|&rule| rules.rule(rule))
+        .filter(|rule| worst.is_none_or(|worst| worst.id != rule.id));
     fields.put_any("finding_info.related_analytics", others, put_analytic);
-    fields.put_objects("finding_info.attacks", techniques(rules, hit.rules), put_attack);
+    fields.put_objects(
+        "finding_info.attacks",
+        techniques(rules, hit.rules),
+        put_attack,
+    );
     fields.put("finding_info.types", labels::classes(rules, hit.rules));
     fields.put("finding_info.data_sources", [escape(hit.source)]);
     let time = hit.time.map(|time| milliseconds(time.utc));
     fields.put_some("finding_info.first_seen_time", time);
     fields.put_some("finding_info.last_seen_time", time);
-    fields.put_objects("evidences", [hit], |fields, hit| put_evidence(fields, hit, method));
-    fields.put_any("vulnerabilities", about.cves, |fields, cve| fields.put("cve.uid", cve));
+    fields.put_objects("evidences", [hit], |fields, hit| {
+        put_evidence(fields, hit, method)
+    });
+    fields.put_any("vulnerabilities", about.cves, |fields, cve| {
+        fields.put("cve.uid", cve)
+    });
     fields.put_any("observables", address(hit.client), |fields, ip| {
         fields.put("name", "evidences[].src_endpoint.ip");
         fields.put("type_id", 2);
@@ -82,8 +120,14 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     fields.put("unmapped.outcome", hit.outcome.as_str());
     fields.put_some("unmapped.answer", hit.answer.map(Answer::as_str));
     fields.put_some("unmapped.context", hit.context);
-    fields.put_some("unmapped.products", (!about.products.is_empty()).then_some(&about.products));
-    fields.put_some("unmapped.method", unless_empty(hit.method).filter(|_| method.is_none()));
+    fields.put_some(
+        "unmapped.products",
+        (!about.products.is_empty()).then_some(&about.products),
+    );
+    fields.put_some(
+        "unmapped.method",
+        unless_empty(hit.method).filter(|_| method.is_none()),
+    );
 }
 
 fn milliseconds(seconds: i64) -> i64 {
@@ -123,7 +167,11 @@ fn put_attack(fields: &mut ObjectFields<'_>, technique: Technique<'_>) {
     }
 }
 
-fn put_evidence(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, method: Option<&'static str>) {
+fn put_evidence(
+    fields: &mut ObjectFields<'_>,
+    hit: &ReportedHit<'_>,
+    method: Option<&'static str>,
+) {
     let ip = address(hit.client);
     let name = ip.is_none().then(|| hit.client.redacted());
     fields.put_some("src_endpoint.ip", ip);
@@ -167,17 +215,36 @@ mod tests {
     #[test]
     fn a_finding_has_the_attributes_of_the_contract() {
         let geo = fixture::geo("DE", 64_500, "Example Hosting");
-        let hit = ReportedHit { geo: Some(&geo), ..fixture::hit() };
+        let hit = ReportedHit {
+            geo: Some(&geo),
+            ..fixture::hit()
+        };
         insta::assert_snapshot!(line(&hit).replace(env!("CARGO_PKG_VERSION"), "VERSION"));
     }
 
     #[test]
     fn a_method_outside_the_schema_and_a_missing_time_are_no_violation() {
-        let hit = ReportedHit { method: LogText::new(b"PROPFIND"), time: None, client: Client::Text(b"scanner.example"), ..fixture::hit() };
+        let hit = ReportedHit {
+            method: LogText::new(b"PROPFIND"),
+            time: None,
+            client: Client::Text(b"scanner.example"),
+            ..fixture::hit()
+        };
         let finding: Value = serde_json::from_str(&line(&hit)).unwrap();
-        assert_eq!((&finding["unmapped"]["method"], &finding["time"]), (&"PROPFIND".into(), &1_793_577_600_000_i64.into()));
-        assert_eq!(finding["evidences"][0]["src_endpoint"], serde_json::json!({"name": "scanner.example"}));
-        assert!(finding["evidences"][0]["http_request"].get("http_method").is_none() && finding.get("observables").is_none());
+        assert_eq!(
+            (&finding["unmapped"]["method"], &finding["time"]),
+            (&"PROPFIND".into(), &1_793_577_600_000_i64.into())
+        );
+        assert_eq!(
+            finding["evidences"][0]["src_endpoint"],
+            serde_json::json!({"name": "scanner.example"})
+        );
+        assert!(
+            finding["evidences"][0]["http_request"]
+                .get("http_method")
+                .is_none()
+                && finding.get("observables").is_none()
+        );
     }
 
     proptest! {

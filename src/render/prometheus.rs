@@ -1,7 +1,9 @@
-//! Writes metrics in the text format of Prometheus: gauges of one scan, counters and gauges of `report` and `follow`.
+//! Writes metrics in the text format of Prometheus: gauges of one scan, counters and gauges of
+//! `report` and `follow`.
 //!
-//! Hits are counted by class and outcome only, so that the number of series is bounded: never by client, path or rule. No sample
-//! has a time of its own, as the textfile collector of `node_exporter` requires.
+//! Hits are counted by class and outcome only, so that the number of series is bounded: never by
+//! client, path or rule. No sample has a time of its own, as the textfile collector of
+//! `node_exporter` requires.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
@@ -17,24 +19,75 @@ use crate::text::redact::sanitize::escape;
 /// A metric: its name, its type, and what it is.
 type Metric = (&'static str, &'static str, &'static str);
 
-const SCAN_HITS: Metric =
-    ("probewatch_scan_hits", "gauge", "Hits in the scanned logs, by the class of their most severe rule and by outcome.");
-const SCAN_ANSWERED: Metric = ("probewatch_scan_answered_hits", "gauge", "Hits in the scanned logs with a distinct answer, by class.");
-const SCAN_LINES: Metric = ("probewatch_scan_lines", "gauge", "Lines of the scanned logs.");
-const SCAN_UNPARSED: Metric = ("probewatch_scan_unparsed_lines", "gauge", "Lines of the scanned logs that no format matches.");
-const SCAN_SIZE: Metric = ("probewatch_scan_size_bytes", "gauge", "Bytes of the scanned logs, after decompression.");
+const SCAN_HITS: Metric = (
+    "probewatch_scan_hits",
+    "gauge",
+    "Hits in the scanned logs, by the class of their most severe rule and by outcome.",
+);
+const SCAN_ANSWERED: Metric = (
+    "probewatch_scan_answered_hits",
+    "gauge",
+    "Hits in the scanned logs with a distinct answer, by class.",
+);
+const SCAN_LINES: Metric = (
+    "probewatch_scan_lines",
+    "gauge",
+    "Lines of the scanned logs.",
+);
+const SCAN_UNPARSED: Metric = (
+    "probewatch_scan_unparsed_lines",
+    "gauge",
+    "Lines of the scanned logs that no format matches.",
+);
+const SCAN_SIZE: Metric = (
+    "probewatch_scan_size_bytes",
+    "gauge",
+    "Bytes of the scanned logs, after decompression.",
+);
 const SCAN_FILES: Metric = ("probewatch_scan_files", "gauge", "Logs that were scanned.");
-const SCAN_LAST_LINE: Metric = ("probewatch_scan_last_line_timestamp_seconds", "gauge", "Time of the latest line.");
+const SCAN_LAST_LINE: Metric = (
+    "probewatch_scan_last_line_timestamp_seconds",
+    "gauge",
+    "Time of the latest line.",
+);
 
-const HITS: Metric = ("probewatch_hits_total", "counter", "Hits, by the class of their most severe rule and by outcome.");
-const ANSWERED: Metric = ("probewatch_answered_hits_total", "counter", "Hits with a distinct answer, by class.");
+const HITS: Metric = (
+    "probewatch_hits_total",
+    "counter",
+    "Hits, by the class of their most severe rule and by outcome.",
+);
+const ANSWERED: Metric = (
+    "probewatch_answered_hits_total",
+    "counter",
+    "Hits with a distinct answer, by class.",
+);
 const LINES: Metric = ("probewatch_lines_total", "counter", "Lines that were read.");
-const UNPARSED: Metric = ("probewatch_unparsed_lines_total", "counter", "Lines that no format matches.");
-const LAG: Metric = ("probewatch_lag_bytes", "gauge", "Bytes of the logs that were not read yet.");
+const UNPARSED: Metric = (
+    "probewatch_unparsed_lines_total",
+    "counter",
+    "Lines that no format matches.",
+);
+const LAG: Metric = (
+    "probewatch_lag_bytes",
+    "gauge",
+    "Bytes of the logs that were not read yet.",
+);
 const FILES: Metric = ("probewatch_files", "gauge", "Logs that are read.");
-const STATE_AGE: Metric = ("probewatch_state_age_seconds", "gauge", "Time since the counters began.");
-const LAST_RUN: Metric = ("probewatch_last_run_timestamp_seconds", "gauge", "When these metrics were written.");
-const DURATION: Metric = ("probewatch_last_run_duration_seconds", "gauge", "How long report ran, or how long follow has been running.");
+const STATE_AGE: Metric = (
+    "probewatch_state_age_seconds",
+    "gauge",
+    "Time since the counters began.",
+);
+const LAST_RUN: Metric = (
+    "probewatch_last_run_timestamp_seconds",
+    "gauge",
+    "When these metrics were written.",
+);
+const DURATION: Metric = (
+    "probewatch_last_run_duration_seconds",
+    "gauge",
+    "How long report ran, or how long follow has been running.",
+);
 
 /// What `report` or `follow` exports.
 #[derive(Debug, Clone, Copy)]
@@ -64,24 +117,46 @@ pub(crate) struct RunMetrics<'a> {
 /// Errors of `out`.
 pub(crate) fn write_report<W: Write>(report: &ReportModel<'_>, out: &mut W) -> io::Result<()> {
     let sum = &report.totals.sum;
-    let files = report.inputs.iter().filter(|input| input.skipped_whole.is_none()).count();
-    let mut page = MetricsPage { out, labels: String::new() };
+    let files = report
+        .inputs
+        .iter()
+        .filter(|input| input.skipped_whole.is_none())
+        .count();
+    let mut page = MetricsPage {
+        out,
+        labels: String::new(),
+    };
     page.head(SCAN_HITS)?;
     for hits in &report.classes {
-        for (outcome, count) in Outcome::ALL.into_iter().zip(hits.outcomes).filter(|(_, count)| *count > 0) {
-            page.sample(SCAN_HITS, &[("class", hits.class), ("outcome", outcome.as_str())], count)?;
+        for (outcome, count) in Outcome::ALL
+            .into_iter()
+            .zip(hits.outcomes)
+            .filter(|(_, count)| *count > 0)
+        {
+            page.sample(
+                SCAN_HITS,
+                &[("class", hits.class), ("outcome", outcome.as_str())],
+                count,
+            )?;
         }
     }
     page.head(SCAN_ANSWERED)?;
     for class in classes(report.rule_set) {
-        let answered = report.classes.iter().find(|hits| hits.class == class).map_or(0, |hits| hits.answered);
+        let answered = report
+            .classes
+            .iter()
+            .find(|hits| hits.class == class)
+            .map_or(0, |hits| hits.answered);
         page.sample(SCAN_ANSWERED, &[("class", class)], answered)?;
     }
     page.single(SCAN_LINES, sum.lines)?;
     page.single(SCAN_UNPARSED, sum.unparsed)?;
     page.single(SCAN_SIZE, sum.bytes)?;
     page.single(SCAN_FILES, files)?;
-    report.totals.last_time.map_or(Ok(()), |time| page.single(SCAN_LAST_LINE, time.utc))
+    report
+        .totals
+        .last_time
+        .map_or(Ok(()), |time| page.single(SCAN_LAST_LINE, time.utc))
 }
 
 /// Writes the counters and gauges of a run.
@@ -91,7 +166,10 @@ pub(crate) fn write_report<W: Write>(report: &ReportModel<'_>, out: &mut W) -> i
 /// Errors of `out`.
 pub(crate) fn write_run<W: Write>(run: &RunMetrics<'_>, out: &mut W) -> io::Result<()> {
     let RunMetrics { counters, now, .. } = *run;
-    let mut page = MetricsPage { out, labels: run_labels(run) };
+    let mut page = MetricsPage {
+        out,
+        labels: run_labels(run),
+    };
     page.head(HITS)?;
     for (class, counter) in &counters.classes {
         for (outcome, count) in &counter.outcomes {
@@ -99,15 +177,30 @@ pub(crate) fn write_run<W: Write>(run: &RunMetrics<'_>, out: &mut W) -> io::Resu
         }
     }
     page.head(ANSWERED)?;
-    // Classes without such a hit too: an increase from nothing to 1 would be no increase to Prometheus.
-    for class in classes(run.rules).into_iter().chain(counters.classes.keys().map(String::as_str)).collect::<BTreeSet<_>>() {
-        page.sample(ANSWERED, &[("class", class)], counters.classes.get(class).map_or(0, |counter| counter.answered))?;
+    // Classes without such a hit too: an increase from nothing to 1 would be no increase to
+    // Prometheus.
+    for class in classes(run.rules)
+        .into_iter()
+        .chain(counters.classes.keys().map(String::as_str))
+        .collect::<BTreeSet<_>>()
+    {
+        page.sample(
+            ANSWERED,
+            &[("class", class)],
+            counters
+                .classes
+                .get(class)
+                .map_or(0, |counter| counter.answered),
+        )?;
     }
     page.single(LINES, counters.lines)?;
     page.single(UNPARSED, counters.unparsed)?;
     page.single(LAG, run.lag)?;
     page.single(FILES, run.files)?;
-    page.single(STATE_AGE, counters.since.map_or(0, |since| now.saturating_sub(since)))?;
+    page.single(
+        STATE_AGE,
+        counters.since.map_or(0, |since| now.saturating_sub(since)),
+    )?;
     page.single(LAST_RUN, now)?;
     page.single(DURATION, run.duration.as_secs_f64())
 }
@@ -115,12 +208,21 @@ pub(crate) fn write_run<W: Write>(run: &RunMetrics<'_>, out: &mut W) -> io::Resu
 /// Labels of each series of a run, so that those of several commands and states differ.
 fn run_labels(run: &RunMetrics<'_>) -> String {
     let command = format!("command=\"{}\"", run.command);
-    if run.state.is_empty() { command } else { format!("{command},state=\"{}\"", LabelValue(&escape(run.state))) }
+    if run.state.is_empty() {
+        command
+    } else {
+        format!("{command},state=\"{}\"", LabelValue(&escape(run.state)))
+    }
 }
 
 /// The classes of all rules.
 fn classes(rules: &RuleSet) -> BTreeSet<&str> {
-    rules.rules().iter().filter(|rule| !rule.is_app_evidence).map(|rule| rule.class.as_str()).collect()
+    rules
+        .rules()
+        .iter()
+        .filter(|rule| !rule.is_app_evidence)
+        .map(|rule| rule.class.as_str())
+        .collect()
 }
 
 /// An output with the labels of each series.
@@ -134,9 +236,20 @@ impl<W: Write> MetricsPage<'_, W> {
         writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}")
     }
 
-    fn sample(&mut self, (name, ..): Metric, labels: &[(&str, &str)], value: impl Display) -> io::Result<()> {
-        let own = labels.iter().map(|(label, value)| format!("{label}=\"{}\"", LabelValue(value)));
-        let labels: Vec<String> = Some(self.labels.clone()).filter(|labels| !labels.is_empty()).into_iter().chain(own).collect();
+    fn sample(
+        &mut self,
+        (name, ..): Metric,
+        labels: &[(&str, &str)],
+        value: impl Display,
+    ) -> io::Result<()> {
+        let own = labels
+            .iter()
+            .map(|(label, value)| format!("{label}=\"{}\"", LabelValue(value)));
+        let labels: Vec<String> = Some(self.labels.clone())
+            .filter(|labels| !labels.is_empty())
+            .into_iter()
+            .chain(own)
+            .collect();
         if labels.is_empty() {
             return writeln!(self.out, "{name} {value}");
         }
@@ -214,8 +327,15 @@ mod tests {
     fn counters_are_kept_as_json() {
         let counters = counters();
         let text = serde_json::to_string(&counters).unwrap();
-        assert_eq!(serde_json::from_str::<MetricCounters>(&text).unwrap(), counters);
-        assert!(serde_json::from_str::<MetricCounters>("{}").unwrap().is_empty());
+        assert_eq!(
+            serde_json::from_str::<MetricCounters>(&text).unwrap(),
+            counters
+        );
+        assert!(
+            serde_json::from_str::<MetricCounters>("{}")
+                .unwrap()
+                .is_empty()
+        );
     }
 
     proptest! {
@@ -239,14 +359,18 @@ mod tests {
         let (labels, value) = line.rsplit_once("} ").unwrap();
         let mut rest = labels.split_once('{').unwrap().1;
         loop {
-            let Some((name, text)) = rest.split_once("=\"") else { return false };
+            let Some((name, text)) = rest.split_once("=\"") else {
+                return false;
+            };
             let mut escaped = false;
             let end = text.find(|c| {
                 let ends = c == '"' && !escaped;
                 escaped = c == '\\' && !escaped;
                 ends
             });
-            let Some(end) = end.filter(|_| name.bytes().all(|b| b.is_ascii_lowercase())) else { return false };
+            let Some(end) = end.filter(|_| name.bytes().all(|b| b.is_ascii_lowercase())) else {
+                return false;
+            };
             match text[end + 1..].strip_prefix(',') {
                 Some(next) => rest = next,
                 None => return text.len() == end + 1 && value.parse::<f64>().is_ok(),

@@ -1,7 +1,8 @@
-//! Prints the proposals of `learn`: as a table for people, as a JSON document, and as a rule file to review and load.
+//! Prints the proposals of `learn`: as a table for people, as a JSON document, and as a rule file
+//! to review and load.
 //!
-//! The keys of the JSON document are stable: new ones may be added. The rule file has one rule for each kind and class, with
-//! cases. Of a log it contains only paths, which are printable ASCII.
+//! The keys of the JSON document are stable: new ones may be added. The rule file has one rule for
+//! each kind and class, with cases. Of a log it contains only paths, which are printable ASCII.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,9 +26,19 @@ use crate::text::redact::sanitize::escape;
 type Ranked<'r> = (u64, &'r Proposal<'r>);
 
 /// Writes the proposals.
-pub(crate) fn write_table<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_table<W: Write>(
+    proposals: &Proposals<'_>,
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     let page = TablePage::new(options);
-    write_wrapped(&headline(proposals), 0, page.width, (page.painter, BOLD), out)?;
+    write_wrapped(
+        &headline(proposals),
+        0,
+        page.width,
+        (page.painter, BOLD),
+        out,
+    )?;
     if !proposals.rules.is_empty() {
         page.heading("UNLISTED PATHS", out)?;
         let shown = first(&proposals.rules, Some(page.top));
@@ -39,35 +50,72 @@ pub(crate) fn write_table<W: Write>(proposals: &Proposals<'_>, options: &RenderO
 }
 
 fn headline(proposals: &Proposals<'_>) -> String {
-    let probers = counted(proposals.probers, "client is known to probe", "clients are known to probe");
-    let enough = counted(proposals.min_probers, "independent prober", "independent probers");
+    let probers = counted(
+        proposals.probers,
+        "client is known to probe",
+        "clients are known to probe",
+    );
+    let enough = counted(
+        proposals.min_probers,
+        "independent prober",
+        "independent probers",
+    );
     match proposals.rules.len() as u64 {
         0 => format!("No unlisted path was requested by {enough}; {probers}."),
-        n => format!("{} requested by {enough} or more; {probers}.", counted(n, "unlisted path was", "unlisted paths were")),
+        n => format!(
+            "{} requested by {enough} or more; {probers}.",
+            counted(n, "unlisted path was", "unlisted paths were")
+        ),
     }
 }
 
 fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
     Grid::new(rows)
-        .column(Column::number("rank").rank(3), |row| TextCell::new(grouped(row.0)))
-        .column(Column::text("path").flexible(24), |row| TextCell::new(row.1.path).styled(BOLD))
-        .column(Column::number("probers"), |row| TextCell::new(grouped(row.1.probers)))
-        .column(Column::number("others").rank(6), |row| TextCell::new(grouped(row.1.others)))
-        .column(Column::number("requests").rank(2), |row| TextCell::new(grouped(row.1.requests)))
-        .column(Column::text("status").rank(1), |row| TextCell::new(row.1.status_words().join(" ")))
-        .column(Column::text("class").rank(4), |row| TextCell::new(row.1.class))
-        .column(Column::text("last seen").rank(7), |row| TextCell::new(row.1.last_time.map(minute).unwrap_or_default()))
-        .column(Column::text("as in").rank(5).flexible(16).keep_end(), |row| {
-            let example = &row.1.example;
-            TextCell::new(format!("{}:{}", escape(example.source), example.line))
+        .column(Column::number("rank").rank(3), |row| {
+            TextCell::new(grouped(row.0))
         })
+        .column(Column::text("path").flexible(24), |row| {
+            TextCell::new(row.1.path).styled(BOLD)
+        })
+        .column(Column::number("probers"), |row| {
+            TextCell::new(grouped(row.1.probers))
+        })
+        .column(Column::number("others").rank(6), |row| {
+            TextCell::new(grouped(row.1.others))
+        })
+        .column(Column::number("requests").rank(2), |row| {
+            TextCell::new(grouped(row.1.requests))
+        })
+        .column(Column::text("status").rank(1), |row| {
+            TextCell::new(row.1.status_words().join(" "))
+        })
+        .column(Column::text("class").rank(4), |row| {
+            TextCell::new(row.1.class)
+        })
+        .column(Column::text("last seen").rank(7), |row| {
+            TextCell::new(row.1.last_time.map(minute).unwrap_or_default())
+        })
+        .column(
+            Column::text("as in").rank(5).flexible(16).keep_end(),
+            |row| {
+                let example = &row.1.example;
+                TextCell::new(format!("{}:{}", escape(example.source), example.line))
+            },
+        )
 }
 
 /// Writes what was left out, what to do next, and line counts.
-fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_notes<W: Write>(
+    proposals: &Proposals<'_>,
+    page: TablePage,
+    out: &mut W,
+) -> io::Result<()> {
     if proposals.random > 0 {
-        let many =
-            counted(proposals.random, "more path was left out: a part of it looks", "more paths were left out: a part of them looks");
+        let many = counted(
+            proposals.random,
+            "more path was left out: a part of it looks",
+            "more paths were left out: a part of them looks",
+        );
         page.note(&format!("{many} generated, like a hash or a number."), out)?;
     }
     if proposals.one_of > 1 {
@@ -75,7 +123,11 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W
         page.note(&format!("Memory was limited: only one of {many} clients was read, chosen by a hash; all counts are of these."), out)?;
     }
     if proposals.without_time > 0 {
-        let many = counted(proposals.without_time, "line without a time was", "lines without a time were");
+        let many = counted(
+            proposals.without_time,
+            "line without a time was",
+            "lines without a time were",
+        );
         page.note(&format!("{many} kept: --since and --until need one."), out)?;
     }
     if let Some(sentence) = skipped_sentence(&proposals.inputs) {
@@ -101,8 +153,20 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W
 const SCHEMA_VERSION: u32 = 1;
 
 /// Writes the document, with the first `top` proposals.
-pub(crate) fn write_json<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
-    let Proposals { inputs, rules: all, random, probers, min_probers, one_of, without_time } = proposals;
+pub(crate) fn write_json<W: Write>(
+    proposals: &Proposals<'_>,
+    top: Option<usize>,
+    mut out: W,
+) -> io::Result<()> {
+    let Proposals {
+        inputs,
+        rules: all,
+        random,
+        probers,
+        min_probers,
+        one_of,
+        without_time,
+    } = proposals;
     out.write_all(&ObjectFields::document(|fields| {
         fields.put("schema_version", SCHEMA_VERSION);
         fields.put("generated_by", GENERATED_BY);
@@ -110,7 +174,10 @@ pub(crate) fn write_json<W: Write>(proposals: &Proposals<'_>, top: Option<usize>
         fields.put("totals.proposals", all.len());
         fields.put("totals.probers", probers);
         fields.put("totals.min_probers", min_probers);
-        fields.put_some("totals.sampled_one_of", Some(one_of).filter(|one_of| **one_of > 1));
+        fields.put_some(
+            "totals.sampled_one_of",
+            Some(one_of).filter(|one_of| **one_of > 1),
+        );
         fields.put("totals.left_out", random);
         fields.put("totals.without_time", without_time);
         fields.put_objects("proposals", (1..).zip(first(all, top)), put_proposal);
@@ -119,7 +186,11 @@ pub(crate) fn write_json<W: Write>(proposals: &Proposals<'_>, top: Option<usize>
 
 fn put_proposal(fields: &mut ObjectFields<'_>, (rank, proposal): (u64, &Proposal<'_>)) {
     let example = &proposal.example;
-    let statuses: BTreeMap<_, _> = proposal.status_words().into_iter().zip(proposal.statuses.iter().map(|(_, n)| *n)).collect();
+    let statuses: BTreeMap<_, _> = proposal
+        .status_words()
+        .into_iter()
+        .zip(proposal.statuses.iter().map(|(_, n)| *n))
+        .collect();
     fields.put("rank", rank);
     fields.put("path", proposal.path);
     fields.put("probers", proposal.probers);
@@ -156,33 +227,58 @@ title = \"Paths that probers request, learned from logs\"
 /// # Errors
 ///
 /// Errors of `out`.
-pub(crate) fn write_rule_file<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_rule_file<W: Write>(
+    proposals: &Proposals<'_>,
+    top: Option<usize>,
+    out: &mut W,
+) -> io::Result<()> {
     out.write_all(HEAD.as_bytes())?;
     let mut rules: BTreeMap<&str, Vec<&Proposal<'_>>> = BTreeMap::new();
     for proposal in first(&proposals.rules, top) {
         rules.entry(&proposal.rule).or_default().push(proposal);
     }
-    rules.values().try_for_each(|proposals| out.write_all(rule_text(proposals).as_bytes()))
+    rules
+        .values()
+        .try_for_each(|proposals| out.write_all(rule_text(proposals).as_bytes()))
 }
 
 /// One rule of at least one proposal; all of them have its ID.
 fn rule_text(proposals: &[&Proposal<'_>]) -> String {
     let one = proposals[0];
     let mut text = String::new();
-    for (key, value) in [("id", &*one.rule), ("title", &*one.title), ("class", one.class), ("severity", one.severity.as_str())] {
+    for (key, value) in [
+        ("id", &*one.rule),
+        ("title", &*one.title),
+        ("class", one.class),
+        ("severity", one.severity.as_str()),
+    ] {
         let start = if key == "id" { "\n[[rule]]\n" } else { "" };
         let _ = writeln!(text, "{start}{key} = {}", quoted(value));
     }
     text.push_str("at = \"root\"\npaths = [\n");
     for proposal in proposals {
-        let Proposal { probers, others, requests, .. } = proposal;
+        let Proposal {
+            probers,
+            others,
+            requests,
+            ..
+        } = proposal;
         let (path, statuses) = (quoted(proposal.path), proposal.status_words().join(" "));
-        let _ = writeln!(text, "    {path}, # probers {probers}, others {others}, requests {requests}: {statuses}");
+        let _ = writeln!(
+            text,
+            "    {path}, # probers {probers}, others {others}, requests {requests}: {statuses}"
+        );
     }
     text.push_str("]\n");
     let paths: Vec<_> = proposals.iter().map(|proposal| proposal.path).collect();
-    for (key, cases) in [("must_match", must_match(&paths)), ("must_not_match", must_not_match(&paths))] {
-        let cases: Vec<_> = cases.iter().map(|path| quoted(&format!("GET {path}"))).collect();
+    for (key, cases) in [
+        ("must_match", must_match(&paths)),
+        ("must_not_match", must_not_match(&paths)),
+    ] {
+        let cases: Vec<_> = cases
+            .iter()
+            .map(|path| quoted(&format!("GET {path}")))
+            .collect();
         let _ = writeln!(text, "{key} = [{}]", cases.join(", "));
     }
     text
@@ -190,8 +286,13 @@ fn rule_text(proposals: &[&Proposal<'_>]) -> String {
 
 /// The first path, the same one encoded and with a query, and the last path.
 fn must_match(paths: &[&str]) -> Vec<String> {
-    let (Some(one), Some(last)) = (paths.first(), paths.last()) else { return Vec::new() };
-    let mut cases = vec![(*one).to_owned(), format!("{}?x=1", with_encoded_letter(one))];
+    let (Some(one), Some(last)) = (paths.first(), paths.last()) else {
+        return Vec::new();
+    };
+    let mut cases = vec![
+        (*one).to_owned(),
+        format!("{}?x=1", with_encoded_letter(one)),
+    ];
     if last != one {
         cases.push((*last).to_owned());
     }
@@ -201,16 +302,26 @@ fn must_match(paths: &[&str]) -> Vec<String> {
 /// The path with its last letter or digit percent-encoded.
 fn with_encoded_letter(path: &str) -> String {
     match path.rfind(|c: char| c.is_ascii_alphanumeric()) {
-        Some(at) => format!("{}%{:02x}{}", &path[..at], path.as_bytes()[at], &path[at + 1..]),
+        Some(at) => format!(
+            "{}%{:02x}{}",
+            &path[..at],
+            path.as_bytes()[at],
+            &path[at + 1..]
+        ),
         None => path.to_owned(),
     }
 }
 
 /// A longer name, and the same name in another folder.
 fn must_not_match(paths: &[&str]) -> Vec<String> {
-    let Some(one) = paths.first() else { return Vec::new() };
+    let Some(one) = paths.first() else {
+        return Vec::new();
+    };
     let is_covered = |other: &str| paths.iter().any(|path| covers(path, other));
-    let (mut longer, mut elsewhere) = (format!("{}-and-more", one.trim_end_matches('/')), format!("/elsewhere{one}"));
+    let (mut longer, mut elsewhere) = (
+        format!("{}-and-more", one.trim_end_matches('/')),
+        format!("/elsewhere{one}"),
+    );
     while is_covered(&longer) {
         longer.push_str("-more");
     }
@@ -223,7 +334,10 @@ fn must_not_match(paths: &[&str]) -> Vec<String> {
 /// Whether a rule on `path` at the root matches `other`.
 fn covers(path: &str, other: &str) -> bool {
     let folder = path.trim_end_matches('/');
-    other == path || other.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    other == path
+        || other
+            .strip_prefix(folder)
+            .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// A basic string of TOML.
@@ -238,34 +352,74 @@ mod tests {
 
     fn proposal<'a>(path: &'a str, rule: &str) -> Proposal<'a> {
         let class = "webshell";
-        Proposal { path, rule: rule.to_owned(), title: "A \"title\"".to_owned(), class, severity: Severity::Low, ..Proposal::default() }
+        Proposal {
+            path,
+            rule: rule.to_owned(),
+            title: "A \"title\"".to_owned(),
+            class,
+            severity: Severity::Low,
+            ..Proposal::default()
+        }
     }
 
     fn written(proposals: Vec<Proposal<'_>>, top: Option<usize>) -> String {
         let mut out = Vec::new();
-        write_rule_file(&Proposals { rules: proposals, ..Proposals::default() }, top, &mut out).expect("written");
+        write_rule_file(
+            &Proposals {
+                rules: proposals,
+                ..Proposals::default()
+            },
+            top,
+            &mut out,
+        )
+        .expect("written");
         String::from_utf8(out).expect("UTF-8")
     }
 
     #[test]
     fn reads_as_toml_and_keeps_the_paths() {
-        let text = written(vec![proposal("/a\"b\\.php", "learned/b"), proposal("/c'#", "learned/a"), proposal("/d", "learned/a")], Some(2));
+        let text = written(
+            vec![
+                proposal("/a\"b\\.php", "learned/b"),
+                proposal("/c'#", "learned/a"),
+                proposal("/d", "learned/a"),
+            ],
+            Some(2),
+        );
         let file: toml::Table = toml::from_str(&text).expect("TOML");
         let rules = file["rule"].as_array().expect("rules");
         let of = |rule: usize, key: &str| rules[rule][key].clone();
-        assert_eq!((of(0, "id"), of(1, "id")), ("learned/a".into(), "learned/b".into()));
-        assert_eq!((of(0, "paths"), of(1, "paths")), (vec!["/c'#"].into(), vec!["/a\"b\\.php"].into()));
-        assert_eq!(of(0, "must_match"), vec!["GET /c'#", "GET /%63'#?x=1"].into());
-        assert_eq!(of(0, "must_not_match"), vec!["GET /c'#-and-more", "GET /elsewhere/c'#"].into());
+        assert_eq!(
+            (of(0, "id"), of(1, "id")),
+            ("learned/a".into(), "learned/b".into())
+        );
+        assert_eq!(
+            (of(0, "paths"), of(1, "paths")),
+            (vec!["/c'#"].into(), vec!["/a\"b\\.php"].into())
+        );
+        assert_eq!(
+            of(0, "must_match"),
+            vec!["GET /c'#", "GET /%63'#?x=1"].into()
+        );
+        assert_eq!(
+            of(0, "must_not_match"),
+            vec!["GET /c'#-and-more", "GET /elsewhere/c'#"].into()
+        );
     }
 
     #[test]
     fn a_must_not_match_case_is_no_other_path() {
-        assert_eq!(must_not_match(&["/a/", "/a-and-more", "/elsewhere/"]), ["/a-and-more-more", "/someelsewhere/a/"]);
+        assert_eq!(
+            must_not_match(&["/a/", "/a-and-more", "/elsewhere/"]),
+            ["/a-and-more-more", "/someelsewhere/a/"]
+        );
     }
 
     #[test]
     fn nothing_is_a_file_without_rules() {
-        assert!(toml::from_str::<toml::Table>(&written(Vec::new(), None)).is_ok_and(|file| !file.contains_key("rule")));
+        assert!(
+            toml::from_str::<toml::Table>(&written(Vec::new(), None))
+                .is_ok_and(|file| !file.contains_key("rule"))
+        );
     }
 }

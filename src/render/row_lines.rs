@@ -1,5 +1,6 @@
-//! The layout of a JSON document: a line per key, and in its lists a line per row, so that `grep` finds whole rows. Rows may be rendered
-//! before, by several threads, and are then written as they are.
+//! The layout of a JSON document: a line per key, and in its lists a line per row, so that `grep`
+//! finds whole rows. Rows may be rendered before, by several threads, and are then written as they
+//! are.
 //!
 //! Knows no key and no row.
 
@@ -11,7 +12,8 @@ use serde_json::ser::Formatter;
 /// The bytes of a usual row.
 const USUAL_ROW_BYTES: usize = 640;
 
-/// Rendered rows in one buffer: a buffer for each of them would be allocated by one thread and freed by another.
+/// Rendered rows in one buffer: a buffer for each of them would be allocated by one thread and
+/// freed by another.
 pub(super) struct RenderedRows {
     text: Vec<u8>,
     /// Where each row ends.
@@ -21,7 +23,10 @@ pub(super) struct RenderedRows {
 impl RenderedRows {
     /// Room for this many rows.
     pub(super) fn with_capacity(rows: usize) -> Self {
-        Self { text: Vec::with_capacity(rows * USUAL_ROW_BYTES), ends: Vec::with_capacity(rows) }
+        Self {
+            text: Vec::with_capacity(rows * USUAL_ROW_BYTES),
+            ends: Vec::with_capacity(rows),
+        }
     }
 
     /// Renders a row.
@@ -38,7 +43,9 @@ impl RenderedRows {
     /// The rows, in the order in which they were rendered.
     pub(super) fn iter(&self) -> impl Iterator<Item = RenderedRow<'_>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, end)| RenderedRow(&self.text[start..*end]))
+        starts
+            .zip(&self.ends)
+            .map(|(start, end)| RenderedRow(&self.text[start..*end]))
     }
 }
 
@@ -59,7 +66,8 @@ pub(super) struct RowLineFormatter {
     has_rows: bool,
 }
 
-/// The depth inside the document's own braces, inside a list of it, and inside a list of its evidence.
+/// The depth inside the document's own braces, inside a list of it, and inside a list of its
+/// evidence.
 const DOCUMENT: usize = 1;
 const LIST: usize = 2;
 const EVIDENCE_LIST: usize = 3;
@@ -99,7 +107,13 @@ impl Formatter for RowLineFormatter {
     fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.depth -= 1;
         // Lists within a row are deeper.
-        out.write_all(if matches!(self.depth + 1, LIST | EVIDENCE_LIST) && self.has_rows { b"\n  ]" } else { b"]" })
+        out.write_all(
+            if matches!(self.depth + 1, LIST | EVIDENCE_LIST) && self.has_rows {
+                b"\n  ]"
+            } else {
+                b"]"
+            },
+        )
     }
 
     fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
@@ -114,7 +128,11 @@ impl Formatter for RowLineFormatter {
     }
 
     /// Writes a [`RenderedRow`]. A document contains no other bytes.
-    fn write_byte_array<W: ?Sized + Write>(&mut self, out: &mut W, rendered: &[u8]) -> io::Result<()> {
+    fn write_byte_array<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        rendered: &[u8],
+    ) -> io::Result<()> {
         out.write_all(rendered)
     }
 }
@@ -136,7 +154,12 @@ mod tests {
 
     fn written(document: &impl Serialize) -> String {
         let mut out = Vec::new();
-        document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLineFormatter::default())).unwrap();
+        document
+            .serialize(&mut JsonSerializer::with_formatter(
+                &mut out,
+                RowLineFormatter::default(),
+            ))
+            .unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -146,7 +169,9 @@ mod tests {
         impl Serialize for WrittenRows {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let mut rows = serializer.serialize_seq(None)?;
-                self.0.iter().try_for_each(|row| rows.serialize_element(&row))?;
+                self.0
+                    .iter()
+                    .try_for_each(|row| rows.serialize_element(&row))?;
                 rows.end()
             }
         }
@@ -156,9 +181,22 @@ mod tests {
             for row in &rows {
                 rendered.push(row).unwrap();
             }
-            assert_eq!(written(&TwoKeys { version: 1, rows: WrittenRows(rendered) }), written(&TwoKeys { version: 1, rows }));
+            assert_eq!(
+                written(&TwoKeys {
+                    version: 1,
+                    rows: WrittenRows(rendered)
+                }),
+                written(&TwoKeys { version: 1, rows })
+            );
         }
-        let expected = "{\n  \"version\": 1,\n  \"rows\": [\n    {\"client\":[],\"hits\":[1,2]}\n  ]\n}";
-        assert_eq!(written(&TwoKeys { version: 1, rows: [row(1)] }), expected);
+        let expected =
+            "{\n  \"version\": 1,\n  \"rows\": [\n    {\"client\":[],\"hits\":[1,2]}\n  ]\n}";
+        assert_eq!(
+            written(&TwoKeys {
+                version: 1,
+                rows: [row(1)]
+            }),
+            expected
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Documents the outputs: each column and key with its type, its unit and its meaning.
 //!
-//! Everything here comes from the types and tables that write the outputs, so it cannot be out of date. It prints JSON Schema
-//! (draft 2020-12) for JSON, NDJSON and rule files, and aligned text for CSV, which has no schema language of its own.
+//! Everything here comes from the types and tables that write the outputs, so it cannot be out of
+//! date. It prints JSON Schema (draft 2020-12) for JSON, NDJSON and rule files, and aligned text
+//! for CSV, which has no schema language of its own.
 
 use std::io::{self, Write};
 
@@ -28,7 +29,8 @@ pub(crate) enum Topic {
     Verified,
 }
 
-/// Prints the documentation of one output, or a list of all columns and keys where `topic` is `None`.
+/// Prints the documentation of one output, or a list of all columns and keys where `topic` is
+/// `None`.
 ///
 /// # Errors
 ///
@@ -68,9 +70,13 @@ fn verified() -> Schema {
     serialized::<Verification>()
 }
 
-/// The schema of what a type writes, which differs from that of what it reads in which keys are required.
+/// The schema of what a type writes, which differs from that of what it reads in which keys are
+/// required.
 fn serialized<T: JsonSchema>() -> Schema {
-    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<T>()
 }
 
 fn write_schema<W: Write>(schema: &Schema, out: &mut W) -> io::Result<()> {
@@ -86,7 +92,10 @@ fn write_tables<W: Write>(out: &mut W) -> io::Result<()> {
         if number > 0 {
             out.write_all(b"\n")?;
         }
-        let lines: Vec<Line> = columns.into_iter().map(|column| [column.name, column.kind, column.meaning].map(str::to_owned)).collect();
+        let lines: Vec<Line> = columns
+            .into_iter()
+            .map(|column| [column.name, column.kind, column.meaning].map(str::to_owned))
+            .collect();
         write_lines(out, &format!("CSV: {title}"), &lines)?;
     }
     Ok(())
@@ -98,7 +107,13 @@ fn write_block<W: Write>(out: &mut W, title: &str, lines: &[Line]) -> io::Result
 }
 
 fn write_lines<W: Write>(out: &mut W, title: &str, lines: &[Line]) -> io::Result<()> {
-    let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or_default();
+    let width = |column: usize| {
+        lines
+            .iter()
+            .map(|line| line[column].len())
+            .max()
+            .unwrap_or_default()
+    };
     let (name, kind) = (width(0), width(1));
     writeln!(out, "{title}")?;
     for [key, value, meaning] in lines {
@@ -107,7 +122,8 @@ fn write_lines<W: Write>(out: &mut W, title: &str, lines: &[Line]) -> io::Result
     Ok(())
 }
 
-/// Every key of a document, those of inner objects as `outer.inner`, those of lists as `outer[].inner`.
+/// Every key of a document, those of inner objects as `outer.inner`, those of lists as
+/// `outer[].inner`.
 fn keys(schema: &Schema) -> Vec<Line> {
     let mut lines = Vec::new();
     let root = schema.as_value();
@@ -115,15 +131,33 @@ fn keys(schema: &Schema) -> Vec<Line> {
     lines
 }
 
-/// `open` are the definitions that enclose this one: a definition that contains itself is not repeated.
-fn collect<'a>(root: &'a Value, schema: &'a Value, prefix: &str, open: &mut Vec<&'a Value>, lines: &mut Vec<Line>) {
+/// `open` are the definitions that enclose this one: a definition that contains itself is not
+/// repeated.
+fn collect<'a>(
+    root: &'a Value,
+    schema: &'a Value,
+    prefix: &str,
+    open: &mut Vec<&'a Value>,
+    lines: &mut Vec<Line>,
+) {
     for part in parts(root, schema) {
         for (name, property) in part["properties"].as_object().into_iter().flatten() {
             let types: Vec<&Value> = parts(root, property);
-            let meaning = property["description"].as_str().or_else(|| types.iter().find_map(|schema| schema["description"].as_str()));
+            let meaning = property["description"].as_str().or_else(|| {
+                types
+                    .iter()
+                    .find_map(|schema| schema["description"].as_str())
+            });
             let key = format!("{prefix}{name}");
-            lines.push([key.clone(), kind(&types, root), meaning.unwrap_or_default().to_owned()]);
-            let items = types.iter().filter_map(|schema| schema.get("items")).map(|items| (items, "[]."));
+            lines.push([
+                key.clone(),
+                kind(&types, root),
+                meaning.unwrap_or_default().to_owned(),
+            ]);
+            let items = types
+                .iter()
+                .filter_map(|schema| schema.get("items"))
+                .map(|items| (items, "[]."));
             for (inner, separator) in items.chain([(property, ".")]) {
                 if !open.iter().any(|known| std::ptr::eq(*known, inner)) {
                     open.push(inner);
@@ -137,9 +171,17 @@ fn collect<'a>(root: &'a Value, schema: &'a Value, prefix: &str, open: &mut Vec<
 
 /// A schema without its references, and those that it allows beside it.
 fn parts<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
-    let referred = schema["$ref"].as_str().and_then(|path| root.pointer(path.strip_prefix('#')?));
-    let inner = ["anyOf", "allOf", "oneOf"].into_iter().filter_map(|key| schema[key].as_array()).flatten();
-    let further = referred.into_iter().chain(inner).flat_map(|one| parts(root, one));
+    let referred = schema["$ref"]
+        .as_str()
+        .and_then(|path| root.pointer(path.strip_prefix('#')?));
+    let inner = ["anyOf", "allOf", "oneOf"]
+        .into_iter()
+        .filter_map(|key| schema[key].as_array())
+        .flatten();
+    let further = referred
+        .into_iter()
+        .chain(inner)
+        .flat_map(|one| parts(root, one));
     std::iter::once(schema).chain(further).collect()
 }
 
@@ -155,7 +197,9 @@ fn kind(types: &[&Value], root: &Value) -> String {
         };
         for name in named {
             let word = match one.get("items") {
-                Some(items) if name == "array" => format!("list of {}", kind(&parts(root, items), root)),
+                Some(items) if name == "array" => {
+                    format!("list of {}", kind(&parts(root, items), root))
+                }
                 _ => name.to_owned(),
             };
             if !words.contains(&word) {
@@ -179,11 +223,19 @@ mod tests {
 
     #[test]
     fn every_key_has_a_type_and_a_meaning() {
-        for (name, schema) in [("json", report()), ("ndjson", hit()), ("rules", crate::rules::schema()), ("verified", verified())] {
+        for (name, schema) in [
+            ("json", report()),
+            ("ndjson", hit()),
+            ("rules", crate::rules::schema()),
+            ("verified", verified()),
+        ] {
             let keys = keys(&schema);
             assert!(keys.len() > 20, "{name}: {keys:?}");
             for [key, kind, meaning] in keys {
-                assert!(!kind.is_empty() && meaning.ends_with('.'), "{name}: {key}: {kind:?}, {meaning:?}");
+                assert!(
+                    !kind.is_empty() && meaning.ends_with('.'),
+                    "{name}: {key}: {kind:?}, {meaning:?}"
+                );
             }
         }
     }
@@ -191,7 +243,13 @@ mod tests {
     #[test]
     fn the_list_has_keys_of_inner_objects() {
         let text = text(None);
-        for start in ["  totals.outcomes.answered ", "  pairs[].sample.line ", "  hits ", "CSV: ", "  rule[].id "] {
+        for start in [
+            "  totals.outcomes.answered ",
+            "  pairs[].sample.line ",
+            "  hits ",
+            "CSV: ",
+            "  rule[].id ",
+        ] {
             assert!(text.contains(start), "{start}: {text}");
         }
         assert_eq!(text.matches("  totals.outcomes.answered ").count(), 1);

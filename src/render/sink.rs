@@ -20,7 +20,8 @@ use rustix::io::Errno;
 /// Bytes of the write buffer: reports are made of small pieces.
 const BUFFER: usize = 64 * 1024;
 
-/// An output. [`commit`](Self::commit) makes what was written final; without it a file stays as it was.
+/// An output. [`commit`](Self::commit) makes what was written final; without it a file stays as it
+/// was.
 #[derive(Debug)]
 pub(crate) struct Sink {
     /// As the user named it; `None` is standard output.
@@ -38,8 +39,8 @@ enum SinkTarget {
 }
 
 impl Sink {
-    /// Standard output, buffered. If it is a file that ends within a line, a newline is written first: a killed run may have left
-    /// half a line.
+    /// Standard output, buffered. If it is a file that ends within a line, a newline is written
+    /// first: a killed run may have left half a line.
     #[must_use]
     pub(crate) fn stdout() -> Self {
         ignore_sigxfsz();
@@ -48,7 +49,10 @@ impl Sink {
             // The newline goes into the buffer, which cannot fail.
             let _ = out.write_all(b"\n");
         }
-        Self { path: None, target: SinkTarget::Stdout(out) }
+        Self {
+            path: None,
+            target: SinkTarget::Stdout(out),
+        }
     }
 
     /// [`stdout`](Self::stdout), if it is open.
@@ -58,7 +62,11 @@ impl Sink {
     /// Standard output was closed before the process started.
     pub(crate) fn open_stdout() -> Result<Self, SinkError> {
         if stdout_was_closed() {
-            return Err(SinkError::new(None, SinkStep::Write, io::Error::other("it is closed")));
+            return Err(SinkError::new(
+                None,
+                SinkStep::Write,
+                io::Error::other("it is closed"),
+            ));
         }
         Ok(Self::stdout())
     }
@@ -73,18 +81,20 @@ impl Sink {
         }
     }
 
-    /// The file at `path`, which is unchanged until the commit. Create it before a scan begins: a missing or unwritable
-    /// folder is an error here. An existing device or named pipe is written directly.
+    /// The file at `path`, which is unchanged until the commit. Create it before a scan begins: a
+    /// missing or unwritable folder is an error here. An existing device or named pipe is written
+    /// directly.
     ///
     /// # Errors
     ///
-    /// The file cannot be created, or `path` is something that a report cannot replace: a folder, a socket, a disk, or a
-    /// system link such as `/dev/stdout`.
+    /// The file cannot be created, or `path` is something that a report cannot replace: a folder, a
+    /// socket, a disk, or a system link such as `/dev/stdout`.
     pub(crate) fn file(path: &Path) -> Result<Self, SinkError> {
         Self::file_with_mode(path, 0o600)
     }
 
-    /// Like [`file`](Self::file), but a file that every user may read: with mode 0644 whatever the umask.
+    /// Like [`file`](Self::file), but a file that every user may read: with mode 0644 whatever the
+    /// umask.
     ///
     /// # Errors
     ///
@@ -95,22 +105,29 @@ impl Sink {
 
     fn file_with_mode(path: &Path, mode: u32) -> Result<Self, SinkError> {
         ignore_sigxfsz();
-        let target = open(path, mode).map_err(|error| SinkError::new(Some(path), SinkStep::Open, error))?;
-        Ok(Self { path: Some(path.to_owned()), target })
+        let target =
+            open(path, mode).map_err(|error| SinkError::new(Some(path), SinkStep::Open, error))?;
+        Ok(Self {
+            path: Some(path.to_owned()),
+            target,
+        })
     }
 
-    /// Whether this writes to, or would replace, the file with this device and inode, such as an input.
+    /// Whether this writes to, or would replace, the file with this device and inode, such as an
+    /// input.
     #[must_use]
     pub(crate) fn is_same_file(&self, dev: u64, ino: u64) -> bool {
         match (&self.target, &self.path) {
-            (SinkTarget::Staged(_), Some(path)) => fs::metadata(path).is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (dev, ino)),
+            (SinkTarget::Staged(_), Some(path)) => fs::metadata(path)
+                .is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (dev, ino)),
             (SinkTarget::Device(file), _) => file.get_ref().is_same_file(dev, ino),
             (SinkTarget::Stdout(stdout), _) => stdout.get_ref().is_same_file(dev, ino),
             (SinkTarget::Staged(_), None) => false,
         }
     }
 
-    /// The error for a failed write, with the output's name and advice. [`SinkError::BrokenPipe`] if the reader is gone.
+    /// The error for a failed write, with the output's name and advice. [`SinkError::BrokenPipe`]
+    /// if the reader is gone.
     #[must_use]
     pub(crate) fn explain(&self, error: io::Error) -> SinkError {
         SinkError::new(self.path.as_deref(), SinkStep::Write, error)
@@ -128,7 +145,9 @@ impl Sink {
             SinkTarget::Stdout(mut stdout) => stdout.flush().map_err(fail(SinkStep::Write)),
             SinkTarget::Device(mut device) => device.flush().map_err(fail(SinkStep::Write)),
             SinkTarget::Staged(file) => {
-                let file = file.into_inner().map_err(|unflushed| fail(SinkStep::Write)(unflushed.into_error()))?;
+                let file = file
+                    .into_inner()
+                    .map_err(|unflushed| fail(SinkStep::Write)(unflushed.into_error()))?;
                 file.sync().map_err(fail(SinkStep::Write))?;
                 file.replace().map_err(fail(SinkStep::Replace))
             }
@@ -162,10 +181,15 @@ fn open(path: &Path, mode: u32) -> io::Result<SinkTarget> {
     match fs::symlink_metadata(path).map(|metadata| metadata.file_type()) {
         Ok(kind) if kind.is_char_device() || kind.is_fifo() => {
             let device = OpenOptions::new().write(true).open(path)?;
-            Ok(SinkTarget::Device(BufWriter::with_capacity(BUFFER, BlockingWriter::new(device))))
+            Ok(SinkTarget::Device(BufWriter::with_capacity(
+                BUFFER,
+                BlockingWriter::new(device),
+            )))
         }
         Ok(kind) if kind.is_dir() => refuse("it is a folder"),
-        Ok(kind) if kind.is_symlink() && is_system_link(path) => refuse("it is a link of the system"),
+        Ok(kind) if kind.is_symlink() && is_system_link(path) => {
+            refuse("it is a link of the system")
+        }
         Ok(kind) if kind.is_file() || kind.is_symlink() => stage(path, mode),
         Ok(_) => refuse("it is neither a file nor a pipe"),
         Err(error) if error.kind() == ErrorKind::NotFound => stage(path, mode),
@@ -173,10 +197,13 @@ fn open(path: &Path, mode: u32) -> io::Result<SinkTarget> {
     }
 }
 
-/// Whether a link is one like `/dev/stdout` or `/proc/self/fd/1`, which a report must not replace. `/dev/shm` is an ordinary folder.
+/// Whether a link is one like `/dev/stdout` or `/proc/self/fd/1`, which a report must not replace.
+/// `/dev/shm` is an ordinary folder.
 fn is_system_link(link: &Path) -> bool {
     fs::canonicalize(folder_of(link)).is_ok_and(|folder| {
-        folder.starts_with("/proc") || folder.starts_with("/sys") || (folder.starts_with("/dev") && !folder.starts_with("/dev/shm"))
+        folder.starts_with("/proc")
+            || folder.starts_with("/sys")
+            || (folder.starts_with("/dev") && !folder.starts_with("/dev/shm"))
     })
 }
 
@@ -188,7 +215,8 @@ fn stage(path: &Path, mode: u32) -> io::Result<SinkTarget> {
 
 /// Writes directly to a descriptor, and waits while a non-blocking one is not ready.
 ///
-/// Another process may have made standard output non-blocking; `std` treats a slow reader then as an error.
+/// Another process may have made standard output non-blocking; `std` treats a slow reader then as
+/// an error.
 #[derive(Debug)]
 struct BlockingWriter<F>(F);
 
@@ -199,7 +227,8 @@ impl<F: AsFd> BlockingWriter<F> {
 
     /// Whether it is the file with this device and inode.
     fn is_same_file(&self, dev: u64, ino: u64) -> bool {
-        rustix::fs::fstat(&self.0).is_ok_and(|metadata| (metadata.st_dev, metadata.st_ino) == (dev, ino))
+        rustix::fs::fstat(&self.0)
+            .is_ok_and(|metadata| (metadata.st_dev, metadata.st_ino) == (dev, ino))
     }
 }
 
@@ -244,7 +273,8 @@ pub(crate) enum SinkError {
         step: &'static str,
         /// What to do about it.
         advice: &'static str,
-        /// The error of the system. It is part of the message, so it is not a `source`, which would print it twice.
+        /// The error of the system. It is part of the message, so it is not a `source`, which would
+        /// print it twice.
         error: io::Error,
     },
 }
@@ -259,7 +289,10 @@ pub(crate) enum SinkStep {
 
 impl SinkError {
     pub(crate) fn new(path: Option<&Path>, step: SinkStep, error: io::Error) -> Self {
-        let output = path.map_or_else(|| "standard output".into(), |path| escape(path.as_os_str().as_bytes()).into_owned());
+        let output = path.map_or_else(
+            || "standard output".into(),
+            |path| escape(path.as_os_str().as_bytes()).into_owned(),
+        );
         if error.kind() == ErrorKind::BrokenPipe {
             return Self::BrokenPipe { output };
         }
@@ -268,17 +301,32 @@ impl SinkError {
             SinkStep::Write => "write",
             SinkStep::Replace => "replace",
         };
-        Self::Failed { advice: advice(error.kind(), path.is_some()), output, step, error }
+        Self::Failed {
+            advice: advice(error.kind(), path.is_some()),
+            output,
+            step,
+            error,
+        }
     }
 }
 
 fn advice(kind: ErrorKind, is_file: bool) -> &'static str {
     match (kind, is_file) {
-        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, true) => "free some space or choose another --output",
-        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, false) => "free some space or write elsewhere",
-        (ErrorKind::FileTooLarge, _) => "raise the file size limit (ulimit -f) or narrow the report with --top",
-        (ErrorKind::NotFound | ErrorKind::NotADirectory, true) => "make the folder first or choose another --output",
-        (ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem, true) => "choose an --output in a folder you may write to",
+        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, true) => {
+            "free some space or choose another --output"
+        }
+        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, false) => {
+            "free some space or write elsewhere"
+        }
+        (ErrorKind::FileTooLarge, _) => {
+            "raise the file size limit (ulimit -f) or narrow the report with --top"
+        }
+        (ErrorKind::NotFound | ErrorKind::NotADirectory, true) => {
+            "make the folder first or choose another --output"
+        }
+        (ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem, true) => {
+            "choose an --output in a folder you may write to"
+        }
         (_, true) => "choose another --output; `-` is standard output",
         (_, false) => "choose a file with --output",
     }
@@ -303,7 +351,10 @@ mod tests {
     }
 
     fn names(folder: &TempDir) -> Vec<String> {
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
     }
 
     #[test]
@@ -320,7 +371,10 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"old", "until the commit");
         sink.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+            0o600
+        );
         assert_eq!(names(&folder), ["report.csv"]);
     }
 
@@ -343,12 +397,19 @@ mod tests {
         let shown = path.display();
         assert_eq!(
             refusal(&path.join("x")),
-            format!("cannot open {shown}/x: not a directory; make the folder first or choose another --output")
+            format!(
+                "cannot open {shown}/x: not a directory; make the folder first or choose another --output"
+            )
         );
-        assert!(refusal(&folder.path().join("no/such")).contains("no such file or directory; make the folder first"));
+        assert!(
+            refusal(&folder.path().join("no/such"))
+                .contains("no such file or directory; make the folder first")
+        );
         assert!(refusal(folder.path()).contains("it is a folder; choose another --output"));
         assert!(refusal(Path::new("/")).contains("it names a folder"));
-        assert!(refusal(Path::new("/dev/stdout")).contains("it is a link of the system; choose another --output; `-` is standard output"));
+        assert!(refusal(Path::new("/dev/stdout")).contains(
+            "it is a link of the system; choose another --output; `-` is standard output"
+        ));
         assert_eq!(names(&folder), ["report.csv"]);
     }
 
@@ -363,7 +424,13 @@ mod tests {
         let mut sink = Sink::file(Path::new("/dev/null")).unwrap();
         sink.write_all(b"row").unwrap();
         sink.commit().unwrap();
-        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device(), "written to, not replaced");
+        assert!(
+            fs::metadata("/dev/null")
+                .unwrap()
+                .file_type()
+                .is_char_device(),
+            "written to, not replaced"
+        );
     }
 
     #[test]
@@ -371,7 +438,12 @@ mod tests {
         let (folder, path) = old_report();
         let sink = Sink::file(&path).unwrap();
         folder.close().unwrap();
-        assert!(sink.commit().unwrap_err().to_string().starts_with("cannot replace "));
+        assert!(
+            sink.commit()
+                .unwrap_err()
+                .to_string()
+                .starts_with("cannot replace ")
+        );
     }
 
     #[test]
@@ -380,10 +452,28 @@ mod tests {
         let metadata = fs::metadata(&path).unwrap();
         let link = folder.path().join("link");
         symlink(&path, &link).unwrap();
-        for name in [&path, &link, &folder.path().join("../").join(folder.path().file_name().unwrap()).join("report.csv")] {
-            assert!(Sink::file(name).unwrap().is_same_file(metadata.dev(), metadata.ino()), "{}", name.display());
+        for name in [
+            &path,
+            &link,
+            &folder
+                .path()
+                .join("../")
+                .join(folder.path().file_name().unwrap())
+                .join("report.csv"),
+        ] {
+            assert!(
+                Sink::file(name)
+                    .unwrap()
+                    .is_same_file(metadata.dev(), metadata.ino()),
+                "{}",
+                name.display()
+            );
         }
-        assert!(!Sink::file(&folder.path().join("other")).unwrap().is_same_file(metadata.dev(), metadata.ino()));
+        assert!(
+            !Sink::file(&folder.path().join("other"))
+                .unwrap()
+                .is_same_file(metadata.dev(), metadata.ino())
+        );
     }
 
     #[test]
@@ -391,7 +481,10 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let error = BlockingWriter::new(writer).write(b"row").unwrap_err();
-        assert!(matches!(Sink::stdout().explain(error), SinkError::BrokenPipe { .. }));
+        assert!(matches!(
+            Sink::stdout().explain(error),
+            SinkError::BrokenPipe { .. }
+        ));
     }
 
     #[test]
@@ -411,23 +504,43 @@ mod tests {
     #[test]
     #[ignore = "run by `a_size_limit_is_an_error`"]
     fn write_past_the_size_limit() {
-        setrlimit(Resource::Fsize, Rlimit { current: Some(4096), maximum: Some(4096) }).unwrap();
-        let mut sink = Sink::file(Path::new(&std::env::var_os("PROBEWATCH_TEST_SINK").unwrap())).unwrap();
+        setrlimit(
+            Resource::Fsize,
+            Rlimit {
+                current: Some(4096),
+                maximum: Some(4096),
+            },
+        )
+        .unwrap();
+        let mut sink = Sink::file(Path::new(
+            &std::env::var_os("PROBEWATCH_TEST_SINK").unwrap(),
+        ))
+        .unwrap();
         let error = sink.write_all(&vec![b'x'; 200_000]).unwrap_err();
         let message = sink.explain(error).to_string();
-        assert!(message.contains("file too large; raise the file size limit (ulimit -f)"), "{message}");
+        assert!(
+            message.contains("file too large; raise the file size limit (ulimit -f)"),
+            "{message}"
+        );
     }
 
     #[test]
     fn a_size_limit_is_an_error() {
         let (folder, path) = old_report();
         let run = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "render::sink::tests::write_past_the_size_limit"])
+            .args([
+                "--ignored",
+                "--exact",
+                "render::sink::tests::write_past_the_size_limit",
+            ])
             .env("PROBEWATCH_TEST_SINK", &path)
             .output()
             .unwrap();
         let printed = String::from_utf8_lossy(&run.stdout);
-        assert!(run.status.success() && printed.contains("1 passed"), "{printed}");
+        assert!(
+            run.status.success() && printed.contains("1 passed"),
+            "{printed}"
+        );
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(names(&folder), ["report.csv"]);
     }

@@ -1,15 +1,19 @@
-//! Prints a report as tables for people: a headline, then answers, clients, paths, rules and line counts. Also prints the
-//! differences of two reports, and how far logs were read.
+//! Prints a report as tables for people: a headline, then answers, clients, paths, rules and line
+//! counts. Also prints the differences of two reports, and how far logs were read.
 //!
-//! Fits the given width. Programs read CSV or JSON: the layout of tables may change. The headline is one sentence with what
-//! matters most; it names inputs that could not be fully read, as the report is then incomplete. Rows are sorted already: a
-//! section prints the first `--top` of them and how to see the rest. Columns are left out on a narrow page. The line counts
-//! of all inputs add up; with many inputs only those with a problem are listed.
+//! Fits the given width. Programs read CSV or JSON: the layout of tables may change. The headline
+//! is one sentence with what matters most; it names inputs that could not be fully read, as the
+//! report is then incomplete. Rows are sorted already: a section prints the first `--top` of them
+//! and how to see the rest. Columns are left out on a narrow page. The line counts of all inputs
+//! add up; with many inputs only those with a problem are listed.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::layout::{self, ALARM, BOLD, Column, DIM, Grid, PLAIN, Painter, TextCell, WARNING, minute_in, span, write_wrapped};
+use super::layout::{
+    self, ALARM, BOLD, Column, DIM, Grid, PLAIN, Painter, TextCell, WARNING, minute_in, span,
+    write_wrapped,
+};
 use super::{GroupBy, RenderOptions, TABLE_ROWS, grades};
 use crate::log::client::Client;
 use crate::log::finding::{RuleId, Severity};
@@ -18,7 +22,9 @@ use crate::log::time::LogTime;
 use crate::render::timeline::TimelineText;
 use crate::report::diff::{AnswerNow, Change, DiffKind, DiffRow};
 use crate::report::labels::{self, first};
-use crate::report::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, NetworkRow, ReportModel, Row};
+use crate::report::model::{
+    AllowedCount, AnswerDetail, AppSeen, Campaign, NetworkRow, ReportModel, Row,
+};
 use crate::report::notes::accuracy_note;
 use crate::report::status::{LogStage, LogStatus, ReadStatus};
 use crate::report::{campaigns, floods};
@@ -39,7 +45,11 @@ pub(super) struct TablePage {
 }
 
 /// Writes the report.
-pub(crate) fn write<W: Write>(report: &ReportModel<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(
+    report: &ReportModel<'_>,
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     let page = TablePage::new(options);
     if options.by.is_none() && !options.full {
         return write_short(report, page, options, out);
@@ -73,7 +83,14 @@ pub(crate) fn write<W: Write>(report: &ReportModel<'_>, options: &RenderOptions,
 type WriteSection = fn(&ReportModel<'_>, TablePage, &mut Vec<u8>) -> io::Result<()>;
 
 /// The sections of the short table in the order of the page.
-const SECTIONS: [WriteSection; 6] = [write_answered, write_grades, write_floods, write_clients, write_networks, write_suppressed];
+const SECTIONS: [WriteSection; 6] = [
+    write_answered,
+    write_grades,
+    write_floods,
+    write_clients,
+    write_networks,
+    write_suppressed,
+];
 const ANSWERED: usize = 0;
 const GRADES: usize = 1;
 const FLOODS: usize = 2;
@@ -81,8 +98,8 @@ const CLIENTS: usize = 3;
 const NETWORKS: usize = 4;
 const SUPPRESSED: usize = 5;
 
-/// Which rows a screen gets first: what answered, what that means, and something of each section; then more of what a person reads
-/// first. [`usize::MAX`] is as many as fit.
+/// Which rows a screen gets first: what answered, what that means, and something of each section;
+/// then more of what a person reads first. [`usize::MAX`] is as many as fit.
 const ROWS_BY_IMPORTANCE: [(usize, usize); 12] = [
     (ANSWERED, 2),
     (GRADES, 1),
@@ -99,12 +116,23 @@ const ROWS_BY_IMPORTANCE: [(usize, usize); 12] = [
 ];
 
 /// The most rows of each section with `--top`.
-const ROWS_WITH_TOP: [(usize, usize); 6] =
-    [(ANSWERED, usize::MAX), (GRADES, 2), (FLOODS, 3), (CLIENTS, usize::MAX), (NETWORKS, usize::MAX), (SUPPRESSED, 1)];
+const ROWS_WITH_TOP: [(usize, usize); 6] = [
+    (ANSWERED, usize::MAX),
+    (GRADES, 2),
+    (FLOODS, 3),
+    (CLIENTS, usize::MAX),
+    (NETWORKS, usize::MAX),
+    (SUPPRESSED, 1),
+];
 
-/// Writes the short table: no more lines than the screen has, but for one answer, the problems and the line counts, which are never
-/// left out. With `--top` each section has that many rows instead.
-fn write_short<W: Write>(report: &ReportModel<'_>, page: TablePage, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+/// Writes the short table: no more lines than the screen has, but for one answer, the problems and
+/// the line counts, which are never left out. With `--top` each section has that many rows instead.
+fn write_short<W: Write>(
+    report: &ReportModel<'_>,
+    page: TablePage,
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     let lines = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
     let mut ends = [Vec::new(), Vec::new()];
     write_opening(report, page, true, &mut ends[0])?;
@@ -116,13 +144,24 @@ fn write_short<W: Write>(report: &ReportModel<'_>, page: TablePage, options: &Re
     }
     let (steps, limit, room) = match options.top {
         // The last line is for the next prompt.
-        None => (&ROWS_BY_IMPORTANCE[..], usize::MAX, options.page_height().saturating_sub(1 + lines(&ends[0]) + lines(&ends[1]))),
+        None => (
+            &ROWS_BY_IMPORTANCE[..],
+            usize::MAX,
+            options
+                .page_height()
+                .saturating_sub(1 + lines(&ends[0]) + lines(&ends[1])),
+        ),
         Some(top) => (&ROWS_WITH_TOP[..], top, usize::MAX),
     };
     let mut texts = SECTIONS.map(|_| Vec::new());
     let mut tops = SECTIONS.map(|_| 0);
     for &(section, most) in steps {
-        let others: usize = texts.iter().enumerate().filter(|(other, _)| *other != section).map(|(_, text)| lines(text)).sum();
+        let others: usize = texts
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != section)
+            .map(|(_, text)| lines(text))
+            .sum();
         let room = room.saturating_sub(others);
         // One answer is written in any case.
         let least = usize::from(section == ANSWERED).min(limit);
@@ -147,27 +186,57 @@ fn write_short<W: Write>(report: &ReportModel<'_>, page: TablePage, options: &Re
 }
 
 /// The headline, the time range of the logs, and the timeline.
-fn write_opening<W: Write>(report: &ReportModel<'_>, page: TablePage, has_timeline: bool, out: &mut W) -> io::Result<()> {
+fn write_opening<W: Write>(
+    report: &ReportModel<'_>,
+    page: TablePage,
+    has_timeline: bool,
+    out: &mut W,
+) -> io::Result<()> {
     let (sentence, is_alarm) = headline(report);
-    write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
+    write_wrapped(
+        &sentence,
+        0,
+        page.width,
+        (page.painter, if is_alarm { ALARM } else { BOLD }),
+        out,
+    )?;
     if let (Some(first), Some(last)) = (report.totals.first_time, report.totals.last_time) {
-        let parts: Vec<_> = [span(first, last)].into_iter().chain(report.probe_share()).collect();
+        let parts: Vec<_> = [span(first, last)]
+            .into_iter()
+            .chain(report.probe_share())
+            .collect();
         write_wrapped(&parts.join(". "), 0, page.width, (page.painter, DIM), out)?;
     }
-    let Some(TimelineText { bars, marks }) = timeline(report, page).filter(|_| has_timeline) else { return Ok(()) };
+    let Some(TimelineText { bars, marks }) = timeline(report, page).filter(|_| has_timeline) else {
+        return Ok(());
+    };
     writeln!(out, "  {bars}")?;
-    marks.map_or(Ok(()), |marks| writeln!(out, "  {}", page.painter.paint(ALARM, marks)))
+    marks.map_or(Ok(()), |marks| {
+        writeln!(out, "  {}", page.painter.paint(ALARM, marks))
+    })
 }
 
 /// The timeline, in the time zone of the first line.
 fn timeline(report: &ReportModel<'_>, page: TablePage) -> Option<TimelineText> {
-    TimelineText::new(&report.timeline, report.zone(), page.width.saturating_sub(2))
+    TimelineText::new(
+        &report.timeline,
+        report.zone(),
+        page.width.saturating_sub(2),
+    )
 }
 
 impl TablePage {
     pub(super) fn new(options: &RenderOptions) -> Self {
         let top = options.top.unwrap_or(TABLE_ROWS);
-        Self { width: options.page_width(), top, painter: Painter { color: options.color }, full: options.full, is_live: options.is_live }
+        Self {
+            width: options.page_width(),
+            top,
+            painter: Painter {
+                color: options.color,
+            },
+            full: options.full,
+            is_live: options.is_live,
+        }
     }
 
     pub(super) fn heading<W: Write>(self, title: &str, out: &mut W) -> io::Result<()> {
@@ -180,7 +249,11 @@ impl TablePage {
     }
 
     /// A paragraph of sentences, each on lines of its own.
-    fn notes<W: Write>(self, texts: impl IntoIterator<Item = String>, out: &mut W) -> io::Result<()> {
+    fn notes<W: Write>(
+        self,
+        texts: impl IntoIterator<Item = String>,
+        out: &mut W,
+    ) -> io::Result<()> {
         for (number, text) in texts.into_iter().enumerate() {
             if number == 0 {
                 writeln!(out)?;
@@ -190,13 +263,23 @@ impl TablePage {
         Ok(())
     }
 
-    /// Writes how many of `all` were left out, and how to see them: by `--top`, or in another format, if one has them. `what` names one,
-    /// and several.
-    pub(super) fn more<W: Write>(self, all: usize, what: [&str; 2], format: &str, out: &mut W) -> io::Result<()> {
+    /// Writes how many of `all` were left out, and how to see them: by `--top`, or in another
+    /// format, if one has them. `what` names one, and several.
+    pub(super) fn more<W: Write>(
+        self,
+        all: usize,
+        what: [&str; 2],
+        format: &str,
+        out: &mut W,
+    ) -> io::Result<()> {
         match all.saturating_sub(self.top) {
             0 => Ok(()),
             more => {
-                let or = if format.is_empty() || self.is_live { String::new() } else { format!(", or {format}") };
+                let or = if format.is_empty() || self.is_live {
+                    String::new()
+                } else {
+                    format!(", or {format}")
+                };
                 let what = what[usize::from(more > 1)];
                 let rest = format!("… and {} more{what}: --top {all}{or}", grouped(more as u64));
                 write_wrapped(&rest, 2, self.width, (self.painter, DIM), out)
@@ -213,30 +296,60 @@ pub(crate) fn headline(report: &ReportModel<'_>) -> (String, bool) {
     let has_no_status = hits > 0 && unknown == hits;
     let probes = || format!("{} from {}", counted(hits, "probe", "probes"), clients());
     let result = match (totals.answered, hits) {
-        (0, 0) if totals.sum.lines == 0 && report.inputs.iter().any(|input| input.skipped_whole.is_some()) => {
+        (0, 0)
+            if totals.sum.lines == 0
+                && report
+                    .inputs
+                    .iter()
+                    .any(|input| input.skipped_whole.is_some()) =>
+        {
             "No line is in the time range".to_owned()
         }
         (0, 0) if totals.sum.lines == 0 => "The logs have no lines".to_owned(),
         (0, 0) if totals.sum.parsed == 0 => {
-            format!("None of {} could be parsed: probewatch cannot tell whether there were probes", counted_lines(report))
+            format!(
+                "None of {} could be parsed: probewatch cannot tell whether there were probes",
+                counted_lines(report)
+            )
         }
-        (0, 0) if is_outside_of_range(report) => format!("None of {} is in the time range", counted_lines(report)),
+        (0, 0) if is_outside_of_range(report) => {
+            format!("None of {} is in the time range", counted_lines(report))
+        }
         (0, 0) if is_much(totals.sum.unparsed, totals.sum.lines) => {
             let unparsed = grouped(totals.sum.unparsed);
-            format!("No probes found; {unparsed} of {} are in no known format", counted_lines(report))
+            format!(
+                "No probes found; {unparsed} of {} are in no known format",
+                counted_lines(report)
+            )
         }
         (0, 0) => format!("No probes found in {}", counted_lines(report)),
-        (0, _) if totals.sum.parsed == 0 => format!("No line could be parsed: probewatch cannot tell what answered; {}", probes()),
-        (0, _) if has_no_status => format!("The log has no status: probewatch cannot tell what answered; {}", probes()),
+        (0, _) if totals.sum.parsed == 0 => format!(
+            "No line could be parsed: probewatch cannot tell what answered; {}",
+            probes()
+        ),
+        (0, _) if has_no_status => format!(
+            "The log has no status: probewatch cannot tell what answered; {}",
+            probes()
+        ),
         (0, _) if is_much(unknown, hits) => {
             let many = grouped(unknown);
-            format!("{many} of {} are in lines without a readable status: probewatch cannot tell whether they were answered", probes())
+            format!(
+                "{many} of {} are in lines without a readable status: probewatch cannot tell whether they were answered",
+                probes()
+            )
         }
         (0, _) if totals.uncertain > 0 => {
-            format!("No answer stands out, {} uncertain; {}", are(report.uncertain.len() as u64), probes())
+            format!(
+                "No answer stands out, {} uncertain; {}",
+                are(report.uncertain.len() as u64),
+                probes()
+            )
         }
         (0, _) => format!("Nothing answered; {}", probes()),
-        (1, 1) => format!("The only probe was answered{}", worst_answer(report, ", and is")),
+        (1, 1) => format!(
+            "The only probe was answered{}",
+            worst_answer(report, ", and is")
+        ),
         (answered, _) => {
             let was = if answered == 1 { "was" } else { "were" };
             format!(
@@ -250,20 +363,33 @@ pub(crate) fn headline(report: &ReportModel<'_>) -> (String, bool) {
     };
     // More may have been answered than are known to be.
     let in_doubt = if totals.answered > 0 && unknown > totals.answered {
-        format!("; {} of them are in lines without a readable status", grouped(unknown))
+        format!(
+            "; {} of them are in lines without a readable status",
+            grouped(unknown)
+        )
     } else {
         String::new()
     };
-    let damaged = report.inputs.iter().filter(|input| input.problem.is_some()).count() as u64;
+    let damaged = report
+        .inputs
+        .iter()
+        .filter(|input| input.problem.is_some())
+        .count() as u64;
     let incomplete = match damaged {
         0 => String::new(),
-        n => format!("; {} could not be fully read", counted(n, "input", "inputs")),
+        n => format!(
+            "; {} could not be fully read",
+            counted(n, "input", "inputs")
+        ),
     };
-    (format!("{result}{in_doubt}{incomplete}."), totals.answered > 0)
+    (
+        format!("{result}{in_doubt}{incomplete}."),
+        totals.answered > 0,
+    )
 }
 
-/// Whether so many lines or probes are unknown that it may not go unsaid: one in a hundred. Fewer are lines that broke, and clients that
-/// left before they got an answer.
+/// Whether so many lines or probes are unknown that it may not go unsaid: one in a hundred. Fewer
+/// are lines that broke, and clients that left before they got an answer.
 pub(crate) fn is_much(unknown: u64, all: u64) -> bool {
     unknown > 0 && unknown * 100 >= all
 }
@@ -279,7 +405,11 @@ fn counted_lines(report: &ReportModel<'_>) -> String {
 }
 
 fn are(answers: u64) -> String {
-    if answers == 1 { "1 is".to_owned() } else { format!("{} are", grouped(answers)) }
+    if answers == 1 {
+        "1 is".to_owned()
+    } else {
+        format!("{} are", grouped(answers))
+    }
 }
 
 /// The severity of the worst answer, after `words`.
@@ -303,39 +433,97 @@ const NETWORK: usize = 24;
 /// Columns of most rule IDs.
 const RULE: usize = 28;
 
-fn write_answered<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    let detail =
-        |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TextCell| row.answer.as_deref().map_or_else(|| TextCell::new(""), cell);
-    let several = report.answered.windows(2).any(|pair| pair[0].key.site() != pair[1].key.site());
+fn write_answered<W: Write>(
+    report: &ReportModel<'_>,
+    page: TablePage,
+    out: &mut W,
+) -> io::Result<()> {
+    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TextCell| {
+        row.answer
+            .as_deref()
+            .map_or_else(|| TextCell::new(""), cell)
+    };
+    let several = report
+        .answered
+        .windows(2)
+        .any(|pair| pair[0].key.site() != pair[1].key.site());
     let grid = Grid::new(first(&report.answered, Some(page.top)))
         .column(Column::text("severity"), severity)
-        .column(Column::text("site").rank(1).flexible(12).max_width(SITE).keep_end(), |row| site_cell(row, several))
-        .column(Column::text("path").flexible(16), |row| TextCell::new(grades::first_path(row)).styled(BOLD))
-        .column(Column::number("paths"), |row| detail(row, &|a| TextCell::new(members(a.members.len()))))
-        .column(Column::text("status"), |row| detail(row, &|a| TextCell::new(a.joined_statuses(" "))))
-        .column(Column::number("bytes"), |row| detail(row, &|a| TextCell::new(a.bytes.map_or_else(|| "-".to_owned(), grouped))))
-        .column(Column::text("method").rank(6), |row| detail(row, &|a| TextCell::new(a.method.as_str())))
-        .column(Column::text("rule").rank(2).max_width(RULE), |row| rules(report.rule_set, &row.rules))
+        .column(
+            Column::text("site")
+                .rank(1)
+                .flexible(12)
+                .max_width(SITE)
+                .keep_end(),
+            |row| site_cell(row, several),
+        )
+        .column(Column::text("path").flexible(16), |row| {
+            TextCell::new(grades::first_path(row)).styled(BOLD)
+        })
+        .column(Column::number("paths"), |row| {
+            detail(row, &|a| TextCell::new(members(a.members.len())))
+        })
+        .column(Column::text("status"), |row| {
+            detail(row, &|a| TextCell::new(a.joined_statuses(" ")))
+        })
+        .column(Column::number("bytes"), |row| {
+            detail(row, &|a| {
+                TextCell::new(a.bytes.map_or_else(|| "-".to_owned(), grouped))
+            })
+        })
+        .column(Column::text("method").rank(6), |row| {
+            detail(row, &|a| TextCell::new(a.method.as_str()))
+        })
+        .column(Column::text("rule").rank(2).max_width(RULE), |row| {
+            rules(report.rule_set, &row.rules)
+        })
         .column(Column::number("hits").rank(1), |row| count(row.hits))
-        .column(Column::text("client").rank(3).max_width(ADDRESS), |row| detail(row, &|a| clients(a, row.clients)))
-        .column(Column::text("last seen").rank(4), |row| time(report, row.last_time))
-        .column(Column::text("why").rank(5).flexible(24), |row| detail(row, &|a| TextCell::new(grades::why(a)).styled(DIM)));
-    section("WHAT ANSWERED", &grid, report.answered.len(), "-f csv --by answer", page, out)?;
+        .column(Column::text("client").rank(3).max_width(ADDRESS), |row| {
+            detail(row, &|a| clients(a, row.clients))
+        })
+        .column(Column::text("last seen").rank(4), |row| {
+            time(report, row.last_time)
+        })
+        .column(Column::text("why").rank(5).flexible(24), |row| {
+            detail(row, &|a| TextCell::new(grades::why(a)).styled(DIM))
+        });
+    section(
+        "WHAT ANSWERED",
+        &grid,
+        report.answered.len(),
+        "-f csv --by answer",
+        page,
+        out,
+    )?;
     if page.full {
-        for leak in first(&report.answered, Some(page.top)).iter().filter_map(grades::members) {
+        for leak in first(&report.answered, Some(page.top))
+            .iter()
+            .filter_map(grades::members)
+        {
             write_wrapped(&leak, 2, page.width, (page.painter, DIM), out)?;
         }
     }
     // A command is to be copied, so it is not cut; one that is wider than the page is left out.
-    match report.answered.first().and_then(grades::command).filter(|command| command.len() + 2 <= page.width) {
-        Some(command) if page.full || page.width >= WIDE => writeln!(out, "  {}", page.painter.paint(DIM, command)),
+    match report
+        .answered
+        .first()
+        .and_then(grades::command)
+        .filter(|command| command.len() + 2 <= page.width)
+    {
+        Some(command) if page.full || page.width >= WIDE => {
+            writeln!(out, "  {}", page.painter.paint(DIM, command))
+        }
         _ => Ok(()),
     }
 }
 
 /// The number of paths of a leak that has several.
 fn members(count: usize) -> String {
-    if count > 1 { grouped(count as u64) } else { String::new() }
+    if count > 1 {
+        grouped(count as u64)
+    } else {
+        String::new()
+    }
 }
 
 /// The least width of a page with a command.
@@ -348,40 +536,99 @@ fn site_cell(row: &Row<'_>, several: bool) -> TextCell {
 
 /// The address of a single client, or the number of clients.
 fn clients(answer: &AnswerDetail<'_>, clients: u64) -> TextCell {
-    TextCell::new(answer.client.map_or_else(|| Cow::Owned(counted(clients, "client", "clients")), Client::redacted))
+    TextCell::new(answer.client.map_or_else(
+        || Cow::Owned(counted(clients, "client", "clients")),
+        Client::redacted,
+    ))
 }
 
-fn write_clients<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_clients<W: Write>(
+    report: &ReportModel<'_>,
+    page: TablePage,
+    out: &mut W,
+) -> io::Result<()> {
     let grid = Grid::new(first(&report.clients, Some(page.top)))
         .column(Column::text("severity"), severity)
         .column(Column::text("client").max_width(ADDRESS), client)
-        .column(Column::text("country").rank(3), |row| TextCell::new(labels::country(row.geo.as_deref())))
-        .column(Column::text("network").rank(4).flexible(16).max_width(NETWORK), |row| TextCell::new(labels::network(row.geo.as_deref())))
+        .column(Column::text("country").rank(3), |row| {
+            TextCell::new(labels::country(row.geo.as_deref()))
+        })
+        .column(
+            Column::text("network")
+                .rank(4)
+                .flexible(16)
+                .max_width(NETWORK),
+            |row| TextCell::new(labels::network(row.geo.as_deref())),
+        )
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("paths").rank(4), |row| count(row.paths))
         .column(Column::number("answered").rank(1), |row| answers(row))
-        .column(Column::number("other requests").rank(2), |row| count(row.other_requests))
-        .column(Column::text("last seen").rank(5), |row| time(report, row.last_time))
-        .column(Column::text("looks for").rank(3).flexible(12).max_width(LOOKS_FOR), |row| {
-            TextCell::new(labels::classes(report.rule_set, &row.rules).join(", "))
+        .column(Column::number("other requests").rank(2), |row| {
+            count(row.other_requests)
         })
-        .column(Column::text("user agent").rank(6).flexible(20), |row| user_agent(row));
-    section("CLIENTS", &grid, report.totals.clients as usize, "-f csv --by client", page, out)
+        .column(Column::text("last seen").rank(5), |row| {
+            time(report, row.last_time)
+        })
+        .column(
+            Column::text("looks for")
+                .rank(3)
+                .flexible(12)
+                .max_width(LOOKS_FOR),
+            |row| TextCell::new(labels::classes(report.rule_set, &row.rules).join(", ")),
+        )
+        .column(Column::text("user agent").rank(6).flexible(20), |row| {
+            user_agent(row)
+        });
+    section(
+        "CLIENTS",
+        &grid,
+        report.totals.clients as usize,
+        "-f csv --by client",
+        page,
+        out,
+    )
 }
 
 /// Writes the networks, if any is known.
-fn write_networks<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_networks<W: Write>(
+    report: &ReportModel<'_>,
+    page: TablePage,
+    out: &mut W,
+) -> io::Result<()> {
     if report.networks.iter().all(|row| row.asn.is_none()) {
         return Ok(());
     }
     let grid = Grid::new(first(&report.networks, Some(page.top)))
-        .column(Column::text("AS").rank(1), |row| TextCell::new(row.asn.map_or_else(|| "-".to_owned(), |asn| asn.to_string())))
-        .column(Column::text("network").flexible(16).max_width(2 * NETWORK), |row| TextCell::new(network_name(row)))
+        .column(Column::text("AS").rank(1), |row| {
+            TextCell::new(
+                row.asn
+                    .map_or_else(|| "-".to_owned(), |asn| asn.to_string()),
+            )
+        })
+        .column(
+            Column::text("network").flexible(16).max_width(2 * NETWORK),
+            |row| TextCell::new(network_name(row)),
+        )
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("clients"), |row| count(row.clients))
-        .column(Column::number("answered").rank(2), |row| count(row.answered))
-        .column(Column::text("countries").rank(3).flexible(9).max_width(NETWORK), |row| TextCell::new(row.countries.join(" ")));
-    section("NETWORKS", &grid, report.networks.len(), "-f json", page, out)
+        .column(Column::number("answered").rank(2), |row| {
+            count(row.answered)
+        })
+        .column(
+            Column::text("countries")
+                .rank(3)
+                .flexible(9)
+                .max_width(NETWORK),
+            |row| TextCell::new(row.countries.join(" ")),
+        );
+    section(
+        "NETWORKS",
+        &grid,
+        report.networks.len(),
+        "-f json",
+        page,
+        out,
+    )
 }
 
 fn network_name(row: &NetworkRow) -> Cow<'_, str> {
@@ -396,57 +643,126 @@ fn write_paths<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W)
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("clients").rank(1), |row| count(row.clients))
         .column(Column::number("answered").rank(2), |row| answers(row))
-        .column(Column::text("rule").rank(4).max_width(RULE), |row| rules(report.rule_set, &row.rules))
-        .column(Column::text("last seen").rank(5), |row| time(report, row.last_time))
+        .column(Column::text("rule").rank(4).max_width(RULE), |row| {
+            rules(report.rule_set, &row.rules)
+        })
+        .column(Column::text("last seen").rank(5), |row| {
+            time(report, row.last_time)
+        })
         .column(Column::text("as requested").rank(6).flexible(24), target);
-    section("PATHS", &grid, report.totals.paths as usize, "-f csv --by path", page, out)
+    section(
+        "PATHS",
+        &grid,
+        report.totals.paths as usize,
+        "-f csv --by path",
+        page,
+        out,
+    )
 }
 
 fn write_rules<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
     let grid = Grid::new(first(&report.rules, Some(page.top)))
         .column(Column::text("severity"), severity)
-        .column(Column::text("rule").flexible(20), |row| TextCell::new(of(row).map_or("", |rule| &rule.id)))
+        .column(Column::text("rule").flexible(20), |row| {
+            TextCell::new(of(row).map_or("", |rule| &rule.id))
+        })
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("clients").rank(1), |row| count(row.clients))
         .column(Column::number("paths").rank(4), |row| count(row.paths))
         .column(Column::number("answered").rank(2), |row| answers(row))
-        .column(Column::text("last seen").rank(5), |row| time(report, row.last_time))
-        .column(Column::text("what it finds").rank(3).flexible(20), |row| TextCell::new(of(row).map_or("", |rule| &rule.title)))
+        .column(Column::text("last seen").rank(5), |row| {
+            time(report, row.last_time)
+        })
+        .column(Column::text("what it finds").rank(3).flexible(20), |row| {
+            TextCell::new(of(row).map_or("", |rule| &rule.title))
+        })
         .column(Column::text("cve").rank(6), cve);
-    section("RULES", &grid, report.totals.rules as usize, "-f csv --by rule", page, out)
+    section(
+        "RULES",
+        &grid,
+        report.totals.rules as usize,
+        "-f csv --by rule",
+        page,
+        out,
+    )
 }
 
 fn write_pairs<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let grid = Grid::new(first(&report.pairs, Some(page.top)))
         .column(Column::text("severity"), severity)
-        .column(Column::text("client").rank(1).max_width(ADDRESS), |row| client(row))
+        .column(Column::text("client").rank(1).max_width(ADDRESS), |row| {
+            client(row)
+        })
         .column(Column::text("path").flexible(20), path)
         .column(Column::text("outcome").rank(2), |row| outcome(row))
         .column(Column::number("hits").rank(1), |row| count(row.hits))
-        .column(Column::text("rule").rank(4).max_width(RULE), |row| rules(report.rule_set, &row.rules))
-        .column(Column::text("last seen").rank(5), |row| time(report, row.last_time))
+        .column(Column::text("rule").rank(4).max_width(RULE), |row| {
+            rules(report.rule_set, &row.rules)
+        })
+        .column(Column::text("last seen").rank(5), |row| {
+            time(report, row.last_time)
+        })
         .column(Column::text("as requested").rank(6).flexible(24), target);
-    section("CLIENTS AND PATHS", &grid, report.pairs.len(), "-f csv --by pair", page, out)
+    section(
+        "CLIENTS AND PATHS",
+        &grid,
+        report.pairs.len(),
+        "-f csv --by pair",
+        page,
+        out,
+    )
 }
 
-fn write_campaigns<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_campaigns<W: Write>(
+    report: &ReportModel<'_>,
+    page: TablePage,
+    out: &mut W,
+) -> io::Result<()> {
     let paths = |campaign: &Campaign<'_>| labels::joined(&campaign.sample_paths);
     let grid = Grid::new(first(&report.campaigns, Some(page.top)))
-        .column(Column::text("severity"), |c| severity_word(c.severity, c.answered > 0))
+        .column(Column::text("severity"), |c| {
+            severity_word(c.severity, c.answered > 0)
+        })
         .column(Column::number("networks"), |c| count(c.networks))
         .column(Column::number("clients").rank(1), |c| count(c.clients))
         .column(Column::number("paths"), |c| count(c.paths))
         .column(Column::number("hits").rank(2), |c| count(c.hits))
-        .column(Column::text("last seen").rank(3), |c| time(report, c.last_time))
-        .column(Column::text("such as").flexible(20), |c| TextCell::new(paths(c)));
-    section("CAMPAIGNS", &grid, report.campaigns.len(), "-f json", page, out)
+        .column(Column::text("last seen").rank(3), |c| {
+            time(report, c.last_time)
+        })
+        .column(Column::text("such as").flexible(20), |c| {
+            TextCell::new(paths(c))
+        });
+    section(
+        "CAMPAIGNS",
+        &grid,
+        report.campaigns.len(),
+        "-f json",
+        page,
+        out,
+    )
 }
 
-/// Writes a sentence for each site that answers anything, whose answers are not in the first section, and the uncertain answers.
-fn write_grades<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    page.notes(first(&report.soft_404, Some(page.top)).iter().map(grades::sentence), out)?;
-    page.more(report.soft_404.len(), [" that answers anything", " that answer anything"], "-f json", out)?;
+/// Writes a sentence for each site that answers anything, whose answers are not in the first
+/// section, and the uncertain answers.
+fn write_grades<W: Write>(
+    report: &ReportModel<'_>,
+    page: TablePage,
+    out: &mut W,
+) -> io::Result<()> {
+    page.notes(
+        first(&report.soft_404, Some(page.top))
+            .iter()
+            .map(grades::sentence),
+        out,
+    )?;
+    page.more(
+        report.soft_404.len(),
+        [" that answers anything", " that answer anything"],
+        "-f json",
+        out,
+    )?;
     match uncertain(report, page) {
         Some(sentence) => page.note(&sentence, out),
         None => Ok(()),
@@ -454,36 +770,80 @@ fn write_grades<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W
 }
 
 /// Writes a line for each campaign that guesses passwords, and for each flood.
-fn write_floods<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_floods<W: Write>(
+    report: &ReportModel<'_>,
+    page: TablePage,
+    out: &mut W,
+) -> io::Result<()> {
     let shown = first(&report.floods, Some(page.top));
-    page.notes(campaigns::guess_sentences(report).chain(shown.iter().map(floods::describe)), out)?;
+    page.notes(
+        campaigns::guess_sentences(report).chain(shown.iter().map(floods::describe)),
+        out,
+    )?;
     page.more(report.floods.len(), [" flood", " floods"], "-f json", out)
 }
 
 /// Writes a note for each detected app, and for each allow entry that matched.
-fn write_suppressed<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    page.notes(first(&report.apps, Some(page.top)).iter().map(app_note), out)?;
+fn write_suppressed<W: Write>(
+    report: &ReportModel<'_>,
+    page: TablePage,
+    out: &mut W,
+) -> io::Result<()> {
+    page.notes(
+        first(&report.apps, Some(page.top)).iter().map(app_note),
+        out,
+    )?;
     page.more(report.apps.len(), [" app", " apps"], "-f json", out)?;
-    let used: Vec<_> = report.allowed.iter().filter(|entry| entry.requests > 0).collect();
-    page.notes(first(&used, Some(page.top)).iter().copied().map(allowed_note), out)?;
-    page.more(used.len(), [" allow entry", " allow entries"], "-f json", out)
+    let used: Vec<_> = report
+        .allowed
+        .iter()
+        .filter(|entry| entry.requests > 0)
+        .collect();
+    page.notes(
+        first(&used, Some(page.top))
+            .iter()
+            .copied()
+            .map(allowed_note),
+        out,
+    )?;
+    page.more(
+        used.len(),
+        [" allow entry", " allow entries"],
+        "-f json",
+        out,
+    )
 }
 
 fn app_note(seen: &AppSeen<'_>) -> String {
-    let site = seen.site.map_or_else(|| " here (--app)".to_owned(), |site| format!(" on {site}"));
+    let site = seen
+        .site
+        .map_or_else(|| " here (--app)".to_owned(), |site| format!(" on {site}"));
     let title = escape(seen.title.as_bytes());
     match seen.silenced {
-        0 => format!("{title} runs{site}: a request for one of its own pages is no probe there. There was none."),
+        0 => format!(
+            "{title} runs{site}: a request for one of its own pages is no probe there. There was none."
+        ),
         n => {
-            let many = counted(n, "request for its own pages is", "requests for its own pages are");
-            format!("{title} runs{site}: {many} no probes and left out; --min-severity info shows them.")
+            let many = counted(
+                n,
+                "request for its own pages is",
+                "requests for its own pages are",
+            );
+            format!(
+                "{title} runs{site}: {many} no probes and left out; --min-severity info shows them."
+            )
         }
     }
 }
 
 fn allowed_note(entry: &AllowedCount<'_>) -> String {
     let many = counted(entry.requests, "request", "requests");
-    format!("Allowed by {}:{}, {}: {many} left out.", escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()))
+    format!(
+        "Allowed by {}:{}, {}: {many} left out.",
+        escape(entry.file.as_bytes()),
+        entry.line,
+        escape(entry.reason.as_bytes())
+    )
 }
 
 /// The number of uncertain answers, and the first three.
@@ -491,15 +851,31 @@ fn uncertain(report: &ReportModel<'_>, page: TablePage) -> Option<String> {
     /// Answers that are named.
     const SHOWN: usize = 3;
     let rows = &report.uncertain;
-    let shown: Vec<_> = rows.iter().take(SHOWN).map(|row| row.key.path().unwrap_or_default().to_string()).collect();
+    let shown: Vec<_> = rows
+        .iter()
+        .take(SHOWN)
+        .map(|row| row.key.path().unwrap_or_default().to_string())
+        .collect();
     let more = if rows.len() > SHOWN { ", …" } else { "" };
     let are = if rows.len() == 1 { "is" } else { "are" };
     let see = if page.is_live { "" } else { ", see -f json" };
-    (!rows.is_empty())
-        .then(|| format!("{} {are} uncertain{see}: {}{more}", counted(rows.len() as u64, "answer", "answers"), shown.join(", ")))
+    (!rows.is_empty()).then(|| {
+        format!(
+            "{} {are} uncertain{see}: {}{more}",
+            counted(rows.len() as u64, "answer", "answers"),
+            shown.join(", ")
+        )
+    })
 }
 
-fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, all: &str, page: TablePage, out: &mut W) -> io::Result<()> {
+fn section<T, W: Write>(
+    title: &str,
+    grid: &Grid<'_, T>,
+    rows: usize,
+    all: &str,
+    page: TablePage,
+    out: &mut W,
+) -> io::Result<()> {
     if rows == 0 {
         return Ok(());
     }
@@ -514,7 +890,11 @@ fn severity(row: &Row<'_>) -> TextCell {
 }
 
 fn severity_word(severity: Severity, is_answered: bool) -> TextCell {
-    TextCell::new(severity.as_str()).styled(if is_answered { layout::severity_style(severity) } else { PLAIN })
+    TextCell::new(severity.as_str()).styled(if is_answered {
+        layout::severity_style(severity)
+    } else {
+        PLAIN
+    })
 }
 
 fn client(row: &Row<'_>) -> TextCell {
@@ -537,7 +917,11 @@ fn user_agent(row: &Row<'_>) -> TextCell {
 
 fn outcome(row: &Row<'_>) -> TextCell {
     let cell = TextCell::new(row.key.outcome().map_or("", |outcome| outcome.as_str()));
-    if row.answered > 0 { cell.styled(BOLD) } else { cell }
+    if row.answered > 0 {
+        cell.styled(BOLD)
+    } else {
+        cell
+    }
 }
 
 fn rules(set: &RuleSet, rules: &[RuleId]) -> TextCell {
@@ -560,11 +944,19 @@ fn count(n: u64) -> TextCell {
 
 fn answers(row: &Row<'_>) -> TextCell {
     let cell = count(row.answered);
-    if row.answered > 0 { cell.styled(BOLD) } else { cell }
+    if row.answered > 0 {
+        cell.styled(BOLD)
+    } else {
+        cell
+    }
 }
 
 fn time(report: &ReportModel<'_>, time: Option<LogTime>) -> TextCell {
-    TextCell::new(time.map(|time| minute_in(time, report.zone())).unwrap_or_default()).styled(DIM)
+    TextCell::new(
+        time.map(|time| minute_in(time, report.zone()))
+            .unwrap_or_default(),
+    )
+    .styled(DIM)
 }
 
 /// A row of the table: an input, or the sum of all.
@@ -576,7 +968,11 @@ struct AccountingLine<'r> {
 }
 
 /// Writes the section, the problems and the summary line.
-fn write_accounting<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_accounting<W: Write>(
+    report: &ReportModel<'_>,
+    page: TablePage,
+    out: &mut W,
+) -> io::Result<()> {
     let lines = accounting_lines(report, if page.full { usize::MAX } else { page.top });
     page.heading("WHERE EACH LINE WENT", out)?;
     if !lines.is_empty() {
@@ -584,41 +980,88 @@ fn write_accounting<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &m
     }
     write_notes(report, page, out)?;
     let sum = &report.totals.sum;
-    let last = format!("{}, {} in {}", counted(sum.lines, "line", "lines"), size(sum.bytes), seconds(report.elapsed));
+    let last = format!(
+        "{}, {} in {}",
+        counted(sum.lines, "line", "lines"),
+        size(sum.bytes),
+        seconds(report.elapsed)
+    );
     writeln!(out)?;
     write_wrapped(&last, 0, page.width, (page.painter, DIM), out)
 }
 
 /// Writes the problems, the summary line, and how to see more.
-fn write_short_accounting<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_short_accounting<W: Write>(
+    report: &ReportModel<'_>,
+    page: TablePage,
+    out: &mut W,
+) -> io::Result<()> {
     write_notes(report, page, out)?;
     let sum = &report.totals.sum;
-    let rest: Vec<_> =
-        sum.parts().into_iter().skip(1).filter(|(n, _)| *n > 0).map(|(n, what)| format!(", {} {what}", grouped(n))).collect();
+    let rest: Vec<_> = sum
+        .parts()
+        .into_iter()
+        .skip(1)
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!(", {} {what}", grouped(n)))
+        .collect();
     let inputs = match report.inputs.len() {
         1 => String::new(),
         n => format!(" of {}", counted(n as u64, "input", "inputs")),
     };
     let lines = counted(sum.lines, "line", "lines");
-    let read = format!("{lines}{inputs}: {} parsed{}", grouped(sum.parsed), rest.concat());
+    let read = format!(
+        "{lines}{inputs}: {} parsed{}",
+        grouped(sum.parsed),
+        rest.concat()
+    );
     writeln!(out)?;
-    write_wrapped(&format!("{read}; {} in {}", size(sum.bytes), seconds(report.elapsed)), 0, page.width, (page.painter, DIM), out)?;
+    write_wrapped(
+        &format!("{read}; {} in {}", size(sum.bytes), seconds(report.elapsed)),
+        0,
+        page.width,
+        (page.painter, DIM),
+        out,
+    )?;
     if sum.hits == 0 || page.is_live {
         return Ok(());
     }
-    write_wrapped("--full shows paths, rules, campaigns and each input.", 0, page.width, (page.painter, DIM), out)
+    write_wrapped(
+        "--full shows paths, rules, campaigns and each input.",
+        0,
+        page.width,
+        (page.painter, DIM),
+        out,
+    )
 }
 
 /// The inputs, or only those with a problem if there are more than `top`; and the sum of all.
 fn accounting_lines<'r>(report: &'r ReportModel<'_>, top: usize) -> Vec<AccountingLine<'r>> {
     let many = report.inputs.len() > top;
-    let shown = report.inputs.iter().filter(|input| !many || input.remarks().next().is_some()).take(top);
+    let shown = report
+        .inputs
+        .iter()
+        .filter(|input| !many || input.remarks().next().is_some())
+        .take(top);
     let mut lines: Vec<_> = shown
-        .map(|input| AccountingLine { name: escape(&input.path), counts: &input.counts, format: format_name(input), is_sum: false })
+        .map(|input| AccountingLine {
+            name: escape(&input.path),
+            counts: &input.counts,
+            format: format_name(input),
+            is_sum: false,
+        })
         .collect();
     if report.inputs.len() != 1 {
-        let name = format!("all {}", counted(report.inputs.len() as u64, "input", "inputs"));
-        lines.push(AccountingLine { name: name.into(), counts: &report.totals.sum, format: "", is_sum: true });
+        let name = format!(
+            "all {}",
+            counted(report.inputs.len() as u64, "input", "inputs")
+        );
+        lines.push(AccountingLine {
+            name: name.into(),
+            counts: &report.totals.sum,
+            format: "",
+            is_sum: true,
+        });
     }
     lines
 }
@@ -626,11 +1069,22 @@ fn accounting_lines<'r>(report: &'r ReportModel<'_>, top: usize) -> Vec<Accounti
 fn accounting_grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLine<'g>> {
     let count = |name, field: fn(&LineTotals) -> u64| {
         // A column of zeros is left out before the other counts.
-        let rank = if lines.iter().all(|line| field(line.counts) == 0) { 4 } else { 1 };
-        (Column::number(name).rank(rank), move |line: &'g AccountingLine<'g>| line_count(field(line.counts), line.is_sum))
+        let rank = if lines.iter().all(|line| field(line.counts) == 0) {
+            4
+        } else {
+            1
+        };
+        (
+            Column::number(name).rank(rank),
+            move |line: &'g AccountingLine<'g>| line_count(field(line.counts), line.is_sum),
+        )
     };
-    let input = Column::text("input").flexible(INPUT.max(distinct_end(lines))).keep_end();
-    let mut grid = Grid::new(lines).column(input, |line| emphasis(TextCell::new(&*line.name), line.is_sum));
+    let input = Column::text("input")
+        .flexible(INPUT.max(distinct_end(lines)))
+        .keep_end();
+    let mut grid = Grid::new(lines).column(input, |line| {
+        emphasis(TextCell::new(&*line.name), line.is_sum)
+    });
     for (column, cell) in [
         count("lines", |counts| counts.lines),
         count("parsed", |counts| counts.parsed),
@@ -641,29 +1095,58 @@ fn accounting_grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLi
     ] {
         grid = grid.column(column, cell);
     }
-    grid.column(Column::number("hits").rank(5), |line| line_count(line.counts.hits, line.is_sum))
-        .column(Column::text("format").rank(6), |line| TextCell::new(line.format).styled(DIM))
+    grid.column(Column::number("hits").rank(5), |line| {
+        line_count(line.counts.hits, line.is_sum)
+    })
+    .column(Column::text("format").rank(6), |line| {
+        TextCell::new(line.format).styled(DIM)
+    })
 }
 
 /// The least columns of an input's name, of which the end is shown.
 const INPUT: usize = 12;
 
-/// The columns that show the ends of two names differently, with the `…` before them: `access.log.1.gz` of two folders needs more than
-/// its name. At most half a narrow page.
+/// The columns that show the ends of two names differently, with the `…` before them:
+/// `access.log.1.gz` of two folders needs more than its name. At most half a narrow page.
 fn distinct_end(lines: &[AccountingLine<'_>]) -> usize {
-    let mut reversed: Vec<String> = lines.iter().map(|line| line.name.chars().rev().collect()).collect();
+    let mut reversed: Vec<String> = lines
+        .iter()
+        .map(|line| line.name.chars().rev().collect())
+        .collect();
     reversed.sort_unstable();
-    let common = |pair: &[String]| pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count();
-    reversed.windows(2).map(|pair| common(pair) + 2).max().unwrap_or(0).min(layout::MIN_WIDTH / 2)
+    let common = |pair: &[String]| {
+        pair[0]
+            .chars()
+            .zip(pair[1].chars())
+            .take_while(|(a, b)| a == b)
+            .count()
+    };
+    reversed
+        .windows(2)
+        .map(|pair| common(pair) + 2)
+        .max()
+        .unwrap_or(0)
+        .min(layout::MIN_WIDTH / 2)
 }
 
 fn format_name(input: &InputSummary) -> &str {
-    input.format.as_deref().unwrap_or(if input.skipped_whole.is_some() { "not read" } else { "" })
+    input
+        .format
+        .as_deref()
+        .unwrap_or(if input.skipped_whole.is_some() {
+            "not read"
+        } else {
+            ""
+        })
 }
 
 fn line_count(n: u64, is_sum: bool) -> TextCell {
     let cell = TextCell::new(grouped(n));
-    if n == 0 { cell.styled(DIM) } else { emphasis(cell, is_sum) }
+    if n == 0 {
+        cell.styled(DIM)
+    } else {
+        emphasis(cell, is_sum)
+    }
 }
 
 fn emphasis(cell: TextCell, is_sum: bool) -> TextCell {
@@ -674,7 +1157,11 @@ fn emphasis(cell: TextCell, is_sum: bool) -> TextCell {
 fn write_notes<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     write_problems(report, page, out)?;
     if report.totals.without_time > 0 {
-        let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
+        let many = counted(
+            report.totals.without_time,
+            "line without a time was",
+            "lines without a time were",
+        );
         page.note(&format!("{many} kept: --since and --until need one."), out)?;
     }
     if let Some(sentence) = skipped_sentence(&report.inputs) {
@@ -689,23 +1176,45 @@ fn write_notes<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W)
     Ok(())
 }
 
-fn write_problems<'r, W: Write>(report: &'r ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    let remarks = |input: &'r InputSummary| input.remarks().map(|remark| (escape(&input.path), remark));
+fn write_problems<'r, W: Write>(
+    report: &'r ReportModel<'_>,
+    page: TablePage,
+    out: &mut W,
+) -> io::Result<()> {
+    let remarks =
+        |input: &'r InputSummary| input.remarks().map(|remark| (escape(&input.path), remark));
     let problems: Vec<_> = report.inputs.iter().flat_map(remarks).collect();
     for (i, (path, problem)) in problems.iter().take(page.top).enumerate() {
         if i == 0 {
             writeln!(out)?;
         }
-        write_wrapped(&format!("{path}: {problem}"), 2, page.width, (page.painter, WARNING), out)?;
+        write_wrapped(
+            &format!("{path}: {problem}"),
+            2,
+            page.width,
+            (page.painter, WARNING),
+            out,
+        )?;
     }
     page.more(problems.len(), [" with a problem"; 2], "", out)
 }
 
 /// Writes the rows, if any, and the notes.
-pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_diff<W: Write>(
+    rows: &[DiffRow],
+    notes: &[String],
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     let page = TablePage::new(options);
     let (sentence, is_alarm) = diff_headline(rows);
-    write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
+    write_wrapped(
+        &sentence,
+        0,
+        page.width,
+        (page.painter, if is_alarm { ALARM } else { BOLD }),
+        out,
+    )?;
     for of_kind in rows.chunk_by(|a, b| a.kind == b.kind) {
         page.heading(diff_title(of_kind[0].kind), out)?;
         diff_grid(&of_kind[..page.top.min(of_kind.len())]).write(page.width, page.painter, out)?;
@@ -719,25 +1228,62 @@ fn diff_headline(rows: &[DiffRow]) -> (String, bool) {
     if rows.is_empty() {
         return ("No difference.".into(), false);
     }
-    let new = |kind| rows.iter().filter(|row| row.kind == kind && row.change == Change::New).count() as u64;
-    let now =
-        |fates: &[AnswerNow]| rows.iter().filter(|row| matches!(row.change, Change::Now(fate) if fates.contains(&fate))).count() as u64;
+    let new = |kind| {
+        rows.iter()
+            .filter(|row| row.kind == kind && row.change == Change::New)
+            .count() as u64
+    };
+    let now = |fates: &[AnswerNow]| {
+        rows.iter()
+            .filter(|row| matches!(row.change, Change::Now(fate) if fates.contains(&fate)))
+            .count() as u64
+    };
     let mut parts = Vec::new();
     let mut add = |n, one: &str, many: &str| {
         if n > 0 {
             parts.push(counted(n, one, many));
         }
     };
-    add(new(DiffKind::Answer), "path answers that did not", "paths answer that did not");
-    add(now(&[AnswerNow::Refused, AnswerNow::Unanswered]), "path no longer answers", "paths no longer answer");
-    let no_longer_distinct = now(&[AnswerNow::Uncertain, AnswerNow::Soft404, AnswerNow::Ordinary]);
-    add(no_longer_distinct, "answer is no longer distinct", "answers are no longer distinct");
-    add(now(&[AnswerNow::NotRequested]), "path that answered was not requested", "paths that answered were not requested");
+    add(
+        new(DiffKind::Answer),
+        "path answers that did not",
+        "paths answer that did not",
+    );
+    add(
+        now(&[AnswerNow::Refused, AnswerNow::Unanswered]),
+        "path no longer answers",
+        "paths no longer answer",
+    );
+    let no_longer_distinct = now(&[
+        AnswerNow::Uncertain,
+        AnswerNow::Soft404,
+        AnswerNow::Ordinary,
+    ]);
+    add(
+        no_longer_distinct,
+        "answer is no longer distinct",
+        "answers are no longer distinct",
+    );
+    add(
+        now(&[AnswerNow::NotRequested]),
+        "path that answered was not requested",
+        "paths that answered were not requested",
+    );
     add(new(DiffKind::Rule), "new rule", "new rules");
     add(new(DiffKind::Path), "new path", "new paths");
     add(new(DiffKind::Client), "new client", "new clients");
     let rest = || counted(rows.len() as u64, "count differs", "counts differ");
-    (format!("{}.", if parts.is_empty() { rest() } else { parts.join(", ") }), new(DiffKind::Answer) > 0)
+    (
+        format!(
+            "{}.",
+            if parts.is_empty() {
+                rest()
+            } else {
+                parts.join(", ")
+            }
+        ),
+        new(DiffKind::Answer) > 0,
+    )
 }
 
 fn diff_title(kind: DiffKind) -> &'static str {
@@ -751,34 +1297,62 @@ fn diff_title(kind: DiffKind) -> &'static str {
 
 fn diff_grid(rows: &[DiffRow]) -> Grid<'_, DiffRow> {
     Grid::new(rows)
-        .column(Column::text("change"), |row| diff_emphasis(TextCell::new(change_words(row)), row))
-        .column(Column::text("severity").rank(2), |row| TextCell::new(row.severity.as_str()).styled(layout::severity_style(row.severity)))
-        .column(Column::text(rows.first().map_or("", |row| row.kind.as_str())).flexible(20), |row| {
-            diff_emphasis(TextCell::new(&row.key), row)
+        .column(Column::text("change"), |row| {
+            diff_emphasis(TextCell::new(change_words(row)), row)
         })
-        .column(Column::number("before").rank(1), |row| TextCell::new(grouped(row.before)))
-        .column(Column::number("after").rank(1), |row| TextCell::new(grouped(row.after)))
+        .column(Column::text("severity").rank(2), |row| {
+            TextCell::new(row.severity.as_str()).styled(layout::severity_style(row.severity))
+        })
+        .column(
+            Column::text(rows.first().map_or("", |row| row.kind.as_str())).flexible(20),
+            |row| diff_emphasis(TextCell::new(&row.key), row),
+        )
+        .column(Column::number("before").rank(1), |row| {
+            TextCell::new(grouped(row.before))
+        })
+        .column(Column::number("after").rank(1), |row| {
+            TextCell::new(grouped(row.after))
+        })
 }
 
 /// The change in words, with the status if it is not answered any more.
 fn change_words(row: &DiffRow) -> String {
     let word = row.change.as_str().replace('_', " ");
     match (row.change, row.status) {
-        (Change::Now(AnswerNow::Refused | AnswerNow::Unanswered), Some(status)) => format!("{word} {status}"),
+        (Change::Now(AnswerNow::Refused | AnswerNow::Unanswered), Some(status)) => {
+            format!("{word} {status}")
+        }
         _ => word,
     }
 }
 
 fn diff_emphasis(cell: TextCell, row: &DiffRow) -> TextCell {
-    if row.change == Change::New { cell.styled(BOLD) } else { cell }
+    if row.change == Change::New {
+        cell.styled(BOLD)
+    } else {
+        cell
+    }
 }
 
 /// Writes the status.
-pub(crate) fn write_status<W: Write>(status: &ReadStatus, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_status<W: Write>(
+    status: &ReadStatus,
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     let page = TablePage::new(options);
-    write_wrapped(&status_headline(status), 0, page.width, (page.painter, BOLD), out)?;
+    write_wrapped(
+        &status_headline(status),
+        0,
+        page.width,
+        (page.painter, BOLD),
+        out,
+    )?;
     if let Some((number, folders)) = &status.last_run {
-        let last = format!("The last report is from run {number}: {}", folders.join(", "));
+        let last = format!(
+            "The last report is from run {number}: {}",
+            folders.join(", ")
+        );
         write_wrapped(&last, 0, page.width, (page.painter, DIM), out)?;
     }
     if status.logs.is_empty() {
@@ -794,20 +1368,42 @@ fn status_headline(status: &ReadStatus) -> String {
     match (status.logs.len() as u64, lagging) {
         (0, _) => "No log has been read yet.".to_owned(),
         (all, 0) => format!("{} read to the end.", counted(all, "log was", "logs were")),
-        (all, lagging) => format!("{} not read yet, in {lagging} of {}.", size(lag), counted(all, "log", "logs")),
+        (all, lagging) => format!(
+            "{} not read yet, in {lagging} of {}.",
+            size(lag),
+            counted(all, "log", "logs")
+        ),
     }
 }
 
 fn status_grid(logs: &[LogStatus]) -> Grid<'_, LogStatus> {
     Grid::new(logs)
-        .column(Column::text("log").flexible(12).keep_end(), |log| TextCell::new(escape(&log.path)))
-        .column(Column::text("state"), |log| {
-            TextCell::new(log.stage.as_str()).styled(if log.stage == LogStage::Live { PLAIN } else { DIM })
+        .column(Column::text("log").flexible(12).keep_end(), |log| {
+            TextCell::new(escape(&log.path))
         })
-        .column(Column::number("lines read").rank(1), |log| TextCell::new(grouped(log.lines)))
-        .column(Column::number("bytes read").rank(2), |log| TextCell::new(grouped(log.read)))
-        .column(Column::number("not read"), |log| TextCell::new(grouped(log.lag)).styled(if log.lag == 0 { DIM } else { BOLD }))
-        .column(Column::text("").rank(3), |log| TextCell::new(if log.pending { "last line incomplete" } else { "" }))
+        .column(Column::text("state"), |log| {
+            TextCell::new(log.stage.as_str()).styled(if log.stage == LogStage::Live {
+                PLAIN
+            } else {
+                DIM
+            })
+        })
+        .column(Column::number("lines read").rank(1), |log| {
+            TextCell::new(grouped(log.lines))
+        })
+        .column(Column::number("bytes read").rank(2), |log| {
+            TextCell::new(grouped(log.read))
+        })
+        .column(Column::number("not read"), |log| {
+            TextCell::new(grouped(log.lag)).styled(if log.lag == 0 { DIM } else { BOLD })
+        })
+        .column(Column::text("").rank(3), |log| {
+            TextCell::new(if log.pending {
+                "last line incomplete"
+            } else {
+                ""
+            })
+        })
 }
 
 #[cfg(test)]
@@ -826,7 +1422,11 @@ mod tests {
     }
 
     fn wide(width: u16) -> RenderOptions {
-        RenderOptions { format: OutputFormat::Table, width, ..RenderOptions::default() }
+        RenderOptions {
+            format: OutputFormat::Table,
+            width,
+            ..RenderOptions::default()
+        }
     }
 
     #[test]
@@ -843,13 +1443,32 @@ mod tests {
         let rules = fixture::rules();
         let report = fixture::report_with_networks(rules);
         insta::assert_snapshot!("networks_80", table(&report, wide(80)));
-        let wide_text = table(&report, RenderOptions { full: true, ..wide(160) });
-        for part in ["country  network ", "DE       Example Hosting", "\nNETWORKS\n", "64500  Example Hosting and Colocation GmbH  1,200"] {
+        let wide_text = table(
+            &report,
+            RenderOptions {
+                full: true,
+                ..wide(160)
+            },
+        );
+        for part in [
+            "country  network ",
+            "DE       Example Hosting",
+            "\nNETWORKS\n",
+            "64500  Example Hosting and Colocation GmbH  1,200",
+        ] {
             assert!(wide_text.contains(part), "{part} in {wide_text}");
         }
         for width in 40..260 {
             for full in [false, true] {
-                for line in table(&report, RenderOptions { full, ..wide(width) }).lines() {
+                for line in table(
+                    &report,
+                    RenderOptions {
+                        full,
+                        ..wide(width)
+                    },
+                )
+                .lines()
+                {
                     assert!(layout::width(line) <= width.into(), "{width}: {line}");
                 }
             }
@@ -860,11 +1479,35 @@ mod tests {
     fn by_prints_one_section() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
-        insta::assert_snapshot!("pairs", table(&report, RenderOptions { by: Some(GroupBy::Pair), top: Some(5), ..wide(100) }));
-        for (by, title) in [(GroupBy::Client, "CLIENTS"), (GroupBy::Path, "PATHS"), (GroupBy::Rule, "RULES")] {
-            let text = table(&report, RenderOptions { by: Some(by), ..wide(80) });
-            let titles: Vec<_> =
-                text.lines().filter(|line| line.starts_with(char::is_uppercase) && !line.contains(char::is_lowercase)).collect();
+        insta::assert_snapshot!(
+            "pairs",
+            table(
+                &report,
+                RenderOptions {
+                    by: Some(GroupBy::Pair),
+                    top: Some(5),
+                    ..wide(100)
+                }
+            )
+        );
+        for (by, title) in [
+            (GroupBy::Client, "CLIENTS"),
+            (GroupBy::Path, "PATHS"),
+            (GroupBy::Rule, "RULES"),
+        ] {
+            let text = table(
+                &report,
+                RenderOptions {
+                    by: Some(by),
+                    ..wide(80)
+                },
+            );
+            let titles: Vec<_> = text
+                .lines()
+                .filter(|line| {
+                    line.starts_with(char::is_uppercase) && !line.contains(char::is_lowercase)
+                })
+                .collect();
             assert_eq!(titles, [title, "WHERE EACH LINE WENT"]);
         }
     }
@@ -879,9 +1522,18 @@ mod tests {
     fn colour_does_not_change_the_text() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
-        let colored = table(&report, RenderOptions { color: true, ..wide(80) });
+        let colored = table(
+            &report,
+            RenderOptions {
+                color: true,
+                ..wide(80)
+            },
+        );
         assert!(colored.contains("\u{1b}[1m\u{1b}[31mcritical\u{1b}[0m"));
-        let bare = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap().replace_all(&colored, "").into_owned();
+        let bare = regex::Regex::new("\u{1b}\\[[0-9;]*m")
+            .unwrap()
+            .replace_all(&colored, "")
+            .into_owned();
         assert_eq!(bare, table(&report, wide(80)));
         assert!(!bare.contains(|c: char| c.is_control() && c != '\n'));
     }
@@ -890,25 +1542,56 @@ mod tests {
     fn the_short_table_fits_the_screen_and_fills_it() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
-        let of_screen = |width, height| table(&report, RenderOptions { height, ..wide(width) });
+        let of_screen = |width, height| {
+            table(
+                &report,
+                RenderOptions {
+                    height,
+                    ..wide(width)
+                },
+            )
+        };
         for width in [40, 60, 80, 120, 200] {
             for height in 4..=70 {
                 let text = of_screen(width, height);
-                let (lines, answers) = (text.lines().count(), text.matches("\n  critical").count() + text.matches("\n  high").count());
-                assert!(lines < height.into() || answers <= 1, "{width} x {height}: {lines} lines\n{text}");
+                let (lines, answers) = (
+                    text.lines().count(),
+                    text.matches("\n  critical").count() + text.matches("\n  high").count(),
+                );
+                assert!(
+                    lines < height.into() || answers <= 1,
+                    "{width} x {height}: {lines} lines\n{text}"
+                );
             }
         }
-        assert_eq!(of_screen(100, 0), of_screen(100, 24), "without a terminal a table has 24 lines");
-        assert!(!of_screen(200, 60).contains("more:"), "all rows are shown where there is room");
+        assert_eq!(
+            of_screen(100, 0),
+            of_screen(100, 24),
+            "without a terminal a table has 24 lines"
+        );
+        assert!(
+            !of_screen(200, 60).contains("more:"),
+            "all rows are shown where there is room"
+        );
     }
 
     #[test]
     fn the_summary_of_follow_names_only_its_flags() {
         let report = fixture::report(fixture::rules());
-        let text = table(&report, RenderOptions { is_live: true, top: Some(1), ..wide(120) });
+        let text = table(
+            &report,
+            RenderOptions {
+                is_live: true,
+                top: Some(1),
+                ..wide(120)
+            },
+        );
         let flag = regex::Regex::new("(?:^|[ (])(--?[a-z][a-z-]*)").unwrap();
         let lines = text.lines().filter(|line| !line.starts_with("  curl "));
-        let flags: BTreeSet<_> = lines.flat_map(|line| flag.captures_iter(line)).map(|found| found[1].to_owned()).collect();
+        let flags: BTreeSet<_> = lines
+            .flat_map(|line| flag.captures_iter(line))
+            .map(|found| found[1].to_owned())
+            .collect();
         assert_eq!(Vec::from_iter(flags), ["--min-severity", "--top"], "{text}");
     }
 
@@ -918,7 +1601,11 @@ mod tests {
         let report = fixture::report(rules);
         for width in (0..260).chain([u16::MAX]) {
             for by in [None, Some(GroupBy::Pair), Some(GroupBy::Client)] {
-                let page = if width == 0 { 80 } else { usize::from(width).max(MIN_WIDTH) };
+                let page = if width == 0 {
+                    80
+                } else {
+                    usize::from(width).max(MIN_WIDTH)
+                };
                 for line in table(&report, RenderOptions { by, ..wide(width) }).lines() {
                     assert!(layout::width(line) <= page, "{width}: {line}");
                     assert_eq!(line.trim_end(), line);
@@ -933,11 +1620,30 @@ mod tests {
         let mut report = fixture::report(rules);
         let intact = report.inputs[0].clone();
         report.inputs.extend(std::iter::repeat_n(intact, 20));
-        let text = table(&report, RenderOptions { full: true, ..wide(120) });
+        let text = table(
+            &report,
+            RenderOptions {
+                full: true,
+                ..wide(120)
+            },
+        );
         assert!(text.contains("all 22 inputs"));
-        assert_eq!(text.matches("\n  /var/log/nginx/access.log ").count(), 21, "--full shows each input: {text}");
+        assert_eq!(
+            text.matches("\n  /var/log/nginx/access.log ").count(),
+            21,
+            "--full shows each input: {text}"
+        );
         assert!(text.contains("access.log.2.gz: the archive ends"));
-        assert!(table(&report, RenderOptions { top: Some(0), ..wide(80) }).contains("… and 1 more with a problem: --top 1"));
+        assert!(
+            table(
+                &report,
+                RenderOptions {
+                    top: Some(0),
+                    ..wide(80)
+                }
+            )
+            .contains("… and 1 more with a problem: --top 1")
+        );
     }
 
     #[test]
@@ -949,17 +1655,38 @@ mod tests {
             (report.totals.sum.hits, report.totals.answered) = (hits, answered);
             headline(&report).0
         };
-        assert_eq!(of_counts(1204, 3), "3 of 1,204 probes from 18 clients were answered, the worst critical.");
-        assert_eq!(of_counts(2, 1), "1 of 2 probes from 18 clients was answered, the worst critical.");
-        assert_eq!(of_counts(1, 1), "The only probe was answered, and is critical.");
-        assert_eq!(of_counts(1204, 0), "Nothing answered; 1,204 probes from 18 clients.");
+        assert_eq!(
+            of_counts(1204, 3),
+            "3 of 1,204 probes from 18 clients were answered, the worst critical."
+        );
+        assert_eq!(
+            of_counts(2, 1),
+            "1 of 2 probes from 18 clients was answered, the worst critical."
+        );
+        assert_eq!(
+            of_counts(1, 1),
+            "The only probe was answered, and is critical."
+        );
+        assert_eq!(
+            of_counts(1204, 0),
+            "Nothing answered; 1,204 probes from 18 clients."
+        );
         assert_eq!(of_counts(0, 0), "No probes found in 1,234,868 lines.");
         report.totals.sum.unparsed = 20_000;
-        assert_eq!(headline(&report).0, "No probes found; 20,000 of 1,234,868 lines are in no known format.");
+        assert_eq!(
+            headline(&report).0,
+            "No probes found; 20,000 of 1,234,868 lines are in no known format."
+        );
         (report.totals.sum.unparsed, report.totals.sum.requests) = (0, 0);
-        assert_eq!(headline(&report).0, "None of 1,234,868 lines is in the time range.");
+        assert_eq!(
+            headline(&report).0,
+            "None of 1,234,868 lines is in the time range."
+        );
         report.totals.outcomes = [0; 8];
-        (report.totals.sum.hits, report.totals.outcomes[Outcome::Unknown as usize]) = (200, 2);
+        (
+            report.totals.sum.hits,
+            report.totals.outcomes[Outcome::Unknown as usize],
+        ) = (200, 2);
         let unknown = "2 of 200 probes from 18 clients are in lines without a readable status: probewatch cannot tell whether they were \
                        answered.";
         assert_eq!(headline(&report).0, unknown);
@@ -967,28 +1694,65 @@ mod tests {
         let in_doubt = "1 of 200 probes from 18 clients was answered, the worst critical; 2 of them are in lines without a readable \
                         status.";
         assert_eq!(headline(&report).0, in_doubt);
-        (report.totals.answered, report.totals.outcomes[Outcome::Unknown as usize]) = (0, 1);
-        assert_eq!(headline(&report).0, "Nothing answered; 200 probes from 18 clients.");
+        (
+            report.totals.answered,
+            report.totals.outcomes[Outcome::Unknown as usize],
+        ) = (0, 1);
+        assert_eq!(
+            headline(&report).0,
+            "Nothing answered; 200 probes from 18 clients."
+        );
         report.totals.sum.hits = 0;
         report.totals.sum.lines = 0;
         assert_eq!(headline(&report), ("The logs have no lines.".into(), false));
         report.inputs[0].problem = Some("gone".into());
-        assert_eq!(headline(&report).0, "The logs have no lines; 1 input could not be fully read.");
+        assert_eq!(
+            headline(&report).0,
+            "The logs have no lines; 1 input could not be fully read."
+        );
     }
 
     fn shown(status: &ReadStatus, width: u16) -> String {
         let mut out = Vec::new();
-        write_status(status, &RenderOptions { width, ..RenderOptions::default() }, &mut out).unwrap();
+        write_status(
+            status,
+            &RenderOptions {
+                width,
+                ..RenderOptions::default()
+            },
+            &mut out,
+        )
+        .unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn prints_how_much_is_not_read() {
-        let log = |path: &str, stage, lag| LogStatus { path: path.into(), stage, lines: 12_345, read: 1_234_567, lag, pending: lag > 0 };
-        let logs = vec![log("/var/log/nginx/access.log", LogStage::Live, 4_096), log("/var/log/nginx/access.log.1", LogStage::Done, 0)];
-        let status = ReadStatus { last_run: Some((12, vec!["000012-20261121T000500Z".into()])), logs };
+        let log = |path: &str, stage, lag| LogStatus {
+            path: path.into(),
+            stage,
+            lines: 12_345,
+            read: 1_234_567,
+            lag,
+            pending: lag > 0,
+        };
+        let logs = vec![
+            log("/var/log/nginx/access.log", LogStage::Live, 4_096),
+            log("/var/log/nginx/access.log.1", LogStage::Done, 0),
+        ];
+        let status = ReadStatus {
+            last_run: Some((12, vec!["000012-20261121T000500Z".into()])),
+            logs,
+        };
         insta::assert_snapshot!(shown(&status, 100));
-        assert!(shown(&status, 40).lines().all(|line| line.chars().count() <= 40));
-        assert_eq!(shown(&ReadStatus::default(), 80), "No log has been read yet.\n");
+        assert!(
+            shown(&status, 40)
+                .lines()
+                .all(|line| line.chars().count() <= 40)
+        );
+        assert_eq!(
+            shown(&ReadStatus::default(), 80),
+            "No log has been read yet.\n"
+        );
     }
 }

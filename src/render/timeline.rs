@@ -1,7 +1,7 @@
 //! The timeline in text: a line of bars, and below it marks at the times of answered hits.
 //!
-//! Fits the given width. Hits without a time are in no bar, and a timeline of one bucket is not drawn. The peak is that of a
-//! column, which has several buckets where the page has fewer columns.
+//! Fits the given width. Hits without a time are in no bar, and a timeline of one bucket is not
+//! drawn. The peak is that of a column, which has several buckets where the page has fewer columns.
 
 use super::layout::minute;
 use crate::log::time::LogTime;
@@ -25,26 +25,40 @@ pub(crate) struct TimelineText {
 }
 
 impl TimelineText {
-    /// Draws a timeline. Times of hours and minutes have the `offset` of the log, in minutes east of UTC.
+    /// Draws a timeline. Times of hours and minutes have the `offset` of the log, in minutes east
+    /// of UTC.
     pub(crate) fn new(timeline: &Timeline, offset: i16, width: usize) -> Option<Self> {
         let buckets = timeline.timed();
         if buckets.len() < 2 || width == 0 {
             return None;
         }
-        // The label depends on the columns, and these on the width that it leaves. A sum has at most as many digits as all hits.
+        // The label depends on the columns, and these on the width that it leaves. A sum has at
+        // most as many digits as all hits.
         let digits = grouped(buckets.iter().map(|bucket| bucket.hits).sum()).len();
         let available = width.saturating_sub("  peak , 2026-11-02 08:01".len() + digits);
         let has_labels = available >= MIN_COLUMNS;
         let columns = Columns::new(buckets, if has_labels { available } else { width });
         let (peak, highest) = columns.peak();
-        let drawn: String = columns.hits.iter().map(|&hits| bar(hits, highest)).flat_map(|bar| columns.repeated(bar)).collect();
+        let drawn: String = columns
+            .hits
+            .iter()
+            .map(|&hits| bar(hits, highest))
+            .flat_map(|bar| columns.repeated(bar))
+            .collect();
         let label = if has_labels {
-            format!("  peak {}, {}", grouped(highest), time(buckets, columns.start(peak), timeline.unit, offset))
+            format!(
+                "  peak {}, {}",
+                grouped(highest),
+                time(buckets, columns.start(peak), timeline.unit, offset)
+            )
         } else {
             String::new()
         };
         let marks = columns.marks(timeline, if has_labels { "  ^ answered" } else { "" });
-        Some(Self { bars: format!("{drawn}{label}").trim_end().to_owned(), marks })
+        Some(Self {
+            bars: format!("{drawn}{label}").trim_end().to_owned(),
+            marks,
+        })
     }
 }
 
@@ -60,14 +74,27 @@ struct Columns {
 impl Columns {
     fn new(buckets: &[TimelineBucket], available: usize) -> Self {
         let each = buckets.len().div_ceil(available);
-        let hits: Vec<u64> = buckets.chunks(each).map(|some| some.iter().map(|bucket| bucket.hits).sum()).collect();
-        Self { column_width: (available / hits.len()).max(1), buckets: each, hits }
+        let hits: Vec<u64> = buckets
+            .chunks(each)
+            .map(|some| some.iter().map(|bucket| bucket.hits).sum())
+            .collect();
+        Self {
+            column_width: (available / hits.len()).max(1),
+            buckets: each,
+            hits,
+        }
     }
 
     /// The first column with the most hits, and these.
     fn peak(&self) -> (usize, u64) {
         let highest = self.hits.iter().copied().max().unwrap_or_default();
-        (self.hits.iter().position(|hits| *hits == highest).unwrap_or_default(), highest)
+        (
+            self.hits
+                .iter()
+                .position(|hits| *hits == highest)
+                .unwrap_or_default(),
+            highest,
+        )
     }
 
     /// The first bucket of a column.
@@ -84,7 +111,8 @@ impl Columns {
         let from = timeline.buckets.first()?.from?;
         let mut marks = vec![' '; self.hits.len() * self.column_width];
         for time in &timeline.answered_at {
-            let bucket = usize::try_from((time.utc - from) / i64::from(timeline.unit.max(1))).ok()?;
+            let bucket =
+                usize::try_from((time.utc - from) / i64::from(timeline.unit.max(1))).ok()?;
             if let Some(mark) = marks.get_mut(bucket / self.buckets * self.column_width) {
                 *mark = '^';
             }
@@ -101,9 +129,16 @@ fn bar(hits: u64, highest: u64) -> char {
 }
 
 fn time(buckets: &[TimelineBucket], number: usize, unit: u32, offset: i16) -> String {
-    let from = buckets.get(number).and_then(|bucket| bucket.from).unwrap_or_default();
+    let from = buckets
+        .get(number)
+        .and_then(|bucket| bucket.from)
+        .unwrap_or_default();
     if unit >= DAY {
-        let full = LogTime { utc: from, offset: 0 }.rfc3339();
+        let full = LogTime {
+            utc: from,
+            offset: 0,
+        }
+        .rfc3339();
         return full.get(..10).unwrap_or(&full).to_owned();
     }
     minute(LogTime { utc: from, offset })
@@ -116,16 +151,34 @@ mod tests {
     fn timeline(unit: u32, hits: &[u64], answered: &[i64]) -> Timeline {
         let bucket = |(number, &hits): (i64, &u64)| {
             let from = number * i64::from(unit);
-            TimelineBucket { from: Some(from), to: Some(from + i64::from(unit)), hits, ..TimelineBucket::default() }
+            TimelineBucket {
+                from: Some(from),
+                to: Some(from + i64::from(unit)),
+                hits,
+                ..TimelineBucket::default()
+            }
         };
-        let untimed = TimelineBucket { hits: 1_000, ..TimelineBucket::default() };
+        let untimed = TimelineBucket {
+            hits: 1_000,
+            ..TimelineBucket::default()
+        };
         let buckets = (0..).zip(hits).map(bucket).chain([untimed]).collect();
-        let answered_at = answered.iter().map(|&utc| LogTime { utc, offset: 0 }).collect();
-        Timeline { buckets, unit, answered_at, ..Timeline::default() }
+        let answered_at = answered
+            .iter()
+            .map(|&utc| LogTime { utc, offset: 0 })
+            .collect();
+        Timeline {
+            buckets,
+            unit,
+            answered_at,
+            ..Timeline::default()
+        }
     }
 
     fn lines(timeline: &Timeline, width: usize) -> Vec<String> {
-        TimelineText::new(timeline, 60, width).map_or_else(Vec::new, |text| [text.bars].into_iter().chain(text.marks).collect())
+        TimelineText::new(timeline, 60, width).map_or_else(Vec::new, |text| {
+            [text.bars].into_iter().chain(text.marks).collect()
+        })
     }
 
     #[test]
@@ -133,15 +186,24 @@ mod tests {
         let hours = timeline(3_600, &[1, 0, 8_000, 4_000], &[7_200, 7_300, 10_800]);
         assert_eq!(
             lines(&hours, 60),
-            ["▁▁▁▁▁▁▁       ███████▄▄▄▄▄▄▄  peak 8,000, 1970-01-01 03:00", "              ^      ^        ^ answered"]
+            [
+                "▁▁▁▁▁▁▁       ███████▄▄▄▄▄▄▄  peak 8,000, 1970-01-01 03:00",
+                "              ^      ^        ^ answered"
+            ]
         );
-        assert_eq!(lines(&timeline(DAY, &[1, 2], &[]), 50), ["▄▄▄▄▄▄▄▄▄▄▄▄████████████  peak 2, 1970-01-02"]);
+        assert_eq!(
+            lines(&timeline(DAY, &[1, 2], &[]), 50),
+            ["▄▄▄▄▄▄▄▄▄▄▄▄████████████  peak 2, 1970-01-02"]
+        );
     }
 
     #[test]
     fn few_columns_have_several_buckets_and_no_labels() {
         let minutes = timeline(60, &[1; 40], &[0, 39 * 60]);
-        assert_eq!(lines(&minutes, 20), ["█".repeat(20), format!("^{}^", " ".repeat(18))]);
+        assert_eq!(
+            lines(&minutes, 20),
+            ["█".repeat(20), format!("^{}^", " ".repeat(18))]
+        );
     }
 
     #[test]

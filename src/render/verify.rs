@@ -1,6 +1,7 @@
 //! Prints the result of `verify`: as a table for people, and as the JSON document that is saved.
 //!
-//! It contains no byte of a body. What comes from a header is masked and escaped before it gets here.
+//! It contains no byte of a body. What comes from a header is masked and escaped before it gets
+//! here.
 
 use std::io::{self, Write};
 
@@ -21,7 +22,10 @@ use crate::text::number::{counted, grouped};
 ///
 /// Errors of `out`.
 pub(crate) fn write_json<W: Write>(result: &Verification, out: &mut W) -> io::Result<()> {
-    result.serialize(&mut JsonSerializer::with_formatter(&mut *out, RowLineFormatter::default()))?;
+    result.serialize(&mut JsonSerializer::with_formatter(
+        &mut *out,
+        RowLineFormatter::default(),
+    ))?;
     out.write_all(b"\n")
 }
 
@@ -30,9 +34,17 @@ pub(crate) fn write_json<W: Write>(result: &Verification, out: &mut W) -> io::Re
 /// # Errors
 ///
 /// Errors of `out`.
-pub(crate) fn write_table<W: Write>(result: &Verification, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_table<W: Write>(
+    result: &Verification,
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     let page = TablePage::new(options);
-    let style = if result.totals.still_given > 0 { ALARM } else { BOLD };
+    let style = if result.totals.still_given > 0 {
+        ALARM
+    } else {
+        BOLD
+    };
     write_wrapped(&headline(result), 0, page.width, (page.painter, style), out)?;
     if !result.paths.is_empty() {
         page.heading("WHAT THE SITE GIVES NOW", out)?;
@@ -42,7 +54,11 @@ pub(crate) fn write_table<W: Write>(result: &Verification, options: &RenderOptio
         "Nothing was requested.".to_owned()
     } else {
         let requests = counted(result.requests as u64, "request", "requests");
-        format!("{requests}, {} of them for names that do not exist, from {}.", grouped(result.controls as u64), result.time)
+        format!(
+            "{requests}, {} of them for names that do not exist, from {}.",
+            grouped(result.controls as u64),
+            result.time
+        )
     };
     page.note(&counts, out)?;
     if let Some(status) = only_status(&result.paths) {
@@ -51,40 +67,85 @@ pub(crate) fn write_table<W: Write>(result: &Verification, options: &RenderOptio
             out,
         )?;
     }
-    result.skipped.iter().try_for_each(|skipped| page.note(&skipped_sentence(skipped), out))
+    result
+        .skipped
+        .iter()
+        .try_for_each(|skipped| page.note(&skipped_sentence(skipped), out))
 }
 
 fn headline(result: &Verification) -> String {
     match result.paths.len() as u64 {
-        0 => format!("No path to verify: no answer of a rule on paths is distinct or uncertain, and may be requested of {}.", result.site),
-        all => format!("{} of {}: {}.", counted(all, "path", "paths"), result.site, result.totals.sentence()),
+        0 => format!(
+            "No path to verify: no answer of a rule on paths is distinct or uncertain, and may be requested of {}.",
+            result.site
+        ),
+        all => format!(
+            "{} of {}: {}.",
+            counted(all, "path", "paths"),
+            result.site,
+            result.totals.sentence()
+        ),
     }
 }
 
 /// The status of all answers, if it refuses the client rather than the path.
 fn only_status(paths: &[VerifiedPath]) -> Option<u16> {
-    let mut statuses = paths.iter().flat_map(|path| path.status.iter().chain(&path.control_statuses));
-    let first = *statuses.next().filter(|status| matches!(status, 401 | 403))?;
+    let mut statuses = paths
+        .iter()
+        .flat_map(|path| path.status.iter().chain(&path.control_statuses));
+    let first = *statuses
+        .next()
+        .filter(|status| matches!(status, 401 | 403))?;
     statuses.all(|status| *status == first).then_some(first)
 }
 
 /// What was not requested, as a sentence.
 pub(crate) fn skipped_sentence(skipped: &SkippedPaths) -> String {
-    format!("{} left out: {}.", counted(skipped.paths, "path is", "paths are"), skipped.reason.sentence())
+    format!(
+        "{} left out: {}.",
+        counted(skipped.paths, "path is", "paths are"),
+        skipped.reason.sentence()
+    )
 }
 
 fn grid(paths: &[VerifiedPath]) -> Grid<'_, VerifiedPath> {
     Grid::new(paths)
         .column(Column::text("now"), |path| {
-            TextCell::new(now(path.verdict)).styled(if path.verdict == Verdict::StillGiven { ALARM } else { PLAIN })
+            TextCell::new(now(path.verdict)).styled(if path.verdict == Verdict::StillGiven {
+                ALARM
+            } else {
+                PLAIN
+            })
         })
-        .column(Column::text("severity").rank(4), |path| TextCell::new(path.severity.as_str()).styled(severity_style(path.severity)))
-        .column(Column::text("path").flexible(24).keep_end(), |path| TextCell::new(&*path.path).styled(BOLD))
-        .column(Column::number("status").rank(2), |path| TextCell::new(path.status.map(|status| status.to_string()).unwrap_or_default()))
-        .column(Column::number("bytes").rank(3), |path| TextCell::new(path.bytes.map(|n| bytes(n, path.at_least)).unwrap_or_default()))
-        .column(Column::text("what it is").flexible(36), |path| TextCell::new(detail(path)))
-        .column(Column::text("rule").rank(6), |path| TextCell::new(path.rules.first().map(String::as_str).unwrap_or_default()))
-        .column(Column::text("last seen").rank(5), |path| TextCell::new(path.last_time.map(minute).unwrap_or_default()).styled(DIM))
+        .column(Column::text("severity").rank(4), |path| {
+            TextCell::new(path.severity.as_str()).styled(severity_style(path.severity))
+        })
+        .column(Column::text("path").flexible(24).keep_end(), |path| {
+            TextCell::new(&*path.path).styled(BOLD)
+        })
+        .column(Column::number("status").rank(2), |path| {
+            TextCell::new(
+                path.status
+                    .map(|status| status.to_string())
+                    .unwrap_or_default(),
+            )
+        })
+        .column(Column::number("bytes").rank(3), |path| {
+            TextCell::new(
+                path.bytes
+                    .map(|n| bytes(n, path.at_least))
+                    .unwrap_or_default(),
+            )
+        })
+        .column(Column::text("what it is").flexible(36), |path| {
+            TextCell::new(detail(path))
+        })
+        .column(Column::text("rule").rank(6), |path| {
+            TextCell::new(path.rules.first().map(String::as_str).unwrap_or_default())
+        })
+        .column(Column::text("last seen").rank(5), |path| {
+            TextCell::new(path.last_time.map(minute).unwrap_or_default()).styled(DIM)
+        })
 }
 
 fn now(verdict: Verdict) -> &'static str {
@@ -99,7 +160,11 @@ fn now(verdict: Verdict) -> &'static str {
 }
 
 fn bytes(bytes: u64, at_least: bool) -> String {
-    format!("{}{}", if at_least { "at least " } else { "" }, grouped(bytes))
+    format!(
+        "{}{}",
+        if at_least { "at least " } else { "" },
+        grouped(bytes)
+    )
 }
 
 fn detail(path: &VerifiedPath) -> String {
@@ -113,7 +178,9 @@ fn detail(path: &VerifiedPath) -> String {
         },
         (Verdict::Soft404, Some(BodyKind::Html)) => "HTML like the soft 404".to_owned(),
         (Verdict::StillGiven | Verdict::Soft404, Some(kind)) => kind.as_str().to_owned(),
-        (Verdict::Refused, None) if path.status.is_some_and(|status| status < 300) => "no content".to_owned(),
+        (Verdict::Refused, None) if path.status.is_some_and(|status| status < 300) => {
+            "no content".to_owned()
+        }
         _ => String::new(),
     }
 }

@@ -1,8 +1,8 @@
 //! Anonymizes and redacts a finished report: hides clients and masks secrets, as requested.
 //!
-//! This is the last step before any output, after all decisions. Tallies and states are no outputs and stay as they
-//! are. Addresses inside texts are hidden too, and so are people where clients are hidden. The paths of logs are not
-//! changed.
+//! This is the last step before any output, after all decisions. Tallies and states are no outputs
+//! and stay as they are. Addresses inside texts are hidden too, and so are people where clients are
+//! hidden. The paths of logs are not changed.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -32,7 +32,10 @@ pub(crate) struct Privacy {
 impl Default for Privacy {
     /// Prints clients and masks secrets.
     fn default() -> Self {
-        Self { anonymizer: None, redact: true }
+        Self {
+            anonymizer: None,
+            redact: true,
+        }
     }
 }
 
@@ -77,19 +80,39 @@ impl Privacy {
     }
 
     /// What GeoIP databases have about a client.
-    pub(crate) fn geo(&self, client: Client<'_>, databases: &mut GeoDatabases) -> Option<Arc<GeoInfo>> {
-        if databases.is_empty() { None } else { databases.lookup(self.geo_address(client)?) }
+    pub(crate) fn geo(
+        &self,
+        client: Client<'_>,
+        databases: &mut GeoDatabases,
+    ) -> Option<Arc<GeoInfo>> {
+        if databases.is_empty() {
+            None
+        } else {
+            databases.lookup(self.geo_address(client)?)
+        }
     }
 
     /// [`geo`](Self::geo) with records of the caller, of which each thread has its own.
-    pub(crate) fn geo_with(&self, client: Client<'_>, databases: &GeoDatabases, decoded: &mut DecodedRecords) -> Option<Arc<GeoInfo>> {
-        if databases.is_empty() { None } else { databases.lookup_with(self.geo_address(client)?, decoded) }
+    pub(crate) fn geo_with(
+        &self,
+        client: Client<'_>,
+        databases: &GeoDatabases,
+        decoded: &mut DecodedRecords,
+    ) -> Option<Arc<GeoInfo>> {
+        if databases.is_empty() {
+            None
+        } else {
+            databases.lookup_with(self.geo_address(client)?, decoded)
+        }
     }
 
-    /// The address that is looked up for a client. With truncation it is the first one of its network, so that nothing depends on
-    /// what is hidden.
+    /// The address that is looked up for a client. With truncation it is the first one of its
+    /// network, so that nothing depends on what is hidden.
     pub(super) fn geo_address(&self, client: Client<'_>) -> Option<IpAddr> {
-        self.anonymizer.as_ref().map_or_else(|| client.first_address(), |anonymizer| anonymizer.geo_address(client))
+        self.anonymizer.as_ref().map_or_else(
+            || client.first_address(),
+            |anonymizer| anonymizer.geo_address(client),
+        )
     }
 
     /// A note for readers of a report whose clients are hidden.
@@ -99,7 +122,9 @@ impl Privacy {
             Anonymizer::Truncate => "clients are shown as networks",
             Anonymizer::Key(_) => "clients have pseudonyms",
         };
-        Some(format!("With --anonymize, {method}. This report cannot be merged with others, and contains no block candidates."))
+        Some(format!(
+            "With --anonymize, {method}. This report cannot be merged with others, and contains no block candidates."
+        ))
     }
 
     /// Calls `use_it` with the redacted report and its redacted new items.
@@ -113,22 +138,43 @@ impl Privacy {
             return use_it(report, new_items);
         }
         let map = self.redaction_map(report, new_items);
-        use_it(&self.report(report, &map), &self.new_items(new_items, report, &map))
+        use_it(
+            &self.report(report, &map),
+            &self.new_items(new_items, report, &map),
+        )
     }
 
-    /// The redacted report. Rows are sorted again, so that their order reveals no address. A report with hidden clients
-    /// has no snapshot and no block candidates.
+    /// The redacted report. Rows are sorted again, so that their order reveals no address. A report
+    /// with hidden clients has no snapshot and no block candidates.
     fn report<'r>(&self, report: &ReportModel<'r>, map: &'r RedactionMap) -> ReportModel<'r> {
         let mut redacted = report.clone();
-        visit(&mut redacted, &mut |text, kind| *text = map.text(*text, kind), &mut |client| *client = map.client(*client));
+        visit(
+            &mut redacted,
+            &mut |text, kind| *text = map.text(*text, kind),
+            &mut |client| *client = map.client(*client),
+        );
         if let Some(anonymizer) = &self.anonymizer {
             redacted.hidden = Some(anonymizer.as_str());
-            redacted.blocks = redacted.blocks.map(|blocks| vec![BlockDecision::HIDDEN; blocks.len()]);
+            redacted.blocks = redacted
+                .blocks
+                .map(|blocks| vec![BlockDecision::HIDDEN; blocks.len()]);
             redacted.evidence = None;
-            for rows in [&mut redacted.answered, &mut redacted.uncertain, &mut redacted.pairs, &mut redacted.clients] {
+            for rows in [
+                &mut redacted.answered,
+                &mut redacted.uncertain,
+                &mut redacted.pairs,
+                &mut redacted.clients,
+            ] {
                 sort_rows(rows);
             }
-            let order = |flood: &FloodRow<'r>| (Reverse((flood.severity, flood.requests)), flood.rule, flood.client, flood.path);
+            let order = |flood: &FloodRow<'r>| {
+                (
+                    Reverse((flood.severity, flood.requests)),
+                    flood.rule,
+                    flood.client,
+                    flood.path,
+                )
+            };
             redacted.floods.sort_by(|a, b| order(a).cmp(&order(b)));
         }
         redacted
@@ -143,11 +189,25 @@ impl Privacy {
         let mut report = report.clone();
         // Nothing is changed here: the visitor only collects.
         let (mut texts, mut clients) = (Vec::new(), Vec::new());
-        visit(&mut report, &mut |text, kind| texts.push((*text, kind)), &mut |client| clients.push(*client));
+        visit(
+            &mut report,
+            &mut |text, kind| texts.push((*text, kind)),
+            &mut |client| clients.push(*client),
+        );
         let of_news = new_items.iter().flat_map(|item| {
-            let SampleRequest { target, host, user_agent, user, .. } = item.sample;
-            let named = [(host, TextKind::Text), (user_agent, TextKind::Agent), (user, TextKind::User)]
-                .map(|(text, kind)| (text.unwrap_or_default(), kind));
+            let SampleRequest {
+                target,
+                host,
+                user_agent,
+                user,
+                ..
+            } = item.sample;
+            let named = [
+                (host, TextKind::Text),
+                (user_agent, TextKind::Agent),
+                (user, TextKind::User),
+            ]
+            .map(|(text, kind)| (text.unwrap_or_default(), kind));
             std::iter::once((target, TextKind::Text)).chain(named)
         });
         for (text, kind) in texts.into_iter().chain(of_news) {
@@ -162,19 +222,29 @@ impl Privacy {
     }
 
     /// The redacted new items of a report.
-    fn new_items<'r>(&self, new_items: &[NewItem<'r>], report: &ReportModel<'r>, map: &'r RedactionMap) -> Vec<NewItem<'r>> {
+    fn new_items<'r>(
+        &self,
+        new_items: &[NewItem<'r>],
+        report: &ReportModel<'r>,
+        map: &'r RedactionMap,
+    ) -> Vec<NewItem<'r>> {
         let mut keys: HashMap<(NoveltyKind, String), String> = HashMap::new();
-        for (kind, rows) in
-            [(NoveltyKind::Answer, &report.answered), (NoveltyKind::Path, &report.paths), (NoveltyKind::Client, &report.clients)]
-        {
+        for (kind, rows) in [
+            (NoveltyKind::Answer, &report.answered),
+            (NoveltyKind::Path, &report.paths),
+            (NoveltyKind::Client, &report.clients),
+        ] {
             for row in rows {
                 let key = |key| display_key(report.rule_set, key);
-                keys.entry((kind, key(row.key))).or_insert_with(|| key(map.key(row.key)));
+                keys.entry((kind, key(row.key)))
+                    .or_insert_with(|| key(map.key(row.key)));
             }
         }
         let redacted = |item: &NewItem<'r>| {
             let mut redacted = item.clone();
-            visit_sample(&mut redacted.sample, &mut |text, kind| *text = map.text(*text, kind));
+            visit_sample(&mut redacted.sample, &mut |text, kind| {
+                *text = map.text(*text, kind)
+            });
             if let Some(key) = keys.get(&(item.kind, item.key.clone())) {
                 redacted.key.clone_from(key);
             }
@@ -195,54 +265,93 @@ impl Privacy {
         }
         let hidden = match &self.anonymizer {
             Some(_) if kind == TextKind::User => HIDDEN_USER.to_vec(),
-            Some(anonymizer) => anonymizer.anonymize_text(&mask_people(text), kind == TextKind::Agent).into_owned(),
+            Some(anonymizer) => anonymizer
+                .anonymize_text(&mask_people(text), kind == TextKind::Agent)
+                .into_owned(),
             None => text.to_vec(),
         };
-        if self.redact { hidden } else { unredacted(&hidden) }
+        if self.redact {
+            hidden
+        } else {
+            unredacted(&hidden)
+        }
     }
 
     /// The redacted target of a hit, with its secrets masked: its decoded form is not masked again.
     fn target(&self, target: &[u8]) -> Vec<u8> {
         let hidden = self.text(target, TextKind::Text);
-        if self.redact { RedactedKey::new(&hidden).into_bytes().into_owned() } else { hidden }
+        if self.redact {
+            RedactedKey::new(&hidden).into_bytes().into_owned()
+        } else {
+            hidden
+        }
     }
 
-    /// The redacted form of a decoded target. It has no marker, as it may end in what looks like one.
+    /// The redacted form of a decoded target. It has no marker, as it may end in what looks like
+    /// one.
     fn decoded(&self, target: &[u8], decoded: &[u8]) -> Vec<u8> {
-        let decoded = if self.redact { mask_decoded(target, decoded) } else { decoded.into() };
+        let decoded = if self.redact {
+            mask_decoded(target, decoded)
+        } else {
+            decoded.into()
+        };
         let hidden = match &self.anonymizer {
-            Some(anonymizer) => Cow::Owned(anonymizer.anonymize_text(&mask_people(&decoded), false).into_owned()),
+            Some(anonymizer) => Cow::Owned(
+                anonymizer
+                    .anonymize_text(&mask_people(&decoded), false)
+                    .into_owned(),
+            ),
             None => decoded,
         };
-        if self.redact { mask(&hidden).into_owned() } else { hidden.into_owned() }
+        if self.redact {
+            mask(&hidden).into_owned()
+        } else {
+            hidden.into_owned()
+        }
     }
 }
 
 /// The order of new items: by kind, then as rows.
-fn sort_key<'n>(item: &'n NewItem<'_>) -> (NoveltyKind, Reverse<(crate::log::finding::Severity, u64)>, &'n str) {
+fn sort_key<'n>(
+    item: &'n NewItem<'_>,
+) -> (
+    NoveltyKind,
+    Reverse<(crate::log::finding::Severity, u64)>,
+    &'n str,
+) {
     (item.kind, Reverse((item.severity, item.hits)), &item.key)
 }
 
-/// Sorts rows by what is printed: the original order would reveal something about the hidden values.
+/// Sorts rows by what is printed: the original order would reveal something about the hidden
+/// values.
 fn sort_rows(rows: &mut [Row<'_>]) {
     rows.sort_by(|a, b| {
-        let order = |row: &Row<'_>| Reverse((row.answered > 0, row.severity, row.answered, row.hits));
+        let order =
+            |row: &Row<'_>| Reverse((row.answered > 0, row.severity, row.answered, row.hits));
         order(a).cmp(&order(b)).then_with(|| a.key.cmp(&b.key))
     });
 }
 
 impl Privacy {
     /// Calls `use_it` with the redacted hit.
-    pub(crate) fn with_hit<R>(&self, hit: &ReportedHit<'_>, use_it: impl FnOnce(&ReportedHit<'_>) -> R) -> R {
+    pub(crate) fn with_hit<R>(
+        &self,
+        hit: &ReportedHit<'_>,
+        use_it: impl FnOnce(&ReportedHit<'_>) -> R,
+    ) -> R {
         if self.is_default() {
             return use_it(hit);
         }
         let text = |text: LogText<'_>, kind| LogString::from(self.text(text.raw(), kind));
         let client = self.client(hit.client);
         let target = LogString::from(self.target(hit.target.raw()));
-        let decoded = hit.decoded.map(|decoded| self.decoded(hit.target.raw(), decoded.raw()));
-        let [path, method, protocol] = [hit.path, hit.method, hit.protocol].map(|part| text(part, TextKind::Text));
-        let [host, referer] = [hit.host, hit.referer].map(|part| part.map(|part| text(part, TextKind::Text)));
+        let decoded = hit
+            .decoded
+            .map(|decoded| self.decoded(hit.target.raw(), decoded.raw()));
+        let [path, method, protocol] =
+            [hit.path, hit.method, hit.protocol].map(|part| text(part, TextKind::Text));
+        let [host, referer] =
+            [hit.host, hit.referer].map(|part| part.map(|part| text(part, TextKind::Text)));
         let user_agent = hit.user_agent.map(|agent| text(agent, TextKind::Agent));
         let user = hit.user.map(|user| text(user, TextKind::User));
         use_it(&ReportedHit {
@@ -263,14 +372,25 @@ impl Privacy {
     /// The redacted answers.
     #[must_use]
     pub(crate) fn withdrawn(&self, answers: Vec<WithdrawnAnswer>) -> Vec<WithdrawnAnswer> {
-        let text = |key: String| String::from_utf8_lossy(&self.text(key.as_bytes(), TextKind::Text)).into_owned();
-        answers.into_iter().map(|answer| WithdrawnAnswer { key: text(answer.key), ..answer }).collect()
+        let text = |key: String| {
+            String::from_utf8_lossy(&self.text(key.as_bytes(), TextKind::Text)).into_owned()
+        };
+        answers
+            .into_iter()
+            .map(|answer| WithdrawnAnswer {
+                key: text(answer.key),
+                ..answer
+            })
+            .collect()
     }
 
     /// The client as outputs show it.
     #[must_use]
     pub(crate) fn client(&self, client: Client<'_>) -> ClientKey {
-        self.anonymizer.as_ref().map_or_else(|| ClientKey::from(&client), |anonymizer| anonymizer.anonymize(client))
+        self.anonymizer.as_ref().map_or_else(
+            || ClientKey::from(&client),
+            |anonymizer| anonymizer.anonymize(client),
+        )
     }
 
     /// A text of a request as alerts show it, with its secrets masked in any case.
@@ -307,7 +427,12 @@ struct RedactionMap {
 }
 
 impl RedactionMap {
-    fn insert_text(&mut self, text: LogText<'_>, kind: TextKind, redacted: impl FnOnce() -> Vec<u8>) {
+    fn insert_text(
+        &mut self,
+        text: LogText<'_>,
+        kind: TextKind,
+        redacted: impl FnOnce() -> Vec<u8>,
+    ) {
         let texts = match kind {
             TextKind::Text => &mut self.texts,
             TextKind::Agent => &mut self.agents,
@@ -319,7 +444,9 @@ impl RedactionMap {
     }
 
     fn insert_client(&mut self, client: Client<'_>, redacted: impl FnOnce() -> ClientKey) {
-        self.clients.entry(ClientKey::from(&client)).or_insert_with(redacted);
+        self.clients
+            .entry(ClientKey::from(&client))
+            .or_insert_with(redacted);
     }
 
     fn text<'r>(&'r self, text: LogText<'r>, kind: TextKind) -> LogText<'r> {
@@ -328,30 +455,66 @@ impl RedactionMap {
             TextKind::Agent => &self.agents,
             TextKind::User => &self.users,
         };
-        texts.get(text.raw()).map_or(text, |redacted| LogText::new(redacted))
+        texts
+            .get(text.raw())
+            .map_or(text, |redacted| LogText::new(redacted))
     }
 
     fn client<'r>(&'r self, client: Client<'r>) -> Client<'r> {
-        self.clients.get(&ClientKey::from(&client)).map_or(client, ClientKey::client)
+        self.clients
+            .get(&ClientKey::from(&client))
+            .map_or(client, ClientKey::client)
     }
 
     /// The redacted key of a row.
     fn key<'r>(&'r self, mut key: RowKey<'r>) -> RowKey<'r> {
-        visit_key(&mut key, &mut |text, kind| *text = self.text(*text, kind), &mut |client| *client = self.client(*client));
+        visit_key(
+            &mut key,
+            &mut |text, kind| *text = self.text(*text, kind),
+            &mut |client| *client = self.client(*client),
+        );
         key
     }
 }
 
 /// Visits all log texts and all clients of a report.
-fn visit<'r>(report: &mut ReportModel<'r>, text: &mut impl FnMut(&mut LogText<'r>, TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
-    let ReportModel { answered, uncertain, pairs, clients, paths, rules, campaigns, floods, soft_404, hosts, apps, .. } = report;
-    let sites = soft_404.iter_mut().map(|site| &mut site.site).chain(hosts.iter_mut().map(|row| &mut row.host));
-    sites.chain(apps.iter_mut().filter_map(|app| app.site.as_mut())).for_each(|site| text(site, TextKind::Text));
-    for row in [answered, uncertain, pairs, clients, paths, rules].into_iter().flatten() {
+fn visit<'r>(
+    report: &mut ReportModel<'r>,
+    text: &mut impl FnMut(&mut LogText<'r>, TextKind),
+    client: &mut impl FnMut(&mut Client<'r>),
+) {
+    let ReportModel {
+        answered,
+        uncertain,
+        pairs,
+        clients,
+        paths,
+        rules,
+        campaigns,
+        floods,
+        soft_404,
+        hosts,
+        apps,
+        ..
+    } = report;
+    let sites = soft_404
+        .iter_mut()
+        .map(|site| &mut site.site)
+        .chain(hosts.iter_mut().map(|row| &mut row.host));
+    sites
+        .chain(apps.iter_mut().filter_map(|app| app.site.as_mut()))
+        .for_each(|site| text(site, TextKind::Text));
+    for row in [answered, uncertain, pairs, clients, paths, rules]
+        .into_iter()
+        .flatten()
+    {
         visit_row(row, text, client);
     }
     for campaign in campaigns {
-        campaign.sample_paths.iter_mut().for_each(|path| text(path, TextKind::Text));
+        campaign
+            .sample_paths
+            .iter_mut()
+            .for_each(|path| text(path, TextKind::Text));
         visit_sample(&mut campaign.sample, text);
     }
     for flood in floods {
@@ -361,31 +524,51 @@ fn visit<'r>(report: &mut ReportModel<'r>, text: &mut impl FnMut(&mut LogText<'r
     }
 }
 
-fn visit_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut LogText<'r>, TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+fn visit_row<'r>(
+    row: &mut Row<'r>,
+    text: &mut impl FnMut(&mut LogText<'r>, TextKind),
+    client: &mut impl FnMut(&mut Client<'r>),
+) {
     visit_key(&mut row.key, text, client);
     visit_sample(&mut row.sample, text);
     if let Some(answer) = &mut row.answer {
         answer.client.iter_mut().for_each(client);
-        answer.members.iter_mut().for_each(|member| text(&mut member.path, TextKind::Text));
+        answer
+            .members
+            .iter_mut()
+            .for_each(|member| text(&mut member.path, TextKind::Text));
     }
 }
 
-fn visit_key<'r>(key: &mut RowKey<'r>, text: &mut impl FnMut(&mut LogText<'r>, TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+fn visit_key<'r>(
+    key: &mut RowKey<'r>,
+    text: &mut impl FnMut(&mut LogText<'r>, TextKind),
+    client: &mut impl FnMut(&mut Client<'r>),
+) {
     match key {
         RowKey::Pair(its_client, path, _) => {
             client(its_client);
             text(path, TextKind::Text);
         }
         RowKey::Client(its_client) => client(its_client),
-        RowKey::Answer(host, path, site) => host.iter_mut().chain([path, site]).for_each(|part| text(part, TextKind::Text)),
+        RowKey::Answer(host, path, site) => host
+            .iter_mut()
+            .chain([path, site])
+            .for_each(|part| text(part, TextKind::Text)),
         RowKey::Path(path) => text(path, TextKind::Text),
         RowKey::Rule(_) => {}
     }
 }
 
-fn visit_sample<'r>(sample: &mut SampleRequest<'r>, text: &mut impl FnMut(&mut LogText<'r>, TextKind)) {
+fn visit_sample<'r>(
+    sample: &mut SampleRequest<'r>,
+    text: &mut impl FnMut(&mut LogText<'r>, TextKind),
+) {
     text(&mut sample.target, TextKind::Text);
-    sample.host.iter_mut().for_each(|host| text(host, TextKind::Text));
+    sample
+        .host
+        .iter_mut()
+        .for_each(|host| text(host, TextKind::Text));
     if let Some(agent) = &mut sample.user_agent {
         text(agent, TextKind::Agent);
     }
@@ -407,7 +590,10 @@ mod tests {
     use std::path::Path;
 
     fn anonymizers() -> [Anonymizer; 2] {
-        [Anonymizer::Truncate, Anonymizer::with_key(&[7; 32]).unwrap()]
+        [
+            Anonymizer::Truncate,
+            Anonymizer::with_key(&[7; 32]).unwrap(),
+        ]
     }
 
     /// Every output of a report.
@@ -417,8 +603,23 @@ mod tests {
         let mut out = Vec::new();
         privacy.with_redacted(&report, &found, |report, found| {
             for format in [OutputFormat::Table, OutputFormat::Csv, OutputFormat::Json] {
-                for by in [None, Some(GroupBy::Pair), Some(GroupBy::Client), Some(GroupBy::Path), Some(GroupBy::Rule)] {
-                    render(report, &RenderOptions { format, by, ..RenderOptions::default() }, &mut out).unwrap();
+                for by in [
+                    None,
+                    Some(GroupBy::Pair),
+                    Some(GroupBy::Client),
+                    Some(GroupBy::Path),
+                    Some(GroupBy::Rule),
+                ] {
+                    render(
+                        report,
+                        &RenderOptions {
+                            format,
+                            by,
+                            ..RenderOptions::default()
+                        },
+                        &mut out,
+                    )
+                    .unwrap();
                 }
             }
             crate::render::csv::write_novelty(found, &[], &mut out).unwrap();
@@ -435,17 +636,32 @@ mod tests {
             };
             write_summary(&page, &mut out).unwrap();
         });
-        privacy.with_hit(&fixture::hit(), |hit| ndjson::write(hit, fixture::rules(), &mut ndjson::HitTexts::default(), &mut out));
+        privacy.with_hit(&fixture::hit(), |hit| {
+            ndjson::write(
+                hit,
+                fixture::rules(),
+                &mut ndjson::HitTexts::default(),
+                &mut out,
+            )
+        });
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn no_output_contains_a_client() {
         let report = fixture::report(fixture::rules());
-        let addresses: Vec<String> = report.clients.iter().filter_map(|row| Some(row.key.client()?.address()?.to_string())).collect();
+        let addresses: Vec<String> = report
+            .clients
+            .iter()
+            .filter_map(|row| Some(row.key.client()?.address()?.to_string()))
+            .collect();
         assert!(addresses.len() > 2);
         let open = redacted(&Privacy::default());
-        assert!(addresses.iter().all(|address| open.contains(address.as_str())));
+        assert!(
+            addresses
+                .iter()
+                .all(|address| open.contains(address.as_str()))
+        );
         for anonymizer in anonymizers() {
             let hidden = redacted(&Privacy::new(Some(anonymizer), true));
             for address in &addresses {
@@ -461,7 +677,11 @@ mod tests {
             Privacy::new(Some(anonymizer), true).with_redacted(&report, &[], |redacted, _| {
                 assert_eq!(redacted.clients.len(), report.clients.len());
                 let order = |row: &Row<'_>| Reverse((row.severity, row.answered, row.hits));
-                assert!(redacted.clients.is_sorted_by(|a, b| (order(a), a.key) <= (order(b), b.key)));
+                assert!(
+                    redacted
+                        .clients
+                        .is_sorted_by(|a, b| (order(a), a.key) <= (order(b), b.key))
+                );
                 assert!(redacted.evidence.is_none() && redacted.hidden.is_some());
             });
         }
@@ -469,9 +689,15 @@ mod tests {
 
     #[test]
     fn secrets_are_printed_if_requested() {
-        let (masked, open) = (redacted(&Privacy::default()), redacted(&Privacy::new(None, false)));
+        let (masked, open) = (
+            redacted(&Privacy::default()),
+            redacted(&Privacy::new(None, false)),
+        );
         for (hidden, shown) in [("token=***", "token=a%26b"), ("bob:***@", "bob:hunter2@")] {
-            assert!(masked.contains(hidden) && !masked.contains(shown), "{masked}");
+            assert!(
+                masked.contains(hidden) && !masked.contains(shown),
+                "{masked}"
+            );
             assert!(open.contains(shown) && !open.contains(hidden), "{open}");
         }
         assert!(open.contains(r"&x=\\x1b[2J"), "still escaped: {open}");
@@ -486,11 +712,24 @@ mod tests {
             client: Client::Text(b""),
             ..fixture::hit()
         };
-        for privacy in [Privacy::new(None, false), Privacy::new(Some(Anonymizer::Truncate), false)] {
+        for privacy in [
+            Privacy::new(None, false),
+            Privacy::new(Some(Anonymizer::Truncate), false),
+        ] {
             privacy.with_hit(&hit, |redacted| {
                 assert_eq!(
-                    (redacted.target, redacted.method, redacted.path, redacted.client),
-                    (LogText::default(), LogText::default(), LogText::default(), Client::Text(b""))
+                    (
+                        redacted.target,
+                        redacted.method,
+                        redacted.path,
+                        redacted.client
+                    ),
+                    (
+                        LogText::default(),
+                        LogText::default(),
+                        LogText::default(),
+                        Client::Text(b"")
+                    )
                 );
             });
         }

@@ -1,9 +1,10 @@
 //! Which addresses and networks a block list names, and the memory of it between runs.
 //!
-//! A ledger collects the candidates of reports, with what they did and what a block would cost; a list is made of it for an
-//! instant. IPv4 is listed by address and IPv6 by /64. Reads no log and blocks nothing. In doubt nothing is listed: not an
-//! address that may be a proxy, nor one whose last probe has no time. Who may be a proxy and what a block would cost depend on all
-//! requests that the ledger [remembers](super::block_traffic), not on those of one report.
+//! A ledger collects the candidates of reports, with what they did and what a block would cost; a
+//! list is made of it for an instant. IPv4 is listed by address and IPv6 by /64. Reads no log and
+//! blocks nothing. In doubt nothing is listed: not an address that may be a proxy, nor one whose
+//! last probe has no time. Who may be a proxy and what a block would cost depend on all requests
+//! that the ledger [remembers](super::block_traffic), not on those of one report.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -35,7 +36,8 @@ const SAMPLES: usize = 3;
 /// The longest path that is kept.
 const MAX_SAMPLE_LEN: usize = 200;
 
-/// The shortest own host name that is looked for in paths: shorter ones are in too many other words.
+/// The shortest own host name that is looked for in paths: shorter ones are in too many other
+/// words.
 const MIN_HOST_LEN: usize = 4;
 
 /// An address or network that could be blocked.
@@ -156,7 +158,10 @@ impl NotListed {
         self.forwarded += other.forwarded;
         self.third_party += other.third_party;
         self.ordinary += other.ordinary;
-        other.never.into_iter().for_each(|(reason, clients)| *self.never.entry(reason).or_default() += clients);
+        other
+            .never
+            .into_iter()
+            .for_each(|(reason, clients)| *self.never.entry(reason).or_default() += clients);
     }
 }
 
@@ -164,23 +169,41 @@ impl BlockEntry {
     /// The earliest hit.
     #[must_use]
     pub(crate) fn first_time(&self) -> LogTime {
-        LogTime { utc: self.first.0, offset: self.first.1 }
+        LogTime {
+            utc: self.first.0,
+            offset: self.first.1,
+        }
     }
 
     /// The latest hit.
     #[must_use]
     pub(crate) fn last_time(&self) -> LogTime {
-        LogTime { utc: self.last.0, offset: self.last.1 }
+        LogTime {
+            utc: self.last.0,
+            offset: self.last.1,
+        }
     }
 
     /// An entry with these hits of one address, for tests of formats.
     #[cfg(test)]
-    pub(crate) fn for_test(network: IpNet, hits: u64, samples: &[&str], classes: &[&str], times: (LogTime, LogTime)) -> Self {
+    pub(crate) fn for_test(
+        network: IpNet,
+        hits: u64,
+        samples: &[&str],
+        classes: &[&str],
+        times: (LogTime, LogTime),
+    ) -> Self {
         let address = match network.addr() {
             IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() | 1).into(),
             four @ IpAddr::V4(_) => four,
         };
-        let mut entry = Self { hits, paths: hits, addresses: 1, severity: Severity::High, ..Self::new(network, address, times) };
+        let mut entry = Self {
+            hits,
+            paths: hits,
+            addresses: 1,
+            severity: Severity::High,
+            ..Self::new(network, address, times)
+        };
         entry.samples = samples.iter().map(ToString::to_string).collect();
         entry.classes = classes.iter().map(ToString::to_string).collect();
         entry
@@ -216,7 +239,10 @@ impl BlockEntry {
 
     fn add_classes<S: AsRef<str>>(&mut self, classes: impl IntoIterator<Item = S>) {
         for class in classes {
-            if let Err(at) = self.classes.binary_search_by(|known| known.as_str().cmp(class.as_ref())) {
+            if let Err(at) = self
+                .classes
+                .binary_search_by(|known| known.as_str().cmp(class.as_ref()))
+            {
                 self.classes.insert(at, class.as_ref().to_owned());
             }
         }
@@ -236,20 +262,28 @@ impl BlockEntry {
         self.severity = self.severity.max(other.severity);
         self.paths = self.paths.max(other.paths);
         self.add_classes(&other.classes);
-        other.samples.iter().for_each(|sample| self.add_sample(sample));
+        other
+            .samples
+            .iter()
+            .for_each(|sample| self.add_sample(sample));
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
     }
 
     /// The worst first.
     fn rank(&self) -> impl Ord + use<> {
-        std::cmp::Reverse((self.severity, self.hits, self.last, std::cmp::Reverse(self.network)))
+        std::cmp::Reverse((
+            self.severity,
+            self.hits,
+            self.last,
+            std::cmp::Reverse(self.network),
+        ))
     }
 }
 
 impl BlockLedger {
-    /// Adds the candidates of a report, and what known entries did in it. The report must have all its clients and pairs, and be
-    /// neither redacted nor shortened.
+    /// Adds the candidates of a report, and what known entries did in it. The report must have all
+    /// its clients and pairs, and be neither redacted nor shortened.
     pub(crate) fn add_report(
         &mut self,
         report: &ReportModel<'_>,
@@ -265,11 +299,21 @@ impl BlockLedger {
         let mut not_listed = NotListed::default();
         let mut seen = HashSet::new();
         let mut new = Vec::new();
-        for (row, decision) in report.clients.iter().zip(block_decisions(report, report_input, analysis, policy, None)) {
-            let Some(client) = row.key.client() else { continue };
+        for (row, decision) in report.clients.iter().zip(block_decisions(
+            report,
+            report_input,
+            analysis,
+            policy,
+            None,
+        )) {
+            let Some(client) = row.key.client() else {
+                continue;
+            };
             let place = listed_network(client).zip(client.first_address());
             // Several addresses of an IPv6 network are one candidate.
-            if place.is_some_and(|(network, _)| self.index(&network).is_some() || seen.contains(&network)) {
+            if place.is_some_and(|(network, _)| {
+                self.index(&network).is_some() || seen.contains(&network)
+            }) {
                 continue;
             }
             let never = match decision.verdict {
@@ -284,7 +328,10 @@ impl BlockLedger {
                 _ if origin.is_forwarded => not_listed.forwarded += 1,
                 (Some((network, address)), Some(times)) => {
                     let ordinary = self.traffic.ordinary(&network);
-                    new.push(BlockEntry { ordinary, ..BlockEntry::new(network, address, times) });
+                    new.push(BlockEntry {
+                        ordinary,
+                        ..BlockEntry::new(network, address, times)
+                    });
                 }
                 _ => not_listed.untimed += 1,
             }
@@ -294,17 +341,22 @@ impl BlockLedger {
         self.entries.sort_unstable_by_key(|entry| entry.network);
         let counts = request_counts(report, report_input, analysis);
         self.add_activity(report, &counts);
-        let public = counts.iter().filter(|(network, _)| policy.network_reason(network).is_none());
+        let public = counts
+            .iter()
+            .filter(|(network, _)| policy.network_reason(network).is_none());
         self.traffic.add(report.totals.sum.requests, public);
         self.add_paths(report, &own_hosts(report_input, analysis));
         not_listed
     }
 
     fn index(&self, network: &IpNet) -> Option<usize> {
-        self.entries.binary_search_by_key(network, |entry| entry.network).ok()
+        self.entries
+            .binary_search_by_key(network, |entry| entry.network)
+            .ok()
     }
 
-    /// Counts hits and ordinary requests of the entries, and looks for other clients in their networks.
+    /// Counts hits and ordinary requests of the entries, and looks for other clients in their
+    /// networks.
     fn add_activity(&mut self, report: &ReportModel<'_>, counts: &HashMap<IpNet, RequestCounts>) {
         let mut addresses: HashMap<usize, u64> = HashMap::new();
         for row in &report.clients {
@@ -327,7 +379,8 @@ impl BlockLedger {
             entry.addresses = entry.addresses.max(addresses);
         }
         for entry in &mut self.entries {
-            entry.has_neighbours |= neighbourhood(&entry.network).is_some_and(|network| shared.contains(&network));
+            entry.has_neighbours |=
+                neighbourhood(&entry.network).is_some_and(|network| shared.contains(&network));
         }
     }
 
@@ -336,8 +389,16 @@ impl BlockLedger {
         let mut paths: HashMap<usize, HashSet<LogText<'_>>> = HashMap::new();
         for row in &report.pairs {
             let network = row.key.client().and_then(listed_network);
-            let Some((index, path)) = network.and_then(|network| self.index(&network)).zip(row.key.path()) else { continue };
-            if paths.entry(index).or_default().insert(path) && self.entries[index].samples.len() < SAMPLES && is_shown(path.raw(), own) {
+            let Some((index, path)) = network
+                .and_then(|network| self.index(&network))
+                .zip(row.key.path())
+            else {
+                continue;
+            };
+            if paths.entry(index).or_default().insert(path)
+                && self.entries[index].samples.len() < SAMPLES
+                && is_shown(path.raw(), own)
+            {
                 self.entries[index].add_sample(&path.redacted());
             }
         }
@@ -347,14 +408,15 @@ impl BlockLedger {
         }
     }
 
-    /// Forgets entries whose last hit is at least this long ago, and the oldest if there are too many. Returns how many are too
-    /// old.
+    /// Forgets entries whose last hit is at least this long ago, and the oldest if there are too
+    /// many. Returns how many are too old.
     pub(crate) fn expire(&mut self, now: i64, ttl: Duration) -> usize {
         let before = self.entries.len();
         self.entries.retain(|entry| is_fresh(entry, now, ttl));
         let expired = before - self.entries.len();
         if self.entries.len() > MAX_ENTRIES {
-            self.entries.sort_unstable_by_key(|entry| std::cmp::Reverse((entry.last, entry.network)));
+            self.entries
+                .sort_unstable_by_key(|entry| std::cmp::Reverse((entry.last, entry.network)));
             self.entries.truncate(MAX_ENTRIES);
             self.entries.sort_unstable_by_key(|entry| entry.network);
         }
@@ -365,23 +427,36 @@ impl BlockLedger {
     #[must_use]
     pub(crate) fn list(&self, options: &BlockListOptions, policy: &BlockPolicy<'_>) -> BlockList {
         let mut never = BTreeMap::new();
-        let public = self.entries.iter().filter(|entry| match policy.network_reason(&entry.network) {
-            Some(reason) => {
-                *never.entry(reason).or_default() += 1;
-                false
-            }
-            None => true,
-        });
-        let (mut fresh, expired): (Vec<_>, Vec<_>) = public.partition(|entry| is_fresh(entry, options.now, options.ttl));
-        let possible_proxy = if options.proxies_are_known { None } else { self.traffic.possible_proxy() };
-        let possible_proxy = possible_proxy.filter(|proxy| fresh.iter().any(|entry| entry.network == *proxy));
+        let public =
+            self.entries
+                .iter()
+                .filter(|entry| match policy.network_reason(&entry.network) {
+                    Some(reason) => {
+                        *never.entry(reason).or_default() += 1;
+                        false
+                    }
+                    None => true,
+                });
+        let (mut fresh, expired): (Vec<_>, Vec<_>) =
+            public.partition(|entry| is_fresh(entry, options.now, options.ttl));
+        let possible_proxy = if options.proxies_are_known {
+            None
+        } else {
+            self.traffic.possible_proxy()
+        };
+        let possible_proxy =
+            possible_proxy.filter(|proxy| fresh.iter().any(|entry| entry.network == *proxy));
         fresh.retain(|entry| Some(entry.network) != possible_proxy);
-        let (cheap, costly): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|entry| entry.ordinary <= options.max_cost.min(entry.hits));
+        let (cheap, costly): (Vec<_>, Vec<_>) = fresh
+            .into_iter()
+            .partition(|entry| entry.ordinary <= options.max_cost.min(entry.hits));
         let mut entries = match options.aggregate {
             Some(min_entries) => self.aggregated(&cheap, min_entries, policy),
             None => cheap.into_iter().cloned().collect(),
         };
-        let left_out = options.max.map_or(0, |max| entries.len().saturating_sub(max));
+        let left_out = options
+            .max
+            .map_or(0, |max| entries.len().saturating_sub(max));
         if left_out > 0 {
             entries.sort_by_cached_key(BlockEntry::rank);
             entries.truncate(entries.len() - left_out);
@@ -402,9 +477,18 @@ impl BlockLedger {
     }
 
     /// Replaces entries by their /24 where there are enough of them and no other client.
-    fn aggregated(&self, listed: &[&BlockEntry], min_entries: usize, policy: &BlockPolicy<'_>) -> Vec<BlockEntry> {
+    fn aggregated(
+        &self,
+        listed: &[&BlockEntry],
+        min_entries: usize,
+        policy: &BlockPolicy<'_>,
+    ) -> Vec<BlockEntry> {
         let mut entry_counts: HashMap<Ipv4Net, usize> = HashMap::new();
-        for network in self.entries.iter().filter_map(|entry| neighbourhood(&entry.network)) {
+        for network in self
+            .entries
+            .iter()
+            .filter_map(|entry| neighbourhood(&entry.network))
+        {
             *entry_counts.entry(network).or_default() += 1;
         }
         let mut groups: HashMap<Ipv4Net, Vec<&BlockEntry>> = HashMap::new();
@@ -417,12 +501,19 @@ impl BlockLedger {
         }
         for (network, members) in groups {
             let (first, rest) = (members[0], &members[1..]);
-            let is_complete = entry_counts.get(&network) == Some(&members.len()) && members.iter().all(|entry| !entry.has_neighbours);
-            if members.len() < min_entries.max(2) || !is_complete || policy.network_reason(&network.into()).is_some() {
+            let is_complete = entry_counts.get(&network) == Some(&members.len())
+                && members.iter().all(|entry| !entry.has_neighbours);
+            if members.len() < min_entries.max(2)
+                || !is_complete
+                || policy.network_reason(&network.into()).is_some()
+            {
                 entries.extend(members.into_iter().cloned());
                 continue;
             }
-            let mut aggregate = BlockEntry { network: network.into(), ..first.clone() };
+            let mut aggregate = BlockEntry {
+                network: network.into(),
+                ..first.clone()
+            };
             for entry in rest {
                 aggregate.merge(entry);
             }
@@ -432,18 +523,30 @@ impl BlockLedger {
     }
 }
 
-/// The requests of each address or IPv6 network. Ordinary ones include normal pages of apps that the sites run, though a rule
-/// matches them, and the most that a limited tally may lack.
-fn request_counts(report: &ReportModel<'_>, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) -> HashMap<IpNet, RequestCounts> {
+/// The requests of each address or IPv6 network. Ordinary ones include normal pages of apps that
+/// the sites run, though a rule matches them, and the most that a limited tally may lack.
+fn request_counts(
+    report: &ReportModel<'_>,
+    report_input: &ReportInput<'_>,
+    analysis: &LogAnalysis<'_>,
+) -> HashMap<IpNet, RequestCounts> {
     let tally = report_input.tally;
-    let rows: HashMap<Client<'_>, &Row<'_>> = report.clients.iter().filter_map(|row| Some((row.key.client()?, row))).collect();
+    let rows: HashMap<Client<'_>, &Row<'_>> = report
+        .clients
+        .iter()
+        .filter_map(|row| Some((row.key.client()?, row)))
+        .collect();
     let unknown = unknown_requests(tally, analysis);
     let mut sums: HashMap<IpNet, (u64, ClientRequests)> = HashMap::new();
     for ((number, count), unknown) in (0..).zip(tally.client_counts()).zip(unknown) {
         let client = tally.client(number);
-        let Some(network) = listed_network(client) else { continue };
-        let (hits, others) =
-            rows.get(&client).map_or_else(|| (0, count.requests.saturating_sub(count.allowed)), |row| (row.hits, row.other_requests));
+        let Some(network) = listed_network(client) else {
+            continue;
+        };
+        let (hits, others) = rows.get(&client).map_or_else(
+            || (0, count.requests.saturating_sub(count.allowed)),
+            |row| (row.hits, row.other_requests),
+        );
         let (requests, sum) = sums.entry(network).or_default();
         *requests += count.requests;
         sum.hits += hits;
@@ -460,7 +563,17 @@ fn request_counts(report: &ReportModel<'_>, report_input: &ReportInput<'_>, anal
             sums.entry(network).or_default().1.others += view.cell.hits;
         }
     }
-    sums.into_iter().map(|(network, (requests, sum))| (network, RequestCounts { requests, ordinary: sum.ordinary() })).collect()
+    sums.into_iter()
+        .map(|(network, (requests, sum))| {
+            (
+                network,
+                RequestCounts {
+                    requests,
+                    ordinary: sum.ordinary(),
+                },
+            )
+        })
+        .collect()
 }
 
 /// Whether the last hit is less than this long ago.
@@ -468,9 +581,14 @@ fn is_fresh(entry: &BlockEntry, now: i64, ttl: Duration) -> bool {
     now.saturating_sub(entry.last.0) < i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// What is listed for a client: its IPv4 address, its /64, or the shorter prefix by which clients are counted.
+/// What is listed for a client: its IPv4 address, its /64, or the shorter prefix by which clients
+/// are counted.
 fn listed_network(client: Client<'_>) -> Option<IpNet> {
-    let prefix = |bits: u128, length| Ipv6Net::new(Ipv6Addr::from_bits(bits), length).ok().map(|network| network.trunc().into());
+    let prefix = |bits: u128, length| {
+        Ipv6Net::new(Ipv6Addr::from_bits(bits), length)
+            .ok()
+            .map(|network| network.trunc().into())
+    };
     match client {
         Client::V4(bits) => Some(IpAddr::V4(Ipv4Addr::from_bits(bits)).into()),
         Client::V6(bits) => prefix(bits, 64),
@@ -484,7 +602,9 @@ fn listed_network(client: Client<'_>) -> Option<IpNet> {
 /// The /24 of an IPv4 address.
 fn neighbourhood(network: &IpNet) -> Option<Ipv4Net> {
     match network {
-        IpNet::V4(network) => Ipv4Net::new(network.network(), 24).ok().map(|network| network.trunc()),
+        IpNet::V4(network) => Ipv4Net::new(network.network(), 24)
+            .ok()
+            .map(|network| network.trunc()),
         IpNet::V6(_) => None,
     }
 }
@@ -492,9 +612,23 @@ fn neighbourhood(network: &IpNet) -> Option<Ipv4Net> {
 /// The host names that ordinary requests use, in lower case.
 fn own_hosts(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) -> Vec<Vec<u8>> {
     let mut seen = HashSet::new();
-    let sites = report_input.tally.cells().map(|view| view.site).filter(|site| seen.insert(*site));
-    let name = |site: Site<'_>| if let Site::Host(host) = site { Some(host.to_ascii_lowercase()) } else { None };
-    sites.filter(|site| analysis.is_known_host(*site)).filter_map(name).filter(|host| host.len() >= MIN_HOST_LEN).collect()
+    let sites = report_input
+        .tally
+        .cells()
+        .map(|view| view.site)
+        .filter(|site| seen.insert(*site));
+    let name = |site: Site<'_>| {
+        if let Site::Host(host) = site {
+            Some(host.to_ascii_lowercase())
+        } else {
+            None
+        }
+    };
+    sites
+        .filter(|site| analysis.is_known_host(*site))
+        .filter_map(name)
+        .filter(|host| host.len() >= MIN_HOST_LEN)
+        .collect()
 }
 
 /// Whether a path can be shown to others: it has neither a name of this site nor an address.
@@ -502,7 +636,9 @@ fn is_shown(path: &[u8], own: &[Vec<u8>]) -> bool {
     path.starts_with(b"/")
         && path.len() <= MAX_SAMPLE_LEN
         && Client::addresses_in(path).next().is_none()
-        && !own.iter().any(|host| memchr::memmem::find(&path.to_ascii_lowercase(), host).is_some())
+        && !own
+            .iter()
+            .any(|host| memchr::memmem::find(&path.to_ascii_lowercase(), host).is_some())
 }
 
 /// A network as text.
@@ -513,11 +649,16 @@ pub(super) mod network_text {
 
     use crate::log::client::parse_network;
 
-    pub(in crate::report) fn serialize<S: Serializer>(network: &IpNet, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::report) fn serialize<S: Serializer>(
+        network: &IpNet,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.collect_str(network)
     }
 
-    pub(in crate::report) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpNet, D::Error> {
+    pub(in crate::report) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<IpNet, D::Error> {
         let text = String::deserialize(deserializer)?;
         parse_network(&text).ok_or_else(|| D::Error::custom("no such network"))
     }

@@ -1,4 +1,5 @@
-//! Builds a report from merged tallies and their analysis: groups cells into rows and sorts the rows.
+//! Builds a report from merged tallies and their analysis: groups cells into rows and sorts the
+//! rows.
 //!
 //! Reads no log and prints nothing.
 
@@ -23,7 +24,10 @@ use crate::text::number::counted;
 
 /// The rows to build.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "a list of what there is, each wanted or not")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a list of what there is, each wanted or not"
+)]
 pub struct RowSelection {
     /// Distinct and uncertain answers.
     pub answered: bool,
@@ -35,7 +39,8 @@ pub struct RowSelection {
     pub paths: bool,
     /// Rule rows.
     pub rules: bool,
-    /// Campaigns that request a list of paths, always all. Those that guess passwords are few and always present.
+    /// Campaigns that request a list of paths, always all. Those that guess passwords are few and
+    /// always present.
     pub campaigns: bool,
     /// Virtual hosts, always all.
     pub hosts: bool,
@@ -71,15 +76,26 @@ type RowsBy<'a> = fn(&ReportInput<'a>, RowItems<'_, 'a>, usize) -> Vec<Row<'a>>;
 
 /// Builds the report.
 #[must_use]
-pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, selection: RowSelection) -> ReportModel<'a> {
+pub fn build<'a>(
+    report_input: &ReportInput<'a>,
+    analysis: &'a LogAnalysis<'a>,
+    selection: RowSelection,
+) -> ReportModel<'a> {
     let mut inputs = report_input.inputs.to_vec();
     count_hits(report_input, analysis, &mut inputs);
     let mut items = Vec::with_capacity(report_input.tally.len());
-    let mut other_requests: Vec<u64> =
-        report_input.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed + count.error)).collect();
+    let mut other_requests: Vec<u64> = report_input
+        .tally
+        .client_counts()
+        .iter()
+        .map(|count| count.requests.saturating_sub(count.allowed + count.error))
+        .collect();
     for (view, decision) in report_input.tally.cells().zip(analysis.decisions()) {
         // Lines that no format matches belong to a client without a name, and are no requests.
-        if let Some(other_requests) = other_requests.get_mut(view.client as usize).filter(|_| decision.matched) {
+        if let Some(other_requests) = other_requests
+            .get_mut(view.client as usize)
+            .filter(|_| decision.matched)
+        {
             *other_requests = other_requests.saturating_sub(view.cell.hits);
         }
         if decision.reported {
@@ -92,29 +108,76 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
             *other_requests = other_requests.saturating_sub(*hits);
         }
     }
-    let folded = report_input.tally.path_cells().zip(analysis.path_decisions()).filter(|(_, decision)| decision.reported);
-    let of_paths: Vec<_> = folded.map(|(view, decision)| RowItem::new(analysis, view, decision)).collect();
+    let folded = report_input
+        .tally
+        .path_cells()
+        .zip(analysis.path_decisions())
+        .filter(|(_, decision)| decision.reported);
+    let of_paths: Vec<_> = folded
+        .map(|(view, decision)| RowItem::new(analysis, view, decision))
+        .collect();
     // The hits of an evicted pair are still known by path.
-    let of_answers: Vec<_> =
-        items.iter().filter(|item| !item.view.is_other()).chain(&of_paths).filter(|item| item.grade.is_some()).collect();
+    let of_answers: Vec<_> = items
+        .iter()
+        .filter(|item| !item.view.is_other())
+        .chain(&of_paths)
+        .filter(|item| item.grade.is_some())
+        .collect();
     let most = selection.most.unwrap_or(usize::MAX);
     let rows = |is_selected: bool, group: RowsBy<'a>, more: &[RowItem<'a>]| {
-        if is_selected { group(report_input, RowItems(&items, more), most) } else { Vec::new() }
+        if is_selected {
+            group(report_input, RowItems(&items, more), most)
+        } else {
+            Vec::new()
+        }
     };
     let by_pair = || rows(selection.pairs, rows::by_pair, &overflow.pairs);
     let by_client = || rows(selection.clients, rows::by_client, &overflow.clients);
-    let by_path = || rows(selection.paths, rows::by_path, &[&*of_paths, &*overflow.paths].concat());
-    // A path that is lighter than the floor has no cells at all; the evicted pairs of others are in `of_paths`.
-    let has_evicted_paths = report_input.tally.path_errors().iter().any(|error| *error > 0) || report_input.tally.error_floor().paths > 0;
-    let totals = || totals(&items, &of_paths, has_evicted_paths, &inputs, report_input.without_time);
+    let by_path = || {
+        rows(
+            selection.paths,
+            rows::by_path,
+            &[&*of_paths, &*overflow.paths].concat(),
+        )
+    };
+    // A path that is lighter than the floor has no cells at all; the evicted pairs of others are in
+    // `of_paths`.
+    let has_evicted_paths = report_input
+        .tally
+        .path_errors()
+        .iter()
+        .any(|error| *error > 0)
+        || report_input.tally.error_floor().paths > 0;
+    let totals = || {
+        totals(
+            &items,
+            &of_paths,
+            has_evicted_paths,
+            &inputs,
+            report_input.without_time,
+        )
+    };
     let campaigns = || {
-        let lists = if selection.campaigns { campaigns::campaign_rows(report_input, &items) } else { Vec::new() };
+        let lists = if selection.campaigns {
+            campaigns::campaign_rows(report_input, &items)
+        } else {
+            Vec::new()
+        };
         [campaigns::guess_rows(report_input, analysis, &items), lists].concat()
     };
     // First, while there are no other rows: it takes twice as much memory as its own.
-    let (answered, uncertain) =
-        if selection.answered { answers::by_answer(report_input, analysis, &of_answers, &items) } else { (Vec::new(), Vec::new()) };
-    let by_rule = || if selection.rules { rows::by_rule(report_input, analysis, &items, most) } else { Vec::new() };
+    let (answered, uncertain) = if selection.answered {
+        answers::by_answer(report_input, analysis, &of_answers, &items)
+    } else {
+        (Vec::new(), Vec::new())
+    };
+    let by_rule = || {
+        if selection.rules {
+            rows::by_rule(report_input, analysis, &items, most)
+        } else {
+            Vec::new()
+        }
+    };
     // Rows of all clients have their hits.
     let client_hits = if selection.networks && (selection.most.is_some() || !selection.clients) {
         rows::client_hits(report_input, RowItems(&items, &overflow.clients))
@@ -123,17 +186,39 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
     };
     let last = || rayon::join(campaigns, totals);
     let timeline = || Timeline::new(report_input.tally, &items);
-    let hosts = || if selection.hosts { rows::by_host(&items) } else { Vec::new() };
-    let sites = || (soft_404::sites(report_input, analysis, &of_answers), floods::flood_rows(report_input, analysis, &items));
+    let hosts = || {
+        if selection.hosts {
+            rows::by_host(&items)
+        } else {
+            Vec::new()
+        }
+    };
+    let sites = || {
+        (
+            soft_404::sites(report_input, analysis, &of_answers),
+            floods::flood_rows(report_input, analysis, &items),
+        )
+    };
     let classes = || rayon::join(|| class_hits(report_input.rules, &items), hosts);
     let sums = || rayon::join(timeline, || rayon::join(sites, classes));
     // The longest task starts first.
-    let rows = || rayon::join(|| rayon::join(by_pair, by_client), || rayon::join(by_rule, || rayon::join(by_path, last)));
-    let (((pairs, mut clients), (rules, (paths, (campaigns, totals)))), sums) = rayon::join(rows, sums);
+    let rows = || {
+        rayon::join(
+            || rayon::join(by_pair, by_client),
+            || rayon::join(by_rule, || rayon::join(by_path, last)),
+        )
+    };
+    let (((pairs, mut clients), (rules, (paths, (campaigns, totals)))), sums) =
+        rayon::join(rows, sums);
     let (timeline, ((soft_404, floods), (classes, hosts))) = sums;
     for row in &mut clients {
-        let number = row.key.client().and_then(|client| report_input.tally.client_number(client));
-        row.other_requests = number.and_then(|number| other_requests.get(number as usize).copied()).unwrap_or(0);
+        let number = row
+            .key
+            .client()
+            .and_then(|client| report_input.tally.client_number(client));
+        row.other_requests = number
+            .and_then(|number| other_requests.get(number as usize).copied())
+            .unwrap_or(0);
     }
     ReportModel {
         rule_set: report_input.rules,
@@ -163,24 +248,38 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         paths,
         rules,
         elapsed: Duration::ZERO,
-        evidence: Some(SnapshotSource { tally: report_input.tally, sources: report_input.sources }),
+        evidence: Some(SnapshotSource {
+            tally: report_input.tally,
+            sources: report_input.sources,
+        }),
     }
 }
 
 /// Counts the hits of each input.
-pub(crate) fn count_hits(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, inputs: &mut [InputSummary]) {
-    for (view, _) in report_input.tally.cells().zip(analysis.decisions()).filter(|(_, decision)| decision.reported) {
+pub(crate) fn count_hits(
+    report_input: &ReportInput<'_>,
+    analysis: &LogAnalysis<'_>,
+    inputs: &mut [InputSummary],
+) {
+    for (view, _) in report_input
+        .tally
+        .cells()
+        .zip(analysis.decisions())
+        .filter(|(_, decision)| decision.reported)
+    {
         inputs[view.input as usize].counts.hits += view.cell.hits;
     }
 }
 
 impl ReportModel<'_> {
-    /// The time zone of the first line, in minutes east of UTC: tables show the zone of a time only where it is another.
+    /// The time zone of the first line, in minutes east of UTC: tables show the zone of a time only
+    /// where it is another.
     pub(crate) fn zone(&self) -> i16 {
         self.totals.first_time.map_or(0, |first| first.offset)
     }
 
-    /// The part of all requests that probes are: `Probes are 8.7 % of 1,234 requests.` `None` without any.
+    /// The part of all requests that probes are: `Probes are 8.7 % of 1,234 requests.` `None`
+    /// without any.
     #[must_use]
     pub(crate) fn probe_share(&self) -> Option<String> {
         let LineTotals { hits, requests, .. } = self.totals.sum;
@@ -192,13 +291,17 @@ impl ReportModel<'_> {
             0 => "less than 0.1".to_owned(),
             tenths => format!("{}.{}", tenths / 10, tenths % 10),
         };
-        Some(format!("Probes are {share} % of {}.", counted(requests, "request", "requests")))
+        Some(format!(
+            "Probes are {share} % of {}.",
+            counted(requests, "request", "requests")
+        ))
     }
 
     /// A sentence on what the addresses of the clients show.
     #[must_use]
     pub(crate) fn proxied_sentence(&self) -> Option<String> {
-        self.proxied.map(|proxied| proxied.sentence(self.hidden.is_some()))
+        self.proxied
+            .map(|proxied| proxied.sentence(self.hidden.is_some()))
     }
 
     /// Sums its inputs again after a change.
@@ -207,10 +310,26 @@ impl ReportModel<'_> {
     }
 }
 
-/// The error bounds of the tally, plus hits whose status is unknown, plus reported hits that are in no pair.
-fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_>) -> Option<ErrorBound> {
-    let ErrorBound { pairs, clients, requests, paths, uncounted, .. } = tally.error_bound().unwrap_or_default();
-    let MissingHits { pairs: of_pair, clients: of_client, paths: of_path } = overflow.missing;
+/// The error bounds of the tally, plus hits whose status is unknown, plus reported hits that are in
+/// no pair.
+fn approximate(
+    tally: &Tally,
+    items: &[RowItem<'_>],
+    overflow: &OverflowItems<'_>,
+) -> Option<ErrorBound> {
+    let ErrorBound {
+        pairs,
+        clients,
+        requests,
+        paths,
+        uncounted,
+        ..
+    } = tally.error_bound().unwrap_or_default();
+    let MissingHits {
+        pairs: of_pair,
+        clients: of_client,
+        paths: of_path,
+    } = overflow.missing;
     let rest_hits = sum_hits(items.iter().filter(|item| item.view.is_other()));
     let bound = ErrorBound {
         pairs: pairs + of_pair,
@@ -228,44 +347,81 @@ fn sum_hits<'i>(items: impl Iterator<Item = &'i RowItem<'i>>) -> u64 {
     items.map(|item| item.view.cell.hits).sum()
 }
 
-fn totals(items: &[RowItem<'_>], of_paths: &[RowItem<'_>], has_evicted_paths: bool, inputs: &[InputSummary], without_time: u64) -> Totals {
-    let mut totals = Totals { without_time, ..Totals::default() };
+fn totals(
+    items: &[RowItem<'_>],
+    of_paths: &[RowItem<'_>],
+    has_evicted_paths: bool,
+    inputs: &[InputSummary],
+    without_time: u64,
+) -> Totals {
+    let mut totals = Totals {
+        without_time,
+        ..Totals::default()
+    };
     totals.sum_up(inputs);
     for item in items {
         let hits = item.view.cell.hits;
         totals.outcomes[item.outcome as usize] += hits;
         totals.answered += if item.answered { hits } else { 0 };
-        totals.uncertain += if item.has_grade(Answer::Uncertain) { hits } else { 0 };
-        totals.soft_404 += if item.has_grade(Answer::Soft404) { hits } else { 0 };
+        totals.uncertain += if item.has_grade(Answer::Uncertain) {
+            hits
+        } else {
+            0
+        };
+        totals.soft_404 += if item.has_grade(Answer::Soft404) {
+            hits
+        } else {
+            0
+        };
         totals.severity = totals.severity.max(Some(item.severity));
         if !item.has_grade(Answer::Soft404) {
             totals.fail_severity = totals.fail_severity.max(Some(item.severity));
         }
     }
     totals.clients = rows::count_distinct(items.iter().map(|i| i.view.client));
-    totals.has_more_clients = items.iter().any(|item| item.view.client == SymbolTables::OTHER);
+    totals.has_more_clients = items
+        .iter()
+        .any(|item| item.view.client == SymbolTables::OTHER);
     totals.paths = rows::count_distinct(items.iter().chain(of_paths).map(|i| i.view.path));
-    totals.has_more_paths = has_evicted_paths && items.iter().any(|item| item.view.path == SymbolTables::OTHER);
-    totals.rules = rows::count_distinct(items.iter().flat_map(|i| i.rules).map(|rule| rule.0.into()));
+    totals.has_more_paths = has_evicted_paths
+        && items
+            .iter()
+            .any(|item| item.view.path == SymbolTables::OTHER);
+    totals.rules =
+        rows::count_distinct(items.iter().flat_map(|i| i.rules).map(|rule| rule.0.into()));
     totals
 }
 
 /// The apps that were detected or declared, and how many requests each suppressed.
-pub(crate) fn apps<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>) -> Vec<AppSeen<'a>> {
+pub(crate) fn apps<'a>(
+    report_input: &ReportInput<'a>,
+    analysis: &LogAnalysis<'a>,
+) -> Vec<AppSeen<'a>> {
     let mut suppressed: HashMap<(RuleId, Site<'a>), u64> = HashMap::default();
     for (view, decision) in report_input.tally.cells().zip(analysis.decisions()) {
         if let Some(app) = decision.suppressed_by {
-            *suppressed.entry((app, analysis.site_root(view.site))).or_default() += view.cell.hits;
+            *suppressed
+                .entry((app, analysis.site_root(view.site)))
+                .or_default() += view.cell.hits;
         }
     }
     let sum = |app: RuleId, site: Option<Site<'a>>| match site {
         Some(site) => suppressed.get(&(app, site)).copied().unwrap_or(0),
-        None => suppressed.iter().filter(|((of, _), _)| *of == app).map(|(_, hits)| hits).sum(),
+        None => suppressed
+            .iter()
+            .filter(|((of, _), _)| *of == app)
+            .map(|(_, hits)| hits)
+            .sum(),
     };
     let seen = |(app, site): (RuleId, Option<Site<'a>>)| {
         let rule = report_input.rules.rule(app);
         let name = rule.app().unwrap_or(&rule.id);
-        AppSeen { app: name, title: &rule.title, site: site.map(|site| report_input.site_name(site).into()), silenced: sum(app, site) }
+        AppSeen {
+            app: name,
+            title: &rule.title,
+            site: site.map(|site| report_input.site_name(site).into()),
+            silenced: sum(app, site),
+        }
     };
     let mut apps: Vec<_> = analysis.apps().into_iter().map(seen).collect();
     apps.sort_by(|a, b| (b.silenced, a.app, a.site).cmp(&(a.silenced, b.app, b.site)));
@@ -274,7 +430,18 @@ pub(crate) fn apps<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a
 
 /// The requests that each entry of the allow lists removed, in the order of the lists.
 pub(crate) fn allowed<'a>(report_input: &ReportInput<'a>) -> Vec<AllowedCount<'a>> {
-    let requests = report_input.tally.allowed().iter().copied().chain(std::iter::repeat(0));
+    let requests = report_input
+        .tally
+        .allowed()
+        .iter()
+        .copied()
+        .chain(std::iter::repeat(0));
     let each = report_input.allow.entries().iter().zip(requests);
-    each.map(|(entry, requests)| AllowedCount { file: &entry.file, line: entry.line, reason: &entry.reason, requests }).collect()
+    each.map(|(entry, requests)| AllowedCount {
+        file: &entry.file,
+        line: entry.line,
+        reason: &entry.reason,
+        requests,
+    })
+    .collect()
 }

@@ -1,6 +1,8 @@
-//! Counts hits by class and outcome, for metrics: over one report, and over all runs with one state.
+//! Counts hits by class and outcome, for metrics: over one report, and over all runs with one
+//! state.
 //!
-//! Each hit counts once, in the class of its most severe rule. Neither clients nor paths are counted.
+//! Each hit counts once, in the class of its most severe rule. Neither clients nor paths are
+//! counted.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +22,11 @@ pub(crate) fn class_hits<'a>(rules: &'a RuleSet, items: &[RowItem<'_>]) -> Vec<C
     let mut classes: HashMap<&str, ClassHits<'a>> = HashMap::default();
     for item in items {
         let class = class_of(rules, item.rules);
-        let sum = classes.entry(class).or_insert(ClassHits { class, outcomes: [0; 8], answered: 0 });
+        let sum = classes.entry(class).or_insert(ClassHits {
+            class,
+            outcomes: [0; 8],
+            answered: 0,
+        });
         let hits = item.view.cell.hits;
         sum.outcomes[item.outcome as usize] += hits;
         sum.answered += if item.answered { hits } else { 0 };
@@ -84,14 +90,18 @@ impl MetricCounters {
         for hits in classes {
             let counter = self.class(hits.class);
             counter.answered = counter.answered.saturating_add(hits.answered);
-            for (outcome, &count) in Outcome::ALL.into_iter().zip(&hits.outcomes).filter(|(_, count)| **count > 0) {
+            for (outcome, &count) in Outcome::ALL
+                .into_iter()
+                .zip(&hits.outcomes)
+                .filter(|(_, count)| **count > 0)
+            {
                 counter.add(outcome, count);
             }
         }
     }
 
-    /// Adds a live hit. One that is reported again because its grade changed counts only as answered, if it is now; a counter
-    /// never takes back what it counted.
+    /// Adds a live hit. One that is reported again because its grade changed counts only as
+    /// answered, if it is now; a counter never takes back what it counted.
     pub(crate) fn add_live(&mut self, live: &LiveHit<'_>, rules: &RuleSet) {
         let counter = self.class(class_of(rules, live.hit.rules));
         if live.change.is_none() {
@@ -107,7 +117,10 @@ impl MetricCounters {
 
 impl ClassCounter {
     fn add(&mut self, outcome: Outcome, count: u64) {
-        let sum = self.outcomes.entry(outcome.as_str().to_owned()).or_default();
+        let sum = self
+            .outcomes
+            .entry(outcome.as_str().to_owned())
+            .or_default();
         *sum = sum.saturating_add(count);
     }
 }

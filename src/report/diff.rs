@@ -1,7 +1,8 @@
-//! The differences of two reports: new and former answers, and rules, paths and clients with more or fewer hits.
+//! The differences of two reports: new and former answers, and rules, paths and clients with more
+//! or fewer hits.
 //!
-//! Both reports are analysed with the same rules, so that differences come from the logs. Only counts are compared: a
-//! [`ReportIndex`] holds those of one report.
+//! Both reports are analysed with the same rules, so that differences come from the logs. Only
+//! counts are compared: a [`ReportIndex`] holds those of one report.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -65,7 +66,8 @@ pub(crate) enum AnswerNow {
     Uncertain,
     /// No hit requested it, so the answer may still be there.
     NotRequested,
-    /// It is answered, but no reported rule says that this exposes anything: a page of an app that the site runs.
+    /// It is answered, but no reported rule says that this exposes anything: a page of an app that
+    /// the site runs.
     Ordinary,
     /// It is neither answered nor refused: a redirect, a bad request, a rate limit, a server error.
     Unanswered,
@@ -78,7 +80,14 @@ pub(crate) enum AnswerNow {
 impl AnswerNow {
     /// Every value, in the order of the rows.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 6] = [Self::Uncertain, Self::NotRequested, Self::Ordinary, Self::Unanswered, Self::Soft404, Self::Refused];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Uncertain,
+        Self::NotRequested,
+        Self::Ordinary,
+        Self::Unanswered,
+        Self::Soft404,
+        Self::Refused,
+    ];
 
     /// The word in reports.
     #[must_use]
@@ -155,20 +164,43 @@ pub(crate) fn diff(old: &ReportIndex, new: &ReportIndex) -> Vec<DiffRow> {
             change => (change, None),
         };
         let severity = before.0.max(after.0);
-        Some(DiffRow { kind: subject.kind(), key: subject.to_text(), change, severity, before: before.1, after: after.1, status })
+        Some(DiffRow {
+            kind: subject.kind(),
+            key: subject.to_text(),
+            change,
+            severity,
+            before: before.1,
+            after: after.1,
+            status,
+        })
     };
     let mut rows: Vec<DiffRow> = both.into_iter().filter_map(row).collect();
     // The sort is stable, so rows that are equal in all this stay sorted by key.
-    rows.sort_by_key(|row| (row.kind, row.change, Reverse(row.severity), Reverse(row.before.abs_diff(row.after))));
+    rows.sort_by_key(|row| {
+        (
+            row.kind,
+            row.change,
+            Reverse(row.severity),
+            Reverse(row.before.abs_diff(row.after)),
+        )
+    });
     rows
 }
 
 /// Notes for a report that is not exact.
 #[must_use]
 pub(crate) fn notes(old: &ReportIndex, new: &ReportIndex) -> Vec<String> {
-    let note = |(report, so): (&ReportIndex, &str)| Some(format!("{} {so}", accuracy_note(report.approximate()?)));
-    let old = (old, "That is the old report: what is new may have been there before.");
-    let new = (new, "That is the new report: what is gone or not requested may still be there.");
+    let note = |(report, so): (&ReportIndex, &str)| {
+        Some(format!("{} {so}", accuracy_note(report.approximate()?)))
+    };
+    let old = (
+        old,
+        "That is the old report: what is new may have been there before.",
+    );
+    let new = (
+        new,
+        "That is the new report: what is gone or not requested may still be there.",
+    );
     [old, new].into_iter().filter_map(note).collect()
 }
 
@@ -215,26 +247,68 @@ pub(crate) struct ReportIndex {
 }
 
 impl ReportIndex {
-    /// Indexes a report. It must have been built from this input, with all its rules, paths and clients.
+    /// Indexes a report. It must have been built from this input, with all its rules, paths and
+    /// clients.
     #[must_use]
-    pub(crate) fn new(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, report: &ReportModel<'_>) -> Self {
-        let mut index = Self { approximate: report.approximate, ..Self::default() };
-        for row in report.rules.iter().chain(&report.paths).chain(&report.clients) {
-            let rule = row.key.rule().map(|rule| DiffSubject::Rule(report.rule_set.rule(rule).id.clone()));
-            let client = || row.key.client().map(|client: Client<'_>| DiffSubject::Client(OrderedClient(ClientKey::from(&client))));
-            if let Some(subject) = rule.or_else(client).or_else(|| row.key.path().map(|path| DiffSubject::Path(path.raw().into()))) {
+    pub(crate) fn new(
+        report_input: &ReportInput<'_>,
+        analysis: &LogAnalysis<'_>,
+        report: &ReportModel<'_>,
+    ) -> Self {
+        let mut index = Self {
+            approximate: report.approximate,
+            ..Self::default()
+        };
+        for row in report
+            .rules
+            .iter()
+            .chain(&report.paths)
+            .chain(&report.clients)
+        {
+            let rule = row
+                .key
+                .rule()
+                .map(|rule| DiffSubject::Rule(report.rule_set.rule(rule).id.clone()));
+            let client = || {
+                row.key.client().map(|client: Client<'_>| {
+                    DiffSubject::Client(OrderedClient(ClientKey::from(&client)))
+                })
+            };
+            if let Some(subject) = rule.or_else(client).or_else(|| {
+                row.key
+                    .path()
+                    .map(|path| DiffSubject::Path(path.raw().into()))
+            }) {
                 index.add(subject, row.severity, row.hits);
             }
         }
         // The hits of an evicted pair are still known by path.
-        let cells = report_input.tally.cells().zip(analysis.decisions()).filter(|(view, _)| !view.is_other());
-        for (view, decision) in cells.chain(report_input.tally.path_cells().zip(analysis.path_decisions())) {
-            let host = if let Site::Host(host) = view.site { host } else { &[] };
-            let answer = DiffSubject::Answer(host.into(), report_input.tally.path(view.path).into());
+        let cells = report_input
+            .tally
+            .cells()
+            .zip(analysis.decisions())
+            .filter(|(view, _)| !view.is_other());
+        for (view, decision) in cells.chain(
+            report_input
+                .tally
+                .path_cells()
+                .zip(analysis.path_decisions()),
+        ) {
+            let host = if let Site::Host(host) = view.site {
+                host
+            } else {
+                &[]
+            };
+            let answer =
+                DiffSubject::Answer(host.into(), report_input.tally.path(view.path).into());
             match answer_now(&view, decision) {
                 None => index.add(answer, decision.severity, view.cell.hits),
                 Some(fate) => {
-                    let exposes = report_input.tally.rule_list(view.rules).iter().any(|&rule| report.rule_set.rule(rule).exposes());
+                    let exposes = report_input
+                        .tally
+                        .rule_list(view.rules)
+                        .iter()
+                        .any(|&rule| report.rule_set.rule(rule).exposes());
                     index.add_outcome(answer, (exposes, fate), view.status, view.cell.hits);
                 }
             }
@@ -248,27 +322,48 @@ impl ReportIndex {
         *sum += hits;
     }
 
-    /// Records hits without a distinct answer. Rules that look for something exposed take precedence.
-    pub(crate) fn add_outcome(&mut self, answer: DiffSubject, (exposes, fate): (bool, AnswerNow), status: Option<u16>, hits: u64) {
+    /// Records hits without a distinct answer. Rules that look for something exposed take
+    /// precedence.
+    pub(crate) fn add_outcome(
+        &mut self,
+        answer: DiffSubject,
+        (exposes, fate): (bool, AnswerNow),
+        status: Option<u16>,
+        hits: u64,
+    ) {
         let outcome = self.outcomes.entry(answer).or_default();
         // The first values matter most.
         let rank = |(exposes, fate): (bool, AnswerNow)| (!exposes, fate);
         match outcome.best {
             Some(best) if rank(best) < rank((exposes, fate)) => return,
             Some(best) if best == (exposes, fate) => {}
-            _ => *outcome = PathOutcome { best: Some((exposes, fate)), statuses: BTreeMap::new() },
+            _ => {
+                *outcome = PathOutcome {
+                    best: Some((exposes, fate)),
+                    statuses: BTreeMap::new(),
+                }
+            }
         }
         if let Some(status) = status {
             *outcome.statuses.entry(status).or_default() += hits;
         }
     }
 
-    /// The present condition of a former answer, and its most frequent status, the lowest of several.
+    /// The present condition of a former answer, and its most frequent status, the lowest of
+    /// several.
     pub(crate) fn answer_now(&self, answer: &DiffSubject) -> (AnswerNow, Option<u16>) {
-        let Some((outcome, (_, fate))) = self.outcomes.get(answer).and_then(|outcome| Some((outcome, outcome.best?))) else {
+        let Some((outcome, (_, fate))) = self
+            .outcomes
+            .get(answer)
+            .and_then(|outcome| Some((outcome, outcome.best?)))
+        else {
             return (AnswerNow::NotRequested, None);
         };
-        let status = outcome.statuses.iter().max_by_key(|(status, hits)| (**hits, Reverse(**status))).map(|(status, _)| *status);
+        let status = outcome
+            .statuses
+            .iter()
+            .max_by_key(|(status, hits)| (**hits, Reverse(**status)))
+            .map(|(status, _)| *status);
         (fate, status)
     }
 
@@ -285,7 +380,10 @@ impl ReportIndex {
 
 /// The condition of a path by one cell; `None` for a distinct answer that is reported.
 fn answer_now(view: &CellView<'_>, decision: &Decision) -> Option<AnswerNow> {
-    match (Outcome::from_status(view.status), decision.grade.map(|grade| grade.answer)) {
+    match (
+        Outcome::from_status(view.status),
+        decision.grade.map(|grade| grade.answer),
+    ) {
         (Outcome::Answered, Some(Answer::Distinct)) if decision.reported => None,
         (Outcome::Answered, Some(Answer::Uncertain)) => Some(AnswerNow::Uncertain),
         (Outcome::Answered, Some(Answer::Soft404)) => Some(AnswerNow::Soft404),
@@ -344,12 +442,20 @@ mod tests {
             (DiffSubject::Rule("dotfiles/env".into()), Severity::High, 5),
             (path(b"/same"), Severity::Low, 7),
             (path(b"/less"), Severity::Low, 7),
-            (path(b"/reset-password/0123456789abcdef0123"), Severity::Low, 1),
+            (
+                path(b"/reset-password/0123456789abcdef0123"),
+                Severity::Low,
+                1,
+            ),
         ]);
         let new = report(&[
             (answer(b"shop.example", b"/.env"), Severity::Critical, 1),
             (answer(b"shop.example", b"/=cmd"), Severity::Critical, 1),
-            (DiffSubject::Rule("dotfiles/env".into()), Severity::Critical, 1205),
+            (
+                DiffSubject::Rule("dotfiles/env".into()),
+                Severity::Critical,
+                1205,
+            ),
             (path(b"/same"), Severity::Medium, 7),
             (path(b"/less"), Severity::Low, 3),
             (path(b"/low"), Severity::Low, 900),
@@ -360,7 +466,17 @@ mod tests {
 
     fn printed(rows: &[DiffRow], format: OutputFormat) -> String {
         let mut out = Vec::new();
-        render_diff(rows, &[], &RenderOptions { format, width: 80, ..RenderOptions::default() }, &mut out).unwrap();
+        render_diff(
+            rows,
+            &[],
+            &RenderOptions {
+                format,
+                width: 80,
+                ..RenderOptions::default()
+            },
+            &mut out,
+        )
+        .unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -381,7 +497,8 @@ mod tests {
              path,/reset-password/***,gone,low,1,0,\n"
         );
         insta::assert_snapshot!("table", printed(&rows, OutputFormat::Table));
-        let json: serde_json::Value = serde_json::from_str(&printed(&rows, OutputFormat::Json)).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_str(&printed(&rows, OutputFormat::Json)).unwrap();
         assert_eq!(json.as_array().unwrap().len(), rows.len());
         assert_eq!(
             json[3],
@@ -391,15 +508,30 @@ mod tests {
 
     #[test]
     fn a_former_answer_has_its_present_condition() {
-        let gone = [("/refused", 1), ("/redirected", 2), ("/app", 3), ("/maybe", 4), ("/soft", 5), ("/nothing", 6)];
-        let subjects: Vec<_> = gone.iter().map(|(path, hits)| (answer(b"a.example", path.as_bytes()), Severity::High, *hits)).collect();
+        let gone = [
+            ("/refused", 1),
+            ("/redirected", 2),
+            ("/app", 3),
+            ("/maybe", 4),
+            ("/soft", 5),
+            ("/nothing", 6),
+        ];
+        let subjects: Vec<_> = gone
+            .iter()
+            .map(|(path, hits)| (answer(b"a.example", path.as_bytes()), Severity::High, *hits))
+            .collect();
         let old = report(&subjects);
         let mut new = report(&[(path(b"/refused"), Severity::High, 1)]);
         let mut meet = |path: &str, exposes: bool, fate: AnswerNow, status: u16, hits: u64| {
-            new.add_outcome(answer(b"a.example", path.as_bytes()), (exposes, fate), Some(status), hits);
+            new.add_outcome(
+                answer(b"a.example", path.as_bytes()),
+                (exposes, fate),
+                Some(status),
+                hits,
+            );
         };
-        // The most frequent status, the lowest of several; a hit of a rule that exposes nothing does not count beside
-        // others.
+        // The most frequent status, the lowest of several; a hit of a rule that exposes nothing
+        // does not count beside others.
         meet("/refused", false, AnswerNow::Ordinary, 200, 90);
         meet("/refused", true, AnswerNow::Refused, 404, 1);
         meet("/refused", true, AnswerNow::Refused, 403, 1);
@@ -413,8 +545,16 @@ mod tests {
         meet("/soft", true, AnswerNow::Soft404, 304, 1);
         meet("/soft", true, AnswerNow::Refused, 404, 9);
         // Another host is another answer.
-        new.add_outcome(answer(b"b.example", b"/nothing"), (true, AnswerNow::Refused), Some(404), 1);
-        let rows: Vec<DiffRow> = diff(&old, &new).into_iter().filter(|row| row.kind == DiffKind::Answer).collect();
+        new.add_outcome(
+            answer(b"b.example", b"/nothing"),
+            (true, AnswerNow::Refused),
+            Some(404),
+            1,
+        );
+        let rows: Vec<DiffRow> = diff(&old, &new)
+            .into_iter()
+            .filter(|row| row.kind == DiffKind::Answer)
+            .collect();
         assert_eq!(
             printed(&rows, OutputFormat::Csv),
             "kind,key,change,severity,hits_before,hits_after,status_after\n\
@@ -426,9 +566,17 @@ mod tests {
              answer,a.example/refused,refused,high,1,0,403\n"
         );
         insta::assert_snapshot!("former_answers", printed(&rows, OutputFormat::Table));
-        let json: serde_json::Value = serde_json::from_str(&printed(&rows, OutputFormat::Json)).unwrap();
-        assert_eq!((&json[5]["change"], &json[5]["status_after"]), (&"refused".into(), &403.into()));
-        assert!(rows.iter().map(|row| row.change).eq(AnswerNow::ALL.map(Change::Now)));
+        let json: serde_json::Value =
+            serde_json::from_str(&printed(&rows, OutputFormat::Json)).unwrap();
+        assert_eq!(
+            (&json[5]["change"], &json[5]["status_after"]),
+            (&"refused".into(), &403.into())
+        );
+        assert!(
+            rows.iter()
+                .map(|row| row.change)
+                .eq(AnswerNow::ALL.map(Change::Now))
+        );
     }
 
     #[test]
@@ -437,7 +585,10 @@ mod tests {
         let rows = diff(&old, &old);
         assert_eq!(rows, []);
         assert_eq!(printed(&rows, OutputFormat::Table), "No difference.\n");
-        assert_eq!(printed(&rows, OutputFormat::Csv), "kind,key,change,severity,hits_before,hits_after,status_after\n");
+        assert_eq!(
+            printed(&rows, OutputFormat::Csv),
+            "kind,key,change,severity,hits_before,hits_after,status_after\n"
+        );
         assert_eq!(printed(&rows, OutputFormat::Json), "[]\n");
     }
 
@@ -445,17 +596,33 @@ mod tests {
     fn approximate_reports_get_a_note() {
         let (old, mut new) = old_and_new();
         assert_eq!(notes(&old, &new), [""; 0]);
-        new.approximate = Some(ErrorBound { pairs: 3, rest_hits: 9, ..Default::default() });
+        new.approximate = Some(ErrorBound {
+            pairs: 3,
+            rest_hits: 9,
+            ..Default::default()
+        });
         let printed = notes(&old, &new);
-        assert!(printed.len() == 1 && printed[0].ends_with("what is gone or not requested may still be there."), "{printed:?}");
+        assert!(
+            printed.len() == 1
+                && printed[0].ends_with("what is gone or not requested may still be there."),
+            "{printed:?}"
+        );
         let mut out = Vec::new();
         render_diff(
             &diff(&old, &new),
             &printed,
-            &RenderOptions { format: OutputFormat::Table, width: 80, ..RenderOptions::default() },
+            &RenderOptions {
+                format: OutputFormat::Table,
+                width: 80,
+                ..RenderOptions::default()
+            },
             &mut out,
         )
         .unwrap();
-        assert!(String::from_utf8(out).unwrap().contains("  Approximate: memory was limited"));
+        assert!(
+            String::from_utf8(out)
+                .unwrap()
+                .contains("  Approximate: memory was limited")
+        );
     }
 }

@@ -7,7 +7,8 @@ use crate::collections::intern::{SymbolTables, bound_name};
 use crate::engine::ParsedRequest;
 use crate::judge::report_input::ReportInput;
 use crate::judge::rule_status::{
-    AnswerEvent, GradedResponse, HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis, PendingHit, SavedRequest,
+    AnswerEvent, GradedResponse, HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis,
+    PendingHit, SavedRequest,
 };
 use crate::judge::site::SiteName;
 use crate::log::client::{Client, Ipv6Prefix};
@@ -34,7 +35,10 @@ impl HitBuffers {
     /// Buffers that count clients of one IPv6 prefix as one.
     #[must_use]
     pub(crate) fn with_prefix(prefix: Option<Ipv6Prefix>) -> Self {
-        Self { prefix, ..Self::default() }
+        Self {
+            prefix,
+            ..Self::default()
+        }
     }
 }
 
@@ -46,20 +50,41 @@ pub(crate) fn hit_from_line<'a>(
     buffers: &'a mut HitBuffers,
 ) -> Option<ReportedHit<'a>> {
     let (record, probe) = restore(line.text, line.parsed);
-    let HitBuffers { normalizer, rules, host, client, prefix } = buffers;
+    let HitBuffers {
+        normalizer,
+        rules,
+        host,
+        client,
+        prefix,
+    } = buffers;
     let views = normalizer.views(probe.line.target);
     let client_key = counted_client(record.client, *prefix, client);
     // The analysis has merged evicted clients into this one.
-    let client = report_input.tally.client_number(client_key).unwrap_or(SymbolTables::OTHER);
-    let site = lowercase_host(record.host, host).map_or(Site::Input(line.position.input), Site::Host);
-    let context = HitContext { client, site, path: views.resolved, response: response(&record, &probe, views.resolved) };
-    let decision = analysis.filter_outcome(analysis.decide(line.rules, &context, rules), Outcome::from_status(record.status));
+    let client = report_input
+        .tally
+        .client_number(client_key)
+        .unwrap_or(SymbolTables::OTHER);
+    let site =
+        lowercase_host(record.host, host).map_or(Site::Input(line.position.input), Site::Host);
+    let context = HitContext {
+        client,
+        site,
+        path: views.resolved,
+        response: response(&record, &probe, views.resolved),
+    };
+    let decision = analysis.filter_outcome(
+        analysis.decide(line.rules, &context, rules),
+        Outcome::from_status(record.status),
+    );
     if !decision.reported {
         return None;
     }
     let source = &report_input.sources[line.position.input as usize];
     Some(ReportedHit {
-        id: RequestId { generation: source.generation, offset: line.position.chunk + line.position.offset },
+        id: RequestId {
+            generation: source.generation,
+            offset: line.position.chunk + line.position.offset,
+        },
         source: &source.path,
         line: source.line_number(line.position.chunk, line.position.line),
         severity: decision.severity,
@@ -81,16 +106,25 @@ pub(crate) fn response(record: &LogEntry<'_>, probe: &ParsedRequest<'_>, path: &
 }
 
 /// The client as it is counted: its prefix, or itself.
-pub(crate) fn counted_client<'a>(logged: &'a [u8], prefix: Option<Ipv6Prefix>, buffers: &'a mut Vec<u8>) -> Client<'a> {
+pub(crate) fn counted_client<'a>(
+    logged: &'a [u8],
+    prefix: Option<Ipv6Prefix>,
+    buffers: &'a mut Vec<u8>,
+) -> Client<'a> {
     let client = Client::from_log_field(logged);
-    let Some(group) = prefix.and_then(|prefix| prefix.prefix_text(client)) else { return client };
+    let Some(group) = prefix.and_then(|prefix| prefix.prefix_text(client)) else {
+        return client;
+    };
     buffers.clear();
     buffers.extend_from_slice(group.as_bytes());
     Client::Text(buffers)
 }
 
 /// The host in lower case, as the symbol tables hold it.
-pub(crate) fn lowercase_host<'a>(host: Option<&[u8]>, buffers: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+pub(crate) fn lowercase_host<'a>(
+    host: Option<&[u8]>,
+    buffers: &'a mut Vec<u8>,
+) -> Option<&'a [u8]> {
     buffers.clear();
     buffers.extend_from_slice(host?);
     buffers.make_ascii_lowercase();
@@ -99,7 +133,12 @@ pub(crate) fn lowercase_host<'a>(host: Option<&[u8]>, buffers: &'a mut Vec<u8>) 
 }
 
 /// What the line alone shows of a hit.
-fn from_line<'a>(record: &LogEntry<'a>, client: Client<'a>, probe: &ParsedRequest<'a>, views: DecodedViews<'a>) -> ReportedHit<'a> {
+fn from_line<'a>(
+    record: &LogEntry<'a>,
+    client: Client<'a>,
+    probe: &ParsedRequest<'a>,
+    views: DecodedViews<'a>,
+) -> ReportedHit<'a> {
     ReportedHit {
         id: RequestId::default(),
         source: b"",
@@ -109,7 +148,9 @@ fn from_line<'a>(record: &LogEntry<'a>, client: Client<'a>, probe: &ParsedReques
         method: probe.line.method.into(),
         target: probe.line.target.into(),
         path: views.resolved.into(),
-        decoded: Some(views.target).filter(|decoded| *decoded != probe.line.target).map(DecodedText::new),
+        decoded: Some(views.target)
+            .filter(|decoded| *decoded != probe.line.target)
+            .map(DecodedText::new),
         protocol: probe.line.protocol.into(),
         status: record.status,
         bytes: record.bytes,
@@ -181,7 +222,13 @@ pub(crate) fn live_hit<'a>(
     buffers: &'a mut HitBuffers,
 ) -> LiveHit<'a> {
     let (record, probe) = restore(line.text, line.parsed);
-    let HitBuffers { normalizer, rules, host, client, prefix } = buffers;
+    let HitBuffers {
+        normalizer,
+        rules,
+        host,
+        client,
+        prefix,
+    } = buffers;
     let client = counted_client(record.client, *prefix, client);
     let views = normalizer.views(probe.line.target);
     let context = LiveHitContext {
@@ -194,7 +241,11 @@ pub(crate) fn live_hit<'a>(
     };
     let ids = analysis.resolve(&context);
     let change = match occasion {
-        ReportReason::New { is_probe, so_far, late } => {
+        ReportReason::New {
+            is_probe,
+            so_far,
+            late,
+        } => {
             late.extend(analysis.observe((line.rules, is_probe), &context, &ids, so_far));
             None
         }
@@ -202,44 +253,77 @@ pub(crate) fn live_hit<'a>(
         ReportReason::Changed(event) => Some(event),
     };
     let decision = analysis.decide(line.rules, &context, &ids, rules);
-    if let Some(grade) = decision.grade.filter(|_| decision.reported && change.is_none()) {
+    if let Some(grade) = decision
+        .grade
+        .filter(|_| decision.reported && change.is_none())
+    {
         let severity = analysis.answered_severity(line.rules);
-        analysis.track_answer(&ids, &GradedResponse { response: context.response, grade, severity, time: record.time, line });
+        analysis.track_answer(
+            &ids,
+            &GradedResponse {
+                response: context.response,
+                grade,
+                severity,
+                time: record.time,
+                line,
+            },
+        );
     }
     if !decision.reported {
         rules.clear();
     }
     LiveHit {
         hit: ReportedHit {
-            id: RequestId { generation: line.generation, offset: line.offset },
+            id: RequestId {
+                generation: line.generation,
+                offset: line.offset,
+            },
             source: line.source,
             line: line.line,
             severity: decision.severity,
             answer: decision.grade.map(|grade| grade.answer),
-            context: analysis.required_context(rules).filter(|_| !rules.is_empty()),
+            context: analysis
+                .required_context(rules)
+                .filter(|_| !rules.is_empty()),
             rules,
             ..from_line(&record, client, &probe, views)
         },
         answered: decision.answered,
         requests: 0,
         change,
-        site: context.host.map_or(SiteName::Log(line.family), SiteName::Host),
+        site: context
+            .host
+            .map_or(SiteName::Log(line.family), SiteName::Host),
         matched: line.rules,
         may_be_promoted: !decision.matched && analysis.may_be_promoted(line.rules),
         is_saved: line.is_saved,
     }
 }
 
-/// The request of a line as alerts print it; `None` if no log format matched the line, or a text of it is no UTF-8.
-pub(crate) fn alert_request(privacy: &Privacy, line: &LiveLine<'_>, prefix: Option<Ipv6Prefix>) -> Option<SavedRequest> {
+/// The request of a line as alerts print it; `None` if no log format matched the line, or a text of
+/// it is no UTF-8.
+pub(crate) fn alert_request(
+    privacy: &Privacy,
+    line: &LiveLine<'_>,
+    prefix: Option<Ipv6Prefix>,
+) -> Option<SavedRequest> {
     let (entry, probe) = line.parsed.then(|| restore(line.text, true))?;
     if line.is_saved {
         return SavedRequest::new(&entry);
     }
     let mut buffers = Vec::new();
     let client = privacy.client(counted_client(entry.client, prefix, &mut buffers));
-    let [method, target, protocol] = [probe.line.method, probe.line.target, probe.line.protocol].map(|text| privacy.alert_text(text));
+    let [method, target, protocol] = [probe.line.method, probe.line.target, probe.line.protocol]
+        .map(|text| privacy.alert_text(text));
     let client = client.client().redacted();
-    let request = [&*method, &*target, &*protocol].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-    SavedRequest::new(&LogEntry { client: client.as_bytes(), request: request.as_bytes(), ..entry })
+    let request = [&*method, &*target, &*protocol]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
+    SavedRequest::new(&LogEntry {
+        client: client.as_bytes(),
+        request: request.as_bytes(),
+        ..entry
+    })
 }

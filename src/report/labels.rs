@@ -22,33 +22,52 @@ pub(crate) fn geo_name(name: Option<&Arc<str>>) -> Option<Cow<'_, str>> {
 
 /// The country of a client; empty where it is unknown.
 pub(crate) fn country(geo: Option<&GeoInfo>) -> Cow<'_, str> {
-    geo.and_then(|geo| geo_name(geo.country.as_ref())).unwrap_or_default()
+    geo.and_then(|geo| geo_name(geo.country.as_ref()))
+        .unwrap_or_default()
 }
 
-/// The network of a client: the name of its autonomous system, or the number. Empty where it is unknown.
+/// The network of a client: the name of its autonomous system, or the number. Empty where it is
+/// unknown.
 pub(crate) fn network(geo: Option<&GeoInfo>) -> Cow<'_, str> {
     let as_number = |geo: &'_ GeoInfo| geo.asn.map(|asn| Cow::Owned(format!("AS{asn}")));
-    geo.and_then(|geo| geo_name(geo.as_name.as_ref()).or_else(|| as_number(geo))).unwrap_or_default()
+    geo.and_then(|geo| geo_name(geo.as_name.as_ref()).or_else(|| as_number(geo)))
+        .unwrap_or_default()
 }
 
 /// The network and the country of a client: `Example Hosting, DE`.
 pub(crate) fn network_and_country(geo: Option<&GeoInfo>) -> String {
-    [network(geo), country(geo)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ")
+    [network(geo), country(geo)]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The ids of rules, in the given order.
 pub(crate) fn rule_ids<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
-    rules.iter().map(|&rule| set.rule(rule).id.as_str()).collect()
+    rules
+        .iter()
+        .map(|&rule| set.rule(rule).id.as_str())
+        .collect()
 }
 
 /// The ids of the rules that need many requests.
 pub(crate) fn flood_ids<'a>(set: &'a RuleSet, rules: &[RuleId]) -> Vec<&'a str> {
-    rules.iter().map(|&rule| set.rule(rule)).filter(|rule| rule.counts_requests()).map(|rule| rule.id.as_str()).collect()
+    rules
+        .iter()
+        .map(|&rule| set.rule(rule))
+        .filter(|rule| rule.counts_requests())
+        .map(|rule| rule.id.as_str())
+        .collect()
 }
 
 /// The most severe rule; the first of several, because rules are sorted.
 pub(crate) fn worst<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Option<&'r Rule> {
-    rules.iter().map(|&rule| set.rule(rule)).rev().max_by_key(|rule| rule.severity)
+    rules
+        .iter()
+        .map(|&rule| set.rule(rule))
+        .rev()
+        .max_by_key(|rule| rule.severity)
 }
 
 /// The id of the most severe rule and the number of others: `dotfiles/env +1`.
@@ -56,7 +75,11 @@ pub(crate) fn worst_rule<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Cow<'r, str>
     match (worst(set, rules), rules.len()) {
         (None, _) => Cow::Borrowed(""),
         (Some(rule), 1) => Cow::Borrowed(&rule.id),
-        (Some(rule), n) => Cow::Owned(format!("{} +{}", rule.id, counted(n as u64 - 1, "rule", "rules"))),
+        (Some(rule), n) => Cow::Owned(format!(
+            "{} +{}",
+            rule.id,
+            counted(n as u64 - 1, "rule", "rules")
+        )),
     }
 }
 
@@ -67,7 +90,9 @@ pub(crate) fn classes<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
 
 /// Whether the CVE ids and products of rules depend on the request.
 pub(crate) fn depend_on_request(set: &RuleSet, rules: &[RuleId]) -> bool {
-    rules.iter().any(|&rule| set.rule(rule).notes().of.is_some())
+    rules
+        .iter()
+        .any(|&rule| set.rule(rule).notes().of.is_some())
 }
 
 /// What rules say of requests by their paths and targets, each sorted.
@@ -82,21 +107,39 @@ pub struct Attributed<'r> {
 impl<'r> Attributed<'r> {
     /// Of a request that matched these rules. `texts` are its path and its target.
     pub(crate) fn new(set: &'r RuleSet, rules: &[RuleId], texts: &[&[u8]]) -> Self {
-        let text = if depend_on_request(set, rules) { texts.join(&b'\n').to_ascii_lowercase() } else { Vec::new() };
+        let text = if depend_on_request(set, rules) {
+            texts.join(&b'\n').to_ascii_lowercase()
+        } else {
+            Vec::new()
+        };
         let rules = || rules.iter().map(|&rule| set.rule(rule));
         let products = sorted(rules().flat_map(|rule| rule.products_of(&text)));
-        Self { cves: sorted(rules().flat_map(|rule| rule.cves_of(&text))), products }
+        Self {
+            cves: sorted(rules().flat_map(|rule| rule.cves_of(&text))),
+            products,
+        }
     }
 
     /// Of a hit.
     pub(crate) fn of_hit(set: &'r RuleSet, hit: &ReportedHit<'_>) -> Self {
-        Self::new(set, hit.rules, &[hit.path.raw(), hit.target.raw(), hit.decoded.unwrap_or_default().raw()])
+        Self::new(
+            set,
+            hit.rules,
+            &[
+                hit.path.raw(),
+                hit.target.raw(),
+                hit.decoded.unwrap_or_default().raw(),
+            ],
+        )
     }
 
     /// Of several requests.
     pub(crate) fn union(all: &[Self]) -> Self {
         let union = |of: fn(&Self) -> &Vec<&'r str>| sorted(all.iter().flat_map(of).copied());
-        Self { cves: union(|one| &one.cves), products: union(|one| &one.products) }
+        Self {
+            cves: union(|one| &one.cves),
+            products: union(|one| &one.products),
+        }
     }
 }
 
@@ -109,7 +152,11 @@ pub(crate) fn sorted<'r>(words: impl Iterator<Item = &'r str>) -> Vec<&'r str> {
 
 /// Texts with a blank between each two.
 pub(crate) fn joined(texts: &[LogText<'_>]) -> String {
-    texts.iter().map(LogText::to_string).collect::<Vec<_>>().join(" ")
+    texts
+        .iter()
+        .map(LogText::to_string)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The first `top` rows; all where `None`.
@@ -162,12 +209,19 @@ impl<'a> RowKey<'a> {
 impl<'a> Row<'a> {
     /// The path, or the target of a request without one.
     pub(crate) fn path_or_target(&self) -> LogText<'a> {
-        self.key.path().filter(|path| !path.is_empty()).unwrap_or(self.sample.target)
+        self.key
+            .path()
+            .filter(|path| !path.is_empty())
+            .unwrap_or(self.sample.target)
     }
 
     /// The target as requested, if outputs do not show the path alike.
     pub(crate) fn target_beside_path(&self) -> Option<LogText<'a>> {
         let target = self.sample.target;
-        Some(target).filter(|target| self.key.path().is_none_or(|path| !path.is_empty() && path.redacted() != target.redacted()))
+        Some(target).filter(|target| {
+            self.key
+                .path()
+                .is_none_or(|path| !path.is_empty() && path.redacted() != target.redacted())
+        })
     }
 }

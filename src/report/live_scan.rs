@@ -1,7 +1,8 @@
 //! Scans the lines of live logs, emits each hit at once, and keeps totals for a summary.
 //!
-//! Runs on one thread, so that hits are emitted in the order of the lines. Memory is bounded: a summary covers the time
-//! since the last roll-over of the tally, and states it. Reads no files, prints nothing and does not read the clock.
+//! Runs on one thread, so that hits are emitted in the order of the lines. Memory is bounded: a
+//! summary covers the time since the last roll-over of the tally, and states it. Reads no files,
+//! prints nothing and does not read the clock.
 
 use crate::collections::intern::SymbolTables;
 use crate::engine::{LineScanner, WorkerState};
@@ -10,7 +11,9 @@ use crate::input::find::InputOrigin;
 use crate::input::read::Body;
 use crate::input::tail::{LineChunk, Notice};
 use crate::judge::report_input::{ReportFilter, ReportInput};
-use crate::judge::rule_status::{AnswerChange, AnswerEvent, LiveAnalysis, LiveLine, PendingHit, SavedAnswers};
+use crate::judge::rule_status::{
+    AnswerChange, AnswerEvent, LiveAnalysis, LiveLine, PendingHit, SavedAnswers,
+};
 use crate::judge::site::SiteHistory;
 use crate::log::client::Ipv6Prefix;
 use crate::log::finding::{Findings, Hit};
@@ -36,7 +39,8 @@ use std::time::Duration;
 const MAX_TALLY_NAMES: usize = 200_000;
 /// The number of cells, of counted minutes or of sites with evidence of an app at which it is, ...
 const MAX_TALLY_ENTRIES: usize = 50_000;
-/// ... and the bytes of their texts. A summary takes twice as much as two full tallies for a moment.
+/// ... and the bytes of their texts. A summary takes twice as much as two full tallies for a
+/// moment.
 const MAX_TALLY_TEXT: usize = 10 << 20;
 /// The number of paths at which all tallies are reset.
 const MAX_PATHS: usize = 100_000;
@@ -129,14 +133,23 @@ impl LiveLog {
         if !self.scanned.may_become_access_log() || held + position.bytes > HEAD_BYTES as u64 {
             self.held.clear();
         } else {
-            self.held.push(HeldLines { position, lines: lines.to_vec(), header });
+            self.held.push(HeldLines {
+                position,
+                lines: lines.to_vec(),
+                header,
+            });
         }
     }
 }
 
-/// The input of a line_chunk. Live lines are numbered from the start of the log, so no list of chunks is needed.
+/// The input of a line_chunk. Live lines are numbered from the start of the log, so no list of
+/// chunks is needed.
 fn source_info(line_chunk: &LineChunk<'_>) -> SourceInfo {
-    SourceInfo::new(line_chunk.path.as_os_str().as_bytes().to_vec(), line_chunk.generation, Vec::new())
+    SourceInfo::new(
+        line_chunk.path.as_os_str().as_bytes().to_vec(),
+        line_chunk.generation,
+        Vec::new(),
+    )
 }
 
 /// What was counted in a chunk of a log.
@@ -154,7 +167,11 @@ impl LiveState {
     /// The state before the first line, with the response history and the answers of earlier runs.
     #[must_use]
     pub(crate) fn of_earlier_runs(sites: SiteHistory, answers: SavedAnswers) -> Self {
-        Self { sites, answers, ..Self::default() }
+        Self {
+            sites,
+            answers,
+            ..Self::default()
+        }
     }
 }
 
@@ -162,12 +179,23 @@ impl<'a> LiveScan<'a> {
     /// Continues from the state of an earlier live scan.
     #[must_use]
     pub(crate) fn new(job: ScanJob<'a>, filter: ReportFilter<'a>, state: LiveState) -> Self {
-        let LiveState { rolling_tally, sources, logs, path_stats, hits, noted, sites, answers } = state;
+        let LiveState {
+            rolling_tally,
+            sources,
+            logs,
+            path_stats,
+            hits,
+            noted,
+            sites,
+            answers,
+        } = state;
         Self {
             job,
             filter,
             line_scanner: LineScanner::new(job.rules, job.scan_options),
-            analysis: LiveAnalysis::new(job.rules, filter).with_history(sites).with_answers(answers),
+            analysis: LiveAnalysis::new(job.rules, filter)
+                .with_history(sites)
+                .with_answers(answers),
             worker_state: worker_state(job.prefix),
             any_format: AnyFormatScanner::default(),
             tally: Tally::default(),
@@ -182,12 +210,29 @@ impl<'a> LiveScan<'a> {
         }
     }
 
-    /// The state to continue from with other rules. Hits are dropped, because they refer to the old rules.
+    /// The state to continue from with other rules. Hits are dropped, because they refer to the old
+    /// rules.
     #[must_use]
     pub(crate) fn into_state(mut self, now: i64, privacy: &Privacy) -> LiveState {
         let (sites, answers) = (self.sites(now).clone(), self.answers(privacy));
-        let Self { sources, logs, path_stats, hits, noted, .. } = self;
-        LiveState { rolling_tally: RollingTally::with_earlier_hits_dropped(), sources, logs, path_stats, hits, noted, sites, answers }
+        let Self {
+            sources,
+            logs,
+            path_stats,
+            hits,
+            noted,
+            ..
+        } = self;
+        LiveState {
+            rolling_tally: RollingTally::with_earlier_hits_dropped(),
+            sources,
+            logs,
+            path_stats,
+            hits,
+            noted,
+            sites,
+            answers,
+        }
     }
 
     /// The number of reported hits, including those before the last reload.
@@ -221,8 +266,17 @@ impl<'a> LiveScan<'a> {
 
     /// Adds a notice about an existing log whose lines do not parse, before a new line arrives.
     pub(crate) fn check_log(&mut self, path: &Path, is_named: bool) {
-        let ScanJob { scan_options, formats, .. } = self.job;
-        let log = ScannedLog::of_file(path, InputOrigin::new(is_named, false), formats, scan_options);
+        let ScanJob {
+            scan_options,
+            formats,
+            ..
+        } = self.job;
+        let log = ScannedLog::of_file(
+            path,
+            InputOrigin::new(is_named, false),
+            formats,
+            scan_options,
+        );
         self.add_notice(path, log.first_problem(formats, scan_options));
     }
 
@@ -230,12 +284,16 @@ impl<'a> LiveScan<'a> {
     fn add_notice(&mut self, path: &Path, what: Option<String>) {
         let Some(what) = what else { return };
         if self.noted.insert(path.to_owned()) {
-            self.notices.push(Notice { path: path.to_owned(), what, problem: false });
+            self.notices.push(Notice {
+                path: path.to_owned(),
+                what,
+                problem: false,
+            });
         }
     }
 
-    /// Scans the lines of a chunk and emits each hit, and the hits whose answer changed. `clock` is the time since the start of the
-    /// run.
+    /// Scans the lines of a chunk and emits each hit, and the hits whose answer changed. `clock` is
+    /// the time since the start of the run.
     ///
     /// # Errors
     ///
@@ -247,12 +305,16 @@ impl<'a> LiveScan<'a> {
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<ChunkStats, E> {
         self.analysis.set_clock(clock);
-        let mut log =
-            self.logs.remove(&line_chunk.log).unwrap_or_else(|| LiveLog::new(line_chunk, self.source_info(line_chunk), &self.job));
-        let done = self.process_lines(&mut log, line_chunk, emit).and_then(|stats| {
-            let changes = self.analysis.regrade();
-            self.emit_changes(changes, emit).map(|()| stats)
-        });
+        let mut log = self
+            .logs
+            .remove(&line_chunk.log)
+            .unwrap_or_else(|| LiveLog::new(line_chunk, self.source_info(line_chunk), &self.job));
+        let done = self
+            .process_lines(&mut log, line_chunk, emit)
+            .and_then(|stats| {
+                let changes = self.analysis.regrade();
+                self.emit_changes(changes, emit).map(|()| stats)
+            });
         self.logs.insert(line_chunk.log, log);
         self.evict_if_full();
         done
@@ -264,12 +326,23 @@ impl<'a> LiveScan<'a> {
         line_chunk: &LineChunk<'_>,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<ChunkStats, E> {
-        let ScanJob { scan_options, formats, .. } = self.job;
+        let ScanJob {
+            scan_options,
+            formats,
+            ..
+        } = self.job;
         let body = line_chunk.chunk.body;
         let header = log.scanned.advance_header(body, scan_options.max_line);
         log.scanned.grow(line_chunk, formats, scan_options);
-        self.add_notice(line_chunk.path, log.scanned.first_problem(formats, scan_options));
-        let position = RunPosition { offset: line_chunk.chunk.offset, lines_before: line_chunk.lines_before, bytes: body.bytes() };
+        self.add_notice(
+            line_chunk.path,
+            log.scanned.first_problem(formats, scan_options),
+        );
+        let position = RunPosition {
+            offset: line_chunk.chunk.offset,
+            lines_before: line_chunk.lines_before,
+            bytes: body.bytes(),
+        };
         if !log.scanned.is_access_log() {
             log.hold(body, position, header);
             return Ok(ChunkStats::default());
@@ -282,7 +355,10 @@ impl<'a> LiveScan<'a> {
         let findings = match body {
             Body::Lines(lines) => {
                 let findings = self.scan_lines(lines, log, header.clone());
-                if log.scanned.look_again(&findings.lines, line_chunk, formats, scan_options) {
+                if log
+                    .scanned
+                    .look_again(&findings.lines, line_chunk, formats, scan_options)
+                {
                     self.worker_state.recycle(findings);
                     self.scan_lines(lines, log, header)
                 } else {
@@ -295,13 +371,17 @@ impl<'a> LiveScan<'a> {
         Ok(stats)
     }
 
-    /// Recomputes the grades from all responses so far, and emits the hits whose answer changed. `clock` is the time since the start
-    /// of the run.
+    /// Recomputes the grades from all responses so far, and emits the hits whose answer changed.
+    /// `clock` is the time since the start of the run.
     ///
     /// # Errors
     ///
     /// An error of `emit`.
-    pub(crate) fn regrade_all<E>(&mut self, clock: Duration, emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn regrade_all<E>(
+        &mut self,
+        clock: Duration,
+        emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.analysis.set_clock(clock);
         let changes = self.analysis.regrade_all();
         self.emit_changes(changes, emit)
@@ -312,7 +392,10 @@ impl<'a> LiveScan<'a> {
     /// # Errors
     ///
     /// An error of `emit`.
-    pub(crate) fn settle_all<E>(&mut self, emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn settle_all<E>(
+        &mut self,
+        emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let changes = self.analysis.settle_all();
         self.emit_changes(changes, emit)
     }
@@ -324,14 +407,26 @@ impl<'a> LiveScan<'a> {
 
     /// The answers for the next run, as alerts print them.
     pub(crate) fn answers(&self, privacy: &Privacy) -> SavedAnswers {
-        self.analysis.saved_answers(&mut |line| alert_request(privacy, &line.line(), self.job.prefix))
+        self.analysis
+            .saved_answers(&mut |line| alert_request(privacy, &line.line(), self.job.prefix))
     }
 
-    /// Emits hits whose answer changed. One that is no finding any more is emitted only if it was a find.
-    fn emit_changes<E>(&mut self, changes: Vec<AnswerChange>, emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
+    /// Emits hits whose answer changed. One that is no finding any more is emitted only if it was a
+    /// find.
+    fn emit_changes<E>(
+        &mut self,
+        changes: Vec<AnswerChange>,
+        emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         for AnswerChange { line, event } in changes {
-            let hit_report = live_hit(&mut self.analysis, &line.line(), ReportReason::Changed(event), &mut self.buffers);
-            let is_printed = hit_report.is_reported() && !(hit_report.is_saved && event == AnswerEvent::Regraded);
+            let hit_report = live_hit(
+                &mut self.analysis,
+                &line.line(),
+                ReportReason::Changed(event),
+                &mut self.buffers,
+            );
+            let is_printed = hit_report.is_reported()
+                && !(hit_report.is_saved && event == AnswerEvent::Regraded);
             if is_printed || event == AnswerEvent::Withdrawn {
                 emit(&hit_report)?;
             }
@@ -340,9 +435,19 @@ impl<'a> LiveScan<'a> {
     }
 
     fn scan_lines(&mut self, lines: &[u8], log: &LiveLog, header: W3cHeader) -> Findings {
-        let ScanJob { scan_options, formats, .. } = self.job;
+        let ScanJob {
+            scan_options,
+            formats,
+            ..
+        } = self.job;
         let context = log.scanned.context(formats, scan_options, header);
-        self.any_format.scan(self.line_scanner, scan_options, lines, &context, &mut self.worker_state)
+        self.any_format.scan(
+            self.line_scanner,
+            scan_options,
+            lines,
+            &context,
+            &mut self.worker_state,
+        )
     }
 
     /// Counts findings and emits the hits.
@@ -353,29 +458,57 @@ impl<'a> LiveScan<'a> {
         run: RunPosition,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<ChunkStats, E> {
-        let stats = ChunkStats { requests: findings.requests(), lines: findings.lines.lines, unparsed: findings.lines.unparsed };
-        self.path_stats.count(log.scanned.path.as_os_str().as_bytes(), run.bytes, &findings);
+        let stats = ChunkStats {
+            requests: findings.requests(),
+            lines: findings.lines.lines,
+            unparsed: findings.lines.unparsed,
+        };
+        self.path_stats.count(
+            log.scanned.path.as_os_str().as_bytes(),
+            run.bytes,
+            &findings,
+        );
         for what in log.scanned.notices(&findings.lines, self.job.formats) {
             self.add_notice(&log.scanned.path, Some(what));
         }
-        let warning = self.path_stats.warning_of(log.scanned.path.as_os_str().as_bytes()).filter(|_| !log.is_warned);
+        let warning = self
+            .path_stats
+            .warning_of(log.scanned.path.as_os_str().as_bytes())
+            .filter(|_| !log.is_warned);
         if let Some(what) = warning {
             log.is_warned = true;
-            self.notices.push(Notice { path: log.scanned.path.clone(), what, problem: true });
+            self.notices.push(Notice {
+                path: log.scanned.path.clone(),
+                what,
+                problem: true,
+            });
         }
-        let position = LinePosition { input: log.input, chunk: run.offset, offset: 0, line: run.lines_before };
-        // Up to each hit: later lines, which may be in the same chunk or in the next, change nothing that is known at a line.
+        let position = LinePosition {
+            input: log.input,
+            chunk: run.offset,
+            offset: 0,
+            line: run.lines_before,
+        };
+        // Up to each hit: later lines, which may be in the same chunk or in the next, change
+        // nothing that is known at a line.
         let so_far = |hit: &Hit| (hit.client, self.tally.requests_so_far(hit.client));
         let mut so_far: HashMap<u32, RequestsSoFar> = findings.hits.iter().map(so_far).collect();
         self.tally.add_findings(&findings, position);
-        self.analysis.record_app_evidence(&findings.app_evidence, &self.worker_state.names, &log.family);
-        self.analysis.record_home_pages(&findings.home, &self.worker_state.names, &log.family);
+        self.analysis.record_app_evidence(
+            &findings.app_evidence,
+            &self.worker_state.names,
+            &log.family,
+        );
+        self.analysis
+            .record_home_pages(&findings.home, &self.worker_state.names, &log.family);
         if let Some((_, latest)) = findings.times {
             self.analysis.record_time(&log.family, latest);
         }
         let mut requests = findings.requests.iter().zip(0_u32..).peekable();
         for hit in &findings.hits {
-            while let Some(((client, answer), _)) = requests.next_if(|(_, number)| hit.parsed && *number <= hit.request) {
+            while let Some(((client, answer), _)) =
+                requests.next_if(|(_, number)| hit.parsed && *number <= hit.request)
+            {
                 if let Some(so_far) = so_far.get_mut(client) {
                     so_far.add(*answer);
                 }
@@ -406,9 +539,16 @@ impl<'a> LiveScan<'a> {
             is_saved: false,
         };
         let mut late = Vec::new();
-        let reason = ReportReason::New { is_probe: hit.is_probe(), so_far, late: &mut late };
+        let reason = ReportReason::New {
+            is_probe: hit.is_probe(),
+            so_far,
+            late: &mut late,
+        };
         let new = live_hit(&mut self.analysis, &line, reason, &mut self.buffers);
-        let hit_report = LiveHit { requests: so_far.requests, ..new };
+        let hit_report = LiveHit {
+            requests: so_far.requests,
+            ..new
+        };
         self.hits += u64::from(hit_report.is_reported());
         emit(&hit_report)?;
         let (client, may_come_late) = (hit_report.hit.client, hit_report.may_be_promoted);
@@ -416,7 +556,12 @@ impl<'a> LiveScan<'a> {
             self.analysis.hold(client, PendingHit::new(&line));
         }
         for line in late {
-            let hit_report = live_hit(&mut self.analysis, &line.line(), ReportReason::Promoted, &mut self.buffers);
+            let hit_report = live_hit(
+                &mut self.analysis,
+                &line.line(),
+                ReportReason::Promoted,
+                &mut self.buffers,
+            );
             let (client, may_come_later) = (hit_report.hit.client, hit_report.may_be_promoted);
             if hit_report.is_reported() {
                 self.hits += 1;
@@ -428,11 +573,14 @@ impl<'a> LiveScan<'a> {
         Ok(())
     }
 
-    /// The number of the input at the path of a line_chunk. All generations of a path share one: the summary would grow
-    /// with every rotation otherwise.
+    /// The number of the input at the path of a line_chunk. All generations of a path share one:
+    /// the summary would grow with every rotation otherwise.
     fn source_info(&mut self, line_chunk: &LineChunk<'_>) -> u32 {
         let source = source_info(line_chunk);
-        let known = self.sources.iter().position(|known| known.path == source.path);
+        let known = self
+            .sources
+            .iter()
+            .position(|known| known.path == source.path);
         let number = known.unwrap_or_else(|| {
             self.sources.push(source);
             self.sources.len() - 1
@@ -442,8 +590,12 @@ impl<'a> LiveScan<'a> {
 
     fn evict_if_full(&mut self) {
         let (names, tally) = (&self.worker_state.names, &self.tally);
-        if [names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= MAX_TALLY_NAMES)
-            || [tally.len(), tally.minutes().len(), tally.app_sites()].into_iter().any(|count| count >= MAX_TALLY_ENTRIES)
+        if [names.clients.len(), names.paths.keys().len()]
+            .into_iter()
+            .any(|count| count >= MAX_TALLY_NAMES)
+            || [tally.len(), tally.minutes().len(), tally.app_sites()]
+                .into_iter()
+                .any(|count| count >= MAX_TALLY_ENTRIES)
             || names.bytes() + tally.held_bytes() >= MAX_TALLY_TEXT
         {
             self.roll_up_tally();
@@ -458,7 +610,8 @@ impl<'a> LiveScan<'a> {
         self.drop_old_generations();
     }
 
-    /// Drops the older half of the generations if there are too many. A dropped one with new lines is added again.
+    /// Drops the older half of the generations if there are too many. A dropped one with new lines
+    /// is added again.
     fn drop_old_generations(&mut self) {
         let kept = self.sources.len() + MAX_OLD_GENERATIONS;
         if self.logs.len() > 2 * kept {
@@ -472,16 +625,27 @@ impl<'a> LiveScan<'a> {
     /// Adds the current tally to the rolling tally, with its names.
     fn roll_up_tally(&mut self) {
         let names = self.worker_state.reset();
-        self.rolling_tally.add(mem::take(&mut self.tally).with_names(names));
+        self.rolling_tally
+            .add(mem::take(&mut self.tally).with_names(names));
     }
 
-    /// Builds the report on everything read so far and passes it to `consume`. Line counts are exact. Hits cover the
-    /// rolling tally, with the time since when they are complete.
-    pub(crate) fn summary<R>(&mut self, wanted: RowSelection, consume: impl FnOnce(&mut ReportModel<'_>, SummaryStart) -> R) -> R {
+    /// Builds the report on everything read so far and passes it to `consume`. Line counts are
+    /// exact. Hits cover the rolling tally, with the time since when they are complete.
+    pub(crate) fn summary<R>(
+        &mut self,
+        wanted: RowSelection,
+        consume: impl FnOnce(&mut ReportModel<'_>, SummaryStart) -> R,
+    ) -> R {
         self.roll_up_tally();
         let tally = self.rolling_tally.merged();
-        let inputs: Vec<_> =
-            self.sources.iter().map(|source| InputSummary { path: source.path.clone(), ..InputSummary::default() }).collect();
+        let inputs: Vec<_> = self
+            .sources
+            .iter()
+            .map(|source| InputSummary {
+                path: source.path.clone(),
+                ..InputSummary::default()
+            })
+            .collect();
         let report_input = ReportInput {
             rules: self.job.rules,
             tally: &tally,
@@ -518,8 +682,8 @@ impl ChunkStats {
     }
 }
 
-/// Tallies in two halves, so that a summary covers enough time and memory stays bounded: when the current half is full,
-/// the older one is dropped.
+/// Tallies in two halves, so that a summary covers enough time and memory stays bounded: when the
+/// current half is full, the older one is dropped.
 #[derive(Debug, Default)]
 pub(super) struct RollingTally {
     before: Tally,
@@ -539,7 +703,10 @@ pub(crate) enum SummaryStart {
 impl RollingTally {
     /// An empty tally, after earlier hits were dropped.
     pub(super) fn with_earlier_hits_dropped() -> Self {
-        Self { dropped_earlier: true, ..Self::default() }
+        Self {
+            dropped_earlier: true,
+            ..Self::default()
+        }
     }
 
     /// Adds to the current half.
@@ -565,8 +732,18 @@ impl RollingTally {
         if !self.dropped_earlier {
             return SummaryStart::Start;
         }
-        let first = |tally: &Tally| tally.cells().filter_map(|view| Some(view.cell.times()?.0)).min();
-        SummaryStart::Time([first(&self.before), first(&self.now)].into_iter().flatten().min())
+        let first = |tally: &Tally| {
+            tally
+                .cells()
+                .filter_map(|view| Some(view.cell.times()?.0))
+                .min()
+        };
+        SummaryStart::Time(
+            [first(&self.before), first(&self.now)]
+                .into_iter()
+                .flatten()
+                .min(),
+        )
     }
 }
 

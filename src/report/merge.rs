@@ -1,9 +1,10 @@
-//! Merges reports: counts are added, time spans are joined, samples are kept, and the whole is analysed again.
+//! Merges reports: counts are added, time spans are joined, samples are kept, and the whole is
+//! analysed again.
 //!
-//! The order and grouping of the parts do not matter: logs are identified by host and path, entries of allow lists by
-//! their text, rules by their ids, and each list is sorted. The result keeps to a [`Budget`] like a tally of logs: up
-//! to it, the sums are exact if all parts are; above it, their error is bounded. This module reads no file and prints
-//! nothing.
+//! The order and grouping of the parts do not matter: logs are identified by host and path, entries
+//! of allow lists by their text, rules by their ids, and each list is sorted. The result keeps to a
+//! [`Budget`] like a tally of logs: up to it, the sums are exact if all parts are; above it, their
+//! error is bounded. This module reads no file and prints nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +26,9 @@ use crate::text::redact::sanitize::escape;
 #[derive(Debug, Error)]
 pub enum MergeError {
     /// More rules than rule numbers.
-    #[error("the reports have more than {0} rules; merge fewer of them, or pass their rule files with --rules")]
+    #[error(
+        "the reports have more than {0} rules; merge fewer of them, or pass their rule files with --rules"
+    )]
     TooManyRules(usize),
     /// More entries than entry numbers.
     #[error("the reports have more than {0} entries of allow lists; merge fewer of them")]
@@ -34,13 +37,19 @@ pub enum MergeError {
     #[error(transparent)]
     Rules(#[from] RuleError),
     /// The reports group IPv6 clients differently.
-    #[error("the reports group IPv6 clients differently: one {0}, another {1}; write them again with the same --ipv6-prefix")]
+    #[error(
+        "the reports group IPv6 clients differently: one {0}, another {1}; write them again with the same --ipv6-prefix"
+    )]
     Prefixes(String, String),
     /// Parts of a log are missing.
-    #[error("{log}: bytes {start} to {end} are in no report; scan them with --range {start}-{end}, or leave this log out")]
+    #[error(
+        "{log}: bytes {start} to {end} are in no report; scan them with --range {start}-{end}, or leave this log out"
+    )]
     Gap { log: String, start: u64, end: u64 },
     /// Parts of a log are in several reports.
-    #[error("{log}: bytes {start} to {end} are in two reports of different ranges; give one of them")]
+    #[error(
+        "{log}: bytes {start} to {end} are in two reports of different ranges; give one of them"
+    )]
     Overlap { log: String, start: u64, end: u64 },
     /// A report of this run has no snapshot.
     #[error(transparent)]
@@ -64,14 +73,14 @@ pub struct ReportMerger<'r> {
     ranges: BTreeSet<Vec<SourceRange>>,
     /// Ranges of a log may be missing: the result is merged again.
     allows_gaps: bool,
-    /// Parts that are not in the tally yet, with the numbers of their own inputs and the numbers of their unknown rules; and their
-    /// cells.
+    /// Parts that are not in the tally yet, with the numbers of their own inputs and the numbers of
+    /// their unknown rules; and their cells.
     pending: Vec<(ReportSnapshot, Vec<RuleId>)>,
     pending_cells: usize,
 }
 
-/// Parts that wait for each other, and their cells: enough that numbering inputs takes little of the time, few enough that their
-/// memory does not matter.
+/// Parts that wait for each other, and their cells: enough that numbering inputs takes little of
+/// the time, few enough that their memory does not matter.
 const MAX_PENDING_PARTS: usize = 512;
 const MAX_PENDING_CELLS: usize = 1 << 14;
 
@@ -103,9 +112,28 @@ pub struct MergedReport {
 impl MergedReport {
     /// The input of a report on all of it.
     #[must_use]
-    pub fn report_input<'a>(&'a self, rules: &'a RuleSet, filter: ReportFilter<'a>) -> ReportInput<'a> {
-        let Self { tally, sources, inputs, allow, without_time, .. } = self;
-        ReportInput { rules, tally, sources, inputs, without_time: *without_time, filter, allow }
+    pub fn report_input<'a>(
+        &'a self,
+        rules: &'a RuleSet,
+        filter: ReportFilter<'a>,
+    ) -> ReportInput<'a> {
+        let Self {
+            tally,
+            sources,
+            inputs,
+            allow,
+            without_time,
+            ..
+        } = self;
+        ReportInput {
+            rules,
+            tally,
+            sources,
+            inputs,
+            without_time: *without_time,
+            filter,
+            allow,
+        }
     }
 }
 
@@ -139,10 +167,14 @@ impl<'r> ReportMerger<'r> {
     /// Allows that ranges of a log are missing. The result is a part that is merged again.
     #[must_use]
     pub fn allow_gaps(self) -> Self {
-        Self { allows_gaps: true, ..self }
+        Self {
+            allows_gaps: true,
+            ..self
+        }
     }
 
-    /// Adds a snapshot. Ignores the same ranges if they were added before, as a repeated task writes them.
+    /// Adds a snapshot. Ignores the same ranges if they were added before, as a repeated task
+    /// writes them.
     ///
     /// # Errors
     ///
@@ -152,20 +184,28 @@ impl<'r> ReportMerger<'r> {
         if ranges_only(&snapshot).is_some_and(|ranges| !self.ranges.insert(ranges)) {
             return Ok(());
         }
-        let rules = self.unknown.add(std::mem::take(&mut snapshot.unknown_rules), self.known.rules().len())?;
+        let rules = self.unknown.add(
+            std::mem::take(&mut snapshot.unknown_rules),
+            self.known.rules().len(),
+        )?;
         self.without_time += snapshot.without_time;
         self.log_hosts.insert(snapshot.log_host.take());
         self.periods.insert(snapshot.period.take());
         self.pending_cells += snapshot.tally.len();
         self.pending.push((snapshot, rules));
-        if self.pending.len() >= MAX_PENDING_PARTS || self.pending_cells >= MAX_PENDING_CELLS { self.merge_pending() } else { Ok(()) }
+        if self.pending.len() >= MAX_PENDING_PARTS || self.pending_cells >= MAX_PENDING_CELLS {
+            self.merge_pending()
+        } else {
+            Ok(())
+        }
     }
 
-    /// Merges the parts that were added since the last call. New inputs change the numbers of others: numbering
-    /// many parts at once does that work once.
+    /// Merges the parts that were added since the last call. New inputs change the numbers of
+    /// others: numbering many parts at once does that work once.
     fn merge_pending(&mut self) -> Result<(), MergeError> {
         self.pending_cells = 0;
-        let (mut sources, mut inputs, mut allowed, mut tallies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut sources, mut inputs, mut allowed, mut tallies) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (part, rules) in self.pending.drain(..) {
             tallies.push((part.tally, rules, part.inputs.len(), part.allowed.len()));
             sources.extend(part.sources);
@@ -175,7 +215,11 @@ impl<'r> ReportMerger<'r> {
         let (renumbered, added) = self.inputs.add(sources, inputs);
         let (renumbered_allowed, added_allowed) = self.allowed.add(&allowed)?;
         if !is_identity(&renumbered) || !is_identity(&renumbered_allowed) {
-            let new = ImportRemap { inputs: &renumbered, rules: &Some, allowed: &renumbered_allowed };
+            let new = ImportRemap {
+                inputs: &renumbered,
+                rules: &Some,
+                allowed: &renumbered_allowed,
+            };
             self.tally = std::mem::take(&mut self.tally).remapped(&new);
         }
         let first = self.known.rules().len();
@@ -183,8 +227,16 @@ impl<'r> ReportMerger<'r> {
         // A merge reads all cells of the first tally, so parts are merged into a small one.
         let mut batch = Tally::default();
         for (tally, rules, inputs, allowed) in tallies {
-            let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
-            let new = ImportRemap { inputs: &added[..inputs], rules: &rule, allowed: &added_allowed[..allowed] };
+            let rule = |rule: RuleId| {
+                usize::from(rule.0)
+                    .checked_sub(first)
+                    .map_or(Some(rule), |at| rules.get(at).copied())
+            };
+            let new = ImportRemap {
+                inputs: &added[..inputs],
+                rules: &rule,
+                allowed: &added_allowed[..allowed],
+            };
             batch.merge_deferred(tally.remapped(&new));
             (added, added_allowed) = (&added[inputs..], &added_allowed[allowed..]);
         }
@@ -192,8 +244,8 @@ impl<'r> ReportMerger<'r> {
         Ok(())
     }
 
-    /// A prefix cannot be split into addresses, and addresses that were counted one by one lack what their prefix would
-    /// need.
+    /// A prefix cannot be split into addresses, and addresses that were counted one by one lack
+    /// what their prefix would need.
     fn check_prefix(&mut self, snapshot: &ReportSnapshot) -> Result<(), MergeError> {
         if has_ipv6(snapshot) {
             self.prefixes.insert(snapshot.prefix);
@@ -202,16 +254,20 @@ impl<'r> ReportMerger<'r> {
     }
 
     fn check_prefixes(&self) -> Result<(), MergeError> {
-        let counted =
-            |prefix: Option<Ipv6Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
+        let counted = |prefix: Option<Ipv6Prefix>| {
+            prefix.map_or_else(
+                || "by addresses".to_owned(),
+                |prefix| format!("by /{}", prefix.bits()),
+            )
+        };
         match self.prefixes.iter().copied().collect::<Vec<_>>().as_slice() {
             [one, other, ..] => Err(MergeError::Prefixes(counted(*one), counted(*other))),
             _ => Ok(()),
         }
     }
 
-    /// Adds all of another merge, whose snapshots were decoded with the same rules. Returns `None` if both have the same ranges of a
-    /// log: they count once, and are added already.
+    /// Adds all of another merge, whose snapshots were decoded with the same rules. Returns `None`
+    /// if both have the same ranges of a log: they count once, and are added already.
     ///
     /// # Errors
     ///
@@ -228,9 +284,17 @@ impl<'r> ReportMerger<'r> {
         self.prefixes.append(&mut other.prefixes);
         self.check_prefixes()?;
         self.without_time += other.without_time;
-        let rules = self.unknown.add(other.unknown.rules, self.known.rules().len())?;
+        let rules = self
+            .unknown
+            .add(other.unknown.rules, self.known.rules().len())?;
         let (sources, inputs) = other.inputs.into_parts();
-        let part = ReportSnapshot { tally: other.tally, sources, inputs, allowed: other.allowed.each, ..ReportSnapshot::default() };
+        let part = ReportSnapshot {
+            tally: other.tally,
+            sources,
+            inputs,
+            allowed: other.allowed.each,
+            ..ReportSnapshot::default()
+        };
         self.pending.push((part, rules));
         self.merge_pending()?;
         Ok(Some(self))
@@ -245,20 +309,32 @@ impl<'r> ReportMerger<'r> {
         self.add(roundtrip(part)?)
     }
 
-    /// Finishes the merge. Rules that only the reports have are dropped if `is_left_out` returns true.
+    /// Finishes the merge. Rules that only the reports have are dropped if `is_left_out` returns
+    /// true.
     ///
     /// # Errors
     ///
     /// The rules are invalid; ranges of a log overlap, or some are missing.
-    pub fn finish(mut self, is_left_out: impl Fn(&Rule) -> bool) -> Result<MergedReport, MergeError> {
+    pub fn finish(
+        mut self,
+        is_left_out: impl Fn(&Rule) -> bool,
+    ) -> Result<MergedReport, MergeError> {
         self.merge_pending()?;
         self.tally.enforce_budget();
         let joined = self.inputs.join_ranges(self.allows_gaps)?;
         if !joined.is_empty() {
-            self.tally.renumber_lines(|input, generation, offset, line| joined.line_number((input, generation), offset, line));
+            self.tally
+                .renumber_lines(|input, generation, offset, line| {
+                    joined.line_number((input, generation), offset, line)
+                });
         }
-        let (rules, tally, unknown_rules) =
-            self.unknown.resolve(self.known, self.tally, self.inputs.len(), self.allowed.len(), is_left_out)?;
+        let (rules, tally, unknown_rules) = self.unknown.resolve(
+            self.known,
+            self.tally,
+            self.inputs.len(),
+            self.allowed.len(),
+            is_left_out,
+        )?;
         let (sources, inputs) = self.inputs.into_parts();
         Ok(MergedReport {
             rules,
@@ -286,7 +362,13 @@ fn ranges_only(snapshot: &ReportSnapshot) -> Option<Vec<SourceRange>> {
     }
     let ranges = snapshot.sources.iter().zip(&snapshot.inputs);
     let ranges = ranges.flat_map(|(source, input)| {
-        input.spans.iter().map(|span| (source.log_host.as_deref().map(str::to_owned), source.path.clone(), *span))
+        input.spans.iter().map(|span| {
+            (
+                source.log_host.as_deref().map(str::to_owned),
+                source.path.clone(),
+                *span,
+            )
+        })
     });
     let mut ranges: Vec<SourceRange> = ranges.collect();
     ranges.sort();
@@ -309,7 +391,11 @@ fn is_identity<N: Copy + Into<u64>>(new: &[N]) -> bool {
 }
 
 fn only(of: BTreeSet<Option<String>>) -> Option<String> {
-    if of.len() == 1 { of.into_iter().next().flatten() } else { None }
+    if of.len() == 1 {
+        of.into_iter().next().flatten()
+    } else {
+        None
+    }
 }
 
 /// Separates the problems of one input.
@@ -327,14 +413,24 @@ impl MergedInputs {
     }
 
     /// Adds inputs. Returns the new numbers of the earlier ones and of the added ones.
-    pub(crate) fn add(&mut self, sources: Vec<SourceInfo>, inputs: Vec<InputSummary>) -> (Vec<u32>, Vec<u32>) {
+    pub(crate) fn add(
+        &mut self,
+        sources: Vec<SourceInfo>,
+        inputs: Vec<InputSummary>,
+    ) -> (Vec<u32>, Vec<u32>) {
         let here = self.each.len();
-        let all = std::mem::take(&mut self.each).into_iter().chain(sources.into_iter().zip(inputs));
+        let all = std::mem::take(&mut self.each)
+            .into_iter()
+            .chain(sources.into_iter().zip(inputs));
         let mut all: Vec<_> = all.enumerate().collect();
         all.sort_by(|(_, a), (_, b)| key(&a.0).cmp(&key(&b.0)));
         let mut numbers = vec![0; all.len()];
         for (old, (source, input)) in all {
-            match self.each.last_mut().filter(|(known, _)| key(known) == key(&source)) {
+            match self
+                .each
+                .last_mut()
+                .filter(|(known, _)| key(known) == key(&source))
+            {
                 Some((_, sum)) => add(sum, &input),
                 None => self.each.push((source, input)),
             }
@@ -361,10 +457,24 @@ impl MergedInputs {
                 if has_others && of_generation.iter().all(|range| range.start == range.end) {
                     continue;
                 }
-                match missing_part(of_generation).map_err(|(start, end)| MergeError::Overlap { log: name(source), start, end })? {
-                    None => _ = joined.logs.insert((number, generation), lines_before(of_generation)),
+                match missing_part(of_generation).map_err(|(start, end)| MergeError::Overlap {
+                    log: name(source),
+                    start,
+                    end,
+                })? {
+                    None => {
+                        _ = joined
+                            .logs
+                            .insert((number, generation), lines_before(of_generation))
+                    }
                     Some(_) if allows_gaps => input.spans.extend_from_slice(of_generation),
-                    Some((start, end)) => return Err(MergeError::Gap { log: name(source), start, end }),
+                    Some((start, end)) => {
+                        return Err(MergeError::Gap {
+                            log: name(source),
+                            start,
+                            end,
+                        });
+                    }
                 }
             }
         }
@@ -376,7 +486,8 @@ impl MergedInputs {
     }
 }
 
-/// The logs whose ranges were joined: an input and a generation, and for each range its offset and the lines before it.
+/// The logs whose ranges were joined: an input and a generation, and for each range its offset and
+/// the lines before it.
 #[derive(Debug, Default)]
 pub(crate) struct JoinedRanges {
     logs: BTreeMap<(u32, u64), Vec<(u64, u64)>>,
@@ -389,13 +500,16 @@ impl JoinedRanges {
 
     /// The number in the log of a line that is at `offset` and has this number in its range.
     fn line_number(&self, log: (u32, u64), offset: u64, line: u64) -> u64 {
-        let Some(ranges) = self.logs.get(&log) else { return line };
+        let Some(ranges) = self.logs.get(&log) else {
+            return line;
+        };
         let before = ranges.partition_point(|(start, _)| *start <= offset);
         line + before.checked_sub(1).map_or(0, |before| ranges[before].1)
     }
 }
 
-/// The first part of a log that is in none of its sorted ranges; `Err` with the first part that is in two.
+/// The first part of a log that is in none of its sorted ranges; `Err` with the first part that is
+/// in two.
 fn missing_part(ranges: &[LineSpan]) -> Result<Option<(u64, u64)>, (u64, u64)> {
     let (mut end, mut missing) = (0, None);
     for range in ranges.iter().filter(|range| range.start < range.end) {
@@ -418,13 +532,20 @@ fn lines_before(ranges: &[LineSpan]) -> Vec<(u64, u64)> {
         lines += range.lines;
         (range.start, lines - range.lines)
     };
-    ranges.iter().filter(|range| range.start < range.end).map(&mut before).collect()
+    ranges
+        .iter()
+        .filter(|range| range.start < range.end)
+        .map(&mut before)
+        .collect()
 }
 
 /// The name of a log in messages.
 fn name(source: &SourceInfo) -> String {
     let path = escape(&source.path);
-    source.log_host.as_deref().map_or_else(|| path.clone().into_owned(), |host| format!("{host}: {path}"))
+    source.log_host.as_deref().map_or_else(
+        || path.clone().into_owned(),
+        |host| format!("{host}: {path}"),
+    )
 }
 
 fn key(source: &SourceInfo) -> (Option<&str>, &[u8]) {
@@ -433,7 +554,11 @@ fn key(source: &SourceInfo) -> (Option<&str>, &[u8]) {
 
 /// Different sentences about an input, as one text.
 fn all_sentences(texts: [&Option<String>; 2]) -> Option<String> {
-    let sentences: BTreeSet<&str> = texts.into_iter().flatten().flat_map(|text| text.split(ALSO)).collect();
+    let sentences: BTreeSet<&str> = texts
+        .into_iter()
+        .flatten()
+        .flat_map(|text| text.split(ALSO))
+        .collect();
     let sentences: Vec<&str> = sentences.into_iter().collect();
     (!sentences.is_empty()).then(|| sentences.join(ALSO))
 }
@@ -466,7 +591,10 @@ impl MergedAllowEntries {
     }
 
     /// Adds entries. Returns the new numbers of the earlier ones and of the added ones.
-    pub(crate) fn add(&mut self, others: &[AllowOrigin]) -> Result<(Vec<u16>, Vec<u16>), MergeError> {
+    pub(crate) fn add(
+        &mut self,
+        others: &[AllowOrigin],
+    ) -> Result<(Vec<u16>, Vec<u16>), MergeError> {
         let mut all: Vec<AllowOrigin> = self.each.iter().chain(others).cloned().collect();
         all.sort();
         all.dedup();
@@ -474,18 +602,25 @@ impl MergedAllowEntries {
             return Err(MergeError::TooManyEntries(u16::MAX.into()));
         }
         let number = |entry: &AllowOrigin| all.partition_point(|known| known < entry) as u16;
-        let numbers = (self.each.iter().map(number).collect(), others.iter().map(number).collect());
+        let numbers = (
+            self.each.iter().map(number).collect(),
+            others.iter().map(number).collect(),
+        );
         self.each = all;
         Ok(numbers)
     }
 
     pub(crate) fn into_list(self) -> AllowList {
-        AllowList::from_report(self.each.into_iter().map(|entry| (entry.file, entry.line, entry.reason)))
+        AllowList::from_report(
+            self.each
+                .into_iter()
+                .map(|entry| (entry.file, entry.line, entry.reason)),
+        )
     }
 }
 
-/// Rules that only the reports have, in the order of the reports. Their numbers follow the known ones until the merge
-/// is finished.
+/// Rules that only the reports have, in the order of the reports. Their numbers follow the known
+/// ones until the merge is finished.
 #[derive(Debug, Default)]
 pub(crate) struct UnknownRules {
     rules: Vec<Rule>,
@@ -493,12 +628,23 @@ pub(crate) struct UnknownRules {
 
 impl UnknownRules {
     /// Adds rules. Returns their numbers, which start at `first`.
-    pub(crate) fn add(&mut self, others: Vec<Rule>, first: usize) -> Result<Vec<RuleId>, MergeError> {
-        others.into_iter().map(|rule| self.number(rule, first)).collect()
+    pub(crate) fn add(
+        &mut self,
+        others: Vec<Rule>,
+        first: usize,
+    ) -> Result<Vec<RuleId>, MergeError> {
+        others
+            .into_iter()
+            .map(|rule| self.number(rule, first))
+            .collect()
     }
 
     fn number(&mut self, rule: Rule, first: usize) -> Result<RuleId, MergeError> {
-        let at = self.rules.iter().position(|known| known.id == rule.id).unwrap_or(self.rules.len());
+        let at = self
+            .rules
+            .iter()
+            .position(|known| known.id == rule.id)
+            .unwrap_or(self.rules.len());
         match self.rules.get_mut(at) {
             // Reports may disagree about a rule; their order must not matter.
             Some(known) if weight(&rule) > weight(known) => *known = rule,
@@ -506,7 +652,11 @@ impl UnknownRules {
             None => self.rules.push(rule),
         }
         let number = first + at;
-        if number >= MAX_RULES { Err(MergeError::TooManyRules(MAX_RULES)) } else { Ok(RuleId(number as u16)) }
+        if number >= MAX_RULES {
+            Err(MergeError::TooManyRules(MAX_RULES))
+        } else {
+            Ok(RuleId(number as u16))
+        }
     }
 
     /// The rule set of the merged report, its tally, and the ids of the added rules.
@@ -521,13 +671,26 @@ impl UnknownRules {
         if self.rules.is_empty() {
             return Ok((None, tally, Vec::new()));
         }
-        let kept: Vec<Rule> = self.rules.iter().filter(|rule| !is_left_out(rule)).cloned().collect();
+        let kept: Vec<Rule> = self
+            .rules
+            .iter()
+            .filter(|rule| !is_left_out(rule))
+            .cloned()
+            .collect();
         let set = known.with_unknown_rules(&kept)?;
-        let of_known = known.rules().iter().chain(&self.rules).map(|rule| set.number_of(&rule.id));
+        let of_known = known
+            .rules()
+            .iter()
+            .chain(&self.rules)
+            .map(|rule| set.number_of(&rule.id));
         let numbers: Vec<Option<RuleId>> = of_known.collect();
         let inputs: Vec<u32> = (0..inputs as u32).collect();
         let allowed: Vec<u16> = (0..=u16::MAX).take(allowed).collect();
-        let new = ImportRemap { inputs: &inputs, rules: &|rule| numbers[usize::from(rule.0)], allowed: &allowed };
+        let new = ImportRemap {
+            inputs: &inputs,
+            rules: &|rule| numbers[usize::from(rule.0)],
+            allowed: &allowed,
+        };
         let mut ids: Vec<String> = kept.into_iter().map(|rule| rule.id).collect();
         ids.sort();
         Ok((Some(set), tally.remapped(&new), ids))

@@ -1,8 +1,9 @@
-//! Makes the report: rows, answers, campaigns and what is new, from merged tallies and the decisions of [`judge`](crate::judge).
+//! Makes the report: rows, answers, campaigns and what is new, from merged tallies and the
+//! decisions of [`judge`](crate::judge).
 //!
-//! Everything here is a pure function of them, so a report is the same for any number of threads and any split of a log, and
-//! saved reports merge into the report of all logs. This module prints nothing and does not depend on command-line flags;
-//! renderers print [`model::ReportModel`].
+//! Everything here is a pure function of them, so a report is the same for any number of threads
+//! and any split of a log, and saved reports merge into the report of all logs. This module prints
+//! nothing and does not depend on command-line flags; renderers print [`model::ReportModel`].
 
 pub(crate) mod anonymize;
 pub(crate) mod answers;

@@ -1,9 +1,12 @@
 //! The data of a report, independent of any output format.
 //!
-//! Plain data, complete and in its final order. Text of a log is a [`LogText`]. Renderers may truncate (`--top`) and lay out; they
-//! do not count or sort.
+//! Plain data, complete and in its final order. Text of a log is a [`LogText`]. Renderers may
+//! truncate (`--top`) and lay out; they do not count or sort.
 
-#![expect(clippy::ref_option_ref, reason = "what serde derives passes fields by reference")]
+#![expect(
+    clippy::ref_option_ref,
+    reason = "what serde derives passes fields by reference"
+)]
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -29,8 +32,8 @@ use crate::soft_404::{Answer, Grade, MethodClass};
 use crate::tally::{ErrorBound, Tally, union_span};
 use crate::text::redact::{self, DecodedText, LogText};
 
-/// A report. Lists hold what the chosen format prints: all rows, the first rows, or none. [`Totals`] has the number of
-/// clients, paths and rules.
+/// A report. Lists hold what the chosen format prints: all rows, the first rows, or none.
+/// [`Totals`] has the number of clients, paths and rules.
 #[derive(Debug, Clone)]
 pub struct ReportModel<'a> {
     /// The rules that [`RuleId`]s point into.
@@ -79,15 +82,18 @@ pub struct ReportModel<'a> {
     pub hosts: Vec<HostRow<'a>>,
     /// Hits by autonomous system, most hits first; empty without a GeoIP database.
     pub networks: Vec<NetworkRow>,
-    /// The hits of each client, if they were requested and `clients` does not have all of them. Only `networks` is made of them.
+    /// The hits of each client, if they were requested and `clients` does not have all of them.
+    /// Only `networks` is made of them.
     pub client_hits: Vec<ClientHits<'a>>,
     /// The apps that run on the sites, those that suppress most hits first.
     pub apps: Vec<AppSeen<'a>>,
     /// Requests removed by allow lists, one item per entry.
     pub allowed: Vec<AllowedCount<'a>>,
-    /// The duration of the run. Only the table prints it, so that other formats give the same bytes for the same input.
+    /// The duration of the run. Only the table prints it, so that other formats give the same bytes
+    /// for the same input.
     pub elapsed: Duration,
-    /// The data that the report was made of, for the snapshot; `None` if the report shows only a part of it.
+    /// The data that the report was made of, for the snapshot; `None` if the report shows only a
+    /// part of it.
     pub evidence: Option<SnapshotSource<'a>>,
 }
 
@@ -141,14 +147,21 @@ impl Totals {
     /// Sums the counts and times of all inputs.
     pub(crate) fn sum_up(&mut self, inputs: &[InputSummary]) {
         self.sum = LineTotals::sum(inputs);
-        let times = inputs.iter().fold(None, |times, input| union_span(times, input.first_time.zip(input.last_time)));
+        let times = inputs.iter().fold(None, |times, input| {
+            union_span(times, input.first_time.zip(input.last_time))
+        });
         (self.first_time, self.last_time) = times.unzip();
     }
 }
 
 /// Writes counts by [`Outcome`], in the order of [`Outcome::ALL`]. All outcomes are always present.
 fn serialize_outcomes<S: Serializer>(counts: &[u64; 8], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(Outcome::ALL.iter().map(|outcome| outcome.as_str()).zip(counts))
+    serializer.collect_map(
+        Outcome::ALL
+            .iter()
+            .map(|outcome| outcome.as_str())
+            .zip(counts),
+    )
 }
 
 /// The schema of counts by [`Outcome`].
@@ -168,7 +181,11 @@ impl JsonSchema for OutcomeCounts {
 /// The schema of each count by [`Outcome`].
 pub(crate) fn outcome_properties() -> Map<String, Value> {
     let property = |word: &str| json!({ "type": "integer", "minimum": 0, "description": format!("Hits with the outcome `{word}`.") });
-    Outcome::ALL.map(Outcome::as_str).into_iter().map(|word| (word.to_owned(), property(word))).collect()
+    Outcome::ALL
+        .map(Outcome::as_str)
+        .into_iter()
+        .map(|word| (word.to_owned(), property(word)))
+        .collect()
 }
 
 /// The subject of a row.
@@ -182,7 +199,8 @@ pub enum RowKey<'a> {
     Path(LogText<'a>),
     /// A rule.
     Rule(RuleId),
-    /// A path that answered: its host in lower case, if one was logged; the path; and the display name of the site.
+    /// A path that answered: its host in lower case, if one was logged; the path; and the display
+    /// name of the site.
     Answer(Option<LogText<'a>>, LogText<'a>, LogText<'a>),
 }
 
@@ -217,7 +235,8 @@ pub struct Row<'a> {
     pub geo: Option<Arc<GeoInfo>>,
     /// For a client: all its requests.
     pub requests: u64,
-    /// For a client: its requests that matched no rule, and lines with its address that no format matches.
+    /// For a client: its requests that matched no rule, and lines with its address that no format
+    /// matches.
     pub other_requests: u64,
     /// The most frequent status; the lowest of several.
     pub status: Option<u16>,
@@ -266,10 +285,14 @@ pub struct ClientHits<'a> {
 #[derive(Debug, Clone, Copy, JsonSchema, Serialize)]
 #[schemars(rename = "SampleObject")]
 pub struct SampleRequest<'a> {
-    /// Identity of the request: the generation of its log and the byte offset of its line. Two requests never share one.
+    /// Identity of the request: the generation of its log and the byte offset of its line. Two
+    /// requests never share one.
     pub id: RequestId,
     /// Host the log is from.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "redact::serialize_name")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "redact::serialize_name"
+    )]
     pub log_host: Option<&'a str>,
     /// Path of the log.
     #[serde(serialize_with = "redact::serialize_escaped")]
@@ -288,7 +311,8 @@ pub struct SampleRequest<'a> {
     /// User agent; absent where none is logged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<LogText<'a>>,
-    /// User of the log, secrets masked; absent where none is logged. A client can send any name, also one that does not exist.
+    /// User of the log, secrets masked; absent where none is logged. A client can send any name,
+    /// also one that does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<LogText<'a>>,
 }
@@ -310,7 +334,8 @@ pub struct AnswerDetail<'a> {
     pub is_known_host: bool,
     /// The request of the sample has a user, and others got 401 for the path.
     pub needs_login: bool,
-    /// If several paths are one leak: these, the most important first. The other details are those of the first one.
+    /// If several paths are one leak: these, the most important first. The other details are those
+    /// of the first one.
     pub members: Vec<LeakMember<'a>>,
 }
 
@@ -336,7 +361,11 @@ impl AnswerDetail<'_> {
     /// The statuses as one string.
     #[must_use]
     pub fn joined_statuses(&self, separator: &str) -> String {
-        self.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(separator)
+        self.statuses
+            .iter()
+            .map(u16::to_string)
+            .collect::<Vec<_>>()
+            .join(separator)
     }
 }
 
@@ -373,8 +402,8 @@ impl Soft404<'_> {
 #[derive(Debug, Clone, JsonSchema, Serialize)]
 #[schemars(rename = "CampaignObject")]
 pub struct Campaign<'a> {
-    /// Name of the campaign, in hexadecimal digits: the same list of paths, or the same rule of `guesses`, has the same key in every
-    /// report.
+    /// Name of the campaign, in hexadecimal digits: the same list of paths, or the same rule of
+    /// `guesses`, has the same key in every report.
     pub key: String,
     /// Distinct clients.
     pub clients: u64,
@@ -420,7 +449,10 @@ pub struct Guesses<'a> {
     pub days: Option<u64>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn serialize_method<S: Serializer>(method: &MethodClass, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(method.as_str())
 }
@@ -490,7 +522,8 @@ pub struct AppSeen<'a> {
     /// Its display name.
     #[serde(skip)]
     pub title: &'a str,
-    /// Host it was detected on, or the log where hosts are not logged; null where it was given with `--app`.
+    /// Host it was detected on, or the log where hosts are not logged; null where it was given with
+    /// `--app`.
     pub site: Option<LogText<'a>>,
     /// Hits on its normal pages, which are not reported.
     pub silenced: u64,
@@ -541,7 +574,8 @@ pub(crate) struct ReportedHit<'a> {
     pub bytes: Option<u64>,
     /// The outcome, by status.
     pub outcome: Outcome,
-    /// How the answer compares with the site's answers to unknown paths; `None` where nothing is exposed.
+    /// How the answer compares with the site's answers to unknown paths; `None` where nothing is
+    /// exposed.
     pub answer: Option<Answer>,
     /// The highest severity of its rules, raised for a distinct answer.
     pub severity: Severity,
@@ -570,17 +604,19 @@ pub struct SnapshotSource<'a> {
     pub sources: &'a [SourceInfo],
 }
 
-/// Hits over time. The sum of all buckets equals the hits in the totals of the report, by outcome too.
+/// Hits over time. The sum of all buckets equals the hits in the totals of the report, by outcome
+/// too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// Buckets from the first hit to the last, also empty ones between them; then hits without a time, if there are any.
+    /// Buckets from the first hit to the last, also empty ones between them; then hits without a
+    /// time, if there are any.
     pub buckets: Vec<TimelineBucket>,
     /// Seconds of a bucket; 0 if no hit has a time.
     pub unit: u32,
     /// The times of the first hits of distinct answers, sorted.
     pub answered_at: Vec<LogTime>,
-    /// Hits by weekday, from Monday, and hour, in the offset of the log. Empty for a tally with too many of them, see
-    /// [`Tally::has_hours`].
+    /// Hits by weekday, from Monday, and hour, in the offset of the log. Empty for a tally with too
+    /// many of them, see [`Tally::has_hours`].
     pub hours: [[u64; 24]; 7],
 }
 
@@ -592,7 +628,8 @@ pub struct TimelineBucket {
     #[serde(serialize_with = "serialize_utc")]
     #[schemars(with = "Option<String>")]
     pub from: Option<i64>,
-    /// End of the bucket, RFC 3339 in UTC; it is not part of the bucket. Null where the hits have no time.
+    /// End of the bucket, RFC 3339 in UTC; it is not part of the bucket. Null where the hits have
+    /// no time.
     #[serde(serialize_with = "serialize_utc")]
     #[schemars(with = "Option<String>")]
     pub to: Option<i64>,
@@ -607,7 +644,8 @@ pub struct TimelineBucket {
 /// Writes seconds since 1970, if they are known.
 #[expect(clippy::ref_option, reason = "serde passes a reference")]
 fn serialize_utc<S: Serializer>(utc: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
-    utc.map(|utc| LogTime { utc, offset: 0 }.rfc3339_utc()).serialize(serializer)
+    utc.map(|utc| LogTime { utc, offset: 0 }.rfc3339_utc())
+        .serialize(serializer)
 }
 
 /// The hits of one class.
@@ -649,8 +687,8 @@ pub struct OffenderStats {
     pub others: u64,
     /// Of those, the requests for names that do not exist.
     pub unknown: u64,
-    /// Hits that did not receive the requested page. A client that receives every page may be a visitor who follows
-    /// links; a guess usually fails.
+    /// Hits that did not receive the requested page. A client that receives every page may be a
+    /// visitor who follows links; a guess usually fails.
     pub unsuccessful: u64,
     /// Hits that exposed nothing, whatever the response was.
     pub without_exposure: u64,

@@ -1,12 +1,14 @@
-//! Finds what is new in a report: answers, rules, paths, clients and campaigns that no earlier report had.
+//! Finds what is new in a report: answers, rules, paths, clients and campaigns that no earlier
+//! report had.
 //!
-//! Compares a finished report with the [history](SeenHistory) of earlier ones. Keys are redacted texts: they contain no secret,
-//! and values that differ only in a secret have the same key.
+//! Compares a finished report with the [history](SeenHistory) of earlier ones. Keys are redacted
+//! texts: they contain no secret, and values that differ only in a secret have the same key.
 //!
-//! The history stores hashes and no text, so it reveals no path and no client. Its size is limited: old keys are
-//! [pruned](SeenHistory::prune), and each kind has a budget, from which the keys that were not seen for the longest time are
-//! dropped first. Dropped keys may be reported as new again. In JSON the keys of one kind are one string, with 20 characters per
-//! key. Only what was written here is read back: whole records, sorted, without duplicates.
+//! The history stores hashes and no text, so it reveals no path and no client. Its size is limited:
+//! old keys are [pruned](SeenHistory::prune), and each kind has a budget, from which the keys that
+//! were not seen for the longest time are dropped first. Dropped keys may be reported as new again.
+//! In JSON the keys of one kind are one string, with 20 characters per key. Only what was written
+//! here is read back: whole records, sorted, without duplicates.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -34,8 +36,8 @@ use crate::text::redact::LogText;
 pub(crate) struct NewItem<'a> {
     /// Its kind.
     pub kind: NoveltyKind,
-    /// Its key, safe to print: the host and path of an answer, the id of a rule, a path, a client, or the key of a
-    /// campaign.
+    /// Its key, safe to print: the host and path of an answer, the id of a rule, a path, a client,
+    /// or the key of a campaign.
     pub key: String,
     /// The highest severity of its hits, raised if one was answered.
     pub severity: Severity,
@@ -47,29 +49,42 @@ pub(crate) struct NewItem<'a> {
     pub sample: SampleRequest<'a>,
 }
 
-/// Finds the new items of a report, in the order of [`NoveltyKind`] and then of its rows, and records all items of the
-/// report.
+/// Finds the new items of a report, in the order of [`NoveltyKind`] and then of its rows, and
+/// records all items of the report.
 ///
-/// `report_seq` and `now` are those of [`SeenHistory::check_and_record`]. The report must be complete.
+/// `report_seq` and `now` are those of [`SeenHistory::check_and_record`]. The report must be
+/// complete.
 #[must_use]
-pub(crate) fn find_new<'a>(report: &ReportModel<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
+pub(crate) fn find_new<'a>(
+    report: &ReportModel<'a>,
+    seen: &mut SeenHistory,
+    report_seq: u32,
+    now: i64,
+) -> Vec<NewItem<'a>> {
     let mut new_items: Vec<NewItem<'a>> = Vec::new();
-    // Items that differ only in a redacted part have one key. The table has positions, because all keys may be new.
+    // Items that differ only in a redacted part have one key. The table has positions, because all
+    // keys may be new.
     let (mut positions, state) = (HashTable::new(), RandomState::default());
     let hash = |item: &NewItem<'_>| state.hash_one((item.kind, &item.key));
     for (item, row) in candidates(report) {
         let others = row.map_or_else(Vec::new, |row| keys_of_leak(report.rule_set, row));
         let keys = std::iter::once(&item.key).chain(&others);
         // All are recorded.
-        let known = keys.filter(|key| !seen.check_and_record(item.kind, key.as_bytes(), report_seq, now)).count();
+        let known = keys
+            .filter(|key| !seen.check_and_record(item.kind, key.as_bytes(), report_seq, now))
+            .count();
         if known > 0 {
             continue;
         }
-        let is_same = |at: &u32| (new_items[*at as usize].kind, &new_items[*at as usize].key) == (item.kind, &item.key);
+        let is_same = |at: &u32| {
+            (new_items[*at as usize].kind, &new_items[*at as usize].key) == (item.kind, &item.key)
+        };
         if let Some(at) = positions.find(hash(&item), is_same).copied() {
             new_items[at as usize].add(&item);
         } else {
-            positions.insert_unique(hash(&item), new_items.len() as u32, |at| hash(&new_items[*at as usize]));
+            positions.insert_unique(hash(&item), new_items.len() as u32, |at| {
+                hash(&new_items[*at as usize])
+            });
             new_items.push(item);
         }
     }
@@ -77,20 +92,41 @@ pub(crate) fn find_new<'a>(report: &ReportModel<'a>, seen: &mut SeenHistory, rep
 }
 
 /// All items of a report, in order, with their rows.
-fn candidates<'r, 'a>(report: &'r ReportModel<'a>) -> impl Iterator<Item = (NewItem<'a>, Option<&'r Row<'a>>)> + 'r {
-    let of = |rows: &'r [Row<'a>], kind| rows.iter().map(move |row| (NewItem::from_row(report.rule_set, kind, row), Some(row)));
-    let rows = of(&report.answered, NoveltyKind::Answer).chain(of(&report.rules, NoveltyKind::Rule));
-    let rows = rows.chain(of(&report.paths, NoveltyKind::Path)).chain(of(&report.clients, NoveltyKind::Client));
-    rows.chain(report.campaigns.iter().map(|campaign| (NewItem::from_campaign(campaign), None)))
+fn candidates<'r, 'a>(
+    report: &'r ReportModel<'a>,
+) -> impl Iterator<Item = (NewItem<'a>, Option<&'r Row<'a>>)> + 'r {
+    let of = |rows: &'r [Row<'a>], kind| {
+        rows.iter()
+            .map(move |row| (NewItem::from_row(report.rule_set, kind, row), Some(row)))
+    };
+    let rows =
+        of(&report.answered, NoveltyKind::Answer).chain(of(&report.rules, NoveltyKind::Rule));
+    let rows = rows
+        .chain(of(&report.paths, NoveltyKind::Path))
+        .chain(of(&report.clients, NoveltyKind::Client));
+    rows.chain(
+        report
+            .campaigns
+            .iter()
+            .map(|campaign| (NewItem::from_campaign(campaign), None)),
+    )
 }
 
-/// Further keys of a leak. It is new if none was seen before: a client that takes one more file of a repository finds nothing new.
+/// Further keys of a leak. It is new if none was seen before: a client that takes one more file of
+/// a repository finds nothing new.
 fn keys_of_leak(rules: &RuleSet, row: &Row<'_>) -> Vec<String> {
-    let (RowKey::Answer(host, path, site), Some(answer)) = (row.key, &row.answer) else { return Vec::new() };
+    let (RowKey::Answer(host, path, site), Some(answer)) = (row.key, &row.answer) else {
+        return Vec::new();
+    };
     let members = answer.members.iter().map(|member| member.path);
     // With the slash after it.
-    let folder = repository_folder(path.raw()).and_then(|folder| path.raw().get(..=folder.len())).map(LogText::new);
-    members.chain(folder).map(|path| display_key(rules, RowKey::Answer(host, path, site))).collect()
+    let folder = repository_folder(path.raw())
+        .and_then(|folder| path.raw().get(..=folder.len()))
+        .map(LogText::new);
+    members
+        .chain(folder)
+        .map(|path| display_key(rules, RowKey::Answer(host, path, site)))
+        .collect()
 }
 
 impl<'a> NewItem<'a> {
@@ -106,8 +142,22 @@ impl<'a> NewItem<'a> {
     }
 
     fn from_campaign(campaign: &Campaign<'a>) -> Self {
-        let Campaign { ref key, severity, hits, first_time, sample, .. } = *campaign;
-        Self { kind: NoveltyKind::Campaign, key: key.clone(), severity, hits, first_time, sample }
+        let Campaign {
+            ref key,
+            severity,
+            hits,
+            first_time,
+            sample,
+            ..
+        } = *campaign;
+        Self {
+            kind: NoveltyKind::Campaign,
+            key: key.clone(),
+            severity,
+            hits,
+            first_time,
+            sample,
+        }
     }
 
     /// Adds an item with the same key. The first one is the most severe, so its sample stays.
@@ -123,7 +173,9 @@ impl<'a> NewItem<'a> {
 /// The key of a row, safe to print.
 pub(crate) fn display_key(rules: &RuleSet, key: RowKey<'_>) -> String {
     match key {
-        RowKey::Answer(host, path, _) => format!("{}{}", host.unwrap_or_default(), shown_path(path)),
+        RowKey::Answer(host, path, _) => {
+            format!("{}{}", host.unwrap_or_default(), shown_path(path))
+        }
         RowKey::Rule(rule) => rules.rule(rule).id.clone(),
         RowKey::Path(path) | RowKey::Pair(_, path, _) => shown_path(path).into_owned(),
         RowKey::Client(client) => client.to_string(),
@@ -132,7 +184,11 @@ pub(crate) fn display_key(rules: &RuleSet, key: RowKey<'_>) -> String {
 
 /// A path; `-` where there is none.
 fn shown_path(path: LogText<'_>) -> Cow<'_, str> {
-    if path.is_empty() { Cow::Borrowed("-") } else { path.redacted() }
+    if path.is_empty() {
+        Cow::Borrowed("-")
+    } else {
+        path.redacted()
+    }
 }
 
 /// The kinds of items that can be new, the most important first.
@@ -153,7 +209,13 @@ pub enum NoveltyKind {
 impl NoveltyKind {
     /// Every kind, in its order.
     #[cfg(test)]
-    pub const ALL: [Self; 5] = [Self::Answer, Self::Rule, Self::Path, Self::Client, Self::Campaign];
+    pub const ALL: [Self; 5] = [
+        Self::Answer,
+        Self::Rule,
+        Self::Path,
+        Self::Client,
+        Self::Campaign,
+    ];
 
     /// The word reports use.
     #[must_use]
@@ -168,10 +230,11 @@ impl NoveltyKind {
     }
 }
 
-/// The items of earlier runs: at most 8,000 answers, 12,000 rules, 72,000 paths, 40,000 clients and 4,000 campaigns.
+/// The items of earlier runs: at most 8,000 answers, 12,000 rules, 72,000 paths, 40,000 clients and
+/// 4,000 campaigns.
 ///
-/// As JSON it has at most 3 MB. Within a run it may exceed its budget by the items of that run; a run ends with
-/// [`prune`](Self::prune).
+/// As JSON it has at most 3 MB. Within a run it may exceed its budget by the items of that run; a
+/// run ends with [`prune`](Self::prune).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenHistory {
@@ -200,15 +263,24 @@ impl SeenHistory {
         }
     }
 
-    /// Records a key. Returns whether it is new: it was never seen, or first seen in the same report.
+    /// Records a key. Returns whether it is new: it was never seen, or first seen in the same
+    /// report.
     ///
-    /// `report_seq` identifies the report, and increases: it is the number of the run or, for reports of periods, the
-    /// hour since 1970 in which the period starts. So a report that is built again lists the same new items. A late
-    /// line may add a key to an earlier period than the one in which it was first seen. Then the key is new in the
-    /// earlier report and no longer in the later one, if they are at most 31 days apart.
+    /// `report_seq` identifies the report, and increases: it is the number of the run or, for
+    /// reports of periods, the hour since 1970 in which the period starts. So a report that is
+    /// built again lists the same new items. A late line may add a key to an earlier period than
+    /// the one in which it was first seen. Then the key is new in the earlier report and no longer
+    /// in the later one, if they are at most 31 days apart.
     ///
-    /// `now` is the system time in seconds since 1970. It only determines how long ago a key was seen.
-    pub fn check_and_record(&mut self, kind: NoveltyKind, key: &[u8], report_seq: u32, now: i64) -> bool {
+    /// `now` is the system time in seconds since 1970. It only determines how long ago a key was
+    /// seen.
+    pub fn check_and_record(
+        &mut self,
+        kind: NoveltyKind,
+        key: &[u8],
+        report_seq: u32,
+        now: i64,
+    ) -> bool {
         let (hash, hour) = (xxh3_64_with_seed(key, self.seed), self.clock.hour(now));
         match kind {
             NoveltyKind::Answer => self.answers.check_and_record(hash, report_seq, hour),
@@ -219,11 +291,12 @@ impl SeenHistory {
         }
     }
 
-    /// Drops keys that were not seen for longer than `keep` and, of each kind, keys that exceed the budget, the oldest
-    /// first.
+    /// Drops keys that were not seen for longer than `keep` and, of each kind, keys that exceed the
+    /// budget, the oldest first.
     ///
-    /// A clock that is set back drops nothing, neither then nor when it is corrected. A clock that jumps ahead ages all
-    /// keys by at most eight days; once it is corrected, no key ages until the wrong time is reached.
+    /// A clock that is set back drops nothing, neither then nor when it is corrected. A clock that
+    /// jumps ahead ages all keys by at most eight days; once it is corrected, no key ages until the
+    /// wrong time is reached.
     pub fn prune(&mut self, now: i64, keep: Duration) {
         let keep = u32::try_from(keep.as_secs().div_ceil(3_600)).unwrap_or(u32::MAX);
         let oldest = self.clock.hour(now).saturating_sub(keep);
@@ -237,16 +310,22 @@ impl SeenHistory {
     /// Whether it is empty. Then everything would be new, and nothing is reported as new.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
-        self.answers.is_empty() && self.rules.is_empty() && self.paths.is_empty() && self.clients.is_empty() && self.campaigns.is_empty()
+        self.answers.is_empty()
+            && self.rules.is_empty()
+            && self.paths.is_empty()
+            && self.clients.is_empty()
+            && self.campaigns.is_empty()
     }
 }
 
-/// The most hours that count between two runs: a little more than a week, because jobs run at least weekly. After a
-/// longer pause, and when the clock jumps ahead, keys are kept longer, which does no harm.
+/// The most hours that count between two runs: a little more than a week, because jobs run at least
+/// weekly. After a longer pause, and when the clock jumps ahead, keys are kept longer, which does
+/// no harm.
 const MAX_PAUSE_HOURS: i64 = 8 * 24;
 
-/// A clock that only counts hours by which the system time exceeds its earlier maximum. So a clock that is set back
-/// ages nothing, neither then nor when it is corrected; after a jump ahead, nothing ages until that time is reached.
+/// A clock that only counts hours by which the system time exceeds its earlier maximum. So a clock
+/// that is set back ages nothing, neither then nor when it is corrected; after a jump ahead,
+/// nothing ages until that time is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunClock {
@@ -290,8 +369,8 @@ struct SeenEntry {
 }
 
 impl SeenEntry {
-    /// Keys that stay come first: those seen last and, of the same hour, those known longest. So a flood of new keys
-    /// evicts its own keys first.
+    /// Keys that stay come first: those seen last and, of the same hour, those known longest. So a
+    /// flood of new keys evicts its own keys first.
     fn order(self, hash: u64) -> (Reverse<u32>, u32, u64) {
         (Reverse(self.last), self.first, hash)
     }
@@ -300,9 +379,16 @@ impl SeenEntry {
 impl<const MAX_KEYS: usize> SeenKeys<MAX_KEYS> {
     /// Records a key. Returns whether it is new in this report.
     pub(crate) fn check_and_record(&mut self, hash: u64, report_seq: u32, hour: u32) -> bool {
-        let entry = self.0.entry(hash).or_insert(SeenEntry { first: report_seq, last: hour });
+        let entry = self.0.entry(hash).or_insert(SeenEntry {
+            first: report_seq,
+            last: hour,
+        });
         entry.last = hour.max(entry.last);
-        if entry.first.checked_sub(report_seq).is_some_and(|later| later <= MAX_LATE_HOURS) {
+        if entry
+            .first
+            .checked_sub(report_seq)
+            .is_some_and(|later| later <= MAX_LATE_HOURS)
+        {
             entry.first = report_seq;
         }
         entry.first == report_seq
@@ -341,13 +427,18 @@ impl<const MAX_KEYS: usize> SeenKeys<MAX_KEYS> {
     fn decode(text: &str) -> Option<Self> {
         let bytes = STANDARD.decode(text).ok()?;
         let (records, rest) = bytes.as_chunks::<RECORD>();
-        let mut memory = Self(HashMap::with_capacity_and_hasher(records.len(), RandomState::default()));
+        let mut memory = Self(HashMap::with_capacity_and_hasher(
+            records.len(),
+            RandomState::default(),
+        ));
         let mut before = None;
         for record in records {
             let (hash, rest) = record.split_first_chunk()?;
             let (first, hour) = rest.split_first_chunk()?;
             let (hash, first) = (u64::from_be_bytes(*hash), u32::from_be_bytes(*first));
-            let last = hour.iter().fold(0, |hour, byte| hour << 8 | u32::from(*byte));
+            let last = hour
+                .iter()
+                .fold(0, |hour, byte| hour << 8 | u32::from(*byte));
             if before.replace(hash).is_some_and(|before| before >= hash) {
                 return None;
             }
@@ -371,7 +462,9 @@ impl<const MAX_KEYS: usize> Serialize for SeenKeys<MAX_KEYS> {
 impl<'de, const MAX_KEYS: usize> Deserialize<'de> for SeenKeys<MAX_KEYS> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::decode(&text).ok_or_else(|| D::Error::custom("the seen keys are invalid: 20 characters a key in Base64, in order"))
+        Self::decode(&text).ok_or_else(|| {
+            D::Error::custom("the seen keys are invalid: 20 characters a key in Base64, in order")
+        })
     }
 }
 
@@ -396,8 +489,12 @@ mod history_tests {
     }
 
     fn acts() -> impl Strategy<Value = Vec<Act>> {
-        let look =
-            (0..5_usize, 0..12_u8, prop_oneof![4 => Just(0), 1 => 0..1_500_u32]).prop_map(|(kind, key, late)| Act::Look(kind, key, late));
+        let look = (
+            0..5_usize,
+            0..12_u8,
+            prop_oneof![4 => Just(0), 1 => 0..1_500_u32],
+        )
+            .prop_map(|(kind, key, late)| Act::Look(kind, key, late));
         let prune = (-300..300_i64, 0..600_u64).prop_map(|(hours, keep)| Act::Prune(hours, keep));
         prop::collection::vec(prop_oneof![6 => look, 1 => prune], 0..120)
     }
@@ -481,7 +578,8 @@ mod history_tests {
             }
         }
 
-        /// While the clock never exceeds `keep` after the first use, no key is old enough, however it jumps.
+        /// While the clock never exceeds `keep` after the first use, no key is old enough, however
+        /// it jumps.
         #[test]
         fn a_clock_that_is_set_back_drops_nothing(readings in prop::collection::vec(0..=90_i64, 1..40)) {
             let (mut seen, keep, start) = (SeenHistory::new(1), 90 * DAY, 1_793_577_600);
@@ -525,9 +623,15 @@ mod history_tests {
         let mut seen = SeenHistory::new(3);
         assert!(seen.is_empty());
         assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, 0));
-        assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, HOUR), "a report that is built again");
+        assert!(
+            seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, HOUR),
+            "a report that is built again"
+        );
         assert!(!seen.check_and_record(NoveltyKind::Answer, b"/.env", 5, HOUR));
-        assert!(seen.check_and_record(NoveltyKind::Path, b"/.env", 5, HOUR), "another kind is another key");
+        assert!(
+            seen.check_and_record(NoveltyKind::Path, b"/.env", 5, HOUR),
+            "another kind is another key"
+        );
         assert!(!seen.is_empty());
     }
 
@@ -537,7 +641,8 @@ mod history_tests {
         assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
         assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day, 0));
         assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
-        // Numbers of runs are low: after a change from periods back to runs, known keys are not new again.
+        // Numbers of runs are low: after a change from periods back to runs, known keys are not new
+        // again.
         assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", 12, 0));
     }
 
@@ -545,7 +650,8 @@ mod history_tests {
     fn old_keys_are_dropped() {
         let mut seen = SeenHistory::new(3);
         let mut at = |day: i64, report_seq, key: &[u8]| {
-            let is_new = seen.check_and_record(NoveltyKind::Client, key, report_seq, day * 24 * HOUR);
+            let is_new =
+                seen.check_and_record(NoveltyKind::Client, key, report_seq, day * 24 * HOUR);
             seen.prune(day * 24 * HOUR, 7 * DAY);
             is_new
         };
@@ -591,15 +697,22 @@ mod history_tests {
         let again: SeenHistory = serde_json::from_str(&text).unwrap();
         seen.prune(now, Duration::MAX);
         assert_eq!(again, seen);
-        assert!(!seen.check_and_record(NoveltyKind::Path, &72_999_u32.to_be_bytes(), 5_000_000, 0), "the latest stay");
-        assert!(seen.check_and_record(NoveltyKind::Path, &0_u32.to_be_bytes(), 5_000_000, 0), "the earliest are called new again");
+        assert!(
+            !seen.check_and_record(NoveltyKind::Path, &72_999_u32.to_be_bytes(), 5_000_000, 0),
+            "the latest stay"
+        );
+        assert!(
+            seen.check_and_record(NoveltyKind::Path, &0_u32.to_be_bytes(), 5_000_000, 0),
+            "the earliest are called new again"
+        );
     }
 
     #[test]
     fn invalid_texts_are_rejected() {
         let one = "AAAAAAAAAAAAAABNAAAA";
         let other = "AAAAAAAAAAEAAABNAAAA";
-        let reads = |text: &str| serde_json::from_str::<SeenKeys<9>>(&format!("\"{text}\"")).is_ok();
+        let reads =
+            |text: &str| serde_json::from_str::<SeenKeys<9>>(&format!("\"{text}\"")).is_ok();
         assert!(reads("") && reads(one) && reads(&format!("{one}{other}")));
         for text in [
             &one[1..],
@@ -622,10 +735,16 @@ mod history_tests {
             ("{\"seed\"", "{\"more\":1,\"seed\""),
             ("\"hours\":", "\"hours\":-"),
         ] {
-            assert!(serde_json::from_str::<SeenHistory>(&whole.replacen(from, to, 1)).is_err(), "{from}");
+            assert!(
+                serde_json::from_str::<SeenHistory>(&whole.replacen(from, to, 1)).is_err(),
+                "{from}"
+            );
         }
         for foreign in ["", "null", "[]", "{}", "7", r#"{"seed":1}"#] {
-            assert!(serde_json::from_str::<SeenHistory>(foreign).is_err(), "{foreign}");
+            assert!(
+                serde_json::from_str::<SeenHistory>(foreign).is_err(),
+                "{foreign}"
+            );
         }
     }
 
@@ -662,10 +781,21 @@ mod tests {
         let first = find_new(&report, &mut seen, 1, 0);
         insta::assert_snapshot!("first_report", csv(&first));
         assert!(first.is_sorted_by_key(|one| one.kind));
-        let rows = report.answered.len() + report.rules.len() + report.paths.len() + report.clients.len() + report.campaigns.len();
+        let rows = report.answered.len()
+            + report.rules.len()
+            + report.paths.len()
+            + report.clients.len()
+            + report.campaigns.len();
         assert_eq!(first.len(), rows);
-        assert_eq!(csv(&find_new(&report, &mut seen, 1, 0)), csv(&first), "built again with the same report_seq");
-        assert_eq!(csv(&find_new(&report, &mut seen, 2, 0)), "kind,key,severity,hits,first_time,sample_target,source,line\n");
+        assert_eq!(
+            csv(&find_new(&report, &mut seen, 1, 0)),
+            csv(&first),
+            "built again with the same report_seq"
+        );
+        assert_eq!(
+            csv(&find_new(&report, &mut seen, 2, 0)),
+            "kind,key,severity,hits,first_time,sample_target,source,line\n"
+        );
     }
 
     #[test]
@@ -673,15 +803,36 @@ mod tests {
         let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
         let mut before = fixture::report(rules);
         before.answered.retain(|row| {
-            row.key != RowKey::Answer(Some(LogText::new(b"shop.example")), LogText::new(b"/.git/config"), LogText::new(b"shop.example"))
+            row.key
+                != RowKey::Answer(
+                    Some(LogText::new(b"shop.example")),
+                    LogText::new(b"/.git/config"),
+                    LogText::new(b"shop.example"),
+                )
         });
-        before.clients.retain(|row| row.key != RowKey::Client(Client::V4(0xcb00_7107)));
+        before
+            .clients
+            .retain(|row| row.key != RowKey::Client(Client::V4(0xcb00_7107)));
         before.campaigns.clear();
         let _ = find_new(&before, &mut seen, 1, 0);
         let report = fixture::report(rules);
-        let found: Vec<_> = find_new(&report, &mut seen, 2, 0).into_iter().map(|one| (one.kind, one.key, one.hits)).collect();
-        let git = (NoveltyKind::Answer, "shop.example/.git/config".to_owned(), 3);
-        assert_eq!(found, [git, (NoveltyKind::Client, "203.0.113.7".into(), 5), (NoveltyKind::Campaign, "0123456789ab".into(), 8)]);
+        let found: Vec<_> = find_new(&report, &mut seen, 2, 0)
+            .into_iter()
+            .map(|one| (one.kind, one.key, one.hits))
+            .collect();
+        let git = (
+            NoveltyKind::Answer,
+            "shop.example/.git/config".to_owned(),
+            3,
+        );
+        assert_eq!(
+            found,
+            [
+                git,
+                (NoveltyKind::Client, "203.0.113.7".into(), 5),
+                (NoveltyKind::Campaign, "0123456789ab".into(), 8)
+            ]
+        );
     }
 
     #[test]
@@ -689,10 +840,24 @@ mod tests {
         let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
         let mut report = fixture::empty(rules);
         let row = fixture::report(rules).paths[0].clone();
-        let path = |path: &'static [u8], hits| Row { key: RowKey::Path(LogText::new(path)), hits, ..row.clone() };
-        report.paths = vec![path(b"/a;token=first", 5), path(b"/b", 3), path(b"/a;token=second", 2)];
-        let found: Vec<_> = find_new(&report, &mut seen, 1, 0).into_iter().map(|one| (one.key, one.hits)).collect();
-        assert_eq!(found, [("/a;token=***".to_owned(), 7), ("/b".to_owned(), 3)]);
+        let path = |path: &'static [u8], hits| Row {
+            key: RowKey::Path(LogText::new(path)),
+            hits,
+            ..row.clone()
+        };
+        report.paths = vec![
+            path(b"/a;token=first", 5),
+            path(b"/b", 3),
+            path(b"/a;token=second", 2),
+        ];
+        let found: Vec<_> = find_new(&report, &mut seen, 1, 0)
+            .into_iter()
+            .map(|one| (one.key, one.hits))
+            .collect();
+        assert_eq!(
+            found,
+            [("/a;token=***".to_owned(), 7), ("/b".to_owned(), 3)]
+        );
         report.paths = vec![path(b"/a;token=third", 1)];
         assert!(find_new(&report, &mut seen, 2, 0).is_empty());
     }
@@ -702,10 +867,22 @@ mod tests {
         let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
         let mut report = fixture::empty(rules);
         let row = fixture::report(rules).paths[0].clone();
-        report.paths = vec![Row { key: RowKey::Path(LogText::new(b"")), ..row.clone() }];
-        report.clients = vec![Row { key: RowKey::Client(Client::Text(b"")), ..row.clone() }];
-        report.answered = vec![Row { key: RowKey::Answer(None, LogText::new(b"/.env"), LogText::new(b"access.log")), ..row }];
-        let keys: Vec<_> = find_new(&report, &mut seen, 1, 0).into_iter().map(|one| one.key).collect();
+        report.paths = vec![Row {
+            key: RowKey::Path(LogText::new(b"")),
+            ..row.clone()
+        }];
+        report.clients = vec![Row {
+            key: RowKey::Client(Client::Text(b"")),
+            ..row.clone()
+        }];
+        report.answered = vec![Row {
+            key: RowKey::Answer(None, LogText::new(b"/.env"), LogText::new(b"access.log")),
+            ..row
+        }];
+        let keys: Vec<_> = find_new(&report, &mut seen, 1, 0)
+            .into_iter()
+            .map(|one| one.key)
+            .collect();
         assert_eq!(keys, ["/.env", "-", "-"]);
     }
 

@@ -16,7 +16,9 @@ use crate::log::client::Ipv6Prefix;
 use crate::log::finding::RuleId;
 use crate::log::log_entry::{LogEntry, Outcome};
 use crate::rules::RuleSet;
-use crate::soft_404::{Answer, Grade, MAX_PATHS, MethodClass, Reason, Response, ResponseSize, SiteEvidence, path_hash};
+use crate::soft_404::{
+    Answer, Grade, MAX_PATHS, MethodClass, Reason, Response, ResponseSize, SiteEvidence, path_hash,
+};
 use crate::tally::{CellView, Site};
 
 /// The most paths with a similar answer that are listed.
@@ -73,7 +75,8 @@ pub(crate) struct GradedAnswer {
     pub sizes: Vec<(u64, u64)>,
     /// Sizes of the home page, if they decided.
     pub home_sizes: Vec<(u64, u64)>,
-    /// Sizes of the GET responses for the same path, if they decided instead of the answer's own size.
+    /// Sizes of the GET responses for the same path, if they decided instead of the answer's own
+    /// size.
     pub get_sizes: Vec<(u64, u64)>,
     /// Statuses with which GET of the same path was refused, sorted.
     pub get_refused: Vec<u16>,
@@ -101,7 +104,8 @@ pub(crate) struct SimilarAnswer {
 /// Whether the answer to a request that matched these rules gets a grade.
 #[must_use]
 pub(crate) fn is_graded(rules: &RuleSet, matched: &[RuleId], status: Option<u16>) -> bool {
-    Outcome::from_status(status) == Outcome::Answered && matched.iter().any(|&rule| rules.rule(rule).exposes())
+    Outcome::from_status(status) == Outcome::Answered
+        && matched.iter().any(|&rule| rules.rule(rule).exposes())
 }
 
 impl<'a> GradedLog<'a> {
@@ -111,28 +115,54 @@ impl<'a> GradedLog<'a> {
         let analysis = LogAnalysis::new(&report_input);
         let mut sites: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
         for (site, evidence) in report_input.tally.evidence() {
-            sites.entry(analysis.site_root(site)).or_default().merge(&evidence);
+            sites
+                .entry(analysis.site_root(site))
+                .or_default()
+                .merge(&evidence);
         }
-        Self { report_input, analysis, sites }
+        Self {
+            report_input,
+            analysis,
+            sites,
+        }
     }
 
-    /// Grades the answer to a request like a scan of the log. Where hosts are not logged, the request belongs to the
-    /// first input.
+    /// Grades the answer to a request like a scan of the log. Where hosts are not logged, the
+    /// request belongs to the first input.
     #[must_use]
     pub(crate) fn grade(&self, request: &GradeRequest<'_>) -> GradeResult {
         let probe = ParsedRequest::new(request.record);
         let (mut host, mut client) = (Vec::new(), Vec::new());
         let client_key = counted_client(request.record.client, request.prefix, &mut client);
-        let client = self.report_input.tally.client_number(client_key).unwrap_or(SymbolTables::OTHER);
-        let site = lowercase_host(request.record.host, &mut host).map_or(Site::Input(0), Site::Host);
-        let context = HitContext { client, site, path: request.path, response: response(request.record, &probe, request.path) };
-        match self.analysis.decide(request.rules, &context, &mut Vec::new()).grade {
+        let client = self
+            .report_input
+            .tally
+            .client_number(client_key)
+            .unwrap_or(SymbolTables::OTHER);
+        let site =
+            lowercase_host(request.record.host, &mut host).map_or(Site::Input(0), Site::Host);
+        let context = HitContext {
+            client,
+            site,
+            path: request.path,
+            response: response(request.record, &probe, request.path),
+        };
+        match self
+            .analysis
+            .decide(request.rules, &context, &mut Vec::new())
+            .grade
+        {
             Some(grade) => GradeResult::Known(Box::new(self.explained(request, &context, grade))),
             None => GradeResult::Ordinary,
         }
     }
 
-    fn explained(&self, request: &GradeRequest<'_>, context: &HitContext<'_>, grade: Grade) -> GradedAnswer {
+    fn explained(
+        &self,
+        request: &GradeRequest<'_>,
+        context: &HitContext<'_>,
+        grade: Grade,
+    ) -> GradedAnswer {
         let site = self.analysis.site_root(context.site);
         let evidence = self.sites.get(&site);
         let get_sizes: Vec<u64> = match context.response.size() {
@@ -142,7 +172,10 @@ impl<'a> GradedLog<'a> {
                 .map(|path| path.get_sizes().iter().map(|size| size.bytes).collect())
                 .unwrap_or_default(),
         };
-        let compared = context.response.size().map_or_else(|| get_sizes.clone(), |size| vec![size.bytes]);
+        let compared = context
+            .response
+            .size()
+            .map_or_else(|| get_sizes.clone(), |size| vec![size.bytes]);
         let mut answer = GradedAnswer {
             detail: detail(&context.response, grade),
             site: self.name(site),
@@ -156,30 +189,60 @@ impl<'a> GradedLog<'a> {
             alike: Vec::new(),
         };
         if grade.reason == Reason::HomePage {
-            answer.home_sizes = in_ranges(evidence.map(|evidence| evidence.home.iter().collect()).unwrap_or_default());
+            answer.home_sizes = in_ranges(
+                evidence
+                    .map(|evidence| evidence.home.iter().collect())
+                    .unwrap_or_default(),
+            );
         }
         let mut sizes = Vec::new();
         for (view, decision) in self.cells() {
             let is_here = self.analysis.site_root(view.site) == site;
-            let is_other_host = grade.reason == Reason::SameOnOtherHosts && matches!(view.site, Site::Host(_));
+            let is_other_host =
+                grade.reason == Reason::SameOnOtherHosts && matches!(view.site, Site::Host(_));
             let path = self.report_input.tally.path(view.path);
             let response = view.response();
-            if is_here && path == context.path && response.method == MethodClass::Get && response.is_refusal() {
+            if is_here
+                && path == context.path
+                && response.method == MethodClass::Get
+                && response.is_refusal()
+            {
                 answer.get_refused.extend(response.status);
             }
-            let Some(ResponseSize { bytes, .. }) = response.size() else { continue };
-            if is_here && decision.grade.is_some_and(|grade| grade.answer == Answer::Soft404) {
+            let Some(ResponseSize { bytes, .. }) = response.size() else {
+                continue;
+            };
+            if is_here
+                && decision
+                    .grade
+                    .is_some_and(|grade| grade.answer == Answer::Soft404)
+            {
                 sizes.push(bytes);
             }
             if path != context.path && view.is_probe && (is_here || is_other_host) {
-                let host = if let Site::Host(host) = view.site { Some(host.to_vec()).filter(|_| !is_here) } else { None };
+                let host = if let Site::Host(host) = view.site {
+                    Some(host.to_vec()).filter(|_| !is_here)
+                } else {
+                    None
+                };
                 let rules = self.report_input.tally.rule_list(view.rules);
                 let is_like = rules.iter().any(|rule| request.rules.contains(rule));
                 let difference = compared.iter().map(|other| other.abs_diff(bytes)).min();
                 // A distinct answer differs from all answers of a similar size.
-                let most = if grade.answer == Answer::Distinct { 0 } else { bytes / TOLERANCE_DIVISOR };
+                let most = if grade.answer == Answer::Distinct {
+                    0
+                } else {
+                    bytes / TOLERANCE_DIVISOR
+                };
                 let difference = difference.filter(|difference| *difference <= most);
-                let alike = |difference| SimilarAnswer { difference, is_like, len: path.len(), path: path.to_vec(), host, bytes };
+                let alike = |difference| SimilarAnswer {
+                    difference,
+                    is_like,
+                    len: path.len(),
+                    path: path.to_vec(),
+                    host,
+                    bytes,
+                };
                 answer.alike.extend(difference.map(alike));
             }
         }
@@ -192,23 +255,39 @@ impl<'a> GradedLog<'a> {
 
     /// The cells with a path, and the decision for each.
     fn cells(&self) -> impl Iterator<Item = (CellView<'a>, &Decision)> {
-        let cells = self.report_input.tally.cells().zip(self.analysis.decisions());
+        let cells = self
+            .report_input
+            .tally
+            .cells()
+            .zip(self.analysis.decisions());
         cells
-            .chain(self.report_input.tally.path_cells().zip(self.analysis.path_decisions()))
+            .chain(
+                self.report_input
+                    .tally
+                    .path_cells()
+                    .zip(self.analysis.path_decisions()),
+            )
             .filter(|(view, _)| view.path != SymbolTables::OTHER)
     }
 
     fn name(&self, site: Site<'_>) -> Vec<u8> {
         match site {
             Site::Host(host) => host.to_vec(),
-            Site::Input(input) if self.report_input.sources.is_empty() => input.to_string().into_bytes(),
+            Site::Input(input) if self.report_input.sources.is_empty() => {
+                input.to_string().into_bytes()
+            }
             Site::Input(input) => self.report_input.site_name(Site::Input(input)).to_vec(),
         }
     }
 }
 
 fn detail(response: &Response, grade: Grade) -> AnswerDetail<'static> {
-    let &Response { method, status, bytes, .. } = response;
+    let &Response {
+        method,
+        status,
+        bytes,
+        ..
+    } = response;
     AnswerDetail {
         statuses: status.into_iter().collect(),
         bytes,
@@ -227,14 +306,16 @@ fn in_ranges(mut sizes: Vec<u64>) -> Vec<(u64, u64)> {
     ranges(&sizes)
 }
 
-/// The first paths with the same size, or with a similar size if there are none. Each path once; paths that other rules
-/// match come first, because they are the stronger evidence.
+/// The first paths with the same size, or with a similar size if there are none. Each path once;
+/// paths that other rules match come first, because they are the stronger evidence.
 fn nearest(mut alike: Vec<SimilarAnswer>) -> Vec<SimilarAnswer> {
     alike.sort_unstable();
     let is_exact = alike.first().is_some_and(|first| first.difference == 0);
     let mut listed: Vec<SimilarAnswer> = Vec::new();
     for answer in alike {
-        let is_new = !listed.iter().any(|other| other.path == answer.path && other.host == answer.host);
+        let is_new = !listed
+            .iter()
+            .any(|other| other.path == answer.path && other.host == answer.host);
         if listed.len() < MAX_SIMILAR && is_new && (answer.difference == 0 || !is_exact) {
             listed.push(answer);
         }
@@ -261,16 +342,31 @@ mod tests {
     use crate::report::path_answer::*;
 
     fn alike(path: &str, difference: u64, is_like: bool) -> SimilarAnswer {
-        SimilarAnswer { difference, is_like, len: path.len(), path: path.into(), host: None, bytes: 612 + difference }
+        SimilarAnswer {
+            difference,
+            is_like,
+            len: path.len(),
+            path: path.into(),
+            host: None,
+            bytes: 612 + difference,
+        }
     }
 
     fn listed(all: &[SimilarAnswer]) -> Vec<String> {
-        nearest(all.to_vec()).into_iter().map(|answer| String::from_utf8(answer.path).unwrap()).collect()
+        nearest(all.to_vec())
+            .into_iter()
+            .map(|answer| String::from_utf8(answer.path).unwrap())
+            .collect()
     }
 
     #[test]
     fn paths_of_other_rules_with_the_same_size_come_first() {
-        let same = [alike("/a/.env", 0, true), alike("/b.sql", 0, false), alike("/b.sql", 0, false), alike("/c.php", 9, false)];
+        let same = [
+            alike("/a/.env", 0, true),
+            alike("/b.sql", 0, false),
+            alike("/b.sql", 0, false),
+            alike("/c.php", 9, false),
+        ];
         assert_eq!(listed(&same), ["/b.sql", "/a/.env"]);
         let many = ["/1", "/2", "/3", "/4"].map(|path| alike(path, 0, false));
         assert_eq!(listed(&many), ["/1", "/2", "/3"]);

@@ -1,20 +1,25 @@
 //! Clients whose requests a third party may have made them send.
 //!
-//! Any page can make the browsers of its readers request any path and query of a site: by images, frames, style sheets, links,
-//! redirects and forms. Search engines and previews of links request them as well. So a few probes by a browser, or one or two by a
-//! follower of links, are no sign of a prober, and [`block_candidates`](super::block_candidates) does not list their client. The
+//! Any page can make the browsers of its readers request any path and query of a site: by images,
+//! frames, style sheets, links, redirects and forms. Search engines and previews of links request
+//! them as well. So a few probes by a browser, or one or two by a follower of links, are no sign of
+//! a prober, and [`block_candidates`](super::block_candidates) does not list their client. The
 //! signs that a third party cannot cause are
 //!
-//! - a user agent that is neither a browser's nor a link follower's, as a page cannot set it; also none, where the log has others;
+//! - a user agent that is neither a browser's nor a link follower's, as a page cannot set it; also
+//!   none, where the log has others;
 //! - a rule about the client or the method, as for the name of a scanner in a user agent;
-//! - [`MANY_PROBES`] distinct paths, more than a post with images has; of a link follower [`MIN_PROBES`];
+//! - [`MANY_PROBES`] distinct paths, more than a post with images has; of a link follower
+//!   [`MIN_PROBES`];
 //! - [`MANY_PROBES`] POSTs, because only a click or a script sends one.
 //!
-//! The referer is no sign. A page can suppress it or be on the site itself, and scanners send any. Nor are the times, the number
-//! of GETs or other requests: a page that is read again sends its requests again, alone or beside a visit. A page with a script can
-//! exceed the bounds: what its readers send is a scan.
+//! The referer is no sign. A page can suppress it or be on the site itself, and scanners send any.
+//! Nor are the times, the number of GETs or other requests: a page that is read again sends its
+//! requests again, alone or beside a visit. A page with a script can exceed the bounds: what its
+//! readers send is a scan.
 //!
-//! On eleven real logs 21 of 155 entries had no other sign: 19 of them had up to three paths, and one more had up to nineteen.
+//! On eleven real logs 21 of 155 entries had no other sign: 19 of them had up to three paths, and
+//! one more had up to nineteen.
 
 use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
@@ -39,8 +44,8 @@ struct ClientSigns {
     posts: u64,
 }
 
-/// The clients whose hits a third party may have caused, if they have fewer distinct paths than this. `subject` is what a client is
-/// judged as, if it is judged.
+/// The clients whose hits a third party may have caused, if they have fewer distinct paths than
+/// this. `subject` is what a client is judged as, if it is judged.
 pub(super) fn third_party_bounds<'a>(
     report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'_>,
@@ -53,7 +58,9 @@ pub(super) fn third_party_bounds<'a>(
         if !decision.reported || view.client == SymbolTables::OTHER {
             continue;
         }
-        let Some(subject) = subject(tally.client(view.client)) else { continue };
+        let Some(subject) = subject(tally.client(view.client)) else {
+            continue;
+        };
         let sample = view.sample();
         let input = sample.position.input;
         let path_bound = match rows::sample(report_input, sample).user_agent {
@@ -62,36 +69,67 @@ pub(super) fn third_party_bounds<'a>(
             None => MANY_PROBES,
         };
         let is_of_client = |rule| report_input.rules.rule(rule).subject == RuleSubject::Client;
-        let path_bound = if analysis.list(decision).iter().any(|&rule| is_of_client(rule)) { 0 } else { path_bound };
-        let signs = signs.entry(subject).or_insert(ClientSigns { path_bound, posts: 0 });
+        let path_bound = if analysis
+            .list(decision)
+            .iter()
+            .any(|&rule| is_of_client(rule))
+        {
+            0
+        } else {
+            path_bound
+        };
+        let signs = signs.entry(subject).or_insert(ClientSigns {
+            path_bound,
+            posts: 0,
+        });
         signs.path_bound = signs.path_bound.min(path_bound);
-        signs.posts += if view.method == MethodClass::Post { view.cell.hits } else { 0 };
+        signs.posts += if view.method == MethodClass::Post {
+            view.cell.hits
+        } else {
+            0
+        };
     }
-    let without_posts = signs.into_iter().filter(|(_, signs)| signs.posts < MANY_PROBES);
-    without_posts.map(|(client, signs)| (client, signs.path_bound)).collect()
+    let without_posts = signs
+        .into_iter()
+        .filter(|(_, signs)| signs.posts < MANY_PROBES);
+    without_posts
+        .map(|(client, signs)| (client, signs.path_bound))
+        .collect()
 }
 
 /// The inputs whose lines have user agents: by their format, or because a hit has one.
 fn inputs_with_agents(report_input: &ReportInput<'_>) -> HashSet<u32> {
-    let has_field = |format: &str| [LogFormat::Combined, LogFormat::VhostCombined].iter().any(|known| format == known.as_str());
-    let by_format = (0..).zip(report_input.inputs).filter(|(_, input)| input.format.as_deref().is_some_and(has_field));
+    let has_field = |format: &str| {
+        [LogFormat::Combined, LogFormat::VhostCombined]
+            .iter()
+            .any(|known| format == known.as_str())
+    };
+    let by_format = (0..)
+        .zip(report_input.inputs)
+        .filter(|(_, input)| input.format.as_deref().is_some_and(has_field));
     let samples = report_input.tally.cells().map(|view| view.sample());
     let by_hit = samples.filter(|sample| rows::sample(report_input, *sample).user_agent.is_some());
-    by_format.map(|(number, _)| number).chain(by_hit.map(|sample| sample.position.input)).collect()
+    by_format
+        .map(|(number, _)| number)
+        .chain(by_hit.map(|sample| sample.position.input))
+        .collect()
 }
 
 /// Bytes of payloads, which browsers have in no user agent.
 const PAYLOAD: &[u8] = b"${}<>`\\";
 
-/// The distinct paths from which a client with this user agent is a prober. Any client can send that of a browser, or of a program
-/// that follows the links of others and gives an address about itself: that it is true is not known.
+/// The distinct paths from which a client with this user agent is a prober. Any client can send
+/// that of a browser, or of a program that follows the links of others and gives an address about
+/// itself: that it is true is not known.
 fn agent_bound(agent: &[u8]) -> u64 {
     let has = |part: &[u8]| memmem::find(agent, part).is_some();
     if agent.iter().any(|byte| PAYLOAD.contains(byte)) {
         0
     } else if has(b"+http") {
         MIN_PROBES
-    } else if agent.starts_with(b"Mozilla/5.0 (") && (has(b"AppleWebKit/") || has(b"Gecko")) || agent.starts_with(b"Opera/9.80 (") {
+    } else if agent.starts_with(b"Mozilla/5.0 (") && (has(b"AppleWebKit/") || has(b"Gecko"))
+        || agent.starts_with(b"Opera/9.80 (")
+    {
         // All browsers of today have one of these engines in their name; Opera Mini does not.
         MANY_PROBES
     } else {

@@ -1,6 +1,7 @@
 //! When hits occurred: counts by time and outcome, and by hour of the week.
 //!
-//! Plain data for renderers, and their sums over the reported cells. Counting is in [`crate::tally`].
+//! Plain data for renderers, and their sums over the reported cells. Counting is in
+//! [`crate::tally`].
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,11 @@ impl Timeline {
     /// The timeline of reported cells.
     pub(crate) fn new(tally: &Tally, items: &[RowItem<'_>]) -> Self {
         let unit = tally.time_unit();
-        let first = items.iter().filter_map(|item| item.view.cell.times()).map(|(first, _)| unit.bucket(first.utc)).min();
+        let first = items
+            .iter()
+            .filter_map(|item| item.view.cell.times())
+            .map(|(first, _)| unit.bucket(first.utc))
+            .min();
         let (mut buckets, mut untimed) = (Vec::new(), TimelineBucket::default());
         let mut hours = [[0; 24]; 7];
         for item in items {
@@ -35,19 +40,32 @@ impl Timeline {
         }
         buckets.extend((untimed.hits > 0).then_some(untimed));
         let seconds = first.map_or(0, |_| u32::try_from(unit.seconds()).unwrap_or(u32::MAX));
-        Self { buckets, unit: seconds, answered_at: Vec::new(), hours }
+        Self {
+            buckets,
+            unit: seconds,
+            answered_at: Vec::new(),
+            hours,
+        }
     }
 
     /// Adds the times of distinct answers, from their rows.
     pub(crate) fn with_answers(self, answered: &[Row<'_>]) -> Self {
-        let mut answered_at: Vec<LogTime> = answered.iter().filter_map(|row| row.first_time).collect();
+        let mut answered_at: Vec<LogTime> =
+            answered.iter().filter_map(|row| row.first_time).collect();
         answered_at.sort_unstable();
-        Self { answered_at, ..self }
+        Self {
+            answered_at,
+            ..self
+        }
     }
 
     /// The buckets with a time.
     pub(crate) fn timed(&self) -> &[TimelineBucket] {
-        let end = self.buckets.iter().rposition(|bucket| bucket.from.is_some()).map_or(0, |last| last + 1);
+        let end = self
+            .buckets
+            .iter()
+            .rposition(|bucket| bucket.from.is_some())
+            .map_or(0, |last| last + 1);
         &self.buckets[..end]
     }
 }
@@ -64,7 +82,9 @@ pub(crate) struct LiveTimeline {
 impl LiveTimeline {
     /// Adds a hit with a time.
     pub(crate) fn add(&mut self, time: LogTime, outcome: usize, is_answered: bool) {
-        let (first, last) = self.span.map_or((time.utc, time.utc), |(first, last)| (first.min(time.utc), last.max(time.utc)));
+        let (first, last) = self.span.map_or((time.utc, time.utc), |(first, last)| {
+            (first.min(time.utc), last.max(time.utc))
+        });
         self.span = Some((first, last));
         while !self.unit.fits(first, last) {
             self.lengthen();
@@ -77,7 +97,11 @@ impl LiveTimeline {
     /// Changes the grade of a hit that was added.
     pub(crate) fn regrade(&mut self, time: LogTime, is_answered: bool) {
         if let Some((_, answered)) = self.buckets.get_mut(&self.unit.bucket(time.utc)) {
-            *answered = if is_answered { *answered + 1 } else { answered.saturating_sub(1) };
+            *answered = if is_answered {
+                *answered + 1
+            } else {
+                answered.saturating_sub(1)
+            };
         }
     }
 
@@ -85,7 +109,10 @@ impl LiveTimeline {
         let (old, unit) = (self.unit, self.unit.longer());
         self.unit = unit;
         for (bucket, (outcomes, answered)) in std::mem::take(&mut self.buckets) {
-            let (sums, all_answered) = self.buckets.entry(unit.bucket(old.start(bucket))).or_default();
+            let (sums, all_answered) = self
+                .buckets
+                .entry(unit.bucket(old.start(bucket)))
+                .or_default();
             for (sum, hits) in sums.iter_mut().zip(outcomes) {
                 *sum += hits;
             }
@@ -96,17 +123,42 @@ impl LiveTimeline {
     /// The timeline so far, without hours of the week. An answer is at the start of its bucket.
     pub(crate) fn timeline(&self) -> Timeline {
         let unit = self.unit;
-        let numbers = self.buckets.keys().next().copied().zip(self.buckets.keys().next_back().copied());
+        let numbers = self
+            .buckets
+            .keys()
+            .next()
+            .copied()
+            .zip(self.buckets.keys().next_back().copied());
         let bucket = |number: u32| {
-            let outcomes = self.buckets.get(&number).map_or([0; 8], |(outcomes, _)| *outcomes);
-            TimelineBucket { from: Some(unit.start(number)), to: Some(unit.start(number + 1)), hits: outcomes.iter().sum(), outcomes }
+            let outcomes = self
+                .buckets
+                .get(&number)
+                .map_or([0; 8], |(outcomes, _)| *outcomes);
+            TimelineBucket {
+                from: Some(unit.start(number)),
+                to: Some(unit.start(number + 1)),
+                hits: outcomes.iter().sum(),
+                outcomes,
+            }
         };
-        let buckets = numbers.into_iter().flat_map(|(first, last)| first..=last).map(bucket).collect();
-        let answered = self.buckets.iter().filter(|(_, (_, answered))| *answered > 0);
+        let buckets = numbers
+            .into_iter()
+            .flat_map(|(first, last)| first..=last)
+            .map(bucket)
+            .collect();
+        let answered = self
+            .buckets
+            .iter()
+            .filter(|(_, (_, answered))| *answered > 0);
         Timeline {
             buckets,
             unit: numbers.map_or(0, |_| u32::try_from(unit.seconds()).unwrap_or(u32::MAX)),
-            answered_at: answered.map(|(number, _)| LogTime { utc: unit.start(*number), offset: 0 }).collect(),
+            answered_at: answered
+                .map(|(number, _)| LogTime {
+                    utc: unit.start(*number),
+                    offset: 0,
+                })
+                .collect(),
             ..Timeline::default()
         }
     }
@@ -125,18 +177,50 @@ mod tests {
 
     #[test]
     fn a_live_timeline_is_that_of_a_tally_of_its_hits() {
-        let times = [600_000_i64, 600_030, 600_000 + 399 * 60, 600_000 + 400 * 60, 600_000 + 86_400 * 30, 0];
+        let times = [
+            600_000_i64,
+            600_030,
+            600_000 + 399 * 60,
+            600_000 + 400 * 60,
+            600_000 + 86_400 * 30,
+            0,
+        ];
         let mut live = LiveTimeline::default();
         for (number, utc) in times.into_iter().enumerate() {
             live.add(LogTime { utc, offset: 60 }, number % 8, number == 1);
         }
         let timeline = live.timeline();
         assert_eq!(timeline.unit, 86_400, "a month of days");
-        assert_eq!(timeline.buckets.iter().map(|bucket| bucket.hits).sum::<u64>(), 6);
-        assert_eq!(timeline.buckets.first().map(|bucket| (bucket.from, bucket.hits)), Some((Some(0), 1)));
+        assert_eq!(
+            timeline
+                .buckets
+                .iter()
+                .map(|bucket| bucket.hits)
+                .sum::<u64>(),
+            6
+        );
+        assert_eq!(
+            timeline
+                .buckets
+                .first()
+                .map(|bucket| (bucket.from, bucket.hits)),
+            Some((Some(0), 1))
+        );
         assert_eq!(timeline.buckets.len(), 37);
-        assert_eq!(timeline.answered_at, [LogTime { utc: 518_400, offset: 0 }]);
-        live.regrade(LogTime { utc: 600_030, offset: 60 }, false);
+        assert_eq!(
+            timeline.answered_at,
+            [LogTime {
+                utc: 518_400,
+                offset: 0
+            }]
+        );
+        live.regrade(
+            LogTime {
+                utc: 600_030,
+                offset: 60,
+            },
+            false,
+        );
         assert_eq!(live.timeline().answered_at, []);
         assert_eq!(LiveTimeline::default().timeline(), Timeline::default());
     }

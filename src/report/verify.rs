@@ -1,9 +1,10 @@
-//! What `verify` asks a site and what follows from the answers: the paths of a report that may be requested again, two control paths
-//! beside each, and the verdict on each path.
+//! What `verify` asks a site and what follows from the answers: the paths of a report that may be
+//! requested again, two control paths beside each, and the verdict on each path.
 //!
-//! Sends nothing: the caller requests the paths. A path is requested only if a GET got an answer to a rule on paths, and only if it
-//! is plain: no query, no payload, no disguise, no secret, and nothing that may change the site. Of an answer, its status, its size
-//! and its kind are kept, never its content.
+//! Sends nothing: the caller requests the paths. A path is requested only if a GET got an answer to
+//! a rule on paths, and only if it is plain: no query, no payload, no disguise, no secret, and
+//! nothing that may change the site. Of an answer, its status, its size and its kind are kept,
+//! never its content.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -36,7 +37,8 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 /// The most bytes of a body that are read.
 pub(crate) const BODY_BYTES: usize = 64 << 10;
 
-/// The most bytes of a path that is requested: browsers and servers take longer ones, but no file of a site has such a name.
+/// The most bytes of a path that is requested: browsers and servers take longer ones, but no file
+/// of a site has such a name.
 const MAX_PATH: usize = 1_024;
 
 /// The most bytes of a redirect's target that are shown.
@@ -60,7 +62,12 @@ impl Origin {
     /// Whether a host of a log is this one, with any port.
     fn is_host(&self, logged: &[u8]) -> bool {
         let rest = logged.strip_prefix(self.host.as_bytes());
-        rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix(b":").is_some_and(|port| port.iter().all(u8::is_ascii_digit)))
+        rest.is_some_and(|rest| {
+            rest.is_empty()
+                || rest
+                    .strip_prefix(b":")
+                    .is_some_and(|port| port.iter().all(u8::is_ascii_digit))
+        })
     }
 }
 
@@ -68,10 +75,16 @@ impl FromStr for Origin {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |what: &str| format!("{what}; type scheme and host, such as https://example.com or http://127.0.0.1:8080");
+        let wrong = |what: &str| {
+            format!(
+                "{what}; type scheme and host, such as https://example.com or http://127.0.0.1:8080"
+            )
+        };
         let url = text.strip_suffix('/').unwrap_or(text).to_ascii_lowercase();
-        let rest =
-            url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).ok_or_else(|| wrong("neither http:// nor https://"))?;
+        let rest = url
+            .strip_prefix("https://")
+            .or_else(|| url.strip_prefix("http://"))
+            .ok_or_else(|| wrong("neither http:// nor https://"))?;
         let (host, port) = match rest.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, Some(port)),
             _ => (rest, None),
@@ -79,15 +92,30 @@ impl FromStr for Origin {
         let is_address = host
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'))
-            .is_some_and(|address| address.contains(':') && address.bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b':' | b'.')));
-        let is_name = !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
+            .is_some_and(|address| {
+                address.contains(':')
+                    && address
+                        .bytes()
+                        .all(|b| b.is_ascii_hexdigit() || matches!(b, b':' | b'.'))
+            });
+        let is_name = !host.is_empty()
+            && host
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
         if !is_address && !is_name {
-            return Err(wrong("not a site, but a path, a user or another host's name is in it, or it is not ASCII"));
+            return Err(wrong(
+                "not a site, but a path, a user or another host's name is in it, or it is not ASCII",
+            ));
         }
-        if port.is_some_and(|port| port.parse::<u16>().is_err() || !port.bytes().all(|b| b.is_ascii_digit())) {
+        if port.is_some_and(|port| {
+            port.parse::<u16>().is_err() || !port.bytes().all(|b| b.is_ascii_digit())
+        }) {
             return Err(wrong("not a port"));
         }
-        Ok(Self { host: host.to_owned(), url })
+        Ok(Self {
+            host: host.to_owned(),
+            url,
+        })
     }
 }
 
@@ -112,8 +140,14 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     /// Every verdict, in the order of reports.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::StillGiven, Self::Soft404, Self::Refused, Self::Redirected, Self::NoAnswer, Self::NotRequested];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::StillGiven,
+        Self::Soft404,
+        Self::Refused,
+        Self::Redirected,
+        Self::NoAnswer,
+        Self::NotRequested,
+    ];
 }
 
 /// What a body is, by its first bytes.
@@ -139,8 +173,16 @@ pub(crate) enum BodyKind {
 }
 
 /// How archives and compressed files begin: zip, gzip, bzip2, xz, zstd, 7z and rar.
-const ARCHIVES: [&[u8]; 8] =
-    [b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07"];
+const ARCHIVES: [&[u8]; 8] = [
+    b"PK\x03\x04",
+    b"PK\x05\x06",
+    b"\x1f\x8b",
+    b"BZh",
+    b"\xfd7zXZ\0",
+    b"\x28\xb5\x2f\xfd",
+    b"7z\xbc\xaf\x27\x1c",
+    b"Rar!\x1a\x07",
+];
 /// What the header of the first member of a tar archive has at byte 257.
 const USTAR: &[u8] = b"ustar";
 const USTAR_AT: usize = 257;
@@ -161,13 +203,25 @@ const HEAD_LINES: usize = 20;
 impl BodyKind {
     /// The kind of a body.
     pub(crate) fn of(body: &[u8]) -> Self {
-        let is_tar = body.get(USTAR_AT..).is_some_and(|rest| rest.starts_with(USTAR));
+        let is_tar = body
+            .get(USTAR_AT..)
+            .is_some_and(|rest| rest.starts_with(USTAR));
         if is_tar || ARCHIVES.iter().any(|magic| body.starts_with(magic)) {
             return Self::Archive;
         }
-        let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
-        let starts_with = |word: &[u8]| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
-        if starts_with(b"<!doctype html") || starts_with(b"<html") || starts_with(b"<head") || starts_with(b"<body") {
+        let text = body
+            .strip_prefix(b"\xef\xbb\xbf")
+            .unwrap_or(body)
+            .trim_ascii_start();
+        let starts_with = |word: &[u8]| {
+            text.get(..word.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(word))
+        };
+        if starts_with(b"<!doctype html")
+            || starts_with(b"<html")
+            || starts_with(b"<head")
+            || starts_with(b"<body")
+        {
             return Self::Html;
         }
         if text.starts_with(b"[core]") {
@@ -176,17 +230,41 @@ impl BodyKind {
         if text.starts_with(b"ref: refs/") {
             return Self::GitHead;
         }
-        if text.starts_with(b"-----BEGIN ") && memchr::memmem::find(&text[..text.len().min(64)], b"PRIVATE KEY-----").is_some() {
+        if text.starts_with(b"-----BEGIN ")
+            && memchr::memmem::find(&text[..text.len().min(64)], b"PRIVATE KEY-----").is_some()
+        {
             return Self::PrivateKey;
         }
-        let mut lines = text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()).take(HEAD_LINES).peekable();
-        if lines.peek().is_some_and(|line| line.starts_with(b"-- ") || line.starts_with(b"/*") || *line == b"--") || is_statement(text) {
-            let is_dump = |line: &[u8]| line.starts_with(b"--") && memchr::memmem::find(&line.to_ascii_lowercase(), b" dump").is_some();
-            return if lines.any(|line| is_dump(line) || is_statement(line)) { Self::SqlDump } else { Self::Other };
+        let mut lines = text
+            .split(|&b| b == b'\n')
+            .map(<[u8]>::trim_ascii)
+            .filter(|line| !line.is_empty())
+            .take(HEAD_LINES)
+            .peekable();
+        if lines.peek().is_some_and(|line| {
+            line.starts_with(b"-- ") || line.starts_with(b"/*") || *line == b"--"
+        }) || is_statement(text)
+        {
+            let is_dump = |line: &[u8]| {
+                line.starts_with(b"--")
+                    && memchr::memmem::find(&line.to_ascii_lowercase(), b" dump").is_some()
+            };
+            return if lines.any(|line| is_dump(line) || is_statement(line)) {
+                Self::SqlDump
+            } else {
+                Self::Other
+            };
         }
         // The last line may be cut.
-        let mut settings = lines.filter(|line| !line.starts_with(b"#")).take(3).peekable();
-        if settings.peek().is_some() && settings.all(is_variable) { Self::Dotenv } else { Self::Other }
+        let mut settings = lines
+            .filter(|line| !line.starts_with(b"#"))
+            .take(3)
+            .peekable();
+        if settings.peek().is_some() && settings.all(is_variable) {
+            Self::Dotenv
+        } else {
+            Self::Other
+        }
     }
 
     /// Whether nothing but a leak has this form.
@@ -218,7 +296,10 @@ fn is_statement(line: &[u8]) -> bool {
 /// Whether a line sets an environment variable: `APP_KEY=...`.
 fn is_variable(line: &[u8]) -> bool {
     let line = line.strip_prefix(b"export ").unwrap_or(line);
-    let name = line.iter().take_while(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || **b == b'_').count();
+    let name = line
+        .iter()
+        .take_while(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || **b == b'_')
+        .count();
     name > 1 && line.get(name) == Some(&b'=')
 }
 
@@ -242,12 +323,19 @@ pub(crate) struct HttpAnswer {
 impl HttpAnswer {
     /// The kind of the body.
     pub(crate) fn kind(&self) -> BodyKind {
-        if self.is_encoded { BodyKind::Other } else { BodyKind::of(&self.body) }
+        if self.is_encoded {
+            BodyKind::Other
+        } else {
+            BodyKind::of(&self.body)
+        }
     }
 
     /// The bytes of the body, and whether these are only the least.
     fn size(&self) -> (u64, bool) {
-        self.length.map_or((self.body.len() as u64, self.is_cut), |length| (length, false))
+        self.length
+            .map_or((self.body.len() as u64, self.is_cut), |length| {
+                (length, false)
+            })
     }
 }
 
@@ -258,7 +346,8 @@ pub(crate) type Reply = Result<HttpAnswer, String>;
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(rename = "VerifiedPathObject")]
 pub(crate) struct VerifiedPath {
-    /// Path as it was requested, below `site`; of one with a secret, which is not requested, the masked form.
+    /// Path as it was requested, below `site`; of one with a secret, which is not requested, the
+    /// masked form.
     pub path: String,
     /// What came of it.
     pub verdict: Verdict,
@@ -280,7 +369,8 @@ pub(crate) struct VerifiedPath {
     pub status: Option<u16>,
     /// Size of the body now in bytes; null without an answer.
     pub bytes: Option<u64>,
-    /// Whether the body may have more bytes than `bytes`: it has no length, and at most 65,536 bytes are read.
+    /// Whether the body may have more bytes than `bytes`: it has no length, and at most 65,536
+    /// bytes are read.
     pub at_least: bool,
     /// What the body is by its first bytes; null without an answer or a body.
     pub kind: Option<BodyKind>,
@@ -290,7 +380,8 @@ pub(crate) struct VerifiedPath {
     pub other_host: Option<String>,
     /// Status codes of the two control paths, which do not exist; without those that got no answer.
     pub control_statuses: Vec<u16>,
-    /// Why it is unknown whether the site still gives it: no answer, not requested, or a redirect to the same path; null otherwise.
+    /// Why it is unknown whether the site still gives it: no answer, not requested, or a redirect
+    /// to the same path; null otherwise.
     pub reason: Option<String>,
 }
 
@@ -336,7 +427,8 @@ pub(crate) struct SkippedPaths {
 /// The paths of a report.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
-    /// Those to request, the most important first, and those that would be requested but for a masked secret.
+    /// Those to request, the most important first, and those that would be requested but for a
+    /// masked secret.
     pub paths: Vec<VerifiedPath>,
     /// The others.
     pub skipped: Vec<SkippedPaths>,
@@ -347,12 +439,23 @@ const MASKED: &str = "its secret is masked";
 /// Why a path beyond the limit is not requested.
 const LIMIT: &str = "--max-requests";
 
-/// The paths with a distinct or an uncertain answer of the site `origin`, those of logs without hosts included.
-pub(crate) fn select<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, origin: &Origin) -> Selection {
+/// The paths with a distinct or an uncertain answer of the site `origin`, those of logs without
+/// hosts included.
+pub(crate) fn select<'a>(
+    report_input: &ReportInput<'a>,
+    analysis: &'a LogAnalysis<'a>,
+    origin: &Origin,
+) -> Selection {
     let tally = report_input.tally;
-    let decided = tally.cells().zip(analysis.decisions()).chain(tally.path_cells().zip(analysis.path_decisions()));
-    let items = decided.filter(|(_, decision)| decision.reported).map(|(view, decision)| RowItem::new(analysis, view, decision));
-    let is_asked = |item: &RowItem<'_>| item.has_grade(Answer::Distinct) || item.has_grade(Answer::Uncertain);
+    let decided = tally
+        .cells()
+        .zip(analysis.decisions())
+        .chain(tally.path_cells().zip(analysis.path_decisions()));
+    let items = decided
+        .filter(|(_, decision)| decision.reported)
+        .map(|(view, decision)| RowItem::new(analysis, view, decision));
+    let is_asked =
+        |item: &RowItem<'_>| item.has_grade(Answer::Distinct) || item.has_grade(Answer::Uncertain);
     let mut paths: BTreeMap<String, VerifiedPath> = BTreeMap::new();
     let (mut selected, mut skipped) = (HashSet::default(), HashMap::default());
     for item in items.filter(|item| item.view.path != SymbolTables::OTHER && is_asked(item)) {
@@ -360,7 +463,10 @@ pub(crate) fn select<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalys
         match path_of(report_input, &item, origin) {
             Ok(path) => {
                 selected.insert(key);
-                paths.entry(path.path.clone()).and_modify(|known| known.add(&path)).or_insert(path);
+                paths
+                    .entry(path.path.clone())
+                    .and_modify(|known| known.add(&path))
+                    .or_insert(path);
             }
             Err(reason) => {
                 let known = skipped.entry(key).or_insert(reason);
@@ -369,19 +475,29 @@ pub(crate) fn select<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalys
         }
     }
     let mut counts: BTreeMap<SkipReason, u64> = BTreeMap::new();
-    for (_, reason) in skipped.into_iter().filter(|(key, _)| !selected.contains(key)) {
+    for (_, reason) in skipped
+        .into_iter()
+        .filter(|(key, _)| !selected.contains(key))
+    {
         *counts.entry(reason).or_default() += 1;
     }
     let mut paths: Vec<_> = paths.into_values().collect();
     paths.sort_by(|a, b| (b.severity, a.answer, &a.path).cmp(&(a.severity, b.answer, &b.path)));
-    Selection { paths, skipped: counts.into_iter().map(|(reason, paths)| SkippedPaths { reason, paths }).collect() }
+    Selection {
+        paths,
+        skipped: counts
+            .into_iter()
+            .map(|(reason, paths)| SkippedPaths { reason, paths })
+            .collect(),
+    }
 }
 
 impl VerifiedPath {
     /// Adds other answers to the same path. What was logged is of the latest.
     fn add(&mut self, other: &Self) {
         if other.last_time > self.last_time {
-            (self.last_time, self.logged_status, self.logged_bytes) = (other.last_time, other.logged_status, other.logged_bytes);
+            (self.last_time, self.logged_status, self.logged_bytes) =
+                (other.last_time, other.logged_status, other.logged_bytes);
         }
         self.severity = self.severity.max(other.severity);
         self.answer = self.answer.min(other.answer);
@@ -392,7 +508,11 @@ impl VerifiedPath {
 }
 
 /// The path of these hits, if it may be requested.
-fn path_of(report_input: &ReportInput<'_>, item: &RowItem<'_>, origin: &Origin) -> Result<VerifiedPath, SkipReason> {
+fn path_of(
+    report_input: &ReportInput<'_>,
+    item: &RowItem<'_>,
+    origin: &Origin,
+) -> Result<VerifiedPath, SkipReason> {
     let view = &item.view;
     if matches!(view.site, Site::Host(host) if !origin.is_host(host)) {
         return Err(SkipReason::OtherHost);
@@ -400,8 +520,16 @@ fn path_of(report_input: &ReportInput<'_>, item: &RowItem<'_>, origin: &Origin) 
     if view.method != MethodClass::Get {
         return Err(SkipReason::Method);
     }
-    let of = |rules: &[RuleId]| rules.iter().map(|&rule| report_input.rules.rule(rule)).collect::<Vec<_>>();
-    if of(report_input.tally.rule_list(view.rules)).into_iter().any(is_never_asked) {
+    let of = |rules: &[RuleId]| {
+        rules
+            .iter()
+            .map(|&rule| report_input.rules.rule(rule))
+            .collect::<Vec<_>>()
+    };
+    if of(report_input.tally.rule_list(view.rules))
+        .into_iter()
+        .any(is_never_asked)
+    {
         return Err(SkipReason::Class);
     }
     let target = sample(report_input, view.sample()).target.redacted();
@@ -414,12 +542,19 @@ fn path_of(report_input: &ReportInput<'_>, item: &RowItem<'_>, origin: &Origin) 
     if changes_something(path) {
         return Err(SkipReason::Name);
     }
-    let answer = if item.answered { Answer::Distinct } else { Answer::Uncertain };
+    let answer = if item.answered {
+        Answer::Distinct
+    } else {
+        Answer::Uncertain
+    };
     Ok(VerifiedPath {
         path: path.to_owned(),
         verdict: Verdict::NotRequested,
         severity: item.severity,
-        rules: of(item.rules).into_iter().map(|rule| rule.id.clone()).collect(),
+        rules: of(item.rules)
+            .into_iter()
+            .map(|rule| rule.id.clone())
+            .collect(),
         answer: answer.as_str(),
         logged_status: view.status,
         logged_bytes: view.bytes,
@@ -435,29 +570,40 @@ fn path_of(report_input: &ReportInput<'_>, item: &RowItem<'_>, origin: &Origin) 
     })
 }
 
-/// Whether a path is never requested because a rule matches it. Some of these rules look at more than the path, but a request that
-/// they match is an attack.
+/// Whether a path is never requested because a rule matches it. Some of these rules look at more
+/// than the path, but a request that they match is an attack.
 fn is_never_asked(rule: &Rule) -> bool {
-    matches!(rule.class.as_str(), "webshell" | "rce" | "default-login") || rule.id.starts_with("login/") || Class::is_payload(&rule.class)
+    matches!(rule.class.as_str(), "webshell" | "rce" | "default-login")
+        || rule.id.starts_with("login/")
+        || Class::is_payload(&rule.class)
 }
 
 /// Parts of the names of installers, and of pages that end a session or a program.
-const CHANGING: [&str; 9] = ["install", "setup", "logout", "logoff", "signout", "signoff", "shutdown", "reboot", "restart"];
+const CHANGING: [&str; 9] = [
+    "install", "setup", "logout", "logoff", "signout", "signoff", "shutdown", "reboot", "restart",
+];
 
 fn changes_something(path: &str) -> bool {
-    let name: String = path.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect();
+    let name: String = path
+        .chars()
+        .filter(|c| !matches!(c, '-' | '_'))
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
     CHANGING.iter().any(|part| name.contains(part))
 }
 
-/// Whether a path is written as a client writes the name of a file: of plain characters, with only blanks and letters beyond ASCII
-/// encoded, once. `normalized` is the path as rules see it.
+/// Whether a path is written as a client writes the name of a file: of plain characters, with only
+/// blanks and letters beyond ASCII encoded, once. `normalized` is the path as rules see it.
 fn is_plain(path: &str, normalized: &str) -> bool {
     let is_plain_byte = |b: u8| b.is_ascii_alphanumeric() || b"-._~/@+,:=".contains(&b);
     let mut decoded = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
         let (byte, after) = match (first, after) {
-            (b'%', [high, low, after @ ..]) => match (char::from(*high).to_digit(16), char::from(*low).to_digit(16)) {
+            (b'%', [high, low, after @ ..]) => match (
+                char::from(*high).to_digit(16),
+                char::from(*low).to_digit(16),
+            ) {
                 (Some(high), Some(low)) => ((high * 16 + low) as u8, after),
                 _ => return false,
             },
@@ -471,13 +617,16 @@ fn is_plain(path: &str, normalized: &str) -> bool {
         rest = after;
     }
     let is_dots = |segment: &str| !segment.is_empty() && segment.bytes().all(|b| b == b'.');
-    let is_name = path.starts_with('/') && path.bytes().any(|b| b != b'/') && path.len() <= MAX_PATH && !path.split('/').any(is_dots);
+    let is_name = path.starts_with('/')
+        && path.bytes().any(|b| b != b'/')
+        && path.len() <= MAX_PATH
+        && !path.split('/').any(is_dots);
     // What decodes to more than this is a disguise.
     is_name && (decoded.len() == path.len() || *escape(&decoded) == *normalized)
 }
 
-/// What stands before and after the name in paths of one shape: `/.git/config` is `/.git/` and nothing, `/a/.env.old` is `/a/.` and
-/// `.old`, and `/backup/` is `/` and `/`.
+/// What stands before and after the name in paths of one shape: `/.git/config` is `/.git/` and
+/// nothing, `/a/.env.old` is `/a/.` and `.old`, and `/backup/` is `/` and `/`.
 type Shape<'p> = (&'p str, &'p str);
 
 fn shape(path: &str) -> Shape<'_> {
@@ -488,7 +637,8 @@ fn shape(path: &str) -> Shape<'_> {
     (&path[..start], &path[after..])
 }
 
-/// A path of a shape that surely does not exist, one of two. Its name is made of the shape, so that `--dry-run` prints what is sent.
+/// A path of a shape that surely does not exist, one of two. Its name is made of the shape, so that
+/// `--dry-run` prints what is sent.
 fn control((before, after): Shape<'_>, number: u8) -> String {
     let name = xxh3_64(format!("{before}\n{after}\n{number}").as_bytes());
     format!("{before}{name:016x}{after}")
@@ -503,8 +653,8 @@ pub(crate) struct RequestCounts {
     pub controls: usize,
 }
 
-/// Requests paths, at most `most` times in all, and judges the answers. Two control paths are requested before the first path of
-/// each shape.
+/// Requests paths, at most `most` times in all, and judges the answers. Two control paths are
+/// requested before the first path of each shape.
 ///
 /// # Errors
 ///
@@ -529,7 +679,10 @@ pub(crate) fn ask<E>(
         counts.all += cost;
         counts.controls += cost - 1;
         if !has_controls {
-            let replies = [shown(get(&control((before, after), 0))?), shown(get(&control((before, after), 1))?)];
+            let replies = [
+                shown(get(&control((before, after), 0))?),
+                shown(get(&control((before, after), 1))?),
+            ];
             controls.insert(key.clone(), replies);
         }
         let reply = shown(get(&path.path)?);
@@ -539,7 +692,8 @@ pub(crate) fn ask<E>(
     Ok(counts)
 }
 
-/// A reply that shows something about the path: an answer that sends the client away, or of a proxy that wants a login, is none.
+/// A reply that shows something about the path: an answer that sends the client away, or of a proxy
+/// that wants a login, is none.
 fn shown(reply: Reply) -> Reply {
     reply.and_then(|answer| match answer.status {
         ..200 | 407 | 429 | 500.. => Err(format!("status {}", answer.status)),
@@ -548,8 +702,18 @@ fn shown(reply: Reply) -> Reply {
 }
 
 impl VerifiedPath {
-    fn judge(&mut self, reply: &Reply, names: &[String; 2], controls: &[Reply; 2], origin: &Origin) {
-        self.control_statuses = controls.iter().flatten().map(|control| control.status).collect();
+    fn judge(
+        &mut self,
+        reply: &Reply,
+        names: &[String; 2],
+        controls: &[Reply; 2],
+        origin: &Origin,
+    ) {
+        self.control_statuses = controls
+            .iter()
+            .flatten()
+            .map(|control| control.status)
+            .collect();
         let answer = match reply {
             Ok(answer) => answer,
             Err(reason) => {
@@ -561,23 +725,35 @@ impl VerifiedPath {
         (self.status, self.bytes, self.at_least) = (Some(answer.status), Some(bytes), at_least);
         self.kind = (!answer.body.is_empty()).then(|| answer.kind());
         if answer.status >= 300 {
-            self.verdict = if answer.status < 400 { Verdict::Redirected } else { Verdict::Refused };
-            if let Some(location) = answer.location.as_deref().filter(|_| self.verdict == Verdict::Redirected) {
+            self.verdict = if answer.status < 400 {
+                Verdict::Redirected
+            } else {
+                Verdict::Refused
+            };
+            if let Some(location) = answer
+                .location
+                .as_deref()
+                .filter(|_| self.verdict == Verdict::Redirected)
+            {
                 let redirect = Redirect::new(location, origin);
                 self.reason = redirect.same_path(&self.path, origin);
                 (self.location, self.other_host) = (Some(redirect.shown), redirect.other_host);
             }
             return;
         }
-        let known: Vec<(&str, &HttpAnswer)> =
-            names.iter().zip(controls).filter_map(|(name, reply)| Some((name.as_str(), reply.as_ref().ok()?))).collect();
+        let known: Vec<(&str, &HttpAnswer)> = names
+            .iter()
+            .zip(controls)
+            .filter_map(|(name, reply)| Some((name.as_str(), reply.as_ref().ok()?)))
+            .collect();
         let bar = match known[..] {
             [one, two] => likeness(one, two).clamp(LEAST_LIKENESS, USUAL_LIKENESS),
             _ => USUAL_LIKENESS,
         };
         let is_like = |control: &(&str, &HttpAnswer)| {
             // A page for all that does not exist may have any status.
-            let is_comparable = control.1.kind() == answer.kind() && (control.1.status < 300 || answer.kind() == BodyKind::Html);
+            let is_comparable = control.1.kind() == answer.kind()
+                && (control.1.status < 300 || answer.kind() == BodyKind::Html);
             is_comparable && likeness((&self.path, answer), *control) >= bar
         };
         self.verdict = match &known[..] {
@@ -595,33 +771,44 @@ impl VerifiedPath {
 
 /// In per cent: two pages for names that do not exist differ in the name, a token and a time.
 const USUAL_LIKENESS: usize = 90;
-/// If the site's own pages for such names differ more than that, the bar is what they have in common, and this at least: pages of one
-/// site share their frame.
+/// If the site's own pages for such names differ more than that, the bar is what they have in
+/// common, and this at least: pages of one site share their frame.
 const LEAST_LIKENESS: usize = 60;
 
-/// How alike the bodies of two answers are, in per cent: twice the words that both have, of the words of both. Words of the
-/// requested paths do not count, because many pages print them.
-fn likeness((path, answer): (&str, &HttpAnswer), (other_path, other): (&str, &HttpAnswer)) -> usize {
+/// How alike the bodies of two answers are, in per cent: twice the words that both have, of the
+/// words of both. Words of the requested paths do not count, because many pages print them.
+fn likeness(
+    (path, answer): (&str, &HttpAnswer),
+    (other_path, other): (&str, &HttpAnswer),
+) -> usize {
     if answer.body == other.body {
         return 100;
     }
     let (ours, theirs) = (words(&answer.body, path), words(&other.body, other_path));
     let (mut common, mut at) = (0_usize, 0);
     for word in &ours {
-        at += theirs[at..].iter().take_while(|other| *other < word).count();
+        at += theirs[at..]
+            .iter()
+            .take_while(|other| *other < word)
+            .count();
         if theirs.get(at) == Some(word) {
             (common, at) = (common + 1, at + 1);
         }
     }
-    (common * 200).checked_div(ours.len() + theirs.len()).unwrap_or(0)
+    (common * 200)
+        .checked_div(ours.len() + theirs.len())
+        .unwrap_or(0)
 }
 
 /// The words of a body without those of a path, sorted.
 fn words<'b>(body: &'b [u8], path: &str) -> Vec<&'b [u8]> {
     fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-        text.split(|b| b.is_ascii() && !b.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
+        text.split(|b| b.is_ascii() && !b.is_ascii_alphanumeric())
+            .filter(|word| !word.is_empty())
     }
-    let mut words: Vec<&[u8]> = split(body).filter(|word| !split(path.as_bytes()).any(|part| part == *word)).collect();
+    let mut words: Vec<&[u8]> = split(body)
+        .filter(|word| !split(path.as_bytes()).any(|part| part == *word))
+        .collect();
     words.sort_unstable();
     words
 }
@@ -639,36 +826,59 @@ struct Redirect<'l> {
 
 impl<'l> Redirect<'l> {
     fn new(location: &'l [u8], site: &Origin) -> Self {
-        let target = location.split(|b| matches!(b, b'?' | b'#')).next().unwrap_or_default();
+        let target = location
+            .split(|b| matches!(b, b'?' | b'#'))
+            .next()
+            .unwrap_or_default();
         let is_scheme = |at: &usize| target[..*at].iter().all(u8::is_ascii_alphanumeric);
-        let scheme = memchr::memmem::find(target, b"://").filter(is_scheme).map(|at| at + 3);
+        let scheme = memchr::memmem::find(target, b"://")
+            .filter(is_scheme)
+            .map(|at| at + 3);
         // Browsers read a backslash as a slash.
-        let authority = scheme.or_else(|| matches!(target, [b'/' | b'\\', b'/' | b'\\', ..]).then_some(2));
+        let authority =
+            scheme.or_else(|| matches!(target, [b'/' | b'\\', b'/' | b'\\', ..]).then_some(2));
         let end = authority.map(|start| {
-            let slash = target[start..].iter().position(|b| matches!(b, b'/' | b'\\'));
+            let slash = target[start..]
+                .iter()
+                .position(|b| matches!(b, b'/' | b'\\'));
             (start, slash.map_or(target.len(), |slash| start + slash))
         });
         let host = end.map(|(start, end)| {
             let host = &target[start..end];
-            host.iter().rposition(|&b| b == b'@').map_or(host, |at| &host[at + 1..]).to_ascii_lowercase()
+            host.iter()
+                .rposition(|&b| b == b'@')
+                .map_or(host, |at| &host[at + 1..])
+                .to_ascii_lowercase()
         });
         let (origin, path) = target.split_at(end.map_or(0, |(_, end)| end));
         Self {
-            shown: LogText::new(&target[..target.len().min(MAX_LOCATION)]).redacted().into_owned(),
-            other_host: host.filter(|host| !site.is_host(host)).map(|host| escape(&host[..host.len().min(MAX_LOCATION)]).into_owned()),
+            shown: LogText::new(&target[..target.len().min(MAX_LOCATION)])
+                .redacted()
+                .into_owned(),
+            other_host: host
+                .filter(|host| !site.is_host(host))
+                .map(|host| escape(&host[..host.len().min(MAX_LOCATION)]).into_owned()),
             origin,
             path,
         }
     }
 
-    /// Why a redirect to the same path, on another host or with another scheme or with a slash at the end, shows nothing.
+    /// Why a redirect to the same path, on another host or with another scheme or with a slash at
+    /// the end, shows nothing.
     fn same_path(&self, path: &str, site: &Origin) -> Option<String> {
-        if self.path.strip_suffix(b"/").unwrap_or(self.path) != path.strip_suffix('/').unwrap_or(path).as_bytes() {
+        if self.path.strip_suffix(b"/").unwrap_or(self.path)
+            != path.strip_suffix('/').unwrap_or(path).as_bytes()
+        {
             return None;
         }
-        let elsewhere =
-            std::str::from_utf8(self.origin).ok().and_then(|origin| origin.parse::<Origin>().ok()).filter(|other| other != site);
-        Some(elsewhere.map_or_else(|| "the same path again".to_owned(), |other| format!("the same path elsewhere: --site {}", other.url)))
+        let elsewhere = std::str::from_utf8(self.origin)
+            .ok()
+            .and_then(|origin| origin.parse::<Origin>().ok())
+            .filter(|other| other != site);
+        Some(elsewhere.map_or_else(
+            || "the same path again".to_owned(),
+            |other| format!("the same path elsewhere: --site {}", other.url),
+        ))
     }
 }
 
@@ -692,7 +902,8 @@ pub(crate) struct Verification {
     pub totals: VerdictCounts,
     /// Paths of the report, the worst verdict first.
     pub paths: Vec<VerifiedPath>,
-    /// Paths with a distinct or an uncertain answer in the report that are never requested, by reason.
+    /// Paths with a distinct or an uncertain answer in the report that are never requested, by
+    /// reason.
     pub skipped: Vec<SkippedPaths>,
 }
 
@@ -717,9 +928,23 @@ pub(crate) struct VerdictCounts {
 impl VerdictCounts {
     /// Counts the paths.
     pub(crate) fn new(paths: &[VerifiedPath]) -> Self {
-        let [still_given, soft_404, refused, redirected, no_answer, not_requested] =
-            Verdict::ALL.map(|verdict| paths.iter().filter(|path| path.verdict == verdict).count() as u64);
-        Self { still_given, soft_404, refused, redirected, no_answer, not_requested }
+        let [
+            still_given,
+            soft_404,
+            refused,
+            redirected,
+            no_answer,
+            not_requested,
+        ] = Verdict::ALL
+            .map(|verdict| paths.iter().filter(|path| path.verdict == verdict).count() as u64);
+        Self {
+            still_given,
+            soft_404,
+            refused,
+            redirected,
+            no_answer,
+            not_requested,
+        }
     }
 
     /// The counts in words, those of nothing left out.
@@ -777,11 +1002,22 @@ mod tests {
 
     #[expect(clippy::unnecessary_wraps, reason = "a site gives replies")]
     fn answer(status: u16, body: &str) -> Reply {
-        Ok(HttpAnswer { status, location: None, body: body.as_bytes().to_vec(), length: None, is_encoded: false, is_cut: false })
+        Ok(HttpAnswer {
+            status,
+            location: None,
+            body: body.as_bytes().to_vec(),
+            length: None,
+            is_encoded: false,
+            is_cut: false,
+        })
     }
 
     /// Asks for these paths of a site that gives `site` for each path. Returns the requests too.
-    fn asked(paths: &[&str], most: usize, site: impl Fn(&str) -> Reply) -> (Vec<VerifiedPath>, Vec<String>) {
+    fn asked(
+        paths: &[&str],
+        most: usize,
+        site: impl Fn(&str) -> Reply,
+    ) -> (Vec<VerifiedPath>, Vec<String>) {
         let mut paths: Vec<_> = paths.iter().map(|text| path(text)).collect();
         let mut requests = Vec::new();
         let get = |path: &str| {
@@ -791,7 +1027,13 @@ mod tests {
         let counts = ask(&mut paths, &origin(), most, get).unwrap();
         assert_eq!(
             (counts.all, counts.controls),
-            (requests.len(), requests.iter().filter(|r| !paths.iter().any(|p| p.path == **r)).count())
+            (
+                requests.len(),
+                requests
+                    .iter()
+                    .filter(|r| !paths.iter().any(|p| p.path == **r))
+                    .count()
+            )
         );
         (paths, requests)
     }
@@ -804,8 +1046,15 @@ mod tests {
 
     #[test]
     fn an_origin_is_scheme_host_and_port() {
-        assert_eq!((origin().url(), &*origin().host), ("https://example.com:8443", "example.com"));
-        for (url, host) in [("http://a.example", "a.example"), ("http://[::1]:80", "[::1]"), ("http://[2001:db8::1]/", "[2001:db8::1]")] {
+        assert_eq!(
+            (origin().url(), &*origin().host),
+            ("https://example.com:8443", "example.com")
+        );
+        for (url, host) in [
+            ("http://a.example", "a.example"),
+            ("http://[::1]:80", "[::1]"),
+            ("http://[2001:db8::1]/", "[2001:db8::1]"),
+        ] {
             assert_eq!(url.parse::<Origin>().unwrap().host, host);
         }
         for wrong in [
@@ -846,10 +1095,21 @@ mod tests {
 
     #[test]
     fn only_plain_paths_are_requested() {
-        for plain in ["/.env", "/.git/config", "/a/b~", "/backup/", "//.env", "/a@b,c+d:e=f", "/wp-config.php.bak"] {
+        for plain in [
+            "/.env",
+            "/.git/config",
+            "/a/b~",
+            "/backup/",
+            "//.env",
+            "/a@b,c+d:e=f",
+            "/wp-config.php.bak",
+        ] {
             assert!(is_plain(plain, plain), "{plain}");
         }
-        for (path, normalized) in [("/my%20backup.zip", "/my backup.zip"), ("/gr%C3%B6%c3%9fe.sql", "/größe.sql")] {
+        for (path, normalized) in [
+            ("/my%20backup.zip", "/my backup.zip"),
+            ("/gr%C3%B6%c3%9fe.sql", "/größe.sql"),
+        ] {
             assert!(is_plain(path, normalized), "{path}");
         }
         let long = format!("/{}", "a".repeat(MAX_PATH));
@@ -896,10 +1156,23 @@ mod tests {
 
     #[test]
     fn what_changes_a_site_is_not_requested() {
-        for path in ["/install.php", "/wp-admin/setup-config.php", "/user/Log-Out", "/sign_off.do", "/actuator/shutdown", "/a/reboot/"] {
+        for path in [
+            "/install.php",
+            "/wp-admin/setup-config.php",
+            "/user/Log-Out",
+            "/sign_off.do",
+            "/actuator/shutdown",
+            "/a/reboot/",
+        ] {
             assert!(changes_something(path), "{path}");
         }
-        for path in ["/.env", "/login.bak", "/.git/logs/HEAD", "/inst/all.sql", "/out.log"] {
+        for path in [
+            "/.env",
+            "/login.bak",
+            "/.git/logs/HEAD",
+            "/inst/all.sql",
+            "/out.log",
+        ] {
             assert!(!changes_something(path), "{path}");
         }
     }
@@ -918,21 +1191,39 @@ mod tests {
             assert_eq!(shape(path), expected, "{path}");
         }
         let names = [control(("/.", ".old"), 0), control(("/.", ".old"), 1)];
-        assert!(names[0] != names[1] && names.iter().all(|name| shape(name) == ("/.", ".old") && is_plain(name, name)), "{names:?}");
+        assert!(
+            names[0] != names[1]
+                && names
+                    .iter()
+                    .all(|name| shape(name) == ("/.", ".old") && is_plain(name, name)),
+            "{names:?}"
+        );
     }
 
     #[test]
     fn controls_are_shared_by_shape_and_count() {
         let all = ["/a.sql", "/.env", "/b.sql", "/c/d.sql"];
         let (_, requests) = asked(&all, 200, |_| answer(404, ""));
-        let controls = |at: &[usize]| at.iter().map(|at| shape(&requests[*at])).collect::<Vec<_>>();
+        let controls = |at: &[usize]| {
+            at.iter()
+                .map(|at| shape(&requests[*at]))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(controls(&[0, 1, 2]), [("/", ".sql"); 3]);
-        assert_eq!((requests.len(), &*requests[2], &*requests[5], &*requests[6]), (10, "/a.sql", "/.env", "/b.sql"));
+        assert_eq!(
+            (requests.len(), &*requests[2], &*requests[5], &*requests[6]),
+            (10, "/a.sql", "/.env", "/b.sql")
+        );
         // The second needs three requests, the third one.
         let (paths, requests) = asked(&all, 5, |_| answer(404, ""));
         assert_eq!(requests.len(), 4);
-        let limited = |path: &VerifiedPath| path.verdict == Verdict::NotRequested && path.reason.as_deref() == Some(LIMIT);
-        assert_eq!(paths.iter().map(limited).collect::<Vec<_>>(), [false, true, false, true]);
+        let limited = |path: &VerifiedPath| {
+            path.verdict == Verdict::NotRequested && path.reason.as_deref() == Some(LIMIT)
+        };
+        assert_eq!(
+            paths.iter().map(limited).collect::<Vec<_>>(),
+            [false, true, false, true]
+        );
     }
 
     #[test]
@@ -953,18 +1244,33 @@ mod tests {
             (999, Verdict::NoAnswer),
             (0, Verdict::NoAnswer),
         ] {
-            let site = |path: &str| if path == "/a/.env.old" { answer(status, "APP_KEY=x\n") } else { answer(404, page) };
+            let site = |path: &str| {
+                if path == "/a/.env.old" {
+                    answer(status, "APP_KEY=x\n")
+                } else {
+                    answer(404, page)
+                }
+            };
             assert_eq!(verdict(site).0, expected, "{status}");
         }
-        let empty = |path: &str| if path == "/a/.env.old" { answer(200, "") } else { answer(404, page) };
+        let empty = |path: &str| {
+            if path == "/a/.env.old" {
+                answer(200, "")
+            } else {
+                answer(404, page)
+            }
+        };
         assert_eq!(verdict(empty).0, Verdict::Refused);
     }
 
     #[test]
     fn the_answer_to_anything_is_recognized() {
-        let frame =
-            "<html><body>home news about contact imprint products cart account search help terms privacy languages careers press blog";
-        let words = |path: &str| path.bytes().map(u64::from).fold(7, |sum, b| sum * 31 % 1_000_003 + b);
+        let frame = "<html><body>home news about contact imprint products cart account search help terms privacy languages careers press blog";
+        let words = |path: &str| {
+            path.bytes()
+                .map(u64::from)
+                .fold(7, |sum, b| sum * 31 % 1_000_003 + b)
+        };
         // With the name of the path, a token, and both.
         for site in [
             &(|_: &str| answer(200, frame)) as &dyn Fn(&str) -> Reply,
@@ -972,8 +1278,18 @@ mod tests {
             &|path| answer(200, &format!("{frame} token {}", words(path))),
             &|path| answer(200, &format!("{frame} {path} {}", words(path))),
             // A page of the same content with the status 404.
-            &|path| answer(if path == "/a/.env.old" { 200 } else { 404 }, &format!("{frame} {path}")),
-            &|path| answer(200, &format!("{{\"error\":\"no such thing\",\"path\":\"{path}\"}}")),
+            &|path| {
+                answer(
+                    if path == "/a/.env.old" { 200 } else { 404 },
+                    &format!("{frame} {path}"),
+                )
+            },
+            &|path| {
+                answer(
+                    200,
+                    &format!("{{\"error\":\"no such thing\",\"path\":\"{path}\"}}"),
+                )
+            },
             &|_| answer(200, "APP_KEY=x\nAPP_ENV=trap\n"),
         ] {
             assert_eq!(verdict(site), (Verdict::Soft404, None));
@@ -995,27 +1311,67 @@ mod tests {
         }
     }
 
-    /// A site whose pages for names that do not exist differ much: the bar is what they have in common.
+    /// A site whose pages for names that do not exist differ much: the bar is what they have in
+    /// common.
     #[test]
     fn pages_that_differ_lower_the_bar_to_a_limit() {
         let number = |path: &str, salt: u64| xxh3_64(format!("{path}{salt}").as_bytes());
         let page = |path: &str, noise: u64| {
-            let frame = (0..40).map(|n| format!(" frame{n}")).collect::<Vec<_>>().concat();
-            format!("<html>{frame}{}", (0..noise).map(|n| format!(" w{}", number(path, n))).collect::<Vec<_>>().concat())
+            let frame = (0..40)
+                .map(|n| format!(" frame{n}"))
+                .collect::<Vec<_>>()
+                .concat();
+            format!(
+                "<html>{frame}{}",
+                (0..noise)
+                    .map(|n| format!(" w{}", number(path, n)))
+                    .collect::<Vec<_>>()
+                    .concat()
+            )
         };
-        assert_eq!(verdict(|path| answer(200, &page(path, 15))).0, Verdict::Soft404);
-        assert_eq!(verdict(|path| answer(200, &page(path, 400))).0, Verdict::StillGiven, "it may be a page of its own");
+        assert_eq!(
+            verdict(|path| answer(200, &page(path, 15))).0,
+            Verdict::Soft404
+        );
+        assert_eq!(
+            verdict(|path| answer(200, &page(path, 400))).0,
+            Verdict::StillGiven,
+            "it may be a page of its own"
+        );
     }
 
     #[test]
     fn nothing_is_judged_without_an_answer() {
         let none = || Err("no connection".to_owned());
-        assert_eq!(verdict(|_| none()), (Verdict::NoAnswer, Some("no connection".to_owned())));
-        assert_eq!(verdict(|_| answer(503, "busy")), (Verdict::NoAnswer, Some("status 503".to_owned())));
-        let without_controls =
-            |body: &'static str| verdict(move |path| if path == "/a/.env.old" { answer(200, body) } else { answer(429, "") });
-        assert_eq!(without_controls("<html>"), (Verdict::NoAnswer, Some("nothing to compare it with: status 429".to_owned())));
-        assert_eq!(without_controls("APP_KEY=x\n").0, Verdict::StillGiven, "whatever the site gives to anything");
+        assert_eq!(
+            verdict(|_| none()),
+            (Verdict::NoAnswer, Some("no connection".to_owned()))
+        );
+        assert_eq!(
+            verdict(|_| answer(503, "busy")),
+            (Verdict::NoAnswer, Some("status 503".to_owned()))
+        );
+        let without_controls = |body: &'static str| {
+            verdict(move |path| {
+                if path == "/a/.env.old" {
+                    answer(200, body)
+                } else {
+                    answer(429, "")
+                }
+            })
+        };
+        assert_eq!(
+            without_controls("<html>"),
+            (
+                Verdict::NoAnswer,
+                Some("nothing to compare it with: status 429".to_owned())
+            )
+        );
+        assert_eq!(
+            without_controls("APP_KEY=x\n").0,
+            Verdict::StillGiven,
+            "whatever the site gives to anything"
+        );
         let one = |path: &str| match path {
             "/a/.env.old" => answer(200, "<html>x"),
             path if path == control(("/a/.", ".old"), 0) => none(),
@@ -1030,18 +1386,30 @@ mod tests {
         tar[USTAR_AT..USTAR_AT + USTAR.len()].copy_from_slice(USTAR);
         assert_eq!(BodyKind::of(&tar), BodyKind::Archive);
         for (body, kind) in [
-            (&b"[core]\n\trepositoryformatversion = 0\n"[..], BodyKind::GitConfig),
+            (
+                &b"[core]\n\trepositoryformatversion = 0\n"[..],
+                BodyKind::GitConfig,
+            ),
             (b"\n[core]", BodyKind::GitConfig),
             (b"ref: refs/heads/main\n", BodyKind::GitHead),
-            (b"APP_NAME=Shop\nAPP_KEY=base64:x\n\n# c\nDB_HOST=", BodyKind::Dotenv),
+            (
+                b"APP_NAME=Shop\nAPP_KEY=base64:x\n\n# c\nDB_HOST=",
+                BodyKind::Dotenv,
+            ),
             (b"# settings\n\nexport DB_PASSWORD='x'", BodyKind::Dotenv),
             (b"\xef\xbb\xbfKEY=1", BodyKind::Dotenv),
             (b"-- MySQL dump 10.13\n--\n", BodyKind::SqlDump),
             (b"--\n-- PostgreSQL database dump\n--\n", BodyKind::SqlDump),
             (b"/*!40101 SET NAMES utf8 */;\n", BodyKind::SqlDump),
             (b"create table users (id int);", BodyKind::SqlDump),
-            (b"-- by hand\nINSERT INTO users VALUES (1);", BodyKind::SqlDump),
-            (b"-----BEGIN OPENSSH PRIVATE KEY-----\n", BodyKind::PrivateKey),
+            (
+                b"-- by hand\nINSERT INTO users VALUES (1);",
+                BodyKind::SqlDump,
+            ),
+            (
+                b"-----BEGIN OPENSSH PRIVATE KEY-----\n",
+                BodyKind::PrivateKey,
+            ),
             (b"PK\x03\x04\x14\0", BodyKind::Archive),
             (b"\x1f\x8b\x08", BodyKind::Archive),
             (b"  <!DOCTYPE html>", BodyKind::Html),
@@ -1054,7 +1422,12 @@ mod tests {
             (b"id=1&x=2", BodyKind::Other),
             (b"KEY=1\nsome text\n", BodyKind::Other),
         ] {
-            assert_eq!(BodyKind::of(body), kind, "{}", String::from_utf8_lossy(body));
+            assert_eq!(
+                BodyKind::of(body),
+                kind,
+                "{}",
+                String::from_utf8_lossy(body)
+            );
         }
     }
 
@@ -1063,27 +1436,73 @@ mod tests {
         for (location, shown, other) in [
             ("/new?token=abc", "/new", None),
             ("https://example.com/new#x", "https://example.com/new", None),
-            ("https://EXAMPLE.com:8443/new", "https://EXAMPLE.com:8443/new", None),
-            ("https://www.example.com/", "https://www.example.com/", Some("www.example.com")),
+            (
+                "https://EXAMPLE.com:8443/new",
+                "https://EXAMPLE.com:8443/new",
+                None,
+            ),
+            (
+                "https://www.example.com/",
+                "https://www.example.com/",
+                Some("www.example.com"),
+            ),
             ("//evil.example/x", "//evil.example/x", Some("evil.example")),
-            ("/\\evil.example/x", "/\\evil.example/x", Some("evil.example")),
-            ("https://example.com@evil.example/", "https://example.com@evil.example/", Some("evil.example")),
-            ("https://example.com.evil.example\\x", "https://example.com.evil.example\\x", Some("example.com.evil.example")),
-            ("/go/https://evil.example/", "/go/https://evil.example/", None),
-            ("http://a\u{1b}[2Jb/\u{202e}", "http://a\\x1b[2Jb/\\u{202e}", Some("a\\x1b[2jb")),
+            (
+                "/\\evil.example/x",
+                "/\\evil.example/x",
+                Some("evil.example"),
+            ),
+            (
+                "https://example.com@evil.example/",
+                "https://example.com@evil.example/",
+                Some("evil.example"),
+            ),
+            (
+                "https://example.com.evil.example\\x",
+                "https://example.com.evil.example\\x",
+                Some("example.com.evil.example"),
+            ),
+            (
+                "/go/https://evil.example/",
+                "/go/https://evil.example/",
+                None,
+            ),
+            (
+                "http://a\u{1b}[2Jb/\u{202e}",
+                "http://a\\x1b[2Jb/\\u{202e}",
+                Some("a\\x1b[2jb"),
+            ),
         ] {
             let found = Redirect::new(location.as_bytes(), &origin());
-            assert_eq!((&*found.shown, found.other_host.as_deref()), (shown, other), "{location}");
+            assert_eq!(
+                (&*found.shown, found.other_host.as_deref()),
+                (shown, other),
+                "{location}"
+            );
         }
-        assert_eq!(Redirect::new("/x".repeat(9_000).as_bytes(), &origin()).shown.len(), MAX_LOCATION);
+        assert_eq!(
+            Redirect::new("/x".repeat(9_000).as_bytes(), &origin())
+                .shown
+                .len(),
+            MAX_LOCATION
+        );
     }
 
     #[test]
     fn a_redirect_to_the_same_path_shows_nothing() {
         for (location, reason) in [
-            ("https://www.example.com/a/.env.old?x", Some("the same path elsewhere: --site https://www.example.com")),
-            ("http://example.com/a/.env.old", Some("the same path elsewhere: --site http://example.com")),
-            ("https://example.com:8443/a/.env.old", Some("the same path again")),
+            (
+                "https://www.example.com/a/.env.old?x",
+                Some("the same path elsewhere: --site https://www.example.com"),
+            ),
+            (
+                "http://example.com/a/.env.old",
+                Some("the same path elsewhere: --site http://example.com"),
+            ),
+            (
+                "https://example.com:8443/a/.env.old",
+                Some("the same path again"),
+            ),
             ("//www.example.com/a/.env.old", Some("the same path again")),
             ("/a/.env.old/", Some("the same path again")),
             ("/a/.env.ol", None),
@@ -1092,14 +1511,22 @@ mod tests {
         ] {
             let site = |path: &str| {
                 let status = if path == "/a/.env.old" { 301 } else { 404 };
-                answer(status, "").map(|answer| HttpAnswer { location: Some(location.into()), ..answer })
+                answer(status, "").map(|answer| HttpAnswer {
+                    location: Some(location.into()),
+                    ..answer
+                })
             };
-            assert_eq!(verdict(site), (Verdict::Redirected, reason.map(str::to_owned)), "{location}");
+            assert_eq!(
+                verdict(site),
+                (Verdict::Redirected, reason.map(str::to_owned)),
+                "{location}"
+            );
         }
     }
 
     proptest! {
-        /// Whatever a log has in the place of a path, a URL that is made of it names the host of the site and nothing else.
+        /// Whatever a log has in the place of a path, a URL that is made of it names the host of
+        /// the site and nothing else.
         #[test]
         fn a_plain_path_stays_a_path(path in "(/|%[0-9a-fA-F]{2}|[ -~]|\\.\\.|[a-z]|é|@|:){0,20}", normalized in "(/|[a-z.]){0,9}") {
             if is_plain(&path, &normalized) {

@@ -1,7 +1,9 @@
-//! Answers that earlier reports listed, and that are withdrawn because later requests show that they are soft 404s.
+//! Answers that earlier reports listed, and that are withdrawn because later requests show that
+//! they are soft 404s.
 //!
-//! A run grades a listed answer again if it has lines of its site. The answers are stored with the redacted text that a report
-//! prints, so that a mail can name what it takes back; everything else about them is hashes and numbers.
+//! A run grades a listed answer again if it has lines of its site. The answers are stored with the
+//! redacted text that a report prints, so that a mail can name what it takes back; everything else
+//! about them is hashes and numbers.
 
 use std::cmp::Reverse;
 
@@ -59,19 +61,45 @@ impl ListedAnswers {
         self.0.is_empty()
     }
 
-    /// Removes and returns the answers that are soft 404s by the evidence of this run and earlier ones, the most severe first. An
-    /// answer that is uncertain, or whose site has no lines in this run, stays.
-    pub(crate) fn withdraw(&mut self, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) -> Vec<WithdrawnAnswer> {
-        let (hashes, sites) = (rule_hashes(report_input), analysis.sites_by_hash(report_input));
+    /// Removes and returns the answers that are soft 404s by the evidence of this run and earlier
+    /// ones, the most severe first. An answer that is uncertain, or whose site has no lines in this
+    /// run, stays.
+    pub(crate) fn withdraw(
+        &mut self,
+        report_input: &ReportInput<'_>,
+        analysis: &LogAnalysis<'_>,
+    ) -> Vec<WithdrawnAnswer> {
+        let (hashes, sites) = (
+            rule_hashes(report_input),
+            analysis.sites_by_hash(report_input),
+        );
         let mut withdrawn = Vec::new();
         self.0.retain(|listed| {
-            let Some(&site) = sites.get(&listed.site) else { return true };
-            let rules: Vec<_> = listed.rules.iter().filter_map(|hash| hashes.number(*hash)).collect();
-            let candidate = GradeCandidate { path: listed.path, shape: PathShape::from(listed.shape), rules: &rules };
-            let is_soft = |response| analysis.grade_candidate(site, &candidate, &response_from_numbers(response)).answer == Answer::Soft404;
+            let Some(&site) = sites.get(&listed.site) else {
+                return true;
+            };
+            let rules: Vec<_> = listed
+                .rules
+                .iter()
+                .filter_map(|hash| hashes.number(*hash))
+                .collect();
+            let candidate = GradeCandidate {
+                path: listed.path,
+                shape: PathShape::from(listed.shape),
+                rules: &rules,
+            };
+            let is_soft = |response| {
+                analysis
+                    .grade_candidate(site, &candidate, &response_from_numbers(response))
+                    .answer
+                    == Answer::Soft404
+            };
             let is_withdrawn = listed.responses.iter().copied().all(is_soft);
             if is_withdrawn {
-                withdrawn.push(WithdrawnAnswer { key: listed.key.clone(), severity: listed.severity });
+                withdrawn.push(WithdrawnAnswer {
+                    key: listed.key.clone(),
+                    severity: listed.severity,
+                });
             }
             !is_withdrawn
         });
@@ -82,8 +110,17 @@ impl ListedAnswers {
     /// Adds the answers that a report lists.
     pub(crate) fn record(&mut self, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) {
         let hashes = rule_hashes(report_input);
-        let cells = report_input.tally.cells().zip(analysis.decisions()).filter(|(view, _)| !view.is_other());
-        for (view, decision) in cells.chain(report_input.tally.path_cells().zip(analysis.path_decisions())) {
+        let cells = report_input
+            .tally
+            .cells()
+            .zip(analysis.decisions())
+            .filter(|(view, _)| !view.is_other());
+        for (view, decision) in cells.chain(
+            report_input
+                .tally
+                .path_cells()
+                .zip(analysis.path_decisions()),
+        ) {
             if !decision.reported || !decision.answered {
                 continue;
             }
@@ -92,9 +129,21 @@ impl ListedAnswers {
                 site: analysis.site_hash(report_input, view.site),
                 path: path_hash(path),
                 shape: PathShape::new(path).into(),
-                rules: report_input.tally.rule_list(view.rules).iter().filter_map(|rule| hashes.hash(*rule)).collect(),
+                rules: report_input
+                    .tally
+                    .rule_list(view.rules)
+                    .iter()
+                    .filter_map(|rule| hashes.hash(*rule))
+                    .collect(),
                 responses: vec![response_numbers(&response)],
-                key: display_key(report_input.rules, RowKey::Answer(view.site.host().map(LogText::new), path.into(), LogText::default())),
+                key: display_key(
+                    report_input.rules,
+                    RowKey::Answer(
+                        view.site.host().map(LogText::new),
+                        path.into(),
+                        LogText::default(),
+                    ),
+                ),
                 severity: decision.severity,
             };
             self.add(listed);
@@ -102,11 +151,20 @@ impl ListedAnswers {
     }
 
     fn add(&mut self, mut listed: ListedAnswer) {
-        if let Some(at) = self.0.iter().position(|known| (known.site, known.path) == (listed.site, listed.path)) {
+        if let Some(at) = self
+            .0
+            .iter()
+            .position(|known| (known.site, known.path) == (listed.site, listed.path))
+        {
             let known = self.0.remove(at);
             listed.severity = listed.severity.max(known.severity);
             let latest = listed.responses[0];
-            listed.responses.extend(known.responses.into_iter().filter(|response| *response != latest));
+            listed.responses.extend(
+                known
+                    .responses
+                    .into_iter()
+                    .filter(|response| *response != latest),
+            );
             listed.responses.truncate(MAX_RESPONSES);
         } else if self.0.len() == MAX_ANSWERS {
             self.0.remove(0);
@@ -116,7 +174,13 @@ impl ListedAnswers {
 }
 
 fn rule_hashes(report_input: &ReportInput<'_>) -> RuleHashes {
-    RuleHashes::new(report_input.rules.rules().iter().map(|rule| rule.id.as_str()))
+    RuleHashes::new(
+        report_input
+            .rules
+            .rules()
+            .iter()
+            .map(|rule| rule.id.as_str()),
+    )
 }
 
 #[cfg(test)]
@@ -139,9 +203,19 @@ mod tests {
         assert_eq!((answers.0.len(), answers.0[0].path), (512, 88));
         (0..9).for_each(|bytes| answers.add(listed(88, bytes)));
         let latest = answers.0.last().expect("512 answers");
-        let sizes: Vec<_> = latest.responses.iter().filter_map(|response| response.2).collect();
-        assert_eq!((answers.0.len(), latest.path, sizes), (512, 88, vec![8, 7, 6, 5]));
+        let sizes: Vec<_> = latest
+            .responses
+            .iter()
+            .filter_map(|response| response.2)
+            .collect();
+        assert_eq!(
+            (answers.0.len(), latest.path, sizes),
+            (512, 88, vec![8, 7, 6, 5])
+        );
         let text = serde_json::to_string(&answers).expect("numbers and texts");
-        assert_eq!(serde_json::from_str::<ListedAnswers>(&text).expect("what was written"), answers);
+        assert_eq!(
+            serde_json::from_str::<ListedAnswers>(&text).expect("what was written"),
+            answers
+        );
     }
 }

@@ -1,19 +1,23 @@
-//! The folder of `--out`: report folders that appear complete or not at all, the link to the latest report, and retention.
+//! The folder of `--out`: report folders that appear complete or not at all, the link to the latest
+//! report, and retention.
 //!
-//! A run writes its folders to `.run-N.tmp` ([`Staging`]) and syncs them. Then the caller commits the run by saving a state that
-//! says that run N was the last one. Only then are the folders moved to their final names ([`ReportStore::publish`]). If a run is
-//! interrupted at any point, by a signal or a power cut, the next run reads from the state what was committed, and publishes it or
+//! A run writes its folders to `.run-N.tmp` ([`Staging`]) and syncs them. Then the caller commits
+//! the run by saving a state that says that run N was the last one. Only then are the folders moved
+//! to their final names ([`ReportStore::publish`]). If a run is interrupted at any point, by a
+//! signal or a power cut, the next run reads from the state what was committed, and publishes it or
 //! removes it ([`ReportStore::recover`]).
 //!
-//! All paths are relative to the open folder, which one run locks at a time. No symbolic link in it is followed, and only report
-//! folders are replaced or removed. The module does not depend on logs, states or the contents of reports, except that
-//! `report.json` names its generator.
+//! All paths are relative to the open folder, which one run locks at a time. No symbolic link in it
+//! is followed, and only report folders are replaced or removed. The module does not depend on
+//! logs, states or the contents of reports, except that `report.json` names its generator.
 //!
-//! Two states cannot share one `--out` ([`ReportStore::for_state`]): a run of one state would remove what the other has committed
-//! but not published, and logs that both read would count twice in the report of a day. The file `.state` contains the inode of
-//! the folder and the path of the state file. A copied folder has another inode, so its `.state` does not count.
+//! Two states cannot share one `--out` ([`ReportStore::for_state`]): a run of one state would
+//! remove what the other has committed but not published, and logs that both read would count twice
+//! in the report of a day. The file `.state` contains the inode of the folder and the path of the
+//! state file. A copied folder has another inode, so its `.state` does not count.
 //!
-//! Messages of errors contain paths as they are: pass them through `redact::sanitize` before printing.
+//! Messages of errors contain paths as they are: pass them through `redact::sanitize` before
+//! printing.
 
 mod disk;
 mod name;
@@ -33,7 +37,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    Access as Right, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, accessat, flock, fstat, fsync, mkdir, openat, statat,
+    Access as Right, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, accessat, flock, fstat,
+    fsync, mkdir, openat, statat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -93,24 +98,36 @@ pub(crate) struct ReportStore {
 }
 
 impl ReportStore {
-    /// Opens and locks the folder, and creates it if its parent exists. Its path may be a symbolic link owned by this user
-    /// or root.
+    /// Opens and locks the folder, and creates it if its parent exists. Its path may be a symbolic
+    /// link owned by this user or root.
     ///
     /// # Errors
     ///
-    /// Another run holds the lock; the folder cannot be created or written to; or `latest` exists and is not a link.
+    /// Another run holds the lock; the folder cannot be created or written to; or `latest` exists
+    /// and is not a link.
     pub(crate) fn open(dir: &Path, access: Access) -> Result<Self, ReportStoreError> {
         ignore_sigxfsz();
         // A trailing slash would follow a link.
         let dir: PathBuf = dir.components().collect();
         let folder = open_folder(&dir, access)?;
-        accessat(folder.fd(), ".", Right::WRITE_OK | Right::EXEC_OK, AtFlags::empty())
-            .map_err(|error| ReportStoreError::failed("write to", dir.clone(), error))?;
-        // The folder itself is locked, so that no lock file is needed. Some network file systems do not support that.
+        accessat(
+            folder.fd(),
+            ".",
+            Right::WRITE_OK | Right::EXEC_OK,
+            AtFlags::empty(),
+        )
+        .map_err(|error| ReportStoreError::failed("write to", dir.clone(), error))?;
+        // The folder itself is locked, so that no lock file is needed. Some network file systems do
+        // not support that.
         if flock(folder.fd(), FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(ReportStoreError::Held { path: dir });
         }
-        let store = Self { folder, access, state: None, sync_threads: SYNC_THREADS };
+        let store = Self {
+            folder,
+            access,
+            state: None,
+            sync_threads: SYNC_THREADS,
+        };
         store.check_latest()?;
         Ok(store)
     }
@@ -118,49 +135,78 @@ impl ReportStore {
     /// Syncs with one thread: slower, but in a fixed order.
     #[must_use]
     pub(crate) fn single_threaded(self) -> Self {
-        Self { sync_threads: 1, ..self }
+        Self {
+            sync_threads: 1,
+            ..self
+        }
     }
 
-    /// The greatest number of a run with a folder, or 0. The next run needs a number greater than this and greater than that
-    /// of the state, because folders may have been removed and states reset.
+    /// The greatest number of a run with a folder, or 0. The next run needs a number greater than
+    /// this and greater than that of the state, because folders may have been removed and states
+    /// reset.
     ///
     /// # Errors
     ///
     /// The folder cannot be read.
     pub(crate) fn last_run_number(&self) -> Result<u64, ReportStoreError> {
-        let numbers =
-            self.report_folders()?.into_iter().map(|(_, name)| if let ReportDirName::Run { number, .. } = name { number } else { 0 });
+        let numbers = self.report_folders()?.into_iter().map(|(_, name)| {
+            if let ReportDirName::Run { number, .. } = name {
+                number
+            } else {
+                0
+            }
+        });
         Ok(numbers.max().unwrap_or(0))
     }
 
-    /// Opens a file of a report folder, such as the report of a period to be extended; `None` if the folder or the file does
-    /// not exist.
+    /// Opens a file of a report folder, such as the report of a period to be extended; `None` if
+    /// the folder or the file does not exist.
     ///
     /// # Errors
     ///
-    /// The name is not a report folder's name; the file or folder is a link or another kind of entry; or it cannot be read.
-    pub(crate) fn open_file(&self, folder: &str, file: &str) -> Result<Option<File>, ReportStoreError> {
+    /// The name is not a report folder's name; the file or folder is a link or another kind of
+    /// entry; or it cannot be read.
+    pub(crate) fn open_file(
+        &self,
+        folder: &str,
+        file: &str,
+    ) -> Result<Option<File>, ReportStoreError> {
         self.parse_name(folder)?;
-        let Some(folder) = self.folder.open_folder(folder)? else { return Ok(None) };
+        let Some(folder) = self.folder.open_folder(folder)? else {
+            return Ok(None);
+        };
         folder.open_file(file)
     }
 
     /// All entries with the name of a report folder, with the parsed name.
     fn report_folders(&self) -> Result<Vec<(String, ReportDirName)>, ReportStoreError> {
-        let names = self.folder.names()?.into_iter().filter_map(|name| name.into_string().ok());
-        Ok(names.filter_map(|name| ReportDirName::parse(&name).map(|parsed| (name, parsed))).collect())
+        let names = self
+            .folder
+            .names()?
+            .into_iter()
+            .filter_map(|name| name.into_string().ok());
+        Ok(names
+            .filter_map(|name| ReportDirName::parse(&name).map(|parsed| (name, parsed)))
+            .collect())
     }
 
     /// Parses the name of a report folder.
     fn parse_name(&self, folder: &str) -> Result<ReportDirName, ReportStoreError> {
-        ReportDirName::parse(folder)
-            .ok_or_else(|| ReportStoreError::not_a_report(self.folder.path(folder), "this is not the name of a run or a period"))
+        ReportDirName::parse(folder).ok_or_else(|| {
+            ReportStoreError::not_a_report(
+                self.folder.path(folder),
+                "this is not the name of a run or a period",
+            )
+        })
     }
 
     fn check_latest(&self) -> Result<(), ReportStoreError> {
         match self.folder.entry_type(LATEST)? {
             None | Some(FileType::Symlink) => Ok(()),
-            Some(_) => Err(ReportStoreError::not_a_report(self.folder.path(LATEST), "it is not a link to the latest report")),
+            Some(_) => Err(ReportStoreError::not_a_report(
+                self.folder.path(LATEST),
+                "it is not a link to the latest report",
+            )),
         }
     }
 }
@@ -170,11 +216,15 @@ fn is_report(parent: &FolderHandle, name: &str) -> Result<bool, ReportStoreError
     if parent.entry_type(name)? != Some(FileType::Directory) {
         return Ok(false);
     }
-    let Some(folder) = parent.open_folder(name)? else { return Ok(false) };
+    let Some(folder) = parent.open_folder(name)? else {
+        return Ok(false);
+    };
     if folder.entry_type(REPORT)? != Some(FileType::RegularFile) {
         return Ok(false);
     }
-    let Some(report) = folder.open_file(REPORT)? else { return Ok(false) };
+    let Some(report) = folder.open_file(REPORT)? else {
+        return Ok(false);
+    };
     let mut head = Vec::new();
     let read = report.take(SIGNATURE_BYTES).read_to_end(&mut head);
     read.map_err(|error| ReportStoreError::failed("read", folder.path(REPORT), error))?;
@@ -184,7 +234,9 @@ fn is_report(parent: &FolderHandle, name: &str) -> Result<bool, ReportStoreError
 fn open_folder(dir: &Path, access: Access) -> Result<FolderHandle, ReportStoreError> {
     let made = match mkdir(dir, Mode::RWXU) {
         Err(Errno::EXIST) => false,
-        done => done.map(|()| true).map_err(|error| ReportStoreError::failed("make", dir.to_owned(), error))?,
+        done => done
+            .map(|()| true)
+            .map_err(|error| ReportStoreError::failed("make", dir.to_owned(), error))?,
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = match openat(CWD, dir, flags | OFlags::NOFOLLOW, Mode::empty()) {
@@ -194,10 +246,16 @@ fn open_folder(dir: &Path, access: Access) -> Result<FolderHandle, ReportStoreEr
         }
         done => done,
     };
-    let failed = |step| move |error: io::Error| ReportStoreError::failed(step, dir.to_owned(), error);
-    let folder = FolderHandle::new(opened.map_err(|error| failed("open")(error.into()))?, dir.to_owned());
+    let failed =
+        |step| move |error: io::Error| ReportStoreError::failed(step, dir.to_owned(), error);
+    let folder = FolderHandle::new(
+        opened.map_err(|error| failed("open")(error.into()))?,
+        dir.to_owned(),
+    );
     if made {
-        folder.set_access(access).map_err(failed("set the rights of"))?;
+        folder
+            .set_access(access)
+            .map_err(failed("set the rights of"))?;
         // A power cut must not undo the creation of the folder after reports in it were committed.
         if let Ok(above) = openat(folder.fd(), "..", flags, Mode::empty()) {
             match fsync(&above) {
@@ -212,8 +270,15 @@ fn open_folder(dir: &Path, access: Access) -> Result<FolderHandle, ReportStoreEr
 /// A link of another user could point anywhere.
 fn trusted_link(dir: &Path) -> Result<(), ReportStoreError> {
     match statat(CWD, dir, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(link) if FileType::from_raw_mode(link.st_mode).is_symlink() && ![geteuid().as_raw(), 0].contains(&link.st_uid) => {
-            Err(ReportStoreError::in_the_way(dir.to_owned(), "it is a symbolic link of another user", "name the folder it leads to"))
+        Ok(link)
+            if FileType::from_raw_mode(link.st_mode).is_symlink()
+                && ![geteuid().as_raw(), 0].contains(&link.st_uid) =>
+        {
+            Err(ReportStoreError::in_the_way(
+                dir.to_owned(),
+                "it is a symbolic link of another user",
+                "name the folder it leads to",
+            ))
         }
         _ => Ok(()),
     }
@@ -229,53 +294,82 @@ const NEW_OWNER: &str = ".state.tmp";
 const MAX_OWNER_BYTES: u64 = 4096 + 32;
 
 impl ReportStore {
-    /// Opens the store for a state, whose file has this absolute path and may not exist yet. Call it before
-    /// [`recover`](Self::recover). The folder belongs to the state from the next [`stage`](Self::stage) on.
+    /// Opens the store for a state, whose file has this absolute path and may not exist yet. Call
+    /// it before [`recover`](Self::recover). The folder belongs to the state from the next
+    /// [`stage`](Self::stage) on.
     ///
     /// # Errors
     ///
     /// The folder belongs to another state whose file exists.
     pub(crate) fn for_state(self, state: PathBuf) -> Result<Self, ReportStoreError> {
-        match self.owner()?.filter(|owner| *owner != state && is_there(owner)) {
-            Some(owner) => Err(ReportStoreError::Shared { path: self.folder.path(OWNER), owner }),
-            None => Ok(Self { state: Some(state), ..self }),
+        match self
+            .owner()?
+            .filter(|owner| *owner != state && is_there(owner))
+        {
+            Some(owner) => Err(ReportStoreError::Shared {
+                path: self.folder.path(OWNER),
+                owner,
+            }),
+            None => Ok(Self {
+                state: Some(state),
+                ..self
+            }),
         }
     }
 
     /// The path of the state that the folder belongs to; `None` if unknown.
     fn owner(&self) -> Result<Option<PathBuf>, ReportStoreError> {
-        let Some(file) = self.folder.open_file(OWNER)? else { return Ok(None) };
+        let Some(file) = self.folder.open_file(OWNER)? else {
+            return Ok(None);
+        };
         let mut text = Vec::new();
         let read = file.take(MAX_OWNER_BYTES).read_to_end(&mut text);
         read.map_err(|error| ReportStoreError::failed("read", self.folder.path(OWNER), error))?;
-        let path = text.strip_prefix(self.inode_line()?.as_bytes()).filter(|path| !path.is_empty());
+        let path = text
+            .strip_prefix(self.inode_line()?.as_bytes())
+            .filter(|path| !path.is_empty());
         Ok(path.map(|path| OsStr::from_bytes(path).into()))
     }
 
     /// The line before the path.
     fn inode_line(&self) -> Result<String, ReportStoreError> {
-        let stat = fstat(self.folder.fd()).map_err(|error| ReportStoreError::failed("look at", self.folder.path(OWNER), error))?;
+        let stat = fstat(self.folder.fd())
+            .map_err(|error| ReportStoreError::failed("look at", self.folder.path(OWNER), error))?;
         Ok(format!("{}\n", stat.st_ino))
     }
 
-    /// Records the owner, before any run is committed: [`Staging::finish`](Staging::finish) syncs the folder.
+    /// Records the owner, before any run is committed: [`Staging::finish`](Staging::finish) syncs
+    /// the folder.
     fn record_owner(&self) -> Result<(), ReportStoreError> {
-        let Some(state) = &self.state else { return Ok(()) };
+        let Some(state) = &self.state else {
+            return Ok(());
+        };
         if self.owner()?.as_ref() == Some(state) {
             return Ok(());
         }
         let content = [self.inode_line()?.as_bytes(), state.as_os_str().as_bytes()].concat();
-        self.folder.replace_file(NEW_OWNER, OWNER, &content, Access { mode: 0o600, group: None })
+        self.folder.replace_file(
+            NEW_OWNER,
+            OWNER,
+            &content,
+            Access {
+                mode: 0o600,
+                group: None,
+            },
+        )
     }
 }
 
 /// Whether a state file exists. One that this user may not access counts as existing.
 fn is_there(state: &Path) -> bool {
     let gone = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory);
-    !state.symlink_metadata().is_err_and(|error| gone(error.kind()))
+    !state
+        .symlink_metadata()
+        .is_err_and(|error| gone(error.kind()))
 }
 
-/// An error about the folder of `--out`. The exit code is 4, except for [`Held`](Self::Held) and [`Shared`](Self::Shared).
+/// An error about the folder of `--out`. The exit code is 4, except for [`Held`](Self::Held) and
+/// [`Shared`](Self::Shared).
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReportStoreError {
     /// A run with another state writes to the folder; the exit code is 5.
@@ -326,11 +420,19 @@ pub(crate) enum ReportStoreError {
 
 impl ReportStoreError {
     fn failed(step: &'static str, path: PathBuf, error: impl Into<io::Error>) -> Self {
-        Self::Failed { step, path, error: error.into() }
+        Self::Failed {
+            step,
+            path,
+            error: error.into(),
+        }
     }
 
     fn in_the_way(path: PathBuf, what: &'static str, advice: impl Into<Cow<'static, str>>) -> Self {
-        Self::InTheWay { path, what, advice: advice.into() }
+        Self::InTheWay {
+            path,
+            what,
+            advice: advice.into(),
+        }
     }
 
     /// Something that is not a report has the name of one.
@@ -340,10 +442,15 @@ impl ReportStoreError {
 
     /// Something that this run created was removed by another process.
     fn vanished(path: &Path) -> Self {
-        Self::failed("write", path.to_owned(), io::Error::new(ErrorKind::NotFound, "it was removed during the run"))
+        Self::failed(
+            "write",
+            path.to_owned(),
+            io::Error::new(ErrorKind::NotFound, "it was removed during the run"),
+        )
     }
 
-    /// The folder cannot be emptied now, because another process writes to it or reads from it over a network.
+    /// The folder cannot be emptied now, because another process writes to it or reads from it over
+    /// a network.
     fn is_busy(&self) -> bool {
         matches!(self, Self::Failed { error, .. } if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::ResourceBusy))
     }
@@ -351,12 +458,18 @@ impl ReportStoreError {
 
 fn advice(kind: ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space or choose another --out",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "free some space or choose another --out"
+        }
         ErrorKind::FileTooLarge => "raise the file size limit (ulimit -f)",
         ErrorKind::NotFound => "make the folder first or choose another --out",
-        ErrorKind::PermissionDenied => "choose an --out that is yours to write to, and a --group you belong to",
+        ErrorKind::PermissionDenied => {
+            "choose an --out that is yours to write to, and a --group you belong to"
+        }
         ErrorKind::ReadOnlyFilesystem => "choose an --out that may be written to",
-        ErrorKind::CrossesDevices | ErrorKind::ResourceBusy => "move it away or unmount it: what is in --out must lie on one file system",
+        ErrorKind::CrossesDevices | ErrorKind::ResourceBusy => {
+            "move it away or unmount it: what is in --out must lie on one file system"
+        }
         _ => "choose another --out",
     }
 }

@@ -1,4 +1,5 @@
-//! The names of report folders, with a run's number and time or a period, and those of what is written before it is published.
+//! The names of report folders, with a run's number and time or a period, and those of what is
+//! written before it is published.
 //!
 //! Only names in exactly this form are accepted; folders with other names are never touched.
 
@@ -32,8 +33,12 @@ const MAX_RUN_DIGITS: usize = 15;
 /// The name of a run's folder: the number with at least six digits, and the time in UTC.
 #[must_use]
 pub(crate) fn run_folder_name(number: u64, now: SystemTime) -> String {
-    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let time = epoch().checked_add(SignedDuration::try_from(since).unwrap_or(SignedDuration::MAX)).unwrap_or(DateTime::MAX);
+    let since = now
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let time = epoch()
+        .checked_add(SignedDuration::try_from(since).unwrap_or(SignedDuration::MAX))
+        .unwrap_or(DateTime::MAX);
     format!("{number:06}-{}", time.strftime("%Y%m%dT%H%M%SZ"))
 }
 
@@ -45,7 +50,10 @@ impl ReportDirName {
             13 => Self::Hour(time(name, b"0000-00-00T00")?),
             _ => {
                 let (number, rest) = name.split_once('-')?;
-                Self::Run { number: run_number(number)?, time: time(rest, b"00000000T000000Z")? }
+                Self::Run {
+                    number: run_number(number)?,
+                    time: time(rest, b"00000000T000000Z")?,
+                }
             }
         };
         Some(parsed)
@@ -60,8 +68,8 @@ impl ReportDirName {
         matches!(self, Self::Run { .. })
     }
 
-    /// The time of the run, or the end of the period, in seconds since 1970. Periods are taken as UTC, as hours do not matter
-    /// here.
+    /// The time of the run, or the end of the period, in seconds since 1970. Periods are taken as
+    /// UTC, as hours do not matter here.
     pub(super) fn end(self) -> u64 {
         let (start, length) = match self {
             Self::Run { time, .. } => (time, 0),
@@ -75,7 +83,10 @@ impl ReportDirName {
 
 /// A run's number, with at least six digits and no further leading zeros.
 fn run_number(digits: &str) -> Option<u64> {
-    let number = digits.parse().ok().filter(|_| digits.len() <= MAX_RUN_DIGITS)?;
+    let number = digits
+        .parse()
+        .ok()
+        .filter(|_| digits.len() <= MAX_RUN_DIGITS)?;
     (format!("{number:06}") == digits && number > 0).then_some(number)
 }
 
@@ -85,15 +96,34 @@ fn epoch() -> DateTime {
 
 /// Parses a time in this form, in which a zero is any digit, from the year down to the second.
 fn time(text: &str, form: &[u8]) -> Option<DateTime> {
-    let fits = |(letter, place): (u8, &u8)| if *place == b'0' { letter.is_ascii_digit() } else { letter == *place };
+    let fits = |(letter, place): (u8, &u8)| {
+        if *place == b'0' {
+            letter.is_ascii_digit()
+        } else {
+            letter == *place
+        }
+    };
     if text.len() != form.len() || !text.bytes().zip(form).all(fits) {
         return None;
     }
     let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_digit).collect();
-    let part = |from: usize, to: usize| digits.get(from..to).map_or(0, |part| part.iter().fold(0, |n, d| n * 10 + i16::from(d - b'0')));
+    let part = |from: usize, to: usize| {
+        digits.get(from..to).map_or(0, |part| {
+            part.iter().fold(0, |n, d| n * 10 + i16::from(d - b'0'))
+        })
+    };
     let small = |from| i8::try_from(part(from, from + 2)).ok();
     let date = Date::new(part(0, 4), small(4)?, small(6)?).ok()?;
-    DateTime::new(date.year(), date.month(), date.day(), small(8)?, small(10)?, small(12)?, 0).ok()
+    DateTime::new(
+        date.year(),
+        date.month(),
+        date.day(),
+        small(8)?,
+        small(10)?,
+        small(12)?,
+        0,
+    )
+    .ok()
 }
 
 /// The name of the folder in which a run is staged.
@@ -101,7 +131,8 @@ pub(super) fn staging_name(run: u64) -> String {
     format!(".run-{run}.tmp")
 }
 
-/// The second name of the report of a folder in `.run-N.tmp`, which distinguishes it from the folder it was swapped with.
+/// The second name of the report of a folder in `.run-N.tmp`, which distinguishes it from the
+/// folder it was swapped with.
 pub(super) fn replacement_name(folder: &str) -> String {
     format!("{REPLACEMENT_PREFIX}{folder}")
 }
@@ -119,9 +150,19 @@ mod tests {
 
     #[test]
     fn formats_names_of_runs() {
-        assert_eq!(run_folder_name(12, seconds(1_795_219_500)), "000012-20261121T000500Z");
-        assert_eq!(run_folder_name(12_345_678, SystemTime::UNIX_EPOCH - Duration::from_secs(1)), "12345678-19700101T000000Z");
-        assert_eq!(run_folder_name(1, seconds(1 << 62)), "000001-99991231T235959Z", "a clock that is far off");
+        assert_eq!(
+            run_folder_name(12, seconds(1_795_219_500)),
+            "000012-20261121T000500Z"
+        );
+        assert_eq!(
+            run_folder_name(12_345_678, SystemTime::UNIX_EPOCH - Duration::from_secs(1)),
+            "12345678-19700101T000000Z"
+        );
+        assert_eq!(
+            run_folder_name(1, seconds(1 << 62)),
+            "000001-99991231T235959Z",
+            "a clock that is far off"
+        );
     }
 
     #[test]
@@ -153,12 +194,21 @@ mod tests {
     #[test]
     fn later_names_are_greater() {
         let name = |text: &str| ReportDirName::parse(text).unwrap();
-        assert!(name("000009-20271121T000500Z") < name("000010-20261121T000500Z"), "whatever the clock says");
+        assert!(
+            name("000009-20271121T000500Z") < name("000010-20261121T000500Z"),
+            "whatever the clock says"
+        );
         assert!(name("1000000-20261121T000500Z") > name("999999-20261121T000500Z"));
-        assert!(name("2026-11-09") < name("2026-11-10") && name("2026-11-20T09") < name("2026-11-20T10"));
+        assert!(
+            name("2026-11-09") < name("2026-11-10")
+                && name("2026-11-20T09") < name("2026-11-20T10")
+        );
         let end = |text: &str| name(text).end();
         assert_eq!(end("000012-20261121T000500Z"), 1_795_219_500);
-        assert_eq!((end("2026-11-20"), end("2026-11-20T13")), (1_795_219_500 - 300, 1_795_219_500 - 36_300));
+        assert_eq!(
+            (end("2026-11-20"), end("2026-11-20T13")),
+            (1_795_219_500 - 300, 1_795_219_500 - 36_300)
+        );
         assert_eq!(end("1969-12-30"), 0);
     }
 

@@ -15,10 +15,20 @@ use super::{Access, LATEST, REPORT, ReportStore, ReportStoreError, Run, is_repor
 const BUFFER: usize = 64 * 1024;
 
 /// The files of a report folder.
-const REPORT_FILES: [&str; 9] =
-    [REPORT, "answered.csv", "clients.csv", "new.csv", "pairs.csv", "paths.csv", "report.html", "rules.csv", "summary.txt"];
+const REPORT_FILES: [&str; 9] = [
+    REPORT,
+    "answered.csv",
+    "clients.csv",
+    "new.csv",
+    "pairs.csv",
+    "paths.csv",
+    "report.html",
+    "rules.csv",
+    "summary.txt",
+];
 
-/// Ends the name of what is left of a report. It is not the name of a report folder, so nothing else is done with it.
+/// Ends the name of what is left of a report. It is not the name of a report folder, so nothing
+/// else is done with it.
 const REMAINS_SUFFIX: &str = ".incomplete";
 
 /// How many written files and folders may be open before they are synced.
@@ -41,7 +51,8 @@ pub(crate) struct Staging<'a> {
     finished: bool,
 }
 
-/// A file in a staged folder. It is complete after [`finish`](Self::finish), and on disk after [`Staging::finish`].
+/// A file in a staged folder. It is complete after [`finish`](Self::finish), and on disk after
+/// [`Staging::finish`].
 #[derive(Debug)]
 pub(crate) struct StagedFile<'s> {
     out: BufWriter<NewFile>,
@@ -59,8 +70,15 @@ impl ReportStore {
     /// The folder cannot be created, or its group cannot be set.
     pub(crate) fn stage(&self, run: u64) -> Result<Staging<'_>, ReportStoreError> {
         self.record_owner()?;
-        // The group is set now so that an error shows early; the mode gives access to the owner only.
-        let staging_folder = self.folder.create_folder(&staging_name(run), Access { mode: 0o600, group: self.access.group })?;
+        // The group is set now so that an error shows early; the mode gives access to the owner
+        // only.
+        let staging_folder = self.folder.create_folder(
+            &staging_name(run),
+            Access {
+                mode: 0o600,
+                group: self.access.group,
+            },
+        )?;
         Ok(Staging {
             store: self,
             run,
@@ -73,15 +91,21 @@ impl ReportStore {
         })
     }
 
-    /// The target of `latest` after these folders are published: the run's own folder, or that of the latest period.
+    /// The target of `latest` after these folders are published: the run's own folder, or that of
+    /// the latest period.
     fn latest_with(&self, folders: &[String]) -> Result<Option<String>, ReportStoreError> {
         let parse = |name: &String| ReportDirName::parse(name).map(|parsed| (parsed, name.clone()));
-        let Some((last, name)) = folders.iter().filter_map(parse).max() else { return Ok(None) };
+        let Some((last, name)) = folders.iter().filter_map(parse).max() else {
+            return Ok(None);
+        };
         if last.is_run() {
             return Ok(Some(name));
         }
-        let existing =
-            self.report_folders()?.into_iter().filter(|(_, existing)| existing.is_same_kind(last)).map(|(name, parsed)| (parsed, name));
+        let existing = self
+            .report_folders()?
+            .into_iter()
+            .filter(|(_, existing)| existing.is_same_kind(last))
+            .map(|(name, parsed)| (parsed, name));
         let mut latest = (last, name);
         for candidate in existing.filter(|(parsed, _)| *parsed > last) {
             if candidate > latest && is_report(&self.folder, &candidate.1)? {
@@ -93,12 +117,16 @@ impl ReportStore {
 }
 
 impl ReportStore {
-    /// Whether a folder that is not a report can only be what is left of one: it has no `report.json` with a content, and no
-    /// entry that is not a file of a report.
+    /// Whether a folder that is not a report can only be what is left of one: it has no
+    /// `report.json` with a content, and no entry that is not a file of a report.
     fn is_remains(&self, name: &str) -> Result<bool, ReportStoreError> {
-        let Some(folder) = self.folder.open_folder(name)? else { return Ok(false) };
+        let Some(folder) = self.folder.open_folder(name)? else {
+            return Ok(false);
+        };
         for entry in folder.names()? {
-            let Some(file) = entry.to_str().filter(|file| REPORT_FILES.contains(file)) else { return Ok(false) };
+            let Some(file) = entry.to_str().filter(|file| REPORT_FILES.contains(file)) else {
+                return Ok(false);
+            };
             let is_file = folder.entry_type(file)? == Some(FileType::RegularFile);
             if !is_file || (file == REPORT && folder.size(file)?.is_some_and(|bytes| bytes > 0)) {
                 return Ok(false);
@@ -119,26 +147,43 @@ impl ReportStore {
 }
 
 impl Staging<'_> {
-    /// Starts a folder, in which new files are created. It will replace an existing folder of the same period. What is left of
-    /// one whose `report.json` is lost is renamed, and its new path is returned: it cannot be continued.
+    /// Starts a folder, in which new files are created. It will replace an existing folder of the
+    /// same period. What is left of one whose `report.json` is lost is renamed, and its new path is
+    /// returned: it cannot be continued.
     ///
     /// # Errors
     ///
-    /// The name is not valid, was used before, or belongs to something that is not a report; or the folder cannot be
-    /// created.
+    /// The name is not valid, was used before, or belongs to something that is not a report; or the
+    /// folder cannot be created.
     pub(crate) fn folder(&mut self, name: &str) -> Result<Option<PathBuf>, ReportStoreError> {
         let parsed = self.store.parse_name(name)?;
         self.close_current()?;
         let set_aside = match self.store.folder.entry_type(name)? {
-            Some(FileType::Directory) if !parsed.is_run() && is_report(&self.store.folder, name)? => None,
-            Some(FileType::Directory) if !parsed.is_run() && self.store.is_remains(name)? => Some(self.store.set_aside(name)?),
+            Some(FileType::Directory)
+                if !parsed.is_run() && is_report(&self.store.folder, name)? =>
+            {
+                None
+            }
+            Some(FileType::Directory) if !parsed.is_run() && self.store.is_remains(name)? => {
+                Some(self.store.set_aside(name)?)
+            }
             Some(_) if parsed.is_run() => {
-                return Err(ReportStoreError::not_a_report(self.store.folder.path(name), "this run already exists"));
+                return Err(ReportStoreError::not_a_report(
+                    self.store.folder.path(name),
+                    "this run already exists",
+                ));
             }
             Some(_) => {
                 let path = self.store.folder.path(name);
-                let advice = format!("move it away (mv '{0}' '{0}.old') or choose another --out", path.display());
-                return Err(ReportStoreError::in_the_way(path, "it is not a folder of reports", advice));
+                let advice = format!(
+                    "move it away (mv '{0}' '{0}.old') or choose another --out",
+                    path.display()
+                );
+                return Err(ReportStoreError::in_the_way(
+                    path,
+                    "it is not a folder of reports",
+                    advice,
+                ));
             }
             None => None,
         };
@@ -153,11 +198,19 @@ impl Staging<'_> {
     ///
     /// There is no folder, or the file exists or cannot be created.
     pub(crate) fn file(&mut self, name: &str) -> Result<StagedFile<'_>, ReportStoreError> {
-        let Some(folder) = &self.current else { return Err(ReportStoreError::vanished(&self.folder.path(name))) };
+        let Some(folder) = &self.current else {
+            return Err(ReportStoreError::vanished(&self.folder.path(name)));
+        };
         let file = folder.create_file(name, self.store.access)?;
         self.unfinished += 1;
         let (unfinished, pending_syncs) = (&mut self.unfinished, &mut self.pending_syncs);
-        Ok(StagedFile { out: BufWriter::with_capacity(BUFFER, file), folder, name: name.to_owned(), unfinished, pending_syncs })
+        Ok(StagedFile {
+            out: BufWriter::with_capacity(BUFFER, file),
+            folder,
+            name: name.to_owned(),
+            unfinished,
+            pending_syncs,
+        })
     }
 
     /// Syncs everything. The returned run is to be committed, that is, saved in a state. Until then
@@ -184,22 +237,38 @@ impl Staging<'_> {
         }
         out.sync()?;
         self.finished = true;
-        Ok(Run { number: self.run, folders: std::mem::take(&mut self.folders) })
+        Ok(Run {
+            number: self.run,
+            folders: std::mem::take(&mut self.folders),
+        })
     }
 
     fn close_current(&mut self) -> Result<(), ReportStoreError> {
-        let Some(folder) = self.current.take() else { return Ok(()) };
+        let Some(folder) = self.current.take() else {
+            return Ok(());
+        };
         if self.unfinished > 0 || folder.entry_type(REPORT)? != Some(FileType::RegularFile) {
             let what = "its files are incomplete";
-            return Err(ReportStoreError::in_the_way(folder.path(""), what, "run it again"));
+            return Err(ReportStoreError::in_the_way(
+                folder.path(""),
+                what,
+                "run it again",
+            ));
         }
-        // Also if nothing has that name yet: what the folder will replace is known only when it is published.
+        // Also if nothing has that name yet: what the folder will replace is known only when it is
+        // published.
         if let Some(name) = self.folders.last()
             && !self.store.parse_name(name)?.is_run()
         {
             let second = replacement_name(name);
             if !folder.hard_link(REPORT, &self.folder, &second)? {
-                let empty = self.folder.create_file(&second, Access { mode: 0o600, group: None })?;
+                let empty = self.folder.create_file(
+                    &second,
+                    Access {
+                        mode: 0o600,
+                        group: None,
+                    },
+                )?;
                 self.pending_syncs.push(empty.into_pending_sync());
             }
         }
@@ -233,7 +302,8 @@ impl StagedFile<'_> {
             return Err(ReportStoreError::vanished(&self.folder.path(&self.name)));
         }
         // The buffer is empty.
-        self.pending_syncs.push(self.out.into_parts().0.into_pending_sync());
+        self.pending_syncs
+            .push(self.out.into_parts().0.into_pending_sync());
         *self.unfinished -= 1;
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Allow lists: clients, paths and user agents to leave out of reports, each with a reason.
 //!
-//! An allow list removes requests from a report and counts them; it changes no rule and no verdict. Only files that were named are
-//! read.
+//! An allow list removes requests from a report and counts them; it changes no rule and no verdict.
+//! Only files that were named are read.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -71,8 +71,14 @@ impl AllowList {
             entries.extend(read(file)?);
         }
         if entries.len() > MAX_ENTRIES {
-            let message = format!("{} entries are too many for allow lists; {MAX_ENTRIES} are the most", entries.len());
-            return Err(RuleError::Syntax { file: files[0].display().to_string(), message });
+            let message = format!(
+                "{} entries are too many for allow lists; {MAX_ENTRIES} are the most",
+                entries.len()
+            );
+            return Err(RuleError::Syntax {
+                file: files[0].display().to_string(),
+                message,
+            });
         }
         Ok(Self { entries })
     }
@@ -90,17 +96,23 @@ impl AllowList {
             agents: Vec::new(),
             is_reported: true,
         };
-        Self { entries: entries.into_iter().map(entry).collect() }
+        Self {
+            entries: entries.into_iter().map(entry).collect(),
+        }
     }
 
-    /// The index of the first entry that allows a request; `path` is normalised, `agent` is as logged.
+    /// The index of the first entry that allows a request; `path` is normalised, `agent` is as
+    /// logged.
     #[must_use]
     pub fn entry_for(&self, client: Client<'_>, path: &[u8], agent: Option<&[u8]>) -> Option<u16> {
-        self.entries.iter().position(|entry| entry.allows(client, path, agent)).map(|number| number as u16)
+        self.entries
+            .iter()
+            .position(|entry| entry.allows(client, path, agent))
+            .map(|number| number as u16)
     }
 
-    /// Whether an entry names a client, for any paths: a client that is trusted for some requests must not be blocked. User agents
-    /// do not count.
+    /// Whether an entry names a client, for any paths: a client that is trusted for some requests
+    /// must not be blocked. User agents do not count.
     #[must_use]
     pub fn names(&self, client: Client<'_>) -> bool {
         self.entries.iter().any(|entry| entry.names_client(client))
@@ -109,26 +121,40 @@ impl AllowList {
     /// Whether an entry names an address in a network.
     #[must_use]
     pub fn overlaps(&self, network: &IpNet) -> bool {
-        self.entries.iter().flat_map(|entry| &entry.clients).any(|named| named.contains(network) || network.contains(named))
+        self.entries
+            .iter()
+            .flat_map(|entry| &entry.clients)
+            .any(|named| named.contains(network) || network.contains(named))
     }
 
-    /// Warnings for probable mistakes, one per entry: networks wider than a /8, or than a /16 of IPv6.
+    /// Warnings for probable mistakes, one per entry: networks wider than a /8, or than a /16 of
+    /// IPv6.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let wide_network = |entry: &AllowEntry| {
-            let network = entry.clients.iter().find(|network| network_width(network) == Width::Wide)?;
-            Some(format!("{}:{}: {network} is a large part of the internet; check that it is intended", entry.file, entry.line))
+            let network = entry
+                .clients
+                .iter()
+                .find(|network| network_width(network) == Width::Wide)?;
+            Some(format!(
+                "{}:{}: {network} is a large part of the internet; check that it is intended",
+                entry.file, entry.line
+            ))
         };
         self.entries.iter().filter_map(wide_network).collect()
     }
 
-    /// Warnings for entries that allow nothing, because all addresses of an IPv6 prefix count as one client and they name a smaller
-    /// network.
+    /// Warnings for entries that allow nothing, because all addresses of an IPv6 prefix count as
+    /// one client and they name a smaller network.
     #[must_use]
     pub fn warnings_for(&self, prefix: Ipv6Prefix) -> Vec<String> {
         let small_network = |entry: &AllowEntry| {
-            let network = entry.clients.iter().find(|network| matches!(network, IpNet::V6(six) if six.prefix_len() > prefix.bits()))?;
-            let group = Ipv6Net::new(network_v6(network)?, prefix.bits()).ok()?.trunc();
+            let network = entry.clients.iter().find(
+                |network| matches!(network, IpNet::V6(six) if six.prefix_len() > prefix.bits()),
+            )?;
+            let group = Ipv6Net::new(network_v6(network)?, prefix.bits())
+                .ok()?
+                .trunc();
             Some(format!(
                 "{}:{}: {network} is less than --ipv6-prefix counts as one client, and allows nothing; type {group}",
                 entry.file, entry.line
@@ -146,14 +172,26 @@ impl AllowList {
 
 impl AllowEntry {
     fn new(file: &str, line: usize, entry: AllowFileEntry) -> Result<Self, String> {
-        let AllowFileEntry { reason, clients, paths, agents } = entry;
+        let AllowFileEntry {
+            reason,
+            clients,
+            paths,
+            agents,
+        } = entry;
         if reason.trim().is_empty() {
-            return Err("reason: it is empty; explain why this is allowed, for later readers of the report".into());
+            return Err(
+                "reason: it is empty; explain why this is allowed, for later readers of the report"
+                    .into(),
+            );
         }
         if clients.is_empty() && paths.is_empty() && agents.is_empty() {
             return Err("it would allow everything; give it clients, paths or agents".into());
         }
-        for (name, list) in [("clients", &clients), ("paths", &paths), ("agents", &agents)] {
+        for (name, list) in [
+            ("clients", &clients),
+            ("paths", &paths),
+            ("agents", &agents),
+        ] {
             if list.iter().any(String::is_empty) {
                 return Err(format!("{name}: an empty text would allow every request"));
             }
@@ -161,12 +199,22 @@ impl AllowEntry {
         if let Some(path) = paths.iter().find(|path| !path.starts_with('/')) {
             return Err(format!("paths: '{path}' must begin with '/'"));
         }
-        let mut allowed =
-            Self { reason, file: file.to_owned(), line, clients: Vec::new(), names: Vec::new(), paths, agents, is_reported: false };
+        let mut allowed = Self {
+            reason,
+            file: file.to_owned(),
+            line,
+            clients: Vec::new(),
+            names: Vec::new(),
+            paths,
+            agents,
+            is_reported: false,
+        };
         for client in clients {
             match parse_network(&client) {
                 Some(network) if network_width(&network) == Width::Everything => {
-                    return Err(format!("clients: '{client}' is every address there is; leave clients out and name paths or agents"));
+                    return Err(format!(
+                        "clients: '{client}' is every address there is; leave clients out and name paths or agents"
+                    ));
                 }
                 Some(network) => allowed.clients.push(network),
                 None if is_name(&client) => allowed.names.push(client),
@@ -186,9 +234,17 @@ impl AllowEntry {
         }
         let any_client = self.clients.is_empty() && self.names.is_empty();
         (any_client || self.names_client(client))
-            && (self.paths.is_empty() || self.paths.iter().any(|allowed| is_at_or_below(path, allowed.as_bytes())))
+            && (self.paths.is_empty()
+                || self
+                    .paths
+                    .iter()
+                    .any(|allowed| is_at_or_below(path, allowed.as_bytes())))
             && (self.agents.is_empty()
-                || agent.is_some_and(|agent| self.agents.iter().any(|part| contains_ignore_case(agent, part.as_bytes()))))
+                || agent.is_some_and(|agent| {
+                    self.agents
+                        .iter()
+                        .any(|part| contains_ignore_case(agent, part.as_bytes()))
+                }))
     }
 
     fn names_client(&self, client: Client<'_>) -> bool {
@@ -197,7 +253,9 @@ impl AllowEntry {
             Client::V6(bits) => Ipv6Addr::from(bits).into(),
             Client::Text(text) => return self.names_text(text),
         };
-        self.clients.iter().any(|network| network.contains(&address))
+        self.clients
+            .iter()
+            .any(|network| network.contains(&address))
     }
 
     /// A group of addresses that counts as one client must be named completely.
@@ -207,23 +265,35 @@ impl AllowEntry {
                 let group = Ipv6Net::new(first.into(), bits.bits()).map(IpNet::from);
                 group.is_ok_and(|group| self.clients.iter().any(|network| network.contains(&group)))
             }
-            None => self.names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(text)),
+            None => self
+                .names
+                .iter()
+                .any(|name| name.as_bytes().eq_ignore_ascii_case(text)),
         }
     }
 }
 
 fn read(path: &Path) -> Result<Vec<AllowEntry>, RuleError> {
     let file = path.display().to_string();
-    let unreadable =
-        |source: std::io::Error| RuleError::Syntax { file: file.clone(), message: format!("cannot read the allow list: {source}") };
+    let unreadable = |source: std::io::Error| RuleError::Syntax {
+        file: file.clone(),
+        message: format!("cannot read the allow list: {source}"),
+    };
     let text = fs::read_to_string(path).map_err(unreadable)?;
-    let parsed: AllowFile = toml::from_str(&text).map_err(|error| RuleError::Syntax { file: file.clone(), message: error.to_string() })?;
+    let parsed: AllowFile = toml::from_str(&text).map_err(|error| RuleError::Syntax {
+        file: file.clone(),
+        message: error.to_string(),
+    })?;
     parsed
         .allow
         .into_iter()
         .map(|entry| {
-            let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..entry.span().start]).count() + 1;
-            let invalid = |message| RuleError::Syntax { file: format!("{file}:{line}"), message };
+            let line =
+                memchr::memchr_iter(b'\n', &text.as_bytes()[..entry.span().start]).count() + 1;
+            let invalid = |message| RuleError::Syntax {
+                file: format!("{file}:{line}"),
+                message,
+            };
             AllowEntry::new(&file, line, entry.into_inner()).map_err(invalid)
         })
         .collect()
@@ -237,19 +307,26 @@ fn network_v6(network: &IpNet) -> Option<Ipv6Addr> {
 }
 
 fn is_name(text: &str) -> bool {
-    text.bytes().any(|b| b.is_ascii_alphabetic()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
+    text.bytes().any(|b| b.is_ascii_alphabetic())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
 }
 
 /// Whether a path equals `allowed`, or is below it if it ends in `/`.
 fn is_at_or_below(path: &[u8], allowed: &[u8]) -> bool {
     match path.get(..allowed.len()) {
-        Some(start) => start.eq_ignore_ascii_case(allowed) && (path.len() == allowed.len() || allowed.ends_with(b"/")),
+        Some(start) => {
+            start.eq_ignore_ascii_case(allowed)
+                && (path.len() == allowed.len() || allowed.ends_with(b"/"))
+        }
         None => false,
     }
 }
 
 fn contains_ignore_case(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
+    text.windows(part.len())
+        .any(|window| window.eq_ignore_ascii_case(part))
 }
 
 #[cfg(test)]
@@ -271,9 +348,18 @@ mod tests {
         )
         .unwrap();
         let entry = |client: &str, path: &str, agent: &str| {
-            allowed.entry_for(Client::parse(client.as_bytes()), path.as_bytes(), Some(agent.as_bytes()))
+            allowed.entry_for(
+                Client::parse(client.as_bytes()),
+                path.as_bytes(),
+                Some(agent.as_bytes()),
+            )
         };
-        for client in ["192.0.2.15", "2001:db8::1", "198.51.100.7", "Scan.example.net"] {
+        for client in [
+            "192.0.2.15",
+            "2001:db8::1",
+            "198.51.100.7",
+            "Scan.example.net",
+        ] {
             assert_eq!(entry(client, "/.env", "-"), Some(0), "{client}");
         }
         assert_eq!(entry("192.0.2.16", "/.env", "-"), None);
@@ -303,14 +389,25 @@ mod tests {
 
     #[test]
     fn a_group_must_be_named_completely() {
-        let allowed = list("[[allow]]\nreason = 'x'\nclients = ['2001:db8:1::/48', '2001:db8:2::7']\n").unwrap();
-        let allows = |client: &str| allowed.entry_for(Client::parse(client.as_bytes()), b"/", None).is_some();
-        assert!(allows("2001:db8:1:2::/64") && allows("2001:db8:1::/48") && allows("2001:db8:2::7"));
-        assert!(!allows("2001:db8:2::/64") && !allows("2001:db8:3::/64") && !allows("2001:db8::/32"));
+        let allowed =
+            list("[[allow]]\nreason = 'x'\nclients = ['2001:db8:1::/48', '2001:db8:2::7']\n")
+                .unwrap();
+        let allows = |client: &str| {
+            allowed
+                .entry_for(Client::parse(client.as_bytes()), b"/", None)
+                .is_some()
+        };
+        assert!(
+            allows("2001:db8:1:2::/64") && allows("2001:db8:1::/48") && allows("2001:db8:2::7")
+        );
+        assert!(
+            !allows("2001:db8:2::/64") && !allows("2001:db8:3::/64") && !allows("2001:db8::/32")
+        );
         let warnings = allowed.warnings_for(Ipv6Prefix::new(64).unwrap());
         assert_eq!(warnings.len(), 1);
         assert!(
-            warnings[0].contains("allow.toml:1: 2001:db8:2::7/128 is less") && warnings[0].ends_with("type 2001:db8:2::/64"),
+            warnings[0].contains("allow.toml:1: 2001:db8:2::7/128 is less")
+                && warnings[0].ends_with("type 2001:db8:2::/64"),
             "{warnings:?}"
         );
         assert_eq!(allowed.warnings_for(Ipv6Prefix::new(127).unwrap()).len(), 1);
@@ -318,7 +415,8 @@ mod tests {
 
     #[test]
     fn a_wide_network_is_a_warning() {
-        let allowed = list("\n[[allow]]\nreason = 'x'\nclients = ['10.0.0.0/8', '64.0.0.0/2']\n").unwrap();
+        let allowed =
+            list("\n[[allow]]\nreason = 'x'\nclients = ['10.0.0.0/8', '64.0.0.0/2']\n").unwrap();
         let warnings = allowed.warnings();
         assert_eq!(warnings.len(), 1);
         assert!(
@@ -331,12 +429,27 @@ mod tests {
     fn an_error_names_file_line_and_a_fix() {
         for (text, part) in [
             ("[[allow]]\nclients = ['192.0.2.1']", "reason"),
-            ("\n[[allow]]\nreason = 'x'", "allow.toml:2: it would allow everything"),
-            ("[[allow]]\nreason = 'x'\nclients = ['192.0.2.0/33']", "192.0.2.0/24"),
-            ("[[allow]]\nreason = 'x'\npaths = ['health']", "must begin with '/'"),
+            (
+                "\n[[allow]]\nreason = 'x'",
+                "allow.toml:2: it would allow everything",
+            ),
+            (
+                "[[allow]]\nreason = 'x'\nclients = ['192.0.2.0/33']",
+                "192.0.2.0/24",
+            ),
+            (
+                "[[allow]]\nreason = 'x'\npaths = ['health']",
+                "must begin with '/'",
+            ),
             ("[[allow]]\nreason = 'x'\nagents = ['']", "every request"),
-            ("[[allow]]\nreason = 'x'\nclients = ['0.0.0.0/0']", "every address"),
-            ("[[allow]]\nreason = 'x'\nclients = ['192.0.2.1', '::/0']", "every address"),
+            (
+                "[[allow]]\nreason = 'x'\nclients = ['0.0.0.0/0']",
+                "every address",
+            ),
+            (
+                "[[allow]]\nreason = 'x'\nclients = ['192.0.2.1', '::/0']",
+                "every address",
+            ),
             ("[[alow]]\nreason = 'x'", "unknown field `alow`"),
         ] {
             let error = list(text).expect_err(text);

@@ -73,7 +73,10 @@ impl ExampleRequest {
     /// A case with a request alone.
     #[must_use]
     pub fn new(request: String) -> Self {
-        Self { request, ..Self::default() }
+        Self {
+            request,
+            ..Self::default()
+        }
     }
 
     fn to_toml(&self) -> String {
@@ -126,22 +129,33 @@ impl RuleBuilder {
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut out = String::from("[[rule]]\n");
-        for (key, value) in
-            [("id", &self.id), ("title", &self.title), ("class", &self.class), ("severity", &self.severity.as_str().to_owned())]
-        {
+        for (key, value) in [
+            ("id", &self.id),
+            ("title", &self.title),
+            ("class", &self.class),
+            ("severity", &self.severity.as_str().to_owned()),
+        ] {
             let _ = writeln!(out, "{key} = {}", quoted(value));
         }
         let numbers = |list: &[u16]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         write_texts(&mut out, "cve", &self.cve);
         write_texts(&mut out, "attack", &self.attack);
-        write_list(&mut out, "cwe", &self.cwe.iter().map(ToString::to_string).collect::<Vec<_>>());
+        write_list(
+            &mut out,
+            "cwe",
+            &self.cwe.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        );
         write_texts(&mut out, "references", &self.references);
         write_texts(&mut out, "paths", &self.paths);
         write_texts(&mut out, "path_glob", &self.globs);
         if !self.globs.is_empty() {
             out.push_str("at = \"root\"\n");
         }
-        write_list(&mut out, "fields", &self.fields.iter().map(|f| quoted(f)).collect::<Vec<_>>());
+        write_list(
+            &mut out,
+            "fields",
+            &self.fields.iter().map(|f| quoted(f)).collect::<Vec<_>>(),
+        );
         write_texts(&mut out, "words", &self.words);
         write_text(&mut out, "regex", self.regex.as_ref());
         write_texts(&mut out, "agents", &self.agents);
@@ -150,13 +164,30 @@ impl RuleBuilder {
         write_texts(&mut out, "unless.words", &self.unless_words);
         write_text(&mut out, "unless.regex", self.unless_regex.as_ref());
         write_texts(&mut out, "unless.agents", &self.unless_agents);
-        write_list(&mut out, "must_match", &self.must_match.iter().map(ExampleRequest::to_toml).collect::<Vec<_>>());
-        write_list(&mut out, "must_not_match", &self.must_not_match.iter().map(ExampleRequest::to_toml).collect::<Vec<_>>());
+        write_list(
+            &mut out,
+            "must_match",
+            &self
+                .must_match
+                .iter()
+                .map(ExampleRequest::to_toml)
+                .collect::<Vec<_>>(),
+        );
+        write_list(
+            &mut out,
+            "must_not_match",
+            &self
+                .must_not_match
+                .iter()
+                .map(ExampleRequest::to_toml)
+                .collect::<Vec<_>>(),
+        );
         out
     }
 }
 
-/// A part of an id (lower-case letters, digits and `-`) made of any text; `fallback` if nothing is left.
+/// A part of an id (lower-case letters, digits and `-`) made of any text; `fallback` if nothing is
+/// left.
 #[must_use]
 pub(crate) fn slug(text: &str, fallback: &str) -> String {
     let mut slug = String::new();
@@ -169,10 +200,15 @@ pub(crate) fn slug(text: &str, fallback: &str) -> String {
     }
     slug.truncate(80);
     let slug = slug.trim_end_matches('-');
-    if slug.is_empty() { fallback.to_owned() } else { slug.to_owned() }
+    if slug.is_empty() {
+        fallback.to_owned()
+    } else {
+        slug.to_owned()
+    }
 }
 
-/// A TOML string. Invisible characters and those that change the text direction are escaped, as people read rule files.
+/// A TOML string. Invisible characters and those that change the text direction are escaped, as
+/// people read rule files.
 pub(super) fn quoted(text: &str) -> String {
     let is_invisible = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     if !text.contains(is_invisible) {
@@ -191,9 +227,13 @@ pub(super) fn quoted(text: &str) -> String {
     out + "\""
 }
 
-/// A title of at most a hundred characters on one line, with a capital letter at the start and no full stop at the end.
+/// A title of at most a hundred characters on one line, with a capital letter at the start and no
+/// full stop at the end.
 fn tidy_title(title: &str) -> String {
-    let words: Vec<_> = title.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
+    let words: Vec<_> = title
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|w| !w.is_empty())
+        .collect();
     let title: String = words.join(" ").chars().take(100).collect();
     let title = title.trim_end_matches('.');
     let first = title.split(' ').next().unwrap_or_default();
@@ -201,7 +241,10 @@ fn tidy_title(title: &str) -> String {
         return title.to_owned();
     }
     let mut chars = title.chars();
-    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    chars
+        .next()
+        .map(|c| c.to_uppercase().chain(chars).collect())
+        .unwrap_or_default()
 }
 
 fn write_text(out: &mut String, key: &str, value: Option<&String>) {
@@ -211,7 +254,11 @@ fn write_text(out: &mut String, key: &str, value: Option<&String>) {
 }
 
 fn write_texts(out: &mut String, key: &str, items: &[String]) {
-    write_list(out, key, &items.iter().map(|i| quoted(i)).collect::<Vec<_>>());
+    write_list(
+        out,
+        key,
+        &items.iter().map(|i| quoted(i)).collect::<Vec<_>>(),
+    );
 }
 
 /// Writes a list, on one line if it fits; nothing if it is empty.
@@ -242,9 +289,13 @@ mod tests {
 
     #[test]
     fn slugs_are_parts_of_ids() {
-        for (text, expected) in
-            [("My List.old", "my-list-old"), ("--", "list"), ("CVE-2021-41773", "cve-2021-41773"), ("Größe", "gr-e"), ("", "list")]
-        {
+        for (text, expected) in [
+            ("My List.old", "my-list-old"),
+            ("--", "list"),
+            ("CVE-2021-41773", "cve-2021-41773"),
+            ("Größe", "gr-e"),
+            ("", "list"),
+        ] {
             assert_eq!(slug(text, "list"), expected);
         }
         assert!(slug(&"a-".repeat(100), "x").len() <= 80);
@@ -252,18 +303,29 @@ mod tests {
 
     #[test]
     fn titles_begin_with_a_capital_and_are_no_sentence() {
-        for (title, expected) in
-            [("old  admin\npage.", "Old admin page"), ("phpMyAdmin panel", "phpMyAdmin panel"), ("", ""), (".env file", ".env file")]
-        {
+        for (title, expected) in [
+            ("old  admin\npage.", "Old admin page"),
+            ("phpMyAdmin panel", "phpMyAdmin panel"),
+            ("", ""),
+            (".env file", ".env file"),
+        ] {
             assert_eq!(tidy_title(title), expected);
         }
     }
 
     #[test]
     fn invisible_characters_are_escaped() {
-        for text in ["a\u{202e}b\"\\\n\u{1}", "\u{feff}", "plain 'and' \"quoted\"", "\u{9b}"] {
+        for text in [
+            "a\u{202e}b\"\\\n\u{1}",
+            "\u{feff}",
+            "plain 'and' \"quoted\"",
+            "\u{9b}",
+        ] {
             let written = quoted(text);
-            assert!(!written.contains(['\u{202e}', '\u{feff}', '\u{9b}']), "{written}");
+            assert!(
+                !written.contains(['\u{202e}', '\u{feff}', '\u{9b}']),
+                "{written}"
+            );
             let read: toml::Table = toml::from_str(&format!("a = {written}")).unwrap();
             assert_eq!(read["a"].as_str(), Some(text), "{written}");
         }
@@ -273,9 +335,16 @@ mod tests {
     fn long_lists_are_broken() {
         let mut draft = RuleBuilder::new("own/x".into(), "x", "panel", Severity::Low);
         draft.paths = (0..60).map(|n| format!("/some/path/{n}")).collect();
-        draft.must_match = vec![ExampleRequest { request: "GET /\"".into(), status: Some(200), ..ExampleRequest::default() }];
+        draft.must_match = vec![ExampleRequest {
+            request: "GET /\"".into(),
+            status: Some(200),
+            ..ExampleRequest::default()
+        }];
         let text = draft.to_toml();
-        assert!(text.lines().all(|line| line.len() <= MAX_LINE_WIDTH + 2), "{text}");
+        assert!(
+            text.lines().all(|line| line.len() <= MAX_LINE_WIDTH + 2),
+            "{text}"
+        );
         assert!(toml::from_str::<toml::Table>(&text).is_ok(), "{text}");
     }
 }

@@ -1,6 +1,8 @@
-//! Whether a regex needs case folding to match lower-case text, and the syntax of its automaton, which the build script shares.
+//! Whether a regex needs case folding to match lower-case text, and the syntax of its automaton,
+//! which the build script shares.
 //!
-//! Reads the source of the regex and errs on the safe side: in doubt it needs folding. It compiles nothing.
+//! Reads the source of the regex and errs on the safe side: in doubt it needs folding. It compiles
+//! nothing.
 
 use std::iter::Peekable;
 use std::slice::Iter;
@@ -9,15 +11,24 @@ use regex_automata::util::syntax;
 
 /// The syntax of the automaton of a regex: it matches bytes, and a dot matches a newline too.
 pub(super) fn syntax_of(source: &str) -> syntax::Config {
-    syntax::Config::new().case_insensitive(needs_case_folding(source)).unicode(false).utf8(false).dot_matches_new_line(true)
+    syntax::Config::new()
+        .case_insensitive(needs_case_folding(source))
+        .unicode(false)
+        .utf8(false)
+        .dot_matches_new_line(true)
 }
 
-/// Whether the regex may contain a capital letter: alone, in a range, or in the rest of a negated class.
+/// Whether the regex may contain a capital letter: alone, in a range, or in the rest of a negated
+/// class.
 pub(super) fn needs_case_folding(source: &str) -> bool {
     if source.contains("[:upper:]") || source.contains("[:^") {
         return true;
     }
-    let mut reader = RegexReader { rest: source.as_bytes().iter().peekable(), depth: 0, last: None };
+    let mut reader = RegexReader {
+        rest: source.as_bytes().iter().peekable(),
+        depth: 0,
+        last: None,
+    };
     while let Some(byte) = reader.rest.next() {
         if reader.step(*byte).is_none() {
             return true;
@@ -52,7 +63,9 @@ impl RegexReader<'_> {
                 self.depth -= 1;
                 self.last = None;
             }
-            b'-' if in_class && self.rest.peek().is_some_and(|next| **next != b']') => self.range()?,
+            b'-' if in_class && self.rest.peek().is_some_and(|next| **next != b']') => {
+                self.range()?
+            }
             // A class operator.
             b'&' | b'~' if in_class && self.rest.peek() == Some(&&byte) => return None,
             b'(' if !in_class && self.rest.next_if_eq(&&b'?').is_some() => self.flags()?,
@@ -63,7 +76,10 @@ impl RegexReader<'_> {
     }
 
     /// Reads an escape: a literal, or a class with both cases or neither.
-    #[expect(clippy::option_option, reason = "no literal, and no way to tell, are two things")]
+    #[expect(
+        clippy::option_option,
+        reason = "no literal, and no way to tell, are two things"
+    )]
     fn escape(&mut self) -> Option<Option<u8>> {
         match self.rest.next()? {
             b'x' => {
@@ -96,7 +112,10 @@ impl RegexReader<'_> {
 
     /// Reads the flags of a group; `None` if they include `i`.
     fn flags(&mut self) -> Option<()> {
-        while let Some(flag) = self.rest.next_if(|byte| byte.is_ascii_lowercase() || **byte == b'-') {
+        while let Some(flag) = self
+            .rest
+            .next_if(|byte| byte.is_ascii_lowercase() || **byte == b'-')
+        {
             if *flag == b'i' {
                 return None;
             }

@@ -1,7 +1,8 @@
 //! The conditions of a rule besides its literals, and their explanation.
 //!
-//! Cheap conditions are checked first. A regex is searched last, and only on a field with a word of the rule. [`Condition::holds`]
-//! stops at the first unmet requirement; an explanation lists each [`Requirement`] of a rule, and whether a request meets it.
+//! Cheap conditions are checked first. A regex is searched last, and only on a field with a word of
+//! the rule. [`Condition::holds`] stops at the first unmet requirement; an explanation lists each
+//! [`Requirement`] of a rule, and whether a request meets it.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -37,28 +38,55 @@ pub(super) struct TextCondition {
 }
 
 impl Condition {
-    /// Whether a request meets this condition. Parts of the cache key are read last, so that a rule without literal hits adds no
-    /// dependencies. `bits` are the literal hits of the rule, `field` returns the text of a field.
+    /// Whether a request meets this condition. Parts of the cache key are read last, so that a rule
+    /// without literal hits adds no dependencies. `bits` are the literal hits of the rule, `field`
+    /// returns the text of a field.
     #[must_use]
-    pub(crate) fn holds<'a>(&self, bits: u16, request: &RequestFacts<'a>, field: impl Fn(Field) -> &'a [u8]) -> bool {
+    pub(crate) fn holds<'a>(
+        &self,
+        bits: u16,
+        request: &RequestFacts<'a>,
+        field: impl Fn(Field) -> &'a [u8],
+    ) -> bool {
         bits & self.needs == self.needs
             && self.text.as_ref().is_none_or(|text| text.may_hold(bits))
             && (self.methods.is_empty() || self.methods.iter().any(|m| m == request.method))
             && self.shape.is_none_or(|shape| shape.includes(request.shape))
-            && (self.statuses.is_empty() || request.used_status().is_some_and(|s| self.statuses.contains(&s)))
-            && self.globs.as_ref().is_none_or(|globs| globs.is_match(request.resolved))
-            && self.text.as_ref().is_none_or(|text| text.holds(bits, &self.unless, &field))
+            && (self.statuses.is_empty()
+                || request
+                    .used_status()
+                    .is_some_and(|s| self.statuses.contains(&s)))
+            && self
+                .globs
+                .as_ref()
+                .is_none_or(|globs| globs.is_match(request.resolved))
+            && self
+                .text
+                .as_ref()
+                .is_none_or(|text| text.holds(bits, &self.unless, &field))
             && !self.unless.applies(bits, request, &field)
     }
 
-    /// Whether a text alone meets this condition, as the text of these fields. Only rules with words and no other requirement can
-    /// match. No status is known, and no header is an exception.
+    /// Whether a text alone meets this condition, as the text of these fields. Only rules with
+    /// words and no other requirement can match. No status is known, and no header is an exception.
     #[must_use]
     pub(crate) fn holds_in(&self, in_fields: &[Field], bits: u16, text: &[u8]) -> bool {
-        let field = |field| if in_fields.contains(&field) { text } else { b"".as_slice() };
-        let words_match = |words: &TextCondition| words.has_words && words.holds(bits, &self.unless, &field);
-        let has_other_requirements = self.needs != 0 || !self.methods.is_empty() || !self.statuses.is_empty() || self.shape.is_some();
-        !has_other_requirements && self.globs.is_none() && self.text.as_ref().is_some_and(words_match)
+        let field = |field| {
+            if in_fields.contains(&field) {
+                text
+            } else {
+                b"".as_slice()
+            }
+        };
+        let words_match =
+            |words: &TextCondition| words.has_words && words.holds(bits, &self.unless, &field);
+        let has_other_requirements = self.needs != 0
+            || !self.methods.is_empty()
+            || !self.statuses.is_empty()
+            || self.shape.is_some();
+        !has_other_requirements
+            && self.globs.is_none()
+            && self.text.as_ref().is_some_and(words_match)
     }
 
     /// Whether a request with a common method and no unusual shape can meet it.
@@ -81,9 +109,22 @@ impl TextCondition {
         !self.has_words || self.fields & bits != 0
     }
 
-    pub(super) fn holds<'a>(&self, bits: u16, unless: &Exceptions, field: &impl Fn(Field) -> &'a [u8]) -> bool {
-        let searched = if self.has_words { self.fields & bits } else { self.fields };
-        fields(searched).any(|f| self.regex.as_ref().is_none_or(|regex| unless.matches_rest(regex, field(f))))
+    pub(super) fn holds<'a>(
+        &self,
+        bits: u16,
+        unless: &Exceptions,
+        field: &impl Fn(Field) -> &'a [u8],
+    ) -> bool {
+        let searched = if self.has_words {
+            self.fields & bits
+        } else {
+            self.fields
+        };
+        fields(searched).any(|f| {
+            self.regex
+                .as_ref()
+                .is_none_or(|regex| unless.matches_rest(regex, field(f)))
+        })
     }
 }
 
@@ -112,7 +153,10 @@ impl RequestFacts<'_> {
 
     /// Whether the status means that nothing was answered; false without a status.
     pub(super) fn is_unanswered(&self) -> bool {
-        !matches!(Outcome::from_status(self.used_status()), Outcome::Answered | Outcome::Unknown)
+        !matches!(
+            Outcome::from_status(self.used_status()),
+            Outcome::Answered | Outcome::Unknown
+        )
     }
 
     pub(super) fn has_agent_exception(&self, bits: u16) -> bool {
@@ -145,7 +189,8 @@ pub(crate) enum Requirement<'r> {
     Glob(&'r str),
     /// One of its words in one of these fields, a mask of their bits.
     Word(u16),
-    /// Its regex, in one of these fields: those with a word, if the rule has words and some were found.
+    /// Its regex, in one of these fields: those with a word, if the rule has words and some were
+    /// found.
     Regex(&'r str, u16),
     /// None of these words, or no match of this regex, in any of these fields.
     Not(&'r str, u16),
@@ -163,13 +208,21 @@ pub(crate) struct RequirementCheck<'r> {
 }
 
 impl Condition {
-    /// All requirements of the rule, in order; all hold exactly if [`holds`](Self::holds) returns true.
+    /// All requirements of the rule, in order; all hold exactly if [`holds`](Self::holds) returns
+    /// true.
     #[must_use]
-    pub(crate) fn checks<'a>(&self, bits: u16, request: &RequestFacts<'a>, field: impl Fn(Field) -> &'a [u8]) -> Vec<RequirementCheck<'_>> {
+    pub(crate) fn checks<'a>(
+        &self,
+        bits: u16,
+        request: &RequestFacts<'a>,
+        field: impl Fn(Field) -> &'a [u8],
+    ) -> Vec<RequirementCheck<'_>> {
         let mut checks: Vec<_> = LITERALS
             .into_iter()
             .filter(|kind| self.needs & kind != 0)
-            .map(|kind| RequirementCheck::without_match(Requirement::Literal(kind), bits & kind != 0))
+            .map(|kind| {
+                RequirementCheck::without_match(Requirement::Literal(kind), bits & kind != 0)
+            })
             .collect();
         if !self.methods.is_empty() {
             checks.push(RequirementCheck::without_match(
@@ -184,28 +237,52 @@ impl Condition {
             ));
         }
         if let Some(shape) = self.shape {
-            checks.push(RequirementCheck::without_match(Requirement::Shape(shape), shape.includes(request.shape)));
+            checks.push(RequirementCheck::without_match(
+                Requirement::Shape(shape),
+                shape.includes(request.shape),
+            ));
         }
         if let Some(globs) = &self.globs {
             let path = request.resolved;
-            let found = globs.find(path).map(|start| TextSpan { view: TextView::Resolved, range: start..path.len() });
-            checks.push(RequirementCheck { requirement: Requirement::Glob(globs.text()), holds: found.is_some(), found });
+            let found = globs.find(path).map(|start| TextSpan {
+                view: TextView::Resolved,
+                range: start..path.len(),
+            });
+            checks.push(RequirementCheck {
+                requirement: Requirement::Glob(globs.text()),
+                holds: found.is_some(),
+                found,
+            });
         }
         checks.extend(self.text_checks(bits, &field));
         checks.extend(self.exceptions(bits, request, &field));
         checks
     }
 
-    fn text_checks<'a>(&self, bits: u16, field: &impl Fn(Field) -> &'a [u8]) -> impl Iterator<Item = RequirementCheck<'_>> {
+    fn text_checks<'a>(
+        &self,
+        bits: u16,
+        field: &impl Fn(Field) -> &'a [u8],
+    ) -> impl Iterator<Item = RequirementCheck<'_>> {
         let (mut words, mut regex) = (None, None);
         if let Some(text) = &self.text {
             let with_word = text.fields & bits;
-            words = text.has_words.then(|| RequirementCheck::without_match(Requirement::Word(text.fields), with_word != 0));
+            words = text.has_words.then(|| {
+                RequirementCheck::without_match(Requirement::Word(text.fields), with_word != 0)
+            });
             // Without a word, explain the rest of the rule anyway.
-            let searched = if text.has_words && with_word != 0 { with_word } else { text.fields };
+            let searched = if text.has_words && with_word != 0 {
+                with_word
+            } else {
+                text.fields
+            };
             regex = text.regex.as_ref().map(|pattern| {
                 let found = find(|text| pattern.find(text), searched, field);
-                RequirementCheck { requirement: Requirement::Regex(pattern.source(), searched), holds: found.is_some(), found }
+                RequirementCheck {
+                    requirement: Requirement::Regex(pattern.source(), searched),
+                    holds: found.is_some(),
+                    found,
+                }
             });
         }
         words.into_iter().chain(regex)
@@ -223,38 +300,106 @@ impl Condition {
             holds: found.is_none(),
             found,
         };
-        let fields_in_effect = if unless.removes_text() && self.text.as_ref().is_some_and(|text| text.holds(bits, unless, field)) {
+        let fields_in_effect = if unless.removes_text()
+            && self
+                .text
+                .as_ref()
+                .is_some_and(|text| text.holds(bits, unless, field))
+        {
             // The rest of the text matches without the exception.
             0
         } else {
             unless.fields_in_effect(request)
         };
         let uses_resolved_path = !unless.removes_text();
-        let view = |f| if uses_resolved_path && f == Field::Path { request.resolved } else { field(f) };
-        let word_check =
-            |words: &'r WordSet, fields, in_fields| exclusion(words.text(), fields, find(|text| words.find(text), in_fields, &view));
-        let regex_check =
-            |regex: &'r RulePattern, fields, in_fields| exclusion(regex.source(), fields, find(|text| regex.find(text), in_fields, &view));
-        let header_field = |field| if unless.headers_in_effect(request) { bit::of_field(field) } else { 0 };
+        let view = |f| {
+            if uses_resolved_path && f == Field::Path {
+                request.resolved
+            } else {
+                field(f)
+            }
+        };
+        let word_check = |words: &'r WordSet, fields, in_fields| {
+            exclusion(
+                words.text(),
+                fields,
+                find(|text| words.find(text), in_fields, &view),
+            )
+        };
+        let regex_check = |regex: &'r RulePattern, fields, in_fields| {
+            exclusion(
+                regex.source(),
+                fields,
+                find(|text| regex.find(text), in_fields, &view),
+            )
+        };
+        let header_field = |field| {
+            if unless.headers_in_effect(request) {
+                bit::of_field(field)
+            } else {
+                0
+            }
+        };
         let (agent, referer) = (Field::UserAgent, Field::Referer);
-        let words = unless.words.as_ref().map(|words| word_check(words, unless.fields, fields_in_effect));
-        let regexes: Vec<_> = unless.regexes.iter().map(|regex| regex_check(regex, unless.fields, fields_in_effect)).collect();
-        let agents = unless.agents.as_ref().map(|agents| word_check(agents, bit::of_field(agent), header_field(agent)));
-        let referers = unless.referer.as_ref().map(|regex| regex_check(regex, bit::of_field(referer), header_field(referer)));
-        words.into_iter().chain(regexes).chain(agents).chain(referers)
+        let words = unless
+            .words
+            .as_ref()
+            .map(|words| word_check(words, unless.fields, fields_in_effect));
+        let regexes: Vec<_> = unless
+            .regexes
+            .iter()
+            .map(|regex| regex_check(regex, unless.fields, fields_in_effect))
+            .collect();
+        let agents = unless
+            .agents
+            .as_ref()
+            .map(|agents| word_check(agents, bit::of_field(agent), header_field(agent)));
+        let referers = unless
+            .referer
+            .as_ref()
+            .map(|regex| regex_check(regex, bit::of_field(referer), header_field(referer)));
+        words
+            .into_iter()
+            .chain(regexes)
+            .chain(agents)
+            .chain(referers)
     }
 }
 
 /// The kinds of literals; a rule requires one literal of each kind that it has.
-const LITERALS: [u16; 6] = [bit::PATHS, bit::SUFFIX, bit::GLOB, bit::AGENT, bit::PREFIX, bit::UNKNOWN];
+const LITERALS: [u16; 6] = [
+    bit::PATHS,
+    bit::SUFFIX,
+    bit::GLOB,
+    bit::AGENT,
+    bit::PREFIX,
+    bit::UNKNOWN,
+];
 
 impl<'r> RequirementCheck<'r> {
     fn without_match(requirement: Requirement<'r>, holds: bool) -> Self {
-        Self { requirement, holds, found: None }
+        Self {
+            requirement,
+            holds,
+            found: None,
+        }
     }
 }
 
-fn find<'a>(in_text: impl Fn(&[u8]) -> Option<Range<usize>>, mask: u16, field: &impl Fn(Field) -> &'a [u8]) -> Option<TextSpan> {
-    let fields = Field::ALL.into_iter().filter(|f| mask & bit::of_field(*f) != 0);
-    fields.map(|f| (f, in_text(field(f)))).find_map(|(f, range)| Some(TextSpan { view: TextView::Field(f), range: range? }))
+fn find<'a>(
+    in_text: impl Fn(&[u8]) -> Option<Range<usize>>,
+    mask: u16,
+    field: &impl Fn(Field) -> &'a [u8],
+) -> Option<TextSpan> {
+    let fields = Field::ALL
+        .into_iter()
+        .filter(|f| mask & bit::of_field(*f) != 0);
+    fields
+        .map(|f| (f, in_text(field(f))))
+        .find_map(|(f, range)| {
+            Some(TextSpan {
+                view: TextView::Field(f),
+                range: range?,
+            })
+        })
 }

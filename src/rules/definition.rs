@@ -1,7 +1,8 @@
-//! The keys of a rule file, as documented in `rules/README.md`, the test cases of a rule, and how the text of a file becomes its
-//! rules.
+//! The keys of a rule file, as documented in `rules/README.md`, the test cases of a rule, and how
+//! the text of a file becomes its rules.
 //!
-//! Only types are checked here; `compile` validates rules. A case is data; the engine matches it like a line of a log.
+//! Only types are checked here; `compile` validates rules. A case is data; the engine matches it
+//! like a line of a log.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -65,7 +66,9 @@ impl Class {
 /// The JSON Schema of a rule file.
 #[must_use]
 pub(crate) fn schema() -> Schema {
-    schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<RuleFile>()
+    schemars::generate::SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<RuleFile>()
 }
 
 /// A rule file.
@@ -78,20 +81,29 @@ pub(super) struct RuleFile {
     pub(super) version: Option<String>,
     /// Oldest version of the program that reads the file.
     #[serde(default)]
-    #[expect(dead_code, reason = "read before the rest, which an older program may not know")]
+    #[expect(
+        dead_code,
+        reason = "read before the rest, which an older program may not know"
+    )]
     pub(super) requires: Option<String>,
     /// Prefix of every rule ID of the file.
     #[serde(default)]
     pub(super) family: String,
     /// What the family is about.
     #[serde(default)]
-    #[expect(dead_code, reason = "describes the file; reports use only the ids and titles of rules")]
+    #[expect(
+        dead_code,
+        reason = "describes the file; reports use only the ids and titles of rules"
+    )]
     pub(super) title: String,
     /// What the rules of the file look for.
     #[serde(default)]
     pub(super) subject: RuleSubject,
     /// Rules.
-    #[expect(clippy::vec_box, reason = "a list of large values that grows touches many more pages of memory")]
+    #[expect(
+        clippy::vec_box,
+        reason = "a list of large values that grows touches many more pages of memory"
+    )]
     #[serde(default)]
     pub(super) rule: Vec<Box<Definition>>,
     /// Applications that a site shows by what its pages load.
@@ -120,8 +132,9 @@ pub(super) struct Definition {
     /// CVE IDs.
     #[serde(default)]
     pub(super) cve: Vec<String>,
-    /// Which of them, and which product, which path or text of the rule stands for: a request has those of the entries that it
-    /// contains, and no others. Without `of` it has all CVE IDs and no product.
+    /// Which of them, and which product, which path or text of the rule stands for: a request has
+    /// those of the entries that it contains, and no others. Without `of` it has all CVE IDs and no
+    /// product.
     pub(super) of: Option<Vec<Attribution>>,
     /// MITRE ATT&CK techniques.
     #[serde(default)]
@@ -234,10 +247,15 @@ impl Attribution {
     pub(crate) fn is_in(&self, text: &[u8]) -> bool {
         let is_segment = |path: &String| {
             let ends = memmem::find_iter(text, path.as_bytes()).map(|at| text.get(at + path.len()));
-            path.ends_with('/') || ends.into_iter().any(|next| next.is_none_or(|next| b"/?;#&\n".contains(next)))
+            path.ends_with('/')
+                || ends
+                    .into_iter()
+                    .any(|next| next.is_none_or(|next| b"/?;#&\n".contains(next)))
         };
-        let is_there = |text_of_rule: &&String| memmem::find(text, text_of_rule.as_bytes()).is_some();
-        self.paths.iter().filter(is_there).any(is_segment) || self.words.iter().any(|word| is_there(&word))
+        let is_there =
+            |text_of_rule: &&String| memmem::find(text, text_of_rule.as_bytes()).is_some();
+        self.paths.iter().filter(is_there).any(is_segment)
+            || self.words.iter().any(|word| is_there(&word))
     }
 }
 
@@ -285,7 +303,8 @@ pub(super) const APP_CLASS: &str = "app";
 pub(super) const APP_FAMILY: &str = "apps";
 
 impl From<AppDefinition> for Definition {
-    /// App evidence is matched like a rule; its id is `apps/wordpress` where rules refer to `wordpress`.
+    /// App evidence is matched like a rule; its id is `apps/wordpress` where rules refer to
+    /// `wordpress`.
     fn from(app: AppDefinition) -> Self {
         Self {
             id: format!("{APP_FAMILY}/{}", app.id),
@@ -327,8 +346,8 @@ impl From<AppDefinition> for Definition {
     }
 }
 
-/// Other requests that the client must have sent. At least half of its requests must be for such paths, or for names that the site
-/// does not have.
+/// Other requests that the client must have sent. At least half of its requests must be for such
+/// paths, or for names that the site does not have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WithClient {
@@ -337,7 +356,8 @@ pub(crate) struct WithClient {
     /// Classes of the rules that name these paths; any class where empty.
     #[serde(default)]
     pub classes: Vec<String>,
-    /// A request that was answered or redirected counts only if that many of these paths got the same answer.
+    /// A request that was answered or redirected counts only if that many of these paths got the
+    /// same answer.
     #[serde(default)]
     pub same_answer: bool,
 }
@@ -345,12 +365,16 @@ pub(crate) struct WithClient {
 impl Definition {
     /// The fields that `words` and `regex` check.
     pub(super) fn fields(&self) -> &[Field] {
-        self.fields.as_deref().unwrap_or(&[Field::Path, Field::Query])
+        self.fields
+            .as_deref()
+            .unwrap_or(&[Field::Path, Field::Query])
     }
 
     /// The fields as a mask of their bits.
     pub(super) fn field_mask(&self) -> u16 {
-        self.fields().iter().fold(0, |mask, &field| mask | bit::of_field(field))
+        self.fields()
+            .iter()
+            .fold(0, |mask, &field| mask | bit::of_field(field))
     }
 
     /// The keys that contain literals.
@@ -375,10 +399,16 @@ impl Definition {
 
     /// What a 2xx means; derived if the rule does not set it.
     pub(super) fn answer(&self) -> AnswerMeaning {
-        let on_path = !(self.paths.is_empty() && self.suffixes.is_empty() && self.path_glob.0.is_empty());
+        let on_path =
+            !(self.paths.is_empty() && self.suffixes.is_empty() && self.path_glob.0.is_empty());
         let no_text = self.words.is_empty() && self.regex.is_none();
-        let exposes = !self.counts_requests() && on_path && (no_text || self.fields() == [Field::Path]);
-        let default = if exposes { AnswerMeaning::Exposes } else { AnswerMeaning::Inconclusive };
+        let exposes =
+            !self.counts_requests() && on_path && (no_text || self.fields() == [Field::Path]);
+        let default = if exposes {
+            AnswerMeaning::Exposes
+        } else {
+            AnswerMeaning::Inconclusive
+        };
         self.answer.unwrap_or(default)
     }
 }
@@ -387,7 +417,8 @@ impl Definition {
 #[derive(Debug, Clone, Default, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Unless {
-    /// Names of exceptions that rules have in common: `forge-file`, `synced-file`. Each is a regular expression like `regex`.
+    /// Names of exceptions that rules have in common: `forge-file`, `synced-file`. Each is a
+    /// regular expression like `regex`.
     #[serde(default)]
     pub(super) known: Vec<String>,
     /// One of these texts occurs in one of the `fields`.
@@ -467,7 +498,15 @@ pub(crate) enum Field {
 
 impl Field {
     /// Every field.
-    pub(crate) const ALL: [Self; 7] = [Self::Path, Self::Query, Self::Target, Self::Referer, Self::UserAgent, Self::Method, Self::Raw];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Path,
+        Self::Query,
+        Self::Target,
+        Self::Referer,
+        Self::UserAgent,
+        Self::Method,
+        Self::Raw,
+    ];
 
     /// Its name in rule files.
     pub(super) fn name(self) -> &'static str {
@@ -508,12 +547,22 @@ impl Case {
     /// A case with a request line alone; a missing protocol is added.
     #[must_use]
     pub(crate) fn from_request(line: &str) -> Self {
-        let protocol = if line.contains(" HTTP/") { "" } else { " HTTP/1.1" };
+        let protocol = if line.contains(" HTTP/") {
+            ""
+        } else {
+            " HTTP/1.1"
+        };
         Self::from_raw(format!("{line}{protocol}"))
     }
 
     fn from_raw(request: String) -> Self {
-        Self { request, status: 404, user_agent: None, referer: None, user: None }
+        Self {
+            request,
+            status: 404,
+            user_agent: None,
+            referer: None,
+            user: None,
+        }
     }
 }
 
@@ -572,8 +621,20 @@ impl<'de> Visitor<'de> for CaseVisitor {
             (None, Some(raw)) => Case::from_raw(raw),
             _ => return Err(A::Error::custom("a case has either `request` or `raw`")),
         };
-        let CaseTable { status, user_agent, referer, user, .. } = table;
-        Ok(Case { status: status.unwrap_or(case.status), user_agent, referer, user, ..case })
+        let CaseTable {
+            status,
+            user_agent,
+            referer,
+            user,
+            ..
+        } = table;
+        Ok(Case {
+            status: status.unwrap_or(case.status),
+            user_agent,
+            referer,
+            user,
+            ..case
+        })
     }
 }
 
@@ -591,7 +652,12 @@ pub(super) struct LocatedRule {
 
 impl LocatedRule {
     pub(super) fn error(&self, message: String) -> RuleError {
-        RuleError::Rule { file: self.file.to_string(), line: self.line, id: self.id().to_owned(), message }
+        RuleError::Rule {
+            file: self.file.to_string(),
+            line: self.line,
+            id: self.id().to_owned(),
+            message,
+        }
     }
 
     pub(super) fn id(&self) -> &str {
@@ -611,7 +677,8 @@ pub(crate) enum RequestShape {
     Binary,
     /// An unregistered method before an ordinary target.
     UnknownMethod,
-    /// The client sent a user name, and the server answered 401. Only requests without another shape have it.
+    /// The client sent a user name, and the server answered 401. Only requests without another
+    /// shape have it.
     RefusedLogin,
 }
 
@@ -633,38 +700,74 @@ pub(crate) enum TextView {
 
 /// The fields of a mask.
 pub(super) fn fields(mask: u16) -> impl Iterator<Item = Field> {
-    Field::ALL.into_iter().filter(move |f| mask & bit::of_field(*f) != 0)
+    Field::ALL
+        .into_iter()
+        .filter(move |f| mask & bit::of_field(*f) != 0)
 }
 
 /// The rules of one file. Windows line ends and a byte order mark are accepted.
-pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<LocatedRule>, RuleError> {
+pub(super) fn parse(
+    file: &str,
+    text: &str,
+    is_builtin: bool,
+) -> Result<Vec<LocatedRule>, RuleError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let refusal = |message: String| RuleError::Syntax { file: file.to_owned(), message };
+    let refusal = |message: String| RuleError::Syntax {
+        file: file.to_owned(),
+        message,
+    };
     let syntax_error = |error: toml::de::Error| refusal(error.to_string());
     let own = env!("CARGO_PKG_VERSION");
     if let Some(least) = required_version(text).filter(|least| number_of(least) > number_of(own)) {
-        return Err(refusal(format!("these rules need probewatch {least} or later, and this is {own}")));
+        return Err(refusal(format!(
+            "these rules need probewatch {least} or later, and this is {own}"
+        )));
     }
     // First, as it needs much memory for a moment. The rules report errors.
     let lines = RuleLines::parse(text);
     let rules = toml::from_str(text).map_err(syntax_error)?;
-    Ok(locate(file, rules, lines.map_err(syntax_error)?, is_builtin))
+    Ok(locate(
+        file,
+        rules,
+        lines.map_err(syntax_error)?,
+        is_builtin,
+    ))
 }
 
 /// The oldest program that reads a file, by what precedes its tables.
 fn required_version(text: &str) -> Option<String> {
     let head = &text[..text.find("[[").unwrap_or(text.len())];
-    Some(toml::from_str::<toml::Table>(head).ok()?.get("requires")?.as_str()?.to_owned())
+    Some(
+        toml::from_str::<toml::Table>(head)
+            .ok()?
+            .get("requires")?
+            .as_str()?
+            .to_owned(),
+    )
 }
 
 /// The numbers of a version, to compare.
 fn number_of(version: &str) -> Vec<u64> {
-    version.split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect()
+    version
+        .split('.')
+        .map(|part| part.parse().unwrap_or(u64::MAX))
+        .collect()
 }
 
 /// The rules of a file, in its order.
-pub(super) fn locate(file: &str, rules: RuleFile, lines: RuleLines, is_builtin: bool) -> Vec<LocatedRule> {
-    let RuleFile { family, subject, mut rule, app, .. } = rules;
+pub(super) fn locate(
+    file: &str,
+    rules: RuleFile,
+    lines: RuleLines,
+    is_builtin: bool,
+) -> Vec<LocatedRule> {
+    let RuleFile {
+        family,
+        subject,
+        mut rule,
+        app,
+        ..
+    } = rules;
     let (file, family) = (Arc::from(file), Arc::from(family));
     for definition in &mut rule {
         definition.subject = subject;
@@ -673,7 +776,13 @@ pub(super) fn locate(file: &str, rules: RuleFile, lines: RuleLines, is_builtin: 
     let of_rules = rule.into_iter().zip(lines.rule);
     let mut all: Vec<_> = of_rules
         .chain(of_apps.zip(lines.app))
-        .map(|(definition, line)| LocatedRule { file: Arc::clone(&file), line, is_builtin, family: Arc::clone(&family), definition })
+        .map(|(definition, line)| LocatedRule {
+            file: Arc::clone(&file),
+            line,
+            is_builtin,
+            family: Arc::clone(&family),
+            definition,
+        })
         .collect();
     all.sort_by_key(|located| located.line);
     all

@@ -1,4 +1,5 @@
-//! Errors of rules: each names the file and line or the rule, what was found, and what was expected.
+//! Errors of rules: each names the file and line or the rule, what was found, and what was
+//! expected.
 
 use std::path::PathBuf;
 
@@ -70,7 +71,9 @@ pub enum RuleError {
         path: PathBuf,
     },
     /// No rules are left.
-    #[error("no rules are left; drop one of --no-builtin, --only and --disable, or name rules with --rules")]
+    #[error(
+        "no rules are left; drop one of --no-builtin, --only and --disable, or name rules with --rules"
+    )]
     NoneLeft,
     /// More rules than a set can hold.
     #[error("{found} rules are too many; a set holds up to {most}")]
@@ -89,7 +92,9 @@ pub enum RuleError {
 }
 
 fn suggestion(nearest: Option<&str>) -> String {
-    nearest.map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default()
+    nearest
+        .map(|n| format!(" (did you mean '{n}'?)"))
+        .unwrap_or_default()
 }
 
 /// The name that is most similar to `name`, if one is similar.
@@ -122,8 +127,14 @@ mod tests {
     #[test]
     fn suggests_what_was_meant() {
         let ids = ["dotfiles/env", "vcs/git", "wordpress/login"];
-        assert_eq!(nearest("dotfile/env", ids.into_iter()).as_deref(), Some("dotfiles/env"));
-        assert_eq!(nearest("vsc/git", ids.into_iter()).as_deref(), Some("vcs/git"));
+        assert_eq!(
+            nearest("dotfile/env", ids.into_iter()).as_deref(),
+            Some("dotfiles/env")
+        );
+        assert_eq!(
+            nearest("vsc/git", ids.into_iter()).as_deref(),
+            Some("vcs/git")
+        );
         assert_eq!(nearest("zzz", ids.into_iter()), None);
     }
 }

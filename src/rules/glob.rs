@@ -1,7 +1,8 @@
 //! Path globs: `*` any characters but `/`, `**` any number of segments, `?` one character but `/`.
 //!
-//! A glob matches up to the end of a path, so it is matched from the end. A set of states advances byte by byte (an NFA without
-//! backtracking), so time is linear. It matches texts, not files, and allocates nothing.
+//! A glob matches up to the end of a path, so it is matched from the end. A set of states advances
+//! byte by byte (an NFA without backtracking), so time is linear. It matches texts, not files, and
+//! allocates nothing.
 
 use std::sync::OnceLock;
 
@@ -26,14 +27,24 @@ pub(super) struct Globs {
 }
 
 impl Globs {
-    /// Compiles globs of up to [`MAX_LEN`] bytes, to match under any prefix, or with `root` only at the start. `None` if there are
-    /// none.
+    /// Compiles globs of up to [`MAX_LEN`] bytes, to match under any prefix, or with `root` only at
+    /// the start. `None` if there are none.
     pub(super) fn any_of(globs: &[String], root: bool) -> Option<Self> {
-        (!globs.is_empty()).then(|| Self { compiled: OnceLock::new(), text: OnceLock::new(), texts: globs.to_vec(), root })
+        (!globs.is_empty()).then(|| Self {
+            compiled: OnceLock::new(),
+            text: OnceLock::new(),
+            texts: globs.to_vec(),
+            root,
+        })
     }
 
     fn compiled(&self) -> &[Glob] {
-        self.compiled.get_or_init(|| self.texts.iter().map(|glob| Glob::new(glob, self.root)).collect())
+        self.compiled.get_or_init(|| {
+            self.texts
+                .iter()
+                .map(|glob| Glob::new(glob, self.root))
+                .collect()
+        })
     }
 
     /// Whether one of them matches a path in lower case.
@@ -43,7 +54,10 @@ impl Globs {
 
     /// The start of the leftmost match; every match reaches to the end of the path.
     pub(super) fn find(&self, path: &[u8]) -> Option<usize> {
-        self.compiled().iter().filter_map(|glob| glob.start(path, true)).min()
+        self.compiled()
+            .iter()
+            .filter_map(|glob| glob.start(path, true))
+            .min()
     }
 
     /// The globs as written.
@@ -78,7 +92,8 @@ enum GlobStep {
     Star,
     /// Any number of bytes: `**`.
     DoubleStar,
-    /// The `/` after whole segments, or nothing if there are no segments: the first of three steps of `**/`.
+    /// The `/` after whole segments, or nothing if there are no segments: the first of three steps
+    /// of `**/`.
     SegmentsEnd,
     /// The last byte of a segment.
     SegmentLast,
@@ -94,7 +109,11 @@ impl Glob {
         while let [first, after @ ..] = rest {
             rest = match rest {
                 [b'*', b'*', b'/', after @ ..] => {
-                    steps.extend([GlobStep::SegmentRest, GlobStep::SegmentLast, GlobStep::SegmentsEnd]);
+                    steps.extend([
+                        GlobStep::SegmentRest,
+                        GlobStep::SegmentLast,
+                        GlobStep::SegmentsEnd,
+                    ]);
                     after
                 }
                 [b'*', b'*', after @ ..] => {
@@ -116,7 +135,13 @@ impl Glob {
         steps.truncate(steps.len() - (text.len() - tail));
         let head = steps.iter().take_while(is_literal).count();
         steps.reverse();
-        Self { text, root, head, tail, steps }
+        Self {
+            text,
+            root,
+            head,
+            tail,
+            steps,
+        }
     }
 
     fn is_match(&self, path: &[u8]) -> bool {
@@ -125,9 +150,16 @@ impl Glob {
 
     /// The start of a match: the leftmost one, or the first one found.
     fn start(&self, path: &[u8], leftmost: bool) -> Option<usize> {
-        let (head, tail) = (&self.text.as_bytes()[..self.head], &self.text.as_bytes()[self.tail..]);
+        let (head, tail) = (
+            &self.text.as_bytes()[..self.head],
+            &self.text.as_bytes()[self.tail..],
+        );
         let front = path.strip_suffix(tail)?;
-        let has_head = if self.root { front.starts_with(head) } else { memmem::find(front, head).is_some() };
+        let has_head = if self.root {
+            front.starts_with(head)
+        } else {
+            memmem::find(front, head).is_some()
+        };
         match self.steps.len() {
             _ if !has_head => None,
             0..64 => self.match_backwards::<1>(front, leftmost),
@@ -197,9 +229,15 @@ impl<const WORDS: usize> GlobStates<WORDS> {
                 bits &= bits - 1;
                 let is_slash = byte == b'/';
                 match steps.get(state) {
-                    Some(GlobStep::Byte(expected)) if *expected == byte => next.insert(state + 1, steps),
-                    Some(GlobStep::QuestionMark | GlobStep::SegmentLast) if !is_slash => next.insert(state + 1, steps),
-                    Some(GlobStep::Star | GlobStep::SegmentRest) if !is_slash => next.insert(state, steps),
+                    Some(GlobStep::Byte(expected)) if *expected == byte => {
+                        next.insert(state + 1, steps)
+                    }
+                    Some(GlobStep::QuestionMark | GlobStep::SegmentLast) if !is_slash => {
+                        next.insert(state + 1, steps)
+                    }
+                    Some(GlobStep::Star | GlobStep::SegmentRest) if !is_slash => {
+                        next.insert(state, steps)
+                    }
                     Some(GlobStep::DoubleStar) => next.insert(state, steps),
                     Some(GlobStep::SegmentsEnd) if is_slash => next.insert(state + 1, steps),
                     Some(GlobStep::SegmentRest) => next.insert(state - 1, steps),
@@ -214,7 +252,10 @@ impl<const WORDS: usize> GlobStates<WORDS> {
 /// The longest piece of a glob without a wildcard. Every match contains it.
 pub(super) fn anchor(glob: &str) -> &str {
     // `/a/**/b` also matches `/a/b`: a piece that `**` and a slash follow ends before them.
-    glob.split("**/").flat_map(|part| part.split(['*', '?'])).max_by_key(|piece| piece.len()).unwrap_or("")
+    glob.split("**/")
+        .flat_map(|part| part.split(['*', '?']))
+        .max_by_key(|piece| piece.len())
+        .unwrap_or("")
 }
 
 /// The suffix of every match: the piece after the last wildcard.
@@ -242,7 +283,10 @@ mod tests {
             } else if c == '?' {
                 ("[^/]".to_owned(), 1)
             } else {
-                (regex::escape(c.to_ascii_lowercase().encode_utf8(&mut [0; 4])), c.len_utf8())
+                (
+                    regex::escape(c.to_ascii_lowercase().encode_utf8(&mut [0; 4])),
+                    c.len_utf8(),
+                )
             };
             regex.push_str(&piece);
             rest = &rest[length..];
@@ -254,10 +298,30 @@ mod tests {
     fn matches_paths() {
         for (glob, root, path, expected) in [
             ("/wp-includes/**/*.php", false, "/wp-includes/a.php", true),
-            ("/wp-includes/**/*.php", false, "/blog/wp-includes/x/y/a.php", true),
-            ("/wp-includes/**/*.php", false, "/wp-includes/a.php/b", false),
-            ("/wp-includes/**/*.php", false, "/my-wp-includes/a.php", false),
-            ("/wp-includes/**/*.php", true, "/blog/wp-includes/a.php", false),
+            (
+                "/wp-includes/**/*.php",
+                false,
+                "/blog/wp-includes/x/y/a.php",
+                true,
+            ),
+            (
+                "/wp-includes/**/*.php",
+                false,
+                "/wp-includes/a.php/b",
+                false,
+            ),
+            (
+                "/wp-includes/**/*.php",
+                false,
+                "/my-wp-includes/a.php",
+                false,
+            ),
+            (
+                "/wp-includes/**/*.php",
+                true,
+                "/blog/wp-includes/a.php",
+                false,
+            ),
             ("/Wp-*.php", false, "/a/wp-login.php", true),
             ("/a?.php", true, "/ab.php", true),
             ("/a?.php", true, "/a/.php", false),
@@ -265,12 +329,19 @@ mod tests {
             ("/x/y", true, "/x/y", true),
             ("/x/y", true, "/x/x/y", false),
         ] {
-            assert_eq!(Glob::new(glob, root).is_match(path.as_bytes()), expected, "{glob} {path}");
+            assert_eq!(
+                Glob::new(glob, root).is_match(path.as_bytes()),
+                expected,
+                "{glob} {path}"
+            );
         }
         assert_eq!(anchor("/wp-includes/**/*.php"), "/wp-includes/");
         assert_eq!(anchor("/**/x.php"), "x.php");
         assert_eq!(anchor("**"), "");
-        assert_eq!(["/a/**/*.php", "/a/**", "/a/?b/c", "/a"].map(tail), [".php", "", "b/c", "/a"]);
+        assert_eq!(
+            ["/a/**/*.php", "/a/**", "/a/?b/c", "/a"].map(tail),
+            [".php", "", "b/c", "/a"]
+        );
     }
 
     #[test]

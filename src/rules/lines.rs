@@ -1,4 +1,5 @@
-//! The line numbers of rules in a rule file, for messages. The build script uses it for built-in files.
+//! The line numbers of rules in a rule file, for messages. The build script uses it for built-in
+//! files.
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -55,8 +56,19 @@ mod tests {
     #[test]
     fn each_id_has_its_line() {
         let text = "\n[[app]]\ntitle = 'b'\nid = 'b'\n\n[[rule]]\nid = 'x/a'\npaths = [\n'/a']\n[[rule]]\n\nid = 'x/b'\n[[app]]\nid = 'c'";
-        assert_eq!(RuleLines::parse(text).unwrap(), RuleLines { rule: vec![7, 12], app: vec![4, 14] });
-        assert_eq!(RuleLines::parse("rule = [{id = 'a'}, {id = 'b'}]").unwrap().rule, [1, 1]);
+        assert_eq!(
+            RuleLines::parse(text).unwrap(),
+            RuleLines {
+                rule: vec![7, 12],
+                app: vec![4, 14]
+            }
+        );
+        assert_eq!(
+            RuleLines::parse("rule = [{id = 'a'}, {id = 'b'}]")
+                .unwrap()
+                .rule,
+            [1, 1]
+        );
         assert!(RuleLines::parse("[[rule]]\ntitle = 'x'").is_err());
     }
 }

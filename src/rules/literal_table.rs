@@ -1,16 +1,26 @@
 //! Which literals the rules search, and what each literal means to each rule, as plain tables.
 //!
-//! The build script makes the tables of the built-in rules with this module and embeds them, because sorting and indexing ten thousand
-//! literals takes longer than the scan of a small log. So it uses nothing of the crate but [`glob`](super::glob). It does not search.
+//! The build script makes the tables of the built-in rules with this module and embeds them,
+//! because sorting and indexing ten thousand literals takes longer than the scan of a small log. So
+//! it uses nothing of the crate but [`glob`](super::glob). It does not search.
 
 use std::borrow::Cow;
 
 use super::glob;
 
 /// The names of the fields in rule files, in the order of their bits in a mask.
-pub(super) const FIELD_NAMES: [&str; 7] = ["path", "query", "target", "referer", "user_agent", "method", "raw"];
+pub(super) const FIELD_NAMES: [&str; 7] = [
+    "path",
+    "query",
+    "target",
+    "referer",
+    "user_agent",
+    "method",
+    "raw",
+];
 
-/// The fields that are headers, `referer` and `user_agent`: their literals are searched apart from those of the request.
+/// The fields that are headers, `referer` and `user_agent`: their literals are searched apart from
+/// those of the request.
 pub(super) const HEADER_FIELDS: u16 = 1 << 3 | 1 << 4;
 
 /// The keys of a rule that contain literals.
@@ -92,7 +102,8 @@ impl RuleLiterals {
             self.request.add(suffix, rule, LiteralKind::Suffix { root });
         }
         for pattern in keys.path_glob {
-            self.request.add_glob(glob::anchor(pattern), glob::tail(pattern), rule);
+            self.request
+                .add_glob(glob::anchor(pattern), glob::tail(pattern), rule);
         }
         for agent in keys.agents {
             self.headers.add(agent, rule, LiteralKind::Agent);
@@ -101,7 +112,8 @@ impl RuleLiterals {
             self.headers.add(agent, rule, LiteralKind::Exception);
         }
         for prefix in keys.raw_prefixes {
-            self.request.add(unescaped(prefix)?, rule, LiteralKind::Prefix);
+            self.request
+                .add(unescaped(prefix)?, rule, LiteralKind::Prefix);
         }
         for word in keys.words {
             let (fields, headers) = (keys.fields & !HEADER_FIELDS, keys.fields & HEADER_FIELDS);
@@ -131,7 +143,11 @@ fn unescaped(text: &str) -> Result<Vec<u8>, String> {
                 bytes.push(u8::from_str_radix(&escape[2..4], 16).map_err(|e| e.to_string())?);
                 4
             }
-            _ => return Err(format!(r"raw_prefixes: '{text}': after a backslash comes xNN or another backslash")),
+            _ => {
+                return Err(format!(
+                    r"raw_prefixes: '{text}': after a backslash comes xNN or another backslash"
+                ));
+            }
         };
         rest = &escape[length..];
     }
@@ -162,7 +178,13 @@ impl LiteralCollector {
             self.tails.push(tail.as_bytes());
             self.tails.len() - 1
         });
-        self.add(anchor, rule, LiteralKind::Glob { tail: number as u16 });
+        self.add(
+            anchor,
+            rule,
+            LiteralKind::Glob {
+                tail: number as u16,
+            },
+        );
     }
 
     /// The table of what was added.
@@ -178,11 +200,17 @@ impl LiteralCollector {
             uses.push(of_rule);
         }
         starts.push(uses.len() as u32);
-        LiteralTable { texts, starts: starts.into(), uses: uses.into(), tails: self.tails }
+        LiteralTable {
+            texts,
+            starts: starts.into(),
+            uses: uses.into(),
+            tails: self.tails,
+        }
     }
 }
 
-/// A list of texts that only grows, in one allocation: texts that are compared together are adjacent in memory.
+/// A list of texts that only grows, in one allocation: texts that are compared together are
+/// adjacent in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TextArena {
     pub(super) bytes: Cow<'static, [u8]>,
@@ -204,7 +232,9 @@ impl TextArena {
     }
 
     /// All texts, in order.
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> + ExactSizeIterator + Clone {
+    pub(super) fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = &[u8]> + ExactSizeIterator + Clone {
         (0..self.len()).map(|index| self.get(index))
     }
 

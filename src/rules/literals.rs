@@ -1,7 +1,9 @@
-//! The literals of all rules that are searched in the same bytes, and what each literal means to each rule.
+//! The literals of all rules that are searched in the same bytes, and what each literal means to
+//! each rule.
 //!
-//! A pass over the bytes records a bit for each kind of literal found of a rule; its `Condition` then decides whether the rule
-//! matches. Time is linear in bytes and matches: an automaton searches literals that do not suit the prefilter.
+//! A pass over the bytes records a bit for each kind of literal found of a rule; its `Condition`
+//! then decides whether the rule matches. Time is linear in bytes and matches: an automaton
+//! searches literals that do not suit the prefilter.
 
 use std::ops::Range;
 
@@ -12,7 +14,8 @@ use super::literal_table::{LiteralKind, LiteralTable, LiteralUse, TextArena};
 use super::prefilter::Prefilter;
 use crate::text::short_bytes::{begins_with, ends_with};
 
-/// The kinds of literal hits, one bit each. The lowest seven are the fields in which a word of the rule was found.
+/// The kinds of literal hits, one bit each. The lowest seven are the fields in which a word of the
+/// rule was found.
 pub(crate) mod bit {
     use super::Field;
 
@@ -51,7 +54,9 @@ impl LiteralKind {
     fn fields(self) -> u16 {
         match self {
             Self::Word(fields) => fields,
-            Self::Path { .. } | Self::Suffix { .. } | Self::Glob { .. } => bit::of_field(Field::Path),
+            Self::Path { .. } | Self::Suffix { .. } | Self::Glob { .. } => {
+                bit::of_field(Field::Path)
+            }
             Self::Agent | Self::Exception => bit::of_field(Field::UserAgent),
             Self::Prefix => bit::of_field(Field::Raw),
         }
@@ -84,7 +89,8 @@ pub(crate) struct LiteralMatch {
     pub range: Range<usize>,
 }
 
-/// The ranges of the fields in the bytes that are searched. An absent field is `None` and gets no hits.
+/// The ranges of the fields in the bytes that are searched. An absent field is `None` and gets no
+/// hits.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Regions {
     /// Fields for words, by [`Field`].
@@ -111,19 +117,32 @@ impl Regions {
     }
 
     /// The views that contain `found`, each with the range relative to its start.
-    pub(crate) fn around(&self, found: &Range<usize>) -> impl Iterator<Item = (TextView, Range<usize>)> {
-        let fields = Field::ALL.into_iter().map(|field| (TextView::Field(field), &self.fields[field as usize]));
+    pub(crate) fn around(
+        &self,
+        found: &Range<usize>,
+    ) -> impl Iterator<Item = (TextView, Range<usize>)> {
+        let fields = Field::ALL
+            .into_iter()
+            .map(|field| (TextView::Field(field), &self.fields[field as usize]));
         let within = |(view, region): (TextView, &Option<Range<usize>>)| {
-            let region = region.as_ref().filter(|r| r.start <= found.start && found.end <= r.end)?;
+            let region = region
+                .as_ref()
+                .filter(|r| r.start <= found.start && found.end <= r.end)?;
             Some((view, found.start - region.start..found.end - region.start))
         };
-        fields.chain([(TextView::Resolved, &self.resolved)]).filter_map(within)
+        fields
+            .chain([(TextView::Resolved, &self.resolved)])
+            .filter_map(within)
     }
 
     fn word_bits(&self, wanted: u16, start: usize, end: usize) -> u16 {
         let mut seen = 0;
         for (i, region) in self.fields.iter().enumerate() {
-            if wanted & 1 << i != 0 && region.as_ref().is_some_and(|r| r.start <= start && end <= r.end) {
+            if wanted & 1 << i != 0
+                && region
+                    .as_ref()
+                    .is_some_and(|r| r.start <= start && end <= r.end)
+            {
                 seen |= 1 << i;
             }
         }
@@ -131,7 +150,8 @@ impl Regions {
     }
 }
 
-/// The literal hits of each rule. Reused between lines; clearing takes time only for rules with hits.
+/// The literal hits of each rule. Reused between lines; clearing takes time only for rules with
+/// hits.
 #[derive(Debug, Default)]
 pub(crate) struct LiteralHits {
     by_rule: Vec<u16>,
@@ -180,13 +200,17 @@ enum Finder {
 
 impl Finder {
     fn prefilter(texts: &TextArena) -> Result<Self, BuildError> {
-        Prefilter::new(texts).map_or_else(|| Self::automaton(texts), |prefilter| Ok(Self::Prefilter(prefilter)))
+        Prefilter::new(texts).map_or_else(
+            || Self::automaton(texts),
+            |prefilter| Ok(Self::Prefilter(prefilter)),
+        )
     }
 
     fn automaton(texts: &TextArena) -> Result<Self, BuildError> {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
-            // A full DFA is a third faster and four times slower to build; thanks to the verdict cache few lines are searched.
+            // A full DFA is a third faster and four times slower to build; thanks to the verdict
+            // cache few lines are searched.
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             // Deeper tables cost more to build than they save.
             .dense_depth(2)
@@ -207,7 +231,8 @@ pub(crate) struct Literals {
 }
 
 impl Literals {
-    /// Searches with the prefilter, which stays in the L1 and L2 caches, or with the automaton if the literals are too similar.
+    /// Searches with the prefilter, which stays in the L1 and L2 caches, or with the automaton if
+    /// the literals are too similar.
     pub(super) fn prefiltered(table: LiteralTable) -> Result<Self, BuildError> {
         let finder = Finder::prefilter(&table.texts)?;
         Ok(Self::new(table, finder))
@@ -219,8 +244,15 @@ impl Literals {
     }
 
     fn new(table: LiteralTable, finder: Finder) -> Self {
-        let fields = table.uses.iter().fold(0, |fields, used| fields | used.kind.fields());
-        Self { finder, table, fields }
+        let fields = table
+            .uses
+            .iter()
+            .fold(0, |fields, used| fields | used.kind.fields());
+        Self {
+            finder,
+            table,
+            fields,
+        }
     }
 
     /// Whether some literal is searched in this field.
@@ -229,8 +261,8 @@ impl Literals {
         self.fields & bit::of_field(field) != 0
     }
 
-    /// Searches `bytes`, which must be in lower case, and records hits; `regions` are the ranges of the fields. Returns whether any
-    /// literal was found, in the right place or not.
+    /// Searches `bytes`, which must be in lower case, and records hits; `regions` are the ranges of
+    /// the fields. Returns whether any literal was found, in the right place or not.
     pub(crate) fn mark(&self, bytes: &[u8], regions: &Regions, hits: &mut LiteralHits) -> bool {
         let mut any = false;
         self.find(bytes, |literal, range| {
@@ -245,24 +277,50 @@ impl Literals {
         any
     }
 
-    /// Searches like [`mark`](Self::mark), and calls `each` for every literal that was found, in the right place or not, ordered by
-    /// end and then by start. Exceptions are left out.
-    pub(crate) fn find_all(&self, bytes: &[u8], regions: &Regions, mut each: impl FnMut(LiteralMatch)) {
+    /// Searches like [`mark`](Self::mark), and calls `each` for every literal that was found, in
+    /// the right place or not, ordered by end and then by start. Exceptions are left out.
+    pub(crate) fn find_all(
+        &self,
+        bytes: &[u8],
+        regions: &Regions,
+        mut each: impl FnMut(LiteralMatch),
+    ) {
         let mut all = Vec::new();
-        self.find(bytes, |literal, range| all.push((range.end, range.start, literal)));
+        self.find(bytes, |literal, range| {
+            all.push((range.end, range.start, literal))
+        });
         all.sort_unstable();
         for (end, start, literal) in all {
-            for &LiteralUse { rule, kind } in self.uses_of(literal).iter().filter(|used| used.kind != LiteralKind::Exception) {
+            for &LiteralUse { rule, kind } in self
+                .uses_of(literal)
+                .iter()
+                .filter(|used| used.kind != LiteralKind::Exception)
+            {
                 let bits = self.bits(kind, bytes, start, end, regions);
-                each(LiteralMatch { rule, wanted: kind.wanted(), bits, range: start..end });
+                each(LiteralMatch {
+                    rule,
+                    wanted: kind.wanted(),
+                    bits,
+                    range: start..end,
+                });
             }
         }
     }
 
     /// The literals of a rule in lower case, sorted, each with the bits it can set.
     pub(crate) fn of_rule(&self, rule: u16) -> impl Iterator<Item = (&[u8], u16)> {
-        let wanted = move |i: usize| self.uses_of(i).iter().filter(|u| u.rule == rule).fold(0, |bits, u| bits | u.kind.wanted());
-        self.table.texts.iter().enumerate().map(move |(i, text)| (text, wanted(i))).filter(|(_, wanted)| *wanted != 0)
+        let wanted = move |i: usize| {
+            self.uses_of(i)
+                .iter()
+                .filter(|u| u.rule == rule)
+                .fold(0, |bits, u| bits | u.kind.wanted())
+        };
+        self.table
+            .texts
+            .iter()
+            .enumerate()
+            .map(move |(i, text)| (text, wanted(i)))
+            .filter(|(_, wanted)| *wanted != 0)
     }
 
     /// Uses the automaton from now on.
@@ -278,7 +336,10 @@ impl Literals {
             Finder::Prefilter(prefilter) => prefilter.find(bytes, texts, found),
             Finder::Automaton(automaton) => {
                 for prefix in automaton.find_overlapping_iter(bytes) {
-                    let (literal, start) = (texts.len() - 1 - prefix.pattern().as_usize(), prefix.start());
+                    let (literal, start) = (
+                        texts.len() - 1 - prefix.pattern().as_usize(),
+                        prefix.start(),
+                    );
                     let text = texts.get(literal);
                     if begins_with(&bytes[start..], text) {
                         found(literal, start..start + text.len());
@@ -289,44 +350,84 @@ impl Literals {
     }
 
     fn uses_of(&self, pattern: usize) -> &[LiteralUse] {
-        &self.table.uses[self.table.starts[pattern] as usize..self.table.starts[pattern + 1] as usize]
+        &self.table.uses
+            [self.table.starts[pattern] as usize..self.table.starts[pattern + 1] as usize]
     }
 
     /// The bits that a literal at `start..end` sets.
-    fn bits(&self, kind: LiteralKind, bytes: &[u8], start: usize, end: usize, regions: &Regions) -> u16 {
-        let in_path = |root: bool| regions.resolved.as_ref().filter(|p| p.start <= start && end <= p.end && (!root || start == p.start));
+    fn bits(
+        &self,
+        kind: LiteralKind,
+        bytes: &[u8],
+        start: usize,
+        end: usize,
+        regions: &Regions,
+    ) -> u16 {
+        let in_path = |root: bool| {
+            regions
+                .resolved
+                .as_ref()
+                .filter(|p| p.start <= start && end <= p.end && (!root || start == p.start))
+        };
         let bit_if = |is_met: bool, bit: u16| if is_met { bit } else { 0 };
         match kind {
             LiteralKind::Word(fields) => regions.word_bits(fields, start, end),
-            LiteralKind::Path { root } => {
-                bit_if(in_path(root).is_some_and(|p| end == p.end || bytes[end] == b'/' || bytes[end - 1] == b'/'), bit::PATHS)
+            LiteralKind::Path { root } => bit_if(
+                in_path(root)
+                    .is_some_and(|p| end == p.end || bytes[end] == b'/' || bytes[end - 1] == b'/'),
+                bit::PATHS,
+            ),
+            LiteralKind::Suffix { root } => {
+                bit_if(in_path(root).is_some_and(|p| end == p.end), bit::SUFFIX)
             }
-            LiteralKind::Suffix { root } => bit_if(in_path(root).is_some_and(|p| end == p.end), bit::SUFFIX),
             LiteralKind::Glob { tail } => {
                 let tail = self.table.tails.get(usize::from(tail));
-                bit_if(in_path(false).is_some_and(|p| ends_with(&bytes[p.clone()], tail)), bit::GLOB)
+                bit_if(
+                    in_path(false).is_some_and(|p| ends_with(&bytes[p.clone()], tail)),
+                    bit::GLOB,
+                )
             }
-            LiteralKind::Agent => bit_if(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::AGENT),
-            LiteralKind::Exception => bit_if(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::EXCEPTION),
-            LiteralKind::Prefix => {
-                bit_if(regions.fields[Field::Raw as usize].as_ref().is_some_and(|r| start == r.start && end <= r.end), bit::PREFIX)
-            }
+            LiteralKind::Agent => bit_if(
+                regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0,
+                bit::AGENT,
+            ),
+            LiteralKind::Exception => bit_if(
+                regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0,
+                bit::EXCEPTION,
+            ),
+            LiteralKind::Prefix => bit_if(
+                regions.fields[Field::Raw as usize]
+                    .as_ref()
+                    .is_some_and(|r| start == r.start && end <= r.end),
+                bit::PREFIX,
+            ),
         }
     }
 }
 
 /// The shortest unique prefix of each of the sorted texts, and [`EXTRA_BYTES`] bytes.
 fn unique_prefixes(texts: &TextArena) -> impl DoubleEndedIterator<Item = &[u8]> {
-    let common_len = |a: usize, b: usize| texts.get(a).iter().zip(texts.get(b)).take_while(|(a, b)| a == b).count();
+    let common_len = |a: usize, b: usize| {
+        texts
+            .get(a)
+            .iter()
+            .zip(texts.get(b))
+            .take_while(|(a, b)| a == b)
+            .count()
+    };
     texts.iter().enumerate().map(move |(at, text)| {
         let before = if at > 0 { common_len(at, at - 1) } else { 0 };
-        let after = if at + 1 < texts.len() { common_len(at, at + 1) } else { 0 };
+        let after = if at + 1 < texts.len() {
+            common_len(at, at + 1)
+        } else {
+            0
+        };
         &text[..text.len().min(before.max(after) + 1 + EXTRA_BYTES)]
     })
 }
 
-/// Bytes of a literal in the automaton beyond its unique prefix: with fewer, more comparisons fail; with more, the build takes
-/// longer.
+/// Bytes of a literal in the automaton beyond its unique prefix: with fewer, more comparisons fail;
+/// with more, the build takes longer.
 const EXTRA_BYTES: usize = 1;
 
 #[cfg(test)]
@@ -340,8 +441,15 @@ mod tests {
     use crate::rules::{RuleChoice, RuleSet, load};
 
     /// The built-in rules, with the prefilter and without.
-    static RULES: LazyLock<[RuleSet; 2]> =
-        LazyLock::new(|| [false, true].map(|no_prefilter| load(&RuleChoice { no_prefilter, ..RuleChoice::default() }).unwrap()));
+    static RULES: LazyLock<[RuleSet; 2]> = LazyLock::new(|| {
+        [false, true].map(|no_prefilter| {
+            load(&RuleChoice {
+                no_prefilter,
+                ..RuleChoice::default()
+            })
+            .unwrap()
+        })
+    });
 
     fn of(set: &RuleSet, headers: bool) -> &Literals {
         if headers { &set.headers } else { &set.request }
@@ -353,13 +461,18 @@ mod tests {
         for (field, name) in Field::ALL.into_iter().zip(FIELD_NAMES) {
             assert_eq!(serde_json::from_value::<Field>(name.into()).unwrap(), field);
         }
-        assert_eq!(HEADER_FIELDS, bit::of_field(Field::Referer) | bit::of_field(Field::UserAgent));
+        assert_eq!(
+            HEADER_FIELDS,
+            bit::of_field(Field::Referer) | bit::of_field(Field::UserAgent)
+        );
     }
 
     #[test]
     fn the_built_in_rules_are_prefiltered_by_default() {
         for headers in [false, true] {
-            let is_prefiltered = RULES.each_ref().map(|set| matches!(of(set, headers).finder, Finder::Prefilter(_)));
+            let is_prefiltered = RULES
+                .each_ref()
+                .map(|set| matches!(of(set, headers).finder, Finder::Prefilter(_)));
             assert_eq!(is_prefiltered, [true, false], "headers: {headers}");
         }
     }
@@ -367,7 +480,13 @@ mod tests {
     #[test]
     fn too_similar_literals_use_the_automaton() {
         let mut collector = LiteralCollector::default();
-        (4..100).for_each(|length| collector.add(vec![b'a'; length], length as u16, LiteralKind::Word(bit::of_field(Field::Path))));
+        (4..100).for_each(|length| {
+            collector.add(
+                vec![b'a'; length],
+                length as u16,
+                LiteralKind::Word(bit::of_field(Field::Path)),
+            )
+        });
         let literals = Literals::prefiltered(collector.into_table()).unwrap();
         assert!(matches!(literals.finder, Finder::Automaton(_)));
         let mut hits = LiteralHits::default();
@@ -376,15 +495,29 @@ mod tests {
         assert_eq!(hits.touched().len(), 4);
     }
 
-    /// Texts made of literals, whole and truncated, adjacent and overlapping, with noise between them.
+    /// Texts made of literals, whole and truncated, adjacent and overlapping, with noise between
+    /// them.
     fn any_text(headers: bool) -> impl Strategy<Value = Vec<u8>> {
-        let texts = prop::sample::select(of(&RULES[0], headers).table.texts.iter().map(<[u8]>::to_vec).collect::<Vec<_>>());
-        let cut = (texts.clone(), any::<prop::sample::Index>(), any::<bool>()).prop_map(|(text, at, is_head)| {
-            let (head, tail) = text.split_at(at.index(text.len()));
-            if is_head { head } else { tail }.to_vec()
-        });
-        let noise = prop_oneof![prop::collection::vec(any::<u8>(), 0..9), "[ -~]{0,80}".prop_map(|text| text.to_lowercase().into_bytes())];
-        prop::collection::vec(prop_oneof![3 => texts, 3 => cut, 1 => noise], 0..12).prop_map(|pieces| pieces.concat())
+        let texts = prop::sample::select(
+            of(&RULES[0], headers)
+                .table
+                .texts
+                .iter()
+                .map(<[u8]>::to_vec)
+                .collect::<Vec<_>>(),
+        );
+        let cut = (texts.clone(), any::<prop::sample::Index>(), any::<bool>()).prop_map(
+            |(text, at, is_head)| {
+                let (head, tail) = text.split_at(at.index(text.len()));
+                if is_head { head } else { tail }.to_vec()
+            },
+        );
+        let noise = prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..9),
+            "[ -~]{0,80}".prop_map(|text| text.to_lowercase().into_bytes())
+        ];
+        prop::collection::vec(prop_oneof![3 => texts, 3 => cut, 1 => noise], 0..12)
+            .prop_map(|pieces| pieces.concat())
     }
 
     proptest! {
@@ -437,8 +570,14 @@ mod tests {
     #[test]
     fn each_text_has_its_number() {
         let texts: TextArena = ["a", "", "bcd", ""].into_iter().collect();
-        assert_eq!(texts.iter().collect::<Vec<_>>(), [&b"a"[..], b"", b"bcd", b""]);
-        assert_eq!((texts.len(), texts.get(2), texts.last()), (4, &b"bcd"[..], Some(&b""[..])));
+        assert_eq!(
+            texts.iter().collect::<Vec<_>>(),
+            [&b"a"[..], b"", b"bcd", b""]
+        );
+        assert_eq!(
+            (texts.len(), texts.get(2), texts.last()),
+            (4, &b"bcd"[..], Some(&b""[..]))
+        );
         assert_eq!(TextArena::default().last(), None);
     }
 }

@@ -24,7 +24,8 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 ///
 /// # Examples
 ///
-/// The built-in rules about version control and a rule of one's own, in a file that `rules/README.md` of the project describes:
+/// The built-in rules about version control and a rule of one's own, in a file that
+/// `rules/README.md` of the project describes:
 ///
 /// ```no_run
 /// use probewatch::{RuleChoice, RuleSet};
@@ -46,7 +47,8 @@ pub struct RuleChoice {
     pub(crate) severity: Vec<(String, Severity)>,
     /// Find literals without the prefilter. It changes no verdict.
     pub(crate) no_prefilter: bool,
-    /// Load the cases and known false positives of built-in rules as well, which takes ten times as long.
+    /// Load the cases and known false positives of built-in rules as well, which takes ten times as
+    /// long.
     pub(crate) with_cases: bool,
 }
 
@@ -57,7 +59,8 @@ impl RuleChoice {
         Self::default()
     }
 
-    /// Adds the rules of a file, or of all rule files in a folder. A rule with the ID of a built-in rule replaces it.
+    /// Adds the rules of a file, or of all rule files in a folder. A rule with the ID of a built-in
+    /// rule replaces it.
     #[must_use]
     pub fn file(mut self, path: impl Into<PathBuf>) -> Self {
         self.paths.push(path.into());
@@ -87,7 +90,15 @@ impl RuleChoice {
 
     /// Whether these are all built-in rules and no other, without cases.
     fn is_all_builtin(&self) -> bool {
-        let Self { paths, no_builtin, disable, only, with_cases, severity: _, no_prefilter: _ } = self;
+        let Self {
+            paths,
+            no_builtin,
+            disable,
+            only,
+            with_cases,
+            severity: _,
+            no_prefilter: _,
+        } = self;
         !no_builtin && !with_cases && paths.is_empty() && disable.is_empty() && only.is_empty()
     }
 
@@ -111,7 +122,11 @@ pub(super) struct SelectedRules {
 ///
 /// A file cannot be read or is no rule file, a rule is invalid, or a flag names no rule.
 pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
-    let searches = if choice.is_all_builtin() { builtin::searches() } else { None };
+    let searches = if choice.is_all_builtin() {
+        builtin::searches()
+    } else {
+        None
+    };
     let (mut set, warnings) = if let Some(searches) = searches {
         let SelectedRules { rules, warnings } = selected_rules_with(choice, Detail::Conditions)?;
         (compile_with(rules, searches)?, warnings)
@@ -149,14 +164,28 @@ pub(crate) fn family(text: &str) -> Option<String> {
 
 /// The selected definitions, sorted by id.
 pub(super) fn selected_rules(choice: &RuleChoice) -> Result<SelectedRules, RuleError> {
-    selected_rules_with(choice, if choice.with_cases { Detail::Cases } else { Detail::Literals })
+    selected_rules_with(
+        choice,
+        if choice.with_cases {
+            Detail::Cases
+        } else {
+            Detail::Literals
+        },
+    )
 }
 
 /// The rules that are chosen, with this much of each built-in rule.
-pub(super) fn selected_rules_with(choice: &RuleChoice, detail: Detail) -> Result<SelectedRules, RuleError> {
+pub(super) fn selected_rules_with(
+    choice: &RuleChoice,
+    detail: Detail,
+) -> Result<SelectedRules, RuleError> {
     let mut rules = BTreeMap::new();
     if !choice.no_builtin {
-        let parsed: Vec<_> = BUILTIN.par_iter().with_max_len(1).map(|file| file.rules(detail)).collect();
+        let parsed: Vec<_> = BUILTIN
+            .par_iter()
+            .with_max_len(1)
+            .map(|file| file.rules(detail))
+            .collect();
         for found in parsed {
             insert(&mut rules, found?)?;
         }
@@ -175,25 +204,52 @@ pub(super) fn selected_rules_with(choice: &RuleChoice, detail: Detail) -> Result
             located.definition.severity = *level;
         }
     }
-    Ok(SelectedRules { rules: rules.into_values().collect(), warnings })
+    Ok(SelectedRules {
+        rules: rules.into_values().collect(),
+        warnings,
+    })
 }
 
-/// Warns about apps that rules name and no file defines. The rules work, and the app may be in another file, so it is no error.
+/// Warns about apps that rules name and no file defines. The rules work, and the app may be in
+/// another file, so it is no error.
 fn unknown_apps(rules: &BTreeMap<String, LocatedRule>) -> Vec<String> {
-    let app_evidence = || rules.values().map(|located| &located.definition).filter(|d| d.is_app_evidence);
-    let apps: Vec<&str> = app_evidence().filter_map(|rule| Some(rule.id.split_once('/')?.1)).collect();
-    let named = rules.values().flat_map(|located| located.definition.unless_app.0.iter().map(move |app| (located, app)));
+    let app_evidence = || {
+        rules
+            .values()
+            .map(|located| &located.definition)
+            .filter(|d| d.is_app_evidence)
+    };
+    let apps: Vec<&str> = app_evidence()
+        .filter_map(|rule| Some(rule.id.split_once('/')?.1))
+        .collect();
+    let named = rules.values().flat_map(|located| {
+        located
+            .definition
+            .unless_app
+            .0
+            .iter()
+            .map(move |app| (located, app))
+    });
     named
         .filter(|(_, app)| !apps.contains(&app.as_str()))
         .map(|(located, app)| {
-            let suggestion = nearest(app, apps.iter().copied()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
-            located.error(format!("unless_app: no app is called '{app}'{suggestion}; nothing suppresses this rule")).to_string()
+            let suggestion = nearest(app, apps.iter().copied())
+                .map(|n| format!(" (did you mean '{n}'?)"))
+                .unwrap_or_default();
+            located
+                .error(format!(
+                    "unless_app: no app is called '{app}'{suggestion}; nothing suppresses this rule"
+                ))
+                .to_string()
         })
         .collect()
 }
 
 /// Adds rules; ids must be unique.
-fn insert(rules: &mut BTreeMap<String, LocatedRule>, found: Vec<LocatedRule>) -> Result<(), RuleError> {
+fn insert(
+    rules: &mut BTreeMap<String, LocatedRule>,
+    found: Vec<LocatedRule>,
+) -> Result<(), RuleError> {
     for located in found {
         if let Some(first) = rules.get(located.id()) {
             let message = duplicate_id_message(&located, first);
@@ -207,9 +263,18 @@ fn insert(rules: &mut BTreeMap<String, LocatedRule>, found: Vec<LocatedRule>) ->
 fn duplicate_id_message(located: &LocatedRule, first: &LocatedRule) -> String {
     let is_list = |rule: &LocatedRule| path_list::is_list(Path::new(&*rule.file));
     match (is_list(located), is_list(first)) {
-        (true, true) => format!("{} gives a rule of the same name; rename one of the two lists", first.file),
-        (true, false) => format!("this id is already used by {}:{}; rename the list", first.file, first.line),
-        _ => format!("this id is already used by {}:{}; each rule needs its own id", first.file, first.line),
+        (true, true) => format!(
+            "{} gives a rule of the same name; rename one of the two lists",
+            first.file
+        ),
+        (true, false) => format!(
+            "this id is already used by {}:{}; rename the list",
+            first.file, first.line
+        ),
+        _ => format!(
+            "this id is already used by {}:{}; each rule needs its own id",
+            first.file, first.line
+        ),
     }
 }
 
@@ -227,23 +292,49 @@ fn select(rules: &mut BTreeMap<String, LocatedRule>, choice: &RuleChoice) -> Res
     if let Some(name) = choice.disable.iter().find(|id| !rules.contains_key(*id)) {
         return Err(unknown_name("--disable", name, false, &ids));
     }
-    if let Some((name, _)) = choice.severity.iter().find(|(id, _)| !rules.contains_key(id)) {
+    if let Some((name, _)) = choice
+        .severity
+        .iter()
+        .find(|(id, _)| !rules.contains_key(id))
+    {
         return Err(unknown_name("--severity", name, false, &ids));
     }
     if !choice.only.is_empty() {
         // Apps suppress the same hits whatever rules are selected.
-        let is_kept = |id: &String, d: &Definition| d.is_app_evidence || choice.only.iter().any(|name| name == id || *name == d.class);
+        let is_kept = |id: &String, d: &Definition| {
+            d.is_app_evidence
+                || choice
+                    .only
+                    .iter()
+                    .any(|name| name == id || *name == d.class)
+        };
         rules.retain(|id, located| is_kept(id, &located.definition));
     }
     rules.retain(|id, _| !choice.disable.contains(id));
-    let shows_apps = choice.only.iter().any(|name| name == APP_CLASS || name.starts_with("apps/"));
-    if !shows_apps && rules.values().all(|located| located.definition.is_app_evidence) { Err(RuleError::NoneLeft) } else { Ok(()) }
+    let shows_apps = choice
+        .only
+        .iter()
+        .any(|name| name == APP_CLASS || name.starts_with("apps/"));
+    if !shows_apps
+        && rules
+            .values()
+            .all(|located| located.definition.is_app_evidence)
+    {
+        Err(RuleError::NoneLeft)
+    } else {
+        Ok(())
+    }
 }
 
 fn unknown_name(flag: &'static str, name: &str, or_class: bool, ids: &[String]) -> RuleError {
     let classes: Vec<&str> = Class::ids().filter(|_| or_class).collect();
     let nearest = nearest(name, ids.iter().map(String::as_str).chain(classes));
-    RuleError::Unknown { flag, name: name.to_owned(), or_class, nearest }
+    RuleError::Unknown {
+        flag,
+        name: name.to_owned(),
+        or_class,
+        nearest,
+    }
 }
 
 /// The file, or the rule files in the folder and its subfolders, sorted by name.
@@ -251,23 +342,41 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let unreadable = |source| RuleError::Unreadable { path: path.to_owned(), source };
+    let unreadable = |source| RuleError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
     let mut found = Vec::new();
     for (name, kind) in list_folder(path).map_err(unreadable)? {
         let entry = path.join(name);
         // Links to folders are not followed, so there are no cycles.
         if kind.is_dir() {
-            found.extend(files(&entry).or_else(|e| if matches!(e, RuleError::Empty { .. }) { Ok(Vec::new()) } else { Err(e) })?);
+            found.extend(files(&entry).or_else(|e| {
+                if matches!(e, RuleError::Empty { .. }) {
+                    Ok(Vec::new())
+                } else {
+                    Err(e)
+                }
+            })?);
         } else if entry.extension().is_some_and(|e| e == "toml") || path_list::is_list(&entry) {
             found.push(entry);
         }
     }
     found.sort();
-    if found.is_empty() { Err(RuleError::Empty { path: path.to_owned() }) } else { Ok(found) }
+    if found.is_empty() {
+        Err(RuleError::Empty {
+            path: path.to_owned(),
+        })
+    } else {
+        Ok(found)
+    }
 }
 
 fn read(path: &Path) -> Result<String, RuleError> {
-    let unreadable = |source| RuleError::Unreadable { path: path.to_owned(), source };
+    let unreadable = |source| RuleError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
     let size = fs::metadata(path).map_err(unreadable)?.len();
     check_size(&path.display().to_string(), size)?;
     fs::read_to_string(path).map_err(unreadable)
@@ -277,8 +386,12 @@ fn check_size(file: &str, size: u64) -> Result<(), RuleError> {
     if size <= MAX_FILE_BYTES {
         return Ok(());
     }
-    let message = format!("{size} bytes are too many for a rule file; {MAX_FILE_BYTES} is the most");
-    Err(RuleError::Syntax { file: file.to_owned(), message })
+    let message =
+        format!("{size} bytes are too many for a rule file; {MAX_FILE_BYTES} is the most");
+    Err(RuleError::Syntax {
+        file: file.to_owned(),
+        message,
+    })
 }
 
 /// The rules of a user's file: a rule file or a path list.
@@ -289,28 +402,53 @@ fn user_rules(path: &Path, text: &str) -> Result<Vec<LocatedRule>, RuleError> {
     }
     let (draft, line) = path_list::parse(path, text)?;
     let rules = parse(&name, &draft.to_toml(), false)?;
-    Ok(rules.into_iter().map(|rule| LocatedRule { line, ..rule }).collect())
+    Ok(rules
+        .into_iter()
+        .map(|rule| LocatedRule { line, ..rule })
+        .collect())
 }
 
-/// The table of a rule in its rule file, for people to read and copy. A user's files come first, as in loading.
+/// The table of a rule in its rule file, for people to read and copy. A user's files come first, as
+/// in loading.
 #[must_use]
 pub(crate) fn source_text(choice: &RuleChoice, id: &str) -> Option<String> {
-    let files = choice.paths.iter().filter_map(|path| files(path).ok()).flatten();
-    let texts = files.filter(|file| !path_list::is_list(file)).filter_map(|file| read(&file).ok());
-    let builtin = BUILTIN.iter().filter(|_| !choice.no_builtin).map(BuiltinFile::text);
+    let files = choice
+        .paths
+        .iter()
+        .filter_map(|path| files(path).ok())
+        .flatten();
+    let texts = files
+        .filter(|file| !path_list::is_list(file))
+        .filter_map(|file| read(&file).ok());
+    let builtin = BUILTIN
+        .iter()
+        .filter(|_| !choice.no_builtin)
+        .map(BuiltinFile::text);
     texts.chain(builtin).find_map(|text| table(&text, id))
 }
 
-/// The built-in rule files as files of a folder: name and text, with the version of the rules and the oldest program that reads them.
+/// The built-in rule files as files of a folder: name and text, with the version of the rules and
+/// the oldest program that reads them.
 pub(crate) fn exported_files() -> impl Iterator<Item = (&'static str, String)> {
     let version = env!("CARGO_PKG_VERSION");
-    BUILTIN.iter().map(move |file| (file.name, format!("version = \"{version}\"\nrequires = \"{version}\"\n{}", file.text())))
+    BUILTIN.iter().map(move |file| {
+        (
+            file.name,
+            format!(
+                "version = \"{version}\"\nrequires = \"{version}\"\n{}",
+                file.text()
+            ),
+        )
+    })
 }
 
 /// The table of a rule or an app, by its id.
 fn table(text: &str, id: &str) -> Option<String> {
-    let (heading, key) = id.strip_prefix("apps/").map_or(("[[rule]]", id), |app| ("[[app]]", app));
-    // Whether this is the table of the rule; `None` before the first table and in tables of another kind.
+    let (heading, key) = id
+        .strip_prefix("apps/")
+        .map_or(("[[rule]]", id), |app| ("[[app]]", app));
+    // Whether this is the table of the rule; `None` before the first table and in tables of another
+    // kind.
     let mut is_found = None;
     let mut lines: Vec<&str> = Vec::new();
     for line in text.lines().chain(["[["]) {
@@ -321,8 +459,13 @@ fn table(text: &str, id: &str) -> Option<String> {
             lines.clear();
             is_found = (line.trim_end() == heading).then_some(false);
         }
-        let value = line.strip_prefix("id").map(str::trim_start).and_then(|rest| rest.strip_prefix('='));
-        if is_found.is_some() && value.is_some_and(|value| value.trim().trim_matches(['"', '\'']) == key) {
+        let value = line
+            .strip_prefix("id")
+            .map(str::trim_start)
+            .and_then(|rest| rest.strip_prefix('='));
+        if is_found.is_some()
+            && value.is_some_and(|value| value.trim().trim_matches(['"', '\'']) == key)
+        {
             is_found = Some(true);
         }
         lines.push(line);
@@ -336,10 +479,15 @@ mod tests {
 
     #[test]
     fn the_source_text_of_a_rule_is_found() {
-        let text =
-            "family = 'x'\n\n[[rule]]\nid = \"x/a\"\npaths = [\n  \"/a\",\n]\n\n[[app]]\nid='b'\n\n[[rule]]\nid = 'x/b' \nwords = ['y']";
-        assert_eq!(table(text, "x/a").as_deref(), Some("[[rule]]\nid = \"x/a\"\npaths = [\n  \"/a\",\n]"));
-        assert_eq!(table(text, "x/b").as_deref(), Some("[[rule]]\nid = 'x/b' \nwords = ['y']"));
+        let text = "family = 'x'\n\n[[rule]]\nid = \"x/a\"\npaths = [\n  \"/a\",\n]\n\n[[app]]\nid='b'\n\n[[rule]]\nid = 'x/b' \nwords = ['y']";
+        assert_eq!(
+            table(text, "x/a").as_deref(),
+            Some("[[rule]]\nid = \"x/a\"\npaths = [\n  \"/a\",\n]")
+        );
+        assert_eq!(
+            table(text, "x/b").as_deref(),
+            Some("[[rule]]\nid = 'x/b' \nwords = ['y']")
+        );
         assert_eq!(table(text, "apps/b").as_deref(), Some("[[app]]\nid='b'"));
         assert_eq!(table(text, "x/c"), None);
     }
@@ -349,7 +497,11 @@ mod tests {
         let choice = RuleChoice::default();
         let rules = load(&choice).expect("rules");
         for rule in rules.rules() {
-            assert!(source_text(&choice, &rule.id).is_some_and(|text| text.contains("must_match = ")), "{}", rule.id);
+            assert!(
+                source_text(&choice, &rule.id).is_some_and(|text| text.contains("must_match = ")),
+                "{}",
+                rule.id
+            );
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Rule files, and the compiled rule set.
 //!
-//! Rules are data; `rules/README.md` describes their format. This module reads rule files, reports their errors, and compiles them to
-//! two literal searches and a list of conditions. It never reads a log: `engine` does.
+//! Rules are data; `rules/README.md` describes their format. This module reads rule files, reports
+//! their errors, and compiles them to two literal searches and a list of conditions. It never reads
+//! a log: `engine` does.
 
 mod allow;
 pub(crate) mod builder;
@@ -30,7 +31,10 @@ pub(crate) use self::condition::{Requirement, RequirementCheck, TextSpan};
 pub use allow::AllowList;
 pub(crate) use compile::MAX_RULES;
 pub(crate) use condition::RequestFacts;
-pub(crate) use definition::{AnswerMeaning, CLASSES, Case, Class, Field, RequestShape, RuleNotes, TextView, WithClient, schema};
+pub(crate) use definition::{
+    AnswerMeaning, CLASSES, Case, Class, Field, RequestShape, RuleNotes, TextView, WithClient,
+    schema,
+};
 pub(crate) use error::RuleError;
 pub(crate) use error::nearest;
 pub(crate) use guess::{Guess, GuessStats, is_little_else};

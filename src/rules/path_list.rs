@@ -17,7 +17,8 @@ const MATCH_CASES: usize = 3;
 
 /// Whether a file is a path list, by its extension.
 pub(super) fn is_list(file: &Path) -> bool {
-    file.extension().is_some_and(|e| e.eq_ignore_ascii_case("txt"))
+    file.extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("txt"))
 }
 
 /// The rule of a path list, and the line of its first path.
@@ -38,18 +39,41 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<(RuleBuilder, usize), Rul
                 paths.push(path);
             }
             Ok(_) => {}
-            Err(message) => errors.push(RuleError::Line { file: name.clone(), line, message }),
+            Err(message) => errors.push(RuleError::Line {
+                file: name.clone(),
+                line,
+                message,
+            }),
         }
     }
     if !errors.is_empty() {
-        return Err(if errors.len() == 1 { errors.remove(0) } else { RuleError::Several(errors) });
+        return Err(if errors.len() == 1 {
+            errors.remove(0)
+        } else {
+            RuleError::Several(errors)
+        });
     }
     if paths.is_empty() {
-        return Err(RuleError::Syntax { file: name, message: "it holds no path; write one path a line, such as /old-admin.php".into() });
+        return Err(RuleError::Syntax {
+            file: name,
+            message: "it holds no path; write one path a line, such as /old-admin.php".into(),
+        });
     }
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let title = format!("Path of the list {}", file.file_name().unwrap_or_default().to_string_lossy());
-    let mut draft = RuleBuilder::new(format!("own/{}", slug(&stem, "list")), &title, "exposure", Severity::Medium);
+    let stem = file
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let title = format!(
+        "Path of the list {}",
+        file.file_name().unwrap_or_default().to_string_lossy()
+    );
+    let mut draft = RuleBuilder::new(
+        format!("own/{}", slug(&stem, "list")),
+        &title,
+        "exposure",
+        Severity::Medium,
+    );
     draft.paths = paths;
     add_cases(&mut draft);
     Ok((draft, first))
@@ -58,12 +82,21 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<(RuleBuilder, usize), Rul
 /// The lines of a list that are not empty, without comments, and their numbers.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    text.lines().enumerate().map(|(n, line)| (n + 1, without_comment(line).trim())).filter(|(_, line)| !line.is_empty())
+    text.lines()
+        .enumerate()
+        .map(|(n, line)| (n + 1, without_comment(line).trim()))
+        .filter(|(_, line)| !line.is_empty())
 }
 
-/// A comment starts the line or follows a space: `/a#b` is a path with a fragment, which is an error.
+/// A comment starts the line or follows a space: `/a#b` is a path with a fragment, which is an
+/// error.
 fn without_comment(line: &str) -> &str {
-    let at = line.match_indices('#').map(|(at, _)| at).find(|at| line[..*at].chars().next_back().is_none_or(char::is_whitespace));
+    let at = line.match_indices('#').map(|(at, _)| at).find(|at| {
+        line[..*at]
+            .chars()
+            .next_back()
+            .is_none_or(char::is_whitespace)
+    });
     at.map_or(line, |at| &line[..at])
 }
 
@@ -76,10 +109,15 @@ pub(crate) fn parse_path(text: &str) -> Result<String, String> {
     let text = text.trim();
     let refuse = |why: &str| Err(format!("'{text}': {why}"));
     if text.len() > MAX_LEN {
-        return Err(format!("a path of {} bytes is too long; {MAX_LEN} is the most", text.len()));
+        return Err(format!(
+            "a path of {} bytes is too long; {MAX_LEN} is the most",
+            text.len()
+        ));
     }
     if text.contains('?') {
-        return refuse("this holds a query; write the path alone, or a rule with `words` for what is in the query");
+        return refuse(
+            "this holds a query; write the path alone, or a rule with `words` for what is in the query",
+        );
     }
     if text.contains('#') {
         return refuse("this holds a '#', which no browser sends; drop it and what follows");
@@ -88,13 +126,21 @@ pub(crate) fn parse_path(text: &str) -> Result<String, String> {
         return refuse("'*' is no wildcard here; for a pattern, use `path_glob` in a rule file");
     }
     if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        return refuse("a path holds no space; write one path a line, and a space within it as %20");
+        return refuse(
+            "a path holds no space; write one path a line, and a space within it as %20",
+        );
     }
-    let slash = if text.starts_with('/') || text.contains("://") { "" } else { "/" };
+    let slash = if text.starts_with('/') || text.contains("://") {
+        ""
+    } else {
+        "/"
+    };
     let target = format!("{slash}{text}");
     let mut normalizer = Normalizer::default();
     let views = normalizer.views(target.as_bytes());
-    let Ok(path) = String::from_utf8(views.resolved.to_vec()) else { return refuse("decoded, this is no UTF-8") };
+    let Ok(path) = String::from_utf8(views.resolved.to_vec()) else {
+        return refuse("decoded, this is no UTF-8");
+    };
     if !path.bytes().any(|b| b.is_ascii_alphanumeric() || b >= 0x80) || !path.starts_with('/') {
         return refuse("this names no file or folder; write a path such as /old-admin.php");
     }
@@ -104,18 +150,43 @@ pub(crate) fn parse_path(text: &str) -> Result<String, String> {
     Ok(path)
 }
 
-/// Adds cases to a rule that has only paths: `must_match` has a plain and an encoded request, `must_not_match` similar ones.
+/// Adds cases to a rule that has only paths: `must_match` has a plain and an encoded request,
+/// `must_not_match` similar ones.
 pub(crate) fn add_cases(draft: &mut RuleBuilder) {
     let get = |target: &str| ExampleRequest::new(format!("GET {target}"));
-    let (method, first_paths) = (draft.methods.first().map_or("GET", String::as_str), draft.paths.iter().take(MATCH_CASES));
-    draft.must_match = first_paths.map(|path| ExampleRequest::new(format!("{method} {}", encode_path(path)))).collect();
-    let Some(first) = draft.paths.first() else { return };
-    draft.must_match.push(ExampleRequest::new(format!("{method} {}", with_encoded_letter(first))));
+    let (method, first_paths) = (
+        draft.methods.first().map_or("GET", String::as_str),
+        draft.paths.iter().take(MATCH_CASES),
+    );
+    draft.must_match = first_paths
+        .map(|path| ExampleRequest::new(format!("{method} {}", encode_path(path))))
+        .collect();
+    let Some(first) = draft.paths.first() else {
+        return;
+    };
+    draft.must_match.push(ExampleRequest::new(format!(
+        "{method} {}",
+        with_encoded_letter(first)
+    )));
     let bare = first.trim_end_matches('/');
-    let similar = [format!("{bare}-notes"), format!("/my-{}", &bare[1..]), format!("/about{}x", bare.replace('/', "-"))];
-    let must_not_match = similar.into_iter().filter(|target| !draft.paths.iter().any(|path| contains_segments(path, target)));
-    draft.must_not_match = must_not_match.take(1).map(|target| get(&encode_path(&target))).collect();
-    draft.must_not_match.push(get(&format!("/?page={}", encode_path(first))));
+    let similar = [
+        format!("{bare}-notes"),
+        format!("/my-{}", &bare[1..]),
+        format!("/about{}x", bare.replace('/', "-")),
+    ];
+    let must_not_match = similar.into_iter().filter(|target| {
+        !draft
+            .paths
+            .iter()
+            .any(|path| contains_segments(path, target))
+    });
+    draft.must_not_match = must_not_match
+        .take(1)
+        .map(|target| get(&encode_path(&target)))
+        .collect();
+    draft
+        .must_not_match
+        .push(get(&format!("/?page={}", encode_path(first))));
 }
 
 /// Whether a path of a rule is in a requested path, as whole segments.
@@ -149,9 +220,16 @@ pub(super) fn percent_encoded(text: &str, unescaped: &[u8]) -> String {
 /// A path with one letter percent-encoded, as ordinary clients never send it.
 fn with_encoded_letter(path: &str) -> String {
     let last = path.trim_end_matches('/').rfind('/').map_or(0, |at| at + 1);
-    let letter = path[last..].find(|c: char| c.is_ascii_alphanumeric()).map(|at| last + at);
+    let letter = path[last..]
+        .find(|c: char| c.is_ascii_alphanumeric())
+        .map(|at| last + at);
     match letter.or_else(|| path.find(|c: char| c.is_ascii_alphanumeric())) {
-        Some(at) => format!("{}{}{}", encode_path(&path[..at]), percent_escape(path.as_bytes()[at]), encode_path(&path[at + 1..])),
+        Some(at) => format!(
+            "{}{}{}",
+            encode_path(&path[..at]),
+            percent_escape(path.as_bytes()[at]),
+            encode_path(&path[at + 1..])
+        ),
         None => format!("/.{}", encode_path(path)),
     }
 }
@@ -176,7 +254,17 @@ mod tests {
         ] {
             assert_eq!(parse_path(line).as_deref(), Ok(expected), "{line}");
         }
-        for line in ["/", "/a?b=1", "/a#b", "/a/*.php", "/a b", "https://example.org", "..", "/\u{1}", "/%ff%fe"] {
+        for line in [
+            "/",
+            "/a?b=1",
+            "/a#b",
+            "/a/*.php",
+            "/a b",
+            "https://example.org",
+            "..",
+            "/\u{1}",
+            "/%ff%fe",
+        ] {
             assert!(parse_path(line).is_err(), "{line}");
         }
     }
@@ -191,9 +279,19 @@ mod tests {
 
     #[test]
     fn every_line_that_is_no_path_is_reported() {
-        let error = parse(Path::new("a.txt"), "/a\n/b?c\n/d\n/\n").unwrap_err().to_string();
-        assert!(error.contains("a.txt:2: '/b?c'") && error.contains("a.txt:4: '/'"), "{error}");
-        assert!(parse(Path::new("a.txt"), "# nothing\n").unwrap_err().to_string().contains("one path a line"));
+        let error = parse(Path::new("a.txt"), "/a\n/b?c\n/d\n/\n")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("a.txt:2: '/b?c'") && error.contains("a.txt:4: '/'"),
+            "{error}"
+        );
+        assert!(
+            parse(Path::new("a.txt"), "# nothing\n")
+                .unwrap_err()
+                .to_string()
+                .contains("one path a line")
+        );
     }
 
     #[test]
@@ -206,7 +304,11 @@ mod tests {
             ("/a/", "/a/b", true),
             ("/a/", "/a", false),
         ] {
-            assert_eq!(contains_segments(literal, path), expected, "{literal} {path}");
+            assert_eq!(
+                contains_segments(literal, path),
+                expected,
+                "{literal} {path}"
+            );
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Finds literals without an automaton: most texts of a log contain no literal or one or two, and tables that stay in the L1 and L2
-//! caches exclude nearly all positions.
+//! Finds literals without an automaton: most texts of a log contain no literal or one or two, and
+//! tables that stay in the L1 and L2 caches exclude nearly all positions.
 //!
-//! Each literal is represented by one window: four of its bytes that few other literals contain. Literals consist of parts of paths
-//! and user agents, so windows that are rare among literals are rare in ordinary texts too. A literal of less than four bytes has a
-//! window of two. Each position of a text is looked up for both widths; where a window is found, its literals are compared byte for
-//! byte. What a literal means is not known here.
+//! Each literal is represented by one window: four of its bytes that few other literals contain.
+//! Literals consist of parts of paths and user agents, so windows that are rare among literals are
+//! rare in ordinary texts too. A literal of less than four bytes has a window of two. Each position
+//! of a text is looked up for both widths; where a window is found, its literals are compared byte
+//! for byte. What a literal means is not known here.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,11 +19,12 @@ const SLOTS: usize = 1 << 16;
 /// Slots in a group: their windows are stored together and share a word of bits.
 const GROUP_SLOTS: usize = u32::BITS as usize;
 
-/// The most windows in a group. Groups of the built-in rules have a dozen; there are more if the literals are very many or very
-/// similar, and then the automaton is better.
+/// The most windows in a group. Groups of the built-in rules have a dozen; there are more if the
+/// literals are very many or very similar, and then the automaton is better.
 const MAX_WINDOWS_PER_GROUP: usize = 64;
 
-/// Positions that are looked up before any literal is compared, a bit for each: a branch for each position would be unpredictable.
+/// Positions that are looked up before any literal is compared, a bit for each: a branch for each
+/// position would be unpredictable.
 const POSITIONS: usize = u64::BITS as usize;
 
 /// Bytes of the longest window.
@@ -36,15 +38,24 @@ pub(super) struct Prefilter {
 }
 
 impl Prefilter {
-    /// A prefilter for these literals, none of which may be empty. `None` if too many would have to be compared.
+    /// A prefilter for these literals, none of which may be empty. `None` if too many would have to
+    /// be compared.
     pub(super) fn new(literals: &TextArena) -> Option<Self> {
-        Some(Self { fours: WindowTable::new(literals, MAX_WIDTH..usize::MAX)?, pairs: WindowTable::new(literals, 1..MAX_WIDTH)? })
+        Some(Self {
+            fours: WindowTable::new(literals, MAX_WIDTH..usize::MAX)?,
+            pairs: WindowTable::new(literals, 1..MAX_WIDTH)?,
+        })
     }
 
-    /// Calls `found` for every literal in a text, with its index and range, in no order. `literals` must be those of
-    /// [`new`](Self::new).
+    /// Calls `found` for every literal in a text, with its index and range, in no order. `literals`
+    /// must be those of [`new`](Self::new).
     #[inline]
-    pub(super) fn find(&self, text: &[u8], literals: &TextArena, mut found: impl FnMut(usize, Range<usize>)) {
+    pub(super) fn find(
+        &self,
+        text: &[u8],
+        literals: &TextArena,
+        mut found: impl FnMut(usize, Range<usize>),
+    ) {
         let mut last = [0; POSITIONS + MAX_WIDTH - 1];
         for start in (0..text.len()).step_by(POSITIONS) {
             // Pad with zeros, so that a literal at the last byte has a window as well.
@@ -82,7 +93,9 @@ impl Prefilter {
 /// Four bytes as a number, the first one lowest.
 #[inline]
 fn word(bytes: &[u8]) -> u32 {
-    bytes.first_chunk().map_or(0, |&bytes| u32::from_le_bytes(bytes))
+    bytes
+        .first_chunk()
+        .map_or(0, |&bytes| u32::from_le_bytes(bytes))
 }
 
 /// The windows of some literals, of `WIDTH` bytes: two or four.
@@ -114,13 +127,27 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
             *count = count.saturating_add(1);
         }
         let mut entries = Vec::with_capacity(literals.len());
-        for (number, literal) in literals.iter().enumerate().filter(|(_, literal)| lengths.contains(&literal.len())) {
-            let entry = |(before, window): (usize, u32)| (window, WindowLiteral { literal: number as u32, before: before as u32 });
+        for (number, literal) in literals
+            .iter()
+            .enumerate()
+            .filter(|(_, literal)| lengths.contains(&literal.len()))
+        {
+            let entry = |(before, window): (usize, u32)| {
+                (
+                    window,
+                    WindowLiteral {
+                        literal: number as u32,
+                        before: before as u32,
+                    },
+                )
+            };
             let windows = literal.windows(WIDTH).map(Self::window).enumerate();
             match windows.min_by_key(|&(_, window)| counts[Self::slot(window)]) {
                 Some(rarest) => entries.push(entry(rarest)),
                 // A single byte, followed by any byte.
-                None => entries.extend((0..=u8::MAX).map(|next| entry((0, Self::window(&[literal[0], next]))))),
+                None => entries.extend(
+                    (0..=u8::MAX).map(|next| entry((0, Self::window(&[literal[0], next])))),
+                ),
             }
         }
         Self::from_entries(entries)
@@ -128,32 +155,53 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
 
     fn from_entries(mut entries: Vec<(u32, WindowLiteral)>) -> Option<Self> {
         entries.sort_unstable_by_key(|&(window, _)| Self::slot(window));
-        let (mut bits, mut starts) = (Box::new([0; SLOTS / GROUP_SLOTS]), vec![0_u32; SLOTS / GROUP_SLOTS + 1]);
+        let (mut bits, mut starts) = (
+            Box::new([0; SLOTS / GROUP_SLOTS]),
+            vec![0_u32; SLOTS / GROUP_SLOTS + 1],
+        );
         for &(window, _) in &entries {
             let slot = Self::slot(window);
             bits[slot / GROUP_SLOTS] |= 1 << (slot % GROUP_SLOTS);
             starts[slot / GROUP_SLOTS + 1] += 1;
         }
-        if starts.iter().any(|&windows| windows as usize > MAX_WINDOWS_PER_GROUP) {
+        if starts
+            .iter()
+            .any(|&windows| windows as usize > MAX_WINDOWS_PER_GROUP)
+        {
             return None;
         }
         for group in 1..starts.len() {
             starts[group] += starts[group - 1];
         }
         let (windows, entries): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
-        Some(Self { bits, starts: starts.into(), windows: windows.into(), entries: entries.into() })
+        Some(Self {
+            bits,
+            starts: starts.into(),
+            windows: windows.into(),
+            entries: entries.into(),
+        })
     }
 
     /// A window as a number; bytes after its width do not count.
     #[inline]
     fn window(bytes: &[u8]) -> u32 {
-        if WIDTH == MAX_WIDTH { word(bytes) } else { bytes.first_chunk().map_or(0, |&bytes| u16::from_le_bytes(bytes).into()) }
+        if WIDTH == MAX_WIDTH {
+            word(bytes)
+        } else {
+            bytes
+                .first_chunk()
+                .map_or(0, |&bytes| u16::from_le_bytes(bytes).into())
+        }
     }
 
     /// The slot of a window, by multiplicative hashing with the golden ratio.
     #[inline]
     fn slot(window: u32) -> usize {
-        let slot = if WIDTH == MAX_WIDTH { window.wrapping_mul(0x9e37_79b1) >> 16 } else { window };
+        let slot = if WIDTH == MAX_WIDTH {
+            window.wrapping_mul(0x9e37_79b1) >> 16
+        } else {
+            window
+        };
         slot as usize % SLOTS
     }
 
@@ -165,7 +213,12 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
     }
 
     /// Calls `each` for the entries whose windows are at these positions of a piece.
-    fn for_each(&self, mut positions: u64, piece: &[u8], mut each: impl FnMut(usize, &WindowLiteral)) {
+    fn for_each(
+        &self,
+        mut positions: u64,
+        piece: &[u8],
+        mut each: impl FnMut(usize, &WindowLiteral),
+    ) {
         while positions != 0 {
             let position = positions.trailing_zeros() as usize;
             positions &= positions - 1;
@@ -191,7 +244,11 @@ mod tests {
         prop::collection::vec(prop::sample::select(b"ab/.\0\xff".to_vec()), lengths)
     }
 
-    fn found(prefilter: &Prefilter, text: &[u8], literals: &TextArena) -> Vec<(usize, Range<usize>)> {
+    fn found(
+        prefilter: &Prefilter,
+        text: &[u8],
+        literals: &TextArena,
+    ) -> Vec<(usize, Range<usize>)> {
         let mut all = Vec::new();
         prefilter.find(text, literals, |literal, range| all.push((literal, range)));
         all.sort_by_key(|(literal, range)| (*literal, range.start));
@@ -220,16 +277,33 @@ mod tests {
             for rest in 0..200 {
                 let rest = vec![b'-'; rest];
                 let (length, end) = (literal.len(), rest.len() + literal.len());
-                assert_eq!(found(&prefilter, &[literals.get(0), &rest].concat(), &literals), [(0, 0..length)]);
-                assert_eq!(found(&prefilter, &[&rest, literal].concat(), &literals), [(0, rest.len()..end)]);
-                assert_eq!(found(&prefilter, &[&rest, &literal[..length - 1]].concat(), &literals), []);
+                assert_eq!(
+                    found(&prefilter, &[literals.get(0), &rest].concat(), &literals),
+                    [(0, 0..length)]
+                );
+                assert_eq!(
+                    found(&prefilter, &[&rest, literal].concat(), &literals),
+                    [(0, rest.len()..end)]
+                );
+                assert_eq!(
+                    found(
+                        &prefilter,
+                        &[&rest, &literal[..length - 1]].concat(),
+                        &literals
+                    ),
+                    []
+                );
             }
         }
     }
 
     #[test]
     fn too_similar_literals_are_rejected() {
-        let similar = |count| (MAX_WIDTH..MAX_WIDTH + count).map(|length| vec![b'a'; length]).collect::<TextArena>();
+        let similar = |count| {
+            (MAX_WIDTH..MAX_WIDTH + count)
+                .map(|length| vec![b'a'; length])
+                .collect::<TextArena>()
+        };
         assert!(Prefilter::new(&similar(MAX_WINDOWS_PER_GROUP)).is_some());
         assert!(Prefilter::new(&similar(MAX_WINDOWS_PER_GROUP + 1)).is_none());
     }

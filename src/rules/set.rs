@@ -4,7 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::builtin;
 use super::condition::Condition;
-use super::definition::{APP_FAMILY, AnswerMeaning, Attribution, Case, Class, RuleNotes, WithClient};
+use super::definition::{
+    APP_FAMILY, AnswerMeaning, Attribution, Case, Class, RuleNotes, WithClient,
+};
 use super::error::nearest;
 use super::guess::Guess;
 use super::literals::Literals;
@@ -33,7 +35,8 @@ pub struct Rule {
     pub(crate) with_client: Option<WithClient>,
     /// A single request is no finding; many within a window are.
     pub(crate) window: Option<Window>,
-    /// A single request is an attempt to log in; many by clients that send little else are findings.
+    /// A single request is an attempt to log in; many by clients that send little else are
+    /// findings.
     pub(crate) guess: Option<Guess>,
     /// Apps on whose sites such requests are ordinary.
     pub(crate) unless_app: Vec<String>,
@@ -90,16 +93,22 @@ impl Rule {
     /// The CVE ids of a request; `text` is its path and target in lower case.
     pub(crate) fn cves_of<'r>(&'r self, text: &[u8]) -> impl Iterator<Item = &'r str> {
         let all = self.cve().iter().filter(|_| self.notes().of.is_none());
-        all.chain(self.entries_in(text).flat_map(|entry| &entry.cve)).map(String::as_str)
+        all.chain(self.entries_in(text).flat_map(|entry| &entry.cve))
+            .map(String::as_str)
     }
 
     /// The products of a request, with the same text.
     pub(crate) fn products_of<'r>(&'r self, text: &[u8]) -> impl Iterator<Item = &'r str> {
-        self.entries_in(text).filter_map(|entry| entry.product.as_deref())
+        self.entries_in(text)
+            .filter_map(|entry| entry.product.as_deref())
     }
 
     fn entries_in<'r>(&'r self, text: &[u8]) -> impl Iterator<Item = &'r Attribution> {
-        self.notes().of.iter().flatten().filter(move |entry| entry.is_in(text))
+        self.notes()
+            .of
+            .iter()
+            .flatten()
+            .filter(move |entry| entry.is_in(text))
     }
 
     /// URLs of what is known about it.
@@ -111,13 +120,17 @@ impl Rule {
     /// What such a request is after: a sentence; empty for the evidence of an app.
     #[must_use]
     pub(crate) fn wants(&self) -> &str {
-        self.wants.as_deref().unwrap_or_else(|| Class::find(&self.class).map_or("", |class| class.wants))
+        self.wants
+            .as_deref()
+            .unwrap_or_else(|| Class::find(&self.class).map_or("", |class| class.wants))
     }
 
     /// What to do if it was answered: a sentence; empty for the evidence of an app.
     #[must_use]
     pub(crate) fn remedy(&self) -> &str {
-        self.remedy.as_deref().unwrap_or_else(|| Class::find(&self.class).map_or("", |class| class.remedy))
+        self.remedy
+            .as_deref()
+            .unwrap_or_else(|| Class::find(&self.class).map_or("", |class| class.remedy))
     }
 
     /// Whether a 2xx means that the requested resource exists.
@@ -126,7 +139,8 @@ impl Rule {
         self.answer == AnswerMeaning::Exposes
     }
 
-    /// Whether a matching request is a finding by its line alone, whatever its client and its frequency.
+    /// Whether a matching request is a finding by its line alone, whatever its client and its
+    /// frequency.
     #[must_use]
     pub(crate) fn is_certain(&self) -> bool {
         self.with_client.is_none() && !self.counts_requests()
@@ -144,30 +158,48 @@ impl Rule {
         self.guess.is_some() || self.window.is_some_and(|window| window.others.is_some())
     }
 
-    /// The numbers of requests that are findings: `20 requests by one client within 60s`; empty for other rules.
+    /// The numbers of requests that are findings: `20 requests by one client within 60s`; empty for
+    /// other rules.
     #[must_use]
     pub(crate) fn counts_text(&self) -> String {
-        let counts = [self.window.map(|window| window.to_string()), self.guess.map(|guess| guess.to_string())];
-        counts.into_iter().flatten().collect::<Vec<_>>().join(", or at ")
+        let counts = [
+            self.window.map(|window| window.to_string()),
+            self.guess.map(|guess| guess.to_string()),
+        ];
+        counts
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(", or at ")
     }
 
     /// The app that this is evidence of.
     #[must_use]
     pub(crate) fn app(&self) -> Option<&str> {
-        self.id.strip_prefix(APP_FAMILY)?.strip_prefix('/').filter(|_| self.is_app_evidence)
+        self.id
+            .strip_prefix(APP_FAMILY)?
+            .strip_prefix('/')
+            .filter(|_| self.is_app_evidence)
     }
 
     /// The severity of a hit: one level higher if it was answered and the answer exposes something.
     #[must_use]
     pub(crate) fn effective_severity(&self, answered: bool) -> Severity {
-        if answered && self.exposes() { self.severity.escalated() } else { self.severity }
+        if answered && self.exposes() {
+            self.severity.escalated()
+        } else {
+            self.severity
+        }
     }
 }
 
 /// The app evidence among rules, by app name.
 pub(super) fn evidence_rule(rules: &[Rule], app: &str) -> Option<RuleId> {
     let id = format!("{APP_FAMILY}/{app}");
-    let number = rules.binary_search_by(|rule| rule.id.cmp(&id)).ok().filter(|&number| rules[number].is_app_evidence)?;
+    let number = rules
+        .binary_search_by(|rule| rule.id.cmp(&id))
+        .ok()
+        .filter(|&number| rules[number].is_app_evidence)?;
     Some(RuleId(number as u16))
 }
 
@@ -270,6 +302,9 @@ impl RuleSet {
     /// The number of the rule with this id.
     #[must_use]
     pub(crate) fn number_of(&self, id: &str) -> Option<RuleId> {
-        self.rules.binary_search_by(|rule| rule.id.as_str().cmp(id)).ok().map(|number| RuleId(number as u16))
+        self.rules
+            .binary_search_by(|rule| rule.id.as_str().cmp(id))
+            .ok()
+            .map(|number| RuleId(number as u16))
     }
 }

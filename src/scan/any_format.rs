@@ -1,4 +1,5 @@
-//! Scans lines of any format: directly where the engine can read them, otherwise through their format.
+//! Scans lines of any format: directly where the engine can read them, otherwise through their
+//! format.
 //!
 //! Trying the direct way first only saves work; the findings are the same either way.
 
@@ -25,7 +26,8 @@ impl AnyFormatScanner {
     ) -> Findings {
         // The user requested a format that the engine reads, and no other.
         let is_clf = scan_options.format.is_some();
-        let direct = (is_clf || context.is_clf_first() && looks_like_clf(lines)).then(|| line_scanner.scan(lines, worker_state));
+        let direct = (is_clf || context.is_clf_first() && looks_like_clf(lines))
+            .then(|| line_scanner.scan(lines, worker_state));
         let mut findings = match direct {
             Some(findings) if is_clf || findings.lines.unparsed == 0 => findings,
             direct if self.log_reader.is_needed(lines, context) => {
@@ -56,47 +58,97 @@ mod tests {
 
     /// A line of any format, some with a probe, some broken, some with NULs.
     fn line() -> impl Strategy<Value = Vec<u8>> {
-        let examples: Vec<String> =
-            FORMATS.all().filter_map(|format| Some(format.example.as_deref()?.lines().last()?.to_owned())).collect();
-        let insert = prop::sample::select(vec!["", "/.env", "\\", "\"", "\0", "\0\0\0", "?q=1%20union%20select%20", "#", "x"]);
+        let examples: Vec<String> = FORMATS
+            .all()
+            .filter_map(|format| Some(format.example.as_deref()?.lines().last()?.to_owned()))
+            .collect();
+        let insert = prop::sample::select(vec![
+            "",
+            "/.env",
+            "\\",
+            "\"",
+            "\0",
+            "\0\0\0",
+            "?q=1%20union%20select%20",
+            "#",
+            "x",
+        ]);
         let long = prop_oneof![6 => Just(0), 1 => 1..700_usize];
-        (prop::sample::select(examples), any::<prop::sample::Index>(), insert, long, any::<bool>()).prop_map(
-            |(line, at, text, long, ends)| {
+        (
+            prop::sample::select(examples),
+            any::<prop::sample::Index>(),
+            insert,
+            long,
+            any::<bool>(),
+        )
+            .prop_map(|(line, at, text, long, ends)| {
                 let mut line = line.into_bytes();
-                let at = if ends { line.len() } else { at.index(line.len()) };
+                let at = if ends {
+                    line.len()
+                } else {
+                    at.index(line.len())
+                };
                 line.splice(at..at, text.bytes().chain(std::iter::repeat_n(b'a', long)));
                 line
-            },
-        )
+            })
     }
 
-    /// Findings with names instead of IDs, because IDs depend on the order in which names were interned.
+    /// Findings with names instead of IDs, because IDs depend on the order in which names were
+    /// interned.
     fn with_names(mut findings: Findings, worker_state: &WorkerState) -> String {
         let names = &worker_state.names;
-        let path = |number: &mut u32| String::from_utf8_lossy(names.paths.resolve(std::mem::take(number))).into_owned();
+        let path = |number: &mut u32| {
+            String::from_utf8_lossy(names.paths.resolve(std::mem::take(number))).into_owned()
+        };
         let host = |number: u32| String::from_utf8_lossy(names.hosts.resolve(number)).into_owned();
         let client = |number: u32| names.clients.resolve(number);
         let rules = |number: &mut u32| names.rules.resolve(std::mem::take(number)).to_vec();
         let hits = findings.hits.iter_mut().map(|hit| {
-            let (client, host) = (client(std::mem::take(&mut hit.client)), host(std::mem::take(&mut hit.host)));
+            let (client, host) = (
+                client(std::mem::take(&mut hit.client)),
+                host(std::mem::take(&mut hit.host)),
+            );
             (path(&mut hit.path), client, host, rules(&mut hit.rules))
         });
         let hits: Vec<_> = hits.collect();
-        let unmatched = findings.unmatched.iter_mut().map(|seen| (path(&mut seen.path), client(std::mem::take(&mut seen.client))));
+        let unmatched = findings.unmatched.iter_mut().map(|seen| {
+            (
+                path(&mut seen.path),
+                client(std::mem::take(&mut seen.client)),
+            )
+        });
         let unmatched: Vec<_> = unmatched.collect();
-        let requests: Vec<_> =
-            std::mem::take(&mut findings.requests).into_iter().map(|(number, answer)| (client(number), answer)).collect();
-        let mentioned: Vec<_> = std::mem::take(&mut findings.mentioned).into_iter().map(client).collect();
+        let requests: Vec<_> = std::mem::take(&mut findings.requests)
+            .into_iter()
+            .map(|(number, answer)| (client(number), answer))
+            .collect();
+        let mentioned: Vec<_> = std::mem::take(&mut findings.mentioned)
+            .into_iter()
+            .map(client)
+            .collect();
         let app_evidence = std::mem::take(&mut findings.app_evidence);
         let mut app_evidence: Vec<_> = app_evidence
             .iter()
-            .map(|(app, site, few)| (app, host(site), few.kept_clients().len(), few.sizes(), few.magnitudes()))
+            .map(|(app, site, few)| {
+                (
+                    app,
+                    host(site),
+                    few.kept_clients().len(),
+                    few.sizes(),
+                    few.magnitudes(),
+                )
+            })
             .collect();
         app_evidence.sort();
         let homes = std::mem::take(&mut findings.home);
-        let mut homes: Vec<_> = homes.iter().map(|(number, bytes)| (host(number), bytes)).collect();
+        let mut homes: Vec<_> = homes
+            .iter()
+            .map(|(number, bytes)| (host(number), bytes))
+            .collect();
         homes.sort();
-        format!("{requests:?}\n{mentioned:?}\n{hits:?}\n{unmatched:?}\n{app_evidence:?}\n{homes:?}\n{findings:?}")
+        format!(
+            "{requests:?}\n{mentioned:?}\n{hits:?}\n{unmatched:?}\n{app_evidence:?}\n{homes:?}\n{findings:?}"
+        )
     }
 
     proptest! {

@@ -1,5 +1,5 @@
-//! Spools the lines that matched until the scan is complete: the first ones in memory, those that do not fit there in an unnamed
-//! temporary file.
+//! Spools the lines that matched until the scan is complete: the first ones in memory, those that
+//! do not fit there in an unnamed temporary file.
 //!
 //! Lines are added by any thread in any order and read back in the order of inputs and offsets.
 
@@ -22,8 +22,8 @@ const MAX_IN_MEMORY: usize = 16 << 20;
 /// Bytes of an entry before its rules and its text.
 const ENTRY_START: usize = 19;
 
-/// Chunks for each thread that are rendered at one time: a thread whose chunks have few hits takes those of another. Only their
-/// text is in memory.
+/// Chunks for each thread that are rendered at one time: a thread whose chunks have few hits takes
+/// those of another. Only their text is in memory.
 const SLOTS_PER_THREAD: usize = 2;
 
 /// A stored line that matched.
@@ -81,7 +81,10 @@ impl SpoolState {
             Some(file) => file,
             none => none.insert(tempfile::tempfile()?),
         };
-        let stored = SpooledLines::File { start: self.end, length: lines.len() };
+        let stored = SpooledLines::File {
+            start: self.end,
+            length: lines.len(),
+        };
         file.write_all(&lines)?;
         self.end += lines.len() as u64;
         Ok(stored)
@@ -94,15 +97,25 @@ impl HitSpool {
         if findings.hits.is_empty() {
             return;
         }
-        let entries = findings.hits.iter().map(|hit| (hit, names.rules.resolve(hit.rules), findings.text(hit)));
-        let mut bytes = Vec::with_capacity(entries.clone().map(|(_, rules, text)| ENTRY_START + 2 * rules.len() + text.len()).sum());
+        let entries = findings
+            .hits
+            .iter()
+            .map(|hit| (hit, names.rules.resolve(hit.rules), findings.text(hit)));
+        let mut bytes = Vec::with_capacity(
+            entries
+                .clone()
+                .map(|(_, rules, text)| ENTRY_START + 2 * rules.len() + text.len())
+                .sum(),
+        );
         for (hit, rules, text) in entries {
             bytes.extend_from_slice(&hit.offset.to_le_bytes());
             bytes.extend_from_slice(&hit.line.to_le_bytes());
             bytes.push(u8::from(hit.parsed));
             bytes.extend_from_slice(&(rules.len() as u16).to_le_bytes());
             bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
-            rules.iter().for_each(|rule| bytes.extend_from_slice(&rule.0.to_le_bytes()));
+            rules
+                .iter()
+                .for_each(|rule| bytes.extend_from_slice(&rule.0.to_le_bytes()));
             append(&mut bytes, text);
         }
         let mut state = lock(&self.state);
@@ -121,8 +134,8 @@ impl HitSpool {
         lock(&self.state).error.take().map_or(Ok(()), Err)
     }
 
-    /// Renders all lines on the current rayon pool, and writes the result to `out` in the order of inputs and offsets. `render`
-    /// gets a line, a state of its own, and a buffer to add to.
+    /// Renders all lines on the current rayon pool, and writes the result to `out` in the order of
+    /// inputs and offsets. `render` gets a line, a state of its own, and a buffer to add to.
     ///
     /// # Errors
     ///
@@ -132,19 +145,34 @@ impl HitSpool {
         out: &mut impl Write,
         render: impl Fn(&StoredLine<'_>, &mut S, &mut Vec<u8>) -> io::Result<()> + Sync,
     ) -> io::Result<()> {
-        let SpoolState { file, mut blocks, .. } = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let SpoolState {
+            file, mut blocks, ..
+        } = self
+            .state
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         blocks.sort_unstable_by_key(|block| block.position);
         let threads = rayon::current_num_threads();
         // A thread takes only its own state, so none waits.
         let states: Vec<_> = (0..threads).map(|_| Mutex::new(S::default())).collect();
-        let mut slots: Vec<_> = (0..SLOTS_PER_THREAD * threads).map(|_| RenderSlot::default()).collect();
+        let mut slots: Vec<_> = (0..SLOTS_PER_THREAD * threads)
+            .map(|_| RenderSlot::default())
+            .collect();
         for blocks in blocks.chunks_mut(slots.len()) {
             let slots = &mut slots[..blocks.len()];
-            slots.par_iter_mut().zip(blocks).with_max_len(1).try_for_each(|(slot, block)| {
-                let state = &mut *lock(&states[rayon::current_thread_index().unwrap_or_default() % threads]);
-                slot.render(block, file.as_ref(), |line, out| render(line, state, out))
-            })?;
-            slots.iter().try_for_each(|slot| out.write_all(&slot.rendered))?;
+            slots
+                .par_iter_mut()
+                .zip(blocks)
+                .with_max_len(1)
+                .try_for_each(|(slot, block)| {
+                    let state = &mut *lock(
+                        &states[rayon::current_thread_index().unwrap_or_default() % threads],
+                    );
+                    slot.render(block, file.as_ref(), |line, out| render(line, state, out))
+                })?;
+            slots
+                .iter()
+                .try_for_each(|slot| out.write_all(&slot.rendered))?;
         }
         Ok(())
     }
@@ -171,13 +199,15 @@ impl RenderSlot {
             SpooledLines::Memory(lines) => self.read = std::mem::take(lines),
             SpooledLines::File { start, length } => {
                 self.read.resize(*length, 0);
-                file.ok_or(io::ErrorKind::NotFound)?.read_exact_at(&mut self.read, *start)?;
+                file.ok_or(io::ErrorKind::NotFound)?
+                    .read_exact_at(&mut self.read, *start)?;
             }
         }
         let mut rest = self.read.as_slice();
         while !rest.is_empty() {
             let line;
-            (line, rest) = entry(rest, block.position, &mut self.rules).ok_or(io::ErrorKind::UnexpectedEof)?;
+            (line, rest) =
+                entry(rest, block.position, &mut self.rules).ok_or(io::ErrorKind::UnexpectedEof)?;
             render(&line, &mut self.rendered)?;
         }
         Ok(())
@@ -185,7 +215,11 @@ impl RenderSlot {
 }
 
 /// Decodes the first line of `bytes`; returns it and the rest.
-fn entry<'r, 'b: 'r>(bytes: &'b [u8], position: LinePosition, rules: &'r mut Vec<RuleId>) -> Option<(StoredLine<'r>, &'b [u8])> {
+fn entry<'r, 'b: 'r>(
+    bytes: &'b [u8],
+    position: LinePosition,
+    rules: &'r mut Vec<RuleId>,
+) -> Option<(StoredLine<'r>, &'b [u8])> {
     let (offset, rest) = bytes.split_first_chunk()?;
     let (line, rest) = rest.split_first_chunk()?;
     let (parsed, rest) = rest.split_first()?;
@@ -194,7 +228,22 @@ fn entry<'r, 'b: 'r>(bytes: &'b [u8], position: LinePosition, rules: &'r mut Vec
     let (ids, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*count)) * 2)?;
     let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     rules.clear();
-    rules.extend(ids.chunks_exact(2).map(|id| RuleId(u16::from_le_bytes([id[0], id[1]]))));
-    let position = LinePosition { offset: u64::from_le_bytes(*offset), line: u64::from(u32::from_le_bytes(*line)), ..position };
-    Some((StoredLine { position, text, parsed: *parsed == 1, rules }, rest))
+    rules.extend(
+        ids.chunks_exact(2)
+            .map(|id| RuleId(u16::from_le_bytes([id[0], id[1]]))),
+    );
+    let position = LinePosition {
+        offset: u64::from_le_bytes(*offset),
+        line: u64::from(u32::from_le_bytes(*line)),
+        ..position
+    };
+    Some((
+        StoredLine {
+            position,
+            text,
+            parsed: *parsed == 1,
+            rules,
+        },
+        rest,
+    ))
 }

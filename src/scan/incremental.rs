@@ -1,11 +1,13 @@
-//! Scans everything that was added to logs since they were last read, optionally split into periods.
+//! Scans everything that was added to logs since they were last read, optionally split into
+//! periods.
 //!
-//! Lines are copied into batches that are scanned on all threads of the current pool. The result does not depend on the
-//! batch size or on scheduling. Nothing is printed and no state is kept; the clock is not read.
+//! Lines are copied into batches that are scanned on all threads of the current pool. The result
+//! does not depend on the batch size or on scheduling. Nothing is printed and no state is kept; the
+//! clock is not read.
 //!
-//! Each period has a tally, and a tally is limited. All together are not, so the scan pauses when they take [`MAX_PERIOD_BYTES`]: what
-//! was read is complete up to its checkpoints, and another scan continues there. The limit is on what the report of the largest
-//! period will take too.
+//! Each period has a tally, and a tally is limited. All together are not, so the scan pauses when
+//! they take [`MAX_PERIOD_BYTES`]: what was read is complete up to its checkpoints, and another
+//! scan continues there. The limit is on what the report of the largest period will take too.
 
 mod accumulator;
 mod batch_scanner;
@@ -43,15 +45,19 @@ pub(crate) struct IncrementalOptions<'a> {
 pub(crate) struct IncrementalResult {
     /// The results by period; a single one if the scan is not split. Empty if nothing was added.
     pub parts: Vec<PeriodResult>,
-    /// The logs with new lines, by path; shared by all periods. Lines are numbered from the start of the log.
+    /// The logs with new lines, by path; shared by all periods. Lines are numbered from the start
+    /// of the log.
     pub sources: Vec<SourceInfo>,
     /// Lines without a time, if a time range is set.
     pub without_time: u64,
     /// The scan was stopped early: its results must be dropped.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the caller owns the flag and reads it"))]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the caller owns the flag and reads it")
+    )]
     pub stopped: bool,
-    /// Notices about logs and lines for the user. Problems with an input are in [`InputSummary::problem`] too. The notices
-    /// of the tail are included.
+    /// Notices about logs and lines for the user. Problems with an input are in
+    /// [`InputSummary::problem`] too. The notices of the tail are included.
     pub notices: Vec<Notice>,
     /// The scan paused: another one continues at the checkpoints.
     pub has_more: bool,
@@ -64,14 +70,16 @@ pub(crate) struct PeriodResult {
     pub period: Option<Period>,
     /// The hits.
     pub tally: Tally,
-    /// Line counts by input number. An incomplete last line is counted in the latest period of its log.
+    /// Line counts by input number. An incomplete last line is counted in the latest period of its
+    /// log.
     pub inputs: Vec<InputSummary>,
     /// Lines that were read, without incomplete last lines.
     pub lines: u64,
 }
 
-/// The bytes of all periods at which the scan pauses, with those of the largest one counted three times: its report takes twice as much
-/// besides. A few megabytes of lines are read until the pause takes effect.
+/// The bytes of all periods at which the scan pauses, with those of the largest one counted three
+/// times: its report takes twice as much besides. A few megabytes of lines are read until the pause
+/// takes effect.
 const MAX_PERIOD_BYTES: usize = 96 << 20;
 
 /// Pieces of a log that are read while others are scanned: four megabytes of blocks of 256 KiB.
@@ -82,7 +90,11 @@ const CHUNKS_AHEAD: usize = 16;
 /// # Errors
 ///
 /// That thread cannot be started.
-pub(crate) fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &IncrementalOptions<'_>) -> io::Result<IncrementalResult> {
+pub(crate) fn scan_new_lines(
+    tail: &mut Tail,
+    job: &ScanJob<'_>,
+    options: &IncrementalOptions<'_>,
+) -> io::Result<IncrementalResult> {
     let (used, buffers) = mpsc::channel();
     let mut scanner = BatchScanner::new(job, options, batch_scanner::BATCH_BYTES, used);
     let (sender, line_chunks) = mpsc::sync_channel(CHUNKS_AHEAD);
@@ -90,11 +102,16 @@ pub(crate) fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &Incre
     thread::scope(|scan_options| {
         let read_ahead = || {
             let (sender, buffers) = (sender, buffers);
-            // Buffers are reused: new ones would be pages that the kernel clears. A send fails only if the scan panicked.
-            let mut send = |line_chunk: LineChunk<'_>| drop(sender.send(OwnedPiece::new(&line_chunk, &buffers)));
+            // Buffers are reused: new ones would be pages that the kernel clears. A send fails only
+            // if the scan panicked.
+            let mut send = |line_chunk: LineChunk<'_>| {
+                drop(sender.send(OwnedPiece::new(&line_chunk, &buffers)))
+            };
             tail.read_once_until(Instant::now(), &pause, &mut send);
         };
-        let started = thread::Builder::new().spawn_scoped(scan_options, read_ahead).map(drop);
+        let started = thread::Builder::new()
+            .spawn_scoped(scan_options, read_ahead)
+            .map(drop);
         for line_chunk in line_chunks {
             scanner.take(line_chunk);
             if scanner.is_full() || options.stop.load(Ordering::Relaxed) {
@@ -104,7 +121,11 @@ pub(crate) fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &Incre
         started
     })?;
     let stopped = options.stop.load(Ordering::Relaxed);
-    Ok(IncrementalResult { stopped, has_more: pause.into_inner(), ..scanner.finish(tail) })
+    Ok(IncrementalResult {
+        stopped,
+        has_more: pause.into_inner(),
+        ..scanner.finish(tail)
+    })
 }
 
 #[cfg(test)]

@@ -21,8 +21,9 @@ use crate::log::source::{LineSpan, SourceInfo};
 use crate::scan::input_summary::{InputSummary, SkipReason};
 use crate::tally::LinePosition;
 
-/// The lines of each chunk after the first that are searched for forwarded clients. A log of 1 MB has four chunks, so a change of its
-/// format is seen; with as many as of the first chunk, the search took 4 % of the time of a scan.
+/// The lines of each chunk after the first that are searched for forwarded clients. A log of 1 MB
+/// has four chunks, so a change of its format is seen; with as many as of the first chunk, the
+/// search took 4 % of the time of a scan.
 const LATER_SAMPLE: usize = 4;
 
 /// The scan of one input, with what it shares with others.
@@ -61,7 +62,14 @@ impl InputResult {
     /// The result of a file in a folder that is not a log.
     fn not_a_log(path: Vec<u8>, notice: Option<String>) -> Self {
         let notices = Vec::from_iter(notice);
-        Self { source: SourceInfo::new(path, 0, Vec::new()), input: None, notes: ScanNotes { notices, ..ScanNotes::default() } }
+        Self {
+            source: SourceInfo::new(path, 0, Vec::new()),
+            input: None,
+            notes: ScanNotes {
+                notices,
+                ..ScanNotes::default()
+            },
+        }
     }
 }
 
@@ -87,10 +95,21 @@ struct ChunkResult<'w> {
 impl InputResult {
     /// The result of an input that is not read.
     pub(super) fn skipped(source: &InputSource, why: SkipReason, progress: &AtomicU64) -> Self {
-        progress.fetch_add(source.path.metadata().map_or(0, |metadata| metadata.len()), Ordering::Relaxed);
+        progress.fetch_add(
+            source.path.metadata().map_or(0, |metadata| metadata.len()),
+            Ordering::Relaxed,
+        );
         let path = source.path.as_os_str().as_bytes().to_vec();
-        let input = InputSummary { path: path.clone(), skipped_whole: Some(why), ..InputSummary::default() };
-        Self { source: SourceInfo::new(path, 0, Vec::new()), input: Some(input), notes: ScanNotes::default() }
+        let input = InputSummary {
+            path: path.clone(),
+            skipped_whole: Some(why),
+            ..InputSummary::default()
+        };
+        Self {
+            source: SourceInfo::new(path, 0, Vec::new()),
+            input: Some(input),
+            notes: ScanNotes::default(),
+        }
     }
 }
 
@@ -106,9 +125,22 @@ impl<'a> InputScan<'a> {
         let line_scanner = LineScanner::new(job.rules, job.scan_options);
         let log = OnceLock::new();
         if source.kind == SourceKind::File {
-            log.get_or_init(|| ScannedLog::of_file(&source.path, origin(source), job.formats, job.scan_options));
+            log.get_or_init(|| {
+                ScannedLog::of_file(&source.path, origin(source), job.formats, job.scan_options)
+            });
         }
-        Self { number, source, job, options, line_scanner, workers, spool, headers, log, state: Mutex::default() }
+        Self {
+            number,
+            source,
+            job,
+            options,
+            line_scanner,
+            workers,
+            spool,
+            headers,
+            log,
+            state: Mutex::default(),
+        }
     }
 
     /// Reads the input to its end.
@@ -116,62 +148,142 @@ impl<'a> InputScan<'a> {
         if let Some(log) = self.log.get().filter(|log| !log.is_access_log())
             && !self.source.named
         {
-            self.options.progress.fetch_add(self.source.path.metadata().map_or(0, |metadata| metadata.len()), Ordering::Relaxed);
-            return InputResult::not_a_log(self.source.path.as_os_str().as_bytes().to_vec(), log.skipped().what);
+            self.options.progress.fetch_add(
+                self.source
+                    .path
+                    .metadata()
+                    .map_or(0, |metadata| metadata.len()),
+                Ordering::Relaxed,
+            );
+            return InputResult::not_a_log(
+                self.source.path.as_os_str().as_bytes().to_vec(),
+                log.skipped().what,
+            );
         }
         let observer = &|chunk: Chunk<'_>| self.observe(chunk);
-        let reading = read::read_observed(self.source, &self.read_options(), observer, &|chunk| self.scan_chunk(chunk), &|result| {
-            self.commit(result);
-        });
+        let reading = read::read_observed(
+            self.source,
+            &self.read_options(),
+            observer,
+            &|chunk| self.scan_chunk(chunk),
+            &|result| {
+                self.commit(result);
+            },
+        );
         self.into_result(reading)
     }
 
     /// Reads a reader to its end in place of the source.
     pub(super) fn read_from<R: Read + Send>(self, reader: R) -> InputResult {
         let observer = &|chunk: Chunk<'_>| self.observe(chunk);
-        let reading =
-            read::read_reader(reader, &self.read_options(), observer, &|chunk| self.scan_chunk(chunk), &|result| self.commit(result));
+        let reading = read::read_reader(
+            reader,
+            &self.read_options(),
+            observer,
+            &|chunk| self.scan_chunk(chunk),
+            &|result| self.commit(result),
+        );
         self.into_result(reading)
     }
 
     fn read_options(&self) -> ReadOptions<'a> {
-        let BatchOptions { mmap, stop, progress, range, .. } = *self.options;
-        ReadOptions { mmap, max_line: self.job.scan_options.max_line, stop, progress, range }
+        let BatchOptions {
+            mmap,
+            stop,
+            progress,
+            range,
+            ..
+        } = *self.options;
+        ReadOptions {
+            mmap,
+            max_line: self.job.scan_options.max_line,
+            stop,
+            progress,
+            range,
+        }
     }
 
     /// Observes a chunk of an input that is read in order, before it is scanned.
     fn observe(&self, chunk: Chunk<'_>) {
         self.headers.observe(chunk);
-        self.log(if let Body::Lines(lines) = chunk.body { lines } else { b"" });
+        self.log(if let Body::Lines(lines) = chunk.body {
+            lines
+        } else {
+            b""
+        });
     }
 
     /// The log, which starts with these lines if it is not known yet.
     fn log(&self, first: &[u8]) -> &ScannedLog {
-        let ScanJob { formats, scan_options, .. } = *self.job;
-        self.log.get_or_init(|| ScannedLog::new(&self.source.path, origin(self.source), first, formats, scan_options))
+        let ScanJob {
+            formats,
+            scan_options,
+            ..
+        } = *self.job;
+        self.log.get_or_init(|| {
+            ScannedLog::new(
+                &self.source.path,
+                origin(self.source),
+                first,
+                formats,
+                scan_options,
+            )
+        })
     }
 
     fn scan_chunk(&self, chunk: Chunk<'_>) -> ChunkResult<'a> {
-        let ScanJob { formats, scan_options, .. } = *self.job;
+        let ScanJob {
+            formats,
+            scan_options,
+            ..
+        } = *self.job;
         let worker = WorkerPool::current_index();
         let mut forwarded = ForwardedLines::default();
         let (findings, in_flight) = match chunk.body {
             Body::Lines(lines) => {
-                let count = if chunk.offset == 0 { ForwardedLines::SAMPLE } else { LATER_SAMPLE };
+                let count = if chunk.offset == 0 {
+                    ForwardedLines::SAMPLE
+                } else {
+                    LATER_SAMPLE
+                };
                 forwarded = ForwardedLines::in_sample(lines, count);
-                let context = self.log(b"").context(formats, scan_options, self.headers.at(chunk.offset));
+                let context =
+                    self.log(b"")
+                        .context(formats, scan_options, self.headers.at(chunk.offset));
                 let mut worker_state = self.workers.worker_state(worker);
-                let findings = self.workers.scanner(worker).scan(self.line_scanner, scan_options, lines, &context, &mut worker_state);
-                (findings, Some(self.workers.in_flight(worker, &worker_state)))
+                let findings = self.workers.scanner(worker).scan(
+                    self.line_scanner,
+                    scan_options,
+                    lines,
+                    &context,
+                    &mut worker_state,
+                );
+                (
+                    findings,
+                    Some(self.workers.in_flight(worker, &worker_state)),
+                )
             }
             Body::Oversized { .. } => (Findings::of_oversized_line(), None),
         };
-        ChunkResult { worker, offset: chunk.offset, findings, forwarded, in_flight }
+        ChunkResult {
+            worker,
+            offset: chunk.offset,
+            findings,
+            forwarded,
+            in_flight,
+        }
     }
 
-    /// Adds the findings of a chunk to the counts of the input and, if it is a log, to the tally of their worker.
+    /// Adds the findings of a chunk to the counts of the input and, if it is a log, to the tally of
+    /// their worker.
     fn commit(&self, result: ChunkResult<'a>) {
-        let ChunkResult { worker, offset, findings, forwarded, in_flight } = result;
+        let ChunkResult {
+            worker,
+            offset,
+            findings,
+            forwarded,
+            in_flight,
+        } = result;
         {
             let mut state = lock(&self.state);
             state.stats.add(&findings);
@@ -179,7 +291,12 @@ impl<'a> InputScan<'a> {
             state.runs.push((offset, findings.lines.lines));
         }
         let is_counted = self.log(b"").is_access_log();
-        let position = LinePosition { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
+        let position = LinePosition {
+            input: self.number as u32,
+            chunk: offset,
+            offset: 0,
+            line: 0,
+        };
         if is_counted {
             self.workers.tally(worker).add_findings(&findings, position);
         }
@@ -198,15 +315,27 @@ impl<'a> InputScan<'a> {
         let (reading, unread) = match reading {
             Ok(reading) => (reading, None),
             Err(OpenError::NoLog(what)) if !self.source.named => {
-                return InputResult::not_a_log(path, Some(format!("skipped: {what}, not an access log")));
+                return InputResult::not_a_log(
+                    path,
+                    Some(format!("skipped: {what}, not an access log")),
+                );
             }
-            Err(OpenError::Unreadable(error)) if error.kind() == ErrorKind::PermissionDenied => {
-                (ReadSummary::default(), Some(describe_denied(&self.source.path)))
-            }
+            Err(OpenError::Unreadable(error)) if error.kind() == ErrorKind::PermissionDenied => (
+                ReadSummary::default(),
+                Some(describe_denied(&self.source.path)),
+            ),
             Err(unread) => (ReadSummary::default(), Some(unread.to_string())),
         };
-        let ScanJob { formats, scan_options, .. } = *self.job;
-        let InputState { stats, runs, forwarded } = std::mem::take(&mut *lock(&self.state));
+        let ScanJob {
+            formats,
+            scan_options,
+            ..
+        } = *self.job;
+        let InputState {
+            stats,
+            runs,
+            forwarded,
+        } = std::mem::take(&mut *lock(&self.state));
         let log = self.log(b"");
         let lines = stats.lines.lines;
         let is_skipped = lines > 0 && !log.is_access_log();
@@ -228,16 +357,32 @@ impl<'a> InputScan<'a> {
         let problem = problem
             .or_else(|| log.unparsed_problem(&stats.lines, formats, scan_options))
             .or_else(|| nul_bytes_problem(stats.lines.nul_bytes));
-        let spans = reading.span.map(|span| LineSpan { lines, ..span }).into_iter().collect();
+        let spans = reading
+            .span
+            .map(|span| LineSpan { lines, ..span })
+            .into_iter()
+            .collect();
         let notes = ScanNotes {
             notices,
             without_time: stats.without_time,
             stopped: reading.stopped,
             has_forwarded: forwarded.are_most(),
-            hits: if is_skipped { HitLines::default() } else { stats.hits },
+            hits: if is_skipped {
+                HitLines::default()
+            } else {
+                stats.hits
+            },
         };
-        let input = InputSummary { problem, spans, ..stats.input(path, reading.bytes) };
-        InputResult { source, input: Some(input), notes }
+        let input = InputSummary {
+            problem,
+            spans,
+            ..stats.input(path, reading.bytes)
+        };
+        InputResult {
+            source,
+            input: Some(input),
+            notes,
+        }
     }
 }
 

@@ -28,8 +28,16 @@ pub(crate) struct HitLines {
 
 impl HitLines {
     fn of(findings: &Findings) -> Self {
-        let certain = || findings.hits.iter().filter(|hit| !hit.needs_client && !hit.windows.only);
-        Self { all: certain().count() as u64, unparsed: certain().filter(|hit| !hit.parsed).count() as u64 }
+        let certain = || {
+            findings
+                .hits
+                .iter()
+                .filter(|hit| !hit.needs_client && !hit.windows.only)
+        };
+        Self {
+            all: certain().count() as u64,
+            unparsed: certain().filter(|hit| !hit.parsed).count() as u64,
+        }
     }
 
     /// Adds others.
@@ -38,7 +46,8 @@ impl HitLines {
         self.unparsed += other.unparsed;
     }
 
-    /// Whether those in no known format are at least one in a hundred of a run. Fewer are lines that broke.
+    /// Whether those in no known format are at least one in a hundred of a run. Fewer are lines
+    /// that broke.
     pub(crate) fn are_much_unparsed(self) -> bool {
         self.unparsed > 0 && self.unparsed * 100 >= self.all
     }
@@ -113,7 +122,9 @@ impl PathStats {
         if !self.paths.contains_key(path) {
             self.paths.insert(path.to_vec(), Default::default());
         }
-        let Some((stats, sum)) = self.paths.get_mut(path) else { return };
+        let Some((stats, sum)) = self.paths.get_mut(path) else {
+            return;
+        };
         stats.add(findings);
         *sum += bytes;
     }
@@ -121,28 +132,40 @@ impl PathStats {
     /// Whether so many lines that match a rule are in no known format that it is a problem.
     pub(crate) fn has_unparsed_hits(&self) -> bool {
         let mut hits = HitLines::default();
-        self.paths.values().for_each(|(stats, _)| hits.add(stats.hits));
+        self.paths
+            .values()
+            .for_each(|(stats, _)| hits.add(stats.hits));
         hits.are_much_unparsed()
     }
 
     /// The number of all lines.
     pub(crate) fn lines(&self) -> u64 {
-        self.paths.values().map(|(stats, _)| stats.lines.lines).sum()
+        self.paths
+            .values()
+            .map(|(stats, _)| stats.lines.lines)
+            .sum()
     }
 
     /// The number of lines of one path.
     pub(crate) fn lines_of(&self, path: &[u8]) -> u64 {
-        self.paths.get(path).map_or(0, |(stats, _)| stats.lines.lines)
+        self.paths
+            .get(path)
+            .map_or(0, |(stats, _)| stats.lines.lines)
     }
 
     /// The warning about fields of one path that were not read.
     pub(crate) fn warning_of(&self, path: &[u8]) -> Option<String> {
-        self.paths.get(path).and_then(|(stats, _)| unread_fields::warning(&stats.lines.unread))
+        self.paths
+            .get(path)
+            .and_then(|(stats, _)| unread_fields::warning(&stats.lines.unread))
     }
 
     /// Lines without a time, if a time range is set.
     pub(crate) fn without_time(&self) -> u64 {
-        self.paths.values().map(|(stats, _)| stats.without_time).sum()
+        self.paths
+            .values()
+            .map(|(stats, _)| stats.without_time)
+            .sum()
     }
 
     /// The inputs by path, each with this number of hits.

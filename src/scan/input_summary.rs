@@ -1,5 +1,5 @@
-//! Counts of the lines and requests of each input, what was wrong with it, and which inputs were skipped because they are outside
-//! the time range. Lines of skipped logs were not read or counted.
+//! Counts of the lines and requests of each input, what was wrong with it, and which inputs were
+//! skipped because they are outside the time range. Lines of skipped logs were not read or counted.
 
 use std::ops::AddAssign;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::log::time::LogTime;
 use crate::text::number::{counted, grouped};
 use crate::text::redact::sanitize::escape;
 
-/// Counts of lines and requests, of one input or of all: `lines = parsed + unparsed + oversized + skipped + pending`.
+/// Counts of lines and requests, of one input or of all:
+/// `lines = parsed + unparsed + oversized + skipped + pending`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LineTotals {
@@ -39,7 +40,17 @@ pub struct LineTotals {
 
 impl AddAssign for LineTotals {
     fn add_assign(&mut self, other: Self) {
-        let Self { bytes, lines, parsed, unparsed, oversized, skipped, pending, requests, hits } = other;
+        let Self {
+            bytes,
+            lines,
+            parsed,
+            unparsed,
+            oversized,
+            skipped,
+            pending,
+            requests,
+            hits,
+        } = other;
         self.bytes += bytes;
         self.lines += lines;
         self.parsed += parsed;
@@ -63,8 +74,21 @@ impl LineTotals {
 
     /// The parts of the lines, with their names.
     pub(crate) fn parts(&self) -> [(u64, &'static str); 5] {
-        let Self { parsed, unparsed, oversized, skipped, pending, .. } = *self;
-        [(parsed, "parsed"), (unparsed, "unparsed"), (oversized, "oversized"), (skipped, "skipped"), (pending, "pending")]
+        let Self {
+            parsed,
+            unparsed,
+            oversized,
+            skipped,
+            pending,
+            ..
+        } = *self;
+        [
+            (parsed, "parsed"),
+            (unparsed, "unparsed"),
+            (oversized, "oversized"),
+            (skipped, "skipped"),
+            (pending, "pending"),
+        ]
     }
 }
 
@@ -126,12 +150,19 @@ const NAMED: usize = 3;
 pub(crate) fn skipped_sentence(inputs: &[InputSummary]) -> Option<String> {
     let many = |why| skipped_inputs(inputs, why).count() as u64;
     let (before, after) = (many(SkipReason::BeforeSince), many(SkipReason::AfterUntil));
-    let reasons = [(before, skip_reason(SkipReason::BeforeSince, before)), (after, skip_reason(SkipReason::AfterUntil, after))];
+    let reasons = [
+        (before, skip_reason(SkipReason::BeforeSince, before)),
+        (after, skip_reason(SkipReason::AfterUntil, after)),
+    ];
     let reasons: Vec<_> = reasons.into_iter().filter(|(many, _)| *many > 0).collect();
     let why = match reasons.as_slice() {
         [] => return None,
         [(_, only)] => (*only).to_owned(),
-        more => more.iter().map(|(many, reason)| format!("{} {reason}", grouped(*many))).collect::<Vec<_>>().join(", "),
+        more => more
+            .iter()
+            .map(|(many, reason)| format!("{} {reason}", grouped(*many)))
+            .collect::<Vec<_>>()
+            .join(", "),
     };
     let inputs = counted(before + after, "input was", "inputs were");
     Some(format!("{inputs} skipped unread: {why}."))
@@ -139,17 +170,34 @@ pub(crate) fn skipped_sentence(inputs: &[InputSummary]) -> Option<String> {
 
 /// A notice for each reason, with the first names.
 pub(crate) fn skipped_notices(inputs: &[InputSummary]) -> impl Iterator<Item = String> {
-    [SkipReason::BeforeSince, SkipReason::AfterUntil].into_iter().filter_map(|why| {
-        let many = skipped_inputs(inputs, why).count();
-        let names: Vec<_> = skipped_inputs(inputs, why).take(NAMED).map(|input| escape(&input.path)).collect();
-        let more = if many > NAMED { format!(" and {} more", grouped((many - NAMED) as u64)) } else { String::new() };
-        let inputs = counted(many as u64, "input", "inputs");
-        (many > 0).then(|| format!("{inputs} skipped unread, {}: {}{more}", skip_reason(why, many as u64), names.join(", ")))
-    })
+    [SkipReason::BeforeSince, SkipReason::AfterUntil]
+        .into_iter()
+        .filter_map(|why| {
+            let many = skipped_inputs(inputs, why).count();
+            let names: Vec<_> = skipped_inputs(inputs, why)
+                .take(NAMED)
+                .map(|input| escape(&input.path))
+                .collect();
+            let more = if many > NAMED {
+                format!(" and {} more", grouped((many - NAMED) as u64))
+            } else {
+                String::new()
+            };
+            let inputs = counted(many as u64, "input", "inputs");
+            (many > 0).then(|| {
+                format!(
+                    "{inputs} skipped unread, {}: {}{more}",
+                    skip_reason(why, many as u64),
+                    names.join(", ")
+                )
+            })
+        })
 }
 
 fn skipped_inputs(inputs: &[InputSummary], why: SkipReason) -> impl Iterator<Item = &InputSummary> {
-    inputs.iter().filter(move |input| input.skipped_whole == Some(why))
+    inputs
+        .iter()
+        .filter(move |input| input.skipped_whole == Some(why))
 }
 
 fn skip_reason(why: SkipReason, many: u64) -> &'static str {
@@ -165,7 +213,11 @@ mod tests {
     use super::*;
 
     fn inputs(reasons: &[Option<SkipReason>]) -> Vec<InputSummary> {
-        let named = |(name, &skipped_whole): (u8, _)| InputSummary { path: vec![name], skipped_whole, ..InputSummary::default() };
+        let named = |(name, &skipped_whole): (u8, _)| InputSummary {
+            path: vec![name],
+            skipped_whole,
+            ..InputSummary::default()
+        };
         (b'a'..).zip(reasons).map(named).collect()
     }
 
@@ -174,13 +226,22 @@ mod tests {
         let (since, until) = (Some(SkipReason::BeforeSince), Some(SkipReason::AfterUntil));
         assert_eq!(skipped_sentence(&inputs(&[None, None])), None);
         let one = inputs(&[None, until]);
-        assert_eq!(skipped_sentence(&one).unwrap(), "1 input was skipped unread: begins after --until.");
+        assert_eq!(
+            skipped_sentence(&one).unwrap(),
+            "1 input was skipped unread: begins after --until."
+        );
         let all = inputs(&[since, since, None, since, until, since]);
-        assert_eq!(skipped_sentence(&all).unwrap(), "5 inputs were skipped unread: 4 last written before --since, 1 begins after --until.");
+        assert_eq!(
+            skipped_sentence(&all).unwrap(),
+            "5 inputs were skipped unread: 4 last written before --since, 1 begins after --until."
+        );
         let texts: Vec<_> = skipped_notices(&all).collect();
         assert_eq!(
             texts,
-            ["4 inputs skipped unread, last written before --since: a, b, d and 1 more", "1 input skipped unread, begins after --until: e"]
+            [
+                "4 inputs skipped unread, last written before --since: a, b, d and 1 more",
+                "1 input skipped unread, begins after --until: e"
+            ]
         );
     }
 }

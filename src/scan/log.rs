@@ -1,15 +1,21 @@
-//! One log, as a scan, a report and a live scan read it: what its first lines show decides how each of its lines is read.
+//! One log, as a scan, a report and a live scan read it: what its first lines show decides how each
+//! of its lines is read.
 //!
-//! The first lines decide for the whole log, whatever part of it is read, in any order and by any number of threads. They show
-//! whether it is an access log at all, which layouts its lines have that no known format explains, and where the client is. For
-//! example, `198.51.100.7|1793606460|GET|/.env|404` in nine of ten lines is a layout, and `dpkg.log` in a folder has no request.
+//! The first lines decide for the whole log, whatever part of it is read, in any order and by any
+//! number of threads. They show whether it is an access log at all, which layouts its lines have
+//! that no known format explains, and where the client is. For example,
+//! `198.51.100.7|1793606460|GET|/.env|404` in nine of ten lines is a layout, and `dpkg.log` in a
+//! folder has no request.
 //!
 //! Reads the start of a file. Matches no rule and prints nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::log_detection::{BINARY_PROBLEM, LogHead, layout_notice, skipped_message, unknown_client_notices, unparsed_problem};
+use super::log_detection::{
+    BINARY_PROBLEM, LogHead, layout_notice, skipped_message, unknown_client_notices,
+    unparsed_problem,
+};
 use super::w3c_headers::{self, BOM};
 use crate::engine::ScanOptions;
 use crate::formats::reader::{LineContext, LogReader};
@@ -34,9 +40,11 @@ pub(crate) struct ScannedLog {
     layouts: Option<Arc<Layouts>>,
     /// The client position in lines with two addresses before the time.
     clients: ClientPosition,
-    /// The first lines of a log that cannot be read again, while more of them may change what they show.
+    /// The first lines of a log that cannot be read again, while more of them may change what they
+    /// show.
     start: Option<Vec<u8>>,
-    /// The bytes of the log at the last look at its first lines; `None` if more lines do not change what these show.
+    /// The bytes of the log at the last look at its first lines; `None` if more lines do not change
+    /// what these show.
     examined: Option<u64>,
     /// The W3C columns after the last lines that were read in order.
     header: W3cHeader,
@@ -44,7 +52,13 @@ pub(crate) struct ScannedLog {
 
 impl ScannedLog {
     /// The log that starts with these lines; only the first [`HEAD_BYTES`] of them decide.
-    pub(crate) fn new(path: &Path, by: InputOrigin, lines: &[u8], formats: &Formats, scan_options: &ScanOptions) -> Self {
+    pub(crate) fn new(
+        path: &Path,
+        by: InputOrigin,
+        lines: &[u8],
+        formats: &Formats,
+        scan_options: &ScanOptions,
+    ) -> Self {
         let mut log = Self {
             path: path.to_owned(),
             by,
@@ -60,39 +74,77 @@ impl ScannedLog {
     }
 
     /// The log in a file, compressed or not. A file that cannot be read shows nothing.
-    pub(crate) fn of_file(path: &Path, by: InputOrigin, formats: &Formats, scan_options: &ScanOptions) -> Self {
-        Self::new(path, by, &read_head(path, HEAD_BYTES).unwrap_or_default(), formats, scan_options)
+    pub(crate) fn of_file(
+        path: &Path,
+        by: InputOrigin,
+        formats: &Formats,
+        scan_options: &ScanOptions,
+    ) -> Self {
+        Self::new(
+            path,
+            by,
+            &read_head(path, HEAD_BYTES).unwrap_or_default(),
+            formats,
+            scan_options,
+        )
     }
 
     /// The log of its first known line_chunk.
-    pub(crate) fn of_chunk(line_chunk: &LineChunk<'_>, formats: &Formats, scan_options: &ScanOptions) -> Self {
-        let first = if line_chunk.path == Path::new(STDIN) { None } else { read_head(line_chunk.path, HEAD_BYTES) };
+    pub(crate) fn of_chunk(
+        line_chunk: &LineChunk<'_>,
+        formats: &Formats,
+        scan_options: &ScanOptions,
+    ) -> Self {
+        let first = if line_chunk.path == Path::new(STDIN) {
+            None
+        } else {
+            read_head(line_chunk.path, HEAD_BYTES)
+        };
         let first = first.filter(|first| !first.is_empty());
-        let start = if let (None, Body::Lines(lines)) = (&first, line_chunk.chunk.body) { Some(lines.to_vec()) } else { None };
+        let start = if let (None, Body::Lines(lines)) = (&first, line_chunk.chunk.body) {
+            Some(lines.to_vec())
+        } else {
+            None
+        };
         let by = InputOrigin::new(line_chunk.named, line_chunk.from_pattern);
-        let mut log = Self::new(line_chunk.path, by, first.as_deref().or(start.as_deref()).unwrap_or_default(), formats, scan_options);
+        let mut log = Self::new(
+            line_chunk.path,
+            by,
+            first.as_deref().or(start.as_deref()).unwrap_or_default(),
+            formats,
+            scan_options,
+        );
         log.header = w3c_headers::header_before(line_chunk, scan_options.max_line);
         log.start = start;
         log.examined = log.may_grow().then(|| end_of(line_chunk));
         log
     }
 
-    /// Adds a line_chunk, in order, which may be the first one. Looks at the first lines again if the log has twice as many as at the last look, or if they showed no
-    /// request: a log that grows by lines is looked at a few times.
-    pub(crate) fn grow(&mut self, line_chunk: &LineChunk<'_>, formats: &Formats, scan_options: &ScanOptions) {
+    /// Adds a line_chunk, in order, which may be the first one. Looks at the first lines again if
+    /// the log has twice as many as at the last look, or if they showed no request: a log that
+    /// grows by lines is looked at a few times.
+    pub(crate) fn grow(
+        &mut self,
+        line_chunk: &LineChunk<'_>,
+        formats: &Formats,
+        scan_options: &ScanOptions,
+    ) {
         if self.examined == Some(end_of(line_chunk)) {
             return;
         }
         if let (Some(start), Body::Lines(lines)) = (&mut self.start, line_chunk.chunk.body) {
             start.extend_from_slice(lines);
         }
-        if self.examined.is_some_and(|examined| !self.head.has_request || end_of(line_chunk) >= 2 * examined) {
+        if self
+            .examined
+            .is_some_and(|examined| !self.head.has_request || end_of(line_chunk) >= 2 * examined)
+        {
             self.look(line_chunk, formats, scan_options);
         }
     }
 
-    /// Looks at the first lines again after the last chunk had lines that were not read. Returns whether it did: then a live log is
-    /// read as a scan of all of it reads it, however it grows.
+    /// Looks at the first lines again after the last chunk had lines that were not read. Returns
+    /// whether it did: then a live log is read as a scan of all of it reads it, however it grows.
     pub(crate) fn look_again(
         &mut self,
         counts: &LineCounts,
@@ -101,7 +153,10 @@ impl ScannedLog {
         scan_options: &ScanOptions,
     ) -> bool {
         let is_unread = counts.unparsed + counts.without_client > 0;
-        let is_new = is_unread && self.examined.is_some_and(|examined| end_of(line_chunk) != examined);
+        let is_new = is_unread
+            && self
+                .examined
+                .is_some_and(|examined| end_of(line_chunk) != examined);
         if is_new {
             self.look(line_chunk, formats, scan_options);
         }
@@ -111,14 +166,25 @@ impl ScannedLog {
     fn look(&mut self, last: &LineChunk<'_>, formats: &Formats, scan_options: &ScanOptions) {
         self.examined = self.may_grow().then(|| end_of(last));
         let start = self.start.take();
-        let read = if start.is_none() { read_head(&self.path, HEAD_BYTES) } else { None };
-        self.examine(start.as_deref().or(read.as_deref()).unwrap_or_default(), formats, scan_options);
+        let read = if start.is_none() {
+            read_head(&self.path, HEAD_BYTES)
+        } else {
+            None
+        };
+        self.examine(
+            start.as_deref().or(read.as_deref()).unwrap_or_default(),
+            formats,
+            scan_options,
+        );
         self.start = start.filter(|_| self.examined.is_some());
     }
 
     /// Whether its first lines are fewer than decide.
     fn may_grow(&self) -> bool {
-        let length = self.start.as_ref().map_or_else(|| self.path.metadata().map_or(0, |file| file.len()), |start| start.len() as u64);
+        let length = self.start.as_ref().map_or_else(
+            || self.path.metadata().map_or(0, |file| file.len()),
+            |start| start.len() as u64,
+        );
         length < HEAD_BYTES as u64
     }
 
@@ -137,18 +203,35 @@ impl ScannedLog {
             clients: ClientPosition::Unknown,
             max_line: scan_options.max_line,
         };
-        // An incomplete line is no layout: the log may be truncated, or written to, while it is read.
+        // An incomplete line is no layout: the log may be truncated, or written to, while it is
+        // read.
         let complete = &lines[..memchr::memrchr(b'\n', lines).map_or(0, |newline| newline + 1)];
-        context.layouts = if scan_options.format.is_some() { None } else { reader.discover(complete, &context) };
+        context.layouts = if scan_options.format.is_some() {
+            None
+        } else {
+            reader.discover(complete, &context)
+        };
         let has_request = reader.reads_any(lines, &context, scan_options.format);
         self.head = LogHead::new(lines, has_request, scan_options.max_line);
         (self.layouts, self.clients) = (context.layouts, client_position(lines));
     }
 
     /// The context of lines after this header.
-    pub(crate) fn context<'f>(&self, formats: &'f Formats, scan_options: &ScanOptions, header: W3cHeader) -> LineContext<'f> {
+    pub(crate) fn context<'f>(
+        &self,
+        formats: &'f Formats,
+        scan_options: &ScanOptions,
+        header: W3cHeader,
+    ) -> LineContext<'f> {
         let (preferred, layouts) = (formats.preferred_for(&self.path), self.layouts.clone());
-        LineContext { formats, preferred, header, layouts, clients: self.clients, max_line: scan_options.max_line }
+        LineContext {
+            formats,
+            preferred,
+            header,
+            layouts,
+            clients: self.clients,
+            max_line: scan_options.max_line,
+        }
     }
 
     /// Its layouts.
@@ -170,13 +253,25 @@ impl ScannedLog {
         self.head.is_access_log(&self.path, self.by)
     }
 
-    /// What to print of a log whose first lines show no request; `None` if they do, or there are none.
-    pub(crate) fn first_problem(&self, formats: &Formats, scan_options: &ScanOptions) -> Option<String> {
+    /// What to print of a log whose first lines show no request; `None` if they do, or there are
+    /// none.
+    pub(crate) fn first_problem(
+        &self,
+        formats: &Formats,
+        scan_options: &ScanOptions,
+    ) -> Option<String> {
         if !self.is_access_log() {
             return self.skipped().what;
         }
         let is_unparsed = !self.head.has_request && self.head.lines > 0;
-        is_unparsed.then(|| unparsed_problem(self.head.lines, &self.head.first_line, scan_options.format, formats))
+        is_unparsed.then(|| {
+            unparsed_problem(
+                self.head.lines,
+                &self.head.first_line,
+                scan_options.format,
+                formats,
+            )
+        })
     }
 
     /// Whether more lines may show that it is an access log.
@@ -187,19 +282,41 @@ impl ScannedLog {
     /// What to print if it is not an access log.
     pub(crate) fn skipped(&self) -> SkippedLog {
         let is_requested = self.head.is_binary && self.by == InputOrigin::Name;
-        let what = if is_requested { Some(BINARY_PROBLEM.to_owned()) } else { skipped_message(&self.head, &self.path) };
+        let what = if is_requested {
+            Some(BINARY_PROBLEM.to_owned())
+        } else {
+            skipped_message(&self.head, &self.path)
+        };
         SkippedLog { what, is_requested }
     }
 
     /// The notices about its lines.
-    pub(crate) fn notices(&self, counts: &LineCounts, formats: &Formats) -> impl Iterator<Item = String> {
-        unknown_client_notices(counts, formats, &self.path).chain(layout_notice(counts, self.layouts.as_ref()))
+    pub(crate) fn notices(
+        &self,
+        counts: &LineCounts,
+        formats: &Formats,
+    ) -> impl Iterator<Item = String> {
+        unknown_client_notices(counts, formats, &self.path)
+            .chain(layout_notice(counts, self.layouts.as_ref()))
     }
 
     /// The problem of a log without parsed lines, if none of its first lines parses either.
-    pub(crate) fn unparsed_problem(&self, counts: &LineCounts, formats: &Formats, scan_options: &ScanOptions) -> Option<String> {
-        let is_unparsed = counts.lines > counts.skipped && counts.parsed() == 0 && !self.head.has_request;
-        is_unparsed.then(|| unparsed_problem(counts.lines, &self.head.first_line, scan_options.format, formats))
+    pub(crate) fn unparsed_problem(
+        &self,
+        counts: &LineCounts,
+        formats: &Formats,
+        scan_options: &ScanOptions,
+    ) -> Option<String> {
+        let is_unparsed =
+            counts.lines > counts.skipped && counts.parsed() == 0 && !self.head.has_request;
+        is_unparsed.then(|| {
+            unparsed_problem(
+                counts.lines,
+                &self.head.first_line,
+                scan_options.format,
+                formats,
+            )
+        })
     }
 }
 
@@ -226,7 +343,13 @@ mod tests {
         const TORN: &str = "192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET /.git/config HTTP/1.1";
         let formats = Formats::builtin().unwrap();
         let has_layout = |lines: &str| {
-            let log = ScannedLog::new(Path::new("a.log"), InputOrigin::Name, lines.as_bytes(), &formats, &ScanOptions::default());
+            let log = ScannedLog::new(
+                Path::new("a.log"),
+                InputOrigin::Name,
+                lines.as_bytes(),
+                &formats,
+                &ScanOptions::default(),
+            );
             log.layouts().is_some()
         };
         assert_eq!([TORN, &format!("{TORN}\n")].map(has_layout), [false, true]);

@@ -6,7 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::formats::{Formats, Layouts, LogFormat, is_binary, is_error_log, is_report, line_shape, may_be_log_line, recognize};
+use crate::formats::{
+    Formats, Layouts, LogFormat, is_binary, is_error_log, is_report, line_shape, may_be_log_line,
+    recognize,
+};
 use crate::input::find::InputOrigin;
 use crate::log::finding::LineCounts;
 
@@ -29,28 +32,42 @@ pub(super) struct LogHead {
 }
 
 impl LogHead {
-    /// Examines the first lines. Those of an input that starts with a line over the limit show nothing: whether such a line is read
-    /// as a whole depends on how the input is read.
+    /// Examines the first lines. Those of an input that starts with a line over the limit show
+    /// nothing: whether such a line is read as a whole depends on how the input is read.
     pub(super) fn new(lines: &[u8], has_request: bool, max_line: usize) -> Self {
-        let first = lines.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let first = lines
+            .split(|&byte| byte == b'\n')
+            .next()
+            .unwrap_or_default();
         if lines.is_empty() || first.len() > max_line {
-            return Self { has_request, ..Self::default() };
+            return Self {
+                has_request,
+                ..Self::default()
+            };
         }
         let first_line = first[..first.len().min(MAX_FIRST_LINE)].to_vec();
         let count = memchr::memchr_iter(b'\n', lines).count().max(1) as u64;
-        Self { first_line, has_request, is_binary: is_binary(lines), is_report: is_report(lines), lines: count }
+        Self {
+            first_line,
+            has_request,
+            is_binary: is_binary(lines),
+            is_report: is_report(lines),
+            lines: count,
+        }
     }
 
-    /// Whether the lines of an input are matched. Those of binary data, of an error log that was not given by name, and of a file
-    /// in a folder whose name does not say that it is an access log are matched only if one of the first lines is a request.
-    /// Package managers, mail servers and source code have paths in their lines too. A report beside the logs is never a log.
+    /// Whether the lines of an input are matched. Those of binary data, of an error log that was
+    /// not given by name, and of a file in a folder whose name does not say that it is an access
+    /// log are matched only if one of the first lines is a request. Package managers, mail servers
+    /// and source code have paths in their lines too. A report beside the logs is never a log.
     pub(super) fn is_access_log(&self, path: &Path, by: InputOrigin) -> bool {
         let is_named = by == InputOrigin::Name;
         if self.is_report && !is_named {
             return false;
         }
-        let is_unlikely =
-            self.is_binary || !is_named && is_error_log(&self.first_line) || by == InputOrigin::Folder && !is_named_access(path);
+        let is_unlikely = self.is_binary
+            || !is_named && is_error_log(&self.first_line)
+            || by == InputOrigin::Folder && !is_named_access(path);
         self.has_request || self.lines == 0 || !is_unlikely
     }
 }
@@ -60,21 +77,26 @@ fn is_named_access(path: &Path) -> bool {
     memchr::memmem::find(&name_of(path), b"access").is_some()
 }
 
-/// Whether the name of a file says that it is a log: `error.log.1`, `syslog`, but not `logo.png` or `login.sh`.
+/// Whether the name of a file says that it is a log: `error.log.1`, `syslog`, but not `logo.png` or
+/// `login.sh`.
 fn is_named_log(path: &Path) -> bool {
     let name = name_of(path);
-    memchr::memmem::find_iter(&name, b"log").any(|at| !name.get(at + 3).is_some_and(u8::is_ascii_alphabetic))
+    memchr::memmem::find_iter(&name, b"log")
+        .any(|at| !name.get(at + 3).is_some_and(u8::is_ascii_alphabetic))
 }
 
 fn name_of(path: &Path) -> Vec<u8> {
-    path.file_name().unwrap_or_default().as_bytes().to_ascii_lowercase()
+    path.file_name()
+        .unwrap_or_default()
+        .as_bytes()
+        .to_ascii_lowercase()
 }
 
 /// What every message about a skipped file ends with, if the user may want to read it.
 pub(super) const READ_ANYWAY: &str = "give its path to read it anyway";
 
-/// The message about a skipped file: what it looks like. There is none about a file that is no log at all by its name and its first
-/// line, such as a script or a document.
+/// The message about a skipped file: what it looks like. There is none about a file that is no log
+/// at all by its name and its first line, such as a script or a document.
 pub(super) fn skipped_message(head: &LogHead, path: &Path) -> Option<String> {
     if head.is_binary {
         return Some("skipped: binary data, not an access log".to_owned());
@@ -82,7 +104,10 @@ pub(super) fn skipped_message(head: &LogHead, path: &Path) -> Option<String> {
     if !is_named_log(path) && !may_be_log_line(&head.first_line) {
         return None;
     }
-    let what = recognize(&head.first_line).map_or_else(|| "not an access log".to_owned(), |what| format!("{what}, not an access log"));
+    let what = recognize(&head.first_line).map_or_else(
+        || "not an access log".to_owned(),
+        |what| format!("{what}, not an access log"),
+    );
     Some(format!("skipped: {what}; {READ_ANYWAY}"))
 }
 
@@ -91,8 +116,12 @@ pub(super) const BINARY_PROBLEM: &str = "is binary data, not a log; its lines ar
 
 /// The notice that lines were read by a discovered layout.
 pub(super) fn layout_notice(counts: &LineCounts, layouts: Option<&Arc<Layouts>>) -> Option<String> {
-    let layouts = layouts.filter(|layouts| counts.others.iter().any(|(name, _)| name == layouts.name()))?;
-    let mut notice = format!("is read as {}", layouts.words().collect::<Vec<_>>().join(" and "));
+    let layouts =
+        layouts.filter(|layouts| counts.others.iter().any(|(name, _)| name == layouts.name()))?;
+    let mut notice = format!(
+        "is read as {}",
+        layouts.words().collect::<Vec<_>>().join(" and ")
+    );
     if layouts.is_client_unclear() {
         notice.push_str(
             "; more than one of its columns may be the client, so the client is unknown: \
@@ -103,13 +132,21 @@ pub(super) fn layout_notice(counts: &LineCounts, layouts: Option<&Arc<Layouts>>)
 }
 
 /// The notices about lines of a log whose client is unknown.
-pub(super) fn unknown_client_notices(counts: &LineCounts, formats: &Formats, path: &Path) -> impl Iterator<Item = String> {
+pub(super) fn unknown_client_notices(
+    counts: &LineCounts,
+    formats: &Formats,
+    path: &Path,
+) -> impl Iterator<Item = String> {
     let preferred = formats.preferred_for(path);
     let two_addresses = unknown_client_notice(counts.without_client, !preferred.is_empty());
-    two_addresses.into_iter().chain(doubtful_client_notice(counts.doubtful_clients, formats.client_header(preferred)))
+    two_addresses.into_iter().chain(doubtful_client_notice(
+        counts.doubtful_clients,
+        formats.client_header(preferred),
+    ))
 }
 
-/// The notice about lines whose client is unknown, because a client may have sent what stands in its place.
+/// The notice about lines whose client is unknown, because a client may have sent what stands in
+/// its place.
 fn doubtful_client_notice(lines: u64, header: Option<&str>) -> Option<String> {
     let what = match lines {
         0 => return None,
@@ -129,7 +166,8 @@ fn doubtful_client_notice(lines: u64, header: Option<&str>) -> Option<String> {
     })
 }
 
-/// The notice about lines with two addresses before the time: how to specify which one is the client.
+/// The notice about lines with two addresses before the time: how to specify which one is the
+/// client.
 fn unknown_client_notice(lines: u64, is_requested: bool) -> Option<String> {
     const REST: &str = r#"- $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
     let what = match lines {
@@ -137,7 +175,9 @@ fn unknown_client_notice(lines: u64, is_requested: bool) -> Option<String> {
         1 => "has a line with two addresses before the time".to_owned(),
         _ => format!("has {lines} lines with two addresses before the time"),
     };
-    let what = format!("{what}, and its other lines do not show which of them is the client: the client of these lines is unknown");
+    let what = format!(
+        "{what}, and its other lines do not show which of them is the client: the client of these lines is unknown"
+    );
     if is_requested {
         // Such lines are not in the requested format.
         return Some(what);
@@ -149,22 +189,40 @@ fn unknown_client_notice(lines: u64, is_requested: bool) -> Option<String> {
 
 /// The problem of an input whose lines contain NUL bytes.
 pub(super) fn nul_bytes_problem(nul_bytes: u64) -> Option<String> {
-    (nul_bytes > 0).then(|| format!("{nul_bytes} NUL bytes in or between its lines: a hole left by copytruncate or a crash"))
+    (nul_bytes > 0).then(|| {
+        format!(
+            "{nul_bytes} NUL bytes in or between its lines: a hole left by copytruncate or a crash"
+        )
+    })
 }
 
-/// The problem of an input without parsed lines: what was expected, and what it looks like. It contains no text of the log.
-pub(super) fn unparsed_problem(lines: u64, first_line: &[u8], only: Option<LogFormat>, formats: &Formats) -> String {
+/// The problem of an input without parsed lines: what was expected, and what it looks like. It
+/// contains no text of the log.
+pub(super) fn unparsed_problem(
+    lines: u64,
+    first_line: &[u8],
+    only: Option<LogFormat>,
+    formats: &Formats,
+) -> String {
     if let Some(format) = only {
         // Other formats were ruled out by the user, so do not guess.
-        return format!("none of its lines is in the format {format}; omit --log-format to detect the format");
+        return format!(
+            "none of its lines is in the format {format}; omit --log-format to detect the format"
+        );
     }
     if let Some(requested) = formats.requested().first() {
         let name = formats.name(*requested);
-        return format!("none of its lines is in the format {name} or another known format; omit --log-format to see what it looks like");
+        return format!(
+            "none of its lines is in the format {name} or another known format; omit --log-format to see what it looks like"
+        );
     }
-    let what = recognize(first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
+    let what = recognize(first_line)
+        .map(|what| format!("it looks like {what}; "))
+        .unwrap_or_default();
     let hint = match first_line.first() {
-        _ if is_error_log(first_line) => "give the path of the access log, which is usually in the same folder",
+        _ if is_error_log(first_line) => {
+            "give the path of the access log, which is usually in the same folder"
+        }
         Some(b'{') => "map its keys with --field, such as client=ip,target=uri",
         _ => "give its format string to --log-format; `probewatch formats` lists the known formats",
     };

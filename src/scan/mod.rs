@@ -1,7 +1,8 @@
 //! Scans inputs: reads them, matches their lines in parallel, and tallies the hits.
 //!
-//! Used by all commands. Each worker has its own worker_state and tally, so that threads do not wait for each other. Tallies
-//! are merged at the end, with sums that do not depend on scheduling. Nothing is printed.
+//! Used by all commands. Each worker has its own worker_state and tally, so that threads do not
+//! wait for each other. Tallies are merged at the end, with sums that do not depend on scheduling.
+//! Nothing is printed.
 
 pub(crate) mod any_format;
 pub(crate) mod hit_spool;
@@ -77,7 +78,8 @@ pub(crate) struct ScanResult {
     pub tally: Tally,
     /// The inputs in the order of the sources, to locate lines.
     pub sources: Vec<SourceInfo>,
-    /// The inputs for a report, in the order of the sources; `None` for a file of a folder that is not a log.
+    /// The inputs for a report, in the order of the sources; `None` for a file of a folder that is
+    /// not a log.
     pub inputs: Vec<Option<InputSummary>>,
     /// The lines that matched, if they were kept.
     pub spool: Option<HitSpool>,
@@ -91,17 +93,34 @@ pub(crate) struct ScanResult {
     pub stopped: bool,
 }
 
-/// Scans all sources on the current rayon pool. Errors of an input are in its [`InputSummary::problem`]; those of the spool are
-/// returned by [`HitSpool::check`].
-pub(crate) fn scan(sources: &[InputSource], job: &ScanJob<'_>, options: &BatchOptions<'_>) -> ScanResult {
+/// Scans all sources on the current rayon pool. Errors of an input are in its
+/// [`InputSummary::problem`]; those of the spool are returned by [`HitSpool::check`].
+pub(crate) fn scan(
+    sources: &[InputSource],
+    job: &ScanJob<'_>,
+    options: &BatchOptions<'_>,
+) -> ScanResult {
     scan_with(sources, job, options, &|input: InputScan<'_>| input.read())
 }
 
 /// Scans the bytes of a reader on the current rayon pool, as the input called `name`.
-pub(crate) fn scan_reader<R: Read + Send>(name: PathBuf, reader: R, job: &ScanJob<'_>, options: &BatchOptions<'_>) -> ScanResult {
-    let source = InputSource { path: name, named: true, literal: true, kind: SourceKind::Reader, id: None };
+pub(crate) fn scan_reader<R: Read + Send>(
+    name: PathBuf,
+    reader: R,
+    job: &ScanJob<'_>,
+    options: &BatchOptions<'_>,
+) -> ScanResult {
+    let source = InputSource {
+        path: name,
+        named: true,
+        literal: true,
+        kind: SourceKind::Reader,
+        id: None,
+    };
     let reader = Mutex::new(reader);
-    scan_with(&[source], job, options, &|input: InputScan<'_>| input.read_from(&mut *lock(&reader)))
+    scan_with(&[source], job, options, &|input: InputScan<'_>| {
+        input.read_from(&mut *lock(&reader))
+    })
 }
 
 /// Scans all sources; `read` reads one of them.
@@ -112,24 +131,44 @@ fn scan_with(
     read: &(impl Fn(InputScan<'_>) -> InputResult + Sync),
 ) -> ScanResult {
     // Unmatched requests are kept of a sample of clients, all others by their weight.
-    let merged = if job.scan_options.unmatched { Tally::with_sample_budget(SAMPLE_BUDGET) } else { Tally::with_budget(Budget::STANDARD) };
+    let merged = if job.scan_options.unmatched {
+        Tally::with_sample_budget(SAMPLE_BUDGET)
+    } else {
+        Tally::with_budget(Budget::STANDARD)
+    };
     let merged = merged.with_unknown(job.rules.unknown());
     let workers = WorkerPool::new(rayon::current_num_threads(), merged).with_prefix(job.prefix);
     let spool = options.keep_lines.then(HitSpool::default);
     let time_range = TimeRangeFilter::new(sources, job.scan_options, job.formats);
-    let mut scan =
-        ScanResult { sources: vec![SourceInfo::default(); sources.len()], inputs: vec![None; sources.len()], ..ScanResult::default() };
+    let mut scan = ScanResult {
+        sources: vec![SourceInfo::default(); sources.len()],
+        inputs: vec![None; sources.len()],
+        ..ScanResult::default()
+    };
     // Results are written in place: a folder may have a hundred thousand files.
     let results = scan.sources.par_iter_mut().zip(&mut scan.inputs);
-    let scan_source = |((number, source), (info, input)): (_, (&mut SourceInfo, &mut Option<InputSummary>))| {
-        let done = match time_range.skip_reason(number, source) {
-            Some(skipped) => InputResult::skipped(source, skipped, options.progress),
-            None => read(InputScan::new((number, source), job, options, &workers, spool.as_ref())),
+    let scan_source =
+        |((number, source), (info, input)): (_, (&mut SourceInfo, &mut Option<InputSummary>))| {
+            let done = match time_range.skip_reason(number, source) {
+                Some(skipped) => InputResult::skipped(source, skipped, options.progress),
+                None => read(InputScan::new(
+                    (number, source),
+                    job,
+                    options,
+                    &workers,
+                    spool.as_ref(),
+                )),
+            };
+            (*info, *input) = (done.source, done.input);
+            done.notes
         };
-        (*info, *input) = (done.source, done.input);
-        done.notes
-    };
-    let notes: Vec<_> = sources.par_iter().enumerate().zip(results).with_max_len(1).map(scan_source).collect();
+    let notes: Vec<_> = sources
+        .par_iter()
+        .enumerate()
+        .zip(results)
+        .with_max_len(1)
+        .map(scan_source)
+        .collect();
     scan.tally = workers.into_tally();
     let mut hits = HitLines::default();
     for one in &notes {
@@ -143,7 +182,8 @@ fn scan_with(
         }
     }
     for (number, one) in notes.into_iter().enumerate() {
-        scan.notices.extend(one.notices.into_iter().map(|notice| (number, notice)));
+        scan.notices
+            .extend(one.notices.into_iter().map(|notice| (number, notice)));
         scan.without_time += one.without_time;
         scan.has_forwarded |= one.has_forwarded;
         scan.stopped |= one.stopped;
@@ -152,9 +192,12 @@ fn scan_with(
     scan
 }
 
-/// All inputs as a report lists them: first those that were read, then those that were not found. A file that is not a log has
-/// no path; it keeps its place, because hits refer to inputs by number.
-pub(crate) fn input_summaries(inputs: Vec<Option<InputSummary>>, found: &FoundInputs) -> Vec<InputSummary> {
+/// All inputs as a report lists them: first those that were read, then those that were not found. A
+/// file that is not a log has no path; it keeps its place, because hits refer to inputs by number.
+pub(crate) fn input_summaries(
+    inputs: Vec<Option<InputSummary>>,
+    found: &FoundInputs,
+) -> Vec<InputSummary> {
     let unread = found.problems.iter().map(|problem| InputSummary {
         path: problem.path.as_os_str().as_bytes().to_vec(),
         problem: Some(problem.what.clone()),
@@ -171,23 +214,42 @@ pub(crate) fn drop_skipped(inputs: &mut Vec<InputSummary>) {
 }
 
 /// Notices about inputs and files that were left out, safe to print.
-pub(crate) fn notices(inputs: &[InputSummary], scan: &ScanResult, found: &FoundInputs) -> Vec<String> {
+pub(crate) fn notices(
+    inputs: &[InputSummary],
+    scan: &ScanResult,
+    found: &FoundInputs,
+) -> Vec<String> {
     let sanitized = |text: &String| escape(text.as_bytes()).into_owned();
     let mut notices: Vec<_> = found.notices.iter().map(sanitized).collect();
     notices.extend(skipped_notices(inputs));
     let name = |number: usize| escape(&scan.sources[number].path).into_owned();
-    let (passed_over, others): (Vec<_>, Vec<_>) = scan.notices.iter().partition(|(_, notice)| notice.ends_with(READ_ANYWAY));
+    let (passed_over, others): (Vec<_>, Vec<_>) = scan
+        .notices
+        .iter()
+        .partition(|(_, notice)| notice.ends_with(READ_ANYWAY));
     let are_many = passed_over.len() > SEPARATE_NOTICES;
     if are_many {
-        let names: Vec<_> = passed_over.iter().take(SEPARATE_NOTICES).map(|(number, _)| name(*number)).collect();
+        let names: Vec<_> = passed_over
+            .iter()
+            .take(SEPARATE_NOTICES)
+            .map(|(number, _)| name(*number))
+            .collect();
         let (all, more) = (passed_over.len(), passed_over.len() - names.len());
         notices.push(format!(
             "{all} files are not access logs and were skipped: {}, and {more} more; give the path of one to read it anyway",
             names.join(", ")
         ));
     }
-    let shown = if are_many { others } else { scan.notices.iter().collect() };
-    notices.extend(shown.into_iter().map(|(number, notice)| format!("{}: {}", name(*number), sanitized(notice))));
+    let shown = if are_many {
+        others
+    } else {
+        scan.notices.iter().collect()
+    };
+    notices.extend(
+        shown
+            .into_iter()
+            .map(|(number, notice)| format!("{}: {}", name(*number), sanitized(notice))),
+    );
     notices
 }
 

@@ -1,7 +1,8 @@
-//! The W3C extended log header in force at the start of each chunk, in whatever order chunks are scanned.
+//! The W3C extended log header in force at the start of each chunk, in whatever order chunks are
+//! scanned.
 //!
-//! A plain file is scanned for header lines first, because its parts are read in parallel. In other inputs, headers are
-//! collected as chunks arrive. For other formats only the first bytes are read.
+//! A plain file is scanned for header lines first, because its parts are read in parallel. In other
+//! inputs, headers are collected as chunks arrive. For other formats only the first bytes are read.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -56,8 +57,14 @@ impl W3cHeaderIndex {
             SourceKind::Stdin | SourceKind::Reader => Ok(None),
             SourceKind::File | SourceKind::Stream => index_file(&source.path, max_line, end),
         };
-        let known = listed.ok().flatten().map_or(HeaderState::Nothing, HeaderState::Listed);
-        Self { max_line, known: Mutex::new(known) }
+        let known = listed
+            .ok()
+            .flatten()
+            .map_or(HeaderState::Nothing, HeaderState::Listed);
+        Self {
+            max_line,
+            known: Mutex::new(known),
+        }
     }
 
     /// Observes a chunk of an input that is read in order.
@@ -83,14 +90,17 @@ impl W3cHeaderIndex {
         }
     }
 
-    /// The header at the start of a chunk. Called once per chunk for an input that is read in order.
+    /// The header at the start of a chunk. Called once per chunk for an input that is read in
+    /// order.
     pub(super) fn at(&self, offset: u64) -> W3cHeader {
         match &mut *lock(&self.known) {
             HeaderState::Nothing | HeaderState::Plain => W3cHeader::None,
             HeaderState::InOrder(_, starts) => starts.remove(&offset).unwrap_or_default(),
             HeaderState::Listed(all) => {
                 let before = all.partition_point(|(start, _)| *start < offset);
-                all[..before].last().map_or(W3cHeader::Columns(None), |(_, header)| header.clone())
+                all[..before]
+                    .last()
+                    .map_or(W3cHeader::Columns(None), |(_, header)| header.clone())
             }
         }
     }
@@ -98,13 +108,19 @@ impl W3cHeaderIndex {
 
 /// The header of a log that starts with this chunk. A log that starts with NULs has none.
 pub(super) fn header_at_start(offset: u64, lines: &[u8], max_line: usize) -> W3cHeader {
-    if offset == 0 || offset == BOM.len() as u64 { W3cHeader::from_log_start(lines, max_line) } else { W3cHeader::None }
+    if offset == 0 || offset == BOM.len() as u64 {
+        W3cHeader::from_log_start(lines, max_line)
+    } else {
+        W3cHeader::None
+    }
 }
 
 /// The header before the first known chunk of a live log.
 pub(super) fn header_before(line_chunk: &LineChunk<'_>, max_line: usize) -> W3cHeader {
     match line_chunk.chunk.body {
-        _ if line_chunk.lines_before > 0 => header_after(line_chunk.path, line_chunk.lines_before, max_line),
+        _ if line_chunk.lines_before > 0 => {
+            header_after(line_chunk.path, line_chunk.lines_before, max_line)
+        }
         Body::Lines(lines) => header_at_start(line_chunk.chunk.offset, lines, max_line),
         Body::Oversized { .. } => W3cHeader::None,
     }
@@ -116,7 +132,11 @@ fn header_after(path: &Path, lines: u64, max_line: usize) -> W3cHeader {
     // Errors are reported by the reader of the new lines.
     let _ = for_each_line(path, max_line, |number, line| {
         let InputLine::Text(text) = line else {
-            return if number == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+            return if number == 1 {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            };
         };
         if number == 1 {
             header = W3cHeader::from_log_start(text, max_line);
@@ -130,28 +150,50 @@ fn header_after(path: &Path, lines: u64, max_line: usize) -> W3cHeader {
     header
 }
 
-/// The headers of a plain file up to `end`; `None` if it is not a W3C extended log, is compressed, or is not a regular file.
+/// The headers of a plain file up to `end`; `None` if it is not a W3C extended log, is compressed,
+/// or is not a regular file.
 fn index_file(path: &Path, max_line: usize, end: u64) -> io::Result<Option<Vec<(u64, W3cHeader)>>> {
     if !path.metadata()?.is_file() {
         return Ok(None);
     }
-    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    let mut file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)?;
     let mut start = Vec::new();
-    file.by_ref().take(BOM.len() as u64).read_to_end(&mut start)?;
+    file.by_ref()
+        .take(BOM.len() as u64)
+        .read_to_end(&mut start)?;
     // Three NUL bytes are skipped like a byte-order mark.
-    let passed = if start == BOM || start == [0; 3] { BOM.len() } else { 0 };
+    let passed = if start == BOM || start == [0; 3] {
+        BOM.len()
+    } else {
+        0
+    };
     file.seek(SeekFrom::Start(passed as u64))?;
-    index_lines(BufReader::with_capacity(BLOCK, file.take(end)), passed as u64, max_line)
+    index_lines(
+        BufReader::with_capacity(BLOCK, file.take(end)),
+        passed as u64,
+        max_line,
+    )
 }
 
-fn index_lines(mut text: impl BufRead, passed: u64, max_line: usize) -> io::Result<Option<Vec<(u64, W3cHeader)>>> {
+fn index_lines(
+    mut text: impl BufRead,
+    passed: u64,
+    max_line: usize,
+) -> io::Result<Option<Vec<(u64, W3cHeader)>>> {
     let (mut all, mut line, mut start, mut offset) = (Vec::new(), Vec::new(), passed, passed);
     loop {
         let block = text.fill_buf()?;
         let is_end = block.is_empty();
         let newline = memchr(b'\n', block);
         let part = &block[..newline.unwrap_or(block.len())];
-        let is_own = if offset == start { part.first() == Some(&b'#') } else { !line.is_empty() };
+        let is_own = if offset == start {
+            part.first() == Some(&b'#')
+        } else {
+            !line.is_empty()
+        };
         // Most logs end here, however long the first line is.
         if start == passed && (!is_own || line.len() > max_line) {
             return Ok(None);

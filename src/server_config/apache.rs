@@ -1,11 +1,14 @@
-//! Reads the access logs of Apache: `CustomLog`, `TransferLog` and `GlobalLog`, and the formats of `LogFormat`.
+//! Reads the access logs of Apache: `CustomLog`, `TransferLog` and `GlobalLog`, and the formats of
+//! `LogFormat`.
 //!
-//! Source: <https://httpd.apache.org/docs/2.4/mod/mod_log_config.html>. Directives are read in Apache's order; format nicknames
-//! are resolved after everything was read, as in Apache. Sections that depend on modules are always read, because only the server
-//! has the list of its modules. `ErrorLog` and the forensic log contain no requests and are skipped.
+//! Source: <https://httpd.apache.org/docs/2.4/mod/mod_log_config.html>. Directives are read in
+//! Apache's order; format nicknames are resolved after everything was read, as in Apache. Sections
+//! that depend on modules are always read, because only the server has the list of its modules.
+//! `ErrorLog` and the forensic log contain no requests and are skipped.
 //!
-//! Of a piped log, `|/usr/bin/rotatelogs /var/log/access.%Y-%m-%d.log 86400`, the file is found if the program is rotatelogs,
-//! cronolog or a shell's `>>`. Sources: <https://httpd.apache.org/docs/2.4/programs/rotatelogs.html>, cronolog(1).
+//! Of a piped log, `|/usr/bin/rotatelogs /var/log/access.%Y-%m-%d.log 86400`, the file is found if
+//! the program is rotatelogs, cronolog or a shell's `>>`. Sources:
+//! <https://httpd.apache.org/docs/2.4/programs/rotatelogs.html>, cronolog(1).
 
 mod syntax;
 
@@ -18,8 +21,9 @@ use std::path::{Path, PathBuf};
 use self::syntax::{ApacheVariables, lines, mask_parameters, split, words};
 use super::diagnostics::{ConfigLocation, ConfigNotices};
 use super::{
-    ConfiguredFormat, ConfiguredLog, ConfiguredLogs, MAX_DEPTH, PathPattern, ServerConfigError, config_folder, files_recursive,
-    from_strftime, from_variables, is_pattern, matching_files, read_config,
+    ConfiguredFormat, ConfiguredLog, ConfiguredLogs, MAX_DEPTH, PathPattern, ServerConfigError,
+    config_folder, files_recursive, from_strftime, from_variables, is_pattern, matching_files,
+    read_config,
 };
 
 const FLAG: &str = "--from-apache";
@@ -30,30 +34,57 @@ const FLAG: &str = "--from-apache";
 ///
 /// A file cannot be read or is not a configuration, a format is not defined, or there is no log.
 pub(crate) fn read_apache(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
-    let text = read_config(path).map_err(|source| ServerConfigError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
+    let text = read_config(path).map_err(|source| ServerConfigError::Unreadable {
+        path: path.to_owned(),
+        flag: FLAG,
+        source,
+    })?;
     let mut interpreter = ApacheInterpreter::new(&config_folder(path));
     interpreter.file(path, &text)?;
-    let logs = std::mem::take(&mut interpreter.logs).into_iter().map(|log| resolve(log, &interpreter)).collect::<Result<Vec<_>, _>>()?;
-    let logs = ConfiguredLogs { logs: super::dedup(logs), error_logs: Vec::new(), notices: interpreter.notices.into_sentences() };
+    let logs = std::mem::take(&mut interpreter.logs)
+        .into_iter()
+        .map(|log| resolve(log, &interpreter))
+        .collect::<Result<Vec<_>, _>>()?;
+    let logs = ConfiguredLogs {
+        logs: super::dedup(logs),
+        error_logs: Vec::new(),
+        notices: interpreter.notices.into_sentences(),
+    };
     if logs.logs.is_empty() {
-        return Err(ServerConfigError::NoLog { path: path.to_owned(), notices: logs.notices, flag: FLAG });
+        return Err(ServerConfigError::NoLog {
+            path: path.to_owned(),
+            notices: logs.notices,
+            flag: FLAG,
+        });
     }
     Ok(logs)
 }
 
-/// The file of a `CustomLog`, and what is unusual about it. Adds a notice and returns `None` if it is not a file.
-fn target(word: &[u8], root: &Path, location: ConfigLocation<'_>, notices: &mut ConfigNotices) -> Option<(PathBuf, Option<String>)> {
+/// The file of a `CustomLog`, and what is unusual about it. Adds a notice and returns `None` if it
+/// is not a file.
+fn target(
+    word: &[u8],
+    root: &Path,
+    location: ConfigLocation<'_>,
+    notices: &mut ConfigNotices,
+) -> Option<(PathBuf, Option<String>)> {
     let log_text = String::from_utf8_lossy(word);
     let pattern = match word.strip_prefix(b"|") {
         Some(command) => {
             let file = piped_log_file(command);
             if file.is_none() {
-                notices.add(location, format!("the file of the log piped to `{log_text}` is unknown; skipped"));
+                notices.add(
+                    location,
+                    format!("the file of the log piped to `{log_text}` is unknown; skipped"),
+                );
             }
             file?
         }
         None if word.starts_with(b"syslog:") || word.starts_with(b"journald:") => {
-            notices.add(location, format!("{log_text} goes to the system log; skipped"));
+            notices.add(
+                location,
+                format!("{log_text} goes to the system log; skipped"),
+            );
             return None;
         }
         None => from_unexpanded(word),
@@ -64,11 +95,18 @@ fn target(word: &[u8], root: &Path, location: ConfigLocation<'_>, notices: &mut 
         notices.add(location, format!("{log_text} is a device; skipped"));
         return None;
     }
-    if is_pattern && path.components().next().is_some_and(|first| first.as_os_str().as_encoded_bytes().contains(&b'*')) {
+    if is_pattern
+        && path
+            .components()
+            .next()
+            .is_some_and(|first| first.as_os_str().as_encoded_bytes().contains(&b'*'))
+    {
         notices.add(location, format!("{log_text}: its folder is known only to the server; skipped: name the logs themselves"));
         return None;
     }
-    let note = is_pattern.then(|| format!("{log_text}: part of its name is known only to the server; used as a pattern"));
+    let note = is_pattern.then(|| {
+        format!("{log_text}: part of its name is known only to the server; used as a pattern")
+    });
     if let Some(what) = &note {
         notices.add(location, what);
     }
@@ -77,13 +115,30 @@ fn target(word: &[u8], root: &Path, location: ConfigLocation<'_>, notices: &mut 
 
 /// A name that may contain macro parameters or undefined variables.
 fn from_unexpanded(name: &[u8]) -> PathPattern {
-    if name.contains(&b'$') { from_variables(name) } else { name.iter().copied().fold(PathPattern::default(), PathPattern::with) }
+    if name.contains(&b'$') {
+        from_variables(name)
+    } else {
+        name.iter()
+            .copied()
+            .fold(PathPattern::default(), PathPattern::with)
+    }
 }
 
-fn resolve(log: ApacheLog, interpreter: &ApacheInterpreter) -> Result<ConfiguredLog, ServerConfigError> {
-    let ApacheLog { path, format, site, location, note } = log;
+fn resolve(
+    log: ApacheLog,
+    interpreter: &ApacheInterpreter,
+) -> Result<ConfiguredLog, ServerConfigError> {
+    let ApacheLog {
+        path,
+        format,
+        site,
+        location,
+        note,
+    } = log;
     let format = match &format {
-        None => interpreter.default_format(site).map_or(ConfiguredFormat::Named("common"), ConfiguredFormat::Apache),
+        None => interpreter
+            .default_format(site)
+            .map_or(ConfiguredFormat::Named("common"), ConfiguredFormat::Apache),
         Some(name) => match (interpreter.format(name, site), name.as_str()) {
             (Some(text), _) => ConfiguredFormat::Apache(text),
             (None, text) if text.contains('%') => ConfiguredFormat::Apache(text.to_owned()),
@@ -92,19 +147,42 @@ fn resolve(log: ApacheLog, interpreter: &ApacheInterpreter) -> Result<Configured
             (None, "common") => ConfiguredFormat::Named("common"),
             (None, "vhost_combined") => ConfiguredFormat::Named("vhost_combined"),
             (None, name) => {
-                return Err(ServerConfigError::NoFormat { location, name: name.to_owned(), directive: "LogFormat", flag: FLAG });
+                return Err(ServerConfigError::NoFormat {
+                    location,
+                    name: name.to_owned(),
+                    directive: "LogFormat",
+                    flag: FLAG,
+                });
             }
         },
     };
-    Ok(ConfiguredLog { path, format, location, note })
+    Ok(ConfiguredLog {
+        path,
+        format,
+        location,
+        note,
+    })
 }
 
 fn syntax_error(location: ConfigLocation<'_>, what: &str) -> ServerConfigError {
-    ServerConfigError::Syntax { location: location.to_string(), what: what.to_owned(), server: "Apache", flag: FLAG }
+    ServerConfigError::Syntax {
+        location: location.to_string(),
+        what: what.to_owned(),
+        server: "Apache",
+        flag: FLAG,
+    }
 }
 
 /// Sections that may not apply.
-const CONDITIONAL: [&[u8]; 7] = [b"ifmodule", b"ifdefine", b"ifversion", b"iffile", b"ifdirective", b"ifsection", b"macro"];
+const CONDITIONAL: [&[u8]; 7] = [
+    b"ifmodule",
+    b"ifdefine",
+    b"ifversion",
+    b"iffile",
+    b"ifdirective",
+    b"ifsection",
+    b"macro",
+];
 
 /// Index of a site: 0 is the main server, each `<VirtualHost>` is the next number.
 type SiteIndex = usize;
@@ -149,8 +227,13 @@ struct ApacheInterpreter {
 impl ApacheInterpreter {
     /// For a configuration in `folder`.
     fn new(folder: &Path) -> Self {
-        // The server root of packages and source builds: this folder, or its parent for PREFIX/conf.
-        let root = folder.parent().filter(|_| folder.ends_with("conf")).unwrap_or(folder).to_owned();
+        // The server root of packages and source builds: this folder, or its parent for
+        // PREFIX/conf.
+        let root = folder
+            .parent()
+            .filter(|_| folder.ends_with("conf"))
+            .unwrap_or(folder)
+            .to_owned();
         Self {
             logs: Vec::new(),
             notices: ConfigNotices::default(),
@@ -168,18 +251,27 @@ impl ApacheInterpreter {
 
     /// The format of a nickname in a site, or in the main server.
     fn format(&self, name: &str, site: SiteIndex) -> Option<String> {
-        [site, 0].iter().find_map(|site| self.formats.get(&(*site, name.to_owned()))).cloned()
+        [site, 0]
+            .iter()
+            .find_map(|site| self.formats.get(&(*site, name.to_owned())))
+            .cloned()
     }
 
     /// The default format of a site.
     fn default_format(&self, site: SiteIndex) -> Option<String> {
-        [site, 0].iter().find_map(|site| self.default_format.get(site)).map(|text| self.format(text, site).unwrap_or_else(|| text.clone()))
+        [site, 0]
+            .iter()
+            .find_map(|site| self.default_format.get(site))
+            .map(|text| self.format(text, site).unwrap_or_else(|| text.clone()))
     }
 
     fn file(&mut self, file: &Path, text: &[u8]) -> Result<(), ServerConfigError> {
         let open = self.sections.len();
         for line in lines(text) {
-            let location = ConfigLocation { file, line: line.number };
+            let location = ConfigLocation {
+                file,
+                line: line.number,
+            };
             if line.text.starts_with(b"<") {
                 self.section(location, &line.text, open)?;
             } else if !self.sections.iter().any(|section| section.is_skipped) {
@@ -188,19 +280,37 @@ impl ApacheInterpreter {
         }
         match self.sections.get(open..) {
             Some([section, ..]) => {
-                let what = format!("a <{}> that is not closed in this file", String::from_utf8_lossy(&section.name));
-                Err(syntax_error(ConfigLocation { file, line: section.line }, &what))
+                let what = format!(
+                    "a <{}> that is not closed in this file",
+                    String::from_utf8_lossy(&section.name)
+                );
+                Err(syntax_error(
+                    ConfigLocation {
+                        file,
+                        line: section.line,
+                    },
+                    &what,
+                ))
             }
             _ => Ok(()),
         }
     }
 
-    fn section(&mut self, location: ConfigLocation<'_>, text: &[u8], open: usize) -> Result<(), ServerConfigError> {
+    fn section(
+        &mut self,
+        location: ConfigLocation<'_>,
+        text: &[u8],
+        open: usize,
+    ) -> Result<(), ServerConfigError> {
         let inner = text[1..].trim_ascii_end();
-        let inner = inner.strip_suffix(b">").ok_or_else(|| syntax_error(location, "a section without its '>'"))?;
+        let inner = inner
+            .strip_suffix(b">")
+            .ok_or_else(|| syntax_error(location, "a section without its '>'"))?;
         match inner.strip_prefix(b"/") {
             Some(name) => self.end(location, &name.trim_ascii().to_ascii_lowercase(), open),
-            None if self.sections.len() > open + MAX_DEPTH => Err(syntax_error(location, "sections nested more than 30 deep")),
+            None if self.sections.len() > open + MAX_DEPTH => {
+                Err(syntax_error(location, "sections nested more than 30 deep"))
+            }
             None => {
                 self.begin(location, inner.trim_ascii_start());
                 Ok(())
@@ -210,7 +320,11 @@ impl ApacheInterpreter {
 
     fn begin(&mut self, location: ConfigLocation<'_>, text: &[u8]) {
         let (name, arguments) = split(text);
-        let is_skipped = name == b"ifdefine" && arguments.trim_ascii().strip_prefix(b"!").is_some_and(|name| self.variables.has(name));
+        let is_skipped = name == b"ifdefine"
+            && arguments
+                .trim_ascii()
+                .strip_prefix(b"!")
+                .is_some_and(|name| self.variables.has(name));
         let is_conditional = CONDITIONAL.contains(&name.as_slice());
         let before = self.site;
         if name == b"virtualhost" {
@@ -219,14 +333,35 @@ impl ApacheInterpreter {
         } else if name == b"macro" {
             self.parameters = words(arguments).into_iter().skip(1).collect();
         }
-        self.sections.push(OpenSection { name, line: location.line, before, is_conditional, is_skipped });
+        self.sections.push(OpenSection {
+            name,
+            line: location.line,
+            before,
+            is_conditional,
+            is_skipped,
+        });
     }
 
     /// `open` is the number of sections that the including files opened.
-    fn end(&mut self, location: ConfigLocation<'_>, name: &[u8], open: usize) -> Result<(), ServerConfigError> {
+    fn end(
+        &mut self,
+        location: ConfigLocation<'_>,
+        name: &[u8],
+        open: usize,
+    ) -> Result<(), ServerConfigError> {
         let is_inner = self.sections.len() > open;
-        let section = self.sections.pop_if(|section| is_inner && section.name == name);
-        let none = || syntax_error(location, &format!("</{}> ends no section that is open", String::from_utf8_lossy(name)));
+        let section = self
+            .sections
+            .pop_if(|section| is_inner && section.name == name);
+        let none = || {
+            syntax_error(
+                location,
+                &format!(
+                    "</{}> ends no section that is open",
+                    String::from_utf8_lossy(name)
+                ),
+            )
+        };
         self.site = section.ok_or_else(none)?.before;
         if name == b"macro" {
             self.parameters.clear();
@@ -234,28 +369,46 @@ impl ApacheInterpreter {
         Ok(())
     }
 
-    fn directive(&mut self, location: ConfigLocation<'_>, text: &[u8]) -> Result<(), ServerConfigError> {
+    fn directive(
+        &mut self,
+        location: ConfigLocation<'_>,
+        text: &[u8],
+    ) -> Result<(), ServerConfigError> {
         let (name, rest) = split(text);
         let rest = self.variables.expand(rest);
         let words = words(&rest);
         let word = |at: usize| words.get(at).map(Vec::as_slice);
         match (name.as_slice(), word(0)) {
-            (b"define", Some(name)) => self.variables.define(name, word(1).unwrap_or_default().to_vec()),
+            (b"define", Some(name)) => self
+                .variables
+                .define(name, word(1).unwrap_or_default().to_vec()),
             (b"undefine", Some(name)) => self.variables.undefine(name),
             (b"serverroot", Some(root)) => self.root = PathBuf::from(OsStr::from_bytes(root)),
-            (b"include" | b"includeoptional", Some(path)) => return self.include(location, path, name == b"includeoptional"),
+            (b"include" | b"includeoptional", Some(path)) => {
+                return self.include(location, path, name == b"includeoptional");
+            }
             (b"logformat", Some(text)) => self.log_format(text, word(1)),
-            (b"customlog" | b"globallog", Some(path)) => self.log(location, path, Some(word(1).unwrap_or_default()), word(2)),
+            (b"customlog" | b"globallog", Some(path)) => {
+                self.log(location, path, Some(word(1).unwrap_or_default()), word(2))
+            }
             (b"transferlog", Some(path)) => self.log(location, path, None, None),
             _ => {}
         }
         Ok(())
     }
 
-    fn include(&mut self, location: ConfigLocation<'_>, name: &[u8], is_optional: bool) -> Result<(), ServerConfigError> {
+    fn include(
+        &mut self,
+        location: ConfigLocation<'_>,
+        name: &[u8],
+        is_optional: bool,
+    ) -> Result<(), ServerConfigError> {
         let path = self.root.join(OsStr::from_bytes(name));
-        let refused =
-            |path: &Path, source: io::Error| ServerConfigError::Include { location: location.to_string(), path: path.to_owned(), source };
+        let refused = |path: &Path, source: io::Error| ServerConfigError::Include {
+            location: location.to_string(),
+            path: path.to_owned(),
+            source,
+        };
         let files = if is_pattern(name) {
             matching_files(&path).map_err(|source| refused(&path, source))?
         } else if path.is_dir() {
@@ -267,7 +420,8 @@ impl ApacheInterpreter {
             return Err(syntax_error(location, "include cycle"));
         }
         self.depth += 1;
-        let is_conditional = is_optional || self.sections.iter().any(|section| section.is_conditional);
+        let is_conditional =
+            is_optional || self.sections.iter().any(|section| section.is_conditional);
         for path in files {
             match read_config(&path) {
                 Ok(text) => self.file(&path, &text)?,
@@ -285,7 +439,10 @@ impl ApacheInterpreter {
         let text = String::from_utf8_lossy(text).into_owned();
         match name {
             Some(name) => {
-                self.formats.insert((self.site, String::from_utf8_lossy(name).into_owned()), text);
+                self.formats.insert(
+                    (self.site, String::from_utf8_lossy(name).into_owned()),
+                    text,
+                );
             }
             None => {
                 self.default_format.insert(self.site, text);
@@ -293,16 +450,34 @@ impl ApacheInterpreter {
         }
     }
 
-    fn log(&mut self, location: ConfigLocation<'_>, path: &[u8], format: Option<&[u8]>, condition: Option<&[u8]>) {
+    fn log(
+        &mut self,
+        location: ConfigLocation<'_>,
+        path: &[u8],
+        format: Option<&[u8]>,
+        condition: Option<&[u8]>,
+    ) {
         let path = mask_parameters(path, &self.parameters);
-        let Some((path, mut note)) = target(&path, &self.root, location, &mut self.notices) else { return };
+        let Some((path, mut note)) = target(&path, &self.root, location, &mut self.notices) else {
+            return;
+        };
         if let Some(condition) = condition {
-            let what = format!("{} contains only requests for which {} is true", path.display(), String::from_utf8_lossy(condition));
+            let what = format!(
+                "{} contains only requests for which {} is true",
+                path.display(),
+                String::from_utf8_lossy(condition)
+            );
             self.notices.add(location, &what);
             note = Some(note.map_or(what.clone(), |note| format!("{note}; {what}")));
         }
         let format = format.map(|format| String::from_utf8_lossy(format).into_owned());
-        self.logs.push(ApacheLog { path, format, site: self.site, location: location.to_string(), note });
+        self.logs.push(ApacheLog {
+            path,
+            format,
+            site: self.site,
+            location: location.to_string(),
+            note,
+        });
     }
 }
 
@@ -315,13 +490,22 @@ const CRONOLOG: [&[u8]; 8] = [b"-H", b"-S", b"-l", b"-P", b"-p", b"-d", b"-x", b
 /// The file that the command after a `|` writes, if known.
 fn piped_log_file(command: &[u8]) -> Option<PathPattern> {
     // `||` starts the program without a shell, `|$` with one.
-    let command = command.strip_prefix(b"|").or(command.strip_prefix(b"$")).unwrap_or(command);
+    let command = command
+        .strip_prefix(b"|")
+        .or(command.strip_prefix(b"$"))
+        .unwrap_or(command);
     let words = words(command);
     let program = words.first()?.rsplit(|byte| *byte == b'/').next()?;
     match program {
         b"rotatelogs" | b"httxt-rotatelogs" | b"rotatelogs2" => rotatelogs(&words[1..]),
-        b"cronolog" => arguments(&words[1..], &CRONOLOG).first().map(|name| from_strftime(name)),
-        _ => redirected(&words).map(|name| name.iter().copied().fold(PathPattern::default(), PathPattern::with)),
+        b"cronolog" => arguments(&words[1..], &CRONOLOG)
+            .first()
+            .map(|name| from_strftime(name)),
+        _ => redirected(&words).map(|name| {
+            name.iter()
+                .copied()
+                .fold(PathPattern::default(), PathPattern::with)
+        }),
     }
 }
 
@@ -329,8 +513,8 @@ fn rotatelogs(words: &[Vec<u8>]) -> Option<PathPattern> {
     let name = *arguments(words, &ROTATELOGS).first()?;
     let mut pattern = from_strftime(name);
     let has = |flag: &[u8]| words.iter().any(|word| word == flag);
-    // Without a time in its name, rotatelogs appends the start second, unless the file is truncated (-t) or numbered
-    // (-n): then the name stays, and the other files are its rotated siblings.
+    // Without a time in its name, rotatelogs appends the start second, unless the file is truncated
+    // (-t) or numbered (-n): then the name stays, and the other files are its rotated siblings.
     if !pattern.is_pattern() && !has(b"-t") && !has(b"-n") {
         pattern = pattern.with(b'.');
         pattern.unknown();
@@ -356,8 +540,12 @@ fn arguments<'a>(words: &'a [Vec<u8>], with_value: &[&[u8]]) -> Vec<&'a [u8]> {
 fn redirected(words: &[Vec<u8>]) -> Option<&[u8]> {
     let at = words.iter().rposition(|word| word.starts_with(b">"))?;
     let name = words[at].trim_ascii_start();
-    let name = name.iter().position(|byte| *byte != b'>').map(|start| &name[start..]);
-    name.or_else(|| words.get(at + 1).map(Vec::as_slice)).filter(|name| !name.starts_with(b"&"))
+    let name = name
+        .iter()
+        .position(|byte| *byte != b'>')
+        .map(|start| &name[start..]);
+    name.or_else(|| words.get(at + 1).map(Vec::as_slice))
+        .filter(|name| !name.starts_with(b"&"))
 }
 
 #[cfg(test)]
@@ -369,7 +557,8 @@ mod tests {
     use super::*;
     use crate::server_config::fixture::{self, ConfigFixture, folder};
 
-    const COMBINED: &str = r#"LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined"#;
+    const COMBINED: &str =
+        r#"LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined"#;
     const COMBINED_TEXT: &str = r#"%h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#;
 
     /// Reads the first of these files.
@@ -382,7 +571,10 @@ mod tests {
     }
 
     fn paths(logs: &ConfiguredLogs) -> Vec<&str> {
-        logs.logs.iter().map(|log| log.path.to_str().unwrap()).collect()
+        logs.logs
+            .iter()
+            .map(|log| log.path.to_str().unwrap())
+            .collect()
     }
 
     #[test]
@@ -403,8 +595,19 @@ mod tests {
             ),
         ])
         .unwrap();
-        assert_eq!(paths(&logs), ["/var/log/apache2/other_vhosts_access.log", "/var/log/apache2/access.log"]);
-        assert!(logs.logs.iter().all(|log| log.format == ConfiguredFormat::Apache(COMBINED_TEXT.to_owned())), "{logs:?}");
+        assert_eq!(
+            paths(&logs),
+            [
+                "/var/log/apache2/other_vhosts_access.log",
+                "/var/log/apache2/access.log"
+            ]
+        );
+        assert!(
+            logs.logs
+                .iter()
+                .all(|log| log.format == ConfiguredFormat::Apache(COMBINED_TEXT.to_owned())),
+            "{logs:?}"
+        );
         assert_eq!(logs.logs[1].location, "sites-enabled/000-default.conf:3");
         assert!(logs.notices.is_empty(), "{:?}", logs.notices);
     }
@@ -413,8 +616,14 @@ mod tests {
     fn red_hat_default_configuration() {
         let folder = folder(&[
             ("conf/httpd.conf", ""),
-            ("conf.d/a.conf", "<IfModule !mod_x.c>\nTransferLog logs/a_log\n</IfModule>\n"),
-            ("conf.d/b.conf", "<VirtualHost *>\nLogFormat \"%h b\"\nTransferLog logs/b_log\n</VirtualHost>\n"),
+            (
+                "conf.d/a.conf",
+                "<IfModule !mod_x.c>\nTransferLog logs/a_log\n</IfModule>\n",
+            ),
+            (
+                "conf.d/b.conf",
+                "<VirtualHost *>\nLogFormat \"%h b\"\nTransferLog logs/b_log\n</VirtualHost>\n",
+            ),
         ]);
         let conf = folder.path().join("conf/httpd.conf");
         let text = format!(
@@ -424,12 +633,28 @@ mod tests {
         );
         fs::write(&conf, text).unwrap();
         let logs = read_apache(&conf).unwrap();
-        let formats: Vec<_> =
-            logs.logs.iter().map(|log| (log.path.strip_prefix(folder.path()).unwrap().to_str().unwrap(), &log.format)).collect();
+        let formats: Vec<_> = logs
+            .logs
+            .iter()
+            .map(|log| {
+                (
+                    log.path
+                        .strip_prefix(folder.path())
+                        .unwrap()
+                        .to_str()
+                        .unwrap(),
+                    &log.format,
+                )
+            })
+            .collect();
         let apache = |text: &str| ConfiguredFormat::Apache(text.to_owned());
         assert_eq!(
             formats,
-            [("logs/access_log", &apache("%h %I")), ("logs/a_log", &ConfiguredFormat::Named("common")), ("logs/b_log", &apache("%h b"))]
+            [
+                ("logs/access_log", &apache("%h %I")),
+                ("logs/a_log", &ConfiguredFormat::Named("common")),
+                ("logs/b_log", &apache("%h b"))
+            ]
         );
     }
 
@@ -440,8 +665,13 @@ mod tests {
         let logs = read_text(text).unwrap();
         let formats: Vec<_> = logs.logs.iter().map(|log| log.format.clone()).collect();
         let apache = |text: &str| ConfiguredFormat::Apache(text.to_owned());
-        let expected =
-            [apache("%h main"), apache("%h \"%r\"\\t%>s"), apache("%a site"), apache("%h y"), ConfiguredFormat::Named("vhost_combined")];
+        let expected = [
+            apache("%h main"),
+            apache("%h \"%r\"\\t%>s"),
+            apache("%a site"),
+            apache("%h y"),
+            ConfiguredFormat::Named("vhost_combined"),
+        ];
         assert_eq!(formats, expected);
     }
 
@@ -453,7 +683,10 @@ mod tests {
                     CustomLog syslog:local1 h\nCustomLog /dev/null h\nCustomLog ${LOGS}/f-${GONE}.log h\n\
                     <Macro Site $name $dir>\n<VirtualHost *>\nCustomLog ${LOGS}/$name.log h\n</VirtualHost>\n</Macro>\nUse Site a b\n";
         let logs = read_text(text).unwrap();
-        assert_eq!(paths(&logs), ["/l/a.*", "/l/c", "/l/d", "/l/f-*.log", "/l/*.log"]);
+        assert_eq!(
+            paths(&logs),
+            ["/l/a.*", "/l/c", "/l/d", "/l/f-*.log", "/l/*.log"]
+        );
         let notices = logs.notices.join("\n");
         for part in [
             ":6: |/usr/bin/rotatelogs /l/a.%Y%m%d 86400: part of its name",
@@ -471,18 +704,49 @@ mod tests {
     #[test]
     fn errors_name_the_location_and_what_to_type() {
         let cases: [(ConfigFixture<'_>, &str, &str); 8] = [
-            (&[("a.conf", "\nCustomLog /l/a main")], "a.conf:2: no LogFormat is named 'main'", "--log-format"),
-            (&[("a.conf", "\nInclude gone.conf")], "a.conf:2: includes gone.conf, which cannot", "name the logs themselves"),
-            (&[("a.conf", "<VirtualHost *>\n")], "a.conf:1: a <virtualhost> that is not closed", "--from-apache=CONF"),
-            (&[("a.conf", "</VirtualHost>\n")], "a.conf:1: </virtualhost> ends no section", "Apache would"),
-            (&[("a.conf", "<VirtualHost *\n")], "a.conf:1: a section without", "Apache would"),
+            (
+                &[("a.conf", "\nCustomLog /l/a main")],
+                "a.conf:2: no LogFormat is named 'main'",
+                "--log-format",
+            ),
+            (
+                &[("a.conf", "\nInclude gone.conf")],
+                "a.conf:2: includes gone.conf, which cannot",
+                "name the logs themselves",
+            ),
+            (
+                &[("a.conf", "<VirtualHost *>\n")],
+                "a.conf:1: a <virtualhost> that is not closed",
+                "--from-apache=CONF",
+            ),
+            (
+                &[("a.conf", "</VirtualHost>\n")],
+                "a.conf:1: </virtualhost> ends no section",
+                "Apache would",
+            ),
+            (
+                &[("a.conf", "<VirtualHost *\n")],
+                "a.conf:1: a section without",
+                "Apache would",
+            ),
             (
                 &[("a.conf", "CustomLog \"|logger\" x\nErrorLog /l/e\n")],
                 "names no access log that is a file",
                 "a.conf:1: the file of the log piped",
             ),
-            (&[("a.conf", "Include b.conf"), ("b.conf", "Include b.conf")], "b.conf:1: include cycle", "--from-apache=CONF"),
-            (&[("a.conf", "Include b.conf\n</VirtualHost>"), ("b.conf", "<VirtualHost *>")], "b.conf:1: a <virtualhost>", "is not closed"),
+            (
+                &[("a.conf", "Include b.conf"), ("b.conf", "Include b.conf")],
+                "b.conf:1: include cycle",
+                "--from-apache=CONF",
+            ),
+            (
+                &[
+                    ("a.conf", "Include b.conf\n</VirtualHost>"),
+                    ("b.conf", "<VirtualHost *>"),
+                ],
+                "b.conf:1: a <virtualhost>",
+                "is not closed",
+            ),
         ];
         for (files, what, advice) in cases {
             let text = read(files).unwrap_err();
@@ -493,7 +757,10 @@ mod tests {
     #[test]
     fn folders_are_included_and_conditional_files_may_be_missing() {
         let logs = read(&[
-            ("a.conf", "Include conf.d\nIncludeOptional gone.conf\n<IfModule x>\nInclude gone.conf\n</IfModule>\n"),
+            (
+                "a.conf",
+                "Include conf.d\nIncludeOptional gone.conf\n<IfModule x>\nInclude gone.conf\n</IfModule>\n",
+            ),
             ("conf.d/b/c.conf", "CustomLog /l/c \"%h\"\n"),
             ("conf.d/a.conf", "CustomLog /l/a \"%h\"\n"),
         ]);
@@ -503,11 +770,23 @@ mod tests {
     #[test]
     fn the_file_of_a_piped_log_is_found() {
         for (command, expected) in [
-            ("/usr/bin/rotatelogs /l/access.%Y-%m-%d.log 86400", Some("/l/access.*-*-*.log")),
-            ("bin/rotatelogs -l -L /l/link -f '/l/my access' 5M", Some("/l/my access.*")),
-            ("|/usr/sbin/rotatelogs -n 5 /l/access_log 86400", Some("/l/access_log")),
+            (
+                "/usr/bin/rotatelogs /l/access.%Y-%m-%d.log 86400",
+                Some("/l/access.*-*-*.log"),
+            ),
+            (
+                "bin/rotatelogs -l -L /l/link -f '/l/my access' 5M",
+                Some("/l/my access.*"),
+            ),
+            (
+                "|/usr/sbin/rotatelogs -n 5 /l/access_log 86400",
+                Some("/l/access_log"),
+            ),
             ("rotatelogs -t /l/access_log 10M", Some("/l/access_log")),
-            ("/usr/sbin/cronolog --period=1day -S /l/link /l/%Y/%m/a.log", Some("/l/*/*/a.log")),
+            (
+                "/usr/sbin/cronolog --period=1day -S /l/link /l/%Y/%m/a.log",
+                Some("/l/*/*/a.log"),
+            ),
             ("$ gzip -c >> /l/access_log.gz", Some("/l/access_log.gz")),
             ("cat >/l/a", Some("/l/a")),
             ("/usr/bin/logger -t apache -p local6.info", None),
@@ -515,7 +794,8 @@ mod tests {
             ("", None),
             ("rotatelogs", None),
         ] {
-            let logs = piped_log_file(command.as_bytes()).map(|pattern| String::from_utf8(pattern.finish()).unwrap());
+            let logs = piped_log_file(command.as_bytes())
+                .map(|pattern| String::from_utf8(pattern.finish()).unwrap());
             assert_eq!(logs.as_deref(), expected, "{command}");
         }
     }

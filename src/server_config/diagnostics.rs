@@ -1,6 +1,7 @@
 //! Errors and notices about a server's configuration, with the file and line they are about.
 //!
-//! The messages may contain text of the configuration: the caller sanitizes them before it prints them.
+//! The messages may contain text of the configuration: the caller sanitizes them before it prints
+//! them.
 
 use std::fmt;
 use std::io;
@@ -36,7 +37,9 @@ pub(crate) enum ServerConfigError {
         source: io::Error,
     },
     /// A file with a syntax error, or one that is not a configuration.
-    #[error("{location}: {what}; {server} would not start with it; pass its configuration with {flag}=CONF")]
+    #[error(
+        "{location}: {what}; {server} would not start with it; pass its configuration with {flag}=CONF"
+    )]
     Syntax {
         /// The location.
         location: String,
@@ -73,7 +76,8 @@ pub(crate) enum ServerConfigError {
     },
 }
 
-/// A server does not start without an included file, so the file is probably missing in a copy of the configuration.
+/// A server does not start without an included file, so the file is probably missing in a copy of
+/// the configuration.
 fn advice(error: &io::Error) -> &'static str {
     if error.kind() == io::ErrorKind::NotFound {
         "read the configuration where the server runs"
@@ -103,8 +107,8 @@ impl fmt::Display for ConfigLocation<'_> {
     }
 }
 
-/// Notices, each reported once with its first location: a server with a hundred sites may have `access_log off` a
-/// hundred times.
+/// Notices, each reported once with its first location: a server with a hundred sites may have
+/// `access_log off` a hundred times.
 #[derive(Debug, Default)]
 pub(super) struct ConfigNotices {
     notices: Vec<ConfigNotice>,
@@ -123,13 +127,21 @@ impl ConfigNotices {
         let what = what.into();
         match self.notices.iter_mut().find(|notice| notice.what == what) {
             Some(notice) => notice.more += 1,
-            None => self.notices.push(ConfigNotice { location: location.to_string(), what, more: 0 }),
+            None => self.notices.push(ConfigNotice {
+                location: location.to_string(),
+                what,
+                more: 0,
+            }),
         }
     }
 
     /// The notices as sentences.
     pub(super) fn into_sentences(self) -> Vec<String> {
-        let sentence = |ConfigNotice { location, what, more }| match more {
+        let sentence = |ConfigNotice {
+                            location,
+                            what,
+                            more,
+                        }| match more {
             0 => format!("{location}: {what}"),
             1 => format!("{location}: {what} (and in 1 more place)"),
             more => format!("{location}: {what} (and in {more} more places)"),
@@ -147,8 +159,21 @@ mod tests {
     fn a_notice_is_reported_once() {
         let mut notices = ConfigNotices::default();
         for (line, what) in [(1, "a"), (2, "b"), (3, "a"), (4, "c"), (5, "c"), (6, "c")] {
-            notices.add(ConfigLocation { file: Path::new("f"), line }, what);
+            notices.add(
+                ConfigLocation {
+                    file: Path::new("f"),
+                    line,
+                },
+                what,
+            );
         }
-        assert_eq!(notices.into_sentences(), ["f:1: a (and in 1 more place)", "f:2: b", "f:4: c (and in 2 more places)"]);
+        assert_eq!(
+            notices.into_sentences(),
+            [
+                "f:1: a (and in 1 more place)",
+                "f:2: b",
+                "f:4: c (and in 2 more places)"
+            ]
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! Reads the access logs and their formats from the configuration of a web server.
 //!
-//! Reads configuration files only: opens no log, contacts no server and runs no program. Nothing is guessed: a variable in a file
-//! name becomes a glob, and skipped directives are reported. A file may contain any bytes, but its size and the depth of includes
-//! are limited.
+//! Reads configuration files only: opens no log, contacts no server and runs no program. Nothing is
+//! guessed: a variable in a file name becomes a glob, and skipped directives are reported. A file
+//! may contain any bytes, but its size and the depth of includes are limited.
 
 mod apache;
 mod diagnostics;
@@ -20,7 +20,8 @@ use std::path::{Path, PathBuf};
 use crate::input::wildcard::expand;
 use crate::os::system::list_folder;
 
-/// Paths of the nginx configuration in packages and source builds. `nginx -t` prints the path in use.
+/// Paths of the nginx configuration in packages and source builds. `nginx -t` prints the path in
+/// use.
 pub(crate) const NGINX_CONFIG_PATHS: [&str; 5] = [
     "/etc/nginx/nginx.conf",
     "/usr/local/nginx/conf/nginx.conf",
@@ -51,15 +52,16 @@ pub(crate) struct ConfiguredLog {
     pub format: ConfiguredFormat,
     /// Where it is configured: `file:line`. Unsanitized.
     pub location: String,
-    /// What is unusual about it, to print after its path. May contain text of the configuration: sanitize it.
+    /// What is unusual about it, to print after its path. May contain text of the configuration:
+    /// sanitize it.
     pub note: Option<String>,
 }
 
 /// A log format from a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ConfiguredFormat {
-    /// The text of an nginx `log_format`: its strings joined, with the quoting and escapes of the configuration
-    /// removed.
+    /// The text of an nginx `log_format`: its strings joined, with the quoting and escapes of the
+    /// configuration removed.
     Nginx {
         /// How values are escaped.
         escape: LogFormatEscape,
@@ -91,21 +93,29 @@ pub(crate) struct ConfiguredLogs {
     pub logs: Vec<ConfiguredLog>,
     /// The error logs, which a glob of an access log may match too.
     pub error_logs: Vec<PathBuf>,
-    /// Skipped and unusual directives, as sentences. They contain text of the configuration: sanitize them.
+    /// Skipped and unusual directives, as sentences. They contain text of the configuration:
+    /// sanitize them.
     pub notices: Vec<String>,
 }
 
 /// The first path that exists.
 #[must_use]
 pub(crate) fn first_existing(paths: &[&str]) -> Option<PathBuf> {
-    paths.iter().map(Path::new).find(|path| path.is_file()).map(Path::to_owned)
+    paths
+        .iter()
+        .map(Path::new)
+        .find(|path| path.is_file())
+        .map(Path::to_owned)
 }
 
 /// Removes duplicates: several sites may write the same log in the same format.
 fn dedup(logs: Vec<ConfiguredLog>) -> Vec<ConfiguredLog> {
     let mut unique: Vec<ConfiguredLog> = Vec::new();
     for log in logs {
-        match unique.iter_mut().find(|other| other.path == log.path && other.format == log.format) {
+        match unique
+            .iter_mut()
+            .find(|other| other.path == log.path && other.format == log.format)
+        {
             Some(first) => first.note = first.note.take().filter(|_| log.note.is_some()),
             None => unique.push(log),
         }
@@ -116,13 +126,20 @@ fn dedup(logs: Vec<ConfiguredLog>) -> Vec<ConfiguredLog> {
 /// Maximum size of a file: lists of a million addresses are a tenth of it.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Maximum depth of includes. The servers themselves stop at 128, or when they run out of file descriptors.
+/// Maximum depth of includes. The servers themselves stop at 128, or when they run out of file
+/// descriptors.
 const MAX_DEPTH: usize = 32;
 
-/// The absolute folder of a file, because relative names in a configuration do not refer to our working directory.
+/// The absolute folder of a file, because relative names in a configuration do not refer to our
+/// working directory.
 fn config_folder(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path);
-    absolute.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_owned()
+    absolute
+        .as_deref()
+        .unwrap_or(path)
+        .parent()
+        .unwrap_or(Path::new(""))
+        .to_owned()
 }
 
 /// The content of a file.
@@ -131,9 +148,13 @@ fn read_config(path: &Path) -> io::Result<Vec<u8>> {
     if path.is_dir() {
         return Err(io::Error::other("it is a folder"));
     }
-    let read = File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut text)? as u64;
+    let read = File::open(path)?
+        .take(MAX_BYTES + 1)
+        .read_to_end(&mut text)? as u64;
     if read > MAX_BYTES {
-        return Err(io::Error::other("it is larger than 256 MiB, too large for a configuration"));
+        return Err(io::Error::other(
+            "it is larger than 256 MiB, too large for a configuration",
+        ));
     }
     Ok(text)
 }
@@ -143,7 +164,8 @@ fn is_pattern(name: &[u8]) -> bool {
     name.iter().any(|byte| b"*?[".contains(byte))
 }
 
-/// The files that match a glob, sorted by name. Both servers use glob(3): `*` matches neither hidden files nor path separators.
+/// The files that match a glob, sorted by name. Both servers use glob(3): `*` matches neither
+/// hidden files nor path separators.
 fn matching_files(pattern: &Path) -> io::Result<Vec<PathBuf>> {
     let mut matches = expand(pattern);
     if let Some((folder, error)) = matches.failures.pop() {
@@ -212,7 +234,11 @@ impl PathPattern {
 
     /// The glob, or the plain name if it has no unknown part.
     fn finish(self) -> Vec<u8> {
-        if self.has_unknown { self.bytes } else { self.plain }
+        if self.has_unknown {
+            self.bytes
+        } else {
+            self.plain
+        }
     }
 }
 
@@ -257,7 +283,10 @@ fn from_variables(name: &[u8]) -> PathPattern {
 fn variable(text: &[u8]) -> usize {
     let is_letter = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
     match text {
-        [b'{', name @ ..] => name.iter().position(|byte| *byte == b'}').map_or(0, |end| end + 2),
+        [b'{', name @ ..] => name
+            .iter()
+            .position(|byte| *byte == b'}')
+            .map_or(0, |end| end + 2),
         name => name.iter().take_while(is_letter).count(),
     }
 }
@@ -272,8 +301,14 @@ mod tests {
 
     #[test]
     fn strftime_conversions_become_stars() {
-        assert_eq!(text(from_strftime(b"/l/access.%Y-%m-%d.log")), "/l/access.*-*-*.log");
-        assert_eq!(text(from_strftime(b"/l/%Y%m%d/a[1].log")), "/l/*/a[[]1].log");
+        assert_eq!(
+            text(from_strftime(b"/l/access.%Y-%m-%d.log")),
+            "/l/access.*-*-*.log"
+        );
+        assert_eq!(
+            text(from_strftime(b"/l/%Y%m%d/a[1].log")),
+            "/l/*/a[[]1].log"
+        );
         assert_eq!(text(from_strftime(b"/l/100%%[x]")), "/l/100%[x]");
         assert_eq!(text(from_strftime(b"a%")), "a*");
         assert_eq!(text(from_strftime(b"a.%-d.log")), "a.*.log");
@@ -281,8 +316,14 @@ mod tests {
 
     #[test]
     fn variables_become_stars() {
-        assert_eq!(text(from_variables(b"/l/$host.access.log")), "/l/*.access.log");
-        assert_eq!(text(from_variables(b"/l/${host}_$server_port/a?.log")), "/l/*_*/a[?].log");
+        assert_eq!(
+            text(from_variables(b"/l/$host.access.log")),
+            "/l/*.access.log"
+        );
+        assert_eq!(
+            text(from_variables(b"/l/${host}_$server_port/a?.log")),
+            "/l/*_*/a[?].log"
+        );
         assert_eq!(text(from_variables(b"/l/$host$uri")), "/l/*");
         assert_eq!(text(from_variables(b"/l/[a]*$")), "/l/[a]*$");
         assert_eq!(text(from_variables(b"/l/${open")), "/l/${open");
@@ -314,7 +355,8 @@ mod fixture {
         folder
     }
 
-    /// Reads a configuration that starts with the file `first`. Paths in the result are relative to the folder.
+    /// Reads a configuration that starts with the file `first`. Paths in the result are relative to
+    /// the folder.
     pub(super) fn read(
         files: ConfigFixture<'_>,
         first: &str,
@@ -329,6 +371,10 @@ mod fixture {
             location: plain(log.location),
             ..log
         });
-        Ok(ConfiguredLogs { logs: matches.collect(), error_logs: Vec::new(), notices: logs.notices.into_iter().map(plain).collect() })
+        Ok(ConfiguredLogs {
+            logs: matches.collect(),
+            error_logs: Vec::new(),
+            notices: logs.notices.into_iter().map(plain).collect(),
+        })
     }
 }

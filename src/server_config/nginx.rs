@@ -1,7 +1,7 @@
 //! Reads the access logs of nginx: `access_log` and `log_format`, including files from `include`.
 //!
-//! Source: <https://nginx.org/en/docs/http/ngx_http_log_module.html>. Conditions of `if=` are reported, not
-//! evaluated. Logs of `stream` contain no requests and are skipped.
+//! Source: <https://nginx.org/en/docs/http/ngx_http_log_module.html>. Conditions of `if=` are
+//! reported, not evaluated. Logs of `stream` contain no requests and are skipped.
 
 mod parser;
 
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use self::parser::NginxDirective;
 use super::diagnostics::{ConfigLocation, ConfigNotices};
 use super::{
-    ConfiguredFormat, ConfiguredLog, ConfiguredLogs, LogFormatEscape, MAX_DEPTH, ServerConfigError, config_folder, from_variables,
-    is_pattern, matching_files, read_config,
+    ConfiguredFormat, ConfiguredLog, ConfiguredLogs, LogFormatEscape, MAX_DEPTH, ServerConfigError,
+    config_folder, from_variables, is_pattern, matching_files, read_config,
 };
 
 const FLAG: &str = "--from-nginx";
@@ -57,36 +57,96 @@ struct NginxInterpreter {
 ///
 /// A file cannot be read or is not a configuration, a format is not defined, or there is no log.
 pub(crate) fn read_nginx(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
-    let text = read_config(path).map_err(|source| ServerConfigError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
+    let text = read_config(path).map_err(|source| ServerConfigError::Unreadable {
+        path: path.to_owned(),
+        flag: FLAG,
+        source,
+    })?;
     let folder = config_folder(path);
-    let (logs, error_logs, formats, notices) = (Vec::new(), Vec::new(), HashMap::new(), ConfigNotices::default());
-    let mut interpreter = NginxInterpreter { folder, logs, error_logs, formats, notices, server_without_log: None, depth: 0 };
-    // The configuration of a single site is accepted too: directives outside of an http block are read as if inside.
+    let (logs, error_logs, formats, notices) = (
+        Vec::new(),
+        Vec::new(),
+        HashMap::new(),
+        ConfigNotices::default(),
+    );
+    let mut interpreter = NginxInterpreter {
+        folder,
+        logs,
+        error_logs,
+        formats,
+        notices,
+        server_without_log: None,
+        depth: 0,
+    };
+    // The configuration of a single site is accepted too: directives outside of an http block are
+    // read as if inside.
     let sets_log = interpreter.file(path, &text, NginxContext::Main)?;
     if let (false, Some(location)) = (sets_log, interpreter.server_without_log.take()) {
-        let note = Some("no access_log is named for this server, so it writes the default one".to_owned());
-        interpreter.logs.push(NginxLog { path: default_log(&interpreter.folder), format: None, location, note });
+        let note =
+            Some("no access_log is named for this server, so it writes the default one".to_owned());
+        interpreter.logs.push(NginxLog {
+            path: default_log(&interpreter.folder),
+            format: None,
+            location,
+            note,
+        });
     }
-    let logs = interpreter.logs.drain(..).map(|log| resolve(log, &interpreter.formats)).collect::<Result<Vec<_>, _>>()?;
-    let logs =
-        ConfiguredLogs { logs: super::dedup(logs), error_logs: interpreter.error_logs, notices: interpreter.notices.into_sentences() };
+    let logs = interpreter
+        .logs
+        .drain(..)
+        .map(|log| resolve(log, &interpreter.formats))
+        .collect::<Result<Vec<_>, _>>()?;
+    let logs = ConfiguredLogs {
+        logs: super::dedup(logs),
+        error_logs: interpreter.error_logs,
+        notices: interpreter.notices.into_sentences(),
+    };
     if logs.logs.is_empty() {
-        return Err(ServerConfigError::NoLog { path: path.to_owned(), notices: logs.notices, flag: FLAG });
+        return Err(ServerConfigError::NoLog {
+            path: path.to_owned(),
+            notices: logs.notices,
+            flag: FLAG,
+        });
     }
     Ok(logs)
 }
 
 impl NginxInterpreter {
     /// Reads a file. Returns whether it sets the log of its context.
-    fn file(&mut self, file: &Path, text: &[u8], context: NginxContext) -> Result<bool, ServerConfigError> {
-        let directives = parser::parse(text).map_err(|wrong| syntax(ConfigLocation { file, line: wrong.line }, &wrong.what))?;
+    fn file(
+        &mut self,
+        file: &Path,
+        text: &[u8],
+        context: NginxContext,
+    ) -> Result<bool, ServerConfigError> {
+        let directives = parser::parse(text).map_err(|wrong| {
+            syntax(
+                ConfigLocation {
+                    file,
+                    line: wrong.line,
+                },
+                &wrong.what,
+            )
+        })?;
         self.context(file, &directives, context)
     }
 
-    fn context(&mut self, file: &Path, directives: &[NginxDirective], context: NginxContext) -> Result<bool, ServerConfigError> {
+    fn context(
+        &mut self,
+        file: &Path,
+        directives: &[NginxDirective],
+        context: NginxContext,
+    ) -> Result<bool, ServerConfigError> {
         let mut sets_log = false;
         for directive in directives {
-            sets_log |= self.directive(ConfigLocation { file, line: directive.line }, directive, context)?;
+            sets_log |= self.directive(
+                ConfigLocation {
+                    file,
+                    line: directive.line,
+                },
+                directive,
+                context,
+            )?;
         }
         Ok(sets_log)
     }
@@ -97,11 +157,19 @@ impl NginxInterpreter {
         directive: &NginxDirective,
         context: NginxContext,
     ) -> Result<bool, ServerConfigError> {
-        let mut inner = |context| self.context(location.file, directive.block.as_deref().unwrap_or_default(), context);
+        let mut inner = |context| {
+            self.context(
+                location.file,
+                directive.block.as_deref().unwrap_or_default(),
+                context,
+            )
+        };
         match (directive.word(0).unwrap_or_default(), context) {
             (b"include", _) => return self.include(location, directive, context),
             (b"http", NginxContext::Main) => return inner(NginxContext::Http),
-            (b"stream", NginxContext::Main) | (b"server", NginxContext::Stream) => drop(inner(NginxContext::Stream)?),
+            (b"stream", NginxContext::Main) | (b"server", NginxContext::Stream) => {
+                drop(inner(NginxContext::Stream)?)
+            }
             (b"server", NginxContext::Main | NginxContext::Http) => {
                 let sets_log = inner(NginxContext::Server)?;
                 if !sets_log {
@@ -110,12 +178,18 @@ impl NginxInterpreter {
             }
             (
                 b"location" | b"if" | b"limit_except",
-                NginxContext::Main | NginxContext::Http | NginxContext::Server | NginxContext::Location,
+                NginxContext::Main
+                | NginxContext::Http
+                | NginxContext::Server
+                | NginxContext::Location,
             ) => {
                 inner(NginxContext::Location)?;
             }
             (b"access_log", NginxContext::Stream) => {
-                self.notices.add(location, "access_log of stream contains connections, not requests; skipped");
+                self.notices.add(
+                    location,
+                    "access_log of stream contains connections, not requests; skipped",
+                );
             }
             (b"access_log", _) => return self.access_log(location, directive).map(|()| true),
             (b"error_log", _) => self.error_log(directive),
@@ -131,11 +205,20 @@ impl NginxInterpreter {
         directive: &NginxDirective,
         context: NginxContext,
     ) -> Result<bool, ServerConfigError> {
-        let name = directive.word(1).ok_or_else(|| syntax(location, "an include without a path"))?;
+        let name = directive
+            .word(1)
+            .ok_or_else(|| syntax(location, "an include without a path"))?;
         let path = self.folder.join(OsStr::from_bytes(name));
-        let refused =
-            |path: &Path, source: io::Error| ServerConfigError::Include { location: location.to_string(), path: path.to_owned(), source };
-        let files = if is_pattern(name) { matching_files(&path).map_err(|source| refused(&path, source))? } else { vec![path] };
+        let refused = |path: &Path, source: io::Error| ServerConfigError::Include {
+            location: location.to_string(),
+            path: path.to_owned(),
+            source,
+        };
+        let files = if is_pattern(name) {
+            matching_files(&path).map_err(|source| refused(&path, source))?
+        } else {
+            vec![path]
+        };
         if self.depth == MAX_DEPTH {
             return Err(syntax(location, "include cycle"));
         }
@@ -150,29 +233,54 @@ impl NginxInterpreter {
     }
 
     fn log_format(&mut self, directive: &NginxDirective) {
-        let Some(name) = directive.word(1) else { return };
+        let Some(name) = directive.word(1) else {
+            return;
+        };
         let escape = match directive.word(2) {
             Some(b"escape=json") => Some(LogFormatEscape::Json),
             Some(b"escape=none") => Some(LogFormatEscape::None),
             Some(b"escape=default") => Some(LogFormatEscape::Default),
             _ => None,
         };
-        let strings = directive.words.get(if escape.is_some() { 3 } else { 2 }..).unwrap_or_default();
+        let strings = directive
+            .words
+            .get(if escape.is_some() { 3 } else { 2 }..)
+            .unwrap_or_default();
         let text = String::from_utf8_lossy(&strings.concat()).into_owned();
-        self.formats.insert(name.to_vec(), ConfiguredFormat::Nginx { escape: escape.unwrap_or_default(), text });
+        self.formats.insert(
+            name.to_vec(),
+            ConfiguredFormat::Nginx {
+                escape: escape.unwrap_or_default(),
+                text,
+            },
+        );
     }
 
     /// Source: <https://nginx.org/en/docs/ngx_core_module.html#error_log>.
     fn error_log(&mut self, directive: &NginxDirective) {
-        let Some(name) = directive.word(1) else { return };
-        let is_file = name != b"stderr" && ![&b"syslog:"[..], b"memory:", b"/dev/"].iter().any(|other| name.starts_with(other));
+        let Some(name) = directive.word(1) else {
+            return;
+        };
+        let is_file = name != b"stderr"
+            && ![&b"syslog:"[..], b"memory:", b"/dev/"]
+                .iter()
+                .any(|other| name.starts_with(other));
         if is_file {
-            self.error_logs.push(absolute(&self.folder, PathBuf::from(OsStr::from_bytes(name))));
+            self.error_logs.push(absolute(
+                &self.folder,
+                PathBuf::from(OsStr::from_bytes(name)),
+            ));
         }
     }
 
-    fn access_log(&mut self, location: ConfigLocation<'_>, directive: &NginxDirective) -> Result<(), ServerConfigError> {
-        let name = directive.word(1).ok_or_else(|| syntax(location, "an access_log without a path"))?;
+    fn access_log(
+        &mut self,
+        location: ConfigLocation<'_>,
+        directive: &NginxDirective,
+    ) -> Result<(), ServerConfigError> {
+        let name = directive
+            .word(1)
+            .ok_or_else(|| syntax(location, "an access_log without a path"))?;
         if let Some(reason) = skip_reason(name) {
             self.notices.add(location, reason);
             return Ok(());
@@ -185,9 +293,17 @@ impl NginxInterpreter {
             self.notices.add(location, what);
         }
         let format = options.first().filter(|word| !is_option(word)).cloned();
-        let path = absolute(&self.folder, PathBuf::from(OsStr::from_bytes(&pattern.finish())));
+        let path = absolute(
+            &self.folder,
+            PathBuf::from(OsStr::from_bytes(&pattern.finish())),
+        );
         let note = (!log_notes.is_empty()).then(|| log_notes.join("; "));
-        self.logs.push(NginxLog { path, format, location: location.to_string(), note });
+        self.logs.push(NginxLog {
+            path,
+            format,
+            location: location.to_string(),
+            note,
+        });
         Ok(())
     }
 }
@@ -198,11 +314,15 @@ fn skip_reason(name: &[u8]) -> Option<String> {
     if name == b"off" {
         Some("access_log off: these requests are not logged".to_owned())
     } else if name.starts_with(b"syslog:") {
-        Some(format!("access_log {log_text} goes to the system log; skipped"))
+        Some(format!(
+            "access_log {log_text} goes to the system log; skipped"
+        ))
     } else if name.starts_with(b"/dev/") || name.starts_with(b"/proc/") {
         Some(format!("access_log {log_text} is a device; skipped"))
     } else if name.starts_with(b"$") {
-        Some(format!("access_log {log_text}: its folder is known only to the server; skipped: name the logs themselves"))
+        Some(format!(
+            "access_log {log_text}: its folder is known only to the server; skipped: name the logs themselves"
+        ))
     } else {
         None
     }
@@ -212,38 +332,76 @@ fn skip_reason(name: &[u8]) -> Option<String> {
 fn notes(name: &[u8], is_pattern: bool, options: &[Vec<u8>]) -> Vec<String> {
     let mut notes = Vec::new();
     if is_pattern {
-        notes.push(format!("access_log {}: its variables are known only to the server; used as a pattern", String::from_utf8_lossy(name)));
+        notes.push(format!(
+            "access_log {}: its variables are known only to the server; used as a pattern",
+            String::from_utf8_lossy(name)
+        ));
     }
     if let Some(condition) = options.iter().find_map(|word| word.strip_prefix(b"if=")) {
-        let (log, condition) = (String::from_utf8_lossy(name), String::from_utf8_lossy(condition));
-        notes.push(format!("access_log {log} contains only requests for which {condition} is neither 0 nor empty"));
+        let (log, condition) = (
+            String::from_utf8_lossy(name),
+            String::from_utf8_lossy(condition),
+        );
+        notes.push(format!(
+            "access_log {log} contains only requests for which {condition} is neither 0 nor empty"
+        ));
     }
-    if options.iter().any(|word| word == b"gzip" || word.starts_with(b"gzip=")) {
-        notes.push(format!("access_log {} is written compressed: it can be scanned, but not followed", String::from_utf8_lossy(name)));
+    if options
+        .iter()
+        .any(|word| word == b"gzip" || word.starts_with(b"gzip="))
+    {
+        notes.push(format!(
+            "access_log {} is written compressed: it can be scanned, but not followed",
+            String::from_utf8_lossy(name)
+        ));
     }
     notes
 }
 
 fn is_option(word: &[u8]) -> bool {
-    word == b"gzip" || [&b"gzip="[..], b"buffer=", b"flush=", b"if="].iter().any(|option| word.starts_with(option))
+    word == b"gzip"
+        || [&b"gzip="[..], b"buffer=", b"flush=", b"if="]
+            .iter()
+            .any(|option| word.starts_with(option))
 }
 
-fn resolve(log: NginxLog, formats: &HashMap<Vec<u8>, ConfiguredFormat>) -> Result<ConfiguredLog, ServerConfigError> {
-    let NginxLog { path, format, location, note } = log;
+fn resolve(
+    log: NginxLog,
+    formats: &HashMap<Vec<u8>, ConfiguredFormat>,
+) -> Result<ConfiguredLog, ServerConfigError> {
+    let NginxLog {
+        path,
+        format,
+        location,
+        note,
+    } = log;
     let format = match format.as_deref() {
         None | Some(b"combined") => ConfiguredFormat::Named("combined"),
-        Some(name) => formats.get(name).cloned().ok_or_else(|| ServerConfigError::NoFormat {
-            location: location.clone(),
-            name: String::from_utf8_lossy(name).into_owned(),
-            directive: "log_format",
-            flag: FLAG,
-        })?,
+        Some(name) => formats
+            .get(name)
+            .cloned()
+            .ok_or_else(|| ServerConfigError::NoFormat {
+                location: location.clone(),
+                name: String::from_utf8_lossy(name).into_owned(),
+                directive: "log_format",
+                flag: FLAG,
+            })?,
     };
-    Ok(ConfiguredLog { path, format, location, note })
+    Ok(ConfiguredLog {
+        path,
+        format,
+        location,
+        note,
+    })
 }
 
 fn syntax(location: ConfigLocation<'_>, what: &str) -> ServerConfigError {
-    ServerConfigError::Syntax { location: location.to_string(), what: what.to_owned(), server: "nginx", flag: FLAG }
+    ServerConfigError::Syntax {
+        location: location.to_string(),
+        what: what.to_owned(),
+        server: "nginx",
+        flag: FLAG,
+    }
 }
 
 /// Prefixes that nginx packages are built with, whose configuration is in another folder.
@@ -254,23 +412,30 @@ const PACKAGED: &str = "/var/log/nginx/access.log";
 
 /// The absolute path of a log, if it can be determined; `folder` is that of the configuration.
 ///
-/// nginx resolves relative names against the prefix that it was built with, which the configuration does not contain.
-/// The prefix whose folder exists is used. Sources: `nginx -V` of Debian (`--prefix=/usr/share/nginx
-/// --http-log-path=/var/log/nginx/access.log`), of nginx.org's packages (`--prefix=/etc/nginx`) and of Alpine
-/// (`--prefix=/var/lib/nginx`), and <https://nginx.org/en/docs/configure.html> (`/usr/local/nginx`).
+/// nginx resolves relative names against the prefix that it was built with, which the configuration
+/// does not contain. The prefix whose folder exists is used. Sources: `nginx -V` of Debian
+/// (`--prefix=/usr/share/nginx --http-log-path=/var/log/nginx/access.log`), of nginx.org's packages
+/// (`--prefix=/etc/nginx`) and of Alpine (`--prefix=/var/lib/nginx`), and
+/// <https://nginx.org/en/docs/configure.html> (`/usr/local/nginx`).
 fn absolute(folder: &Path, name: PathBuf) -> PathBuf {
     if name.is_absolute() {
         return name;
     }
     let prefixes = || std::iter::once(prefix_of(folder)).chain(PREFIXES.iter().map(PathBuf::from));
-    let existing = prefixes().map(|prefix| prefix.join(&name)).find(|path| path.parent().is_some_and(Path::is_dir));
+    let existing = prefixes()
+        .map(|prefix| prefix.join(&name))
+        .find(|path| path.parent().is_some_and(Path::is_dir));
     existing.unwrap_or_else(|| prefix_of(folder).join(name))
 }
 
 /// The log that nginx writes if none is configured.
 fn default_log(folder: &Path) -> PathBuf {
     let beside = prefix_of(folder).join("logs/access.log");
-    if folder.ends_with("conf") || beside.is_file() { beside } else { PathBuf::from(PACKAGED) }
+    if folder.ends_with("conf") || beside.is_file() {
+        beside
+    } else {
+        PathBuf::from(PACKAGED)
+    }
 }
 
 /// The prefix of a configuration in `PREFIX` or `PREFIX/conf`.
@@ -300,7 +465,10 @@ mod tests {
 
     /// Paths and locations of the logs.
     fn locations(logs: &ConfiguredLogs) -> Vec<(&str, &str)> {
-        logs.logs.iter().map(|log| (log.path.to_str().unwrap(), log.location.as_str())).collect()
+        logs.logs
+            .iter()
+            .map(|log| (log.path.to_str().unwrap(), log.location.as_str()))
+            .collect()
     }
 
     #[test]
@@ -323,13 +491,31 @@ mod tests {
                 ("/l/f", "nginx.conf:9")
             ]
         );
-        let nginx = |escape, text: &str| ConfiguredFormat::Nginx { escape, text: text.to_owned() };
-        assert_eq!(logs.logs[0].format, nginx(LogFormatEscape::Default, "$remote_addr [$time_local] \"$request\" $status"));
-        assert_eq!(logs.logs[1].format, nginx(LogFormatEscape::Json, "{\"a\":\"$remote_addr\"}"));
-        assert_eq!(logs.logs[2].format, nginx(LogFormatEscape::None, "$request\t$status"));
+        let nginx = |escape, text: &str| ConfiguredFormat::Nginx {
+            escape,
+            text: text.to_owned(),
+        };
+        assert_eq!(
+            logs.logs[0].format,
+            nginx(
+                LogFormatEscape::Default,
+                "$remote_addr [$time_local] \"$request\" $status"
+            )
+        );
+        assert_eq!(
+            logs.logs[1].format,
+            nginx(LogFormatEscape::Json, "{\"a\":\"$remote_addr\"}")
+        );
+        assert_eq!(
+            logs.logs[2].format,
+            nginx(LogFormatEscape::None, "$request\t$status")
+        );
         assert_eq!(
             (&logs.logs[3].format, &logs.logs[4].format),
-            (&ConfiguredFormat::Named("combined"), &ConfiguredFormat::Named("combined"))
+            (
+                &ConfiguredFormat::Named("combined"),
+                &ConfiguredFormat::Named("combined")
+            )
         );
         assert!(logs.notices.is_empty(), "{:?}", logs.notices);
     }
@@ -337,7 +523,10 @@ mod tests {
     #[test]
     fn includes_are_relative_to_the_configuration_folder() {
         let logs = read(&[
-            ("nginx.conf", "include modules/*.conf;\nhttp { include mime.types; include conf.d/*.conf; include sites/*; }"),
+            (
+                "nginx.conf",
+                "include modules/*.conf;\nhttp { include mime.types; include conf.d/*.conf; include sites/*; }",
+            ),
             ("mime.types", "types { text/html html; }"),
             ("conf.d/b.conf", "access_log /l/b main;"),
             ("conf.d/a.conf", "include snippets/formats.conf;"),
@@ -346,7 +535,10 @@ mod tests {
             ("sites/x", "server {\n access_log logs/x main; }"),
         ]);
         let logs = logs.unwrap();
-        assert_eq!(locations(&logs), [("/l/b", "conf.d/b.conf:1"), ("logs/x", "sites/x:2")]);
+        assert_eq!(
+            locations(&logs),
+            [("/l/b", "conf.d/b.conf:1"), ("logs/x", "sites/x:2")]
+        );
     }
 
     #[test]
@@ -356,11 +548,17 @@ mod tests {
             ("http { server { location / { access_log /l/a; } } }", true),
             ("http { server { access_log /l/a; } }", false),
             ("http { access_log /l/a; server { } }", false),
-            ("http { access_log off; server { access_log /l/a; } server { } }", false),
+            (
+                "http { access_log off; server { access_log /l/a; } server { } }",
+                false,
+            ),
             ("server { access_log /l/a; }", false),
         ] {
             let logs = read_text(text).unwrap();
-            let default = logs.logs.iter().any(|log| log.path == Path::new("/var/log/nginx/access.log"));
+            let default = logs
+                .logs
+                .iter()
+                .any(|log| log.path == Path::new("/var/log/nginx/access.log"));
             assert_eq!(default, has_default, "{text}: {logs:?}");
         }
     }
@@ -384,9 +582,16 @@ mod tests {
                 "nginx.conf:12: access_log of stream contains connections, not requests; skipped",
             ]
         );
-        let paths: Vec<_> = logs.logs.iter().map(|log| log.path.to_str().unwrap()).collect();
+        let paths: Vec<_> = logs
+            .logs
+            .iter()
+            .map(|log| log.path.to_str().unwrap())
+            .collect();
         assert_eq!(paths, ["/l/a", "/l/*.log", "/l/c", "/l/z.gz"]);
-        assert!(logs.logs[0].note.is_none() && logs.logs[2].note.as_ref().unwrap().contains("$loggable"));
+        assert!(
+            logs.logs[0].note.is_none()
+                && logs.logs[2].note.as_ref().unwrap().contains("$loggable")
+        );
     }
 
     #[test]
@@ -402,22 +607,41 @@ mod tests {
 
     #[test]
     fn errors_name_the_location_and_what_to_type() {
-        let circle = [("nginx.conf", "http { include a.conf; }"), ("a.conf", "include a.conf;")];
+        let circle = [
+            ("nginx.conf", "http { include a.conf; }"),
+            ("a.conf", "include a.conf;"),
+        ];
         let cases: [(ConfigFixture<'_>, &str, &str); 7] = [
-            (&[("nginx.conf", "http {\n access_log /l/a main; }")], "nginx.conf:2: no log_format", "--log-format"),
+            (
+                &[("nginx.conf", "http {\n access_log /l/a main; }")],
+                "nginx.conf:2: no log_format",
+                "--log-format",
+            ),
             (
                 &[("nginx.conf", "http {\n include gone.conf; }")],
                 "nginx.conf:2: includes gone.conf, which cannot",
                 "name the logs themselves",
             ),
-            (&[("nginx.conf", "http {\n\n access_log /l/a }")], "nginx.conf:3: a '}'", "--from-nginx=CONF"),
-            (&[("nginx.conf", "http {\n access_log off; }")], "names no access log that is a file", "nginx.conf:2: access_log off"),
+            (
+                &[("nginx.conf", "http {\n\n access_log /l/a }")],
+                "nginx.conf:3: a '}'",
+                "--from-nginx=CONF",
+            ),
+            (
+                &[("nginx.conf", "http {\n access_log off; }")],
+                "names no access log that is a file",
+                "nginx.conf:2: access_log off",
+            ),
             (
                 &[("nginx.conf", "192.0.2.1 - - [x] \"GET / HTTP/1.1\" 200 1\n")],
                 "nginx.conf:1: a directive without a ';' at its end",
                 "nginx would",
             ),
-            (&[("other.conf", "")], "nginx.conf: cannot read", "--from-nginx=CONF"),
+            (
+                &[("other.conf", "")],
+                "nginx.conf: cannot read",
+                "--from-nginx=CONF",
+            ),
             (&circle, "a.conf:1: include cycle", "--from-nginx=CONF"),
         ];
         for (files, what, advice) in cases {

@@ -1,6 +1,7 @@
 //! What one site answered to probes: sizes and refusals by path. Bounded, and merged by union.
 //!
-//! If there are too many paths, those with the lowest hashes are kept, so the result does not depend on their order.
+//! If there are too many paths, those with the lowest hashes are kept, so the result does not
+//! depend on their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,14 +12,15 @@ use super::{MethodClass, PathShape, ShapeNumbers};
 use crate::log::finding::RuleId;
 use crate::log::log_entry::Outcome;
 
-/// Most answered paths of a site, and most refused ones: about 100 KB per site. With half as many, one real answer in two hundred
-/// of the measured logs is lost among soft 404s in five languages.
+/// Most answered paths of a site, and most refused ones: about 100 KB per site. With half as many,
+/// one real answer in two hundred of the measured logs is lost among soft 404s in five languages.
 pub(crate) const MAX_PATHS: usize = 1024;
 /// Most sizes of a path: variants of language and compression are two to four.
 const MAX_SIZES: usize = 4;
 /// Most rules of a path; few paths match more.
 const MAX_RULES: usize = 6;
-/// Most clients of a path that are remembered: three that got one size show that it does not vary, see `grade`.
+/// Most clients of a path that are remembered: three that got one size show that it does not vary,
+/// see `grade`.
 pub(super) const MAX_PATH_CLIENTS: usize = 3;
 /// Most sizes of the home page: a page that changes daily has this many in most of a year.
 const MAX_HOME_SIZES: usize = 256;
@@ -28,14 +30,15 @@ pub(super) const TOKEN_BYTES: u64 = 16;
 /// A twentieth: the same for long pages.
 const PAGE_DIVISOR: u64 = 20;
 
-/// The most bytes by which a page of this size differs from the same page for another request: it prints a name, a time or a token.
-/// Grades compare sizes within these bounds too.
+/// The most bytes by which a page of this size differs from the same page for another request: it
+/// prints a name, a time or a token. Grades compare sizes within these bounds too.
 #[must_use]
 pub(crate) fn page_tolerance(bytes: u64) -> u64 {
     TOKEN_BYTES.max(bytes / PAGE_DIVISOR)
 }
 
-/// The [`extra`](Response::extra) of a request whose target is at least this much longer than its path.
+/// The [`extra`](Response::extra) of a request whose target is at least this much longer than its
+/// path.
 pub(super) const MAX_EXTRA: u8 = u8::MAX;
 
 /// A response to one request for a path.
@@ -47,7 +50,8 @@ pub struct Response {
     pub status: Option<u16>,
     /// Bytes sent, where the log has a number.
     pub bytes: Option<u64>,
-    /// Bytes of the request target as sent beyond its resolved path, at most [`MAX_EXTRA`]: pages that print the URL grow by them.
+    /// Bytes of the request target as sent beyond its resolved path, at most [`MAX_EXTRA`]: pages
+    /// that print the URL grow by them.
     pub extra: u8,
 }
 
@@ -59,17 +63,27 @@ impl Response {
             && matches!(self.status, Some(200..=299))
             && !matches!(self.status, Some(204 | 206));
         let bytes = self.bytes.filter(|&bytes| has_content && bytes > 0)?;
-        Some(ResponseSize { bytes, extra: self.extra })
+        Some(ResponseSize {
+            bytes,
+            extra: self.extra,
+        })
     }
 
-    /// The size of a part of the content, which GET got with status 206: that of the range, or of the whole content if that is shorter.
+    /// The size of a part of the content, which GET got with status 206: that of the range, or of
+    /// the whole content if that is shorter.
     #[must_use]
     pub fn partial_size(&self) -> Option<ResponseSize> {
-        let bytes = self.bytes.filter(|&bytes| self.method == MethodClass::Get && self.status == Some(206) && bytes > 0)?;
-        Some(ResponseSize { bytes, extra: self.extra })
+        let bytes = self.bytes.filter(|&bytes| {
+            self.method == MethodClass::Get && self.status == Some(206) && bytes > 0
+        })?;
+        Some(ResponseSize {
+            bytes,
+            extra: self.extra,
+        })
     }
 
-    /// Whether GET got an empty response: a 204, or 0 bytes. A log without sizes may write 0 as well.
+    /// Whether GET got an empty response: a 204, or 0 bytes. A log without sizes may write 0 as
+    /// well.
     #[must_use]
     pub(super) fn is_empty(&self) -> bool {
         let has_nothing = match self.status {
@@ -81,8 +95,8 @@ impl Response {
         has_nothing && self.method == MethodClass::Get
     }
 
-    /// Whether the path does not exist or is forbidden. A 429 means nothing about the path, a 400 comes before the path lookup, and
-    /// a 405 refers to the method.
+    /// Whether the path does not exist or is forbidden. A 429 means nothing about the path, a 400
+    /// comes before the path lookup, and a 405 refers to the method.
     pub(crate) fn is_refusal(&self) -> bool {
         match Outcome::from_status(self.status) {
             Outcome::NotFound | Outcome::AuthRequired => true,
@@ -112,9 +126,11 @@ pub struct SentResponse {
 pub struct Hours(pub u32, pub u32);
 
 impl Hours {
-    /// The hours of these seconds since 1970; times that do not fit are those of the first or the last hour.
+    /// The hours of these seconds since 1970; times that do not fit are those of the first or the
+    /// last hour.
     pub(crate) fn new(first: i64, last: i64) -> Self {
-        let hour = |seconds: i64| u32::try_from(seconds.div_euclid(3_600).max(0)).unwrap_or(u32::MAX);
+        let hour =
+            |seconds: i64| u32::try_from(seconds.div_euclid(3_600).max(0)).unwrap_or(u32::MAX);
         Self(hour(first), hour(last))
     }
 
@@ -152,7 +168,8 @@ impl From<SizeNumbers> for ResponseSize {
     }
 }
 
-/// At most `MAX` sizes: those with the lowest hashes, so that the result does not depend on their order.
+/// At most `MAX` sizes: those with the lowest hashes, so that the result does not depend on their
+/// order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct SizeSet<const MAX: usize>(Vec<ResponseSize>);
 
@@ -182,7 +199,10 @@ impl<const MAX: usize> SizeSet<MAX> {
 
 /// A hash of a size.
 fn mixed(size: ResponseSize) -> u64 {
-    (size.bytes << 8 | u64::from(size.extra)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    (size.bytes << 8 | u64::from(size.extra))
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(29)
+        .wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
 /// The evidence of one path.
@@ -231,13 +251,20 @@ impl PathEvidence {
     /// A path without responses.
     #[must_use]
     pub fn new(shape: PathShape) -> Self {
-        Self { shape, ..Self::default() }
+        Self {
+            shape,
+            ..Self::default()
+        }
     }
 
     /// Records a response to a request that matched these rules.
     pub fn record(&mut self, rules: &[RuleId], sent: &SentResponse) {
         self.add_rules(rules);
-        let SentResponse { response, client, hours } = sent;
+        let SentResponse {
+            response,
+            client,
+            hours,
+        } = sent;
         if Outcome::from_status(response.status) == Outcome::Answered {
             match response.method {
                 // It means nothing about the path.
@@ -288,7 +315,10 @@ impl PathEvidence {
 
     fn merge(&mut self, other: &Self) {
         self.add_rules(&other.rules);
-        other.clients.iter().for_each(|client| self.add_client(*client));
+        other
+            .clients
+            .iter()
+            .for_each(|client| self.add_client(*client));
         self.answered_hours = union(self.answered_hours, other.answered_hours);
         self.refused_hours = union(self.refused_hours, other.refused_hours);
         self.get.extend(other.get.0.iter().copied());
@@ -371,20 +401,50 @@ impl PathEvidence {
     /// The evidence without rules as numbers, for a file.
     #[must_use]
     pub fn numbers(&self) -> PathNumbers {
-        let (get, post, partial) = (self.get.numbers(), self.post.numbers(), self.partial.numbers());
+        let (get, post, partial) = (
+            self.get.numbers(),
+            self.post.numbers(),
+            self.partial.numbers(),
+        );
         let hours = [self.answered_hours, self.refused_hours];
-        PathNumbers { shape: self.shape.into(), flags: self.flags, get, post, partial, clients: self.clients.clone(), hours }
+        PathNumbers {
+            shape: self.shape.into(),
+            flags: self.flags,
+            get,
+            post,
+            partial,
+            clients: self.clients.clone(),
+            hours,
+        }
     }
 
     /// The evidence from numbers of a file.
     #[must_use]
     pub fn from_numbers(numbers: PathNumbers, rules: &[RuleId]) -> Self {
-        let PathNumbers { shape, flags, get, post, partial, clients, hours: [answered_hours, refused_hours] } = numbers;
-        let mut evidence = Self { shape: shape.into(), flags, answered_hours, refused_hours, ..Self::default() };
+        let PathNumbers {
+            shape,
+            flags,
+            get,
+            post,
+            partial,
+            clients,
+            hours: [answered_hours, refused_hours],
+        } = numbers;
+        let mut evidence = Self {
+            shape: shape.into(),
+            flags,
+            answered_hours,
+            refused_hours,
+            ..Self::default()
+        };
         evidence.add_rules(rules);
         evidence.get.extend(get.into_iter().map(ResponseSize::from));
-        evidence.post.extend(post.into_iter().map(ResponseSize::from));
-        evidence.partial.extend(partial.into_iter().map(ResponseSize::from));
+        evidence
+            .post
+            .extend(post.into_iter().map(ResponseSize::from));
+        evidence
+            .partial
+            .extend(partial.into_iter().map(ResponseSize::from));
         for client in clients {
             evidence.add_client(client);
         }
@@ -426,7 +486,8 @@ impl HomeSizes {
     /// Whether the home page had this size.
     #[must_use]
     pub fn contains(&self, bytes: u64) -> bool {
-        self.0.contains(&(mixed(ResponseSize { bytes, extra: 0 }), bytes))
+        self.0
+            .contains(&(mixed(ResponseSize { bytes, extra: 0 }), bytes))
     }
 
     /// Whether no size is known.
@@ -446,8 +507,8 @@ impl HomeSizes {
     }
 }
 
-/// The number of paths that each kept path represents; `paths` are sorted. Hashes are uniform, so the highest kept hash shows the
-/// share that was kept.
+/// The number of paths that each kept path represents; `paths` are sorted. Hashes are uniform, so
+/// the highest kept hash shows the share that was kept.
 #[expect(clippy::cast_precision_loss, reason = "a share of all hashes")]
 fn weight<'h>(mut paths: impl Iterator<Item = &'h u64>) -> f64 {
     let highest = paths.nth(MAX_PATHS - 1);
@@ -465,13 +526,23 @@ pub struct SiteEvidence {
 
 impl SiteEvidence {
     /// Records a response to a probe; `shape` is called if the path is kept.
-    pub fn record(&mut self, path: u64, shape: impl FnOnce() -> PathShape, rules: &[RuleId], sent: &SentResponse) {
+    pub fn record(
+        &mut self,
+        path: u64,
+        shape: impl FnOnce() -> PathShape,
+        rules: &[RuleId],
+        sent: &SentResponse,
+    ) {
         let response = &sent.response;
-        let is_answered = Outcome::from_status(response.status) == Outcome::Answered && response.method != MethodClass::Other;
+        let is_answered = Outcome::from_status(response.status) == Outcome::Answered
+            && response.method != MethodClass::Other;
         if let Some(known) = self.answered.get_mut(&path) {
             Arc::make_mut(known).record(rules, sent);
         } else if is_answered {
-            let mut evidence = self.refused.remove(&path).unwrap_or_else(|| Arc::new(PathEvidence::new(shape())));
+            let mut evidence = self
+                .refused
+                .remove(&path)
+                .unwrap_or_else(|| Arc::new(PathEvidence::new(shape())));
             Arc::make_mut(&mut evidence).record(rules, sent);
             self.answered.insert(path, evidence);
         } else if response.is_refusal()
@@ -481,11 +552,18 @@ impl SiteEvidence {
         }
     }
 
-    /// The evidence of a refused path, if its hash is low enough to be kept; the path with the highest hash is evicted for a new
-    /// one.
-    fn refused_path(&mut self, path: u64, new: impl FnOnce() -> Arc<PathEvidence>) -> Option<&mut Arc<PathEvidence>> {
+    /// The evidence of a refused path, if its hash is low enough to be kept; the path with the
+    /// highest hash is evicted for a new one.
+    fn refused_path(
+        &mut self,
+        path: u64,
+        new: impl FnOnce() -> Arc<PathEvidence>,
+    ) -> Option<&mut Arc<PathEvidence>> {
         if self.refused.len() >= MAX_PATHS && !self.refused.contains_key(&path) {
-            self.refused.last_entry().filter(|last| path < *last.key())?.remove();
+            self.refused
+                .last_entry()
+                .filter(|last| path < *last.key())?
+                .remove();
         }
         Some(self.refused.entry(path).or_insert_with(new))
     }
@@ -506,7 +584,10 @@ impl SiteEvidence {
         if let Some(known) = self.answered.get_mut(&path) {
             merge_shared(known, evidence);
         } else if evidence.is_answered() {
-            let mut merged = self.refused.remove(&path).unwrap_or_else(|| Arc::clone(evidence));
+            let mut merged = self
+                .refused
+                .remove(&path)
+                .unwrap_or_else(|| Arc::clone(evidence));
             merge_shared(&mut merged, evidence);
             self.answered.insert(path, merged);
         } else if let Some(known) = self.refused_path(path, || Arc::clone(evidence)) {
@@ -524,26 +605,38 @@ impl SiteEvidence {
     /// The evidence of a path.
     #[must_use]
     pub fn path(&self, path: u64) -> Option<&PathEvidence> {
-        self.answered.get(&path).or_else(|| self.refused.get(&path)).map(|path| &**path)
+        self.answered
+            .get(&path)
+            .or_else(|| self.refused.get(&path))
+            .map(|path| &**path)
     }
 
     /// The evidence of a path, shared.
     #[must_use]
     pub fn shared(&self, path: u64) -> Option<Arc<PathEvidence>> {
-        self.answered.get(&path).or_else(|| self.refused.get(&path)).cloned()
+        self.answered
+            .get(&path)
+            .or_else(|| self.refused.get(&path))
+            .cloned()
     }
 
     /// The answered paths with the lowest hashes, at most [`MAX_PATHS`].
     pub fn answered(&self) -> impl Iterator<Item = (u64, &Arc<PathEvidence>)> + Clone {
-        self.answered.iter().take(MAX_PATHS).map(|(path, evidence)| (*path, evidence))
+        self.answered
+            .iter()
+            .take(MAX_PATHS)
+            .map(|(path, evidence)| (*path, evidence))
     }
 
     /// The refused paths with the lowest hashes that were never answered.
     pub fn refused(&self) -> impl Iterator<Item = (u64, &Arc<PathEvidence>)> + Clone {
-        self.refused.iter().map(|(path, evidence)| (*path, evidence))
+        self.refused
+            .iter()
+            .map(|(path, evidence)| (*path, evidence))
     }
 
-    /// The number of paths that each of [`answered`](Self::answered) and [`refused`](Self::refused) represents.
+    /// The number of paths that each of [`answered`](Self::answered) and [`refused`](Self::refused)
+    /// represents.
     pub(super) fn weights(&self) -> [f64; 2] {
         [weight(self.answered.keys()), weight(self.refused.keys())]
     }
@@ -571,7 +664,10 @@ impl SiteEvidence {
     pub fn renumbered(mut self, rule: impl Fn(RuleId) -> Option<RuleId>) -> Self {
         for evidence in self.answered.values_mut().chain(self.refused.values_mut()) {
             let evidence = Arc::make_mut(evidence);
-            let rules: Vec<RuleId> = std::mem::take(&mut evidence.rules).into_iter().filter_map(&rule).collect();
+            let rules: Vec<RuleId> = std::mem::take(&mut evidence.rules)
+                .into_iter()
+                .filter_map(&rule)
+                .collect();
             evidence.add_rules(&rules);
         }
         self

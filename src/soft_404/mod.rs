@@ -1,7 +1,8 @@
 //! Detects soft 404s: a *soft 404* is a page with status 200 for a path that does not exist.
 //!
-//! [`SiteEvidence`] is what one site answered to probes, in bounded memory; evidence merges in any order. A [`Grader`] compares an
-//! answer with the evidence and returns an [`Answer`]. It does not depend on logs, rule files or reports, and decides no severity.
+//! [`SiteEvidence`] is what one site answered to probes, in bounded memory; evidence merges in any
+//! order. A [`Grader`] compares an answer with the evidence and returns an [`Answer`]. It does not
+//! depend on logs, rule files or reports, and decides no severity.
 
 mod evidence;
 mod grade;
@@ -14,13 +15,15 @@ use serde::{Deserialize, Serialize};
 pub(crate) use crate::log::log_entry::MethodClass;
 
 pub(crate) use evidence::{
-    HomeSizes, Hours, MAX_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SentResponse, SiteEvidence, SizeNumbers, page_tolerance,
+    HomeSizes, Hours, MAX_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SentResponse,
+    SiteEvidence, SizeNumbers, page_tolerance,
 };
 pub use grade::Reason;
 pub(crate) use grade::{Grade, GradeCandidate, Grader, HOSTS};
 pub(crate) use path::{Extension, PathShape, ShapeNumbers, path_hash, repository_folder};
 
-/// The grade of an answer to a probe, compared with the answers of its site to any path. Ordered by relevance.
+/// The grade of an answer to a probe, compared with the answers of its site to any path. Ordered by
+/// relevance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {

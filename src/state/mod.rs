@@ -1,12 +1,14 @@
-//! State that is kept between runs: how far each log was read, in a folder that one run locks at a time.
+//! State that is kept between runs: how far each log was read, in a folder that one run locks at a
+//! time.
 //!
-//! A state is always either the old or the new one, and an untrusted state is rejected: damaged, of another version, a symbolic
-//! link, or writable by other users. No state is reset implicitly. Whether a checkpoint still matches its log is decided by the
-//! reader of the log.
+//! A state is always either the old or the new one, and an untrusted state is rejected: damaged, of
+//! another version, a symbolic link, or writable by other users. No state is reset implicitly.
+//! Whether a checkpoint still matches its log is decided by the reader of the log.
 //!
 //! The file is JSON with a version and a checksum, one checkpoint per line:
-//! `{"probewatch-state":VERSION,"checksum":"HASH","state":{...}}`. The hash is the XXH3 of the bytes of `{...}`, seeded with the
-//! version. Any file that was edited is rejected: other programs may read a state but not write it.
+//! `{"probewatch-state":VERSION,"checksum":"HASH","state":{...}}`. The hash is the XXH3 of the
+//! bytes of `{...}`, seeded with the version. Any file that was edited is rejected: other programs
+//! may read a state but not write it.
 //!
 //! Errors contain raw paths: print them through `redact::sanitize`.
 
@@ -37,8 +39,8 @@ use crate::report::novelty::SeenHistory;
 use crate::report::withdrawn::ListedAnswers;
 use crate::report_store::{RetentionClock, Run};
 
-/// How long a missing log is remembered by default: longer than logs are usually kept, so that a log restored from a
-/// backup is recognized.
+/// How long a missing log is remembered by default: longer than logs are usually kept, so that a
+/// log restored from a backup is recognized.
 pub(crate) const KEEP_ABSENT: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
 /// Data that can be stored as a state. Each command has its own type and versions.
@@ -81,18 +83,27 @@ impl PersistedState for TailState {
 }
 
 impl TailState {
-    /// Drops logs that have been missing for at least `after`, so that the state stays bounded. `now` is in seconds
-    /// since 1970. Returns the number of dropped logs.
+    /// Drops logs that have been missing for at least `after`, so that the state stays bounded.
+    /// `now` is in seconds since 1970. Returns the number of dropped logs.
     ///
     /// A clock that is set back keeps a log longer and never drops it earlier.
-    pub fn drop_absent(&mut self, is_there: impl Fn(&Checkpoint) -> bool, now: u64, after: Duration) -> usize {
+    pub fn drop_absent(
+        &mut self,
+        is_there: impl Fn(&Checkpoint) -> bool,
+        now: u64,
+        after: Duration,
+    ) -> usize {
         let before = self.checkpoints.len();
         let mut absent = BTreeMap::new();
         self.checkpoints.retain(|checkpoint| {
             if is_there(checkpoint) {
                 return true;
             }
-            let since = self.absent.get(&checkpoint.generation).copied().unwrap_or(now);
+            let since = self
+                .absent
+                .get(&checkpoint.generation)
+                .copied()
+                .unwrap_or(now);
             let keep = now.saturating_sub(since) < after.as_secs();
             if keep {
                 absent.insert(checkpoint.generation, since);
@@ -217,11 +228,23 @@ pub enum StateError {
 
 impl StateError {
     fn failed(step: &'static str, path: &Path, error: impl Into<io::Error>) -> Self {
-        Self::Failed { step, path: path.to_owned(), error: error.into() }
+        Self::Failed {
+            step,
+            path: path.to_owned(),
+            error: error.into(),
+        }
     }
 
-    fn insecure(path: &Path, what: impl Into<String>, advice: impl Into<Cow<'static, str>>) -> Self {
-        Self::Insecure { path: path.to_owned(), what: what.into(), advice: advice.into() }
+    fn insecure(
+        path: &Path,
+        what: impl Into<String>,
+        advice: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::Insecure {
+            path: path.to_owned(),
+            what: what.into(),
+            advice: advice.into(),
+        }
     }
 }
 
@@ -230,15 +253,21 @@ fn process(by: Option<u32>) -> String {
 }
 
 fn copy_note(copy_path: Option<&Path>) -> String {
-    copy_path.map_or_else(String::new, |copy_path| format!(" (a copy is kept as {})", copy_path.display()))
+    copy_path.map_or_else(String::new, |copy_path| {
+        format!(" (a copy is kept as {})", copy_path.display())
+    })
 }
 
 fn advice(kind: io::ErrorKind) -> &'static str {
     match kind {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space or choose another --state",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space or choose another --state"
+        }
         io::ErrorKind::FileTooLarge => "raise the file size limit (ulimit -f)",
         io::ErrorKind::NotFound => "make the folder above it first or choose another --state",
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "choose a --state in a folder that is yours to write to",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "choose a --state in a folder that is yours to write to"
+        }
         _ => "choose another --state",
     }
 }
@@ -257,7 +286,15 @@ fn encode<T: PersistedState>(state: &T) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     state.serialize(&mut Serializer::with_formatter(&mut body, ItemsOnLines))?;
     let mut bytes = Vec::with_capacity(body.len() + 128);
-    for part in [HEAD, T::VERSION.to_string().as_bytes(), CHECKSUM, checksum(T::VERSION, &body).as_bytes(), STATE, &body, END] {
+    for part in [
+        HEAD,
+        T::VERSION.to_string().as_bytes(),
+        CHECKSUM,
+        checksum(T::VERSION, &body).as_bytes(),
+        STATE,
+        &body,
+        END,
+    ] {
         bytes.extend_from_slice(part);
     }
     Ok(bytes)
@@ -273,19 +310,24 @@ fn decode<T: PersistedState>(bytes: &[u8]) -> Result<T, String> {
     if bytes.is_empty() {
         return Err("the state is damaged: the file is empty".into());
     }
-    let (version, rest) = version(bytes).ok_or("the file is not a state, or it is damaged: its start is wrong")?;
+    let (version, rest) =
+        version(bytes).ok_or("the file is not a state, or it is damaged: its start is wrong")?;
     if version > known {
         return Err(format!(
             "a newer probewatch wrote this state (its version is {version}, this one supports {known}): use the newer one"
         ));
     }
     if version < known {
-        return Err(format!("the state is too old (its version is {version}, this probewatch supports {known})"));
+        return Err(format!(
+            "the state is too old (its version is {version}, this probewatch supports {known})"
+        ));
     }
     let (stated, body) = parts(rest).ok_or("the state is damaged: its end is missing")?;
     let expected = checksum(version, body);
     if stated != expected.as_bytes() {
-        return Err(format!("the state is damaged: its checksum should be {expected}"));
+        return Err(format!(
+            "the state is damaged: its checksum should be {expected}"
+        ));
     }
     serde_json::from_slice(body).map_err(|error| format!("the state is damaged: {error}"))
 }
@@ -295,7 +337,11 @@ fn version(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     let (digits, rest) = rest.split_at(digits);
     // Canonical numbers only: `01` is never written.
-    let version = std::str::from_utf8(digits).ok()?.parse().ok().filter(|version: &u32| version.to_string().as_bytes() == digits)?;
+    let version = std::str::from_utf8(digits)
+        .ok()?
+        .parse()
+        .ok()
+        .filter(|version: &u32| version.to_string().as_bytes() == digits)?;
     Some((version, rest))
 }
 

@@ -1,47 +1,55 @@
 //! The limit of a tally's size, and the error bounds of a tally that exceeded it.
 //!
-//! Up to its budget a tally is exact. Above it, it keeps the largest counts and bounds the error of all others, as the
-//! space-saving algorithm does (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and Top-k Elements,
-//! 2005), but in batches. Pairs of a client and a path, clients, and paths are three independent sets of keys, each
-//! with its own *floor*.
+//! Up to its budget a tally is exact. Above it, it keeps the largest counts and bounds the error of
+//! all others, as the space-saving algorithm does (Metwally, Agrawal, El Abbadi: Efficient
+//! Computation of Frequent and Top-k Elements, 2005), but in batches. Pairs of a client and a path,
+//! clients, and paths are three independent sets of keys, each with its own *floor*.
 //!
-//! The floor is the greatest weight of any evicted key. A key that occurs again after its eviction starts with an
-//! *error* equal to the floor. So the true count of a key that is present lies between its count and its count plus its
-//! error; the true count of an absent key lies between zero and the floor. A prune keeps M or more keys, those of
-//! greatest weight (hits plus error), and raises the floor to the greatest weight that it evicts.
+//! The floor is the greatest weight of any evicted key. A key that occurs again after its eviction
+//! starts with an *error* equal to the floor. So the true count of a key that is present lies
+//! between its count and its count plus its error; the true count of an absent key lies between
+//! zero and the floor. A prune keeps M or more keys, those of greatest weight (hits plus error),
+//! and raises the floor to the greatest weight that it evicts.
 //!
-//! **The floor is at most N / M for N hits.** Let each key hold max(0, weight - floor). A hit adds at most 1 to the sum
-//! over all keys, a new key starts with its one hit only, and a prune that raises the floor by d subtracts d from each
-//! of the M keys that it keeps, because each of them weighs at least as much as any evicted key. The sum is never
-//! negative, so M times the floor is at most N. A merge adds the floors of both tallies, and a key that is absent in
-//! one of them takes the floor of that one as its error: N1 / M + N2 / M is again N / M.
+//! **The floor is at most N / M for N hits.** Let each key hold max(0, weight - floor). A hit adds
+//! at most 1 to the sum over all keys, a new key starts with its one hit only, and a prune that
+//! raises the floor by d subtracts d from each of the M keys that it keeps, because each of them
+//! weighs at least as much as any evicted key. The sum is never negative, so M times the floor is
+//! at most N. A merge adds the floors of both tallies, and a key that is absent in one of them
+//! takes the floor of that one as its error: N1 / M + N2 / M is again N / M.
 //!
-//! The hits of an evicted pair stay with its client and its path, and those of an evicted client stay in cells without
-//! a client. So the hits of all cells together are always all hits, by rules, status, input and host. Totals and rows
-//! of rules stay exact, with one exception: a rule that counts the distinct paths of a client uses only the pairs that
-//! are present.
+//! The hits of an evicted pair stay with its client and its path, and those of an evicted client
+//! stay in cells without a client. So the hits of all cells together are always all hits, by rules,
+//! status, input and host. Totals and rows of rules stay exact, with one exception: a rule that
+//! counts the distinct paths of a client uses only the pairs that are present.
 //!
-//! A prune keeps at most [`MAX_CELLS_PER_KEY`] cells of a pair; otherwise the inputs, hosts and sizes of one path could
-//! fill the budget. The *overflow* counts the hits of the other cells by rules, status and method,
-//! without input, host and size; the same holds for clients and paths. The overflow has its own limit,
-//! [`overflow`](Budget::overflow), and only hits beyond it become errors. So one request that is in 100,000 logs is one
-//! pair with all its hits. The weight of a key includes its hits in the overflow.
+//! A prune keeps at most [`MAX_CELLS_PER_KEY`] cells of a pair; otherwise the inputs, hosts and
+//! sizes of one path could fill the budget. The *overflow* counts the hits of the other cells by
+//! rules, status and method, without input, host and size; the same holds for clients and paths.
+//! The overflow has its own limit, [`overflow`](Budget::overflow), and only hits beyond it become
+//! errors. So one request that is in 100,000 logs is one pair with all its hits. The weight of a
+//! key includes its hits in the overflow.
 //!
-//! **Texts have a budget in bytes.** A client chooses their lengths, so a tally is also pruned when its texts exceed
-//! [`text`](Budget::text), however few its cells are. No text of a cell that is kept is cut. Instead, a cell whose texts are longer
-//! than the average that the budget allows ([`text_per_cell`](Budget::text_per_cell)) takes the capacity of several: M is lower where
-//! keys are long. The rule of eviction stays the same: the lightest go first, and rare answers last. Only the samples of cells
-//! that hold evicted hits [are cut](super::cell::MAX_CUT_SAMPLE), because their hits stay in any case.
+//! **Texts have a budget in bytes.** A client chooses their lengths, so a tally is also pruned when
+//! its texts exceed [`text`](Budget::text), however few its cells are. No text of a cell that is
+//! kept is cut. Instead, a cell whose texts are longer than the average that the budget allows
+//! ([`text_per_cell`](Budget::text_per_cell)) takes the capacity of several: M is lower where keys
+//! are long. The rule of eviction stays the same: the lightest go first, and rare answers last.
+//! Only the samples of cells that hold evicted hits [are cut](super::cell::MAX_CUT_SAMPLE), because
+//! their hits stay in any case.
 //!
-//! A prune reads all cells, so a scan or a merge prunes a tally only at [`slack_cells`](Budget::slack_cells), and once more at its end.
+//! A prune reads all cells, so a scan or a merge prunes a tally only at
+//! [`slack_cells`](Budget::slack_cells), and once more at its end.
 //!
-//! **Requests for unknown names go first.** They are hits only if their client proves to be a prober. So a prune first drops those of
-//! clients without any other hit, which are nearly all of an ordinary log, and counts them as requests that no rule matched. If the
-//! rest fits, the tally stays exact. Those of clients with a hit stay within the budget as all hits do.
+//! **Requests for unknown names go first.** They are hits only if their client proves to be a
+//! prober. So a prune first drops those of clients without any other hit, which are nearly all of
+//! an ordinary log, and counts them as requests that no rule matched. If the rest fits, the tally
+//! stays exact. Those of clients with a hit stay within the budget as all hits do.
 //!
-//! Whether a tally is exact depends on what was counted, not on how it was split: either the whole exceeds the budget,
-//! or no part of it did. Above the budget, the order of the parts decides which light keys stay and how high the floors
-//! are. Heavy keys stay in any order: a key with more than N / M hits is always present.
+//! Whether a tally is exact depends on what was counted, not on how it was split: either the whole
+//! exceeds the budget, or no part of it did. Above the budget, the order of the parts decides which
+//! light keys stay and how high the floors are. Heavy keys stay in any order: a key with more than
+//! N / M hits is always present.
 
 use foldhash::{HashMap, HashSet};
 
@@ -62,20 +70,27 @@ pub struct Budget {
     pub text: usize,
 }
 
-/// The most cells of one pair, one client or one path that a prune keeps, and again the most in its overflow. Those
-/// with the fewest hits are evicted first.
+/// The most cells of one pair, one client or one path that a prune keeps, and again the most in its
+/// overflow. Those with the fewest hits are evicted first.
 pub(super) const MAX_CELLS_PER_KEY: usize = 16;
 
-/// How many times its budget of names a tally may hold until it is pruned. A prune reads all cells and keeps about half the budget.
+/// How many times its budget of names a tally may hold until it is pruned. A prune reads all cells
+/// and keeps about half the budget.
 const SLACK: usize = 2;
 
-/// The most sites, of all apps together, whose evidence a prune keeps: 4 MB. A client may invent any number of host names.
+/// The most sites, of all apps together, whose evidence a prune keeps: 4 MB. A client may invent
+/// any number of host names.
 pub(super) const MAX_APP_SITES: usize = 1 << 15;
 
 impl Budget {
-    /// The default. A report takes about 1.3 KB per cell while it is built, and the text of its cells once; a run of two threads
-    /// stays below 192 MiB in all. On real sites, the texts of a cell have 250 bytes on average.
-    pub const STANDARD: Self = Self { cells: 85_000, clients: 200_000, text: 32 << 20 };
+    /// The default. A report takes about 1.3 KB per cell while it is built, and the text of its
+    /// cells once; a run of two threads stays below 192 MiB in all. On real sites, the texts of a
+    /// cell have 250 bytes on average.
+    pub const STANDARD: Self = Self {
+        cells: 85_000,
+        clients: 200_000,
+        text: 32 << 20,
+    };
 
     /// The bytes of text that a cell may have on average.
     pub(super) fn text_per_cell(self) -> usize {
@@ -132,16 +147,20 @@ impl Budget {
         self.cells * 2
     }
 
-    /// The minutes after a prune. Each count may keep the name of a client or a path, and these names must fit into the
-    /// budget too.
+    /// The minutes after a prune. Each count may keep the name of a client or a path, and these
+    /// names must fit into the budget too.
     pub(super) fn minutes_after_prune(self) -> usize {
         self.cells.min(self.clients) / 4
     }
 
-    /// The most cells before a prune. It is lower once the tally is not exact, because a prune needs space for its own
-    /// cells.
+    /// The most cells before a prune. It is lower once the tally is not exact, because a prune
+    /// needs space for its own cells.
     pub(super) fn max_cells(self, tally: &Tally) -> usize {
-        if tally.error_floor.is_zero() { self.cells } else { self.cells * 3 / 5 }
+        if tally.error_floor.is_zero() {
+            self.cells
+        } else {
+            self.cells * 3 / 5
+        }
     }
 
     /// Whether the cells take more than a prune keeps, by their number or by their texts.
@@ -154,8 +173,8 @@ impl Budget {
         self.is_exceeded_by(tally, self.max_cells(tally), 1)
     }
 
-    /// The most cells between two prunes. A table has space for a power of two, and 127,500 is just below one: a cell takes 300 bytes
-    /// until the report is built.
+    /// The most cells between two prunes. A table has space for a power of two, and 127,500 is just
+    /// below one: a cell takes 300 bytes until the report is built.
     pub(super) fn slack_cells(self) -> usize {
         self.cells * 3 / 2
     }
@@ -203,11 +222,15 @@ impl ErrorFloor {
     }
 }
 
-/// The error bounds of a tally or a report that is not exact, because memory was limited. Sums over all hits are exact: rows of rules,
-/// and totals except for the number of clients and paths. The true count of any key is at most this much above its count, and
-/// every key with a greater true count is present.
+/// The error bounds of a tally or a report that is not exact, because memory was limited. Sums over
+/// all hits are exact: rows of rules, and totals except for the number of clients and paths. The
+/// true count of any key is at most this much above its count, and every key with a greater true
+/// count is present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, schemars::JsonSchema, serde::Serialize)]
-#[schemars(rename = "ApproximateObject", description = "How far a count may be too low, in hits unless said otherwise.")]
+#[schemars(
+    rename = "ApproximateObject",
+    description = "How far a count may be too low, in hits unless said otherwise."
+)]
 pub struct ErrorBound {
     /// Most hits that a row of `pairs` may lack.
     pub pairs: u64,
@@ -224,18 +247,24 @@ pub struct ErrorBound {
 }
 
 impl Tally {
-    /// An empty tally that keeps to a budget, once it has names and is merged. A tally without a budget, the default,
-    /// is always exact.
+    /// An empty tally that keeps to a budget, once it has names and is merged. A tally without a
+    /// budget, the default, is always exact.
     #[must_use]
     pub fn with_budget(budget: Budget) -> Self {
-        Self { budget: Some(budget), ..Self::default() }
+        Self {
+            budget: Some(budget),
+            ..Self::default()
+        }
     }
 
-    /// Names the rules of unknown requests: above the budget, the cells of these rules alone are dropped where their client has no other, and counted as
-    /// requests that no rule matched.
+    /// Names the rules of unknown requests: above the budget, the cells of these rules alone are
+    /// dropped where their client has no other, and counted as requests that no rule matched.
     #[must_use]
     pub(crate) fn with_unknown(self, rules: &[RuleId]) -> Self {
-        Self { unknown: rules.to_vec(), ..self }
+        Self {
+            unknown: rules.to_vec(),
+            ..self
+        }
     }
 
     /// The bytes of its texts, and of what it stores for each.
@@ -248,15 +277,33 @@ impl Tally {
     /// Its error bounds; `None` where it is exact.
     #[must_use]
     pub fn error_bound(&self) -> Option<ErrorBound> {
-        let hits = |views: &mut dyn Iterator<Item = CellView<'_>>| views.map(|view| view.cell.hits).sum::<u64>();
+        let hits = |views: &mut dyn Iterator<Item = CellView<'_>>| {
+            views.map(|view| view.cell.hits).sum::<u64>()
+        };
         let rest_hits = hits(&mut self.cells().filter(CellView::is_other));
         let in_overflow = hits(&mut self.overflow_cells().filter(|view| !view.is_other()));
         let most = |floor: u64, errors: &mut dyn Iterator<Item = u64>| errors.fold(floor, u64::max);
         let bound = ErrorBound {
-            pairs: most(self.error_floor.pairs, &mut self.cells.iter().chain(self.overflow.iter()).map(|(_, sample)| sample.error())),
-            clients: most(self.error_floor.clients, &mut self.clients.iter().map(|count| count.error)),
-            requests: most(self.error_floor.requests, &mut self.clients.iter().map(|count| count.missed)),
-            paths: most(self.error_floor.paths, &mut self.path_errors.iter().copied()),
+            pairs: most(
+                self.error_floor.pairs,
+                &mut self
+                    .cells
+                    .iter()
+                    .chain(self.overflow.iter())
+                    .map(|(_, sample)| sample.error()),
+            ),
+            clients: most(
+                self.error_floor.clients,
+                &mut self.clients.iter().map(|count| count.error),
+            ),
+            requests: most(
+                self.error_floor.requests,
+                &mut self.clients.iter().map(|count| count.missed),
+            ),
+            paths: most(
+                self.error_floor.paths,
+                &mut self.path_errors.iter().copied(),
+            ),
             // A tally that was read from a snapshot may count more in the overflow.
             rest_hits: rest_hits.saturating_sub(in_overflow),
             uncounted: self.minutes.dropped(),
@@ -329,9 +376,9 @@ impl OverflowUpdate {
         weights
     }
 
-    /// Adds the evicted cells of owners that stay, and drops the overflow of owners that do not. `kept` and `dropped` are
-    /// the kept and the evicted cells of all owners of this kind, in `table`. Calls `count_lost` for hits that no owner counts any
-    /// more.
+    /// Adds the evicted cells of owners that stay, and drops the overflow of owners that do not.
+    /// `kept` and `dropped` are the kept and the evicted cells of all owners of this kind, in
+    /// `table`. Calls `count_lost` for hits that no owner counts any more.
     pub(super) fn add_dropped(
         &mut self,
         owner: OverflowOwner,
@@ -339,9 +386,16 @@ impl OverflowUpdate {
         [kept, dropped]: [&[u32]; 2],
         mut count_lost: impl FnMut(&CellKey, u64),
     ) {
-        let stays: HashSet<u64> = kept.iter().map(|&number| table.key(number).pair()).collect();
-        let is_gone = |key: &CellKey| OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair());
-        let (evicted, kept): (Vec<u32>, Vec<u32>) = self.0.numbers().partition(|&number| is_gone(self.0.key(number)));
+        let stays: HashSet<u64> = kept
+            .iter()
+            .map(|&number| table.key(number).pair())
+            .collect();
+        let is_gone =
+            |key: &CellKey| OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair());
+        let (evicted, kept): (Vec<u32>, Vec<u32>) = self
+            .0
+            .numbers()
+            .partition(|&number| is_gone(self.0.key(number)));
         if !evicted.is_empty() {
             for number in evicted {
                 count_lost(self.0.key(number), self.0.hits(number));

@@ -1,10 +1,11 @@
-//! One cell of a tally: its key, its hits, its first and last time, and its earliest line as a sample. A tally stores
-//! cells in another layout, see [`table`](super::table).
+//! One cell of a tally: its key, its hits, its first and last time, and its earliest line as a
+//! sample. A tally stores cells in another layout, see [`table`](super::table).
 //!
-//! [`CellSample`] is the part of a stored cell that few hits change: the error of its count, and its sample. The texts of samples
-//! are stored one after another in a few large blocks, the [`ByteArena`]: a new cell needs no allocation, and a merge moves blocks
-//! instead of copying texts. A freed text stays in its block until more than half of all bytes are free. Then the owner
-//! [copies](ByteArena::insert) the others into new blocks.
+//! [`CellSample`] is the part of a stored cell that few hits change: the error of its count, and
+//! its sample. The texts of samples are stored one after another in a few large blocks, the
+//! [`ByteArena`]: a new cell needs no allocation, and a merge moves blocks instead of copying
+//! texts. A freed text stays in its block until more than half of all bytes are free. Then the
+//! owner [copies](ByteArena::insert) the others into new blocks.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -45,7 +46,8 @@ pub(super) struct CellKey {
     pub(super) host: u32,
     /// 0 where there is none.
     pub(super) status: u16,
-    /// Flags: which of the other fields have a value, whether it was answered, and the class of the method.
+    /// Flags: which of the other fields have a value, whether it was answered, and the class of the
+    /// method.
     pub(super) has: u8,
     /// Bytes of the target beyond the path, where there is a size.
     pub(super) extra: u8,
@@ -55,12 +57,37 @@ pub(super) struct CellKey {
 
 impl From<ImportedKey> for CellKey {
     fn from(key: ImportedKey) -> Self {
-        let ImportedKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra } = key;
+        let ImportedKey {
+            client,
+            path,
+            rules,
+            status,
+            input,
+            host,
+            answered,
+            is_probe,
+            method,
+            bytes,
+            extra,
+        } = key;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
-        let has = flag(status.is_some(), STATUS) | flag(answered, ANSWERED) | flag(bytes.is_some(), BYTES) | flag(is_probe, PROBE);
+        let has = flag(status.is_some(), STATUS)
+            | flag(answered, ANSWERED)
+            | flag(bytes.is_some(), BYTES)
+            | flag(is_probe, PROBE);
         let has = has | (method as u8) << METHOD;
         let extra = if bytes.is_some() { extra } else { 0 };
-        Self { client, path, rules, input, host, status: status.unwrap_or(0), has, extra, bytes: bytes.unwrap_or(0) }
+        Self {
+            client,
+            path,
+            rules,
+            input,
+            host,
+            status: status.unwrap_or(0),
+            has,
+            extra,
+            bytes: bytes.unwrap_or(0),
+        }
     }
 }
 
@@ -91,17 +118,33 @@ impl CellKey {
 
     /// The response of the site.
     pub(super) fn response(&self) -> Response {
-        Response { method: self.method(), status: self.status(), bytes: self.bytes(), extra: self.extra }
+        Response {
+            method: self.method(),
+            status: self.status(),
+            bytes: self.bytes(),
+            extra: self.extra,
+        }
     }
 
     /// The key without host and size.
     pub(super) fn without_host_and_size(&self) -> Self {
-        Self { host: SymbolTables::NO_HOST, has: self.has & !BYTES, extra: 0, bytes: 0, ..*self }
+        Self {
+            host: SymbolTables::NO_HOST,
+            has: self.has & !BYTES,
+            extra: 0,
+            bytes: 0,
+            ..*self
+        }
     }
 
     /// The key without the fields that differ between sites and responses.
     pub(super) fn overflow(&self) -> Self {
-        Self { input: SymbolTables::NO_INPUT, has: self.has & !PROBE, ..*self }.without_host_and_size()
+        Self {
+            input: SymbolTables::NO_INPUT,
+            has: self.has & !PROBE,
+            ..*self
+        }
+        .without_host_and_size()
     }
 
     /// Whether it is one of the [overflow](super::budget).
@@ -122,7 +165,19 @@ impl CellKey {
 
 impl Ord for CellKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        let order = |key: &Self| (key.client, key.path, key.rules, key.status(), key.input, key.host, key.has, key.bytes, key.extra);
+        let order = |key: &Self| {
+            (
+                key.client,
+                key.path,
+                key.rules,
+                key.status(),
+                key.input,
+                key.host,
+                key.has,
+                key.bytes,
+                key.extra,
+            )
+        };
         order(self).cmp(&order(other))
     }
 }
@@ -134,18 +189,25 @@ impl PartialOrd for CellKey {
 }
 
 impl Hash for CellKey {
-    /// In two or three words, because every hit is hashed. Inputs and hosts are few; their bits fit beside the status.
+    /// In two or three words, because every hit is hashed. Inputs and hosts are few; their bits fit
+    /// beside the status.
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.pair());
         let site = u64::from(self.input) << 10 ^ u64::from(self.host) << 26;
-        state.write_u64(u64::from(self.rules) << 32 ^ site ^ u64::from(self.status) ^ u64::from(self.has >> METHOD) << 62);
+        state.write_u64(
+            u64::from(self.rules) << 32
+                ^ site
+                ^ u64::from(self.status)
+                ^ u64::from(self.has >> METHOD) << 62,
+        );
         if self.has & BYTES != 0 {
             state.write_u64(self.bytes << 8 | u64::from(self.extra));
         }
     }
 }
 
-/// A site: a host is one site in whichever logs it occurs; an input without hosts is a site of its own.
+/// A site: a host is one site in whichever logs it occurs; an input without hosts is a site of its
+/// own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Site<'a> {
     /// A virtual host, in lower case.
@@ -183,8 +245,8 @@ pub struct LinePosition {
 pub struct Cell {
     /// How many.
     pub hits: u64,
-    /// The most hits of this client and path that may be uncounted; 0 where the tally is exact. All cells of a client
-    /// and a path have the same value.
+    /// The most hits of this client and path that may be uncounted; 0 where the tally is exact. All
+    /// cells of a client and a path have the same value.
     pub error: u64,
     /// The first and the last time, of the hits that have one.
     pub times: Option<(LogTime, LogTime)>,
@@ -199,7 +261,8 @@ pub struct Cell {
 pub struct Sample {
     /// Its time.
     pub time: Option<LogTime>,
-    /// Its position. Of an imported sample, `chunk` counts from the start of the text and `offset` is 0.
+    /// Its position. Of an imported sample, `chunk` counts from the start of the text and `offset`
+    /// is 0.
     pub position: LinePosition,
     /// Its text.
     pub content: SampleContent,
@@ -244,7 +307,8 @@ pub enum SampleContentView<'t> {
     Imported(&'t ImportedSample),
 }
 
-/// A sample read from an earlier report. Its texts are already redacted and are printed as they are.
+/// A sample read from an earlier report. Its texts are already redacted and are printed as they
+/// are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedSample {
     /// The generation of the log; with the offset it identifies the request.
@@ -267,15 +331,29 @@ impl ImportedSample {
     /// The bytes of its texts; those that many samples share count for each.
     pub(super) fn text_len(&self) -> usize {
         let shared = [&self.host, &self.user_agent].into_iter().flatten();
-        self.target.len() + shared.map(|text| text.len()).sum::<usize>() + self.user.as_ref().map_or(0, |user| user.len())
+        self.target.len()
+            + shared.map(|text| text.len()).sum::<usize>()
+            + self.user.as_ref().map_or(0, |user| user.len())
     }
 }
 
 impl Sample {
     /// A sample with its log line.
     #[must_use]
-    pub fn from_line(time: Option<LogTime>, position: LinePosition, text: &[u8], parsed: bool) -> Self {
-        Self { time, position, content: SampleContent::Line { text: text.into(), parsed } }
+    pub fn from_line(
+        time: Option<LogTime>,
+        position: LinePosition,
+        text: &[u8],
+        parsed: bool,
+    ) -> Self {
+        Self {
+            time,
+            position,
+            content: SampleContent::Line {
+                text: text.into(),
+                parsed,
+            },
+        }
     }
 
     /// Whether it comes after a line with this time and position.
@@ -285,14 +363,16 @@ impl Sample {
 }
 
 impl SampleView<'_> {
-    /// Orders by time, then by position; a line without a time comes last. The order is total, so the sample that is
-    /// kept does not depend on the order of merges.
+    /// Orders by time, then by position; a line without a time comes last. The order is total, so
+    /// the sample that is kept does not depend on the order of merges.
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
-        order((self.time, self.position), (other.time, other.position)).then_with(|| self.generation().cmp(&other.generation()))
+        order((self.time, self.position), (other.time, other.position))
+            .then_with(|| self.generation().cmp(&other.generation()))
     }
 
-    /// A report may hold one log in several generations; a tally of log lines has one generation per input.
+    /// A report may hold one log in several generations; a tally of log lines has one generation
+    /// per input.
     fn generation(&self) -> u64 {
         match self.content {
             SampleContentView::Line { .. } => 0,
@@ -302,7 +382,10 @@ impl SampleView<'_> {
 }
 
 /// Whether one line comes before another, by time and position.
-pub(super) fn is_earlier(one: (Option<LogTime>, LinePosition), other: (Option<LogTime>, LinePosition)) -> bool {
+pub(super) fn is_earlier(
+    one: (Option<LogTime>, LinePosition),
+    other: (Option<LogTime>, LinePosition),
+) -> bool {
     order(one, other) == Ordering::Less
 }
 
@@ -313,15 +396,20 @@ fn order(a: (Option<LogTime>, LinePosition), b: (Option<LogTime>, LinePosition))
 
 /// The time span that covers both.
 #[must_use]
-pub(crate) fn union_span(a: Option<(LogTime, LogTime)>, b: Option<(LogTime, LogTime)>) -> Option<(LogTime, LogTime)> {
+pub(crate) fn union_span(
+    a: Option<(LogTime, LogTime)>,
+    b: Option<(LogTime, LogTime)>,
+) -> Option<(LogTime, LogTime)> {
     match (a, b) {
-        (Some((first, last)), Some((other_first, other_last))) => Some((first.min(other_first), last.max(other_last))),
+        (Some((first, last)), Some((other_first, other_last))) => {
+            Some((first.min(other_first), last.max(other_last)))
+        }
         (one, None) | (None, one) => one,
     }
 }
 
-/// The part of a cell that every hit changes, and its key. It is one cache line, because an access to a large table
-/// costs about one cache miss.
+/// The part of a cell that every hit changes, and its key. It is one cache line, because an access
+/// to a large table costs about one cache miss.
 #[derive(Debug, Clone)]
 #[repr(align(64))]
 pub struct CellCounts {
@@ -335,7 +423,12 @@ pub struct CellCounts {
 impl CellCounts {
     /// No hits.
     pub(super) fn new(key: CellKey) -> Self {
-        Self { key, hits: 0, span: TimeSpan::default(), counts: None }
+        Self {
+            key,
+            hits: 0,
+            span: TimeSpan::default(),
+            counts: None,
+        }
     }
 
     /// The first and the last time, of the hits that have one.
@@ -363,7 +456,8 @@ impl CellCounts {
         }
     }
 
-    /// Adds the counts of another part of the log; without a scale, only the first and the last time.
+    /// Adds the counts of another part of the log; without a scale, only the first and the last
+    /// time.
     pub(super) fn add(&mut self, mut other: Self, scale: Option<&mut TimeScale>) {
         match scale {
             Some(scale) => self.merge_times(&mut other, scale),
@@ -373,8 +467,18 @@ impl CellCounts {
     }
 
     /// The counts of a finished cell.
-    pub(super) fn from_parts(key: CellKey, hits: u64, times: Option<(LogTime, LogTime)>, counts: Option<Box<TimeCounts>>) -> Self {
-        Self { key, hits, span: span_of(times), counts }
+    pub(super) fn from_parts(
+        key: CellKey,
+        hits: u64,
+        times: Option<(LogTime, LogTime)>,
+        counts: Option<Box<TimeCounts>>,
+    ) -> Self {
+        Self {
+            key,
+            hits,
+            span: span_of(times),
+            counts,
+        }
     }
 }
 
@@ -397,7 +501,10 @@ enum StoredSample {
 impl StoredSample {
     fn copied(&self, from: &ByteArena, to: &mut ByteArena) -> Self {
         match self {
-            Self::Line { text, parsed } => Self::Line { text: to.insert(from.get(*text)), parsed: *parsed },
+            Self::Line { text, parsed } => Self::Line {
+                text: to.insert(from.get(*text)),
+                parsed: *parsed,
+            },
             Self::Imported(imported) => Self::Imported(imported.clone()),
         }
     }
@@ -415,18 +522,38 @@ pub(super) struct HitLine<'l> {
 impl CellSample {
     /// With a log line as sample.
     pub(super) fn from_line(line: &HitLine<'_>, texts: &mut ByteArena) -> Self {
-        let content = StoredSample::Line { text: texts.insert(line.text), parsed: line.parsed };
-        Self { error: 0, time: line.time, position: line.position, content }
+        let content = StoredSample::Line {
+            text: texts.insert(line.text),
+            parsed: line.parsed,
+        };
+        Self {
+            error: 0,
+            time: line.time,
+            position: line.position,
+            content,
+        }
     }
 
     /// With an existing sample.
     pub(super) fn from_sample(error: u64, sample: Sample, texts: &mut ByteArena) -> Self {
-        let Sample { time, position, content } = sample;
+        let Sample {
+            time,
+            position,
+            content,
+        } = sample;
         let content = match content {
-            SampleContent::Line { text, parsed } => StoredSample::Line { text: texts.insert(&text), parsed },
+            SampleContent::Line { text, parsed } => StoredSample::Line {
+                text: texts.insert(&text),
+                parsed,
+            },
             SampleContent::Imported(imported) => StoredSample::Imported(imported),
         };
-        Self { error, time, position, content }
+        Self {
+            error,
+            time,
+            position,
+            content,
+        }
     }
 
     /// Whether a line is earlier than this sample.
@@ -437,7 +564,8 @@ impl CellSample {
     /// Whether this sample is earlier than another.
     pub(super) fn is_before(&self, other: &Self, texts: &ByteArena) -> bool {
         let (mine, others) = ((self.time, self.position), (other.time, other.position));
-        is_earlier(mine, others) || (mine == others && self.view(texts).order(&other.view(texts)).is_lt())
+        is_earlier(mine, others)
+            || (mine == others && self.view(texts).order(&other.view(texts)).is_lt())
     }
 
     /// Takes the sample of another.
@@ -446,10 +574,16 @@ impl CellSample {
         std::mem::replace(self, Self { error, ..other }).free(texts);
     }
 
-    /// Changes the number of an imported line. `number` gets the input, the generation, the offset and the number so far.
+    /// Changes the number of an imported line. `number` gets the input, the generation, the offset
+    /// and the number so far.
     pub(super) fn renumber_line(&mut self, number: &impl Fn(u32, u64, u64, u64) -> u64) {
         if let StoredSample::Imported(sample) = &mut self.content {
-            sample.line = number(self.position.input, sample.generation, self.position.chunk, sample.line);
+            sample.line = number(
+                self.position.input,
+                sample.generation,
+                self.position.chunk,
+                sample.line,
+            );
             self.position.line = sample.line;
         }
     }
@@ -457,31 +591,55 @@ impl CellSample {
     /// The sample.
     pub(super) fn view<'t>(&'t self, texts: &'t ByteArena) -> SampleView<'t> {
         let content = match &self.content {
-            StoredSample::Line { text, parsed } => SampleContentView::Line { text: texts.get(*text), parsed: *parsed },
+            StoredSample::Line { text, parsed } => SampleContentView::Line {
+                text: texts.get(*text),
+                parsed: *parsed,
+            },
             StoredSample::Imported(imported) => SampleContentView::Imported(imported),
         };
-        SampleView { time: self.time, position: self.position, content }
+        SampleView {
+            time: self.time,
+            position: self.position,
+            content,
+        }
     }
 
     /// The sample with a copy of its text.
     pub(super) fn into_sample(self, texts: &ByteArena) -> Sample {
         let content = match self.content {
-            StoredSample::Line { text, parsed } => SampleContent::Line { text: texts.get(text).into(), parsed },
+            StoredSample::Line { text, parsed } => SampleContent::Line {
+                text: texts.get(text).into(),
+                parsed,
+            },
             StoredSample::Imported(imported) => SampleContent::Imported(imported),
         };
-        Sample { time: self.time, position: self.position, content }
+        Sample {
+            time: self.time,
+            position: self.position,
+            content,
+        }
     }
 
     /// A copy. Its text is stored in another arena.
     pub(super) fn copied(&self, from: &ByteArena, to: &mut ByteArena) -> Self {
-        Self { content: self.content.copied(from, to), ..*self }
+        Self {
+            content: self.content.copied(from, to),
+            ..*self
+        }
     }
 
-    /// The sample, moved: its text is stored in another arena, and what stays here must not be read.
+    /// The sample, moved: its text is stored in another arena, and what stays here must not be
+    /// read.
     pub(super) fn moved(&mut self, from: &ByteArena, to: &mut ByteArena) -> Self {
         let content = match &mut self.content {
             line @ StoredSample::Line { .. } => line.copied(from, to),
-            imported => std::mem::replace(imported, StoredSample::Line { text: ArenaSpan::EMPTY, parsed: false }),
+            imported => std::mem::replace(
+                imported,
+                StoredSample::Line {
+                    text: ArenaSpan::EMPTY,
+                    parsed: false,
+                },
+            ),
         };
         Self { content, ..*self }
     }
@@ -494,24 +652,51 @@ impl CellSample {
         }
     }
 
-    /// Cuts its text if it has more than [`MAX_CUT_SAMPLE`] bytes. Of an entry, the start of its request stays, its time, its status
-    /// and its size.
+    /// Cuts its text if it has more than [`MAX_CUT_SAMPLE`] bytes. Of an entry, the start of its
+    /// request stays, its time, its status and its size.
     pub(super) fn cut(&mut self, texts: &mut ByteArena) {
         const END: &[u8] = b"...";
         /// More bytes than an entry has besides its request, if it has no other text.
         const NUMBERS: usize = 64;
         const MAX_REQUEST: usize = MAX_CUT_SAMPLE - NUMBERS - END.len();
-        let StoredSample::Line { text, parsed } = &mut self.content else { return };
+        let StoredSample::Line { text, parsed } = &mut self.content else {
+            return;
+        };
         if text.len as usize <= MAX_CUT_SAMPLE {
             return;
         }
         let stored = texts.get(*text);
-        let entry = if *parsed { LogEntry::restore(stored) } else { None };
+        let entry = if *parsed {
+            LogEntry::restore(stored)
+        } else {
+            None
+        };
         let request = entry.map_or(stored, |entry| entry.request);
-        let mut kept = [&request[..request.len().min(MAX_REQUEST)], if request.len() > MAX_REQUEST { END } else { b"" }].concat();
-        if let Some(LogEntry { time, status, bytes, .. }) = entry {
+        let mut kept = [
+            &request[..request.len().min(MAX_REQUEST)],
+            if request.len() > MAX_REQUEST {
+                END
+            } else {
+                b""
+            },
+        ]
+        .concat();
+        if let Some(LogEntry {
+            time,
+            status,
+            bytes,
+            ..
+        }) = entry
+        {
             let request = std::mem::take(&mut kept);
-            LogEntry { time, status, bytes, request: &request, ..LogEntry::default() }.store(&mut kept);
+            LogEntry {
+                time,
+                status,
+                bytes,
+                request: &request,
+                ..LogEntry::default()
+            }
+            .store(&mut kept);
         }
         texts.free(*text);
         *text = texts.insert(&kept);
@@ -551,20 +736,35 @@ pub(super) struct ArenaSpan {
 
 impl ArenaSpan {
     /// A text without bytes, of an arena with a block.
-    const EMPTY: Self = Self { block: 0, start: 0, len: 0 };
+    const EMPTY: Self = Self {
+        block: 0,
+        start: 0,
+        len: 0,
+    };
 
     /// The location after its arena was [appended](ByteArena::append) to another.
     pub(super) fn shifted(self, blocks: u32) -> Self {
-        Self { block: self.block + blocks, ..self }
+        Self {
+            block: self.block + blocks,
+            ..self
+        }
     }
 }
 
 impl ByteArena {
     /// Stores a text.
     pub(super) fn insert(&mut self, text: &[u8]) -> ArenaSpan {
-        if self.blocks.last().is_none_or(|block| block.len() + text.len() > ARENA_BLOCK_LEN) {
+        if self
+            .blocks
+            .last()
+            .is_none_or(|block| block.len() + text.len() > ARENA_BLOCK_LEN)
+        {
             // The first block grows on demand, because many tallies hold little.
-            self.blocks.push(if self.blocks.is_empty() { Vec::new() } else { Vec::with_capacity(ARENA_BLOCK_LEN) });
+            self.blocks.push(if self.blocks.is_empty() {
+                Vec::new()
+            } else {
+                Vec::with_capacity(ARENA_BLOCK_LEN)
+            });
         }
         let number = self.blocks.len() - 1;
         let block = &mut self.blocks[number];
@@ -572,7 +772,11 @@ impl ByteArena {
         append(block, text);
         self.held += text.len();
         // A line is at most as long as a read buffer, and there are fewer blocks than cells.
-        ArenaSpan { block: number as u32, start: start as u32, len: text.len() as u32 }
+        ArenaSpan {
+            block: number as u32,
+            start: start as u32,
+            len: text.len() as u32,
+        }
     }
 
     /// A stored text.

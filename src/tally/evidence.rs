@@ -1,7 +1,8 @@
-//! The evidence that a tally holds about its sites: their responses to probes, and their home pages.
+//! The evidence that a tally holds about its sites: their responses to probes, and their home
+//! pages.
 //!
-//! Most of it is in the cells. Stored besides are home pages, which are no hits, and the evidence of pruned cells.
-//! Nothing is graded here.
+//! Most of it is in the cells. Stored besides are home pages, which are no hits, and the evidence
+//! of pruned cells. Nothing is graded here.
 
 use std::cmp::Reverse;
 
@@ -19,8 +20,8 @@ use crate::soft_404::{HomeSizes, Hours, PathShape, SentResponse, SiteEvidence, p
 /// An input and a virtual host, by their numbers.
 type SiteKey = (u32, u32);
 
-/// The most paths of all sites together that are kept from pruned cells: 16 MB. A client may invent any number of host
-/// names.
+/// The most paths of all sites together that are kept from pruned cells: 16 MB. A client may invent
+/// any number of host names.
 const MAX_PATHS: usize = 1 << 16;
 /// A site counts as this many paths more: its maps and its name take as much memory.
 const SITE: usize = 3;
@@ -73,13 +74,25 @@ impl TallyEvidence {
     pub(super) fn with_hosts(self, new: &[u32]) -> Self {
         let site = |(input, host): SiteKey| (input, new[host as usize]);
         Self {
-            dropped: self.dropped.into_iter().map(|(key, evidence)| (site(key), evidence)).collect(),
-            homes: self.homes.into_iter().map(|(key, sizes)| (site(key), sizes)).collect(),
+            dropped: self
+                .dropped
+                .into_iter()
+                .map(|(key, evidence)| (site(key), evidence))
+                .collect(),
+            homes: self
+                .homes
+                .into_iter()
+                .map(|(key, sizes)| (site(key), sizes))
+                .collect(),
         }
     }
 
     /// Renumbers sites and rules.
-    pub(super) fn remapped(self, site: impl Fn(SiteKey) -> SiteKey, rule: &dyn Fn(RuleId) -> Option<RuleId>) -> Self {
+    pub(super) fn remapped(
+        self,
+        site: impl Fn(SiteKey) -> SiteKey,
+        rule: &dyn Fn(RuleId) -> Option<RuleId>,
+    ) -> Self {
         let mut renumbered = Self::default();
         for (key, evidence) in self.dropped {
             renumbered.merge_site(site(key), &evidence.renumbered(rule));
@@ -95,14 +108,19 @@ impl TallyEvidence {
         self.dropped.clear();
     }
 
-    /// Drops the sites with the fewest responses while there are too many paths, because few rows need them.
+    /// Drops the sites with the fewest responses while there are too many paths, because few rows
+    /// need them.
     fn trim(&mut self) {
         let len = |evidence: &SiteEvidence| SITE + evidence.answered_len() + evidence.refused_len();
         let mut paths: usize = self.dropped.values().map(len).sum();
         if paths <= MAX_PATHS {
             return;
         }
-        let mut sites: Vec<(usize, SiteKey)> = self.dropped.iter().map(|(key, evidence)| (len(evidence), *key)).collect();
+        let mut sites: Vec<(usize, SiteKey)> = self
+            .dropped
+            .iter()
+            .map(|(key, evidence)| (len(evidence), *key))
+            .collect();
         sites.sort_unstable();
         for (count, key) in sites {
             if paths <= MAX_PATHS {
@@ -115,36 +133,66 @@ impl TallyEvidence {
 
     /// The hosts that occur in it.
     pub(super) fn hosts(&self) -> impl Iterator<Item = u32> {
-        self.dropped.keys().chain(self.homes.keys()).map(|(_, host)| *host)
+        self.dropped
+            .keys()
+            .chain(self.homes.keys())
+            .map(|(_, host)| *host)
     }
 }
 
 impl Tally {
-    /// Limits the evidence of apps. What shows enough stays first: a site without its evidence has more findings, not fewer.
+    /// Limits the evidence of apps. What shows enough stays first: a site without its evidence has
+    /// more findings, not fewer.
     pub(super) fn trim_app_evidence(&mut self) {
         let names = &self.names;
         let rank = |app: RuleId, &(input, host): &SiteKey, set: &BoundedSet| {
             let text = xxh3_64(names.hosts.resolve(host));
-            (Reverse(set.is_sufficient()), Reverse(set.kept_clients().len()), text, input, app)
+            (
+                Reverse(set.is_sufficient()),
+                Reverse(set.kept_clients().len()),
+                text,
+                input,
+                app,
+            )
         };
         self.app_evidence.truncate(MAX_APP_SITES, rank);
     }
 
-    /// What each site answered to probes, by input and host, in no order: from the cells and from pruned cells.
+    /// What each site answered to probes, by input and host, in no order: from the cells and from
+    /// pruned cells.
     #[must_use]
     pub fn evidence(&self) -> HashMap<Site<'_>, SiteEvidence> {
         let mut sites: HashMap<Site<'_>, SiteEvidence> = HashMap::default();
         for ((input, host), evidence) in self.evidence_by_number() {
             let merged = sites.entry(self.site(input, host)).or_default();
-            if merged.is_empty() { *merged = evidence } else { merged.merge(&evidence) }
+            if merged.is_empty() {
+                *merged = evidence
+            } else {
+                merged.merge(&evidence)
+            }
         }
         sites
     }
 
     /// Sizes of home pages and evidence of pruned cells, by input and host.
-    pub fn kept_evidence(&self) -> impl Iterator<Item = (u32, Site<'_>, Option<&SiteEvidence>, Option<&HomeSizes>)> {
-        let keys: HashSet<SiteKey> = self.evidence.dropped.keys().chain(self.evidence.homes.keys()).copied().collect();
-        keys.into_iter().map(|key| (key.0, self.site(key.0, key.1), self.evidence.dropped.get(&key), self.evidence.homes.get(&key)))
+    pub fn kept_evidence(
+        &self,
+    ) -> impl Iterator<Item = (u32, Site<'_>, Option<&SiteEvidence>, Option<&HomeSizes>)> {
+        let keys: HashSet<SiteKey> = self
+            .evidence
+            .dropped
+            .keys()
+            .chain(self.evidence.homes.keys())
+            .copied()
+            .collect();
+        keys.into_iter().map(|key| {
+            (
+                key.0,
+                self.site(key.0, key.1),
+                self.evidence.dropped.get(&key),
+                self.evidence.homes.get(&key),
+            )
+        })
     }
 
     pub(super) fn evidence_by_number(&self) -> HashMap<SiteKey, SiteEvidence> {
@@ -159,9 +207,13 @@ impl Tally {
             sites.entry(*key).or_default().home.merge(sizes);
         }
         let mut hashes: Vec<Option<u64>> = vec![None; self.names.paths.keys().len()];
-        let mut hash = |path: u32| *hashes[path as usize].get_or_insert_with(|| path_hash(self.path(path)));
-        let client_hash = |client: u32| (client != SymbolTables::OTHER).then(|| self.client(client).stable_hash() as u16);
-        // Answers first: of the refused paths only a sample is kept, except for those that were also answered.
+        let mut hash =
+            |path: u32| *hashes[path as usize].get_or_insert_with(|| path_hash(self.path(path)));
+        let client_hash = |client: u32| {
+            (client != SymbolTables::OTHER).then(|| self.client(client).stable_hash() as u16)
+        };
+        // Answers first: of the refused paths only a sample is kept, except for those that were
+        // also answered.
         for is_answered in [true, false] {
             for (counts, _) in self.cells.iter().chain(self.by_path.iter()) {
                 let cell = &counts.key;
@@ -173,22 +225,33 @@ impl Tally {
                 }
                 let shape = || PathShape::new(self.path(cell.path));
                 let site = sites.entry((cell.input, cell.host)).or_default();
-                let hours = counts.times().map(|(first, last)| Hours::new(first.utc, last.utc));
-                let sent = SentResponse { response: cell.response(), client: client_hash(cell.client), hours };
+                let hours = counts
+                    .times()
+                    .map(|(first, last)| Hours::new(first.utc, last.utc));
+                let sent = SentResponse {
+                    response: cell.response(),
+                    client: client_hash(cell.client),
+                    hours,
+                };
                 site.record(hash(cell.path), shape, self.rule_list(cell.rules), &sent);
             }
         }
     }
 
-    /// Saves the evidence of the cells before some of them are pruned. Returns how frequent similar answers are,
-    /// counted before any site is dropped; otherwise the answers of dropped sites would count as the rarest.
+    /// Saves the evidence of the cells before some of them are pruned. Returns how frequent similar
+    /// answers are, counted before any site is dropped; otherwise the answers of dropped sites
+    /// would count as the rarest.
     pub(super) fn fold_evidence(&mut self) -> AnswerFrequencies {
         let mut sites = std::mem::take(&mut self.evidence.dropped);
         self.record_evidence(&mut sites);
         let names = &self.names;
         let shape_of = |path: u32| PathShape::new(names.paths.resolve(path));
         let shapes = (0..names.paths.keys().len() as u32).map(shape_of).collect();
-        let mut ordinariness = AnswerFrequencies { sites: AnswerSizes::default(), server: AnswerSizes::default(), shapes };
+        let mut ordinariness = AnswerFrequencies {
+            sites: AnswerSizes::default(),
+            server: AnswerSizes::default(),
+            shapes,
+        };
         for (key, evidence) in &mut sites {
             evidence.trim();
             ordinariness.sites.add(*key, evidence);
@@ -202,8 +265,8 @@ impl Tally {
     }
 }
 
-/// How many other answers are similar to one. A prune evicts first what a site answers most, however rarely it was
-/// requested.
+/// How many other answers are similar to one. A prune evicts first what a site answers most,
+/// however rarely it was requested.
 #[derive(Debug)]
 pub(super) struct AnswerFrequencies {
     sites: AnswerSizes<SiteKey>,
@@ -216,17 +279,20 @@ pub(super) struct AnswerFrequencies {
 /// How many answers are similar to one. Answers with the greatest counts are evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SimilarCounts {
-    /// The least of three counts: answers of about the same size on the site, of about the same size in the folder, and
-    /// to the same rules. So a flood of answers does not hide an answer that differs from it in one respect.
+    /// The least of three counts: answers of about the same size on the site, of about the same
+    /// size in the folder, and to the same rules. So a flood of answers does not hide an answer
+    /// that differs from it in one respect.
     least: usize,
-    /// Answers of about the same size on the site. It breaks ties, because a flood may use a new folder for each path.
+    /// Answers of about the same size on the site. It breaks ties, because a flood may use a new
+    /// folder for each path.
     of_site: usize,
-    /// The least of the three counts over all sites, because a flood may use a new host for each path.
+    /// The least of the three counts over all sites, because a flood may use a new host for each
+    /// path.
     of_server: usize,
 }
 
-/// The sizes of answers, and the rules of their paths, of several sites. Lists and not maps, because there may be very many sites with
-/// one path each. Sorted once all are known.
+/// The sizes of answers, and the rules of their paths, of several sites. Lists and not maps,
+/// because there may be very many sites with one path each. Sorted once all are known.
 #[derive(Debug)]
 struct AnswerSizes<S> {
     all: Vec<(S, u64)>,
@@ -236,7 +302,11 @@ struct AnswerSizes<S> {
 
 impl<S> Default for AnswerSizes<S> {
     fn default() -> Self {
-        Self { all: Vec::new(), folders: Vec::new(), rules: Vec::new() }
+        Self {
+            all: Vec::new(),
+            folders: Vec::new(),
+            rules: Vec::new(),
+        }
     }
 }
 
@@ -247,7 +317,8 @@ impl<S: Copy + Ord> AnswerSizes<S> {
                 self.all.push((site, size.bytes));
                 self.folders.push(((site, path.shape.folder), size.bytes));
             }
-            self.rules.extend(path.rules().iter().map(|rule| (site, *rule)));
+            self.rules
+                .extend(path.rules().iter().map(|rule| (site, *rule)));
         }
     }
 
@@ -257,32 +328,57 @@ impl<S: Copy + Ord> AnswerSizes<S> {
         self.rules.sort_unstable();
     }
 
-    /// How many answers of a site have about this size, and the least of this count, that of the folder and that of the rules.
-    /// Without a size only the rules count.
-    fn similar(&self, site: S, bytes: Option<u64>, folder: u32, rules: &[RuleId]) -> (usize, usize) {
+    /// How many answers of a site have about this size, and the least of this count, that of the
+    /// folder and that of the rules. Without a size only the rules count.
+    fn similar(
+        &self,
+        site: S,
+        bytes: Option<u64>,
+        folder: u32,
+        rules: &[RuleId],
+    ) -> (usize, usize) {
         let of_rule = |rule: &RuleId| between(&self.rules, &(site, *rule), &(site, *rule));
         let of_rules = rules.iter().map(of_rule).max().unwrap_or(0);
-        let Some(bytes) = bytes else { return (of_rules, of_rules) };
+        let Some(bytes) = bytes else {
+            return (of_rules, of_rules);
+        };
         let all = similar(&self.all, site, bytes);
-        (all, all.min(similar(&self.folders, (site, folder), bytes)).min(of_rules))
+        (
+            all,
+            all.min(similar(&self.folders, (site, folder), bytes))
+                .min(of_rules),
+        )
     }
 }
 
 impl AnswerFrequencies {
     /// How many answers are similar to that of a cell.
     pub(super) fn similar_to(&self, key: &CellKey, rules: &[RuleId]) -> SimilarCounts {
-        let folder = self.shapes.get(key.path as usize).map_or(0, |shape| shape.folder);
+        let folder = self
+            .shapes
+            .get(key.path as usize)
+            .map_or(0, |shape| shape.folder);
         let bytes = key.bytes().filter(|&bytes| bytes > 0);
-        let (of_site, least) = self.sites.similar((key.input, key.host), bytes, folder, rules);
+        let (of_site, least) = self
+            .sites
+            .similar((key.input, key.host), bytes, folder, rules);
         let (_, of_server) = self.server.similar((), bytes, folder, rules);
-        SimilarCounts { least, of_site, of_server }
+        SimilarCounts {
+            least,
+            of_site,
+            of_server,
+        }
     }
 }
 
 /// How many of the sorted sizes of a part differ from one by at most a tenth.
 fn similar<P: Copy + Ord>(sizes: &[(P, u64)], part: P, bytes: u64) -> usize {
     let tenth = bytes / 10;
-    between(sizes, &(part, bytes - tenth), &(part, bytes.saturating_add(tenth)))
+    between(
+        sizes,
+        &(part, bytes - tenth),
+        &(part, bytes.saturating_add(tenth)),
+    )
 }
 
 /// How many of the sorted values are neither less than `least` nor more than `most`.

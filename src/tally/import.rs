@@ -87,7 +87,8 @@ impl Tally {
     /// Adds to the most hits of a path that may be uncounted.
     pub fn insert_path_error(&mut self, path: u32, hits: u64) {
         let at = path as usize;
-        self.path_errors.resize(self.path_errors.len().max(at + 1), 0);
+        self.path_errors
+            .resize(self.path_errors.len().max(at + 1), 0);
         self.path_errors[at] += hits;
     }
 
@@ -96,21 +97,27 @@ impl Tally {
         self.error_floor = self.error_floor.plus(floor);
     }
 
-    /// Makes the unit of times at least this long, and counts hours of the week only if `has_hours`. The lists of times of all
-    /// cells that are inserted later must have this unit.
+    /// Makes the unit of times at least this long, and counts hours of the week only if
+    /// `has_hours`. The lists of times of all cells that are inserted later must have this unit.
     pub fn insert_time_unit(&mut self, unit: TimeUnit, has_hours: bool) {
         self.scale.raise(unit, has_hours);
     }
 
-    /// Adds a cell, or adds to the cell with the same key; a cell without rules is ignored. A cell with a path and
-    /// without a client is one of the [`path_cells`](Self::path_cells), a cell without an input one of the
-    /// [`overflow_cells`](Self::overflow_cells).
+    /// Adds a cell, or adds to the cell with the same key; a cell without rules is ignored. A cell
+    /// with a path and without a client is one of the [`path_cells`](Self::path_cells), a cell
+    /// without an input one of the [`overflow_cells`](Self::overflow_cells).
     pub fn insert_cell(&mut self, key: ImportedKey, cell: Cell) {
         self.insert_imported(key.into(), cell);
     }
 
     /// Adds evidence of an app, for an input and a virtual host.
-    pub fn insert_app_evidence(&mut self, app: RuleId, input: u32, host: u32, evidence: &BoundedSet) {
+    pub fn insert_app_evidence(
+        &mut self,
+        app: RuleId,
+        input: u32,
+        host: u32,
+        evidence: &BoundedSet,
+    ) {
         self.app_evidence.gather(app, (input, host), evidence);
     }
 
@@ -124,7 +131,8 @@ impl Tally {
         self.evidence.merge_home((input, host), sizes);
     }
 
-    /// Adds requests of one minute for rules with a `window`; those of an empty list of rules are ignored.
+    /// Adds requests of one minute for rules with a `window`; those of an empty list of rules are
+    /// ignored.
     pub fn insert_minute(&mut self, key: MinuteKey, requests: u64) {
         self.minutes.insert(key, requests);
     }
@@ -144,10 +152,22 @@ impl Tally {
     pub fn remapped(mut self, new: &ImportRemap<'_>) -> Self {
         let input = |input: u32| new.inputs[input as usize];
         let lists = std::mem::take(&mut self.names.rules);
-        let lists: Vec<u32> = lists.keys().iter().map(|list| self.insert_remapped(list, new)).collect();
+        let lists: Vec<u32> = lists
+            .keys()
+            .iter()
+            .map(|list| self.insert_remapped(list, new))
+            .collect();
         let rekeyed = |key: &CellKey| {
-            let its_input = if key.is_overflow() { key.input } else { input(key.input) };
-            CellKey { input: its_input, rules: lists[key.rules as usize], ..*key }
+            let its_input = if key.is_overflow() {
+                key.input
+            } else {
+                input(key.input)
+            };
+            CellKey {
+                input: its_input,
+                rules: lists[key.rules as usize],
+                ..*key
+            }
         };
         if are_distinct(&lists) && are_distinct(new.inputs) {
             for table in [&mut self.cells, &mut self.by_path, &mut self.overflow] {
@@ -157,11 +177,13 @@ impl Tally {
             self.insert_rekeyed(rekeyed, input);
         }
         self.minutes = std::mem::take(&mut self.minutes).with_rule_lists(&lists);
-        self.evidence = std::mem::take(&mut self.evidence).remapped(|(its_input, host)| (input(its_input), host), new.rules);
+        self.evidence = std::mem::take(&mut self.evidence)
+            .remapped(|(its_input, host)| (input(its_input), host), new.rules);
         let app_evidence = std::mem::take(&mut self.app_evidence);
         for (app, (its_input, host), evidence) in app_evidence.iter() {
             if let Some(app) = (new.rules)(app) {
-                self.app_evidence.gather(app, (input(its_input), host), evidence);
+                self.app_evidence
+                    .gather(app, (input(its_input), host), evidence);
             }
         }
         for (entry, requests) in std::mem::take(&mut self.allowed).into_iter().enumerate() {
@@ -171,20 +193,31 @@ impl Tally {
     }
 
     /// Inserts all cells again, with keys that may have become equal.
-    fn insert_rekeyed(&mut self, rekeyed: impl Fn(&CellKey) -> CellKey, input: impl Fn(u32) -> u32) {
-        let [cells, by_path, overflow] = [&mut self.cells, &mut self.by_path, &mut self.overflow].map(std::mem::take);
+    fn insert_rekeyed(
+        &mut self,
+        rekeyed: impl Fn(&CellKey) -> CellKey,
+        input: impl Fn(u32) -> u32,
+    ) {
+        let [cells, by_path, overflow] =
+            [&mut self.cells, &mut self.by_path, &mut self.overflow].map(std::mem::take);
         self.scale = self.scale.without_cells();
-        for (key, mut cell) in cells.into_cells().chain(by_path.into_cells()).chain(overflow.into_cells()) {
+        for (key, mut cell) in cells
+            .into_cells()
+            .chain(by_path.into_cells())
+            .chain(overflow.into_cells())
+        {
             cell.sample.position.input = input(cell.sample.position.input);
             self.insert_imported(rekeyed(&key), cell);
         }
     }
 
-    /// Changes the line numbers of imported samples. `number` gets the input, the generation of the log, the offset of the line and
-    /// its number so far.
+    /// Changes the line numbers of imported samples. `number` gets the input, the generation of the
+    /// log, the offset of the line and its number so far.
     pub fn renumber_lines(&mut self, number: impl Fn(u32, u64, u64, u64) -> u64) {
         for table in [&mut self.cells, &mut self.by_path, &mut self.overflow] {
-            table.samples_mut().for_each(|sample| sample.renumber_line(&number));
+            table
+                .samples_mut()
+                .for_each(|sample| sample.renumber_line(&number));
         }
     }
 
@@ -198,8 +231,14 @@ impl Tally {
     /// A cell whose rules were all dropped is no hit any more, but requests that no rule matches.
     fn insert_imported(&mut self, key: CellKey, cell: Cell) {
         if key.rules == SymbolTables::EMPTY_RULES {
-            if let Some(count) = self.clients.get_mut(key.client as usize).filter(|_| !key.is_overflow()) {
-                count.unmatched.add_requests(key.status(), key.bytes(), cell.hits);
+            if let Some(count) = self
+                .clients
+                .get_mut(key.client as usize)
+                .filter(|_| !key.is_overflow())
+            {
+                count
+                    .unmatched
+                    .add_requests(key.status(), key.bytes(), cell.hits);
             }
             return;
         }

@@ -1,8 +1,9 @@
 //! Requests per client or per path in each minute of the log's time, for the rules with a `window`.
 //!
-//! The minutes are fixed, so any split of a log gives the same sums. Which of them make a flood is decided elsewhere. A
-//! request without a time is in no minute. If there are too many counts, those of the clients and paths with the fewest
-//! requests are dropped, and the number of their requests is kept.
+//! The minutes are fixed, so any split of a log gives the same sums. Which of them make a flood is
+//! decided elsewhere. A request without a time is in no minute. If there are too many counts, those
+//! of the clients and paths with the fewest requests are dropped, and the number of their requests
+//! is kept.
 
 use std::cmp::Reverse;
 
@@ -12,7 +13,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::collections::intern::{IdRemap, SymbolTables};
 use crate::log::finding::Hit;
 
-/// The client or path whose requests are counted, the rules and the minute. All numbers are those of the tally.
+/// The client or path whose requests are counted, the rules and the minute. All numbers are those
+/// of the tally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MinuteKey {
     /// The client; [`SymbolTables::OTHER`] if the requests for a path are counted.
@@ -46,13 +48,32 @@ impl MinuteCounts {
     /// Counts a hit if a rule with a window matched.
     #[inline]
     pub(super) fn count(&mut self, hit: &Hit) {
-        if let Some(time) = hit.time.filter(|_| hit.windows.by_client || hit.windows.by_path) {
+        if let Some(time) = hit
+            .time
+            .filter(|_| hit.windows.by_client || hit.windows.by_path)
+        {
             let minute = time.utc.div_euclid(Self::SECONDS);
             if hit.windows.by_client {
-                self.insert(MinuteKey { client: hit.client, path: SymbolTables::OTHER, rules: hit.rules, minute }, 1);
+                self.insert(
+                    MinuteKey {
+                        client: hit.client,
+                        path: SymbolTables::OTHER,
+                        rules: hit.rules,
+                        minute,
+                    },
+                    1,
+                );
             }
             if hit.windows.by_path {
-                self.insert(MinuteKey { client: SymbolTables::OTHER, path: hit.path, rules: hit.rules, minute }, 1);
+                self.insert(
+                    MinuteKey {
+                        client: SymbolTables::OTHER,
+                        path: hit.path,
+                        rules: hit.rules,
+                        minute,
+                    },
+                    1,
+                );
             }
         }
     }
@@ -97,12 +118,17 @@ impl MinuteCounts {
         self.counts.iter().map(|(key, requests)| (*key, *requests))
     }
 
-    /// Adds the counts of another tally, renumbered. Counts whose client or path was evicted are dropped.
+    /// Adds the counts of another tally, renumbered. Counts whose client or path was evicted are
+    /// dropped.
     pub(super) fn merge(&mut self, other: Self, new: &IdRemap) {
         self.dropped += other.dropped;
         for (key, requests) in other.counts {
-            let remapped =
-                MinuteKey { client: new.client(key.client), path: new.path(key.path), rules: new.rules[key.rules as usize], ..key };
+            let remapped = MinuteKey {
+                client: new.client(key.client),
+                path: new.path(key.path),
+                rules: new.rules[key.rules as usize],
+                ..key
+            };
             if (remapped.client, remapped.path) == (SymbolTables::OTHER, SymbolTables::OTHER) {
                 self.dropped += requests;
             } else {
@@ -113,18 +139,29 @@ impl MinuteCounts {
 
     /// Renumbers the lists of rules.
     pub(super) fn with_rule_lists(self, lists: &[u32]) -> Self {
-        let mut renumbered = Self { dropped: self.dropped, ..Self::default() };
+        let mut renumbered = Self {
+            dropped: self.dropped,
+            ..Self::default()
+        };
         for (key, requests) in self.counts {
-            renumbered.insert(MinuteKey { rules: lists[key.rules as usize], ..key }, requests);
+            renumbered.insert(
+                MinuteKey {
+                    rules: lists[key.rules as usize],
+                    ..key
+                },
+                requests,
+            );
         }
         renumbered
     }
 
-    /// Drops counts until the others take a capacity of at most `max`, first those of the clients and paths with the fewest
-    /// requests. `size` returns the capacity of a count by the bytes of the text of its client or path. The texts of the keys break
-    /// ties, so the order of merges does not matter.
+    /// Drops counts until the others take a capacity of at most `max`, first those of the clients
+    /// and paths with the fewest requests. `size` returns the capacity of a count by the bytes of
+    /// the text of its client or path. The texts of the keys break ties, so the order of merges
+    /// does not matter.
     pub(super) fn trim(&mut self, max: usize, names: &SymbolTables, size: impl Fn(usize) -> usize) {
-        let size = |key: MinuteKey| size(names.text_len(key.client, key.path, SymbolTables::NO_HOST));
+        let size =
+            |key: MinuteKey| size(names.text_len(key.client, key.path, SymbolTables::NO_HOST));
         if self.iter().map(|(key, _)| size(key)).sum::<usize>() <= max {
             return;
         }
@@ -137,13 +174,29 @@ impl MinuteCounts {
             client => (0, names.clients.resolve(client).stable_hash()),
         };
         let rank = |key: MinuteKey, requests: u64| {
-            (Reverse(owners[&key.owner()]), tie(key), names.rules.resolve(key.rules), Reverse(requests), key.minute)
+            (
+                Reverse(owners[&key.owner()]),
+                tie(key),
+                names.rules.resolve(key.rules),
+                Reverse(requests),
+                key.minute,
+            )
         };
-        let mut ranked: Vec<_> = self.iter().map(|(key, requests)| (rank(key, requests), key)).collect();
+        let mut ranked: Vec<_> = self
+            .iter()
+            .map(|(key, requests)| (rank(key, requests), key))
+            .collect();
         ranked.sort_unstable();
         let mut capacity = max;
-        let fits =
-            ranked.iter().take_while(|&&(_, key)| capacity.checked_sub(size(key)).inspect(|rest| capacity = *rest).is_some()).count();
+        let fits = ranked
+            .iter()
+            .take_while(|&&(_, key)| {
+                capacity
+                    .checked_sub(size(key))
+                    .inspect(|rest| capacity = *rest)
+                    .is_some()
+            })
+            .count();
         for (_, key) in ranked.split_off(fits) {
             self.dropped += self.counts.remove(&key).unwrap_or(0);
         }

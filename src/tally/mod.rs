@@ -1,11 +1,13 @@
 //! Counts of hits that merge: any split of a log, in any order, gives the same tally.
 //!
-//! Hits are counted in cells, as in a data cube. A cell is what one client requested at one path with one list of
-//! matching rules and one kind of response; every row of a report is a sum of cells. Nothing is decided here: what an
-//! answer means depends on all cells together and is decided when a report is built.
+//! Hits are counted in cells, as in a data cube. A cell is what one client requested at one path
+//! with one list of matching rules and one kind of response; every row of a report is a sum of
+//! cells. Nothing is decided here: what an answer means depends on all cells together and is
+//! decided when a report is built.
 //!
-//! A tally with a [`Budget`] is exact up to that budget. Above it, the tally has a bound on how much each count is too low. A tally with
-//! unmatched requests has a [budget of its own](Tally::with_sample_budget), above which it is that of a sample of clients.
+//! A tally with a [`Budget`] is exact up to that budget. Above it, the tally has a bound on how
+//! much each count is too low. A tally with unmatched requests has a [budget of its
+//! own](Tally::with_sample_budget), above which it is that of a sample of clients.
 
 mod budget;
 mod cell;
@@ -23,7 +25,10 @@ mod unmatched_answers;
 pub use budget::Budget;
 pub(crate) use budget::{ErrorBound, ErrorFloor};
 pub use cell::LinePosition;
-pub(crate) use cell::{Cell, CellCounts, ImportedSample, Sample, SampleContent, SampleContentView, SampleView, Site, union_span};
+pub(crate) use cell::{
+    Cell, CellCounts, ImportedSample, Sample, SampleContent, SampleContentView, SampleView, Site,
+    union_span,
+};
 pub(crate) use client_sample::SAMPLE_BUDGET;
 pub(crate) use evidence::TallyEvidence;
 pub(crate) use import::{ImportRemap, ImportedKey};
@@ -46,7 +51,8 @@ use time_counts::{MAX_TIME_ENTRIES, TimeScale};
 pub struct Tally {
     names: SymbolTables,
     clients: Vec<ClientCount>,
-    /// Requests not yet added to `clients`, by client. Every line adds one, so a dense list of counts is faster.
+    /// Requests not yet added to `clients`, by client. Every line adds one, so a dense list of
+    /// counts is faster.
     uncounted: Vec<LineCount>,
     cells: CellTable,
     /// How the cells count times.
@@ -64,12 +70,14 @@ pub struct Tally {
     budget: Option<Budget>,
     /// The rules for unknown names: their cells are the first that a prune drops.
     unknown: Vec<RuleId>,
-    /// The bytes above which it becomes that of a [sample of clients](client_sample); `None` is unlimited.
+    /// The bytes above which it becomes that of a [sample of clients](client_sample); `None` is
+    /// unlimited.
     sample_budget: Option<usize>,
     error_floor: ErrorFloor,
     /// The pruned pairs of each path.
     by_path: CellTable,
-    /// The most hits of a path that may be uncounted, by its number; paths without any may be absent.
+    /// The most hits of a path that may be uncounted, by its number; paths without any may be
+    /// absent.
     path_errors: Vec<u64>,
     /// Further cells of a pair, a client or a path, beyond those that a prune keeps.
     overflow: CellTable,
@@ -107,8 +115,8 @@ impl RequestsSoFar {
     }
 }
 
-/// Counts of one client that every line changes, without branches on the answer: the requests by the class
-/// of their answer, and the sizes of pages.
+/// Counts of one client that every line changes, without branches on the answer: the requests by
+/// the class of their answer, and the sizes of pages.
 #[derive(Debug, Clone, Copy, Default)]
 struct LineCount {
     requests: [u64; UnmatchedAnswer::CLASSES],
@@ -149,7 +157,12 @@ impl<'t> CellView<'t> {
     /// The response of the site.
     #[must_use]
     pub fn response(&self) -> Response {
-        Response { method: self.method, status: self.status, bytes: self.bytes, extra: self.extra }
+        Response {
+            method: self.method,
+            status: self.status,
+            bytes: self.bytes,
+            extra: self.extra,
+        }
     }
 
     /// Whether it holds evicted hits: its client, its path or both are [`SymbolTables::OTHER`].
@@ -164,8 +177,8 @@ impl<'t> CellView<'t> {
         self.input == SymbolTables::NO_INPUT
     }
 
-    /// The most hits of this client and path that may be uncounted; 0 where the tally is exact. All cells of a client
-    /// and a path have the same value.
+    /// The most hits of this client and path that may be uncounted; 0 where the tally is exact. All
+    /// cells of a client and a path have the same value.
     #[must_use]
     pub fn error(&self) -> u64 {
         self.rest.error()
@@ -182,7 +195,10 @@ impl Tally {
     /// Adds the findings of one run of lines. All runs of one tally come from the same worker.
     pub fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
         if let Some(most) = findings.requests.iter().map(|(client, _)| *client).max() {
-            self.uncounted.resize(self.uncounted.len().max(most as usize + 1), LineCount::default());
+            self.uncounted.resize(
+                self.uncounted.len().max(most as usize + 1),
+                LineCount::default(),
+            );
         }
         for &(client, answer) in &findings.requests {
             let count = &mut self.uncounted[client as usize];
@@ -196,7 +212,11 @@ impl Tally {
             self.count_mut(client).allowed += 1;
             self.count_allowed(entry, 1);
         }
-        self.app_evidence.merge(&findings.app_evidence, |host| (position.input, host), |client| client);
+        self.app_evidence.merge(
+            &findings.app_evidence,
+            |host| (position.input, host),
+            |client| client,
+        );
         for (host, bytes) in findings.home.iter() {
             self.evidence.record_home((position.input, host), bytes);
         }
@@ -220,8 +240,17 @@ impl Tally {
         }
         let lookups = self.cells.prefetch(&keys[..hits.len()]);
         for ((hit, key), lookup) in hits.iter().zip(&keys).zip(lookups) {
-            let position = LinePosition { line: position.line + u64::from(hit.line), offset: hit.offset, ..position };
-            let line = HitLine { time: hit.time, position, text: findings.text(hit), parsed: hit.parsed };
+            let position = LinePosition {
+                line: position.line + u64::from(hit.line),
+                offset: hit.offset,
+                ..position
+            };
+            let line = HitLine {
+                time: hit.time,
+                position,
+                text: findings.text(hit),
+                parsed: hit.parsed,
+            };
             self.cells.count(key, lookup, &line, &mut self.scale);
         }
         self.enforce_time_entries();
@@ -251,16 +280,23 @@ impl Tally {
         let counted = self.clients.get(at).copied().unwrap_or_default();
         let mut unmatched = counted.unmatched;
         unmatched.merge(UnmatchedAnswers::from_classes(requests, sizes));
-        RequestsSoFar { requests: counted.requests + requests.iter().sum::<u64>(), unmatched }
+        RequestsSoFar {
+            requests: counted.requests + requests.iter().sum::<u64>(),
+            unmatched,
+        }
     }
 
     /// Adds the names of the clients, paths, hosts and rules to which its numbers refer.
     #[must_use]
     pub fn with_names(mut self, names: SymbolTables) -> Self {
-        for (client, LineCount { requests, sizes }) in (0..).zip(std::mem::take(&mut self.uncounted)) {
+        for (client, LineCount { requests, sizes }) in
+            (0..).zip(std::mem::take(&mut self.uncounted))
+        {
             let count = self.count_mut(client);
             count.requests += requests.iter().sum::<u64>();
-            count.unmatched.merge(UnmatchedAnswers::from_classes(requests, sizes));
+            count
+                .unmatched
+                .merge(UnmatchedAnswers::from_classes(requests, sizes));
         }
         Self { names, ..self }
     }
@@ -280,11 +316,20 @@ impl Tally {
     /// The bytes that it takes, about.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        const CELL: usize = size_of::<CellCounts>() + size_of::<cell::CellSample>() + size_of::<crate::collections::intern::InternSlot>();
+        const CELL: usize = size_of::<CellCounts>()
+            + size_of::<cell::CellSample>()
+            + size_of::<crate::collections::intern::InternSlot>();
         let tables = [&self.cells, &self.by_path, &self.overflow];
-        let cells: usize = tables.iter().map(|table| table.len() * CELL + table.held_bytes()).sum();
-        let clients = self.clients.len() * size_of::<ClientCount>() + self.uncounted.len() * size_of::<LineCount>();
-        cells + clients + self.minutes.len() * (size_of::<MinuteKey>() + size_of::<u64>()) + self.names.all_bytes()
+        let cells: usize = tables
+            .iter()
+            .map(|table| table.len() * CELL + table.held_bytes())
+            .sum();
+        let clients = self.clients.len() * size_of::<ClientCount>()
+            + self.uncounted.len() * size_of::<LineCount>();
+        cells
+            + clients
+            + self.minutes.len() * (size_of::<MinuteKey>() + size_of::<u64>())
+            + self.names.all_bytes()
     }
 
     /// The number of sites with evidence of an app.
@@ -299,21 +344,23 @@ impl Tally {
         self.cells.is_empty()
     }
 
-    /// All cells, in no order. Each hit is in exactly one of them. Hits of an evicted pair are in a cell of the client
-    /// without a path; hits of an evicted client are in a cell without client and path.
+    /// All cells, in no order. Each hit is in exactly one of them. Hits of an evicted pair are in a
+    /// cell of the client without a path; hits of an evicted client are in a cell without client
+    /// and path.
     pub fn cells(&self) -> impl Iterator<Item = CellView<'_>> {
         self.views(&self.cells)
     }
 
-    /// The evicted pairs of each path, in no order, in cells without a client. Their hits are in [`cells`](Self::cells)
-    /// as well.
+    /// The evicted pairs of each path, in no order, in cells without a client. Their hits are in
+    /// [`cells`](Self::cells) as well.
     pub fn path_cells(&self) -> impl Iterator<Item = CellView<'_>> {
         self.views(&self.by_path)
     }
 
-    /// Further cells of clients and paths, beyond those that were kept; in no order and without inputs. A cell with a
-    /// client and a path belongs to that pair, one whose path is [`SymbolTables::OTHER`] to the client, one whose client is to
-    /// the path. Their hits are in [`cells`](Self::cells) as well, under another client or path or under none.
+    /// Further cells of clients and paths, beyond those that were kept; in no order and without
+    /// inputs. A cell with a client and a path belongs to that pair, one whose path is
+    /// [`SymbolTables::OTHER`] to the client, one whose client is to the path. Their hits are in
+    /// [`cells`](Self::cells) as well, under another client or path or under none.
     pub fn overflow_cells(&self) -> impl Iterator<Item = CellView<'_>> {
         self.views(&self.overflow)
     }
@@ -337,11 +384,15 @@ impl Tally {
     }
 
     fn site(&self, input: u32, host: u32) -> Site<'_> {
-        if host == SymbolTables::NO_HOST { Site::Input(input) } else { Site::Host(self.names.hosts.resolve(host)) }
+        if host == SymbolTables::NO_HOST {
+            Site::Input(input)
+        } else {
+            Site::Host(self.names.hosts.resolve(host))
+        }
     }
 
-    /// Requests allowed by each entry of the allow lists, by the number of the entry; entries that allowed none may be
-    /// absent.
+    /// Requests allowed by each entry of the allow lists, by the number of the entry; entries that
+    /// allowed none may be absent.
     #[must_use]
     pub fn allowed(&self) -> &[u64] {
         &self.allowed
@@ -349,7 +400,9 @@ impl Tally {
 
     /// The apps that were detected, their sites, and the evidence.
     pub fn app_evidence(&self) -> impl Iterator<Item = (RuleId, Site<'_>, &BoundedSet)> {
-        self.app_evidence.iter().map(|(app, (input, host), evidence)| (app, self.site(input, host), evidence))
+        self.app_evidence
+            .iter()
+            .map(|(app, (input, host), evidence)| (app, self.site(input, host), evidence))
     }
 
     /// The number of a client; `None` if the client is unknown.
@@ -370,7 +423,8 @@ impl Tally {
         self.names.rules.keys()
     }
 
-    /// The unit in which it counts times. At most [`MAX_BUCKETS`](time_counts::MAX_BUCKETS) buckets are between its first hit and its last.
+    /// The unit in which it counts times. At most [`MAX_BUCKETS`](time_counts::MAX_BUCKETS) buckets
+    /// are between its first hit and its last.
     #[must_use]
     pub fn time_unit(&self) -> TimeUnit {
         self.scale.unit()
@@ -382,7 +436,8 @@ impl Tally {
         self.scale.has_hours()
     }
 
-    /// The lists of times of a cell; empty for [`path_cells`](Self::path_cells) and [`overflow_cells`](Self::overflow_cells).
+    /// The lists of times of a cell; empty for [`path_cells`](Self::path_cells) and
+    /// [`overflow_cells`](Self::overflow_cells).
     #[must_use]
     pub fn listed_times(&self, view: &CellView<'_>) -> ListedTimes {
         view.cell.listed_times(&self.scale)
@@ -421,13 +476,38 @@ impl Tally {
 
 /// The cell that a hit belongs to.
 fn cell_key(hit: &Hit, input: u32) -> CellKey {
-    let Hit { client, path, rules, status, host, method, extra, .. } = *hit;
+    let Hit {
+        client,
+        path,
+        rules,
+        status,
+        host,
+        method,
+        extra,
+        ..
+    } = *hit;
     let is_answered = Outcome::from_status(status) == Outcome::Answered;
     let is_probe = hit.is_probe();
     let answered = hit.exposes && is_answered;
-    // The size of other responses is kept where it shows how the site answers unknown paths, or is compared with such a size.
-    let bytes = hit.bytes.filter(|&bytes| answered || (is_answered && (is_probe || hit.needs_client) && bytes > 0));
-    ImportedKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra }.into()
+    // The size of other responses is kept where it shows how the site answers unknown paths, or is
+    // compared with such a size.
+    let bytes = hit
+        .bytes
+        .filter(|&bytes| answered || (is_answered && (is_probe || hit.needs_client) && bytes > 0));
+    ImportedKey {
+        client,
+        path,
+        rules,
+        status,
+        input,
+        host,
+        answered,
+        is_probe,
+        method,
+        bytes,
+        extra,
+    }
+    .into()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A hash table of cells, in two arrays: the counts, which every hit changes, and the samples.
 //!
-//! Callers that look up many keys [prefetch](CellTable::prefetch) a batch of them first, so that the cache misses
-//! overlap.
+//! Callers that look up many keys [prefetch](CellTable::prefetch) a batch of them first, so that
+//! the cache misses overlap.
 
 use std::hint::black_box;
 use std::mem;
@@ -79,12 +79,20 @@ impl CellTable {
 
     /// All cells, by number: counts, error and sample.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&CellCounts, CellSampleRef<'_>)> {
-        self.counts.iter().zip(self.samples.iter().map(|sample| CellSampleRef { sample, texts: &self.texts }))
+        self.counts
+            .iter()
+            .zip(self.samples.iter().map(|sample| CellSampleRef {
+                sample,
+                texts: &self.texts,
+            }))
     }
 
     /// The keys of the cells, each with its error, mutable.
     pub(super) fn errors_mut(&mut self) -> impl Iterator<Item = (&CellKey, &mut u64)> {
-        self.counts.iter().map(|counts| &counts.key).zip(self.samples.iter_mut().map(|sample| &mut sample.error))
+        self.counts
+            .iter()
+            .map(|counts| &counts.key)
+            .zip(self.samples.iter_mut().map(|sample| &mut sample.error))
     }
 
     /// The numbers of all cells.
@@ -117,7 +125,8 @@ impl CellTable {
         self.samples.iter().map(CellSample::text_len).sum()
     }
 
-    /// The bytes that texts take, with those of texts that were replaced. Imported texts are not included.
+    /// The bytes that texts take, with those of texts that were replaced. Imported texts are not
+    /// included.
     pub(super) fn held_bytes(&self) -> usize {
         self.texts.held()
     }
@@ -150,12 +159,26 @@ impl CellTable {
 
     /// All cells with their keys.
     pub(super) fn into_cells(self) -> impl Iterator<Item = (CellKey, Cell)> {
-        let Self { counts, samples, texts, .. } = self;
-        counts.into_iter().zip(samples).map(move |(counts, sample)| {
-            let times = counts.times();
-            let cell = Cell { hits: counts.hits, error: sample.error, times, counts: counts.counts, sample: sample.into_sample(&texts) };
-            (counts.key, cell)
-        })
+        let Self {
+            counts,
+            samples,
+            texts,
+            ..
+        } = self;
+        counts
+            .into_iter()
+            .zip(samples)
+            .map(move |(counts, sample)| {
+                let times = counts.times();
+                let cell = Cell {
+                    hits: counts.hits,
+                    error: sample.error,
+                    times,
+                    counts: counts.counts,
+                    sample: sample.into_sample(&texts),
+                };
+                (counts.key, cell)
+            })
     }
 
     /// Finds the candidate slots of at most one batch of keys.
@@ -169,14 +192,29 @@ impl CellTable {
             lookup.number = InternSlot::find(&self.slots, lookup.tag, |_| true).unwrap_or(NO_CELL);
         }
         // A read without a dependency loads the cache line.
-        let near = |lookup: &Lookup| self.counts.get(lookup.number as usize).map_or(0, |counts| counts.hits);
-        black_box(lookups[..keys.len()].iter().map(near).fold(0, u64::wrapping_add));
+        let near = |lookup: &Lookup| {
+            self.counts
+                .get(lookup.number as usize)
+                .map_or(0, |counts| counts.hits)
+        };
+        black_box(
+            lookups[..keys.len()]
+                .iter()
+                .map(near)
+                .fold(0, u64::wrapping_add),
+        );
         lookups
     }
 
-    /// Keeps these cells, in the order of their numbers, under new keys. Distinct keys must stay distinct. The others may have been
-    /// [moved](Self::insert_moved). The memory is kept for other cells.
-    pub(super) fn retain(&mut self, mut kept: Vec<u32>, new: impl Fn(&CellKey) -> CellKey, mut scale: Option<&mut TimeScale>) {
+    /// Keeps these cells, in the order of their numbers, under new keys. Distinct keys must stay
+    /// distinct. The others may have been [moved](Self::insert_moved). The memory is kept for other
+    /// cells.
+    pub(super) fn retain(
+        &mut self,
+        mut kept: Vec<u32>,
+        new: impl Fn(&CellKey) -> CellKey,
+        mut scale: Option<&mut TimeScale>,
+    ) {
         kept.sort_unstable();
         self.slots.clear();
         for (index, number) in kept.iter().enumerate() {
@@ -187,7 +225,11 @@ impl CellTable {
             if let Some(scale) = scale.as_deref_mut() {
                 counts.enter(scale);
             }
-            InternSlot { tag: hash_tag(&self.state, &counts.key), number: index as u32 }.insert(&mut self.slots);
+            InternSlot {
+                tag: hash_tag(&self.state, &counts.key),
+                number: index as u32,
+            }
+            .insert(&mut self.slots);
         }
         self.counts.truncate(kept.len());
         for dropped in self.samples.drain(kept.len()..) {
@@ -212,7 +254,11 @@ impl CellTable {
         for (number, (counts, sample)) in (0..).zip(self.counts.iter_mut().zip(&mut self.samples)) {
             counts.key = new(&counts.key);
             sample.position.input = input(sample.position.input);
-            InternSlot { tag: hash_tag(&self.state, &counts.key), number }.insert(&mut self.slots);
+            InternSlot {
+                tag: hash_tag(&self.state, &counts.key),
+                number,
+            }
+            .insert(&mut self.slots);
         }
     }
 
@@ -224,7 +270,11 @@ impl CellTable {
     /// The number of a key.
     #[inline]
     fn find(&self, key: &CellKey, lookup: Lookup) -> Option<usize> {
-        let is_key = |number: u32| self.counts.get(number as usize).is_some_and(|counts| counts.key == *key);
+        let is_key = |number: u32| {
+            self.counts
+                .get(number as usize)
+                .is_some_and(|counts| counts.key == *key)
+        };
         if is_key(lookup.number) {
             return Some(lookup.number as usize);
         }
@@ -233,13 +283,22 @@ impl CellTable {
 
     /// Counts a hit.
     #[inline]
-    pub(super) fn count(&mut self, key: &CellKey, lookup: Lookup, line: &HitLine<'_>, scale: &mut TimeScale) {
+    pub(super) fn count(
+        &mut self,
+        key: &CellKey,
+        lookup: Lookup,
+        line: &HitLine<'_>,
+        scale: &mut TimeScale,
+    ) {
         let number = self.find(key, lookup).unwrap_or_else(|| {
             let sample = CellSample::from_line(line, &mut self.texts);
             self.push(CellCounts::new(*key), lookup, sample)
         });
         if self.counts[number].count(line.time, scale) && self.samples[number].is_later_than(line) {
-            self.samples[number].replace(CellSample::from_line(line, &mut self.texts), &mut self.texts);
+            self.samples[number].replace(
+                CellSample::from_line(line, &mut self.texts),
+                &mut self.texts,
+            );
             self.compact();
         }
     }
@@ -247,14 +306,23 @@ impl CellTable {
     fn push(&mut self, counts: CellCounts, lookup: Lookup, sample: CellSample) -> usize {
         let number = self.counts.len();
         // A tally never has 2^32 cells.
-        InternSlot { tag: lookup.tag, number: number as u32 }.insert(&mut self.slots);
+        InternSlot {
+            tag: lookup.tag,
+            number: number as u32,
+        }
+        .insert(&mut self.slots);
         self.counts.push(counts);
         self.samples.push(sample);
         number
     }
 
     /// Adds the cells of another table, under new keys. A table of copies of cells has no scale.
-    pub(super) fn merge(&mut self, mut other: Self, new: impl Fn(&CellKey) -> CellKey, mut scale: Option<&mut TimeScale>) {
+    pub(super) fn merge(
+        &mut self,
+        mut other: Self,
+        new: impl Fn(&CellKey) -> CellKey,
+        mut scale: Option<&mut TimeScale>,
+    ) {
         let before = self.texts.append(other.texts);
         let moved = |mut sample: CellSample| {
             if let Some(text) = sample.text_mut() {
@@ -269,13 +337,34 @@ impl CellTable {
                 *key = new(&counts.key);
             }
             let lookups = self.prefetch(&keys[..counts.len()]);
-            let near = |lookup: &Lookup| self.samples.get(lookup.number as usize).map_or(0, |sample| sample.position.line);
-            black_box(lookups[..counts.len()].iter().map(near).fold(0, u64::wrapping_add));
-            let mine = || lookups[..counts.len()].iter().filter_map(|lookup| self.counts.get(lookup.number as usize));
+            let near = |lookup: &Lookup| {
+                self.samples
+                    .get(lookup.number as usize)
+                    .map_or(0, |sample| sample.position.line)
+            };
+            black_box(
+                lookups[..counts.len()]
+                    .iter()
+                    .map(near)
+                    .fold(0, u64::wrapping_add),
+            );
+            let mine = || {
+                lookups[..counts.len()]
+                    .iter()
+                    .filter_map(|lookup| self.counts.get(lookup.number as usize))
+            };
             mine().chain(&*counts).for_each(CellCounts::prefetch_counts);
-            mine().chain(&*counts).for_each(CellCounts::prefetch_entries);
-            for (((counts, key), lookup), sample) in counts.iter_mut().zip(keys).zip(lookups).zip(&mut samples) {
-                let counts = CellCounts { key, counts: counts.counts.take(), ..*counts };
+            mine()
+                .chain(&*counts)
+                .for_each(CellCounts::prefetch_entries);
+            for (((counts, key), lookup), sample) in
+                counts.iter_mut().zip(keys).zip(lookups).zip(&mut samples)
+            {
+                let counts = CellCounts {
+                    key,
+                    counts: counts.counts.take(),
+                    ..*counts
+                };
                 self.add(counts, lookup, sample, scale.as_deref_mut());
             }
         }
@@ -295,36 +384,77 @@ impl CellTable {
 
     /// Adds a cell, or adds to the cell with the same key. A table of copies of cells has no scale.
     pub(super) fn insert(&mut self, key: CellKey, cell: Cell, scale: Option<&mut TimeScale>) {
-        let lookup = Lookup { tag: hash_tag(&self.state, &key), number: NO_CELL };
+        let lookup = Lookup {
+            tag: hash_tag(&self.state, &key),
+            number: NO_CELL,
+        };
         let sample = CellSample::from_sample(cell.error, cell.sample, &mut self.texts);
         let counts = cell.counts.filter(|_| scale.is_some());
-        self.add(CellCounts::from_parts(key, cell.hits, cell.times, counts), lookup, sample, scale);
+        self.add(
+            CellCounts::from_parts(key, cell.hits, cell.times, counts),
+            lookup,
+            sample,
+            scale,
+        );
         self.compact();
     }
 
-    /// Adds a copy of a cell of another table, under a new key and without its times between the first and the last.
+    /// Adds a copy of a cell of another table, under a new key and without its times between the
+    /// first and the last.
     pub(super) fn insert_copy(&mut self, key: CellKey, from: &Self, number: u32) {
         let CellCounts { hits, span, .. } = from.counts[number as usize];
         let position = self.merge_position(&key, from, number);
-        let sample = position.takes_sample.then(|| from.samples[number as usize].copied(&from.texts, &mut self.texts));
-        self.add_at(position, CellCounts { key, hits, span, counts: None }, sample, None);
+        let sample = position
+            .takes_sample
+            .then(|| from.samples[number as usize].copied(&from.texts, &mut self.texts));
+        self.add_at(
+            position,
+            CellCounts {
+                key,
+                hits,
+                span,
+                counts: None,
+            },
+            sample,
+            None,
+        );
     }
 
-    /// Moves a cell of another table here, under a new key. In its old place it has no sample any more. A table of copies of cells has
-    /// no scale.
-    pub(super) fn insert_moved(&mut self, key: CellKey, from: &mut Self, number: u32, scale: Option<&mut TimeScale>) {
+    /// Moves a cell of another table here, under a new key. In its old place it has no sample any
+    /// more. A table of copies of cells has no scale.
+    pub(super) fn insert_moved(
+        &mut self,
+        key: CellKey,
+        from: &mut Self,
+        number: u32,
+        scale: Option<&mut TimeScale>,
+    ) {
         let position = self.merge_position(&key, from, number);
-        let sample = position.takes_sample.then(|| from.samples[number as usize].moved(&from.texts, &mut self.texts));
+        let sample = position
+            .takes_sample
+            .then(|| from.samples[number as usize].moved(&from.texts, &mut self.texts));
         let counts = &mut from.counts[number as usize];
-        let counts = CellCounts { key, counts: counts.counts.take().filter(|_| scale.is_some()), ..*counts };
+        let counts = CellCounts {
+            key,
+            counts: counts.counts.take().filter(|_| scale.is_some()),
+            ..*counts
+        };
         self.add_at(position, counts, sample, scale);
     }
 
     /// Where a cell of another table belongs.
     fn merge_position(&self, key: &CellKey, from: &Self, number: u32) -> MergePosition {
-        let lookup = Lookup { tag: hash_tag(&self.state, key), number: NO_CELL };
+        let lookup = Lookup {
+            tag: hash_tag(&self.state, key),
+            number: NO_CELL,
+        };
         let found = self.find(key, lookup);
-        MergePosition { lookup, found, takes_sample: found.is_none_or(|found| from.view(number as usize).order(&self.view(found)).is_lt()) }
+        MergePosition {
+            lookup,
+            found,
+            takes_sample: found
+                .is_none_or(|found| from.view(number as usize).order(&self.view(found)).is_lt()),
+        }
     }
 
     fn view(&self, number: usize) -> SampleView<'_> {
@@ -332,7 +462,13 @@ impl CellTable {
     }
 
     /// Adds the counts of a cell, and its sample if the position takes it.
-    fn add_at(&mut self, position: MergePosition, counts: CellCounts, sample: Option<CellSample>, scale: Option<&mut TimeScale>) {
+    fn add_at(
+        &mut self,
+        position: MergePosition,
+        counts: CellCounts,
+        sample: Option<CellSample>,
+        scale: Option<&mut TimeScale>,
+    ) {
         match (position.found, sample) {
             (Some(found), sample) => {
                 self.counts[found].add(counts, scale);
@@ -347,7 +483,13 @@ impl CellTable {
         }
     }
 
-    fn push_new(&mut self, counts: CellCounts, lookup: Lookup, sample: CellSample, scale: Option<&mut TimeScale>) {
+    fn push_new(
+        &mut self,
+        counts: CellCounts,
+        lookup: Lookup,
+        sample: CellSample,
+        scale: Option<&mut TimeScale>,
+    ) {
         if let Some(scale) = scale {
             counts.enter(scale);
         }
@@ -355,7 +497,13 @@ impl CellTable {
     }
 
     /// The earlier sample stays.
-    fn add(&mut self, counts: CellCounts, lookup: Lookup, sample: CellSample, scale: Option<&mut TimeScale>) {
+    fn add(
+        &mut self,
+        counts: CellCounts,
+        lookup: Lookup,
+        sample: CellSample,
+        scale: Option<&mut TimeScale>,
+    ) {
         let Some(number) = self.find(&counts.key, lookup) else {
             self.push_new(counts, lookup, sample, scale);
             return;
@@ -382,13 +530,32 @@ mod tests {
         let mut scale = TimeScale::default();
         for n in 0..20_000 {
             // A log whose times decrease.
-            let position = LinePosition { input: 0, chunk: 0, offset: n, line: n };
-            let line = HitLine { time: Some(LogTime { utc: -i64::try_from(n).unwrap(), offset: 0 }), position, text: &text, parsed: true };
-            let key = CellKey { client: n as u32 % 2, ..CellKey::default() };
+            let position = LinePosition {
+                input: 0,
+                chunk: 0,
+                offset: n,
+                line: n,
+            };
+            let line = HitLine {
+                time: Some(LogTime {
+                    utc: -i64::try_from(n).unwrap(),
+                    offset: 0,
+                }),
+                position,
+                text: &text,
+                parsed: true,
+            };
+            let key = CellKey {
+                client: n as u32 % 2,
+                ..CellKey::default()
+            };
             let [lookup, ..] = table.prefetch(&[key]);
             table.count(&key, lookup, &line, &mut scale);
         }
-        let samples: Vec<_> = table.iter().map(|(counts, sample)| (counts.hits, sample.sample().position.line)).collect();
+        let samples: Vec<_> = table
+            .iter()
+            .map(|(counts, sample)| (counts.hits, sample.sample().position.line))
+            .collect();
         assert_eq!(samples, [(10_000, 19_998), (10_000, 19_999)]);
         assert!(table.texts.held() < 4 << 20, "{}", table.texts.held());
     }

@@ -1,12 +1,14 @@
 //! Counts of hits by time: in buckets of one length, and by hour of the week.
 //!
-//! The counts are kept per cell, because a report decides per cell what it contains. Most cells need no list: the first hit is
-//! at the first time of the cell, and all hits in no list are at its last time. A list has the other hits.
+//! The counts are kept per cell, because a report decides per cell what it contains. Most cells
+//! need no list: the first hit is at the first time of the cell, and all hits in no list are at its
+//! last time. A list has the other hits.
 //!
-//! All cells of a tally have one [`TimeUnit`], the shortest with at most [`MAX_BUCKETS`] buckets from the first hit to the last.
-//! It grows with the tally and never shrinks. Each longer bucket consists of whole shorter ones, so that any split of a log
-//! gives the same counts. The memory of all lists is bounded: above [`MAX_TIME_ENTRIES`] the unit grows further, and hours are no
-//! longer counted. Sums stay exact.
+//! All cells of a tally have one [`TimeUnit`], the shortest with at most [`MAX_BUCKETS`] buckets
+//! from the first hit to the last. It grows with the tally and never shrinks. Each longer bucket
+//! consists of whole shorter ones, so that any split of a log gives the same counts. The memory of
+//! all lists is bounded: above [`MAX_TIME_ENTRIES`] the unit grows further, and hours are no longer
+//! counted. Sums stay exact.
 
 use std::iter;
 
@@ -14,8 +16,8 @@ use super::cell::CellCounts;
 use crate::collections::prefetch::prefetch;
 use crate::log::time::{LogTime, PackedTime, TimeSpan};
 
-/// The length of a bucket: a minute, 5 minutes, an hour, a day, a week, 4 weeks, and then twice as long each time. Buckets
-/// begin in UTC, those of weeks on a Monday.
+/// The length of a bucket: a minute, 5 minutes, an hour, a day, a week, 4 weeks, and then twice as
+/// long each time. Buckets begin in UTC, those of weeks on a Monday.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimeUnit(u8);
 
@@ -35,11 +37,12 @@ pub(crate) const WEEK_HOURS: usize = 168;
 /// Hours come first in a list, and buckets after them.
 const HOURS: u32 = WEEK_HOURS as u32;
 
-/// How many cells ahead the entries of a cell are prefetched, and its counts, which point to them, twice as many: enough to overlap
-/// cache misses, and far fewer than the cache holds.
+/// How many cells ahead the entries of a cell are prefetched, and its counts, which point to them,
+/// twice as many: enough to overlap cache misses, and far fewer than the cache holds.
 const AHEAD: usize = 8;
 
-/// The most entries of the lists of all cells: this number of buckets, and the same number of hours. They take 4 MB.
+/// The most entries of the lists of all cells: this number of buckets, and the same number of
+/// hours. They take 4 MB.
 pub(super) const MAX_TIME_ENTRIES: usize = 1 << 18;
 
 impl TimeUnit {
@@ -47,13 +50,18 @@ impl TimeUnit {
     #[must_use]
     pub fn seconds(self) -> i64 {
         let number = usize::from(self.0);
-        LENGTHS.get(number).copied().unwrap_or_else(|| LENGTHS[5] << (number - 5))
+        LENGTHS
+            .get(number)
+            .copied()
+            .unwrap_or_else(|| LENGTHS[5] << (number - 5))
     }
 
     /// The unit with this length.
     #[must_use]
     pub fn from_seconds(seconds: i64) -> Option<Self> {
-        (0..=MAX_UNIT).map(Self).find(|unit| unit.seconds() == seconds)
+        (0..=MAX_UNIT)
+            .map(Self)
+            .find(|unit| unit.seconds() == seconds)
     }
 
     /// The number of the bucket with this time.
@@ -69,7 +77,8 @@ impl TimeUnit {
         ORIGIN + i64::from(bucket) * self.seconds()
     }
 
-    /// Whether the buckets of a span are not too many. The last number is that of no bucket: times after it have it too.
+    /// Whether the buckets of a span are not too many. The last number is that of no bucket: times
+    /// after it have it too.
     pub(crate) fn fits(self, first: i64, last: i64) -> bool {
         let (first, last) = (self.bucket(first), self.bucket(last));
         (last < u32::MAX - HOURS && last - first < MAX_BUCKETS) || self.0 == MAX_UNIT
@@ -97,7 +106,13 @@ pub(super) struct TimeScale {
 
 impl Default for TimeScale {
     fn default() -> Self {
-        Self { unit: TimeUnit::default(), has_hours: true, span: None, hours: 0, buckets: 0 }
+        Self {
+            unit: TimeUnit::default(),
+            has_hours: true,
+            span: None,
+            hours: 0,
+            buckets: 0,
+        }
     }
 }
 
@@ -118,7 +133,11 @@ impl TimeScale {
 
     /// The scale alone, for cells that will be inserted.
     pub(super) fn without_cells(&self) -> Self {
-        Self { hours: 0, buckets: 0, ..self.clone() }
+        Self {
+            hours: 0,
+            buckets: 0,
+            ..self.clone()
+        }
     }
 
     /// Covers the times of another tally. Its cells are added one by one.
@@ -133,13 +152,18 @@ impl TimeScale {
     /// Covers a time.
     #[inline]
     pub(super) fn cover(&mut self, utc: i64) {
-        if self.span.is_none_or(|(first, last)| utc < first || utc > last) {
+        if self
+            .span
+            .is_none_or(|(first, last)| utc < first || utc > last)
+        {
             self.extend(utc);
         }
     }
 
     fn extend(&mut self, utc: i64) {
-        let (first, last) = self.span.map_or((utc, utc), |(first, last)| (first.min(utc), last.max(utc)));
+        let (first, last) = self
+            .span
+            .map_or((utc, utc), |(first, last)| (first.min(utc), last.max(utc)));
         self.span = Some((first, last));
         while !self.unit.fits(first, last) {
             self.unit = self.unit.longer();
@@ -152,21 +176,31 @@ impl TimeScale {
         self.hours.max(self.buckets) > MAX_TIME_ENTRIES
     }
 
-    /// Shortens the lists of all cells until they fit. The result depends on the hits only: entries that a longer unit makes
-    /// superfluous are removed first.
+    /// Shortens the lists of all cells until they fit. The result depends on the hits only: entries
+    /// that a longer unit makes superfluous are removed first.
     pub(super) fn shrink(&mut self, cells: &mut [CellCounts], most: usize) {
         loop {
             (self.hours, self.buckets) = (0, 0);
             for at in 0..cells.len() {
-                cells.get(at + 2 * AHEAD).into_iter().for_each(CellCounts::prefetch_counts);
-                cells.get(at + AHEAD).into_iter().for_each(CellCounts::prefetch_entries);
+                cells
+                    .get(at + 2 * AHEAD)
+                    .into_iter()
+                    .for_each(CellCounts::prefetch_counts);
+                cells
+                    .get(at + AHEAD)
+                    .into_iter()
+                    .for_each(CellCounts::prefetch_entries);
                 cells[at].shorten(self);
             }
             if self.hours <= most && (self.buckets <= most || self.unit.0 == MAX_UNIT) {
                 return;
             }
             self.has_hours &= self.hours <= most;
-            self.unit = if self.buckets > most { self.unit.longer() } else { self.unit };
+            self.unit = if self.buckets > most {
+                self.unit.longer()
+            } else {
+                self.unit
+            };
         }
     }
 
@@ -203,7 +237,8 @@ pub struct TimeCounts {
     untimed: u64,
     /// Hits in the list, by hour and by bucket.
     listed: [u64; 2],
-    /// Sorted by key. If a count is too large for an entry, several have the same key, and all but the last of them are full.
+    /// Sorted by key. If a count is too large for an entry, several have the same key, and all but
+    /// the last of them are full.
     entries: Vec<TimeEntry>,
 }
 
@@ -237,7 +272,11 @@ impl TimeCounts {
     /// The lists of an earlier report.
     #[must_use]
     pub fn from_listed(unit: TimeUnit, listed: &ListedTimes) -> Self {
-        let mut counts = Self { unit, untimed: listed.untimed, ..Self::default() };
+        let mut counts = Self {
+            unit,
+            untimed: listed.untimed,
+            ..Self::default()
+        };
         for &(hour, hits) in &listed.hours {
             counts.insert(hour.min(HOURS - 1), hits);
         }
@@ -260,7 +299,10 @@ impl TimeCounts {
             self.entries.partition_point(|entry| entry.key <= key)
         };
         let mut left = hits;
-        if let Some(entry) = self.entries[..at].last_mut().filter(|entry| entry.key == key) {
+        if let Some(entry) = self.entries[..at]
+            .last_mut()
+            .filter(|entry| entry.key == key)
+        {
             left -= entry.add(hits);
         }
         while left > 0 {
@@ -289,7 +331,8 @@ impl TimeCounts {
                 entry.key = HOURS + scale.unit.bucket(unit.start(entry.key - HOURS));
             }
         }
-        self.entries.retain(|entry| !last.contains(&entry.key) && (scale.has_hours || entry.key >= HOURS));
+        self.entries
+            .retain(|entry| !last.contains(&entry.key) && (scale.has_hours || entry.key >= HOURS));
         self.join_equal_keys();
         let sum = |entries: &[TimeEntry]| entries.iter().map(|entry| u64::from(entry.hits)).sum();
         let (hours, buckets) = self.entries.split_at(self.hours_len());
@@ -325,7 +368,11 @@ impl CellCounts {
     /// Hits without a time.
     #[must_use]
     pub fn untimed(&self) -> u64 {
-        if self.span.ends().is_none() { self.hits } else { self.listed_untimed() }
+        if self.span.ends().is_none() {
+            self.hits
+        } else {
+            self.listed_untimed()
+        }
     }
 
     fn listed_untimed(&self) -> u64 {
@@ -335,8 +382,11 @@ impl CellCounts {
     /// Counts the time of a hit, which is counted already.
     #[inline]
     pub(super) fn count_time(&mut self, time: PackedTime, scale: &mut TimeScale) {
-        let is_near =
-            self.span.first().is_some_and(|first| first <= time) && self.span.last().is_some_and(|last| last.is_same_minute(time));
+        let is_near = self.span.first().is_some_and(|first| first <= time)
+            && self
+                .span
+                .last()
+                .is_some_and(|last| last.is_same_minute(time));
         if !is_near {
             self.count_distant_time(time, scale);
         }
@@ -358,14 +408,19 @@ impl CellCounts {
             }
             return;
         };
-        // The hit at the first time and those at the last time are in no list, so one of these moves into the lists.
+        // The hit at the first time and those at the last time are in no list, so one of these
+        // moves into the lists.
         let moved = if time > last { last } else { time.max(first) };
         let (keys, of_last) = (scale.keys(moved), scale.keys(last.max(time)));
         if keys == of_last {
             return;
         }
         let timed = self.hits - 1 - self.listed_untimed();
-        let hits = if time > last { self.at_last(timed) } else { [u64::from(time >= first || timed > 1); 2] };
+        let hits = if time > last {
+            self.at_last(timed)
+        } else {
+            [u64::from(time >= first || timed > 1); 2]
+        };
         self.list(keys, hits, of_last, scale);
     }
 
@@ -384,7 +439,11 @@ impl CellCounts {
             let counts = self.counts_in_unit(of_last, scale);
             let before = counts.entries.len();
             counts.insert(key, hits);
-            *(if at == 0 { &mut scale.hours } else { &mut scale.buckets }) += counts.entries.len() - before;
+            *(if at == 0 {
+                &mut scale.hours
+            } else {
+                &mut scale.buckets
+            }) += counts.entries.len() - before;
         }
     }
 
@@ -406,13 +465,19 @@ impl CellCounts {
         if self.span.ends().is_none() {
             (self.span, self.counts) = (other.span, others);
             self.enter(scale);
-        } else if let Some(((first, last), (other_first, other_last))) = self.ends().zip(other.ends()) {
+        } else if let Some(((first, last), (other_first, other_last))) =
+            self.ends().zip(other.ends())
+        {
             let mine = self.at_last(self.hits - self.listed_untimed());
             let timed = other.hits - others.as_ref().map_or(0, |counts| counts.untimed);
             let listed = others.as_ref().map_or([0; 2], |counts| counts.listed);
             let theirs = listed.map(|listed| timed.saturating_sub(1 + listed));
             let of_last = scale.keys(last.max(other_last));
-            let (earlier, rest) = if last < other_last { (last, mine) } else { (other_last, theirs) };
+            let (earlier, rest) = if last < other_last {
+                (last, mine)
+            } else {
+                (other_last, theirs)
+            };
             self.list(scale.keys(first.max(other_first)), [1; 2], of_last, scale);
             self.list(scale.keys(earlier), rest, of_last, scale);
             if let Some(mut others) = others {
@@ -447,14 +512,20 @@ impl CellCounts {
     /// Prefetches the lists, after their counts.
     #[inline]
     pub(super) fn prefetch_entries(&self) {
-        if let Some(entry) = self.counts.as_ref().and_then(|counts| counts.entries.first()) {
+        if let Some(entry) = self
+            .counts
+            .as_ref()
+            .and_then(|counts| counts.entries.first())
+        {
             prefetch(entry);
         }
     }
 
     /// Keeps what is necessary, and adds its entries to those of the scale.
     fn shorten(&mut self, scale: &mut TimeScale) {
-        let (Some(counts), Some(last)) = (&mut self.counts, self.span.last()) else { return };
+        let (Some(counts), Some(last)) = (&mut self.counts, self.span.last()) else {
+            return;
+        };
         counts.shorten(scale, scale.keys(last));
         scale.add_entries(counts);
         if counts.untimed == 0 && counts.entries.is_empty() {
@@ -471,30 +542,53 @@ impl CellCounts {
 
     /// The lists in the unit of the tally.
     pub(super) fn listed_times(&self, scale: &TimeScale) -> ListedTimes {
-        let (Some(counts), Some(last)) = (&self.counts, self.span.last()) else { return ListedTimes::default() };
+        let (Some(counts), Some(last)) = (&self.counts, self.span.last()) else {
+            return ListedTimes::default();
+        };
         let mut counts = counts.clone();
         counts.shorten(scale, scale.keys(last));
         let sums = |entries: &[TimeEntry], first: u32| -> Vec<(u32, u64)> {
             let equal = entries.chunk_by(|a, b| a.key == b.key);
-            equal.map(|equal| (equal[0].key - first, equal.iter().map(|entry| u64::from(entry.hits)).sum())).collect()
+            equal
+                .map(|equal| {
+                    (
+                        equal[0].key - first,
+                        equal.iter().map(|entry| u64::from(entry.hits)).sum(),
+                    )
+                })
+                .collect()
         };
         let (hours, buckets) = counts.entries.split_at(counts.hours_len());
-        ListedTimes { untimed: counts.untimed, hours: sums(hours, 0), buckets: sums(buckets, HOURS) }
+        ListedTimes {
+            untimed: counts.untimed,
+            hours: sums(hours, 0),
+            buckets: sums(buckets, HOURS),
+        }
     }
 
-    /// Buckets of this unit, which must not be shorter than that of the tally, and their hits, in no order.
+    /// Buckets of this unit, which must not be shorter than that of the tally, and their hits, in
+    /// no order.
     pub fn by_bucket(&self, unit: TimeUnit) -> impl Iterator<Item = (u32, u64)> {
         let listed = self.counts.iter().flat_map(move |counts| {
             let bucket = move |key: u32| unit.bucket(counts.unit.start(key - HOURS));
-            counts.entries[counts.hours_len()..].iter().map(move |entry| (bucket(entry.key), entry.hits.into()))
+            counts.entries[counts.hours_len()..]
+                .iter()
+                .map(move |entry| (bucket(entry.key), entry.hits.into()))
         });
-        self.first_and_last(1).map(move |(time, hits)| (unit.bucket(time.utc), hits)).chain(listed)
+        self.first_and_last(1)
+            .map(move |(time, hits)| (unit.bucket(time.utc), hits))
+            .chain(listed)
     }
 
     /// Hours of the week and their hits, in no order. Only of a tally that counts hours.
     pub fn by_hour(&self) -> impl Iterator<Item = (u32, u64)> {
-        let listed = self.counts.iter().flat_map(|counts| counts.entries[..counts.hours_len()].iter());
-        self.first_and_last(0).map(|(time, hits)| (hour_of_week(time), hits)).chain(listed.map(|entry| (entry.key, entry.hits.into())))
+        let listed = self
+            .counts
+            .iter()
+            .flat_map(|counts| counts.entries[..counts.hours_len()].iter());
+        self.first_and_last(0)
+            .map(|(time, hits)| (hour_of_week(time), hits))
+            .chain(listed.map(|entry| (entry.key, entry.hits.into())))
     }
 
     /// The hits in no list: at the first time, and at the last.
@@ -519,7 +613,8 @@ pub(super) fn span_of(times: Option<(LogTime, LogTime)>) -> TimeSpan {
 
 #[cfg(test)]
 mod tests {
-    //! Any split of the hits gives the same counts by time, in a bounded number of buckets, and their sums are all hits.
+    //! Any split of the hits gives the same counts by time, in a bounded number of buckets, and
+    //! their sums are all hits.
 
     use std::collections::BTreeMap;
 
@@ -535,7 +630,11 @@ mod tests {
     type TimedHit = (u8, u8, Option<LogTime>);
 
     fn tally_of(hits: &[TimedHit], chunk: u64) -> Tally {
-        let (mut names, mut findings, mut tally) = (SymbolTables::default(), Findings::default(), Tally::default());
+        let (mut names, mut findings, mut tally) = (
+            SymbolTables::default(),
+            Findings::default(),
+            Tally::default(),
+        );
         let rules = names.rules.intern(&[RuleId(0)][..], Box::from);
         for (line, &(client, path, time)) in (0..).zip(hits) {
             let mut hit = Hit::at(line, line.into());
@@ -544,7 +643,15 @@ mod tests {
             (hit.rules, hit.time) = (rules, time);
             findings.push(hit, b"a line");
         }
-        tally.add_findings(&findings, LinePosition { input: 0, chunk, offset: 0, line: 0 });
+        tally.add_findings(
+            &findings,
+            LinePosition {
+                input: 0,
+                chunk,
+                offset: 0,
+                line: 0,
+            },
+        );
         tally.with_names(names)
     }
 
@@ -553,7 +660,8 @@ mod tests {
         let mut tallies = parts;
         let mut picks = picks.iter().cycle();
         while tallies.len() > 1 {
-            let taken = tallies.swap_remove(picks.next().map_or(0, |pick| pick.index(tallies.len())));
+            let taken =
+                tallies.swap_remove(picks.next().map_or(0, |pick| pick.index(tallies.len())));
             let into = picks.next().map_or(0, |pick| pick.index(tallies.len()));
             tallies[into].merge(taken);
         }
@@ -576,7 +684,9 @@ mod tests {
             };
             *self.buckets.entry(unit.bucket(time.utc)).or_default() += 1;
             // 1970 began on a Thursday.
-            let hour = (time.local_seconds() + 3 * 86_400).div_euclid(3_600).rem_euclid(i64::try_from(WEEK_HOURS).unwrap());
+            let hour = (time.local_seconds() + 3 * 86_400)
+                .div_euclid(3_600)
+                .rem_euclid(i64::try_from(WEEK_HOURS).unwrap());
             *self.hours.entry(u32::try_from(hour).unwrap()).or_default() += 1;
         }
 
@@ -590,7 +700,10 @@ mod tests {
     fn expected(hits: &[TimedHit], unit: TimeUnit) -> ByCell {
         let mut cells = ByCell::new();
         for (client, path, time) in hits {
-            cells.entry((format!("192.0.2.{client}"), format!("/{path}"))).or_default().add(unit, *time);
+            cells
+                .entry((format!("192.0.2.{client}"), format!("/{path}")))
+                .or_default()
+                .add(unit, *time);
         }
         cells
     }
@@ -598,13 +711,26 @@ mod tests {
     fn counted(tally: &Tally) -> ByCell {
         let mut cells = ByCell::new();
         for view in tally.cells() {
-            let path = String::from_utf8_lossy(if view.is_other() { b"" } else { tally.path(view.path) }).into_owned();
-            let client = if view.is_other() { String::new() } else { tally.client(view.client).to_string() };
+            let path = String::from_utf8_lossy(if view.is_other() {
+                b""
+            } else {
+                tally.path(view.path)
+            })
+            .into_owned();
+            let client = if view.is_other() {
+                String::new()
+            } else {
+                tally.client(view.client).to_string()
+            };
             let counted = cells.entry((client, path)).or_default();
             let unit = tally.time_unit();
-            view.cell.by_bucket(unit).for_each(|(bucket, hits)| *counted.buckets.entry(bucket).or_default() += hits);
+            view.cell
+                .by_bucket(unit)
+                .for_each(|(bucket, hits)| *counted.buckets.entry(bucket).or_default() += hits);
             if tally.has_hours() {
-                view.cell.by_hour().for_each(|(hour, hits)| *counted.hours.entry(hour).or_default() += hits);
+                view.cell
+                    .by_hour()
+                    .for_each(|(hour, hits)| *counted.hours.entry(hour).or_default() += hits);
             }
             counted.untimed += view.cell.untimed();
         }
@@ -615,19 +741,33 @@ mod tests {
     fn whole(cells: &ByCell) -> Counted {
         let mut sum = Counted::default();
         for cell in cells.values() {
-            cell.buckets.iter().for_each(|(bucket, hits)| *sum.buckets.entry(*bucket).or_default() += hits);
-            cell.hours.iter().for_each(|(hour, hits)| *sum.hours.entry(*hour).or_default() += hits);
+            cell.buckets
+                .iter()
+                .for_each(|(bucket, hits)| *sum.buckets.entry(*bucket).or_default() += hits);
+            cell.hours
+                .iter()
+                .for_each(|(hour, hits)| *sum.hours.entry(*hour).or_default() += hits);
             sum.untimed += cell.untimed;
         }
         sum
     }
 
     fn listed(tally: &Tally) -> BTreeMap<String, ListedTimes> {
-        let name = |client, path| format!("{} {}", tally.client(client), String::from_utf8_lossy(tally.path(path)));
-        tally.cells().map(|view| (name(view.client, view.path), tally.listed_times(&view))).collect()
+        let name = |client, path| {
+            format!(
+                "{} {}",
+                tally.client(client),
+                String::from_utf8_lossy(tally.path(path))
+            )
+        };
+        tally
+            .cells()
+            .map(|view| (name(view.client, view.path), tally.listed_times(&view)))
+            .collect()
     }
 
-    /// Times of one kind of log: an hour, a month, ten years, the ends of the calendar, few seconds.
+    /// Times of one kind of log: an hour, a month, ten years, the ends of the calendar, few
+    /// seconds.
     fn time() -> impl Strategy<Value = BoxedStrategy<i64>> {
         let start = 1_793_577_600_i64;
         prop::sample::select(vec![
@@ -643,10 +783,13 @@ mod tests {
     /// Hits of one log in parts; the times of half of the logs are sorted.
     fn parts() -> impl Strategy<Value = Vec<Vec<TimedHit>>> {
         let hit = |time: BoxedStrategy<i64>| {
-            let time = (time, prop::sample::select(vec![0_i16, 0, 60, -210, 345])).prop_map(|(utc, offset)| LogTime { utc, offset });
+            let time = (time, prop::sample::select(vec![0_i16, 0, 60, -210, 345]))
+                .prop_map(|(utc, offset)| LogTime { utc, offset });
             (0_u8..3, 0_u8..3, prop::option::weighted(0.9, time))
         };
-        let log = time().prop_flat_map(move |time| prop::collection::vec(prop::collection::vec(hit(time), 0..60), 1..6));
+        let log = time().prop_flat_map(move |time| {
+            prop::collection::vec(prop::collection::vec(hit(time), 0..60), 1..6)
+        });
         (log, any::<bool>()).prop_map(|(mut parts, is_sorted)| {
             if is_sorted {
                 for part in &mut parts {
@@ -658,7 +801,10 @@ mod tests {
     }
 
     fn tallies(parts: &[Vec<TimedHit>]) -> Vec<Tally> {
-        (0..).zip(parts).map(|(chunk, hits)| tally_of(hits, chunk)).collect()
+        (0..)
+            .zip(parts)
+            .map(|(chunk, hits)| tally_of(hits, chunk))
+            .collect()
     }
 
     proptest! {
@@ -719,7 +865,10 @@ mod tests {
         for seconds in [300, 3_600, 86_400, 604_800, 2_419_200, 4_838_400, 9_676_800] {
             let longer = TimeUnit::from_seconds(seconds).unwrap();
             for utc in [-1, 0, 1_793_577_600, 1_793_577_599] {
-                let (start, end) = (longer.start(longer.bucket(utc)), longer.start(longer.bucket(utc) + 1));
+                let (start, end) = (
+                    longer.start(longer.bucket(utc)),
+                    longer.start(longer.bucket(utc) + 1),
+                );
                 assert!(start <= utc && utc < end);
                 assert_eq!(unit.start(unit.bucket(start)), start);
             }
@@ -727,7 +876,10 @@ mod tests {
         }
         let week = TimeUnit::from_seconds(604_800).unwrap();
         // 2026-11-02 is a Monday.
-        assert_eq!(week.start(week.bucket(1_793_577_600 + 6 * 86_400)), 1_793_577_600);
+        assert_eq!(
+            week.start(week.bucket(1_793_577_600 + 6 * 86_400)),
+            1_793_577_600
+        );
         assert_eq!(TimeUnit::from_seconds(61), None);
     }
 

@@ -1,14 +1,16 @@
 //! Counts of the requests that no rule matched, by client and path. `learn` uses them.
 //!
-//! Its size grows with the distinct pairs of a client and a path (8 bytes each, plus the slack of a hash table) and
-//! with the paths (about 250 bytes each, and more for those of many clients). Any split of a log gives the same result, because
-//! this evidence only ever accumulates.
+//! Its size grows with the distinct pairs of a client and a path (8 bytes each, plus the slack of a
+//! hash table) and with the paths (about 250 bytes each, and more for those of many clients). Any
+//! split of a log gives the same result, because this evidence only ever accumulates.
 //!
-//! A [sample of clients](super::client_sample) may replace it: those of a [level](crate::log::client::Client::sample_level) and above. So
-//! the requests for a path are counted by the level of their client, and counts of lower levels can be dropped later. A path is a normal
-//! page of the sample if one of its clients followed a link to it, or many of them received it. That is a normal page of each larger
-//! sample as well, so requests of lower levels are not stored further. Pairs are stored in any case: the size of a log is measured by
-//! them, and it must not depend on the order of the lines.
+//! A [sample of clients](super::client_sample) may replace it: those of a
+//! [level](crate::log::client::Client::sample_level) and above. So the requests for a path are
+//! counted by the level of their client, and counts of lower levels can be dropped later. A path is
+//! a normal page of the sample if one of its clients followed a link to it, or many of them
+//! received it. That is a normal page of each larger sample as well, so requests of lower levels
+//! are not stored further. Pairs are stored in any case: the size of a log is measured by them, and
+//! it must not depend on the order of the lines.
 
 use std::hash::BuildHasher;
 
@@ -39,7 +41,8 @@ pub struct UnmatchedRequests {
 struct PathState {
     /// It is a normal page of the sample of each level below this one.
     normal_below: u8,
-    /// The requests of clients of this level and above, by the level of the client: the highest first.
+    /// The requests of clients of this level and above, by the level of the client: the highest
+    /// first.
     by_level: Vec<LevelRequests>,
 }
 
@@ -103,8 +106,8 @@ impl UnmatchedRequests {
         self.pairs.len()
     }
 
-    /// The [level](crate::log::client::Client::sample_level) of its clients: it has all requests of those of this level and above, and no
-    /// others. 0 is all clients.
+    /// The [level](crate::log::client::Client::sample_level) of its clients: it has all requests of
+    /// those of this level and above, and no others. 0 is all clients.
     #[must_use]
     pub fn level(&self) -> u8 {
         self.level
@@ -113,7 +116,11 @@ impl UnmatchedRequests {
     /// Adds the unmatched requests of one run of lines.
     pub(super) fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
         for request in &findings.unmatched {
-            let position = LinePosition { line: request.line.into(), offset: request.offset, ..position };
+            let position = LinePosition {
+                line: request.line.into(),
+                offset: request.offset,
+                ..position
+            };
             self.add(request, findings.target(request), position);
         }
     }
@@ -126,7 +133,11 @@ impl UnmatchedRequests {
         if !path.is_normal(request.level) {
             match path.find(request.level) {
                 Ok(at) => path.by_level[at].requests.count(request, target, position),
-                Err(at) => path.insert(at, request.level, UnmatchedPath::new(request, target, position)),
+                Err(at) => path.insert(
+                    at,
+                    request.level,
+                    UnmatchedPath::new(request, target, position),
+                ),
             }
         }
         let flags = match Outcome::from_status(request.status) {
@@ -134,33 +145,51 @@ impl UnmatchedRequests {
             Outcome::Redirected => REDIRECTED,
             _ => 0,
         };
-        self.insert_pair(ClientPathPair { client: request.client, path_and_flags: request.path | flags }, request.level);
+        self.insert_pair(
+            ClientPathPair {
+                client: request.client,
+                path_and_flags: request.path | flags,
+            },
+            request.level,
+        );
     }
 
     /// Adds those of another tally of the same level, renumbered. `clients` are those of both.
     pub(super) fn merge(&mut self, other: Self, new: &IdRemap, clients: &ClientInterner) {
-        debug_assert_eq!(self.level, other.level, "both were restricted to the higher level");
+        debug_assert_eq!(
+            self.level, other.level,
+            "both were restricted to the higher level"
+        );
         for (path, number) in other.paths.into_iter().zip(&new.paths) {
-            if *number == SymbolTables::OTHER || (path.by_level.is_empty() && path.normal_below == 0) {
+            if *number == SymbolTables::OTHER
+                || (path.by_level.is_empty() && path.normal_below == 0)
+            {
                 continue;
             }
             let mine = self.path_mut(*number);
             mine.set_normal_below(path.normal_below);
             // The clients that received it are counted with the pairs.
-            for LevelRequests { level, requests, .. } in path.by_level {
+            for LevelRequests {
+                level, requests, ..
+            } in path.by_level
+            {
                 mine.merge(level, requests);
             }
         }
         for pair in other.pairs {
             let (client, path) = (new.client(pair.client), new.path(pair.path()));
             self.insert_pair(
-                ClientPathPair { client, path_and_flags: path | (pair.path_and_flags & !PATH) },
+                ClientPathPair {
+                    client,
+                    path_and_flags: path | (pair.path_and_flags & !PATH),
+                },
                 clients.resolve(client).sample_level(),
             );
         }
     }
 
-    /// Drops clients of a lower level and renumbers the others; paths without a client are dropped. `clients` have the new numbers.
+    /// Drops clients of a lower level and renumbers the others; paths without a client are dropped.
+    /// `clients` have the new numbers.
     pub(super) fn restricted(mut self, level: u8, new: &IdRemap, clients: &ClientInterner) -> Self {
         for path in &mut self.paths {
             path.by_level.retain(|known| known.level >= level);
@@ -169,18 +198,30 @@ impl UnmatchedRequests {
             SymbolTables::OTHER => false,
             client => clients.resolve(client).sample_level() >= level,
         });
-        let mut restricted = Self { level, ..Self::default() };
+        let mut restricted = Self {
+            level,
+            ..Self::default()
+        };
         restricted.merge(Self { level, ..self }, new, clients);
         restricted
     }
 
-    /// Adds a pair, and makes its path a normal page if enough clients received it. `level` is that of the client.
+    /// Adds a pair, and makes its path a normal page if enough clients received it. `level` is that
+    /// of the client.
     fn insert_pair(&mut self, pair: ClientPathPair, level: u8) {
-        let Self { paths, pairs, state, .. } = self;
+        let Self {
+            paths,
+            pairs,
+            state,
+            ..
+        } = self;
         let hash = |pair: &ClientPathPair| state.hash_one(pair.key());
         let mut entry = pairs
             .entry(hash(&pair), |known| known.key() == pair.key(), hash)
-            .or_insert(ClientPathPair { path_and_flags: pair.path(), ..pair });
+            .or_insert(ClientPathPair {
+                path_and_flags: pair.path(),
+                ..pair
+            });
         let known = entry.get_mut();
         let is_newly_served = pair.path_and_flags & !known.path_and_flags & SERVED != 0;
         known.path_and_flags |= pair.path_and_flags;
@@ -200,22 +241,35 @@ impl UnmatchedRequests {
     /// The requests for a path; `None` for a normal page or an unknown path.
     #[must_use]
     pub fn path(&self, path: u32) -> Option<UnmatchedPath> {
-        let path = self.paths.get(path as usize).filter(|path| !path.is_normal(self.level))?;
-        path.by_level.iter().map(|known| known.requests.clone()).reduce(|mut sum, requests| {
-            sum.merge(requests);
-            sum
-        })
+        let path = self
+            .paths
+            .get(path as usize)
+            .filter(|path| !path.is_normal(self.level))?;
+        path.by_level
+            .iter()
+            .map(|known| known.requests.clone())
+            .reduce(|mut sum, requests| {
+                sum.merge(requests);
+                sum
+            })
     }
 
     /// The paths that are normal pages, by number.
     pub fn normal_paths(&self) -> impl Iterator<Item = u32> {
-        (0..).zip(&self.paths).filter(|(_, path)| path.is_normal(self.level)).map(|(number, _)| number)
+        (0..)
+            .zip(&self.paths)
+            .filter(|(_, path)| path.is_normal(self.level))
+            .map(|(number, _)| number)
     }
 
     /// The clients of each other path, and whether the response was a 2xx or a 3xx; in no order.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32, bool)> {
-        let is_open = |pair: &&ClientPathPair| !self.paths[pair.path() as usize].is_normal(self.level);
-        self.pairs.iter().filter(is_open).map(|pair| (pair.client, pair.path(), pair.path_and_flags & !PATH != 0))
+        let is_open =
+            |pair: &&ClientPathPair| !self.paths[pair.path() as usize].is_normal(self.level);
+        self.pairs
+            .iter()
+            .filter(is_open)
+            .map(|pair| (pair.client, pair.path(), pair.path_and_flags & !PATH != 0))
     }
 
     /// The client and the path of all pairs, in no order.
@@ -238,13 +292,21 @@ impl PathState {
     }
 
     fn find(&self, level: u8) -> Result<usize, usize> {
-        self.by_level.binary_search_by(|known| level.cmp(&known.level))
+        self.by_level
+            .binary_search_by(|known| level.cmp(&known.level))
     }
 
     fn insert(&mut self, at: usize, level: u8, requests: UnmatchedPath) {
         // Most paths have one client.
         self.by_level.reserve_exact(1);
-        self.by_level.insert(at, LevelRequests { level, clients_served: 0, requests });
+        self.by_level.insert(
+            at,
+            LevelRequests {
+                level,
+                clients_served: 0,
+                requests,
+            },
+        );
     }
 
     fn merge(&mut self, level: u8, requests: UnmatchedPath) {
@@ -264,7 +326,12 @@ impl PathState {
             served += known.clients_served;
             served >= NORMAL_CLIENTS
         };
-        if let Some(highest) = self.by_level.iter().find(is_reached).map(|known| known.level) {
+        if let Some(highest) = self
+            .by_level
+            .iter()
+            .find(is_reached)
+            .map(|known| known.level)
+        {
             self.set_normal_below(highest + 1);
         }
     }
@@ -274,7 +341,13 @@ impl UnmatchedPath {
     fn new(request: &Request, target: &[u8], position: LinePosition) -> Self {
         let sample = Sample::from_line(request.time, position, target, true);
         let statuses = vec![(request.status, 1)];
-        Self { requests: 1, statuses, times: request.time.map(|t| (t, t)), sample, status: request.status }
+        Self {
+            requests: 1,
+            statuses,
+            times: request.time.map(|t| (t, t)),
+            sample,
+            status: request.status,
+        }
     }
 
     fn count(&mut self, request: &Request, target: &[u8], position: LinePosition) {
@@ -300,7 +373,10 @@ impl UnmatchedPath {
         for (status, requests) in other.statuses {
             self.count_status(status, requests);
         }
-        if self.sample.is_later_than(other.sample.time, other.sample.position) {
+        if self
+            .sample
+            .is_later_than(other.sample.time, other.sample.position)
+        {
             (self.sample, self.status) = (other.sample, other.status);
         }
     }

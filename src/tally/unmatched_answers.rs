@@ -3,8 +3,9 @@
 use crate::log::finding::UnmatchedAnswer;
 use crate::soft_404::page_tolerance;
 
-/// The answers to the requests of one client that no rule matched, without those for the home page. Counts are of 4 bytes, because
-/// there is one of each for every client; above that they stay at the most.
+/// The answers to the requests of one client that no rule matched, without those for the home page.
+/// Counts are of 4 bytes, because there is one of each for every client; above that they stay at
+/// the most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UnmatchedAnswers {
     /// Requests for a name that the server refused.
@@ -13,7 +14,8 @@ pub struct UnmatchedAnswers {
     pub redirected: u32,
     /// Requests that got a page.
     pub served: u32,
-    /// The least and the greatest size of those pages; the least is above the greatest if there is none.
+    /// The least and the greatest size of those pages; the least is above the greatest if there is
+    /// none.
     pub sizes: SizeSpan,
 }
 
@@ -28,7 +30,10 @@ pub struct SizeSpan {
 
 impl Default for SizeSpan {
     fn default() -> Self {
-        Self { least: u32::MAX, most: 0 }
+        Self {
+            least: u32::MAX,
+            most: 0,
+        }
     }
 }
 
@@ -36,12 +41,18 @@ impl SizeSpan {
     /// The size of a page; none of another answer.
     #[inline]
     pub(super) fn of(answer: UnmatchedAnswer) -> Self {
-        answer.page().map_or(Self::default(), |size| Self { least: size, most: size })
+        answer.page().map_or(Self::default(), |size| Self {
+            least: size,
+            most: size,
+        })
     }
 
     /// Adds a size.
     pub fn add(&mut self, size: u32) {
-        self.merge(Self { least: size, most: size });
+        self.merge(Self {
+            least: size,
+            most: size,
+        });
     }
 
     /// Adds other sizes.
@@ -53,15 +64,26 @@ impl SizeSpan {
     /// Whether all may be sizes of one page. There must be one.
     #[must_use]
     pub fn is_one_page(self) -> bool {
-        self.most.checked_sub(self.least).is_some_and(|range| u64::from(range) <= page_tolerance(self.least.into()))
+        self.most
+            .checked_sub(self.least)
+            .is_some_and(|range| u64::from(range) <= page_tolerance(self.least.into()))
     }
 }
 
 impl UnmatchedAnswers {
     /// The answers to requests, by the class of the answer.
-    pub(super) fn from_classes([_, refused, redirected, served]: [u64; UnmatchedAnswer::CLASSES], sizes: SizeSpan) -> Self {
-        let [refused, redirected, served] = [refused, redirected, served].map(|count| count.try_into().unwrap_or(u32::MAX));
-        Self { refused, redirected, served, sizes }
+    pub(super) fn from_classes(
+        [_, refused, redirected, served]: [u64; UnmatchedAnswer::CLASSES],
+        sizes: SizeSpan,
+    ) -> Self {
+        let [refused, redirected, served] =
+            [refused, redirected, served].map(|count| count.try_into().unwrap_or(u32::MAX));
+        Self {
+            refused,
+            redirected,
+            served,
+            sizes,
+        }
     }
 
     /// Adds requests with this status and size.
@@ -112,16 +134,35 @@ mod tests {
 
     #[test]
     fn answers_are_counted_in_any_order() {
-        let answers = [(Some(404), Some(9)), (Some(302), None), (Some(200), Some(700)), (Some(200), Some(500)), (Some(206), Some(600))];
+        let answers = [
+            (Some(404), Some(9)),
+            (Some(302), None),
+            (Some(200), Some(700)),
+            (Some(200), Some(500)),
+            (Some(206), Some(600)),
+        ];
         let count = |answers: &[(Option<u16>, Option<u64>)]| {
-            answers.iter().fold(UnmatchedAnswers::default(), |mut sum, (status, bytes)| {
-                sum.add_requests(*status, *bytes, 1);
-                sum
-            })
+            answers
+                .iter()
+                .fold(UnmatchedAnswers::default(), |mut sum, (status, bytes)| {
+                    sum.add_requests(*status, *bytes, 1);
+                    sum
+                })
         };
         let (mut first, last) = (count(&answers[..2]), count(&answers[2..]));
         first.merge(last);
         assert_eq!(first, count(&answers));
-        assert_eq!(first, UnmatchedAnswers { refused: 1, redirected: 1, served: 3, sizes: SizeSpan { least: 500, most: 700 } });
+        assert_eq!(
+            first,
+            UnmatchedAnswers {
+                refused: 1,
+                redirected: 1,
+                served: 3,
+                sizes: SizeSpan {
+                    least: 500,
+                    most: 700
+                }
+            }
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Text: decoding a request target for the rules, and what an output may show: redacted, escaped, with units.
+//! Text: decoding a request target for the rules, and what an output may show: redacted, escaped,
+//! with units.
 //!
 //! Pure functions. Does not write anything.
 

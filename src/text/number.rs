@@ -1,4 +1,5 @@
-//! Numbers for people: `1,234,567`, `250 MB`, `0.31 s`, `1 probe`; and compact ones for the live view: `1.2M`, `5.6 MB`.
+//! Numbers for people: `1,234,567`, `250 MB`, `0.31 s`, `1 probe`; and compact ones for the live
+//! view: `1.2M`, `5.6 MB`.
 //!
 //! Programs get plain digits instead.
 
@@ -24,7 +25,11 @@ pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
 
 /// A count and its noun, of which there are more if memory was limited.
 pub(crate) fn counted_more(n: u64, has_more: bool, one: &str, many: &str) -> String {
-    format!("{}{}", if has_more { MORE_THAN } else { "" }, counted(n, one, many))
+    format!(
+        "{}{}",
+        if has_more { MORE_THAN } else { "" },
+        counted(n, one, many)
+    )
 }
 
 /// What precedes a number that is a lower bound.
@@ -59,13 +64,21 @@ pub(crate) fn seconds(elapsed: Duration) -> String {
 
 /// A count in at most six columns: with a unit from 100,000 on.
 pub(crate) fn compact(n: u64) -> String {
-    const UNITS: [(u64, char); 5] =
-        [(1_000, 'k'), (1_000_000, 'M'), (1_000_000_000, 'G'), (1_000_000_000_000, 'T'), (1_000_000_000_000_000, 'P')];
+    const UNITS: [(u64, char); 5] = [
+        (1_000, 'k'),
+        (1_000_000, 'M'),
+        (1_000_000_000, 'G'),
+        (1_000_000_000_000, 'T'),
+        (1_000_000_000_000_000, 'P'),
+    ];
     match n {
         0..1_000 => n.to_string(),
         1_000..100_000 => format!("{},{:03}", n / 1_000, n % 1_000),
         _ => {
-            let (unit, letter) = UNITS.into_iter().rfind(|(unit, _)| n / unit > 0).unwrap_or((1, ' '));
+            let (unit, letter) = UNITS
+                .into_iter()
+                .rfind(|(unit, _)| n / unit > 0)
+                .unwrap_or((1, ' '));
             match n / unit {
                 whole @ 0..10 => format!("{whole}.{}{letter}", n % unit / (unit / 10).max(1)),
                 whole => format!("{whole}{letter}"),
@@ -104,12 +117,18 @@ mod tests {
 
     #[test]
     fn reads_well() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(grouped),
+            ["0", "999", "1,000", "1,234,567"]
+        );
         assert_eq!(
             [999, 1000, 65_536, 249_870_113, 999_600, u64::MAX].map(size),
             ["999 B", "1.0 kB", "66 kB", "250 MB", "1.0 MB", "18447 PB"]
         );
-        assert_eq!([3, 312, 12_340, 125_000].map(|ms| seconds(Duration::from_millis(ms))), ["3 ms", "0.31 s", "12.3 s", "2 min 5 s"]);
+        assert_eq!(
+            [3, 312, 12_340, 125_000].map(|ms| seconds(Duration::from_millis(ms))),
+            ["3 ms", "0.31 s", "12.3 s", "2 min 5 s"]
+        );
         assert_eq!(counted(1, "probe", "probes"), "1 probe");
         assert_eq!(counted(0, "probe", "probes"), "0 probes");
     }
@@ -117,10 +136,27 @@ mod tests {
     #[test]
     fn compact_numbers_read_well() {
         assert_eq!(
-            [0, 999, 1_000, 12_045, 99_999, 100_000, 999_999, 1_250_000, 12_500_000, u64::MAX].map(compact),
-            ["0", "999", "1,000", "12,045", "99,999", "100k", "999k", "1.2M", "12M", "18446P"]
+            [
+                0,
+                999,
+                1_000,
+                12_045,
+                99_999,
+                100_000,
+                999_999,
+                1_250_000,
+                12_500_000,
+                u64::MAX
+            ]
+            .map(compact),
+            [
+                "0", "999", "1,000", "12,045", "99,999", "100k", "999k", "1.2M", "12M", "18446P"
+            ]
         );
-        assert_eq!([0, 3, 99, 100, 12_345].map(compact_tenths), ["0", "0.3", "9.9", "10", "1,234"]);
+        assert_eq!(
+            [0, 3, 99, 100, 12_345].map(compact_tenths),
+            ["0", "0.3", "9.9", "10", "1,234"]
+        );
         assert_eq!(
             [0, 999, 1_500, 66_000, 5_600_000, 7_000_000_000].map(compact_size),
             ["0 B", "999 B", "1.5 kB", "66 kB", "5.6 MB", "7.0 GB"]

@@ -1,8 +1,9 @@
 //! Compares, checks and appends bytes that are mostly few, such as numbers, paths and addresses.
 //!
-//! For so few bytes a call of `memcmp` or `memcpy` takes longer than its work. Those of musl are slow for more bytes as well: its
-//! `memcmp` compares byte by byte. Here both are inlined, in steps of a fixed size. Checks read all bytes: without an early exit, the
-//! compiler vectorizes their loops. This module does not search or order.
+//! For so few bytes a call of `memcmp` or `memcpy` takes longer than its work. Those of musl are
+//! slow for more bytes as well: its `memcmp` compares byte by byte. Here both are inlined, in steps
+//! of a fixed size. Checks read all bytes: without an early exit, the compiler vectorizes their
+//! loops. This module does not search or order.
 
 /// The longest text that is appended in steps: for longer ones, a call of `memcpy` is as fast.
 const MAX_STEPPED: usize = 256;
@@ -18,7 +19,14 @@ pub(crate) fn is_equal(a: &[u8], b: &[u8]) -> bool {
         0..4 => a.iter().zip(b).all(|(a, b)| a == b),
         4..8 => has_equal_ends::<4>(a, b),
         8..16 => has_equal_ends::<8>(a, b),
-        _ => a.as_chunks::<16>().0.iter().zip(b.as_chunks::<16>().0).all(|(a, b)| a == b) && a.last_chunk::<16>() == b.last_chunk(),
+        _ => {
+            a.as_chunks::<16>()
+                .0
+                .iter()
+                .zip(b.as_chunks::<16>().0)
+                .all(|(a, b)| a == b)
+                && a.last_chunk::<16>() == b.last_chunk()
+        }
     }
 }
 
@@ -32,28 +40,36 @@ fn has_equal_ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
 #[inline]
 #[must_use]
 pub(crate) fn is_printable_ascii(text: &[u8]) -> bool {
-    text.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'))
+    text.iter()
+        .fold(true, |all, byte| all & matches!(byte, b' '..=b'~'))
 }
 
 /// Whether some two adjacent bytes are a trigger.
 #[inline]
 #[must_use]
 pub(crate) fn has_pair(text: &[u8], is_trigger: impl Fn(u8, u8) -> bool) -> bool {
-    text.iter().zip(text.get(1..).unwrap_or_default()).fold(false, |has, (&first, &second)| has | is_trigger(first, second))
+    text.iter()
+        .zip(text.get(1..).unwrap_or_default())
+        .fold(false, |has, (&first, &second)| {
+            has | is_trigger(first, second)
+        })
 }
 
 /// Whether `text` begins with `start`.
 #[inline]
 #[must_use]
 pub(crate) fn begins_with(text: &[u8], start: &[u8]) -> bool {
-    text.get(..start.len()).is_some_and(|text| is_equal(text, start))
+    text.get(..start.len())
+        .is_some_and(|text| is_equal(text, start))
 }
 
 /// Whether `text` ends with `end`.
 #[inline]
 #[must_use]
 pub(crate) fn ends_with(text: &[u8], end: &[u8]) -> bool {
-    text.len().checked_sub(end.len()).is_some_and(|start| is_equal(&text[start..], end))
+    text.len()
+        .checked_sub(end.len())
+        .is_some_and(|start| is_equal(&text[start..], end))
 }
 
 /// Appends a text.
@@ -71,10 +87,13 @@ pub(crate) fn append(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// Appends a text of at least `N` bytes, `N` at a time. The last step may overlap the one before it.
+/// Appends a text of at least `N` bytes, `N` at a time. The last step may overlap the one before
+/// it.
 #[inline]
 fn append_steps<const N: usize>(out: &mut Vec<u8>, text: &[u8]) {
-    let Some(last) = text.last_chunk::<N>() else { return };
+    let Some(last) = text.last_chunk::<N>() else {
+        return;
+    };
     let end = out.len() + text.len();
     out.reserve(text.len());
     for step in text.as_chunks::<N>().0 {
@@ -92,7 +111,8 @@ mod tests {
 
     /// Texts on both sides of every length at which the way changes.
     fn any_text() -> impl Strategy<Value = Vec<u8>> {
-        prop_oneof![0..70_usize, MAX_STEPPED - 2..MAX_STEPPED + 3].prop_flat_map(|length| prop::collection::vec(any::<u8>(), length))
+        prop_oneof![0..70_usize, MAX_STEPPED - 2..MAX_STEPPED + 3]
+            .prop_flat_map(|length| prop::collection::vec(any::<u8>(), length))
     }
 
     proptest! {

@@ -1,8 +1,9 @@
 //! The model of the live view: takes events and keys, keeps bounded data, and draws.
 //!
-//! It owns what it shows, as lines are gone when it draws, and stores rules by name, as the rule set may be replaced during a
-//! run. The caller passes the time. A [`DashboardSnapshot`] is the data at one moment, with a limit for each part. A pause shows
-//! a copy of it, so its rows are shared.
+//! It owns what it shows, as lines are gone when it draws, and stores rules by name, as the rule
+//! set may be replaced during a run. The caller passes the time. A [`DashboardSnapshot`] is the
+//! data at one moment, with a limit for each part. A pause shows a copy of it, so its rows are
+//! shared.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,8 +34,9 @@ pub(crate) struct LogRow {
     pub lines: u64,
 }
 
-/// The model of the live view. Its memory is bounded: the latest 5,000 hits, 200 alerts, at most 2,000 each of clients, paths and rules,
-/// 60 minutes of counts, no text over a few hundred bytes; twice that while it is paused.
+/// The model of the live view. Its memory is bounded: the latest 5,000 hits, 200 alerts, at most
+/// 2,000 each of clients, paths and rules, 60 minutes of counts, no text over a few hundred bytes;
+/// twice that while it is paused.
 #[derive(Debug)]
 pub(crate) struct Dashboard {
     live: DashboardSnapshot,
@@ -47,7 +49,8 @@ pub(crate) struct Dashboard {
 }
 
 impl Dashboard {
-    /// An empty dashboard. Counting begins at `now`. Without `color` it uses only bold, dim and reversed text.
+    /// An empty dashboard. Counting begins at `now`. Without `color` it uses only bold, dim and
+    /// reversed text.
     #[must_use]
     pub(crate) fn new(now: Instant, color: bool) -> Self {
         Self {
@@ -68,27 +71,36 @@ impl Dashboard {
     /// Counts requests, including hits.
     pub(crate) fn requests(&mut self, now: Instant, count: u64) {
         self.tick(now);
-        self.live.hour.count(TrafficCounts { requests: count, hits: 0 });
+        self.live.hour.count(TrafficCounts {
+            requests: count,
+            hits: 0,
+        });
         self.changed |= count > 0;
     }
 
     /// Adds a hit. [`requests`](Self::requests) counts its request.
     pub(crate) fn hit(&mut self, now: Instant, hit: &ReportedHit<'_>, rules: &RuleSet) {
         self.tick(now);
-        self.live.hour.count(TrafficCounts { requests: 0, hits: 1 });
-        self.live.hit(HitRow::new(self.live.hour.total().hits, hit, rules));
+        self.live.hour.count(TrafficCounts {
+            requests: 0,
+            hits: 1,
+        });
+        self.live
+            .hit(HitRow::new(self.live.hour.total().hits, hit, rules));
         self.changed = true;
     }
 
     /// Adds an alert.
     pub(crate) fn alert(&mut self, alert: &Alert, rules: &RuleSet) {
-        self.live.alert(AlertRow::new(self.live.alert_count + 1, alert, rules));
+        self.live
+            .alert(AlertRow::new(self.live.alert_count + 1, alert, rules));
         self.changed = true;
     }
 
     /// Adds a notice of the run to the alerts, as text on stderr would disturb the screen.
     pub(crate) fn notice(&mut self, notice: &str) {
-        self.live.alert(AlertRow::notice(self.live.alert_count + 1, notice));
+        self.live
+            .alert(AlertRow::notice(self.live.alert_count + 1, notice));
         self.changed = true;
     }
 
@@ -134,7 +146,11 @@ impl Dashboard {
             KeyOutcome::Nothing => None,
             KeyOutcome::Command(command) => Some(command),
             KeyOutcome::Pause => {
-                self.frozen = if self.frozen.is_none() { Some(Box::new(self.live.clone())) } else { None };
+                self.frozen = if self.frozen.is_none() {
+                    Some(Box::new(self.live.clone()))
+                } else {
+                    None
+                };
                 None
             }
         }
@@ -155,7 +171,10 @@ impl Dashboard {
     /// Draws it at any size.
     pub(crate) fn draw(&mut self, frame: &mut Frame<'_>) {
         self.changed = false;
-        let since = self.frozen.as_ref().map(|frozen| self.live.hour.total().hits - frozen.hour.total().hits);
+        let since = self
+            .frozen
+            .as_ref()
+            .map(|frozen| self.live.hour.total().hits - frozen.hour.total().hits);
         let filter = self.view.filter.clone();
         let snapshot = self.frozen.as_deref().unwrap_or(&self.live);
         let shown = self.filtered.show(snapshot, &filter, self.view.order);
@@ -274,9 +293,18 @@ impl DashboardSnapshot {
 
     /// Updates a hit that got another grade, if it is still kept.
     pub(super) fn regrade(&mut self, new: HitRow) {
-        let Some(at) = self.hits.iter().rposition(|row| row.location == new.location && row.target == new.target) else { return };
+        let Some(at) = self
+            .hits
+            .iter()
+            .rposition(|row| row.location == new.location && row.target == new.target)
+        else {
+            return;
+        };
         let old = Arc::clone(&self.hits[at]);
-        let row = Arc::new(HitRow { number: old.number, ..new });
+        let row = Arc::new(HitRow {
+            number: old.number,
+            ..new
+        });
         if let Some(time) = old.time.filter(|_| old.answered != row.answered) {
             self.timeline.regrade(time, row.answered);
         }

@@ -1,7 +1,7 @@
 //! Requests and hits of the last hour, per minute, and the current rate per second.
 //!
-//! Counts by the time of reading, which the caller passes, and not by the times in a log. A log that is read from its start
-//! is therefore one high bar.
+//! Counts by the time of reading, which the caller passes, and not by the times in a log. A log
+//! that is read from its start is therefore one high bar.
 
 use std::time::Instant;
 
@@ -78,20 +78,30 @@ impl HourlySeries {
         self.total
     }
 
-    /// The rate in tenths per second, over the last full seconds; in the first second over that one.
+    /// The rate in tenths per second, over the last full seconds; in the first second over that
+    /// one.
     pub(super) fn rate(&self) -> TrafficCounts {
         let whole = self.second.min(SECONDS);
         let mut sum = TrafficCounts::default();
-        let over = if whole == 0 { 0..1 } else { self.second - whole..self.second };
+        let over = if whole == 0 {
+            0..1
+        } else {
+            self.second - whole..self.second
+        };
         for second in over {
             sum.add(self.seconds[slot(second, SLOTS)]);
         }
         let tenths = |n: u64| n.saturating_mul(10) / whole.max(1);
-        TrafficCounts { requests: tenths(sum.requests), hits: tenths(sum.hits) }
+        TrafficCounts {
+            requests: tenths(sum.requests),
+            hits: tenths(sum.hits),
+        }
     }
 
     /// The minutes, oldest first; the last one is the current minute.
-    pub(super) fn minutes(&self) -> impl DoubleEndedIterator<Item = TrafficCounts> + ExactSizeIterator {
+    pub(super) fn minutes(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = TrafficCounts> + ExactSizeIterator {
         let now = slot(self.second / 60, MINUTES);
         (0..MINUTES).map(move |ago| self.minutes[(now + 1 + ago) % MINUTES])
     }
@@ -116,14 +126,22 @@ mod tests {
         let start = Instant::now();
         let mut hour = HourlySeries::new(start);
         hour.count(requests(7));
-        assert_eq!(hour.rate().requests, 70, "the first second counts while it lasts");
+        assert_eq!(
+            hour.rate().requests,
+            70,
+            "the first second counts while it lasts"
+        );
         for second in 1..=20 {
             hour.advance(start + Duration::from_secs(second));
             hour.count(requests(3));
         }
         assert_eq!(hour.rate().requests, 30);
         hour.advance(start + Duration::from_secs(25));
-        assert_eq!(hour.rate().requests, 18, "six of the last ten seconds had requests");
+        assert_eq!(
+            hour.rate().requests,
+            18,
+            "six of the last ten seconds had requests"
+        );
         hour.advance(start + Duration::from_secs(60));
         assert_eq!(hour.rate().requests, 0);
         assert_eq!(hour.total().requests, 67);

@@ -1,8 +1,9 @@
-//! The live view of `follow --tui`: current hits, clients, alerts and answers on one terminal screen.
+//! The live view of `follow --tui`: current hits, clients, alerts and answers on one terminal
+//! screen.
 //!
-//! [`Dashboard`] is the model: it takes requests, hits, alerts and keys, keeps bounded data, and draws. It uses no clock, file
-//! or terminal. [`Screen`] is the terminal: it is set up, drawn to, and restored, also when the process panics. Text of a log
-//! is redacted before it is stored.
+//! [`Dashboard`] is the model: it takes requests, hits, alerts and keys, keeps bounded data, and
+//! draws. It uses no clock, file or terminal. [`Screen`] is the terminal: it is set up, drawn to,
+//! and restored, also when the process panics. Text of a log is redacted before it is stored.
 
 mod dashboard;
 mod hourly;

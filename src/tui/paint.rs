@@ -1,11 +1,11 @@
 //! Draws the live view at any size: a title line, the page, and a line of keys at the bottom.
 //!
-//! The overview has all panels on one page: answers at the top, and as many others as fit below. The last hour is drawn as bars,
-//! a column per minute, the newest at the right. Other pages show the latest hits of a client, path or rule, the logs, and the
-//! keys.
+//! The overview has all panels on one page: answers at the top, and as many others as fit below.
+//! The last hour is drawn as bars, a column per minute, the newest at the right. Other pages show
+//! the latest hits of a client, path or rule, the logs, and the keys.
 //!
-//! Lines of cells are cut to the columns of their buffer, and no size panics. Colour adds no information; without it there
-//! is bold, dim and reversed text.
+//! Lines of cells are cut to the columns of their buffer, and no size panics. Colour adds no
+//! information; without it there is bold, dim and reversed text.
 
 use std::borrow::Cow;
 
@@ -29,25 +29,65 @@ use crate::text::number::{compact, compact_counted, compact_size, compact_tenths
 use crate::text::redact::sanitize;
 
 /// Draws everything. `since` is how many hits came since the pause began, if it is paused.
-pub(super) fn draw(visible_rows: &VisibleRows<'_>, view: &mut ViewState, since: Option<u64>, color: bool, frame: &mut Frame<'_>) {
+pub(super) fn draw(
+    visible_rows: &VisibleRows<'_>,
+    view: &mut ViewState,
+    since: Option<u64>,
+    color: bool,
+    frame: &mut Frame<'_>,
+) {
     let area = frame.area();
-    let canvas = &mut Canvas { buffer: frame.buffer_mut(), color };
+    let canvas = &mut Canvas {
+        buffer: frame.buffer_mut(),
+        color,
+    };
     let rows = [area.height.min(1), u16::from(area.height >= 3)];
-    let body = Rect { y: area.y + rows[0], height: area.height - rows[0] - rows[1], ..area };
-    draw_title(visible_rows, since, Rect { height: rows[0], ..area }, canvas);
+    let body = Rect {
+        y: area.y + rows[0],
+        height: area.height - rows[0] - rows[1],
+        ..area
+    };
+    draw_title(
+        visible_rows,
+        since,
+        Rect {
+            height: rows[0],
+            ..area
+        },
+        canvas,
+    );
     match view.page.clone() {
         ScreenPage::Overview => draw_overview(visible_rows, view, body, canvas),
         ScreenPage::Details(subject) => draw_subject(&subject, visible_rows, view, body, canvas),
         ScreenPage::Logs => draw_logs(visible_rows, view, body, canvas),
         ScreenPage::Help => draw_help(body, canvas),
     }
-    draw_keys(visible_rows, view, since.is_some(), Rect { y: body.bottom(), height: rows[1], ..area }, canvas);
+    draw_keys(
+        visible_rows,
+        view,
+        since.is_some(),
+        Rect {
+            y: body.bottom(),
+            height: rows[1],
+            ..area
+        },
+        canvas,
+    );
 }
 
 /// Draws the first line. `since` is how many hits came since the pause began.
-fn draw_title(visible_rows: &VisibleRows<'_>, since: Option<u64>, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_title(
+    visible_rows: &VisibleRows<'_>,
+    since: Option<u64>,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+) {
     let (rate, snapshot) = (visible_rows.snapshot.hour.rate(), visible_rows.snapshot);
-    let lag_style = if snapshot.lag >= 1_000_000 { canvas.warning() } else { Style::new() };
+    let lag_style = if snapshot.lag >= 1_000_000 {
+        canvas.warning()
+    } else {
+        Style::new()
+    };
     let mut parts: Vec<(Cow<'_, str>, Style)> = vec![("probewatch".into(), BOLD)];
     if let Some(since) = since {
         parts.push((
@@ -55,9 +95,15 @@ fn draw_title(visible_rows: &VisibleRows<'_>, since: Option<u64>, area: Rect, ca
             canvas.alarm().add_modifier(Modifier::REVERSED),
         ));
     }
-    parts.push((format!("{} requests/s", compact_tenths(rate.requests)).into(), Style::new()));
+    parts.push((
+        format!("{} requests/s", compact_tenths(rate.requests)).into(),
+        Style::new(),
+    ));
     parts.push((format!("{} hits/s", compact_tenths(rate.hits)).into(), BOLD));
-    parts.push((format!("lag {}", compact_size(snapshot.lag)).into(), lag_style));
+    parts.push((
+        format!("lag {}", compact_size(snapshot.lag)).into(),
+        lag_style,
+    ));
     if snapshot.log_count > 0 {
         parts.push((log_states(visible_rows), DIM));
     }
@@ -74,12 +120,22 @@ fn draw_title(visible_rows: &VisibleRows<'_>, since: Option<u64>, area: Rect, ca
 fn log_states<'p>(visible_rows: &VisibleRows<'p>) -> Cow<'p, str> {
     match visible_rows.snapshot.logs.as_slice() {
         [log] => Cow::Owned(escape_and_truncate(&log.path).into()),
-        _ => Cow::Owned(compact_counted(visible_rows.snapshot.log_count as u64, "log", "logs")),
+        _ => Cow::Owned(compact_counted(
+            visible_rows.snapshot.log_count as u64,
+            "log",
+            "logs",
+        )),
     }
 }
 
 /// Draws the last line.
-fn draw_keys(visible_rows: &VisibleRows<'_>, view: &ViewState, paused: bool, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_keys(
+    visible_rows: &VisibleRows<'_>,
+    view: &ViewState,
+    paused: bool,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+) {
     let filter = sanitize::escape(view.filter.as_bytes());
     if view.typing {
         let x = canvas.text(area, 0, 0, "filter: ", BOLD);
@@ -111,7 +167,14 @@ fn key_names(view: &ViewState, paused: bool) -> Vec<(&'static str, &'static str)
     let pause = ("p", if paused { "resume" } else { "pause" });
     match view.page {
         ScreenPage::Overview if !view.filter.is_empty() => {
-            vec![("Esc", "all"), ("q", "quit"), pause, ("Tab", "panel"), ("Enter", "open"), ("?", "help")]
+            vec![
+                ("Esc", "all"),
+                ("q", "quit"),
+                pause,
+                ("Tab", "panel"),
+                ("Enter", "open"),
+                ("?", "help"),
+            ]
         }
         ScreenPage::Overview => vec![
             ("q", "quit"),
@@ -124,7 +187,14 @@ fn key_names(view: &ViewState, paused: bool) -> Vec<(&'static str, &'static str)
             ("s", view.order.as_str()),
             ("l", "logs"),
         ],
-        ScreenPage::Details(_) => vec![("Esc", "back"), ("q", "quit"), pause, ("↑↓", "row"), ("/", "filter"), ("?", "help")],
+        ScreenPage::Details(_) => vec![
+            ("Esc", "back"),
+            ("q", "quit"),
+            pause,
+            ("↑↓", "row"),
+            ("/", "filter"),
+            ("?", "help"),
+        ],
         ScreenPage::Logs | ScreenPage::Help => vec![("Esc", "back"), ("q", "quit"), ("↑↓", "move")],
     }
 }
@@ -146,7 +216,12 @@ const HIGH_PAGE: u16 = 34;
 type PlacedPanel = (Panel, Rect);
 
 /// Draws the page.
-fn draw_overview(visible_rows: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_overview(
+    visible_rows: &VisibleRows<'_>,
+    view: &mut ViewState,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+) {
     let bar_rows = match area.height {
         0..8 => 0,
         8..LOW_PAGE => 1,
@@ -155,7 +230,14 @@ fn draw_overview(visible_rows: &VisibleRows<'_>, view: &mut ViewState, area: Rec
     };
     let (top, rest) = split(area, bar_rows);
     draw_hour(&visible_rows.snapshot.hour, top, canvas);
-    let (top, rest) = split(rest, if area.height < HIGH_PAGE { 0 } else { TIMELINE_ROWS });
+    let (top, rest) = split(
+        rest,
+        if area.height < HIGH_PAGE {
+            0
+        } else {
+            TIMELINE_ROWS
+        },
+    );
     draw_timeline(visible_rows, top, canvas);
     for (panel, area) in panel_layout(rest, view.focus()) {
         draw_panel(visible_rows, view, panel, area, canvas);
@@ -198,7 +280,17 @@ fn narrow_layout(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
 /// The first rows of an area, and the others.
 fn split(area: Rect, rows: u16) -> (Rect, Rect) {
     let rows = rows.min(area.height);
-    (Rect { height: rows, ..area }, Rect { y: area.y + rows, height: area.height - rows, ..area })
+    (
+        Rect {
+            height: rows,
+            ..area
+        },
+        Rect {
+            y: area.y + rows,
+            height: area.height - rows,
+            ..area
+        },
+    )
 }
 
 /// Equal columns with a blank between them.
@@ -207,11 +299,21 @@ fn columns<const N: usize>(area: Rect) -> [Rect; N] {
     std::array::from_fn(|i| {
         let start = (u32::from(area.width + 1) * i as u32 / u32::from(n)) as u16;
         let end = (u32::from(area.width + 1) * (i as u32 + 1) / u32::from(n)) as u16;
-        Rect { x: area.x + start, width: (end - start).saturating_sub(1), ..area }
+        Rect {
+            x: area.x + start,
+            width: (end - start).saturating_sub(1),
+            ..area
+        }
     })
 }
 
-fn draw_panel(visible_rows: &VisibleRows<'_>, view: &mut ViewState, panel: Panel, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_panel(
+    visible_rows: &VisibleRows<'_>,
+    view: &mut ViewState,
+    panel: Panel,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+) {
     let items = visible_rows.items(panel);
     let focused = view.focus() == panel;
     let (head, list) = split(area, 1);
@@ -229,12 +331,25 @@ fn draw_panel(visible_rows: &VisibleRows<'_>, view: &mut ViewState, panel: Panel
     let first = view.cursor(panel).scroll(&items, visible);
     let chosen = focused.then(|| view.cursor(panel).position(&items));
     let page_items: Vec<PanelItem<'_>> = items.into_iter().skip(first).take(visible).collect();
-    draw_rows(panel, &page_items, false, chosen.map(|at| at - first), list, canvas);
+    draw_rows(
+        panel,
+        &page_items,
+        false,
+        chosen.map(|at| at - first),
+        list,
+        canvas,
+    );
 }
 
 fn panel_title(visible_rows: &VisibleRows<'_>, panel: Panel, focused: bool) -> String {
     let tables = visible_rows.tables;
-    let counted = |word: &str, (kept, more): (usize, bool)| format!("{word} {}{}", compact(kept as u64), if more { "+" } else { "" });
+    let counted = |word: &str, (kept, more): (usize, bool)| {
+        format!(
+            "{word} {}{}",
+            compact(kept as u64),
+            if more { "+" } else { "" }
+        )
+    };
     let title = match panel {
         Panel::Answered => counted("ANSWERED", tables.answered.len()),
         Panel::Clients => counted("CLIENTS", tables.clients.len()),
@@ -268,10 +383,31 @@ fn draw_hour(hour: &HourlySeries, area: Rect, canvas: &mut Canvas<'_>) {
     let rows = area.height / 2;
     if rows > 0 {
         let style = canvas.in_color(Color::Cyan);
-        draw_series(hour, "requests", |counts| counts.requests, Rect { height: rows, ..area }, style, canvas);
+        draw_series(
+            hour,
+            "requests",
+            |counts| counts.requests,
+            Rect {
+                height: rows,
+                ..area
+            },
+            style,
+            canvas,
+        );
     }
     let style = canvas.warning();
-    draw_series(hour, "hits", |counts| counts.hits, Rect { y: area.y + rows, height: area.height - rows, ..area }, style, canvas);
+    draw_series(
+        hour,
+        "hits",
+        |counts| counts.hits,
+        Rect {
+            y: area.y + rows,
+            height: area.height - rows,
+            ..area
+        },
+        style,
+        canvas,
+    );
 }
 
 /// Draws the hits by the log's clock, as far as they have a time.
@@ -280,15 +416,41 @@ fn draw_timeline(visible_rows: &VisibleRows<'_>, area: Rect, canvas: &mut Canvas
         return;
     }
     canvas.text(area, 0, 0, "by time", DIM);
-    let offset = visible_rows.snapshot.hits.back().and_then(|hit| hit.time).map_or(0, |time| time.offset);
+    let offset = visible_rows
+        .snapshot
+        .hits
+        .back()
+        .and_then(|hit| hit.time)
+        .map_or(0, |time| time.offset);
     let columns = area.width.saturating_sub(BAR_LABEL_WIDTH);
-    let Some(text) = TimelineText::new(&visible_rows.snapshot.timeline.timeline(), offset, columns.into()) else { return };
+    let Some(text) = TimelineText::new(
+        &visible_rows.snapshot.timeline.timeline(),
+        offset,
+        columns.into(),
+    ) else {
+        return;
+    };
     canvas.text(area, BAR_LABEL_WIDTH, 0, &text.bars, canvas.warning());
-    canvas.text(area, BAR_LABEL_WIDTH, 1, text.marks.as_deref().unwrap_or_default(), canvas.alarm());
+    canvas.text(
+        area,
+        BAR_LABEL_WIDTH,
+        1,
+        text.marks.as_deref().unwrap_or_default(),
+        canvas.alarm(),
+    );
 }
 
-fn draw_series(hour: &HourlySeries, name: &str, of: impl Fn(TrafficCounts) -> u64, area: Rect, style: Style, canvas: &mut Canvas<'_>) {
-    let Some(base) = area.height.checked_sub(1) else { return };
+fn draw_series(
+    hour: &HourlySeries,
+    name: &str,
+    of: impl Fn(TrafficCounts) -> u64,
+    area: Rect,
+    style: Style,
+    canvas: &mut Canvas<'_>,
+) {
+    let Some(base) = area.height.checked_sub(1) else {
+        return;
+    };
     let counts: Vec<_> = hour.minutes().map(of).collect();
     let sum = format!("{}/h", compact(counts.iter().sum()));
     let columns = area.width.saturating_sub(BAR_LABEL_WIDTH + SUM_WIDTH);
@@ -299,11 +461,20 @@ fn draw_series(hour: &HourlySeries, name: &str, of: impl Fn(TrafficCounts) -> u6
     canvas.text(area, 0, base, name, DIM);
     for (column, &count) in counts[MINUTES - minutes..].iter().enumerate() {
         let x = BAR_LABEL_WIDTH + column as u16 * wide;
-        for (row, bar) in column_of(count, max_count, area.height).into_iter().enumerate() {
+        for (row, bar) in column_of(count, max_count, area.height)
+            .into_iter()
+            .enumerate()
+        {
             canvas.text(area, x, row as u16, &bar.repeat(wide.into()), style);
         }
     }
-    canvas.text(area, BAR_LABEL_WIDTH + minutes as u16 * wide + 1, base, &sum, BOLD);
+    canvas.text(
+        area,
+        BAR_LABEL_WIDTH + minutes as u16 * wide + 1,
+        base,
+        &sum,
+        BOLD,
+    );
 }
 
 /// The pieces of a bar from the top down. A count above 0 is always visible.
@@ -311,7 +482,10 @@ fn column_of(count: u64, max_count: u64, rows: u16) -> Vec<&'static str> {
     let full = u128::from(rows) * u128::from(EIGHTHS);
     let height = (u128::from(count) * full / u128::from(max_count)) as u64;
     let height = height.max(u64::from(count > 0));
-    (0..u64::from(rows)).rev().map(|row| bar_symbol(height.saturating_sub(row * EIGHTHS).min(EIGHTHS))).collect()
+    (0..u64::from(rows))
+        .rev()
+        .map(|row| bar_symbol(height.saturating_sub(row * EIGHTHS).min(EIGHTHS)))
+        .collect()
 }
 
 fn bar_symbol(eighths: u64) -> &'static str {
@@ -337,8 +511,16 @@ const METHOD_WIDTH: u16 = 7;
 /// Columns of `auth_required`.
 const OUTCOME_WIDTH: u16 = 13;
 
-/// Draws the rows of a panel, without the client of hits where they are all of one; the selected one is reversed.
-fn draw_rows(panel: Panel, items: &[PanelItem<'_>], of_one_client: bool, chosen: Option<usize>, area: Rect, canvas: &mut Canvas<'_>) {
+/// Draws the rows of a panel, without the client of hits where they are all of one; the selected
+/// one is reversed.
+fn draw_rows(
+    panel: Panel,
+    items: &[PanelItem<'_>],
+    of_one_client: bool,
+    chosen: Option<usize>,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+) {
     let client = widest(items, area.width, |item| match item {
         PanelItem::Entry(_, entry) => &entry.sample.client,
         PanelItem::Hit(row) => &row.client,
@@ -346,7 +528,9 @@ fn draw_rows(panel: Panel, items: &[PanelItem<'_>], of_one_client: bool, chosen:
     });
     for (y, item) in items.iter().enumerate().take(area.height.into()) {
         let cells = match item {
-            PanelItem::Entry(_, entry) if panel == Panel::Answered => answered(entry, client, area.width, canvas),
+            PanelItem::Entry(_, entry) if panel == Panel::Answered => {
+                answered(entry, client, area.width, canvas)
+            }
             PanelItem::Entry(name, entry) => name_cells(name, entry, canvas),
             PanelItem::Hit(row) => {
                 let mut cells = hit(row, client, area.width, canvas);
@@ -362,19 +546,35 @@ fn draw_rows(panel: Panel, items: &[PanelItem<'_>], of_one_client: bool, chosen:
 }
 
 /// The columns of the widest text, up to a third of the page.
-fn widest<'i>(items: &'i [PanelItem<'_>], page: u16, text: impl Fn(&'i PanelItem<'_>) -> &'i str) -> u16 {
-    let widest = items.iter().map(|item| width(text(item))).max().unwrap_or(0);
+fn widest<'i>(
+    items: &'i [PanelItem<'_>],
+    page: u16,
+    text: impl Fn(&'i PanelItem<'_>) -> &'i str,
+) -> u16 {
+    let widest = items
+        .iter()
+        .map(|item| width(text(item)))
+        .max()
+        .unwrap_or(0);
     (widest as u16).min(page / 3)
 }
 
 fn severity(severity: Severity, rank: u8, canvas: &Canvas<'_>) -> CanvasCell<'static> {
-    CanvasCell::new(Columns(SEVERITY_WIDTH), rank, severity.as_str()).styled(canvas.severity(severity))
+    CanvasCell::new(Columns(SEVERITY_WIDTH), rank, severity.as_str())
+        .styled(canvas.severity(severity))
 }
 
 /// Client, status, severity, path, hits and time of the latest hit; on a wide page the rules.
-fn answered<'t>(entry: &'t TopEntry, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
+fn answered<'t>(
+    entry: &'t TopEntry,
+    client: u16,
+    page: u16,
+    canvas: &Canvas<'_>,
+) -> Vec<CanvasCell<'t>> {
     let row = &entry.sample;
-    let status = row.status.map_or(String::new(), |status| status.to_string());
+    let status = row
+        .status
+        .map_or(String::new(), |status| status.to_string());
     let mut cells = vec![
         CanvasCell::new(Columns(client), 0, &*row.client).styled(BOLD),
         CanvasCell::new(Columns(3), 3, status),
@@ -391,8 +591,16 @@ fn answered<'t>(entry: &'t TopEntry, client: u16, page: u16, canvas: &Canvas<'_>
 
 /// Name, answers, severity and hits.
 fn name_cells<'t>(name: &'t str, entry: &TopEntry, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
-    let answered = if entry.answered > 0 { format!("{}!", compact(entry.answered)) } else { String::new() };
-    let style = if entry.answered > 0 { BOLD } else { Style::new() };
+    let answered = if entry.answered > 0 {
+        format!("{}!", compact(entry.answered))
+    } else {
+        String::new()
+    };
+    let style = if entry.answered > 0 {
+        BOLD
+    } else {
+        Style::new()
+    };
     vec![
         CanvasCell::new(Rest, 0, name).styled(style),
         CanvasCell::new(Right(4), 3, answered).styled(canvas.alarm()),
@@ -403,7 +611,11 @@ fn name_cells<'t>(name: &'t str, entry: &TopEntry, canvas: &Canvas<'_>) -> Vec<C
 
 /// Time, severity, outcome, client, method and target; on a wide page the rules.
 fn hit<'t>(row: &'t HitRow, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
-    let (outcome, target) = if row.answered { (canvas.alarm(), canvas.alarm()) } else { (DIM, Style::new()) };
+    let (outcome, target) = if row.answered {
+        (canvas.alarm(), canvas.alarm())
+    } else {
+        (DIM, Style::new())
+    };
     let mut cells = vec![
         CanvasCell::new(Columns(TIME_WIDTH), 3, clock(row.time)).styled(DIM),
         severity(row.severity, 2, canvas),
@@ -423,7 +635,11 @@ fn alert<'t>(row: &'t AlertRow, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
         Some(level) => severity(level, 1, canvas),
         None => CanvasCell::new(Columns(SEVERITY_WIDTH), 1, "notice").styled(DIM),
     };
-    vec![CanvasCell::new(Columns(TIME_WIDTH), 2, clock(row.time)).styled(DIM), level, CanvasCell::new(Rest, 0, &*row.text)]
+    vec![
+        CanvasCell::new(Columns(TIME_WIDTH), 2, clock(row.time)).styled(DIM),
+        level,
+        CanvasCell::new(Rest, 0, &*row.text),
+    ]
 }
 
 /// The least rows of the list; details get the others.
@@ -433,32 +649,91 @@ const MIN_ROWS: u16 = 4;
 const DETAIL_LABEL_WIDTH: u16 = 9;
 
 /// Draws the page.
-fn draw_subject(subject: &DetailSubject, visible_rows: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_subject(
+    subject: &DetailSubject,
+    visible_rows: &VisibleRows<'_>,
+    view: &mut ViewState,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+) {
     let items = visible_rows.hits_of(subject);
-    canvas.heading(Rect { height: area.height.min(1), ..area }, subject.name(), &summary(subject, visible_rows), REVERSED);
-    let area = Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area };
+    canvas.heading(
+        Rect {
+            height: area.height.min(1),
+            ..area
+        },
+        subject.name(),
+        &summary(subject, visible_rows),
+        REVERSED,
+    );
+    let area = Rect {
+        y: area.y + area.height.min(1),
+        height: area.height.saturating_sub(1),
+        ..area
+    };
     if items.is_empty() {
-        let why = if visible_rows.filter.is_empty() { "its hits are no longer kept" } else { "none of its kept hits matches the filter" };
+        let why = if visible_rows.filter.is_empty() {
+            "its hits are no longer kept"
+        } else {
+            "none of its kept hits matches the filter"
+        };
         canvas.text(area, 0, 0, why, DIM);
         return;
     }
     let at = view.detail_cursor().position(&items);
-    let lines = if let Some(PanelItem::Hit(row)) = items.get(at) { details(row, area.width) } else { Vec::new() };
+    let lines = if let Some(PanelItem::Hit(row)) = items.get(at) {
+        details(row, area.width)
+    } else {
+        Vec::new()
+    };
     let detail_rows = (lines.len() as u16 + 1).min(area.height.saturating_sub(MIN_ROWS));
-    let list = Rect { height: area.height - detail_rows, ..area };
+    let list = Rect {
+        height: area.height - detail_rows,
+        ..area
+    };
     let first = view.detail_cursor().scroll(&items, list.height.into());
-    let page_items: Vec<_> = items.into_iter().skip(first).take(list.height.into()).collect();
-    draw_rows(Panel::Latest, &page_items, matches!(subject, DetailSubject::Client(_)), Some(at - first), list, canvas);
-    draw_details(&lines, Rect { y: area.y + list.height, height: detail_rows, ..area }, canvas);
+    let page_items: Vec<_> = items
+        .into_iter()
+        .skip(first)
+        .take(list.height.into())
+        .collect();
+    draw_rows(
+        Panel::Latest,
+        &page_items,
+        matches!(subject, DetailSubject::Client(_)),
+        Some(at - first),
+        list,
+        canvas,
+    );
+    draw_details(
+        &lines,
+        Rect {
+            y: area.y + list.height,
+            height: detail_rows,
+            ..area
+        },
+        canvas,
+    );
 }
 
 /// `24 hits · 2 answered · worst critical`.
 fn summary(subject: &DetailSubject, visible_rows: &VisibleRows<'_>) -> String {
     let Some(entry) = subject.entry(&visible_rows.snapshot.tables) else {
-        return format!("not among the latest {} hits", compact(dashboard::HITS as u64));
+        return format!(
+            "not among the latest {} hits",
+            compact(dashboard::HITS as u64)
+        );
     };
-    let answered = if entry.answered > 0 { format!(" · {} answered", compact(entry.answered)) } else { String::new() };
-    format!("{}{answered} · worst {}", compact_counted(entry.hits, "hit", "hits"), entry.severity)
+    let answered = if entry.answered > 0 {
+        format!(" · {} answered", compact(entry.answered))
+    } else {
+        String::new()
+    };
+    format!(
+        "{}{answered} · worst {}",
+        compact_counted(entry.hits, "hit", "hits"),
+        entry.severity
+    )
 }
 
 /// Lines with a label; an empty label continues a text.
@@ -466,21 +741,30 @@ type DetailLines = Vec<(&'static str, String)>;
 
 /// The details of a hit.
 fn details(row: &HitRow, page: u16) -> DetailLines {
-    let status = row.status.map(|status| format!("{status} ")).unwrap_or_default();
+    let status = row
+        .status
+        .map(|status| format!("{status} "))
+        .unwrap_or_default();
     let fields = [
         ("rules", Some(&*row.rules)),
         ("answer", Some(&*format!("{status}{}", row.outcome))),
         ("target", Some(&*row.target)),
         ("line", Some(&*row.location)),
         ("decoded", row.decoded.as_deref()),
-        ("path", Some(&*row.path).filter(|path| *path != &*row.target && Some(*path) != row.decoded.as_deref())),
+        (
+            "path",
+            Some(&*row.path)
+                .filter(|path| *path != &*row.target && Some(*path) != row.decoded.as_deref()),
+        ),
         ("host", row.host.as_deref()),
         ("agent", row.agent.as_deref()),
     ];
     let columns = usize::from(page.saturating_sub(DETAIL_LABEL_WIDTH)).max(1);
     let mut labelled = Vec::new();
     for (label, text) in fields {
-        let lines = split_to_width(text.unwrap_or_default(), columns).into_iter().map(str::to_owned);
+        let lines = split_to_width(text.unwrap_or_default(), columns)
+            .into_iter()
+            .map(str::to_owned);
         let labels = std::iter::once(label).chain(std::iter::repeat(""));
         labelled.extend(labels.zip(lines));
     }
@@ -488,7 +772,15 @@ fn details(row: &HitRow, page: u16) -> DetailLines {
 }
 
 fn draw_details(details: &DetailLines, area: Rect, canvas: &mut Canvas<'_>) {
-    canvas.heading(Rect { height: area.height.min(1), ..area }, "SELECTED HIT", "", BOLD);
+    canvas.heading(
+        Rect {
+            height: area.height.min(1),
+            ..area
+        },
+        "SELECTED HIT",
+        "",
+        BOLD,
+    );
     for (y, (label, text)) in (1..).zip(details) {
         canvas.text(area, 0, y, label, DIM);
         canvas.text(area, DETAIL_LABEL_WIDTH, y, text, Style::new());
@@ -502,29 +794,55 @@ const KEY_WIDTH: u16 = 14;
 const HELP: [(&str, &str); 20] = [
     ("q", "quit (also Ctrl-C)"),
     ("p or space", "pause the display; counting continues"),
-    ("/", "filter: hits whose client, path, target or rule contains a text"),
+    (
+        "/",
+        "filter: hits whose client, path, target or rule contains a text",
+    ),
     ("Esc", "back; on the first page: clear the filter"),
     ("Tab, ← →", "next or previous panel"),
     ("↑ ↓ j k", "select a row (also PgUp, PgDn, Home and End)"),
-    ("Enter", "open the latest hits of a client, path or rule, with details"),
+    (
+        "Enter",
+        "open the latest hits of a client, path or rule, with details",
+    ),
     ("s", "sort rows: worst, most hits or latest first"),
     ("l", "logs, with the unread bytes of each"),
     ("Ctrl-L", "redraw"),
     ("", ""),
     ("ANSWERED", "probes that got a distinct answer"),
     ("2!", "hits of this row with a distinct answer"),
-    ("1,000+", "there were more; the least important were dropped"),
-    ("the bars", "the last hour by this host's clock, a column per minute"),
-    ("by time", "all hits by the log's clock, in a window of at least 36 rows"),
+    (
+        "1,000+",
+        "there were more; the least important were dropped",
+    ),
+    (
+        "the bars",
+        "the last hour by this host's clock, a column per minute",
+    ),
+    (
+        "by time",
+        "all hits by the log's clock, in a window of at least 36 rows",
+    ),
     ("the times", "by the log's clock"),
-    ("with a filter", "the tables count the latest 5,000 hits only"),
+    (
+        "with a filter",
+        "the tables count the latest 5,000 hits only",
+    ),
     ("***", "replaces what looks like a secret"),
     (r"\x1b", "an escaped control byte"),
 ];
 
 /// Draws the page of keys.
 fn draw_help(area: Rect, canvas: &mut Canvas<'_>) {
-    canvas.heading(Rect { height: area.height.min(1), ..area }, "KEYS AND SYMBOLS", "", REVERSED);
+    canvas.heading(
+        Rect {
+            height: area.height.min(1),
+            ..area
+        },
+        "KEYS AND SYMBOLS",
+        "",
+        REVERSED,
+    );
     for (y, (key, what)) in (1..).zip(HELP) {
         canvas.text(area, 0, y, key, BOLD);
         canvas.text(area, KEY_WIDTH, y, what, Style::new());
@@ -532,18 +850,41 @@ fn draw_help(area: Rect, canvas: &mut Canvas<'_>) {
 }
 
 /// Draws the page of logs, those with the most unread bytes first.
-fn draw_logs(visible_rows: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_logs(
+    visible_rows: &VisibleRows<'_>,
+    view: &mut ViewState,
+    area: Rect,
+    canvas: &mut Canvas<'_>,
+) {
     let snapshot = visible_rows.snapshot;
-    let (head, list) = (Rect { height: area.height.min(1), ..area }, area.height.saturating_sub(1));
+    let (head, list) = (
+        Rect {
+            height: area.height.min(1),
+            ..area
+        },
+        area.height.saturating_sub(1),
+    );
     let note = format!("{} unread", compact_size(snapshot.lag));
-    canvas.heading(head, &compact_counted(snapshot.log_count as u64, "LOG", "LOGS"), &note, REVERSED);
-    view.logs_from = view.logs_from.min(snapshot.logs.len().saturating_sub(list.into()));
+    canvas.heading(
+        head,
+        &compact_counted(snapshot.log_count as u64, "LOG", "LOGS"),
+        &note,
+        REVERSED,
+    );
+    view.logs_from = view
+        .logs_from
+        .min(snapshot.logs.len().saturating_sub(list.into()));
     for (y, log) in (1..area.height).zip(&snapshot.logs[view.logs_from..]) {
-        let style = if log.lag >= 1_000_000 { canvas.warning() } else { Style::new() };
+        let style = if log.lag >= 1_000_000 {
+            canvas.warning()
+        } else {
+            Style::new()
+        };
         let cells = [
             CanvasCell::new(Rest, 0, String::from(escape_and_truncate(&log.path))),
             CanvasCell::new(Right(12), 2, compact_counted(log.lines, "line", "lines")).styled(DIM),
-            CanvasCell::new(Right(14), 1, format!("{} unread", compact_size(log.lag))).styled(style),
+            CanvasCell::new(Right(14), 1, format!("{} unread", compact_size(log.lag)))
+                .styled(style),
         ];
         canvas.line(area, y, &cells, false);
     }
@@ -559,7 +900,9 @@ pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 pub(super) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 
 /// The style of the focused heading.
-pub(super) const REVERSED: Style = Style::new().add_modifier(Modifier::REVERSED).add_modifier(Modifier::BOLD);
+pub(super) const REVERSED: Style = Style::new()
+    .add_modifier(Modifier::REVERSED)
+    .add_modifier(Modifier::BOLD);
 
 /// The width of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -584,7 +927,12 @@ pub(super) struct CanvasCell<'t> {
 
 impl<'t> CanvasCell<'t> {
     pub(super) fn new(cell_width: CellWidth, rank: u8, text: impl Into<Cow<'t, str>>) -> Self {
-        Self { text: text.into(), style: Style::new(), cell_width, rank }
+        Self {
+            text: text.into(),
+            style: Style::new(),
+            cell_width,
+            rank,
+        }
     }
 
     pub(super) fn styled(self, style: Style) -> Self {
@@ -614,7 +962,13 @@ impl Canvas<'_> {
             return 0;
         }
         let columns_left = usize::from(area.width - x);
-        let (end, _) = self.buffer.set_stringn(area.x + x, area.y + y, truncate(text, columns_left), columns_left, style);
+        let (end, _) = self.buffer.set_stringn(
+            area.x + x,
+            area.y + y,
+            truncate(text, columns_left),
+            columns_left,
+            style,
+        );
         end - area.x - x
     }
 
@@ -626,7 +980,11 @@ impl Canvas<'_> {
         let (fitting, rest) = fit(cells, area.width);
         let mut x = 0_u16;
         for cell in fitting {
-            let columns = if cell.cell_width == Rest { rest } else { cell.columns() };
+            let columns = if cell.cell_width == Rest {
+                rest
+            } else {
+                cell.columns()
+            };
             let shown = truncate(&cell.text, columns.into());
             let before = match cell.cell_width {
                 Right(_) => columns.saturating_sub(width(&shown) as u16),
@@ -636,8 +994,14 @@ impl Canvas<'_> {
             x = x.saturating_add(columns).saturating_add(1);
         }
         if chosen {
-            let row = Rect { y: area.y.saturating_add(y), height: 1, ..area }.intersection(self.buffer.area);
-            self.buffer.set_style(row, Style::new().add_modifier(Modifier::REVERSED));
+            let row = Rect {
+                y: area.y.saturating_add(y),
+                height: 1,
+                ..area
+            }
+            .intersection(self.buffer.area);
+            self.buffer
+                .set_style(row, Style::new().add_modifier(Modifier::REVERSED));
         }
     }
 
@@ -646,7 +1010,11 @@ impl Canvas<'_> {
         let used = self.text(area, 0, 0, title, style);
         let note_columns = width(note) as u16;
         let rule = area.width.saturating_sub(used + 1);
-        let rule = if note.is_empty() || rule < note_columns + 3 { rule } else { rule - note_columns - 1 };
+        let rule = if note.is_empty() || rule < note_columns + 3 {
+            rule
+        } else {
+            rule - note_columns - 1
+        };
         self.text(area, used + 1, 0, &"─".repeat(rule.into()), DIM);
         if !note.is_empty() {
             self.text(area, used + rule + 2, 0, note, DIM);
@@ -676,7 +1044,11 @@ impl Canvas<'_> {
 
     /// This colour, or none without colours.
     pub(super) fn in_color(&self, color: Color) -> Style {
-        if self.color { Style::new().fg(color) } else { Style::new() }
+        if self.color {
+            Style::new().fg(color)
+        } else {
+            Style::new()
+        }
     }
 }
 
@@ -685,12 +1057,22 @@ fn fit<'c, 't>(cells: &'c [CanvasCell<'t>], page: u16) -> (Vec<&'c CanvasCell<'t
     let mut fitting: Vec<_> = cells.iter().collect();
     loop {
         let gaps = fitting.len().saturating_sub(1) as u16;
-        let used = fitting.iter().map(|cell| cell.columns()).fold(gaps, u16::saturating_add);
-        let min_rest = if fitting.iter().any(|cell| cell.cell_width == Rest) { MIN_FLEXIBLE } else { 0 };
+        let used = fitting
+            .iter()
+            .map(|cell| cell.columns())
+            .fold(gaps, u16::saturating_add);
+        let min_rest = if fitting.iter().any(|cell| cell.cell_width == Rest) {
+            MIN_FLEXIBLE
+        } else {
+            0
+        };
         if used.saturating_add(min_rest) <= page {
             return (fitting, page - used);
         }
-        let Some(worst) = (0..fitting.len()).filter(|&i| fitting[i].rank > 0).max_by_key(|&i| fitting[i].rank) else {
+        let Some(worst) = (0..fitting.len())
+            .filter(|&i| fitting[i].rank > 0)
+            .max_by_key(|&i| fitting[i].rank)
+        else {
             return (fitting, page.saturating_sub(used));
         };
         fitting.remove(worst);

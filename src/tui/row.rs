@@ -1,5 +1,5 @@
-//! Hits, alerts and notices as the live view stores them: owned, short and redacted. The line of a hit may be gone when it is
-//! shown.
+//! Hits, alerts and notices as the live view stores them: owned, short and redacted. The line of a
+//! hit may be gone when it is shown.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -54,8 +54,14 @@ impl HitRow {
     /// The row of a hit.
     pub(super) fn new(number: u64, hit: &ReportedHit<'_>, rules: &RuleSet) -> Self {
         let target = text::stored(hit.target);
-        let path = if hit.path.is_empty() { target.clone() } else { text::stored(hit.path) };
-        let decoded = hit.decoded.map(|decoded| text::truncate_bytes(&hit.target.redacted_decoded(decoded), text::MAX_BYTES));
+        let path = if hit.path.is_empty() {
+            target.clone()
+        } else {
+            text::stored(hit.path)
+        };
+        let decoded = hit.decoded.map(|decoded| {
+            text::truncate_bytes(&hit.target.redacted_decoded(decoded), text::MAX_BYTES)
+        });
         Self {
             number,
             time: hit.time,
@@ -82,17 +88,23 @@ impl HitRow {
 
     /// Whether its client, path, target or rules contain a text. ASCII case does not matter.
     pub(super) fn has(&self, wanted: &str) -> bool {
-        [&self.client, &self.path, &self.target, &self.rules].into_iter().any(|text| contains(text, wanted))
+        [&self.client, &self.path, &self.target, &self.rules]
+            .into_iter()
+            .any(|text| contains(text, wanted))
     }
 }
 
 /// Whether a text contains another. ASCII case does not matter.
 pub(super) fn contains(text: &str, wanted: &str) -> bool {
     let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
-    let Some(&first) = wanted.first() else { return true };
+    let Some(&first) = wanted.first() else {
+        return true;
+    };
     // A filter checks thousands of rows for every frame.
-    memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), text)
-        .any(|at| text.get(at..at + wanted.len()).is_some_and(|part| part.eq_ignore_ascii_case(wanted)))
+    memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), text).any(|at| {
+        text.get(at..at + wanted.len())
+            .is_some_and(|part| part.eq_ignore_ascii_case(wanted))
+    })
 }
 
 /// The client, and its country if that is known.
@@ -108,7 +120,10 @@ fn rule_names(hit: &ReportedHit<'_>, rules: &RuleSet) -> Box<str> {
     let mut ids: Vec<_> = hit.rules.iter().map(|&rule| rules.rule(rule)).collect();
     ids.sort_by_key(|rule| std::cmp::Reverse(rule.severity));
     ids.truncate(MAX_RULES);
-    let names: Vec<_> = ids.iter().map(|rule| text::truncate_bytes(&rule.id, text::MAX_BYTES)).collect();
+    let names: Vec<_> = ids
+        .iter()
+        .map(|rule| text::truncate_bytes(&rule.id, text::MAX_BYTES))
+        .collect();
     names.join(" ").into()
 }
 
@@ -131,8 +146,16 @@ pub(super) struct AlertRow {
 impl AlertRow {
     /// The row of an alert.
     pub(super) fn new(number: u64, alert: &Alert, rules: &RuleSet) -> Self {
-        let client = alert.client.as_ref().map(|client| text::client_name(client.client()));
-        let path = alert.path.as_ref().map(LogString::text).filter(|path| !path.is_empty()).map(text::stored);
+        let client = alert
+            .client
+            .as_ref()
+            .map(|client| text::client_name(client.client()));
+        let path = alert
+            .path
+            .as_ref()
+            .map(LogString::text)
+            .filter(|path| !path.is_empty())
+            .map(text::stored);
         Self {
             number,
             time: alert.last_time.or(alert.first_time),
@@ -145,7 +168,14 @@ impl AlertRow {
 
     /// The row of a notice.
     pub(super) fn notice(number: u64, notice: &str) -> Self {
-        Self { number, time: None, severity: None, text: text::escape_and_truncate(notice.as_bytes()), client: None, path: None }
+        Self {
+            number,
+            time: None,
+            severity: None,
+            text: text::escape_and_truncate(notice.as_bytes()),
+            client: None,
+            path: None,
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Snapshots of the screen at three sizes and in every state, and that no size, key or event panics.
+//! Snapshots of the screen at three sizes and in every state, and that no size, key or event
+//! panics.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -72,7 +73,14 @@ fn a_pause_freezes_the_display_and_counts_on() {
     test.pass(90);
     let paused = test.screen();
     assert!(paused.contains("PAUSED, 3 hits since"), "{paused}");
-    let below = |screen: &str| screen.lines().skip(1).take(22).map(str::to_owned).collect::<Vec<_>>();
+    let below = |screen: &str| {
+        screen
+            .lines()
+            .skip(1)
+            .take(22)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(below(&paused), below(&before));
     test.press(KeyCode::Char('p'));
     let after = test.screen();
@@ -85,13 +93,35 @@ fn keys_give_commands() {
     let mut test = TestDashboard::new(80, 24);
     assert_eq!(test.press(KeyCode::Char('q')), Some(TuiCommand::Quit));
     let control = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
-    assert_eq!(test.dashboard.key(control('c')), Some(TuiCommand::Interrupt));
-    assert_eq!(test.dashboard.input(TerminalInput::Key(control('l'))), Some(TuiCommand::Redraw));
-    assert_eq!(test.dashboard.input(TerminalInput::Gone), Some(TuiCommand::Quit));
-    assert_eq!(test.dashboard.key(KeyEvent { kind: KeyEventKind::Release, ..control('c') }), None);
+    assert_eq!(
+        test.dashboard.key(control('c')),
+        Some(TuiCommand::Interrupt)
+    );
+    assert_eq!(
+        test.dashboard.input(TerminalInput::Key(control('l'))),
+        Some(TuiCommand::Redraw)
+    );
+    assert_eq!(
+        test.dashboard.input(TerminalInput::Gone),
+        Some(TuiCommand::Quit)
+    );
+    assert_eq!(
+        test.dashboard.key(KeyEvent {
+            kind: KeyEventKind::Release,
+            ..control('c')
+        }),
+        None
+    );
     test.press(KeyCode::Char('/'));
-    assert_eq!(test.press(KeyCode::Char('q')), None, "a letter of the filter");
-    assert_eq!(test.dashboard.key(control('c')), Some(TuiCommand::Interrupt));
+    assert_eq!(
+        test.press(KeyCode::Char('q')),
+        None,
+        "a letter of the filter"
+    );
+    assert_eq!(
+        test.dashboard.key(control('c')),
+        Some(TuiCommand::Interrupt)
+    );
 }
 
 #[test]
@@ -123,7 +153,10 @@ fn a_selected_row_stays_selected() {
     test.probe(40);
     test.press(KeyCode::Enter);
     let again = test.screen().lines().nth(1).unwrap().to_owned();
-    assert_eq!(opened.split_whitespace().next(), again.split_whitespace().next());
+    assert_eq!(
+        opened.split_whitespace().next(),
+        again.split_whitespace().next()
+    );
 }
 
 #[test]
@@ -133,7 +166,15 @@ fn enter_opens_a_row_of_every_panel() {
         (0..tabs).for_each(|_| assert_eq!(test.press(KeyCode::Tab), None));
         (0..rows).for_each(|_| assert_eq!(test.press(KeyCode::Down), None));
         test.press(KeyCode::Enter);
-        test.screen().lines().nth(1).unwrap().split_whitespace().next().unwrap().trim_matches('"').to_owned()
+        test.screen()
+            .lines()
+            .nth(1)
+            .unwrap()
+            .split_whitespace()
+            .next()
+            .unwrap()
+            .trim_matches('"')
+            .to_owned()
     };
     assert_eq!(opened(0, 0), "203.0.113.7");
     assert_eq!(opened(1, 0), "/.git/config");
@@ -141,7 +182,11 @@ fn enter_opens_a_row_of_every_panel() {
     assert_eq!(opened(3, 0), "192.0.2.99");
     assert_eq!(opened(4, 0), "requests", "a notice opens nothing");
     assert_eq!(opened(4, 1), "203.0.113.7");
-    assert_eq!(opened(4, 2), r"/backup/\x1b[1m.env", "a campaign is of many clients");
+    assert_eq!(
+        opened(4, 2),
+        r"/backup/\x1b[1m.env",
+        "a campaign is of many clients"
+    );
     assert_eq!(opened(5, 0), "2001:db8:85a3::8a2e:370:7334");
 }
 
@@ -152,19 +197,30 @@ fn a_hit_of_a_path_opens_its_client() {
     test.press(KeyCode::Enter);
     test.press(KeyCode::Enter);
     let screen = test.screen();
-    assert!(screen.lines().nth(1).unwrap().starts_with("\"203.0.113.7"), "{screen}");
+    assert!(
+        screen.lines().nth(1).unwrap().starts_with("\"203.0.113.7"),
+        "{screen}"
+    );
     assert!(screen.contains("/var/log/nginx/access.log:"), "{screen}");
 }
 
 #[test]
 fn text_is_redacted() {
-    for keys in [vec![], vec![KeyCode::Enter], vec![KeyCode::Char('l')], vec![KeyCode::BackTab, KeyCode::BackTab, KeyCode::Enter]] {
+    for keys in [
+        vec![],
+        vec![KeyCode::Enter],
+        vec![KeyCode::Char('l')],
+        vec![KeyCode::BackTab, KeyCode::BackTab, KeyCode::Enter],
+    ] {
         let mut test = TestDashboard::busy(200, 60);
         for key in keys {
             test.press(key);
         }
         let screen = test.screen();
-        assert!(!screen.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{screen}");
+        assert!(
+            !screen.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'),
+            "{screen}"
+        );
         assert!(!screen.contains("s3cr3t"), "{screen}");
     }
     let mut test = TestDashboard::busy(200, 60);
@@ -182,7 +238,8 @@ fn answers_are_red() {
         let buffer = test.backend().buffer().clone();
         let row = |y: u16| (0..80).map(|x| buffer[(x, y)].symbol()).collect::<String>();
         let heading = (0..24).find(|&y| row(y).starts_with("ANSWERED")).unwrap();
-        let used: std::collections::HashSet<Color> = buffer.content.iter().map(|cell| cell.fg).collect();
+        let used: std::collections::HashSet<Color> =
+            buffer.content.iter().map(|cell| cell.fg).collect();
         (buffer[(0, heading)].fg, used.len())
     };
     assert_eq!(colors(true).0, Color::Red);
@@ -196,7 +253,10 @@ fn a_regraded_answer_is_uncounted() {
     assert!(test.screen().contains("ANSWERED 2"));
     for n in 0..12 {
         let probe = hit(n, &PROBES[n as usize % PROBES.len()]);
-        let soft = ReportedHit { answer: probe.answer.map(|_| Answer::Soft404), ..probe };
+        let soft = ReportedHit {
+            answer: probe.answer.map(|_| Answer::Soft404),
+            ..probe
+        };
         test.dashboard.regrade(&soft, rules());
     }
     let screen = test.screen();
@@ -213,9 +273,25 @@ fn only_distinct_answers_count() {
     let answered = hit(0, &PROBES[2]);
     let answered_rows = [
         super::row::HitRow::new(1, &answered, rules()).answered,
-        super::row::HitRow::new(1, &ReportedHit { answer: Some(Answer::Soft404), ..answered }, rules()).answered,
+        super::row::HitRow::new(
+            1,
+            &ReportedHit {
+                answer: Some(Answer::Soft404),
+                ..answered
+            },
+            rules(),
+        )
+        .answered,
         // It is an ordinary page of an app.
-        super::row::HitRow::new(1, &ReportedHit { answer: None, ..answered }, rules()).answered,
+        super::row::HitRow::new(
+            1,
+            &ReportedHit {
+                answer: None,
+                ..answered
+            },
+            rules(),
+        )
+        .answered,
         super::row::HitRow::new(1, &hit(0, &PROBES[1]), rules()).answered,
     ];
     assert_eq!(answered_rows, [true, false, false, false]);
@@ -232,22 +308,59 @@ fn memory_is_bounded() {
         let (path, agent) = (format!("/{n}{long}"), long.as_bytes());
         let (client, text) = (Client::V4(n), path.as_bytes());
         let (text, logged) = (LogText::new(text), LogText::new(agent));
-        let of = ReportedHit { client, path: text, target: text, user_agent: Some(logged), source: agent, ..hit(0, &PROBES[2]) };
+        let of = ReportedHit {
+            client,
+            path: text,
+            target: text,
+            user_agent: Some(logged),
+            source: agent,
+            ..hit(0, &PROBES[2])
+        };
         dashboard.hit(now, &of, rules());
     }
     for alert in alerts().iter().cycle().take(ALERTS + 50) {
         dashboard.alert(alert, rules());
     }
-    dashboard.logs((0..LOGS + 5).map(|n| LogRow { path: n.to_string().into_bytes(), lag: 1, lines: 0 }).collect());
+    dashboard.logs(
+        (0..LOGS + 5)
+            .map(|n| LogRow {
+                path: n.to_string().into_bytes(),
+                lag: 1,
+                lines: 0,
+            })
+            .collect(),
+    );
     let snapshot = dashboard.snapshot();
-    assert_eq!((snapshot.hits.len(), snapshot.alerts.len(), snapshot.logs.len()), (HITS, ALERTS, LOGS));
-    assert_eq!((snapshot.log_count, snapshot.lag), (LOGS + 5, LOGS as u64 + 5), "unlisted logs are counted");
-    for top in [&snapshot.tables.answered, &snapshot.tables.clients, &snapshot.tables.paths] {
+    assert_eq!(
+        (
+            snapshot.hits.len(),
+            snapshot.alerts.len(),
+            snapshot.logs.len()
+        ),
+        (HITS, ALERTS, LOGS)
+    );
+    assert_eq!(
+        (snapshot.log_count, snapshot.lag),
+        (LOGS + 5, LOGS as u64 + 5),
+        "unlisted logs are counted"
+    );
+    for top in [
+        &snapshot.tables.answered,
+        &snapshot.tables.clients,
+        &snapshot.tables.paths,
+    ] {
         let (kept, pruned) = top.len();
-        assert!(pruned && (KEPT_NAMES..=2 * KEPT_NAMES).contains(&kept), "{kept}");
+        assert!(
+            pruned && (KEPT_NAMES..=2 * KEPT_NAMES).contains(&kept),
+            "{kept}"
+        );
     }
-    let texts =
-        |row: &super::row::HitRow| row.path.len() + row.target.len() + row.agent.as_ref().map_or(0, |a| a.len()) + row.location.len();
+    let texts = |row: &super::row::HitRow| {
+        row.path.len()
+            + row.target.len()
+            + row.agent.as_ref().map_or(0, |a| a.len())
+            + row.location.len()
+    };
     assert!(snapshot.hits.iter().all(|row| texts(row) < 1_000));
 }
 
@@ -255,7 +368,10 @@ fn memory_is_bounded() {
 fn important_clients_are_kept() {
     let now = Instant::now();
     let mut dashboard = Dashboard::new(now, false);
-    let from = |client, probe: usize| ReportedHit { client, ..hit(0, &PROBES[probe]) };
+    let from = |client, probe: usize| ReportedHit {
+        client,
+        ..hit(0, &PROBES[probe])
+    };
     dashboard.hit(now, &from(Client::V6(1), 2), rules());
     for n in 0..10 * KEPT_NAMES as u32 {
         dashboard.hit(now, &from(Client::V4(n), 1), rules());
@@ -264,8 +380,16 @@ fn important_clients_are_kept() {
         }
     }
     let clients = &dashboard.snapshot().tables.clients;
-    assert_eq!(clients.get("::1").map(|entry| entry.hits), Some(1), "the worst");
-    assert_eq!(clients.get("::2").map(|entry| entry.hits), Some(100), "the busiest");
+    assert_eq!(
+        clients.get("::1").map(|entry| entry.hits),
+        Some(1),
+        "the worst"
+    );
+    assert_eq!(
+        clients.get("::2").map(|entry| entry.hits),
+        Some(100),
+        "the busiest"
+    );
 }
 
 /// An event of a dashboard.
@@ -300,7 +424,10 @@ fn event() -> impl Strategy<Value = DashboardEvent> {
         KeyCode::Backspace,
         KeyCode::F(1),
     ];
-    let letters = "qp /?lsjkgG.e1\u{301}日".chars().map(KeyCode::Char).collect::<Vec<_>>();
+    let letters = "qp /?lsjkgG.e1\u{301}日"
+        .chars()
+        .map(KeyCode::Char)
+        .collect::<Vec<_>>();
     prop_oneof![
         4 => prop::sample::select(codes).prop_map(DashboardEvent::Key),
         4 => prop::sample::select(letters).prop_map(DashboardEvent::Key),
@@ -320,22 +447,43 @@ fn event() -> impl Strategy<Value = DashboardEvent> {
 fn happen(test: &mut TestDashboard, event: DashboardEvent) {
     match event {
         DashboardEvent::Key(code) => drop(test.press(code)),
-        DashboardEvent::Control(c) => drop(test.dashboard.key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL))),
+        DashboardEvent::Control(c) => drop(
+            test.dashboard
+                .key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL)),
+        ),
         DashboardEvent::Hits(hits) => test.probe(hits),
         DashboardEvent::OddHit(client, target, status) => {
             let (client, target) = (Client::parse(&client), LogText::new(&target));
-            let hit_row =
-                ReportedHit { client, target, path: target, method: target, status: Some(status), time: None, ..hit(0, &PROBES[0]) };
+            let hit_row = ReportedHit {
+                client,
+                target,
+                path: target,
+                method: target,
+                status: Some(status),
+                time: None,
+                ..hit(0, &PROBES[0])
+            };
             test.dashboard.hit(test.now, &hit_row, rules());
         }
         DashboardEvent::Alert(kind) => test.dashboard.alert(&alerts()[kind], rules()),
         DashboardEvent::Notice(notice) => test.dashboard.notice(&notice),
         DashboardEvent::Logs(logs) => {
-            test.dashboard.logs((0..logs).map(|n| LogRow { path: vec![n as u8; n as usize], lag: u64::MAX - n, lines: n }).collect());
+            test.dashboard.logs(
+                (0..logs)
+                    .map(|n| LogRow {
+                        path: vec![n as u8; n as usize],
+                        lag: u64::MAX - n,
+                        lines: n,
+                    })
+                    .collect(),
+            );
         }
         DashboardEvent::Pass(seconds) => test.pass(seconds),
         DashboardEvent::Regrade => {
-            let soft = ReportedHit { answer: Some(Answer::Soft404), ..hit(0, &PROBES[2]) };
+            let soft = ReportedHit {
+                answer: Some(Answer::Soft404),
+                ..hit(0, &PROBES[2])
+            };
             test.dashboard.regrade(&soft, rules());
         }
         DashboardEvent::Resize(width, height) => test.resize(width, height),
@@ -359,7 +507,13 @@ proptest! {
 
 #[test]
 fn every_size_can_be_drawn() {
-    for page in [None, Some(KeyCode::Enter), Some(KeyCode::Char('l')), Some(KeyCode::Char('?')), Some(KeyCode::Char('/'))] {
+    for page in [
+        None,
+        Some(KeyCode::Enter),
+        Some(KeyCode::Char('l')),
+        Some(KeyCode::Char('?')),
+        Some(KeyCode::Char('/')),
+    ] {
         let mut test = TestDashboard::busy(1, 1);
         page.map(|key| test.press(key));
         for width in (1..30).chain([59, 60, 80, 109, 110, 139, 300]) {
@@ -370,7 +524,9 @@ fn every_size_can_be_drawn() {
         }
         // The test backend has no size 0, but a window may.
         for area in [Rect::new(0, 0, 0, 9), Rect::new(0, 0, 9, 0), Rect::ZERO] {
-            let options = TerminalOptions { viewport: Viewport::Fixed(area) };
+            let options = TerminalOptions {
+                viewport: Viewport::Fixed(area),
+            };
             let mut terminal = Terminal::with_options(TestBackend::new(9, 9), options).unwrap();
             terminal.draw(|frame| test.dashboard.draw(frame)).unwrap();
         }
@@ -399,21 +555,56 @@ pub(super) fn rules() -> &'static RuleSet {
             );
             std::fs::write(folder.path().join(format!("{family}.toml")), text).unwrap();
         }
-        load(&RuleChoice { paths: vec![folder.path().to_owned()], no_builtin: true, ..RuleChoice::default() }).unwrap()
+        load(&RuleChoice {
+            paths: vec![folder.path().to_owned()],
+            no_builtin: true,
+            ..RuleChoice::default()
+        })
+        .unwrap()
     });
     &SET
 }
 
 /// Client, target, path, rules, status.
-pub(super) type ProbeFixture = (&'static str, &'static str, &'static str, &'static [RuleId], u16);
+pub(super) type ProbeFixture = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [RuleId],
+    u16,
+);
 
 /// Hits that are repeated in this order.
 pub(super) const PROBES: [ProbeFixture; 12] = [
     ("203.0.113.7", "/.env", "/.env", &[RuleId(1)], 404),
-    ("198.51.100.77", "/wp-login.php", "/wp-login.php", &[RuleId(5)], 200),
-    ("203.0.113.7", "/%2egit/config", "/.git/config", &[RuleId(4)], 200),
-    ("192.0.2.44", "/cgi-bin/.%2e/.%2e/.%2e/.%2e/bin/sh", "/cgi-bin/../../../../bin/sh", &[RuleId(0)], 400),
-    ("2001:db8:85a3::8a2e:370:7334", "/backup/.env?token=s3cr3t", "/backup/.env", &[RuleId(1)], 200),
+    (
+        "198.51.100.77",
+        "/wp-login.php",
+        "/wp-login.php",
+        &[RuleId(5)],
+        200,
+    ),
+    (
+        "203.0.113.7",
+        "/%2egit/config",
+        "/.git/config",
+        &[RuleId(4)],
+        200,
+    ),
+    (
+        "192.0.2.44",
+        "/cgi-bin/.%2e/.%2e/.%2e/.%2e/bin/sh",
+        "/cgi-bin/../../../../bin/sh",
+        &[RuleId(0)],
+        400,
+    ),
+    (
+        "2001:db8:85a3::8a2e:370:7334",
+        "/backup/.env?token=s3cr3t",
+        "/backup/.env",
+        &[RuleId(1)],
+        200,
+    ),
     (
         "203.0.113.9",
         "/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php",
@@ -421,24 +612,58 @@ pub(super) const PROBES: [ProbeFixture; 12] = [
         &[RuleId(2)],
         404,
     ),
-    ("192.0.2.99", "/index.php?id=1%20UNION%20SELECT%20user,password%20FROM%20users--", "/index.php", &[RuleId(3)], 200),
-    ("198.51.100.77", "/wp-login.php", "/wp-login.php", &[RuleId(5)], 301),
-    ("scanner.example.net", "/日本語/.env", "/日本語/.env", &[RuleId(1)], 403),
+    (
+        "192.0.2.99",
+        "/index.php?id=1%20UNION%20SELECT%20user,password%20FROM%20users--",
+        "/index.php",
+        &[RuleId(3)],
+        200,
+    ),
+    (
+        "198.51.100.77",
+        "/wp-login.php",
+        "/wp-login.php",
+        &[RuleId(5)],
+        301,
+    ),
+    (
+        "scanner.example.net",
+        "/日本語/.env",
+        "/日本語/.env",
+        &[RuleId(1)],
+        403,
+    ),
     ("203.0.113.7", "/.env.bak", "/.env.bak", &[RuleId(1)], 404),
     ("203.0.113.200", "\x16\x03\x01", "", &[RuleId(3)], 400),
-    ("\x1b[2Jpwned", "/\u{202e}gnp.env\x1b]0;owned\x07", "/\u{202e}gnp.env\x1b]0;owned\x07", &[RuleId(1), RuleId(4)], 404),
+    (
+        "\x1b[2Jpwned",
+        "/\u{202e}gnp.env\x1b]0;owned\x07",
+        "/\u{202e}gnp.env\x1b]0;owned\x07",
+        &[RuleId(1), RuleId(4)],
+        404,
+    ),
 ];
 
 /// The `n`th hit.
 pub(super) fn hit(n: u64, probe: &ProbeFixture) -> ReportedHit<'static> {
     let (client, target, path, rules, status) = *probe;
     let outcome = Outcome::from_status(Some(status));
-    let severity = rules.iter().map(|rule| rules_of(*rule).effective_severity(outcome == Outcome::Answered)).max().unwrap();
+    let severity = rules
+        .iter()
+        .map(|rule| rules_of(*rule).effective_severity(outcome == Outcome::Answered))
+        .max()
+        .unwrap();
     ReportedHit {
-        id: RequestId { generation: 0x00c0_ffee, offset: 211 * n },
+        id: RequestId {
+            generation: 0x00c0_ffee,
+            offset: 211 * n,
+        },
         source: b"/var/log/nginx/access.log",
         line: n + 1,
-        time: Some(LogTime { utc: 1_793_577_600 + n.cast_signed(), offset: 60 }),
+        time: Some(LogTime {
+            utc: 1_793_577_600 + n.cast_signed(),
+            offset: 60,
+        }),
         client: Client::parse(client.as_bytes()),
         method: LogText::new(b"GET"),
         target: LogText::new(target.as_bytes()),
@@ -448,7 +673,9 @@ pub(super) fn hit(n: u64, probe: &ProbeFixture) -> ReportedHit<'static> {
         status: Some(status),
         bytes: Some(291),
         outcome,
-        answer: (outcome == Outcome::Answered && rules.iter().any(|rule| rules_of(*rule).exposes())).then_some(Answer::Distinct),
+        answer: (outcome == Outcome::Answered
+            && rules.iter().any(|rule| rules_of(*rule).exposes()))
+        .then_some(Answer::Distinct),
         severity,
         rules,
         host: Some(LogText::new(b"Shop.example")),
@@ -476,8 +703,14 @@ pub(super) fn alerts() -> Vec<Alert> {
     let base = Alert {
         kind: AlertKind::Probing,
         severity: Severity::Medium,
-        first_time: Some(LogTime { utc: 1_793_577_600, offset: 60 }),
-        last_time: Some(LogTime { utc: 1_793_577_642, offset: 60 }),
+        first_time: Some(LogTime {
+            utc: 1_793_577_600,
+            offset: 60,
+        }),
+        last_time: Some(LogTime {
+            utc: 1_793_577_642,
+            offset: 60,
+        }),
         client: client("203.0.113.7"),
         path: None,
         hits: 24,
@@ -502,10 +735,18 @@ pub(super) fn alerts() -> Vec<Alert> {
             clients: 12,
             paths: 3,
             path: Some(b"/backup/\x1b[1m.env".to_vec().into()),
-            last_time: Some(LogTime { utc: 1_793_578_000, offset: 60 }),
+            last_time: Some(LogTime {
+                utc: 1_793_578_000,
+                offset: 60,
+            }),
             ..base.clone()
         },
-        Alert { kind: AlertKind::Answered, severity: Severity::Critical, sample: sample(b"/.git/config?token=s3cr3t"), ..base },
+        Alert {
+            kind: AlertKind::Answered,
+            severity: Severity::Critical,
+            sample: sample(b"/.git/config?token=s3cr3t"),
+            ..base
+        },
     ]
 }
 
@@ -521,8 +762,17 @@ impl TestDashboard {
     pub(super) fn new(width: u16, height: u16) -> Self {
         let now = Instant::now();
         let mut dashboard = Dashboard::new(now, true);
-        dashboard.logs(vec![LogRow { path: b"/var/log/nginx/access.log".to_vec(), lag: 0, lines: 0 }]);
-        Self { dashboard, now, terminal: Terminal::new(TestBackend::new(width, height)).unwrap(), sent: 0 }
+        dashboard.logs(vec![LogRow {
+            path: b"/var/log/nginx/access.log".to_vec(),
+            lag: 0,
+            lines: 0,
+        }]);
+        Self {
+            dashboard,
+            now,
+            terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),
+            sent: 0,
+        }
     }
 
     /// After a busy hour.
@@ -540,8 +790,15 @@ impl TestDashboard {
             test.dashboard.alert(&alert, rules());
         }
         test.dashboard.notice("access.log was rotated");
-        let log = |path: &str, lag| LogRow { path: path.into(), lag, lines: 54_321 };
-        test.dashboard.logs(vec![log("/var/log/nginx/access.log", 0), log("/var/log/nginx/shop\x1b.log", 1_234_567)]);
+        let log = |path: &str, lag| LogRow {
+            path: path.into(),
+            lag,
+            lines: 54_321,
+        };
+        test.dashboard.logs(vec![
+            log("/var/log/nginx/access.log", 0),
+            log("/var/log/nginx/shop\x1b.log", 1_234_567),
+        ]);
         test
     }
 
@@ -554,7 +811,8 @@ impl TestDashboard {
     pub(super) fn probe(&mut self, hits: u64) {
         for _ in 0..hits {
             let probe = &PROBES[(self.sent % PROBES.len() as u64) as usize];
-            self.dashboard.hit(self.now, &hit(self.sent, probe), rules());
+            self.dashboard
+                .hit(self.now, &hit(self.sent, probe), rules());
             self.sent += 1;
         }
     }
@@ -571,7 +829,9 @@ impl TestDashboard {
 
     /// Draws, and returns the backend.
     pub(super) fn backend(&mut self) -> &TestBackend {
-        self.terminal.draw(|frame| self.dashboard.draw(frame)).unwrap();
+        self.terminal
+            .draw(|frame| self.dashboard.draw(frame))
+            .unwrap();
         self.terminal.backend()
     }
 

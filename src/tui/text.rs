@@ -34,7 +34,10 @@ pub(super) fn truncate_bytes(text: &str, most: usize) -> Box<str> {
         return text.into();
     }
     let max_len = most.saturating_sub('…'.len_utf8());
-    let end = (0..=max_len).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+    let end = (0..=max_len)
+        .rev()
+        .find(|&end| text.is_char_boundary(end))
+        .unwrap_or(0);
     format!("{}…", &text[..end]).into()
 }
 
@@ -76,7 +79,10 @@ mod tests {
     #[test]
     fn clients_are_named_as_in_reports() {
         assert_eq!(&*client_name(Client::parse(b"")), "-");
-        assert_eq!(&*client_name(Client::parse(b"::ffff:192.0.2.1")), "192.0.2.1");
+        assert_eq!(
+            &*client_name(Client::parse(b"::ffff:192.0.2.1")),
+            "192.0.2.1"
+        );
         assert_eq!(&*client_name(Client::parse(b"\x1bx")), r"\x1bx");
     }
 

@@ -1,7 +1,7 @@
 //! Counts by name, for a bounded number of names.
 //!
-//! If there are too many, the less important half is dropped: the most severe, answered and frequent names stay. A dropped
-//! name that returns counts from one, so a count is never too high.
+//! If there are too many, the less important half is dropped: the most severe, answered and
+//! frequent names stay. A dropped name that returns counts from one, so a count is never too high.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -140,7 +140,11 @@ impl TopTable {
 
     /// All names, sorted; equal ones by name.
     pub(super) fn sorted(&self, order: SortOrder) -> Vec<(&str, &TopEntry)> {
-        let mut sorted: Vec<_> = self.entries.iter().map(|(name, entry)| (&**name, entry)).collect();
+        let mut sorted: Vec<_> = self
+            .entries
+            .iter()
+            .map(|(name, entry)| (&**name, entry))
+            .collect();
         sorted.sort_unstable_by_key(|(name, entry)| (order.key(entry), *name));
         sorted
     }

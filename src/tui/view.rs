@@ -1,8 +1,8 @@
-//! The state of the view: the focused panel, the selected row, the filter, and the open page. And the rows of each panel, selected
-//! from a snapshot: sorted, and filtered.
+//! The state of the view: the focused panel, the selected row, the filter, and the open page. And
+//! the rows of each panel, selected from a snapshot: sorted, and filtered.
 //!
-//! A key changes the state or gives a [`TuiCommand`] for the caller. With a filter the tables are recounted from the latest hits
-//! that match it, so that all panels show the same requests.
+//! A key changes the state or gives a [`TuiCommand`] for the caller. With a filter the tables are
+//! recounted from the latest hits that match it, so that all panels show the same requests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -57,7 +57,9 @@ pub(super) struct RowCursor {
 impl RowCursor {
     /// The position of the selected row; its last position if it is gone.
     pub(super) fn position(&self, items: &[PanelItem<'_>]) -> usize {
-        let index = self.id.and_then(|id| items.iter().position(|item| item.id() == id));
+        let index = self
+            .id
+            .and_then(|id| items.iter().position(|item| item.id() == id));
         match self.id {
             None => 0,
             Some(_) => index.unwrap_or(self.at).min(items.len().saturating_sub(1)),
@@ -67,14 +69,20 @@ impl RowCursor {
     fn choose(&mut self, items: &[PanelItem<'_>], at: usize) {
         self.at = at.min(items.len().saturating_sub(1));
         // At the first row the cursor stays at the top, so that it shows new rows.
-        self.id = items.get(self.at).map(PanelItem::id).filter(|_| self.at > 0);
+        self.id = items
+            .get(self.at)
+            .map(PanelItem::id)
+            .filter(|_| self.at > 0);
     }
 
     /// The first of `rows` visible rows, so that the selected one is visible.
     pub(super) fn scroll(&mut self, items: &[PanelItem<'_>], rows: usize) -> usize {
         let at = self.position(items);
         let most = items.len().saturating_sub(rows);
-        self.first = self.first.clamp((at + 1).saturating_sub(rows.max(1)), at).min(most);
+        self.first = self
+            .first
+            .clamp((at + 1).saturating_sub(rows.max(1)), at)
+            .min(most);
         self.first
     }
 }
@@ -134,7 +142,9 @@ impl ViewState {
         match key.code {
             KeyCode::Char('q') => return KeyOutcome::Command(TuiCommand::Quit),
             KeyCode::Char('p' | ' ') => return KeyOutcome::Pause,
-            KeyCode::Char('/') => self.typing = matches!(self.page, ScreenPage::Overview | ScreenPage::Details(_)),
+            KeyCode::Char('/') => {
+                self.typing = matches!(self.page, ScreenPage::Overview | ScreenPage::Details(_))
+            }
             KeyCode::Char('?') => self.turn_to(ScreenPage::Help),
             KeyCode::Char('l') => self.turn_to(ScreenPage::Logs),
             KeyCode::Char('s') => self.order = self.order.next(),
@@ -155,14 +165,20 @@ impl ViewState {
                 self.filter.clear();
             }
             KeyCode::Backspace => drop(self.filter.pop()),
-            KeyCode::Char(c) if !c.is_control() && self.filter.chars().count() < MAX_FILTER_LEN => self.filter.push(c),
+            KeyCode::Char(c) if !c.is_control() && self.filter.chars().count() < MAX_FILTER_LEN => {
+                self.filter.push(c)
+            }
             _ => {}
         }
     }
 
     /// Opens a page, or closes it when it is open.
     fn turn_to(&mut self, page: ScreenPage) {
-        self.page = if self.page == page { ScreenPage::Overview } else { page };
+        self.page = if self.page == page {
+            ScreenPage::Overview
+        } else {
+            page
+        };
         self.logs_from = 0;
     }
 
@@ -186,9 +202,15 @@ impl ViewState {
             ScreenPage::Overview => self.focus(),
             // A hit of a path or a rule opens its client.
             ScreenPage::Details(DetailSubject::Path(_) | DetailSubject::Rule(_)) => Panel::Latest,
-            ScreenPage::Details(DetailSubject::Client(_)) | ScreenPage::Logs | ScreenPage::Help => return,
+            ScreenPage::Details(DetailSubject::Client(_)) | ScreenPage::Logs | ScreenPage::Help => {
+                return;
+            }
         };
-        let at = if self.page == ScreenPage::Overview { self.cursor(panel).position(items) } else { self.opened.position(items) };
+        let at = if self.page == ScreenPage::Overview {
+            self.cursor(panel).position(items)
+        } else {
+            self.opened.position(items)
+        };
         if let Some(subject) = items.get(at).and_then(|item| item.subject(panel)) {
             self.page = ScreenPage::Details(subject);
             self.opened = RowCursor::default();
@@ -232,7 +254,14 @@ pub(super) enum Panel {
 
 impl Panel {
     /// In the order of the screen.
-    pub(super) const ALL: [Self; 6] = [Self::Answered, Self::Clients, Self::Paths, Self::Rules, Self::Latest, Self::Alerts];
+    pub(super) const ALL: [Self; 6] = [
+        Self::Answered,
+        Self::Clients,
+        Self::Paths,
+        Self::Rules,
+        Self::Latest,
+        Self::Alerts,
+    ];
 
     /// The panel `steps` after this one; the first follows the last.
     pub(super) fn after(self, steps: usize) -> Self {
@@ -326,23 +355,41 @@ impl<'p> VisibleRows<'p> {
             Panel::Clients => self.entries(&self.tables.clients),
             Panel::Paths => self.entries(&self.tables.paths),
             Panel::Rules => self.entries(&self.tables.rules),
-            Panel::Latest => self.hits.iter().rev().map(|row| PanelItem::Hit(row)).collect(),
+            Panel::Latest => self
+                .hits
+                .iter()
+                .rev()
+                .map(|row| PanelItem::Hit(row))
+                .collect(),
             Panel::Alerts => self.alerts(),
         }
     }
 
     fn entries(&self, top: &'p TopTable) -> Vec<PanelItem<'p>> {
-        top.sorted(self.order).into_iter().map(|(name, entry)| PanelItem::Entry(name, entry)).collect()
+        top.sorted(self.order)
+            .into_iter()
+            .map(|(name, entry)| PanelItem::Entry(name, entry))
+            .collect()
     }
 
     fn alerts(&self) -> Vec<PanelItem<'p>> {
-        let matching = self.snapshot.alerts.iter().rev().filter(|row| contains(&row.text, self.filter));
+        let matching = self
+            .snapshot
+            .alerts
+            .iter()
+            .rev()
+            .filter(|row| contains(&row.text, self.filter));
         matching.map(|row| PanelItem::Alert(row)).collect()
     }
 
     /// The hits of a client, path or rule, latest first.
     pub(super) fn hits_of(&self, subject: &DetailSubject) -> Vec<PanelItem<'p>> {
-        self.hits.iter().rev().filter(|row| subject.has(row)).map(|row| PanelItem::Hit(row)).collect()
+        self.hits
+            .iter()
+            .rev()
+            .filter(|row| subject.has(row))
+            .map(|row| PanelItem::Hit(row))
+            .collect()
     }
 }
 
@@ -357,18 +404,40 @@ pub(super) struct FilterCache {
 
 impl FilterCache {
     /// A filtered snapshot.
-    pub(super) fn show<'p>(&'p mut self, snapshot: &'p DashboardSnapshot, filter: &'p str, order: SortOrder) -> VisibleRows<'p> {
+    pub(super) fn show<'p>(
+        &'p mut self,
+        snapshot: &'p DashboardSnapshot,
+        filter: &'p str,
+        order: SortOrder,
+    ) -> VisibleRows<'p> {
         if filter.is_empty() {
             *self = Self::default();
-            return VisibleRows { snapshot, tables: &snapshot.tables, hits: &snapshot.hits, filter, order };
+            return VisibleRows {
+                snapshot,
+                tables: &snapshot.tables,
+                hits: &snapshot.hits,
+                filter,
+                order,
+            };
         }
         if self.filter != filter || self.version != snapshot.version {
-            self.hits = snapshot.hits.iter().filter(|row| row.has(filter)).cloned().collect();
+            self.hits = snapshot
+                .hits
+                .iter()
+                .filter(|row| row.has(filter))
+                .cloned()
+                .collect();
             self.tables = TopTables::default();
             self.hits.iter().for_each(|row| self.tables.count(row));
             self.version = snapshot.version;
             filter.clone_into(&mut self.filter);
         }
-        VisibleRows { snapshot, tables: &self.tables, hits: &self.hits, filter, order }
+        VisibleRows {
+            snapshot,
+            tables: &self.tables,
+            hits: &self.hits,
+            filter,
+            order,
+        }
     }
 }

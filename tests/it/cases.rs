@@ -1,7 +1,8 @@
 //! Test cases as data: each `tests/cases/*.toml` contains logs, commands and the expected output.
 //!
-//! A case has the arguments and what is expected: always the exit code; `stdout` exactly, or parts in `stdout_has` and
-//! `stdout_lacks`; `stderr` exactly, or parts in `stderr_has`. Without `stdin`, standard input is the null device.
+//! A case has the arguments and what is expected: always the exit code; `stdout` exactly, or parts
+//! in `stdout_has` and `stdout_lacks`; `stderr` exactly, or parts in `stderr_has`. Without `stdin`,
+//! standard input is the null device.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -45,7 +46,10 @@ struct Case {
 }
 
 fn lines(lines: &[String]) -> String {
-    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+    lines
+        .iter()
+        .flat_map(|line| [line.as_str(), "\n"])
+        .collect()
 }
 
 impl Case {
@@ -56,7 +60,12 @@ impl Case {
         }
         match &self.stdin {
             Some(text) => harness.run_with_stdin(&self.args, lines(text).as_bytes()),
-            None => finish(harness.command(&self.args).env("COLUMNS", "160").envs(&self.env)),
+            None => finish(
+                harness
+                    .command(&self.args)
+                    .env("COLUMNS", "160")
+                    .envs(&self.env),
+            ),
         }
     }
 
@@ -69,9 +78,18 @@ impl Case {
                 complaints.push(what);
             }
         };
-        check(run.code == self.exit, format!("exit is {}, not {}", run.code, self.exit));
-        for (stream, exact, found) in [("stdout", &self.stdout, &stdout), ("stderr", &self.stderr, stderr)] {
-            check(exact.as_ref().is_none_or(|text| text == found), format!("{stream} is not {exact:?}"));
+        check(
+            run.code == self.exit,
+            format!("exit is {}, not {}", run.code, self.exit),
+        );
+        for (stream, exact, found) in [
+            ("stdout", &self.stdout, &stdout),
+            ("stderr", &self.stderr, stderr),
+        ] {
+            check(
+                exact.as_ref().is_none_or(|text| text == found),
+                format!("{stream} is not {exact:?}"),
+            );
         }
         for part in &self.stdout_has {
             check(stdout.contains(part), format!("stdout has no {part:?}"));
@@ -95,23 +113,44 @@ fn check(path: &Path) -> (usize, Vec<String>) {
         let run = case.run(&cases.files);
         let complaints = case.complaints(&run);
         if !complaints.is_empty() {
-            let (file, output) = (path.file_name().unwrap().display(), run.text() + &run.stderr);
-            wrong.push(format!("{file}: {}\n  {}\n{output}", case.name, complaints.join("\n  ")));
+            let (file, output) = (
+                path.file_name().unwrap().display(),
+                run.text() + &run.stderr,
+            );
+            wrong.push(format!(
+                "{file}: {}\n  {}\n{output}",
+                case.name,
+                complaints.join("\n  ")
+            ));
         }
     }
     let names: BTreeSet<_> = cases.case.iter().map(|case| &case.name).collect();
-    assert_eq!(names.len(), cases.case.len(), "{}: two cases of one name", path.display());
+    assert_eq!(
+        names.len(),
+        cases.case.len(),
+        "{}: two cases of one name",
+        path.display()
+    );
     (cases.case.len(), wrong)
 }
 
 #[test]
 fn every_case_passes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    let mut paths: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "toml")
+    });
     paths.sort();
     let (cases, wrong): (Vec<_>, Vec<_>) = paths.iter().map(|path| check(path)).unzip();
-    assert!(cases.iter().sum::<usize>() >= 25, "the cases are not here: {paths:?}");
+    assert!(
+        cases.iter().sum::<usize>() >= 25,
+        "the cases are not here: {paths:?}"
+    );
     let wrong = wrong.concat();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

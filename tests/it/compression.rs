@@ -15,7 +15,12 @@ pub(crate) enum Compression {
     Xz,
 }
 
-pub(crate) const COMPRESSIONS: [Compression; 4] = [Compression::Gzip, Compression::Zstd, Compression::Bzip2, Compression::Xz];
+pub(crate) const COMPRESSIONS: [Compression; 4] = [
+    Compression::Gzip,
+    Compression::Zstd,
+    Compression::Bzip2,
+    Compression::Xz,
+];
 
 impl Compression {
     /// Its name in messages.
@@ -48,7 +53,9 @@ impl Compression {
             }
             Self::Zstd => {
                 let mut context = zstd_safe::CCtx::create();
-                context.set_parameter(zstd_safe::CParameter::ChecksumFlag(true)).unwrap();
+                context
+                    .set_parameter(zstd_safe::CParameter::ChecksumFlag(true))
+                    .unwrap();
                 let mut compressed = Vec::with_capacity(zstd_safe::compress_bound(text.len()));
                 context.compress2(&mut compressed, text).unwrap();
                 compressed

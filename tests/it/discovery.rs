@@ -1,4 +1,5 @@
-//! A log in a layout that nothing names is read like the same requests in Combined Log Format, however it is read.
+//! A log in a layout that nothing names is read like the same requests in Combined Log Format,
+//! however it is read.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -15,20 +16,48 @@ const LINES: usize = 2_000;
 fn request(number: usize) -> (&'static str, String, u16, usize, String, &'static str) {
     let client = format!("203.0.113.{}", number % 40);
     match number % 9 {
-        2 => ("GET", "/.git/config".to_owned(), 404, 153, client, "curl/8.5.0"),
-        5 => ("POST", format!("/wp-login.php?n={number}"), 403, 146, client, "Mozilla/5.0 (X11)"),
-        _ => ("GET", format!("/page/{number}"), 200, 1000 + number, client, "Mozilla/5.0 (X11)"),
+        2 => (
+            "GET",
+            "/.git/config".to_owned(),
+            404,
+            153,
+            client,
+            "curl/8.5.0",
+        ),
+        5 => (
+            "POST",
+            format!("/wp-login.php?n={number}"),
+            403,
+            146,
+            client,
+            "Mozilla/5.0 (X11)",
+        ),
+        _ => (
+            "GET",
+            format!("/page/{number}"),
+            200,
+            1000 + number,
+            client,
+            "Mozilla/5.0 (X11)",
+        ),
     }
 }
 
 fn time(number: usize) -> String {
-    format!("2026-11-20T{:02}:{:02}:{:02}Z", number / 3600, number / 60 % 60, number % 60)
+    format!(
+        "2026-11-20T{:02}:{:02}:{:02}Z",
+        number / 3600,
+        number / 60 % 60,
+        number % 60
+    )
 }
 
 fn combined(number: usize) -> String {
     let (method, target, status, size, client, agent) = request(number);
     let clock = &time(number)[11..19];
-    format!("{client} - - [20/Nov/2026:{clock} +0000] \"{method} {target} HTTP/1.1\" {status} {size} \"-\" \"{agent}\"\n")
+    format!(
+        "{client} - - [20/Nov/2026:{clock} +0000] \"{method} {target} HTTP/1.1\" {status} {size} \"-\" \"{agent}\"\n"
+    )
 }
 
 /// The name of a layout, and a line in it.
@@ -38,11 +67,17 @@ type Named = (&'static str, fn(usize) -> String);
 fn layouts() -> [Named; 3] {
     fn padded(number: usize) -> String {
         let (method, target, status, size, client, agent) = request(number);
-        format!("{} |{status:>5} | {client:>15} | {method:<5} {target} HTTP/1.1 |{size:>9} | {agent}\n", time(number))
+        format!(
+            "{} |{status:>5} | {client:>15} | {method:<5} {target} HTTP/1.1 |{size:>9} | {agent}\n",
+            time(number)
+        )
     }
     fn tabs(number: usize) -> String {
         let (method, target, status, size, client, agent) = request(number);
-        format!("{}\t{client}\t{method}\t{target}\tHTTP/1.1\t{status}\t{size}\t{agent}\n", time(number))
+        format!(
+            "{}\t{client}\t{method}\t{target}\tHTTP/1.1\t{status}\t{size}\t{agent}\n",
+            time(number)
+        )
     }
     fn pairs(number: usize) -> String {
         let (method, target, status, size, client, agent) = request(number);
@@ -57,8 +92,16 @@ fn layouts() -> [Named; 3] {
 
 /// A log with a line in another form after each hundred.
 fn log(line: impl Fn(usize) -> String) -> String {
-    let other = |number: usize| if number % 100 == 99 { "worker 7 was started\n" } else { "" };
-    (0..LINES).map(|number| line(number) + other(number)).collect()
+    let other = |number: usize| {
+        if number % 100 == 99 {
+            "worker 7 was started\n"
+        } else {
+            ""
+        }
+    };
+    (0..LINES)
+        .map(|number| line(number) + other(number))
+        .collect()
 }
 
 fn scan(harness: &Harness, args: &[&str]) -> Value {
@@ -71,11 +114,27 @@ fn scan(harness: &Harness, args: &[&str]) -> Value {
 fn a_discovered_layout_has_the_hits_of_combined_lines() {
     let harness = Harness::new();
     harness.file("combined.log", log(combined));
-    let keys = ["line", "time", "client", "method", "target", "path", "status", "bytes", "outcome", "rules", "severity", "user_agent"];
+    let keys = [
+        "line",
+        "time",
+        "client",
+        "method",
+        "target",
+        "path",
+        "status",
+        "bytes",
+        "outcome",
+        "rules",
+        "severity",
+        "user_agent",
+    ];
     let hits = |name: &str| {
         let run = harness.run(["scan", "-q", "-f", "ndjson", name]);
         assert_eq!(run.code, 0, "{name}: {}", run.stderr);
-        run.objects().iter().map(|hit| keys.map(|key| hit[key].clone())).collect::<Vec<_>>()
+        run.objects()
+            .iter()
+            .map(|hit| keys.map(|key| hit[key].clone()))
+            .collect::<Vec<_>>()
     };
     let expected = hits("combined.log");
     assert!(expected.len() > LINES / 9);
@@ -85,17 +144,38 @@ fn a_discovered_layout_has_the_hits_of_combined_lines() {
         assert_eq!(hits(&file), expected, "{name}");
         let (run, report) = harness.json([&*file]);
         let input = &report["inputs"][0];
-        assert_eq!((&input["parsed"], &input["unparsed"]), (&json!(LINES), &json!(LINES / 100)), "{name}");
+        assert_eq!(
+            (&input["parsed"], &input["unparsed"]),
+            (&json!(LINES), &json!(LINES / 100)),
+            "{name}"
+        );
         let format = input["format"].as_str().unwrap();
-        let notes: Vec<&str> = run.stderr.lines().filter(|line| line.contains("is read as")).collect();
-        assert_eq!(notes, [format!("note: {file}: is read as '{format}'")], "{name}: {}", run.stderr);
+        let notes: Vec<&str> = run
+            .stderr
+            .lines()
+            .filter(|line| line.contains("is read as"))
+            .collect();
+        assert_eq!(
+            notes,
+            [format!("note: {file}: is read as '{format}'")],
+            "{name}: {}",
+            run.stderr
+        );
         // The string that is printed reads the log in the same way.
         let requested = scan(&harness, &["--log-format", format, &file]);
         assert_eq!(requested["paths"], report["paths"], "{name}: {format}");
-        assert_eq!(requested["inputs"][0]["parsed"], json!(LINES), "{name}: {format}");
+        assert_eq!(
+            requested["inputs"][0]["parsed"],
+            json!(LINES),
+            "{name}: {format}"
+        );
         let shown = harness.run(["formats", &file]).text();
         let without_blanks = |text: &str| text.split_whitespace().collect::<String>();
-        assert!(shown.contains("discovered") && without_blanks(&shown).contains(&without_blanks(format)), "{shown}");
+        assert!(
+            shown.contains("discovered")
+                && without_blanks(&shown).contains(&without_blanks(format)),
+            "{shown}"
+        );
     }
     let (run, _) = harness.json(["combined.log"]);
     assert!(!run.stderr.contains("is read as"), "{}", run.stderr);
@@ -107,25 +187,74 @@ fn how_a_log_is_read_does_not_change_its_layout() {
         let harness = Harness::new();
         let text = log(line);
         harness.file("app.log", &text);
-        let report = |args: &[&str]| harness.run(["scan", "-q", "-f", "json"].iter().chain(args)).text();
+        let report = |args: &[&str]| {
+            harness
+                .run(["scan", "-q", "-f", "json"].iter().chain(args))
+                .text()
+        };
         let expected = report(&["-j1", "--mmap", "never", "app.log"]);
-        for args in [["-j3", "--mmap", "always", "app.log"], ["-j3", "--mmap", "never", "app.log"]] {
+        for args in [
+            ["-j3", "--mmap", "always", "app.log"],
+            ["-j3", "--mmap", "never", "app.log"],
+        ] {
             assert!(report(&args) == expected, "{name}: {args:?}");
         }
-        let piped = harness.run_with_stdin(["scan", "-q", "-f", "json", "-j3", "-"], text.as_bytes()).text();
+        let piped = harness
+            .run_with_stdin(["scan", "-q", "-f", "json", "-j3", "-"], text.as_bytes())
+            .text();
         let renamed = |text: &str| with_plain_evidence(text).replace("\"-\"", "\"app.log\"");
         assert!(renamed(&piped) == renamed(&expected), "{name}: piped");
         harness.file("app.log", gzip(text.as_bytes()));
         assert!(report(&["app.log"]) == expected, "{name}: compressed");
         harness.file("app.log", &text);
         let middle = (text.len() / 2).to_string();
-        for (range, part) in [(format!("0-{middle}"), "a.partial"), (format!("{middle}-"), "b.partial")] {
-            assert_eq!(harness.run(["scan", "-q", "-f", "partial", "--range", &range, "-o", part, "app.log"]).code, 0, "{name} {range}");
+        for (range, part) in [
+            (format!("0-{middle}"), "a.partial"),
+            (format!("{middle}-"), "b.partial"),
+        ] {
+            assert_eq!(
+                harness
+                    .run([
+                        "scan", "-q", "-f", "partial", "--range", &range, "-o", part, "app.log"
+                    ])
+                    .code,
+                0,
+                "{name} {range}"
+            );
         }
-        assert_eq!(harness.run(["scan", "-q", "-f", "partial", "-o", "whole.partial", "app.log"]).code, 0);
-        assert_eq!(harness.run(["merge", "-f", "partial", "-o", "merged.partial", "a.partial", "b.partial"]).code, 0);
+        assert_eq!(
+            harness
+                .run([
+                    "scan",
+                    "-q",
+                    "-f",
+                    "partial",
+                    "-o",
+                    "whole.partial",
+                    "app.log"
+                ])
+                .code,
+            0
+        );
+        assert_eq!(
+            harness
+                .run([
+                    "merge",
+                    "-f",
+                    "partial",
+                    "-o",
+                    "merged.partial",
+                    "a.partial",
+                    "b.partial"
+                ])
+                .code,
+            0
+        );
         let read = |name: &str| fs::read(harness.path(name)).unwrap();
-        assert!(read("merged.partial") == read("whole.partial"), "{name}: ranges");
+        assert!(
+            read("merged.partial") == read("whole.partial"),
+            "{name}: ranges"
+        );
     }
 }
 
@@ -139,10 +268,17 @@ fn a_report_of_new_lines_has_the_layout_of_the_log() {
         let expected = scan_of(&harness, &text);
         let mut sums = [0; 2];
         for part in ["", &text[half..]] {
-            OpenOptions::new().append(true).open(&path).unwrap().write_all(part.as_bytes()).unwrap();
+            OpenOptions::new()
+                .append(true)
+                .open(&path)
+                .unwrap()
+                .write_all(part.as_bytes())
+                .unwrap();
             let run = harness.run(["report", "--state", "state", "--out", "out", "app.log"]);
             assert_eq!(run.code, 0, "{name}: {}", run.stderr);
-            let report: Value = serde_json::from_slice(&fs::read(harness.path("out/latest/report.json")).unwrap()).unwrap();
+            let report: Value =
+                serde_json::from_slice(&fs::read(harness.path("out/latest/report.json")).unwrap())
+                    .unwrap();
             sums[0] += report["totals"]["hits"].as_u64().unwrap();
             sums[1] += report["totals"]["parsed"].as_u64().unwrap();
         }
@@ -154,25 +290,39 @@ fn a_report_of_new_lines_has_the_layout_of_the_log() {
 fn scan_of(harness: &Harness, text: &str) -> [u64; 2] {
     harness.file("whole.log", text);
     let totals = &scan(harness, &["whole.log"])["totals"];
-    [totals["hits"].as_u64().unwrap(), totals["parsed"].as_u64().unwrap()]
+    [
+        totals["hits"].as_u64().unwrap(),
+        totals["parsed"].as_u64().unwrap(),
+    ]
 }
 
 /// Texts of clients at the start of a log, each in the place of a target, an agent or a whole line.
 #[test]
 fn a_hostile_start_makes_no_other_client() {
     let forged = "203.0.113.1 - - [20/Nov/2026:00:00:00 +0000] \\\"GET /.env HTTP/1.1\\\" 200 5 \\\"-\\\" \\\"x\\\"";
-    for agent in [forged, "x | 200 | 192.0.2.66 | GET /.env", "ip=192.0.2.66 status=200", "2026-11-20T00:00:00Z\\t192.0.2.66"] {
+    for agent in [
+        forged,
+        "x | 200 | 192.0.2.66 | GET /.env",
+        "ip=192.0.2.66 status=200",
+        "2026-11-20T00:00:00Z\\t192.0.2.66",
+    ] {
         let harness = Harness::new();
         let hostile = |number: usize| {
             let (method, target, status, size, client, _) = request(number);
-            format!("{} {client} \"{method} {target} HTTP/1.1\" {status} {size} \"{agent}\"\n", time(number))
+            format!(
+                "{} {client} \"{method} {target} HTTP/1.1\" {status} {size} \"{agent}\"\n",
+                time(number)
+            )
         };
         harness.file("app.log", (0..300).map(hostile).collect::<String>());
         let run = harness.run(["scan", "-q", "-f", "ndjson", "app.log"]);
         for hit in run.objects() {
             let client = hit["client"].as_str().unwrap_or("-");
             let number = usize::try_from(hit["line"].as_u64().unwrap()).unwrap() - 1;
-            assert!(client == "-" || client == request(number).4, "{agent}: {hit}");
+            assert!(
+                client == "-" || client == request(number).4,
+                "{agent}: {hit}"
+            );
         }
     }
 }

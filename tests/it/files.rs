@@ -1,4 +1,5 @@
-//! What is found and opened: folders, links, pipes, devices, strange names, very many files, very large ones.
+//! What is found and opened: folders, links, pipes, devices, strange names, very many files, very
+//! large ones.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -24,7 +25,12 @@ fn mkfifo(path: &Path) {
 
 /// The paths of the inputs, as the report has them.
 fn inputs(report: &Value) -> Vec<&str> {
-    report["inputs"].as_array().unwrap().iter().map(|input| input["path"].as_str().unwrap()).collect()
+    report["inputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|input| input["path"].as_str().unwrap())
+        .collect()
 }
 
 /// D1.
@@ -51,7 +57,11 @@ fn a_loop_of_links_ends() {
     symlink("self", harness.path("logs/self")).unwrap();
     let (run, report) = harness.json(["logs"]);
     assert_eq!(report["totals"]["lines"], 1, "{}", run.stderr);
-    assert!(run.stderr.contains("is the same folder as"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("is the same folder as"),
+        "{}",
+        run.stderr
+    );
     fs::remove_file(harness.path("logs/self")).unwrap();
     assert_eq!(harness.json(["logs"]).0.code, 0);
 }
@@ -63,13 +73,29 @@ fn a_file_with_several_names_is_read_once() {
     harness.file("access.log", log(20));
     symlink("access.log", harness.path("soft.log")).unwrap();
     fs::hard_link(harness.path("access.log"), harness.path("hard.log")).unwrap();
-    let (run, report) = harness.json(["access.log", "access.log", "soft.log", "hard.log", ".", "*.log"]);
+    let (run, report) = harness.json([
+        "access.log",
+        "access.log",
+        "soft.log",
+        "hard.log",
+        ".",
+        "*.log",
+    ]);
     assert_eq!(run.code, 0);
-    assert_eq!((inputs(&report), &report["totals"]["lines"]), (vec!["access.log"], &Value::from(20)));
-    for notice in ["access.log was named more than once; read once", "hard.log is the same file as access.log; read once"] {
+    assert_eq!(
+        (inputs(&report), &report["totals"]["lines"]),
+        (vec!["access.log"], &Value::from(20))
+    );
+    for notice in [
+        "access.log was named more than once; read once",
+        "hard.log is the same file as access.log; read once",
+    ] {
         assert!(run.stderr.contains(notice), "{}", run.stderr);
     }
-    assert_eq!(harness.run(["scan", "-q", "access.log", "soft.log"]).stderr, "");
+    assert_eq!(
+        harness.run(["scan", "-q", "access.log", "soft.log"]).stderr,
+        ""
+    );
 }
 
 /// D3.
@@ -77,7 +103,11 @@ fn a_file_with_several_names_is_read_once() {
 fn standard_input_is_recognised_as_a_file() {
     let harness = Harness::new();
     let path = harness.file("access.log", log(20));
-    let run = finish(harness.command(["scan", "-f", "json", "access.log", "-"]).stdin(File::open(path).unwrap()));
+    let run = finish(
+        harness
+            .command(["scan", "-f", "json", "access.log", "-"])
+            .stdin(File::open(path).unwrap()),
+    );
     assert_eq!(run.json()["totals"]["lines"], 20, "{}", run.stderr);
 }
 
@@ -91,13 +121,29 @@ fn a_named_pipe_is_read_if_given_and_skipped_in_a_folder() {
     for found in ["logs", "logs/*.log"] {
         let run = harness.run(["scan", found]);
         assert_eq!(run.code, 0, "{found}: {}", run.stderr);
-        assert!(run.stderr.contains("logs/pipe.log is a named pipe; skipped"), "{}", run.stderr);
+        assert!(
+            run.stderr
+                .contains("logs/pipe.log is a named pipe; skipped"),
+            "{}",
+            run.stderr
+        );
     }
-    let child = harness.command(["scan", "-f", "json", "logs/pipe.log"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = harness
+        .command(["scan", "-f", "json", "logs/pipe.log"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     // Opening it waits for the reader.
-    File::create(harness.path("logs/pipe.log")).unwrap().write_all(log(1_000).as_bytes()).unwrap();
+    File::create(harness.path("logs/pipe.log"))
+        .unwrap()
+        .write_all(log(1_000).as_bytes())
+        .unwrap();
     let run = Run::of(child.wait_with_output().unwrap());
-    assert_eq!((run.code, &run.json()["totals"]["lines"]), (0, &Value::from(1_000)));
+    assert_eq!(
+        (run.code, &run.json()["totals"]["lines"]),
+        (0, &Value::from(1_000))
+    );
 }
 
 /// D5.
@@ -105,13 +151,26 @@ fn a_named_pipe_is_read_if_given_and_skipped_in_a_folder() {
 fn standard_input_is_read_by_either_name_and_may_be_closed() {
     let harness = Harness::new();
     let text = log(50);
-    for args in [&["scan", "-f", "json"][..], &["scan", "-f", "json", "-"], &["scan", "-f", "json", "/dev/stdin"]] {
+    for args in [
+        &["scan", "-f", "json"][..],
+        &["scan", "-f", "json", "-"],
+        &["scan", "-f", "json", "/dev/stdin"],
+    ] {
         let run = harness.run_with_stdin(args, text.as_bytes());
-        assert_eq!((run.code, &run.json()["totals"]["lines"]), (0, &Value::from(50)), "{args:?}: {}", run.stderr);
+        assert_eq!(
+            (run.code, &run.json()["totals"]["lines"]),
+            (0, &Value::from(50)),
+            "{args:?}: {}",
+            run.stderr
+        );
     }
     let run = finish(&mut harness.shell(r#"exec "$0" scan <&-"#));
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("probewatch scan /var/log/nginx/"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("probewatch scan /var/log/nginx/"),
+        "{}",
+        run.stderr
+    );
     let run = finish(&mut harness.shell(r#"exec "$0" scan - <&-"#));
     assert!([0, 2].contains(&run.code), "{}", run.stderr);
 }
@@ -124,10 +183,18 @@ fn devices_and_sockets_are_not_read() {
     let _socket = UnixListener::bind(harness.path("socket")).unwrap();
     let (run, report) = harness.json(["/dev/null", "socket", "access.log"]);
     assert_eq!((run.code, &report["totals"]["hits"]), (3, &Value::from(1)));
-    for what in ["/dev/null: is a character device, not a log", "socket: is a socket, not a log"] {
+    for what in [
+        "/dev/null: is a character device, not a log",
+        "socket: is a socket, not a log",
+    ] {
         assert!(run.stderr.contains(what), "{}", run.stderr);
     }
-    let problems: Vec<_> = report["inputs"].as_array().unwrap().iter().filter(|input| !input["problem"].is_null()).collect();
+    let problems: Vec<_> = report["inputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|input| !input["problem"].is_null())
+        .collect();
     assert_eq!(problems.len(), 2);
 }
 
@@ -138,23 +205,49 @@ fn an_unreadable_file_does_not_stop_the_others() {
     let harness = Harness::new();
     for name in ["a.log", "b.log", "c.log"] {
         let mode = if name == "b.log" { 0o000 } else { 0o644 };
-        fs::set_permissions(harness.file(name, probe("192.0.2.1")), Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(
+            harness.file(name, probe("192.0.2.1")),
+            Permissions::from_mode(mode),
+        )
+        .unwrap();
     }
     let args = ["scan", "-f", "json", "a.log", "b.log", "c.log"];
     let mut command = harness.command(args);
     if rustix::process::geteuid().is_root() {
         fs::set_permissions(harness.path(""), Permissions::from_mode(0o755)).unwrap();
         let may = is_installed("setpriv")
-            && Command::new(WHO[0]).args(&WHO[1..]).args([EXE, "--version"]).output().is_ok_and(|o| o.status.success());
+            && Command::new(WHO[0])
+                .args(&WHO[1..])
+                .args([EXE, "--version"])
+                .output()
+                .is_ok_and(|o| o.status.success());
         if !may {
-            return skip("d7", "root may read anything, and there is no setpriv, or no other user may run the command");
+            return skip(
+                "d7",
+                "root may read anything, and there is no setpriv, or no other user may run the command",
+            );
         }
         command = harness.under(&WHO, args);
     }
     let run = finish(&mut command);
-    assert_eq!((run.code, &run.json()["totals"]["lines"]), (3, &Value::from(2)), "{}", run.stderr);
-    assert!(run.stderr.to_lowercase().contains("b.log: permission denied"), "{}", run.stderr);
-    assert!(!run.stderr.contains("a.log") && !run.stderr.contains("c.log"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &run.json()["totals"]["lines"]),
+        (3, &Value::from(2)),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr
+            .to_lowercase()
+            .contains("b.log: permission denied"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        !run.stderr.contains("a.log") && !run.stderr.contains("c.log"),
+        "{}",
+        run.stderr
+    );
 }
 
 /// D8.
@@ -170,16 +263,30 @@ fn names_with_any_bytes_are_escaped_in_output() {
     let harness = Harness::new();
     fs::create_dir(harness.path("logs")).unwrap();
     for (name, _) in names {
-        harness.file(Path::new("logs").join(OsStr::from_bytes(name)), probe("192.0.2.1"));
+        harness.file(
+            Path::new("logs").join(OsStr::from_bytes(name)),
+            probe("192.0.2.1"),
+        );
     }
     for format in ["table", "csv", "json", "ndjson"] {
         let run = harness.run(["scan", "--full", "-f", format, "logs", "logs"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         // A table and a CSV of one pair name one of them as the sample.
-        let shown = names
-            .iter()
-            .filter(|(_, shown)| run.text().contains(&shown.replace('\\', if format.ends_with("json") { r"\\" } else { r"\" })));
-        assert!(shown.count() >= if format == "csv" { 1 } else { 5 }, "{format}: {}", run.text());
+        let shown = names.iter().filter(|(_, shown)| {
+            run.text().contains(&shown.replace(
+                '\\',
+                if format.ends_with("json") {
+                    r"\\"
+                } else {
+                    r"\"
+                },
+            ))
+        });
+        assert!(
+            shown.count() >= if format == "csv" { 1 } else { 5 },
+            "{format}: {}",
+            run.text()
+        );
     }
 }
 
@@ -188,7 +295,10 @@ fn names_with_any_bytes_are_escaped_in_output() {
 fn a_name_with_a_leading_dash_is_accepted() {
     let harness = Harness::new();
     harness.file("-rf", probe("192.0.2.1"));
-    for args in [["scan", "--full", "./-rf"].as_slice(), &["scan", "--full", "--", "-rf"]] {
+    for args in [
+        ["scan", "--full", "./-rf"].as_slice(),
+        &["scan", "--full", "--", "-rf"],
+    ] {
         let run = harness.run(args);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(run.text().contains("/.git/config"));
@@ -205,7 +315,11 @@ fn a_glob_without_matches_is_an_error() {
     harness.file("access.log", probe("192.0.2.1"));
     let run = harness.run(["scan", "access.log", "*.gz"]);
     assert_eq!((run.code, run.stdout.len()), (2, 0));
-    assert!(run.stderr.contains("*.gz: the pattern matches nothing"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("*.gz: the pattern matches nothing"),
+        "{}",
+        run.stderr
+    );
 }
 
 /// D10.
@@ -220,7 +334,10 @@ fn ten_thousand_files_need_few_descriptors() {
         return skip("d10", "there is no prlimit");
     }
     for mmap in ["always", "never"] {
-        let run = finish(&mut harness.under(&["prlimit", "--nofile=64"], ["scan", "-f", "json", "--mmap", mmap, "-j4", "logs"]));
+        let run = finish(&mut harness.under(
+            &["prlimit", "--nofile=64"],
+            ["scan", "-f", "json", "--mmap", mmap, "-j4", "logs"],
+        ));
         assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{mmap}");
         assert_eq!(run.json()["totals"]["hits"], 10_000);
     }
@@ -235,10 +352,20 @@ fn offsets_beyond_4_gib_are_right() {
     let mut file = File::create(harness.path("access.log")).unwrap();
     file.write_all(first.as_bytes()).unwrap();
     file.seek(SeekFrom::Start(TAIL - 1)).unwrap();
-    file.write_all(format!("\n{}", probe("192.0.2.2")).as_bytes()).unwrap();
+    file.write_all(format!("\n{}", probe("192.0.2.2")).as_bytes())
+        .unwrap();
     for mmap in ["always", "never"] {
         let run = harness.run(["scan", "-f", "ndjson", "--mmap", mmap, "access.log"]);
-        let found: Vec<_> = run.objects().iter().map(|o| (o["client"].clone(), o["offset"].as_u64().unwrap())).collect();
-        assert_eq!(found, [("192.0.2.1".into(), 0), ("192.0.2.2".into(), TAIL)], "{mmap}: {}", run.stderr);
+        let found: Vec<_> = run
+            .objects()
+            .iter()
+            .map(|o| (o["client"].clone(), o["offset"].as_u64().unwrap()))
+            .collect();
+        assert_eq!(
+            found,
+            [("192.0.2.1".into(), 0), ("192.0.2.2".into(), TAIL)],
+            "{mmap}: {}",
+            run.stderr
+        );
     }
 }

@@ -30,12 +30,16 @@ pub(crate) struct Run {
 
 impl Harness {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
     }
 
     /// A folder in `parent`, for another file system.
     pub(crate) fn within(parent: &Path) -> Self {
-        Self { folder: tempfile::tempdir_in(parent).unwrap() }
+        Self {
+            folder: tempfile::tempdir_in(parent).unwrap(),
+        }
     }
 
     pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
@@ -56,8 +60,13 @@ impl Harness {
         command
     }
 
-    /// A program that runs the command: for example `prlimit --nofile=64`, followed by the command and its arguments.
-    pub(crate) fn under<S: AsRef<OsStr>>(&self, program: &[&str], args: impl IntoIterator<Item = S>) -> Command {
+    /// A program that runs the command: for example `prlimit --nofile=64`, followed by the command
+    /// and its arguments.
+    pub(crate) fn under<S: AsRef<OsStr>>(
+        &self,
+        program: &[&str],
+        args: impl IntoIterator<Item = S>,
+    ) -> Command {
         let mut command = self.program(program[0]);
         command.args(&program[1..]).arg(EXE).args(args);
         command
@@ -74,10 +83,15 @@ impl Harness {
     pub(crate) fn program(&self, name: &str) -> Command {
         let mut command = Command::new(name);
         command.current_dir(self.folder.path()).stdin(Stdio::null());
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PROBEWATCH_")) {
+        for (name, _) in std::env::vars_os()
+            .filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PROBEWATCH_"))
+        {
             command.env_remove(name);
         }
-        command.env_remove("COLUMNS").env_remove("LINES").env_remove("NO_COLOR");
+        command
+            .env_remove("COLUMNS")
+            .env_remove("LINES")
+            .env_remove("NO_COLOR");
         command
     }
 
@@ -86,7 +100,11 @@ impl Harness {
     }
 
     /// Runs with this standard input.
-    pub(crate) fn run_with_stdin<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, stdin: &[u8]) -> Run {
+    pub(crate) fn run_with_stdin<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        stdin: &[u8],
+    ) -> Run {
         let mut child = spawn(self.command(args).stdin(Stdio::piped()));
         let mut pipe = child.stdin.take().unwrap();
         std::thread::scope(|scope| {
@@ -99,8 +117,11 @@ impl Harness {
     /// `scan -f json` of these arguments, parsed and checked.
     pub(crate) fn json<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (Run, Value) {
         let args: Vec<_> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
-        let run =
-            self.run([OsStr::new("scan"), OsStr::new("-f"), OsStr::new("json")].into_iter().chain(args.iter().map(OsString::as_os_str)));
+        let run = self.run(
+            [OsStr::new("scan"), OsStr::new("-f"), OsStr::new("json")]
+                .into_iter()
+                .chain(args.iter().map(OsString::as_os_str)),
+        );
         let report = run.json();
         (run, report)
     }
@@ -113,7 +134,11 @@ pub(crate) fn finish(command: &mut Command) -> Run {
 
 /// Starts a command with captured output, for [`wait`].
 pub(crate) fn spawn(command: &mut Command) -> Child {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 /// Waits for a command to end, and makes the general checks.
@@ -127,10 +152,17 @@ impl Run {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.signal(), None, "killed by a signal: {stderr}");
         let code = output.status.code().unwrap();
-        assert!(![101, 134, 135, 139, 153].contains(&code), "exit {code}: {stderr}");
+        assert!(
+            ![101, 134, 135, 139, 153].contains(&code),
+            "exit {code}: {stderr}"
+        );
         assert_clean(&output.stdout);
         assert_clean(&output.stderr);
-        Self { code, stdout: output.stdout, stderr }
+        Self {
+            code,
+            stdout: output.stdout,
+            stderr,
+        }
     }
 
     pub(crate) fn text(&self) -> String {
@@ -139,51 +171,81 @@ impl Run {
 
     /// The JSON report, with its sums checked.
     pub(crate) fn json(&self) -> Value {
-        let report: Value = serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}{}", self.text(), self.stderr));
+        let report: Value = serde_json::from_slice(&self.stdout)
+            .unwrap_or_else(|e| panic!("{e}: {}{}", self.text(), self.stderr));
         assert_conserved(&report);
         report
     }
 
     /// The objects of an NDJSON report.
     pub(crate) fn objects(&self) -> Vec<Value> {
-        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.text()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 }
 
 /// Whether a program is installed.
 pub(crate) fn is_installed(program: &str) -> bool {
-    Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
+    Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output()
+        .is_ok_and(|output| output.status.success())
 }
 
-/// Prints that a test or part of it was skipped, and why: written directly, because the test harness hides output of tests
-/// that pass.
+/// Prints that a test or part of it was skipped, and why: written directly, because the test
+/// harness hides output of tests that pass.
 ///
 /// # Panics
 ///
 /// The variable `PROBEWATCH_REQUIRE` names the program that is missing: `nginx,apache`.
 pub(crate) fn skip(what: &str, why: &str) {
     let required = std::env::var("PROBEWATCH_REQUIRE").unwrap_or_default();
-    let is_missing = |program: &&str| !program.is_empty() && why.to_lowercase().contains(&format!("{program} is not "));
-    assert_eq!(required.split(',').find(is_missing), None, "{what} may not be skipped: {why}");
+    let is_missing = |program: &&str| {
+        !program.is_empty() && why.to_lowercase().contains(&format!("{program} is not "))
+    };
+    assert_eq!(
+        required.split(',').find(is_missing),
+        None,
+        "{what} may not be skipped: {why}"
+    );
     let _ = writeln!(std::io::stderr(), "skipped: {what}: {why}");
 }
 
 /// Every line of every input is accounted for, and the rows contain all hits.
 pub(crate) fn assert_conserved(report: &Value) {
-    for sums in report["inputs"].as_array().unwrap().iter().chain([&report["totals"]]) {
+    for sums in report["inputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .chain([&report["totals"]])
+    {
         let of = |name: &str| sums[name].as_u64().unwrap();
-        assert_eq!(of("lines"), of("parsed") + of("unparsed") + of("oversized") + of("skipped") + of("pending"), "{sums}");
+        assert_eq!(
+            of("lines"),
+            of("parsed") + of("unparsed") + of("oversized") + of("skipped") + of("pending"),
+            "{sums}"
+        );
     }
-    let pairs: u64 = report["pairs"].as_array().unwrap().iter().map(|row| row["hits"].as_u64().unwrap()).sum();
+    let pairs: u64 = report["pairs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["hits"].as_u64().unwrap())
+        .sum();
     let rest = report["approximate"]["rest_hits"].as_u64().unwrap_or(0);
     assert_eq!(pairs + rest, report["totals"]["hits"].as_u64().unwrap());
 }
 
-/// Fails on control characters other than newline, on C1 and bidirectional controls, and on invisible characters.
+/// Fails on control characters other than newline, on C1 and bidirectional controls, and on
+/// invisible characters.
 pub(crate) fn assert_clean(bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).expect("output is UTF-8");
     let bad = |c: &char| {
-        (c.is_control() && *c != '\n') || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        (c.is_control() && *c != '\n')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     assert_eq!(text.chars().find(bad), None, "{text:?}");
 }
@@ -193,10 +255,16 @@ pub(crate) fn line(client: &str, request: &str, status: u16) -> String {
     let target = request.split(' ').nth(1).unwrap_or_default();
     let path = target.split('?').next().unwrap_or_default();
     let bytes = match status {
-        200..=299 => path.bytes().fold(7_u64, |sum, byte| (sum * 31 + u64::from(byte)) % 900_001) + 512,
+        200..=299 => {
+            path.bytes()
+                .fold(7_u64, |sum, byte| (sum * 31 + u64::from(byte)) % 900_001)
+                + 512
+        }
         _ => 512,
     };
-    format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"{request}\" {status} {bytes} \"-\" \"Mozilla/5.0\"\n")
+    format!(
+        "{client} - - [02/Nov/2026:08:01:00 +0000] \"{request}\" {status} {bytes} \"-\" \"Mozilla/5.0\"\n"
+    )
 }
 
 /// The same line with this response size.
@@ -209,8 +277,16 @@ pub(crate) fn sized(line: &str, bytes: u64) -> String {
 pub(crate) fn log(lines: usize) -> String {
     (0..lines)
         .map(|n| {
-            let request = if n % 10 == 3 { "GET /.git/config HTTP/1.1".to_owned() } else { format!("GET /page/{n} HTTP/1.1") };
-            line(&format!("192.0.2.{}", n % 200), &request, if n % 10 == 3 { 404 } else { 200 })
+            let request = if n % 10 == 3 {
+                "GET /.git/config HTTP/1.1".to_owned()
+            } else {
+                format!("GET /page/{n} HTTP/1.1")
+            };
+            line(
+                &format!("192.0.2.{}", n % 200),
+                &request,
+                if n % 10 == 3 { 404 } else { 200 },
+            )
         })
         .collect()
 }
@@ -234,18 +310,20 @@ impl Rng {
         self.next_u64() % bound
     }
 
-    /// A content size unlike any other: spread over more orders of magnitude than files are, so that no page counts as a
-    /// soft 404.
+    /// A content size unlike any other: spread over more orders of magnitude than files are, so
+    /// that no page counts as a soft 404.
     pub(crate) fn size(&mut self) -> u64 {
         let octave = 1 << (10 + self.below(40));
         octave + self.below(octave)
     }
 }
 
-/// A JSON report with the rows of its evidence as lists of plain JSON, by kind, where they are a zstd frame in Base64. Other texts are
-/// unchanged.
+/// A JSON report with the rows of its evidence as lists of plain JSON, by kind, where they are a
+/// zstd frame in Base64. Other texts are unchanged.
 pub(crate) fn with_plain_evidence(report: &str) -> String {
-    let Some((before, packed, after)) = packed_evidence(report) else { return report.to_owned() };
+    let Some((before, packed, after)) = packed_evidence(report) else {
+        return report.to_owned();
+    };
     let mut lists: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for row in packed.lines() {
         let row: BTreeMap<String, Value> = serde_json::from_str(row).unwrap();
@@ -254,7 +332,13 @@ pub(crate) fn with_plain_evidence(report: &str) -> String {
         }
     }
     let lists = serde_json::to_string(&lists).unwrap();
-    format!("{before}{}{after}", lists.strip_prefix('{').and_then(|lists| lists.strip_suffix('}')).unwrap())
+    format!(
+        "{before}{}{after}",
+        lists
+            .strip_prefix('{')
+            .and_then(|lists| lists.strip_suffix('}'))
+            .unwrap()
+    )
 }
 
 /// A JSON report with changed rows of its evidence, compressed again.

@@ -1,4 +1,5 @@
-//! The incident of the guide: each of its steps is run as it is written there, against nginx, and prints what the guide says.
+//! The incident of the guide: each of its steps is run as it is written there, against nginx, and
+//! prints what the guide says.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +30,10 @@ fn steps() -> Vec<(String, String)> {
     let (_, incident) = guide.split_once("## An incident, step by step\n").unwrap();
     let (incident, _) = incident.split_once("\n## ").unwrap();
     let fences = incident.split("```").skip(1).step_by(2);
-    fences.map(|block| block.split_once('\n').unwrap()).map(|(language, text)| (language.to_owned(), text.to_owned())).collect()
+    fences
+        .map(|block| block.split_once('\n').unwrap())
+        .map(|(language, text)| (language.to_owned(), text.to_owned()))
+        .collect()
 }
 
 /// A folder with the shop's site, its log, and `probewatch` among its programs.
@@ -43,7 +47,11 @@ fn shop() -> Harness {
     let config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n";
     shop.file("site/.git/config", config);
     for folder in ["", "site", "site/.git"] {
-        fs::set_permissions(shop.path(folder), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        fs::set_permissions(
+            shop.path(folder),
+            std::os::unix::fs::PermissionsExt::from_mode(0o755),
+        )
+        .unwrap();
     }
     std::os::unix::fs::symlink(EXE, shop.path("bin/probewatch")).unwrap();
     shop
@@ -53,10 +61,20 @@ fn shop() -> Harness {
 fn run(command: &str, shop: &Harness, server: &Daemon) -> (String, i32) {
     let url = format!("http://127.0.0.1:{}", server.port());
     let log = shop.path("access.log").display().to_string();
-    let path = format!("{}:{}", shop.path("bin").display(), std::env::var("PATH").unwrap());
+    let path = format!(
+        "{}:{}",
+        shop.path("bin").display(),
+        std::env::var("PATH").unwrap()
+    );
     let mut shell = shop.program("sh");
     shell.args(["-c", &command.replace(SITE, &url).replace(LOG, &log)]);
-    let ran = finish(shell.env("PATH", path).env("COLUMNS", "100").env("LINES", "60").env("no_proxy", "*"));
+    let ran = finish(
+        shell
+            .env("PATH", path)
+            .env("COLUMNS", "100")
+            .env("LINES", "60")
+            .env("no_proxy", "*"),
+    );
     (ran.text().replace(&url, SITE).replace(&log, LOG), ran.code)
 }
 
@@ -80,7 +98,10 @@ fn the_incident_of_the_guide_ends_well() {
             }
             "text" => {
                 for line in text.lines() {
-                    assert!(printed.lines().any(|other| other == line), "{line:?} is not in\n{printed}");
+                    assert!(
+                        printed.lines().any(|other| other == line),
+                        "{line:?} is not in\n{printed}"
+                    );
                 }
             }
             "nginx" => {
@@ -90,5 +111,9 @@ fn the_incident_of_the_guide_ends_well() {
             other => panic!("a block of {other}"),
         }
     }
-    assert_eq!(codes, [0, 0, 1, 0, 0], "only the first verify finds something");
+    assert_eq!(
+        codes,
+        [0, 0, 1, 0, 0],
+        "only the first verify finds something"
+    );
 }

@@ -1,5 +1,5 @@
-//! A report does not depend on how its log is read: with any number of threads, with maps or reads, plain, compressed or
-//! piped, with or without the prefilter.
+//! A report does not depend on how its log is read: with any number of threads, with maps or reads,
+//! plain, compressed or piped, with or without the prefilter.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,14 +29,29 @@ fn threads_maps_and_compression_do_not_change_the_report() {
         assert_eq!(expected.code, 0, "{}", expected.stderr);
         for threads in ["1", "2", "8"] {
             for mmap in ["always", "never"] {
-                let run = harness.run(["scan", "-f", format, "-j", threads, "--mmap", mmap, "access.log"]);
-                assert!(run.stdout == expected.stdout, "{format}, {threads} threads, mmap {mmap}");
+                let run = harness.run([
+                    "scan",
+                    "-f",
+                    format,
+                    "-j",
+                    threads,
+                    "--mmap",
+                    mmap,
+                    "access.log",
+                ]);
+                assert!(
+                    run.stdout == expected.stdout,
+                    "{format}, {threads} threads, mmap {mmap}"
+                );
             }
         }
     }
     let plain = harness.run(["scan", "-f", "ndjson", "access.log"]).text();
     harness.file("access.log", gzip(text.as_bytes()));
-    assert!(harness.run(["scan", "-f", "ndjson", "access.log"]).text() == plain, "compressed");
+    assert!(
+        harness.run(["scan", "-f", "ndjson", "access.log"]).text() == plain,
+        "compressed"
+    );
 }
 
 /// Checks that a log has the same report plain, compressed and piped, apart from its name.
@@ -50,10 +65,15 @@ fn assert_same_for_every_way_of_reading(text: &[u8]) {
         let compressed = harness.run(["scan", "-f", format, "compressed.log"]);
         let piped = harness.run_with_stdin(["scan", "-f", format, "-"], text);
         let compressed_pipe = harness.run_with_stdin(["scan", "-f", format, "-"], &gzip(text));
-        for (run, name) in [(compressed, "compressed.log"), (piped, "-"), (compressed_pipe, "-")] {
+        for (run, name) in [
+            (compressed, "compressed.log"),
+            (piped, "-"),
+            (compressed_pipe, "-"),
+        ] {
             assert_eq!(run.code, plain.code, "{}", run.stderr);
             assert!(
-                with_plain_evidence(&run.text()) == with_plain_evidence(&plain.text()).replace("plain.log", name),
+                with_plain_evidence(&run.text())
+                    == with_plain_evidence(&plain.text()).replace("plain.log", name),
                 "{format} of {name}"
             );
         }
@@ -68,23 +88,52 @@ fn plain_compressed_and_piped_logs_have_the_same_report() {
 /// Checks that the report of these logs is the same without the prefilter.
 fn assert_same_without_the_prefilter(harness: &Harness, logs: &[&str]) {
     for format in ["json", "ndjson", "csv"] {
-        let of = |more: &[&str]| harness.run(["scan", "-f", format, "--min-severity", "info"].iter().chain(more).chain(logs));
+        let of = |more: &[&str]| {
+            harness.run(
+                ["scan", "-f", format, "--min-severity", "info"]
+                    .iter()
+                    .chain(more)
+                    .chain(logs),
+            )
+        };
         let (with, without) = (of(&[]), of(&["--no-prefilter"]));
-        assert_eq!((with.code, with.stderr), (without.code, without.stderr), "{logs:?}");
+        assert_eq!(
+            (with.code, with.stderr),
+            (without.code, without.stderr),
+            "{logs:?}"
+        );
         assert!(with.stdout == without.stdout, "{format} of {logs:?}");
-        assert!(format == "ndjson" || !with.stdout.is_empty(), "{format} of {logs:?}: nothing");
+        assert!(
+            format == "ndjson" || !with.stdout.is_empty(),
+            "{format} of {logs:?}: nothing"
+        );
     }
 }
 
 #[test]
 fn samples_have_the_same_report_without_the_prefilter() {
-    assert_same_without_the_prefilter(&Harness::new(), &[concat!(env!("CARGO_MANIFEST_DIR"), "/samples")]);
+    assert_same_without_the_prefilter(
+        &Harness::new(),
+        &[concat!(env!("CARGO_MANIFEST_DIR"), "/samples")],
+    );
 }
 
-/// The totals of a report that depend on single lines: of all lines, and the hits and outcomes of each pair.
+/// The totals of a report that depend on single lines: of all lines, and the hits and outcomes of
+/// each pair.
 fn sums(report: &Value) -> BTreeMap<String, u64> {
-    let totals = ["bytes", "lines", "parsed", "unparsed", "oversized", "requests", "hits"];
-    let mut sums: BTreeMap<_, _> = totals.iter().map(|name| ((*name).to_owned(), report["totals"][name].as_u64().unwrap())).collect();
+    let totals = [
+        "bytes",
+        "lines",
+        "parsed",
+        "unparsed",
+        "oversized",
+        "requests",
+        "hits",
+    ];
+    let mut sums: BTreeMap<_, _> = totals
+        .iter()
+        .map(|name| ((*name).to_owned(), report["totals"][name].as_u64().unwrap()))
+        .collect();
     for (rows, key) in [("clients", "client"), ("paths", "path"), ("rules", "rule")] {
         for row in report[rows].as_array().unwrap() {
             let of_row = |what: &str| format!("{rows} {} {what}", row[key]);
@@ -99,7 +148,11 @@ fn sums(report: &Value) -> BTreeMap<String, u64> {
 
 /// Whether an input was not matched because it is binary data.
 fn has_binary_input(report: &Value) -> bool {
-    report["inputs"].as_array().unwrap().iter().any(|input| input["problem"].as_str().is_some_and(|problem| problem.contains("binary")))
+    report["inputs"].as_array().unwrap().iter().any(|input| {
+        input["problem"]
+            .as_str()
+            .is_some_and(|problem| problem.contains("binary"))
+    })
 }
 
 /// The rules with `with_client`.
@@ -110,13 +163,25 @@ pub(crate) const CONTEXTUAL: &str = "prober/redirected,prober/unknown,prober/scr
 fn assert_sums_of_a_split(text: &[u8]) {
     let harness = Harness::new();
     let middle = text.len() / 2;
-    let middle = middle + text[middle..].iter().position(|&byte| byte == b'\n').map_or(text.len() - middle, |at| at + 1);
+    let middle = middle
+        + text[middle..]
+            .iter()
+            .position(|&byte| byte == b'\n')
+            .map_or(text.len() - middle, |at| at + 1);
     harness.file("whole.log", text);
     harness.file("1.log", &text[..middle]);
     harness.file("2.log", &text[middle..]);
-    // Down to info, and without rules that depend on other requests of a client, so that no row is left out because of other
-    // lines.
-    let report = |paths: &[&str]| harness.json(["--min-severity", "info", "--disable", CONTEXTUAL].iter().chain(paths)).1;
+    // Down to info, and without rules that depend on other requests of a client, so that no row is
+    // left out because of other lines.
+    let report = |paths: &[&str]| {
+        harness
+            .json(
+                ["--min-severity", "info", "--disable", CONTEXTUAL]
+                    .iter()
+                    .chain(paths),
+            )
+            .1
+    };
     let (whole, halves) = (report(&["whole.log"]), report(&["1.log", "2.log"]));
     // Binary data is not matched, and of a few lines a half may be binary where the whole is not.
     if has_binary_input(&whole) || has_binary_input(&halves) {
@@ -170,7 +235,8 @@ const PIECES: [&str; 32] = [
 
 /// Text of a few pieces.
 fn any_pieces() -> impl Strategy<Value = String> {
-    prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..8).prop_map(|pieces| pieces.concat())
+    prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..8)
+        .prop_map(|pieces| pieces.concat())
 }
 
 /// A line of a log, or something else.
@@ -186,9 +252,16 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
         any_pieces().prop_map(|pieces| format!("GET /{pieces} HTTP/1.1")),
         any_pieces(),
     ];
-    let fields = (0..4_u8, prop::sample::select(vec![200_u16, 301, 403, 404, 500]), 0..59_u8, request);
+    let fields = (
+        0..4_u8,
+        prop::sample::select(vec![200_u16, 301, 403, 404, 500]),
+        0..59_u8,
+        request,
+    );
     let common = fields.prop_map(|(client, status, second, request)| {
-        format!("192.0.2.{client} - - [02/Nov/2026:08:01:{second:02} +0000] \"{request}\" {status} 512")
+        format!(
+            "192.0.2.{client} - - [02/Nov/2026:08:01:{second:02} +0000] \"{request}\" {status} 512"
+        )
     });
     let headers = r#" "-" "Mozilla/5.0""#;
     prop_oneof![
@@ -205,14 +278,20 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
 
 /// Lines of every kind with both line ends; the last one may have none.
 fn any_log() -> impl Strategy<Value = Vec<u8>> {
-    (prop::collection::vec((any_line(), any::<bool>()), 1..120), any::<bool>()).prop_map(|(lines, whole)| {
-        let ended = |(line, cr): (Vec<u8>, bool)| [line, if cr { b"\r\n".to_vec() } else { b"\n".to_vec() }].concat();
-        let mut text: Vec<u8> = lines.into_iter().flat_map(ended).collect();
-        if !whole {
-            text.pop();
-        }
-        text
-    })
+    (
+        prop::collection::vec((any_line(), any::<bool>()), 1..120),
+        any::<bool>(),
+    )
+        .prop_map(|(lines, whole)| {
+            let ended = |(line, cr): (Vec<u8>, bool)| {
+                [line, if cr { b"\r\n".to_vec() } else { b"\n".to_vec() }].concat()
+            };
+            let mut text: Vec<u8> = lines.into_iter().flat_map(ended).collect();
+            if !whole {
+                text.pop();
+            }
+            text
+        })
 }
 
 /// Checks that threads and maps do not change the output or the exit code.
@@ -220,14 +299,37 @@ fn assert_same_however_it_is_read(text: &[u8]) {
     let harness = Harness::new();
     harness.file("access.log", text);
     for format in ["json", "ndjson"] {
-        let of = |threads, mmap| harness.run(["scan", "-f", format, "-j", threads, "--mmap", mmap, "access.log"]);
+        let of = |threads, mmap| {
+            harness.run([
+                "scan",
+                "-f",
+                format,
+                "-j",
+                threads,
+                "--mmap",
+                mmap,
+                "access.log",
+            ])
+        };
         let expected = of("1", "never");
-        for (threads, mmap) in [("1", "always"), ("2", "never"), ("2", "always"), ("8", "never"), ("8", "always")] {
+        for (threads, mmap) in [
+            ("1", "always"),
+            ("2", "never"),
+            ("2", "always"),
+            ("8", "never"),
+            ("8", "always"),
+        ] {
             let run = of(threads, mmap);
-            assert!(run.stdout == expected.stdout && run.code == expected.code, "{format}, {threads} threads, mmap {mmap}");
+            assert!(
+                run.stdout == expected.stdout && run.code == expected.code,
+                "{format}, {threads} threads, mmap {mmap}"
+            );
         }
     }
-    assert!(harness.json(["access.log"]).1["totals"]["bytes"] == text.len(), "bytes of the log");
+    assert!(
+        harness.json(["access.log"]).1["totals"]["bytes"] == text.len(),
+        "bytes of the log"
+    );
 }
 
 proptest! {
@@ -261,10 +363,20 @@ fn a_long_log_split_in_two_has_the_same_totals() {
 #[test]
 fn corpora_have_the_same_report_without_the_prefilter() {
     let Some(folder) = std::env::var_os("PROBEWATCH_CORPORA") else {
-        return skip("corpora without the prefilter", "PROBEWATCH_CORPORA names no folder");
+        return skip(
+            "corpora without the prefilter",
+            "PROBEWATCH_CORPORA names no folder",
+        );
     };
-    let folders = [Path::new(&folder).to_owned(), Path::new(&folder).join("sites")];
-    let mut logs: Vec<_> = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path()).collect();
+    let folders = [
+        Path::new(&folder).to_owned(),
+        Path::new(&folder).join("sites"),
+    ];
+    let mut logs: Vec<_> = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .collect();
     logs.retain(|path| path.extension().is_some_and(|e| e == "gz"));
     logs.sort();
     assert!(!logs.is_empty());
@@ -279,13 +391,20 @@ fn logs_of_real_sites_satisfy_the_invariants() {
     let Some(folder) = std::env::var_os("PROBEWATCH_CORPORA") else {
         return skip("logs of real sites", "PROBEWATCH_CORPORA names no folder");
     };
-    let mut logs: Vec<_> = fs::read_dir(Path::new(&folder).join("sites")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut logs: Vec<_> = fs::read_dir(Path::new(&folder).join("sites"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     logs.sort();
     assert!(!logs.is_empty());
     for log in logs.iter().take(3) {
         let mut text = Vec::new();
         let compressed = fs::File::open(log).unwrap();
-        std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(compressed), &mut text).unwrap();
+        std::io::Read::read_to_end(
+            &mut flate2::read::MultiGzDecoder::new(compressed),
+            &mut text,
+        )
+        .unwrap();
         assert_same_however_it_is_read(&text);
         assert_same_for_every_way_of_reading(&text);
         assert_sums_of_a_split(&text);

@@ -1,11 +1,15 @@
 //! Integration tests that run the binary on real files. One program, so that it is linked once.
 //!
-//! Comments that start with a letter and a number, such as `E10`, refer to a case in the project's list of faults: A files
-//! that change, B content, C compression, D paths, E rotation, F state, G outputs, H hostile text, I clients, J resources, K
-//! privileges.
+//! Comments that start with a letter and a number, such as `E10`, refer to a case in the project's
+//! list of faults: A files that change, B content, C compression, D paths, E rotation, F state, G
+//! outputs, H hostile text, I clients, J resources, K privileges.
 
 #![allow(missing_docs, reason = "tests say what they do in their names")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test needs and cannot have is its failure")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what a test needs and cannot have is its failure"
+)]
 
 mod addresses;
 mod answers;

@@ -25,8 +25,11 @@ pub(crate) fn run_measured(command: &mut Command) -> (Run, u64) {
 /// The current anonymous memory; `None` after the end.
 fn anonymous(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-    line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or(0)
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok())
+        .unwrap_or(0)
 }
 
 /// Runs a command that may take little more memory than the scan of a single line.
@@ -36,6 +39,9 @@ pub(crate) fn bounded(command: &mut Command) -> Run {
     let (_, baseline) = run_measured(&mut harness.command(["scan", "one.log"]));
     let (run, most) = run_measured(command);
     assert!(most > 0, "its memory was never seen");
-    assert!(most <= baseline + ALLOWED, "{most} KiB, and {baseline} KiB for one line");
+    assert!(
+        most <= baseline + ALLOWED,
+        "{most} KiB, and {baseline} KiB for one line"
+    );
     run
 }

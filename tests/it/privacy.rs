@@ -1,4 +1,5 @@
-//! H12: with `--anonymize`, no output contains a client's address, and secrets are shown only on request.
+//! H12: with `--anonymize`, no output contains a client's address, and secrets are shown only on
+//! request.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -10,25 +11,50 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::harness::{Harness, line, spawn, wait};
 
 /// Addresses in the log: as clients, in targets, in user agents and in unparsed lines.
-const ADDRESSES: [&str; 6] = ["203.0.113.77", "203.0.113.78", "198.51.100.9", "2001:db8:1:2::9", "192.0.2.55", "192.0.2.66"];
+const ADDRESSES: [&str; 6] = [
+    "203.0.113.77",
+    "203.0.113.78",
+    "198.51.100.9",
+    "2001:db8:1:2::9",
+    "192.0.2.55",
+    "192.0.2.66",
+];
 
 fn stage() -> Harness {
     let harness = Harness::new();
     let probes: String = ["/.env", "/.git/config", "/wp-login.php", "/backup.sql"]
         .iter()
-        .flat_map(|path| ADDRESSES[..4].iter().map(move |client| line(client, &format!("GET {path} HTTP/1.1"), 404)))
+        .flat_map(|path| {
+            ADDRESSES[..4]
+                .iter()
+                .map(move |client| line(client, &format!("GET {path} HTTP/1.1"), 404))
+        })
         .collect();
-    let answered = line("203.0.113.77", "GET /.git/config?x=http://192.0.2.55:80/a&password=hunter2 HTTP/1.1", 200);
-    let agent =
-        line("203.0.113.78", "GET /.env?ip=2001%3Adb8%3A1%3A2%3A%3A9 HTTP/1.1", 200).replace("Mozilla", "x (http://192.0.2.66/) Mozilla");
+    let answered = line(
+        "203.0.113.77",
+        "GET /.git/config?x=http://192.0.2.55:80/a&password=hunter2 HTTP/1.1",
+        200,
+    );
+    let agent = line(
+        "203.0.113.78",
+        "GET /.env?ip=2001%3Adb8%3A1%3A2%3A%3A9 HTTP/1.1",
+        200,
+    )
+    .replace("Mozilla", "x (http://192.0.2.66/) Mozilla");
     let raw = "192.0.2.66 - - no log line /etc/passwd from 198.51.100.9\n";
-    harness.file("access.log", probes + &answered + &agent + raw + &line("dsl-1.isp.example", "GET /.env HTTP/1.1", 404));
+    harness.file(
+        "access.log",
+        probes + &answered + &agent + raw + &line("dsl-1.isp.example", "GET /.env HTTP/1.1", 404),
+    );
     harness.file("key", "0123456789abcdef0123456789abcdef\n");
     harness
 }
 
 fn assert_hidden(text: &str, what: &str) {
-    for address in ADDRESSES.iter().chain(&["2001%3Adb8%3A1%3A2%3A%3A9", "dsl-1.isp.example"]) {
+    for address in ADDRESSES
+        .iter()
+        .chain(&["2001%3Adb8%3A1%3A2%3A%3A9", "dsl-1.isp.example"])
+    {
         assert!(!text.contains(address), "{address} in {what}: {text}");
     }
 }
@@ -55,9 +81,19 @@ fn no_report_of_a_scan_contains_a_client() {
         }
     }
     let (_, report) = harness.json(["--anonymize", "access.log"]);
-    assert_eq!((&report["anonymized"], &report["evidence"]), (&"truncate".into(), &serde_json::Value::Null));
-    let text = harness.run(["scan", "-f", "csv", "--anonymize", "access.log"]).text();
-    assert!(text.contains("203.0.113.0/24,") && text.contains("2001:db8:1::/48,") && text.contains("http://192.0.2.0:80/a"), "{text}");
+    assert_eq!(
+        (&report["anonymized"], &report["evidence"]),
+        (&"truncate".into(), &serde_json::Value::Null)
+    );
+    let text = harness
+        .run(["scan", "-f", "csv", "--anonymize", "access.log"])
+        .text();
+    assert!(
+        text.contains("203.0.113.0/24,")
+            && text.contains("2001:db8:1::/48,")
+            && text.contains("http://192.0.2.0:80/a"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -69,8 +105,12 @@ fn anonymizing_changes_no_finding() {
         assert_eq!(hidden["totals"], open["totals"]);
         for list in ["clients", "pairs", "paths", "rules"] {
             let counts = |report: &serde_json::Value| {
-                let mut counts: Vec<_> =
-                    report[list].as_array().unwrap().iter().map(|row| row["hits"].to_string() + &row["severity"].to_string()).collect();
+                let mut counts: Vec<_> = report[list]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|row| row["hits"].to_string() + &row["severity"].to_string())
+                    .collect();
                 counts.sort();
                 counts
             };
@@ -84,19 +124,40 @@ fn a_key_gives_the_same_pseudonyms_in_every_run() {
     let harness = stage();
     harness.file("other", "fedcba9876543210fedcba9876543210");
     let clients = |key: &str, log: &str| {
-        let found = harness.run(["scan", "-f", "ndjson", &format!("--anonymize=key:{key}"), log]).objects();
-        found.iter().map(|hit| hit["client"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        let found = harness
+            .run([
+                "scan",
+                "-f",
+                "ndjson",
+                &format!("--anonymize=key:{key}"),
+                log,
+            ])
+            .objects();
+        found
+            .iter()
+            .map(|hit| hit["client"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
-    harness.file("next.log", line("::ffff:203.0.113.77", "GET /.env HTTP/1.1", 404));
+    harness.file(
+        "next.log",
+        line("::ffff:203.0.113.77", "GET /.env HTTP/1.1", 404),
+    );
     let first = clients("key", "access.log");
     assert_eq!(clients("key", "next.log"), first[..1]);
-    assert!(first[0].starts_with("anon-") && first[0].len() == 21, "{first:?}");
+    assert!(
+        first[0].starts_with("anon-") && first[0].len() == 21,
+        "{first:?}"
+    );
     assert_ne!(clients("other", "next.log"), first[..1]);
     for (key, what) in [("nowhere", "cannot be read"), ("short", "head -c 32")] {
         harness.file("short", "0123");
         let run = harness.run(["scan", &format!("--anonymize=key:{key}"), "access.log"]);
         assert_eq!((run.code, run.stdout.len()), (2, 0));
-        assert!(run.stderr.contains(what) && run.stderr.contains(key), "{}", run.stderr);
+        assert!(
+            run.stderr.contains(what) && run.stderr.contains(key),
+            "{}",
+            run.stderr
+        );
     }
 }
 
@@ -105,26 +166,64 @@ fn no_file_of_a_report_contains_a_client() {
     let harness = stage();
     for how in HOWS {
         let (state, out) = (format!("state{}", how.len()), format!("out{}", how.len()));
-        let run = harness.run(["report", "--state", &state, "--out", &out, "--notify-level", "low", how, "access.log"]);
+        let run = harness.run([
+            "report",
+            "--state",
+            &state,
+            "--out",
+            &out,
+            "--notify-level",
+            "low",
+            how,
+            "access.log",
+        ]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_hidden(&run.text(), "the mail");
         assert!(!run.stdout.is_empty());
         let mut files = 0;
         for file in fs::read_dir(harness.path(format!("{out}/latest"))).unwrap() {
             let file = file.unwrap().path();
-            assert_hidden(&fs::read_to_string(&file).unwrap(), &file.display().to_string());
+            assert_hidden(
+                &fs::read_to_string(&file).unwrap(),
+                &file.display().to_string(),
+            );
             files += 1;
         }
         assert_eq!(files, 8);
-        let clients = fs::read_to_string(harness.path(format!("{out}/latest/clients.csv"))).unwrap();
-        assert!(clients.contains("block_candidate") && clients.contains("its address is hidden"), "{clients}");
-        let summary = fs::read_to_string(harness.path(format!("{out}/latest/summary.txt"))).unwrap();
-        assert!(summary.contains("--anonymize") && !summary.contains("BLOCK CANDIDATES"), "{summary}");
+        let clients =
+            fs::read_to_string(harness.path(format!("{out}/latest/clients.csv"))).unwrap();
+        assert!(
+            clients.contains("block_candidate") && clients.contains("its address is hidden"),
+            "{clients}"
+        );
+        let summary =
+            fs::read_to_string(harness.path(format!("{out}/latest/summary.txt"))).unwrap();
+        assert!(
+            summary.contains("--anonymize") && !summary.contains("BLOCK CANDIDATES"),
+            "{summary}"
+        );
         // What was reported before is recognised, anonymized or not.
-        let run = harness.run(["report", "--state", &state, "--out", &out, "--always", "access.log"]);
+        let run = harness.run([
+            "report",
+            "--state",
+            &state,
+            "--out",
+            &out,
+            "--always",
+            "access.log",
+        ]);
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
-    let run = harness.run(["report", "--state", "s", "--out", "o", "--daily", "--anonymize", "access.log"]);
+    let run = harness.run([
+        "report",
+        "--state",
+        "s",
+        "--out",
+        "o",
+        "--daily",
+        "--anonymize",
+        "access.log",
+    ]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("--daily"), "{}", run.stderr);
 }
@@ -136,10 +235,17 @@ fn anonymized_reports_are_not_merged_and_merged_ones_can_be_anonymized() {
         let run = harness.run([&["scan", "-f", "json", "-o", name, "access.log"], args].concat());
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
-    for args in [["merge", "open.json", "hidden.json"], ["diff", "open.json", "hidden.json"]] {
+    for args in [
+        ["merge", "open.json", "hidden.json"],
+        ["diff", "open.json", "hidden.json"],
+    ] {
         let run = harness.run(args);
         assert_eq!(run.code, 2);
-        assert!(run.stderr.contains("hidden.json") && run.stderr.contains("without --anonymize"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("hidden.json") && run.stderr.contains("without --anonymize"),
+            "{}",
+            run.stderr
+        );
     }
     for format in ["table", "csv", "json"] {
         let run = harness.run(["merge", "-f", format, "--anonymize", "open.json"]);
@@ -151,14 +257,27 @@ fn anonymized_reports_are_not_merged_and_merged_ones_can_be_anonymized() {
 
 #[test]
 fn follow_shows_no_client_in_lines_objects_alerts_and_summaries() {
-    for args in [&["--anonymize"][..], &["--anonymize=key:key", "-f", "ndjson"]] {
+    for args in [
+        &["--anonymize"][..],
+        &["--anonymize=key:key", "-f", "ndjson"],
+    ] {
         let harness = stage();
-        let mut child =
-            spawn(&mut harness.command([&["follow", "--from-start", "--alert-file", "alerts.json"], args, &["access.log"]].concat()));
+        let mut child = spawn(
+            &mut harness.command(
+                [
+                    &["follow", "--from-start", "--alert-file", "alerts.json"],
+                    args,
+                    &["access.log"],
+                ]
+                .concat(),
+            ),
+        );
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         // The last probe of the log is reported after all others.
         let mut printed = String::new();
-        let until = |line: &str| line.contains("/.env") && (line.contains("***") || line.contains("\"line\":20"));
+        let until = |line: &str| {
+            line.contains("/.env") && (line.contains("***") || line.contains("\"line\":20"))
+        };
         for line in &mut lines {
             let line = line.unwrap();
             printed.push_str(&line);
@@ -183,42 +302,94 @@ fn follow_shows_no_client_in_lines_objects_alerts_and_summaries() {
 #[test]
 fn secrets_are_shown_only_on_request() {
     let harness = stage();
-    for args in [&["scan", "-f", "csv"][..], &["scan", "-f", "json"], &["scan", "-f", "ndjson"]] {
+    for args in [
+        &["scan", "-f", "csv"][..],
+        &["scan", "-f", "json"],
+        &["scan", "-f", "ndjson"],
+    ] {
         let masked = harness.run([args, &["access.log"]].concat()).text();
-        assert!(masked.contains("password=***") && !masked.contains("hunter2"), "{masked}");
-        let open = harness.run([args, &["--no-redact", "access.log"]].concat()).text();
+        assert!(
+            masked.contains("password=***") && !masked.contains("hunter2"),
+            "{masked}"
+        );
+        let open = harness
+            .run([args, &["--no-redact", "access.log"]].concat())
+            .text();
         assert!(open.contains("password=hunter2"), "{open}");
     }
     // Merged reports contain none.
-    let run = harness.run(["scan", "-f", "json", "--no-redact", "-o", "open.json", "access.log"]);
+    let run = harness.run([
+        "scan",
+        "-f",
+        "json",
+        "--no-redact",
+        "-o",
+        "open.json",
+        "access.log",
+    ]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let merged = harness.run(["merge", "-f", "json", "open.json"]).text();
-    assert!(merged.contains("password=***") && !merged.contains("hunter2"), "{merged}");
+    assert!(
+        merged.contains("password=***") && !merged.contains("hunter2"),
+        "{merged}"
+    );
     // New findings are anonymized too.
     harness.file("reset.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
-    let args = ["report", "--state", "state", "--out", "out", "--no-redact", "reset.log"];
+    let args = [
+        "report",
+        "--state",
+        "state",
+        "--out",
+        "out",
+        "--no-redact",
+        "reset.log",
+    ];
     assert_eq!(harness.run(args).code, 0);
     harness.file(
         "reset.log",
-        line("192.0.2.1", "GET /.env HTTP/1.1", 404) + &line("192.0.2.1", "GET /reset-password/0123456789abcdef0123/.env HTTP/1.1", 200),
+        line("192.0.2.1", "GET /.env HTTP/1.1", 404)
+            + &line(
+                "192.0.2.1",
+                "GET /reset-password/0123456789abcdef0123/.env HTTP/1.1",
+                200,
+            ),
     );
     assert_eq!(harness.run(args).code, 0);
     let new = fs::read_to_string(harness.path("out/latest/new.csv")).unwrap();
-    assert!(new.contains("path,/reset-password/0123456789abcdef0123/.env,") && !new.contains("***"), "{new}");
+    assert!(
+        new.contains("path,/reset-password/0123456789abcdef0123/.env,") && !new.contains("***"),
+        "{new}"
+    );
     let run = finish_with(&harness, "PROBEWATCH_NO_REDACT", "1");
     assert!(run.contains("hunter2"));
 }
 
 fn finish_with(harness: &Harness, variable: &str, value: &str) -> String {
-    crate::harness::finish(harness.command(["scan", "-f", "csv", "access.log"]).env(variable, value)).text()
+    crate::harness::finish(
+        harness
+            .command(["scan", "-f", "csv", "access.log"])
+            .env(variable, value),
+    )
+    .text()
 }
 
 /// A line of an unknown format may hold anything, so messages about it show its shape only.
 #[test]
 fn a_message_about_an_unknown_format_shows_nothing_of_its_lines() {
     // No path, so that no layout is discovered.
-    const LINES: &str = "login bob s3cretWord 203.0.113.77 \"open sesame\" 7f3a9c0d1e apikey=Zx81 pw=Qq71\n";
-    const PARTS: [&str; 9] = ["203.0.113", "login", "bob", "s3cret", "sesame", "7f3a9c0d1e", "Zx81", "Qq71", "apikey"];
+    const LINES: &str =
+        "login bob s3cretWord 203.0.113.77 \"open sesame\" 7f3a9c0d1e apikey=Zx81 pw=Qq71\n";
+    const PARTS: [&str; 9] = [
+        "203.0.113",
+        "login",
+        "bob",
+        "s3cret",
+        "sesame",
+        "7f3a9c0d1e",
+        "Zx81",
+        "Qq71",
+        "apikey",
+    ];
     let harness = Harness::new();
     harness.file("odd.log", LINES.repeat(3));
     let mut texts = Vec::new();
@@ -226,10 +397,24 @@ fn a_message_about_an_unknown_format_shows_nothing_of_its_lines() {
         for format in ["table", "csv", "json", "html"] {
             let run = harness.run([&["scan", "-f", format, "odd.log"], privacy].concat());
             assert_eq!(run.code, 3, "{}", run.stderr);
-            assert!(run.stderr.contains("The shape of its first line: WORD WORD WORD ADDRESS \"TEXT\" WORD WORD WORD"), "{}", run.stderr);
+            assert!(
+                run.stderr.contains(
+                    "The shape of its first line: WORD WORD WORD ADDRESS \"TEXT\" WORD WORD WORD"
+                ),
+                "{}",
+                run.stderr
+            );
             texts.extend([run.text(), run.stderr]);
         }
-        let run = harness.run([&["report", "--state", "state", "--out", "out", "--always", "odd.log"], privacy].concat());
+        let run = harness.run(
+            [
+                &[
+                    "report", "--state", "state", "--out", "out", "--always", "odd.log",
+                ],
+                privacy,
+            ]
+            .concat(),
+        );
         assert_eq!(run.code, 3, "{}", run.stderr);
         texts.extend([run.text(), run.stderr]);
         for file in fs::read_dir(harness.path("out/latest")).unwrap() {
@@ -238,22 +423,40 @@ fn a_message_about_an_unknown_format_shows_nothing_of_its_lines() {
         fs::remove_dir_all(harness.path("state")).unwrap();
         fs::remove_dir_all(harness.path("out")).unwrap();
     }
-    for args in [&["formats", "odd.log"][..], &["formats", "-f", "json", "odd.log"]] {
+    for args in [
+        &["formats", "odd.log"][..],
+        &["formats", "-f", "json", "odd.log"],
+    ] {
         let run = harness.run(args);
         texts.extend([run.text(), run.stderr]);
     }
     for text in &texts {
-        let shown: Vec<_> = PARTS.into_iter().filter(|part| text.contains(part)).collect();
+        let shown: Vec<_> = PARTS
+            .into_iter()
+            .filter(|part| text.contains(part))
+            .collect();
         assert!(shown.is_empty(), "{shown:?} in {text}");
     }
-    assert!(texts.iter().filter(|text| text.contains("WORD ADDRESS")).count() > 12, "{texts:#?}");
+    assert!(
+        texts
+            .iter()
+            .filter(|text| text.contains("WORD ADDRESS"))
+            .count()
+            > 12,
+        "{texts:#?}"
+    );
 }
 
 /// The spellings of one IPv4 and one IPv6 address that are hidden.
 fn spellings() -> Vec<String> {
     let base64 = |text: &str| STANDARD.encode(text);
     let digits = "20010db8000100020000000000000009";
-    let nibbles = digits.chars().rev().flat_map(|digit| [digit, '.']).collect::<String>() + "ip6.arpa";
+    let nibbles = digits
+        .chars()
+        .rev()
+        .flat_map(|digit| [digit, '.'])
+        .collect::<String>()
+        + "ip6.arpa";
     [
         "81.2.69.142",
         "081.002.069.142",
@@ -282,10 +485,27 @@ fn spellings() -> Vec<String> {
     ]
     .map(str::to_owned)
     .into_iter()
-    .chain([u32::from_be_bytes([81, 2, 69, 142])].into_iter().flat_map(|bits: u32| [bits.to_string(), format!("0{bits:o}")]))
-    .chain([base64("81.2.69.142"), base64("http://81.2.69.142/x"), base64(&base64("from 81.2.69.142 on")), nibbles])
-    .chain([format!("select+{}", base64("81.2.69.142")), base64("frank@mail.example.org"), base64(r#"{"user":"frank"}"#)])
-    .chain([base64("a?b?c? 81.2.69.142"), format!("id-{}", base64("81.2.69.142")), format!("{}_v2", base64("81.2.69.142 "))])
+    .chain(
+        [u32::from_be_bytes([81, 2, 69, 142])]
+            .into_iter()
+            .flat_map(|bits: u32| [bits.to_string(), format!("0{bits:o}")]),
+    )
+    .chain([
+        base64("81.2.69.142"),
+        base64("http://81.2.69.142/x"),
+        base64(&base64("from 81.2.69.142 on")),
+        nibbles,
+    ])
+    .chain([
+        format!("select+{}", base64("81.2.69.142")),
+        base64("frank@mail.example.org"),
+        base64(r#"{"user":"frank"}"#),
+    ])
+    .chain([
+        base64("a?b?c? 81.2.69.142"),
+        format!("id-{}", base64("81.2.69.142")),
+        format!("{}_v2", base64("81.2.69.142 ")),
+    ])
     .collect()
 }
 
@@ -308,8 +528,16 @@ fn log_of_spellings() -> String {
     let mut lines = 0;
     let mut line = |host: &str, target: &str, referer: &str, agent: &str| {
         lines += 1;
-        let answer = if lines % 3 == 0 { format!("200 {}", 700 + lines * 97) } else { "404 153".to_owned() };
-        let client = if lines % 2 == 0 { "81.2.69.142" } else { "2001:db8:1:2::9" };
+        let answer = if lines % 3 == 0 {
+            format!("200 {}", 700 + lines * 97)
+        } else {
+            "404 153".to_owned()
+        };
+        let client = if lines % 2 == 0 {
+            "81.2.69.142"
+        } else {
+            "2001:db8:1:2::9"
+        };
         format!(
             "{host}:80 {client} - carol [02/Nov/2026:08:01:{:02} +0000] \"GET {target} HTTP/1.1\" {answer} \"{referer}\" \"{agent}\"\n",
             lines % 60
@@ -318,15 +546,42 @@ fn log_of_spellings() -> String {
     let mut log = String::new();
     for (number, spelling) in spellings().iter().enumerate() {
         // The name of a host has no capital letters, and so no Base64.
-        let host = if spelling.contains(['%', ':', '=', '/', '&']) || spelling.ends_with("_v2") { "81.2.69.142" } else { spelling };
+        let host = if spelling.contains(['%', ':', '=', '/', '&']) || spelling.ends_with("_v2") {
+            "81.2.69.142"
+        } else {
+            spelling
+        };
         log += &line(host, &format!("/a{number}/.env"), "-", agent);
         log += &line("www.example.org", &format!("/{spelling}/.env"), "-", agent);
-        log += &line("www.example.org", &format!("/b{number}/.env?a={spelling}&b=1"), "-", agent);
-        log += &line("www.example.org", &format!("/c{number}/.env?u=http://{spelling}/x.sh"), &format!("http://{spelling}/"), agent);
-        log += &line("www.example.org", &format!("/d{number}/.env"), "-", &format!("tool {spelling}"));
+        log += &line(
+            "www.example.org",
+            &format!("/b{number}/.env?a={spelling}&b=1"),
+            "-",
+            agent,
+        );
+        log += &line(
+            "www.example.org",
+            &format!("/c{number}/.env?u=http://{spelling}/x.sh"),
+            &format!("http://{spelling}/"),
+            agent,
+        );
+        log += &line(
+            "www.example.org",
+            &format!("/d{number}/.env"),
+            "-",
+            &format!("tool {spelling}"),
+        );
     }
     for (number, person) in PEOPLE.iter().enumerate() {
-        for name in ["user", "log", "login", "email", "user_login", "billing[email]", "phone"] {
+        for name in [
+            "user",
+            "log",
+            "login",
+            "email",
+            "user_login",
+            "billing[email]",
+            "phone",
+        ] {
             log += &line(
                 "www.example.org",
                 &format!("/e{number}/.env?x=1&{name}={person}&y=2"),
@@ -335,7 +590,12 @@ fn log_of_spellings() -> String {
             );
         }
         if person.contains("mple.org") {
-            log += &line("www.example.org", &format!("/{person}/.env?q={person}"), "-", &format!("tool (+mailto:{person})"));
+            log += &line(
+                "www.example.org",
+                &format!("/{person}/.env?q={person}"),
+                "-",
+                &format!("tool (+mailto:{person})"),
+            );
         }
     }
     log += &line("www.example.org", "/g/.env", "-", "tool (0x5102458e; x)");
@@ -345,15 +605,28 @@ fn log_of_spellings() -> String {
         "https://a.example/?x=1%26us%26%23101;r%3Dcarol",
         agent,
     );
-    log += &line("www.example.org", "/i/.env?x=%3Cuser%3Ecarol%3C/user%3E", "-", agent);
-    log + &line("www.example.org", "/f/.env?u=https://dave@ftp.example.org/&v=https://carol:pw@ftp/", "-", agent)
+    log += &line(
+        "www.example.org",
+        "/i/.env?x=%3Cuser%3Ecarol%3C/user%3E",
+        "-",
+        agent,
+    );
+    log + &line(
+        "www.example.org",
+        "/f/.env?u=https://dave@ftp.example.org/&v=https://carol:pw@ftp/",
+        "-",
+        agent,
+    )
 }
 
 /// The spellings and people in an output.
 fn shown_in(text: &str) -> Vec<String> {
     let text = text.to_lowercase();
     let wanted = spellings().into_iter().chain(PEOPLE.map(str::to_owned));
-    wanted.map(|wanted| wanted.to_lowercase()).filter(|wanted| text.contains(wanted)).collect()
+    wanted
+        .map(|wanted| wanted.to_lowercase())
+        .filter(|wanted| text.contains(wanted))
+        .collect()
 }
 
 #[test]
@@ -363,7 +636,11 @@ fn no_output_shows_an_address_in_any_spelling_or_a_person() {
     harness.file("key", "0123456789abcdef0123456789abcdef\n");
     let open = harness.run(["scan", "-f", "ndjson", "access.log"]);
     let lines = log_of_spellings().lines().count();
-    assert_eq!((open.objects().len(), shown_in(&open.text()).len()), (lines, spellings().len() + PEOPLE.len()), "all is there");
+    assert_eq!(
+        (open.objects().len(), shown_in(&open.text()).len()),
+        (lines, spellings().len() + PEOPLE.len()),
+        "all is there"
+    );
     let mut leaks = Vec::new();
     for how in HOWS {
         for args in [
@@ -384,19 +661,51 @@ fn no_output_shows_an_address_in_any_spelling_or_a_person() {
             let args: Vec<_> = args.split(' ').chain([how, "access.log"]).collect();
             let run = crate::harness::finish(harness.command(&args).env("COLUMNS", "1000"));
             assert!(run.code == 0 && !run.stdout.is_empty(), "{}", run.stderr);
-            leaks.extend(shown_in(&(run.text() + &run.stderr)).into_iter().map(|shown| format!("{shown} in {args:?}")));
+            leaks.extend(
+                shown_in(&(run.text() + &run.stderr))
+                    .into_iter()
+                    .map(|shown| format!("{shown} in {args:?}")),
+            );
         }
         let (state, out) = (format!("state{}", how.len()), format!("out{}", how.len()));
-        let args = ["report", "--html", "--state", &state, "--out", &out, "--notify-level", "low", how, "access.log"];
+        let args = [
+            "report",
+            "--html",
+            "--state",
+            &state,
+            "--out",
+            &out,
+            "--notify-level",
+            "low",
+            how,
+            "access.log",
+        ];
         let run = harness.run(args);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        leaks.extend(shown_in(&run.text()).into_iter().map(|shown| format!("{shown} in the mail")));
+        leaks.extend(
+            shown_in(&run.text())
+                .into_iter()
+                .map(|shown| format!("{shown} in the mail")),
+        );
         for file in fs::read_dir(harness.path(format!("{out}/latest"))).unwrap() {
             let file = file.unwrap().path();
             let shown = shown_in(&fs::read_to_string(&file).unwrap());
-            leaks.extend(shown.into_iter().map(|shown| format!("{shown} in {}", file.display())));
+            leaks.extend(
+                shown
+                    .into_iter()
+                    .map(|shown| format!("{shown} in {}", file.display())),
+            );
         }
-        let args = ["follow", "--from-start", "--alert-file", "alerts.json", how, "-f", "ndjson", "access.log"];
+        let args = [
+            "follow",
+            "--from-start",
+            "--alert-file",
+            "alerts.json",
+            how,
+            "-f",
+            "ndjson",
+            "access.log",
+        ];
         let mut child = spawn(&mut harness.command(args));
         let mut printed = String::new();
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
@@ -407,7 +716,11 @@ fn no_output_shows_an_address_in_any_spelling_or_a_person() {
         }
         wait(child);
         printed += &fs::read_to_string(harness.path("alerts.json")).unwrap_or_default();
-        leaks.extend(shown_in(&printed).into_iter().map(|shown| format!("{shown} in follow {how}")));
+        leaks.extend(
+            shown_in(&printed)
+                .into_iter()
+                .map(|shown| format!("{shown} in follow {how}")),
+        );
     }
     assert!(leaks.is_empty(), "{leaks:#?}");
 }
@@ -440,10 +753,16 @@ fn ordinary_numbers_and_names_stay_readable() {
         "Mozilla/5.0 MicroMessenger/8.0.0.1841(0x28005235) UCBrowser/13.4.0.1306",
     ];
     let line = |(number, target): (usize, &&str)| {
-        line("203.0.113.9", &format!("GET {target} HTTP/1.1"), 404).replace("Mozilla/5.0", agents[number % 2])
+        line("203.0.113.9", &format!("GET {target} HTTP/1.1"), 404)
+            .replace("Mozilla/5.0", agents[number % 2])
     };
-    harness.file("access.log", targets.iter().enumerate().map(line).collect::<String>());
-    let objects = harness.run(["scan", "-f", "ndjson", "--anonymize", "access.log"]).objects();
+    harness.file(
+        "access.log",
+        targets.iter().enumerate().map(line).collect::<String>(),
+    );
+    let objects = harness
+        .run(["scan", "-f", "ndjson", "--anonymize", "access.log"])
+        .objects();
     assert_eq!(objects.len(), targets.len());
     for (number, (object, target)) in objects.iter().zip(targets).enumerate() {
         assert_eq!(object["target"], target);

@@ -1,4 +1,5 @@
-//! The user of the log: a field of hits and of the samples of rows, hidden with `--anonymize`, and no excuse for anything.
+//! The user of the log: a field of hits and of the samples of rows, hidden with `--anonymize`, and
+//! no excuse for anything.
 
 use serde_json::Value;
 
@@ -18,8 +19,7 @@ fn users(hits: &[Value]) -> Vec<Option<&str>> {
 #[test]
 fn the_user_of_each_text_format_is_a_field_of_hits() {
     let harness = Harness::new();
-    let w3c =
-        "#Fields: date time c-ip cs-username cs-method cs-uri-stem sc-status\n2026-11-02 08:01:00 192.0.2.7 EXAMPLE\\jane GET /.env 404\n";
+    let w3c = "#Fields: date time c-ip cs-username cs-method cs-uri-stem sc-status\n2026-11-02 08:01:00 192.0.2.7 EXAMPLE\\jane GET /.env 404\n";
     let own = "192.0.2.7|jane|02/Nov/2026:08:01:00 +0000|GET /.env HTTP/1.1|404\n";
     let format = "$remote_addr|$remote_user|$time_local|$request|$status";
     let ends = format!("192.0.2.7 {TIME} \"GET /.env HTTP/1.1\" 404 jane\n");
@@ -27,15 +27,33 @@ fn the_user_of_each_text_format_is_a_field_of_hits() {
         (line("jane"), vec![], Some("jane")),
         (line("-"), vec![], None),
         (line("Jane Doe"), vec![], Some("Jane Doe")),
-        (format!("www.example.org:443 {}", line("jane")), vec![], Some("jane")),
+        (
+            format!("www.example.org:443 {}", line("jane")),
+            vec![],
+            Some("jane"),
+        ),
         (w3c.to_owned(), vec![], Some("EXAMPLE\\jane")),
         (own.to_owned(), vec!["--log-format", format], Some("jane")),
-        (ends, vec!["--log-format", "%h %t \"%r\" %>s %u"], Some("jane")),
+        (
+            ends,
+            vec!["--log-format", "%h %t \"%r\" %>s %u"],
+            Some("jane"),
+        ),
     ] {
         harness.file("access.log", &log);
-        let hits = harness.run(["scan", "-f", "ndjson", "access.log"].into_iter().chain(args)).objects();
+        let hits = harness
+            .run(
+                ["scan", "-f", "ndjson", "access.log"]
+                    .into_iter()
+                    .chain(args),
+            )
+            .objects();
         assert_eq!(users(&hits), [user], "{log}");
-        assert_eq!((&hits[0]["client"], &hits[0]["target"]), (&"192.0.2.7".into(), &"/.env".into()), "{log}");
+        assert_eq!(
+            (&hits[0]["client"], &hits[0]["target"]),
+            (&"192.0.2.7".into(), &"/.env".into()),
+            "{log}"
+        );
     }
 }
 
@@ -48,12 +66,22 @@ fn rows_have_the_user_of_their_sample_also_after_a_merge() {
         assert_eq!(report[rows][0]["sample"]["user"], "jane", "{rows}");
     }
     for by in ["pair", "client", "path"] {
-        let table = harness.run(["scan", "-f", "csv", "--by", by, "access.log"]).text();
+        let table = harness
+            .run(["scan", "-f", "csv", "--by", by, "access.log"])
+            .text();
         let (names, row) = table.trim_end().split_once('\n').unwrap();
-        let user = names.split(',').zip(row.split(',')).find(|(name, _)| *name == "user");
+        let user = names
+            .split(',')
+            .zip(row.split(','))
+            .find(|(name, _)| *name == "user");
         assert_eq!(user, Some(("user", "jane")), "{table}");
     }
-    assert_eq!(harness.run(["scan", "-f", "json", "-o", "a.json", "access.log"]).code, 0);
+    assert_eq!(
+        harness
+            .run(["scan", "-f", "json", "-o", "a.json", "access.log"])
+            .code,
+        0
+    );
     let merged = harness.run(["merge", "-f", "json", "a.json"]);
     assert_eq!(merged.json()["pairs"][0]["sample"]["user"], "jane");
     let again = harness.run(["scan", "-f", "ecs", "access.log"]).objects();
@@ -65,14 +93,33 @@ fn anonymize_hides_users() {
     let harness = Harness::new();
     harness.file("access.log", line("jane") + &line("jane@example.org"));
     for format in ["ndjson", "json", "csv", "html", "table", "ecs", "ocsf"] {
-        let text = harness.run(["scan", "-f", format, "--anonymize", "truncate", "access.log"]).text();
+        let text = harness
+            .run([
+                "scan",
+                "-f",
+                format,
+                "--anonymize",
+                "truncate",
+                "access.log",
+            ])
+            .text();
         assert!(!text.contains("jane"), "{format}: {text}");
     }
-    let hits = harness.run(["scan", "-f", "ndjson", "--anonymize", "truncate", "access.log"]).objects();
+    let hits = harness
+        .run([
+            "scan",
+            "-f",
+            "ndjson",
+            "--anonymize",
+            "truncate",
+            "access.log",
+        ])
+        .objects();
     assert_eq!(users(&hits), [Some("***"); 2]);
 }
 
-/// No text in the place of a user hides the hit, its client or its time, or reaches an output unescaped.
+/// No text in the place of a user hides the hit, its client or its time, or reaches an output
+/// unescaped.
 #[test]
 fn a_hostile_user_hides_nothing() {
     let harness = Harness::new();
@@ -98,12 +145,18 @@ fn a_hostile_user_hides_nothing() {
     for name in names {
         for prefix in ["", "www.example.org:80 "] {
             harness.file("access.log", format!("{prefix}{}", line(name)));
-            let hits = harness.run(["scan", "-f", "ndjson", "access.log"]).objects();
+            let hits = harness
+                .run(["scan", "-f", "ndjson", "access.log"])
+                .objects();
             assert_eq!(hits.len(), 1, "{name}");
             let hit = &hits[0];
             let user = hit["user"].as_str().unwrap_or_default();
             assert!(!user.contains(['\u{1b}', '\u{202e}']), "{name}: {user}");
-            assert_eq!((&hit["target"], &hit["status"]), (&"/.env".into(), &404.into()), "{name}: {hit}");
+            assert_eq!(
+                (&hit["target"], &hit["status"]),
+                (&"/.env".into(), &404.into()),
+                "{name}: {hit}"
+            );
             let (_, report) = harness.json(["access.log"]);
             assert_conserved(&report);
             assert_eq!(report["totals"]["hits"], 1, "{name}");

@@ -19,7 +19,8 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Each field of a line stands in it, as far as it has no run of blanks, which a format may read as a single one.
+/// Each field of a line stands in it, as far as it has no run of blanks, which a format may read as
+/// a single one.
 fn check_plan(plan: &FormatLineParser, text: &[u8]) {
     for line in lines(text) {
         for (name, _, field) in plan.split(line).unwrap_or_default() {

@@ -1,4 +1,5 @@
-//! Log lines of any format, detected for each line: combined and related formats, W3C columns, product formats.
+//! Log lines of any format, detected for each line: combined and related formats, W3C columns,
+//! product formats.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! Packed logs, through the reader of files.
 //!
-//! The first byte says what is done with the others: they are read as a file as they are, or packed in one of four ways,
-//! changed in one place, and read then.
+//! The first byte says what is done with the others: they are read as a file as they are, or packed
+//! in one of four ways, changed in one place, and read then.
 #![no_main]
 
 use std::io::{Read as _, Write as _};
@@ -31,7 +31,8 @@ struct Seen {
     reading: ReadSummary,
 }
 
-/// Whatever a file holds, its text is the one that an independent reader finds, or the damage is named.
+/// Whatever a file holds, its text is the one that an independent reader finds, or the damage is
+/// named.
 fn check_file(bytes: &[u8]) {
     let expected = unpacked(bytes);
     if matches!(&expected, Some(text) if text.len() as u64 >= MOST_TEXT || is_packed(text)) {
@@ -49,7 +50,8 @@ fn check_file(bytes: &[u8]) {
     }
 }
 
-/// What was packed is read as it is read plain; where one byte of it is changed, that is so or the damage is named.
+/// What was packed is read as it is read plain; where one byte of it is changed, that is so or the
+/// damage is named.
 fn check_packed(way: u8, rest: &[u8]) {
     let [first, second, change, text @ ..] = rest else { return };
     if text.is_empty() || is_packed(text) {
@@ -78,7 +80,8 @@ fn is_packed(text: &[u8]) -> bool {
     (1..5).any(|way| is_still(way, text)) || matches!(text, [0x1f, 0x8b, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
-/// Whether a changed file is still known as packed in this way: without its first bytes it is plain text.
+/// Whether a changed file is still known as packed in this way: without its first bytes it is plain
+/// text.
 fn is_still(way: u8, bytes: &[u8]) -> bool {
     match way {
         1 => bytes.starts_with(b"\x1f\x8b"),
@@ -112,7 +115,8 @@ fn pack(way: u8, text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The text of a packed file as other readers see it; `None` where those find damage, or it is not packed.
+/// The text of a packed file as other readers see it; `None` where those find damage, or it is not
+/// packed.
 fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     let read = if bytes.starts_with(b"\x1f\x8b") {
@@ -129,7 +133,8 @@ fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
     read.ok().map(|_| text)
 }
 
-/// Reads a file of these bytes, and checks that its chunks are runs of whole lines that follow each other.
+/// Reads a file of these bytes, and checks that its chunks are runs of whole lines that follow each
+/// other.
 fn seen(bytes: &[u8]) -> Result<Seen, OpenError> {
     let mut file = NamedTempFile::new().expect("a temporary file");
     file.write_all(bytes).expect("room for a file");

@@ -1,4 +1,5 @@
-//! A report in JSON, or the rows of its evidence before they are compressed, as `merge` and `diff` read them.
+//! A report in JSON, or the rows of its evidence before they are compressed, as `merge` and `diff`
+//! read them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -14,8 +15,8 @@ fuzz_target!(|text: &[u8]| match if text.starts_with(b"{\"head") { read_rows(tex
     Ok(evidence) => check(evidence),
 });
 
-/// What was read is written as a report, and that report is read as what it was written from: it is written with the same
-/// bytes again.
+/// What was read is written as a report, and that report is read as what it was written from: it is
+/// written with the same bytes again.
 fn check(evidence: ReportSnapshot) {
     let Some(first) = merged(evidence) else { return };
     let read_again = read(&first[..], &RULES).unwrap_or_else(|error| panic!("a report that was written {error}"));

@@ -1,7 +1,7 @@
 //! The state files of `follow` and of `report`.
 //!
-//! The first byte says of which of them, and whether the others are the whole file or what stands between the braces of
-//! its checksum, which is made right then: else no fuzzer would get past it.
+//! The first byte says of which of them, and whether the others are the whole file or what stands
+//! between the braces of its checksum, which is made right then: else no fuzzer would get past it.
 #![no_main]
 
 use std::cell::LazyCell;
@@ -35,7 +35,8 @@ fn signed<T: PersistedState>(body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body, b"}\n"].concat()
 }
 
-/// A file is refused with a message that names it and stays where it is, or is a state that reads back as it was written.
+/// A file is refused with a message that names it and stays where it is, or is a state that reads
+/// back as it was written.
 fn check<T: PersistedState + PartialEq + std::fmt::Debug>(dir: &Path, bytes: &[u8]) {
     let file = dir.join("fuzz.json");
     fs::write(&file, bytes).expect("room for a file");

@@ -1,7 +1,9 @@
-//! Fingerprints of texts (64-bit hashes), and a map and a cache by fingerprint that do not store the texts.
+//! Fingerprints of texts (64-bit hashes), and a map and a cache by fingerprint that do not store
+//! the texts.
 //!
-//! Seeds are random, so an attacker cannot construct collisions; by chance one occurs once in 10^18 lines. The tables are larger
-//! than the L1 and L2 caches and used for every line, so callers can [prefetch](SetAssocCache::prefetch) entries.
+//! Seeds are random, so an attacker cannot construct collisions; by chance one occurs once in 10^18
+//! lines. The tables are larger than the L1 and L2 caches and used for every line, so callers can
+//! [prefetch](SetAssocCache::prefetch) entries.
 
 #[cfg(target_arch = "x86_64")]
 mod simd_hash;
@@ -25,7 +27,11 @@ mod simd_hash {
             None
         }
 
-        pub(super) fn of_each<'t>(&self, _texts: impl Iterator<Item = &'t [u8]>, _fingerprints: &mut [super::Fingerprint]) {
+        pub(super) fn of_each<'t>(
+            &self,
+            _texts: impl Iterator<Item = &'t [u8]>,
+            _fingerprints: &mut [super::Fingerprint],
+        ) {
             match *self {}
         }
     }
@@ -44,7 +50,10 @@ pub(crate) struct Fingerprinter {
 
 impl Default for Fingerprinter {
     fn default() -> Self {
-        Self { state: RandomState::default(), simd: SimdHasher::new() }
+        Self {
+            state: RandomState::default(),
+            simd: SimdHasher::new(),
+        }
     }
 }
 
@@ -60,10 +69,16 @@ impl Fingerprinter {
 
     /// The fingerprints of several texts, faster than one by one.
     #[inline]
-    pub(crate) fn of_each<'t>(&self, texts: impl Iterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
+    pub(crate) fn of_each<'t>(
+        &self,
+        texts: impl Iterator<Item = &'t [u8]>,
+        fingerprints: &mut [Fingerprint],
+    ) {
         match &self.simd {
             Some(simd) => simd.of_each(texts, fingerprints),
-            None => texts.zip(fingerprints).for_each(|(text, fingerprint)| *fingerprint = self.portable(text)),
+            None => texts
+                .zip(fingerprints)
+                .for_each(|(text, fingerprint)| *fingerprint = self.portable(text)),
         }
     }
 
@@ -119,7 +134,10 @@ pub(crate) struct FingerprintMap {
 
 impl Default for FingerprintMap {
     fn default() -> Self {
-        Self { slots: vec![Default::default(); INITIAL_SLOTS], len: 0 }
+        Self {
+            slots: vec![Default::default(); INITIAL_SLOTS],
+            len: 0,
+        }
     }
 }
 
@@ -170,7 +188,10 @@ impl FingerprintMap {
         let larger = vec![Default::default(); self.slots.len() * 2];
         let old = std::mem::replace(&mut self.slots, larger);
         self.len = 0;
-        for (text, number) in old.into_iter().filter(|(text, _)| *text != Fingerprint::default()) {
+        for (text, number) in old
+            .into_iter()
+            .filter(|(text, _)| *text != Fingerprint::default())
+        {
             self.insert(text, number);
         }
     }
@@ -186,14 +207,15 @@ impl FingerprintMap {
     }
 }
 
-/// How many times as many sets a cache gets when a set is full: a small log touches little memory, a large one has all sets after a few
-/// steps.
+/// How many times as many sets a cache gets when a set is full: a small log touches little memory,
+/// a large one has all sets after a few steps.
 const GROWTH: usize = 16;
 
 /// Caches values by the fingerprint of a text. `WAYS` is the number of entries in a cache line.
 #[derive(Debug)]
 pub(crate) struct SetAssocCache<V, const WAYS: usize> {
-    /// One set at first, as many caches are never used; [`GROWTH`] times as many when one is full, up to the maximum.
+    /// One set at first, as many caches are never used; [`GROWTH`] times as many when one is full,
+    /// up to the maximum.
     sets: Vec<Set<V, WAYS>>,
     max_sets: usize,
 }
@@ -207,7 +229,10 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
     /// A cache of `sets` sets, a power of two.
     #[must_use]
     pub(crate) fn new(sets: usize) -> Self {
-        Self { sets: Self::empty(1), max_sets: sets }
+        Self {
+            sets: Self::empty(1),
+            max_sets: sets,
+        }
     }
 
     fn empty(sets: usize) -> Vec<Set<V, WAYS>> {
@@ -224,7 +249,8 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
     #[must_use]
     #[inline]
     pub(crate) fn get(&self, text: Fingerprint) -> Option<V> {
-        // Compares all slots and selects an index instead of a value, so that there is no branch: the slot is unpredictable.
+        // Compares all slots and selects an index instead of a value, so that there is no branch:
+        // the slot is unpredictable.
         let slots = &self.sets[self.at(text)].0;
         let mut at = 0;
         for (n, (stored, _)) in slots.iter().enumerate() {
@@ -237,12 +263,20 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
     /// Inserts or replaces a value.
     pub(crate) fn insert(&mut self, text: Fingerprint, value: V) {
         let mut at = self.at(text);
-        if self.sets.len() < self.max_sets && self.sets[at].0.iter().all(|(stored, _)| *stored != Fingerprint::default()) {
+        if self.sets.len() < self.max_sets
+            && self.sets[at]
+                .0
+                .iter()
+                .all(|(stored, _)| *stored != Fingerprint::default())
+        {
             self.grow();
             at = self.at(text);
         }
         let slots = &mut self.sets[at].0;
-        let old = slots.iter().position(|(stored, _)| *stored == text).unwrap_or(WAYS - 1);
+        let old = slots
+            .iter()
+            .position(|(stored, _)| *stored == text)
+            .unwrap_or(WAYS - 1);
         slots.copy_within(..old, 1);
         slots[0] = (text, value);
     }
@@ -252,7 +286,12 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
     fn grow(&mut self) {
         let larger = Self::empty(self.max_sets.min(self.sets.len() * GROWTH));
         let few = std::mem::replace(&mut self.sets, larger);
-        for (text, value) in few.into_iter().flat_map(|set| set.0).rev().filter(|(text, _)| *text != Fingerprint::default()) {
+        for (text, value) in few
+            .into_iter()
+            .flat_map(|set| set.0)
+            .rev()
+            .filter(|(text, _)| *text != Fingerprint::default())
+        {
             self.insert(text, value);
         }
     }
@@ -273,12 +312,22 @@ mod tests {
 
     #[test]
     fn the_portable_hash_distinguishes_texts() {
-        let narrow = Fingerprinter { simd: None, ..Fingerprinter::default() };
+        let narrow = Fingerprinter {
+            simd: None,
+            ..Fingerprinter::default()
+        };
         for take in [narrow, Fingerprinter::default()] {
-            let texts: Vec<String> = (0..600).map(|length| "a".repeat(length)).chain(["b".into(), "ab".into()]).collect();
+            let texts: Vec<String> = (0..600)
+                .map(|length| "a".repeat(length))
+                .chain(["b".into(), "ab".into()])
+                .collect();
             let mut each = vec![Fingerprint::default(); texts.len()];
             take.of_each(texts.iter().map(String::as_bytes), &mut each);
-            assert!(each.iter().zip(&texts).all(|(fingerprint, text)| *fingerprint == take.fingerprint(text.as_bytes())));
+            assert!(
+                each.iter()
+                    .zip(&texts)
+                    .all(|(fingerprint, text)| *fingerprint == take.fingerprint(text.as_bytes()))
+            );
             each.sort_by_key(|fingerprint| fingerprint.word());
             each.dedup();
             assert_eq!(each.len(), texts.len());
@@ -309,12 +358,16 @@ mod tests {
     fn entries_survive_the_first_growth() {
         let take = Fingerprinter::default();
         let mut cache: SetAssocCache<u32, 4> = SetAssocCache::new(1 << 10);
-        let texts: Vec<_> = (0_u32..6).map(|n| take.fingerprint(&n.to_le_bytes())).collect();
+        let texts: Vec<_> = (0_u32..6)
+            .map(|n| take.fingerprint(&n.to_le_bytes()))
+            .collect();
         for n in 0..texts.len() {
             cache.insert(texts[n], n as u32);
             cache.insert(texts[0], 7);
             let stored: Vec<_> = texts.iter().map(|text| cache.get(*text)).collect();
-            let expected: Vec<_> = (0..texts.len()).map(|m| (m <= n).then_some(if m == 0 { 7 } else { m as u32 })).collect();
+            let expected: Vec<_> = (0..texts.len())
+                .map(|m| (m <= n).then_some(if m == 0 { 7 } else { m as u32 }))
+                .collect();
             assert_eq!(stored, expected);
         }
     }
@@ -332,9 +385,15 @@ mod tests {
         ];
         assert_eq!(texts.map(|text| cache.get(text)), [None; 5]);
         (0..).zip(texts).for_each(|(n, text)| cache.insert(text, n));
-        assert_eq!(texts.map(|text| cache.get(text)), [None, Some(1), Some(2), Some(3), Some(4)]);
+        assert_eq!(
+            texts.map(|text| cache.get(text)),
+            [None, Some(1), Some(2), Some(3), Some(4)]
+        );
         cache.insert(texts[1], 11);
         cache.insert(texts[0], 10);
-        assert_eq!(texts.map(|text| cache.get(text)), [Some(10), Some(11), None, Some(3), Some(4)]);
+        assert_eq!(
+            texts.map(|text| cache.get(text)),
+            [Some(10), Some(11), None, Some(3), Some(4)]
+        );
     }
 }

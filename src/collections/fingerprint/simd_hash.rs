@@ -1,19 +1,25 @@
-//! Hashes texts with registers of 64 bytes and vector AES, if the processor has them (Intel since 2019, AMD since 2022): a few
-//! dozen instructions, without unpredictable branches up to 256 bytes.
+//! Hashes texts with registers of 64 bytes and vector AES, if the processor has them (Intel since
+//! 2019, AMD since 2022): a few dozen instructions, without unpredictable branches up to 256 bytes.
 //!
-//! XORs blocks of 16 bytes, each encrypted with a key of its position and four rounds of AES, and encrypts the sum and the length
-//! with four more rounds. Keys are random. Two texts collide in the sum with a probability of at most 2^-113, if all round keys
-//! were independent for each block (Keliher and Sui 2007, on differentials of four rounds); 64 bits of it are kept.
+//! XORs blocks of 16 bytes, each encrypted with a key of its position and four rounds of AES, and
+//! encrypts the sum and the length with four more rounds. Keys are random. Two texts collide in the
+//! sum with a probability of at most 2^-113, if all round keys were independent for each block
+//! (Keliher and Sui 2007, on differentials of four rounds); 64 bits of it are kept.
 //!
-//! The only `unsafe` is the call of code for these registers, by a value that exists only where they do, and a load that masks the
-//! bytes after the text.
+//! The only `unsafe` is the call of code for these registers, by a value that exists only where
+//! they do, and a load that masks the bytes after the text.
 
-#![expect(unsafe_code, reason = "code for processor features that were detected; loads that end with a text")]
+#![expect(
+    unsafe_code,
+    reason = "code for processor features that were detected; loads that end with a text"
+)]
 
 use std::arch::x86_64::{
-    __m512i, _bzhi_u64, _mm_aesenc_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_xor_si128, _mm256_castsi256_si128,
-    _mm256_extracti128_si256, _mm256_xor_si256, _mm512_aesenc_epi128, _mm512_broadcast_i32x4, _mm512_castsi512_si128,
-    _mm512_castsi512_si256, _mm512_extracti64x4_epi64, _mm512_mask_xor_epi64, _mm512_maskz_loadu_epi8, _mm512_set_epi64, _mm512_xor_si512,
+    __m512i, _bzhi_u64, _mm_aesenc_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x,
+    _mm_xor_si128, _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_xor_si256,
+    _mm512_aesenc_epi128, _mm512_broadcast_i32x4, _mm512_castsi512_si128, _mm512_castsi512_si256,
+    _mm512_extracti64x4_epi64, _mm512_mask_xor_epi64, _mm512_maskz_loadu_epi8, _mm512_set_epi64,
+    _mm512_xor_si512,
 };
 use std::hash::{BuildHasher, RandomState};
 
@@ -47,8 +53,13 @@ impl SimdHasher {
 
     /// The fingerprint of each text.
     #[inline]
-    pub(super) fn of_each<'t>(&self, texts: impl Iterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
-        // SAFETY: Only `new` creates a hasher, after it checked that the processor has what the function is compiled for.
+    pub(super) fn of_each<'t>(
+        &self,
+        texts: impl Iterator<Item = &'t [u8]>,
+        fingerprints: &mut [Fingerprint],
+    ) {
+        // SAFETY: Only `new` creates a hasher, after it checked that the processor has what the
+        // function is compiled for.
         unsafe { self.each(texts, fingerprints) }
     }
 
@@ -57,15 +68,31 @@ impl SimdHasher {
         let random = RandomState::new();
         let mut words = (0_u64..).map(|n| random.hash_one(n).cast_signed());
         let mut word = || words.next().unwrap_or_default();
-        let block_keys = std::array::from_fn(|_| _mm512_set_epi64(word(), word(), word(), word(), word(), word(), word(), word()));
-        let rounds = std::array::from_fn(|_| _mm512_broadcast_i32x4(_mm_set_epi64x(word(), word())));
+        let block_keys = std::array::from_fn(|_| {
+            _mm512_set_epi64(
+                word(),
+                word(),
+                word(),
+                word(),
+                word(),
+                word(),
+                word(),
+                word(),
+            )
+        });
+        let rounds =
+            std::array::from_fn(|_| _mm512_broadcast_i32x4(_mm_set_epi64x(word(), word())));
         Self { block_keys, rounds }
     }
 
     #[target_feature(enable = "avx512f,avx512bw,vaes,aes,bmi2")]
     fn each<'t>(&self, texts: impl Iterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
         for (fingerprint, text) in fingerprints.iter_mut().zip(texts) {
-            let sum = if text.len() <= WIDTH { self.part(text, 0) } else { self.parts(text) };
+            let sum = if text.len() <= WIDTH {
+                self.part(text, 0)
+            } else {
+                self.parts(text)
+            };
             let mut hash = self.finish(sum, (text.len() as u64).cast_signed());
             if text.len() > REGISTERS * WIDTH {
                 hash = self.go_on(&text[REGISTERS * WIDTH..], hash);
@@ -79,11 +106,12 @@ impl SimdHasher {
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,vaes,aes,bmi2")]
     fn go_on(&self, rest: &[u8], hash: i64) -> i64 {
-        rest.chunks(REGISTERS * WIDTH).fold(hash, |hash, text| self.finish(self.parts(text), hash))
+        rest.chunks(REGISTERS * WIDTH)
+            .fold(hash, |hash, text| self.finish(self.parts(text), hash))
     }
 
-    /// The sum of the blocks of up to 256 bytes. Registers after the end of the text are computed and masked out, as a branch on
-    /// the length would be unpredictable.
+    /// The sum of the blocks of up to 256 bytes. Registers after the end of the text are computed
+    /// and masked out, as a branch on the length would be unpredictable.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,vaes,bmi2")]
     fn parts(&self, text: &[u8]) -> __m512i {
@@ -109,8 +137,14 @@ impl SimdHasher {
     #[inline]
     #[target_feature(enable = "avx512f,aes")]
     fn finish(&self, sum: __m512i, before: i64) -> i64 {
-        let halves = _mm256_xor_si256(_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64::<1>(sum));
-        let mut sum = _mm_xor_si128(_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves));
+        let halves = _mm256_xor_si256(
+            _mm512_castsi512_si256(sum),
+            _mm512_extracti64x4_epi64::<1>(sum),
+        );
+        let mut sum = _mm_xor_si128(
+            _mm256_castsi256_si128(halves),
+            _mm256_extracti128_si256::<1>(halves),
+        );
         sum = _mm_xor_si128(sum, _mm_cvtsi64_si128(before));
         for round in self.rounds {
             sum = _mm_aesenc_si128(sum, _mm512_castsi512_si128(round));
@@ -135,9 +169,12 @@ mod tests {
 
     use super::*;
 
-    /// Texts that differ in a bit or in their length, around all lengths where the algorithm changes.
+    /// Texts that differ in a bit or in their length, around all lengths where the algorithm
+    /// changes.
     fn texts() -> Vec<Vec<u8>> {
-        let lengths = [0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 192, 255, 256, 257, 300, 511, 512, 513, 1_000];
+        let lengths = [
+            0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 192, 255, 256, 257, 300, 511, 512, 513, 1_000,
+        ];
         let mut texts = vec![];
         for length in lengths {
             texts.push(vec![0; length]);
@@ -158,20 +195,28 @@ mod tests {
 
     #[test]
     fn one_bit_or_byte_changes_the_hash() {
-        let Some(wide) = SimdHasher::new() else { return };
+        let Some(wide) = SimdHasher::new() else {
+            return;
+        };
         let texts = texts();
         let hashes: HashSet<u64> = texts.iter().map(|text| hash(&wide, text)).collect();
         assert_eq!(hashes.len(), texts.len());
         // Every bit is set in about half of the hashes.
         for bit in 0..64 {
             let set = hashes.iter().filter(|hash| *hash >> bit & 1 == 1).count();
-            assert!((set * 100 / hashes.len()).abs_diff(50) < 5, "bit {bit}: {set} of {}", hashes.len());
+            assert!(
+                (set * 100 / hashes.len()).abs_diff(50) < 5,
+                "bit {bit}: {set} of {}",
+                hashes.len()
+            );
         }
     }
 
     #[test]
     fn bytes_after_the_text_do_not_count() {
-        let Some(wide) = SimdHasher::new() else { return };
+        let Some(wide) = SimdHasher::new() else {
+            return;
+        };
         for text in texts() {
             let expected = hash(&wide, &text);
             let mut longer = text.clone();
@@ -186,7 +231,9 @@ mod tests {
 
     #[test]
     fn each_hasher_has_its_own_keys() {
-        let Some((one, two)) = SimdHasher::new().zip(SimdHasher::new()) else { return };
+        let Some((one, two)) = SimdHasher::new().zip(SimdHasher::new()) else {
+            return;
+        };
         assert_ne!(hash(&one, b"GET / HTTP/1.1"), hash(&two, b"GET / HTTP/1.1"));
     }
 }

@@ -1,5 +1,5 @@
-//! Saves the state: before the first hit of a log is printed, at most once a second while lines are read or alerts raised, and at the
-//! end.
+//! Saves the state: before the first hit of a log is printed, at most once a second while lines are
+//! read or alerts raised, and at the end.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -43,8 +43,16 @@ pub(super) struct Checkpointer {
 
 impl Checkpointer {
     /// Opens the state folder and loads the state of the last run; `None` if there is none.
-    pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<TailState>), CommandError> {
-        let folder = settings.state.dir.as_deref().map(|dir| StateFolder::open(dir, NAME, settings.state.insecure)).transpose()?;
+    pub(super) fn open(
+        settings: &FollowSettings,
+        rules: u64,
+    ) -> Result<(Self, Option<TailState>), CommandError> {
+        let folder = settings
+            .state
+            .dir
+            .as_deref()
+            .map(|dir| StateFolder::open(dir, NAME, settings.state.insecure))
+            .transpose()?;
         let checkpointer = |folder, absent| Self {
             folder,
             rules,
@@ -54,17 +62,26 @@ impl Checkpointer {
             saved: Instant::now(),
             is_dirty: false,
         };
-        let Some(folder) = folder else { return Ok((checkpointer(None, BTreeMap::new()), None)) };
+        let Some(folder) = folder else {
+            return Ok((checkpointer(None, BTreeMap::new()), None));
+        };
         if settings.state.reset {
             folder.reset()?;
         }
-        let Some(mut state) = folder.load::<TailState>()? else { return Ok((checkpointer(Some(folder), BTreeMap::new()), None)) };
+        let Some(mut state) = folder.load::<TailState>()? else {
+            return Ok((checkpointer(Some(folder), BTreeMap::new()), None));
+        };
         if state.rules != rules && !settings.scan.quiet {
             let path = sanitized(&folder.path().to_string_lossy());
-            message::notice(&format!("{path}: the rules differ from those of the last run; lines that it read are not matched again"));
+            message::notice(&format!(
+                "{path}: the rules differ from those of the last run; lines that it read are not matched again"
+            ));
         }
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let is_there = |known: &Checkpoint| fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok();
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
+        let is_there =
+            |known: &Checkpoint| fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok();
         state.drop_absent(is_there, now, KEEP_ABSENT);
         let mut checkpointer = checkpointer(Some(folder), state.absent.clone());
         checkpointer.sites.clone_from(&state.sites);
@@ -88,7 +105,10 @@ impl Checkpointer {
 
     /// Whether the history of sites is to be saved with the next state.
     pub(super) fn wants_sites(&self, now: Instant) -> bool {
-        self.is_on() && self.sites_saved.is_none_or(|saved| now.saturating_duration_since(saved) >= SITES_INTERVAL)
+        self.is_on()
+            && self
+                .sites_saved
+                .is_none_or(|saved| now.saturating_duration_since(saved) >= SITES_INTERVAL)
     }
 
     /// Takes the history of sites for the next save.
@@ -104,10 +124,20 @@ impl Checkpointer {
         counters: &MetricCounters,
         (finds, answers): (SavedFinds, SavedAnswers),
     ) -> Result<(), CommandError> {
-        let Some(folder) = &self.folder else { return Ok(()) };
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
         // Moved into the state and back: they are too large to copy every second.
         let (absent, sites) = (mem::take(&mut self.absent), mem::take(&mut self.sites));
-        let state = TailState { rules: self.rules, absent, checkpoints, sites, counters: counters.clone(), finds, answers };
+        let state = TailState {
+            rules: self.rules,
+            absent,
+            checkpoints,
+            sites,
+            counters: counters.clone(),
+            finds,
+            answers,
+        };
         let saved = folder.save(&state);
         (self.absent, self.sites) = (state.absent, state.sites);
         saved?;

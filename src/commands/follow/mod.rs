@@ -1,10 +1,12 @@
 //! `probewatch follow`: prints hits of live logs as they happen.
 //!
-//! Errors in the command are found before the first line is read. One thread does all the work, so that hits are printed in
-//! the order of the lines of each log, and a slow reader slows down the reading of logs: the logs are the buffer.
+//! Errors in the command are found before the first line is read. One thread does all the work, so
+//! that hits are printed in the order of the lines of each log, and a slow reader slows down the
+//! reading of logs: the logs are the buffer.
 //!
-//! The main loop polls logs, reads, prints, saves and waits for events: changes in watched folders and input from the terminal.
-//! Events that are close together form a batch. A session uses one set of rules.
+//! The main loop polls logs, reads, prints, saves and waits for events: changes in watched folders
+//! and input from the terminal. Events that are close together form a batch. A session uses one set
+//! of rules.
 
 mod checkpointer;
 mod output;
@@ -58,7 +60,10 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     let signals = FollowSignals::listen(settings.tui);
     start_threads()?;
     let mut rule_context = RuleContext::load(&settings.scan)?;
-    let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
+    let privacy = privacy(
+        settings.scan.client.anonymize.as_ref(),
+        settings.scan.client.redact,
+    )?;
     let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;
     warn_narrow_allow(&settings.scan, &rule_context.scan_options.allow);
     if !settings.scan.quiet {
@@ -66,9 +71,18 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     }
     server_logs::print_skipped(&settings.scan);
     let (checkpointer, saved_state) = Checkpointer::open(settings, rule_context.fingerprint())?;
-    let start = if settings.state.from_start { StartPosition::Start } else { StartPosition::End };
+    let start = if settings.state.from_start {
+        StartPosition::Start
+    } else {
+        StartPosition::End
+    };
     let open_file_limit = OpenFileLimit::raise();
-    let options = TailOptions { start, max_line: settings.scan.max_line, block: BLOCK, max_open: open_file_limit.open_logs() };
+    let options = TailOptions {
+        start,
+        max_line: settings.scan.max_line,
+        block: BLOCK,
+        max_open: open_file_limit.open_logs(),
+    };
     let alert_options = alerting::AlertOptions {
         cooldown: settings.cooldown.as_secs().max(1),
         find_severity: settings.alert_severity,
@@ -86,11 +100,23 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     let pipe = is_pipe.then(|| {
         let wake = events.sender();
         // The receiver is dropped at the end of the run, so a send error is ignored.
-        Pipe::open(io::stdin(), settings.scan.max_line, move || drop(wake.send(FollowEvent::Piped)))
+        Pipe::open(io::stdin(), settings.scan.max_line, move || {
+            drop(wake.send(FollowEvent::Piped))
+        })
     });
-    let logs = if is_pipe { Vec::new() } else { server_logs::logs(&settings.scan) };
-    let counters = saved_state.as_ref().map(|state| state.counters.clone()).unwrap_or_default();
-    let finds = saved_state.as_ref().map(|state| state.finds.clone()).unwrap_or_default();
+    let logs = if is_pipe {
+        Vec::new()
+    } else {
+        server_logs::logs(&settings.scan)
+    };
+    let counters = saved_state
+        .as_ref()
+        .map(|state| state.counters.clone())
+        .unwrap_or_default();
+    let finds = saved_state
+        .as_ref()
+        .map(|state| state.finds.clone())
+        .unwrap_or_default();
     let mut runtime = FollowRuntime {
         settings,
         metrics: FollowMetrics::new(settings, counters)?,
@@ -99,16 +125,23 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         signals,
         checkpointer,
         pipe,
-        tail: Tail::new(logs, options, saved_state.as_ref().map(|state| state.checkpoints.clone())),
+        tail: Tail::new(
+            logs,
+            options,
+            saved_state.as_ref().map(|state| state.checkpoints.clone()),
+        ),
         detector: AlertDetector::new(&rule_context.rules, alert_options).with_finds(finds),
         sinks: AlertSinks::new(sink_settings)?,
         systemd: SystemdNotifier::from_environment(),
-        // Last, because it may switch the terminal to the live view: earlier errors are printed normally.
+        // Last, because it may switch the terminal to the live view: earlier errors are printed
+        // normally.
         output: LiveOutput::new(settings, events.sender())?,
         events,
         started: Instant::now(),
     };
-    let mut live_state = saved_state.map_or_else(LiveState::default, |state| LiveState::of_earlier_runs(state.sites, state.answers));
+    let mut live_state = saved_state.map_or_else(LiveState::default, |state| {
+        LiveState::of_earlier_runs(state.sites, state.answers)
+    });
     loop {
         let end;
         (end, live_state) = FollowSession::new(&mut runtime, &rule_context, live_state).run()?;
@@ -170,16 +203,33 @@ struct FollowSession<'a, 'c> {
 }
 
 impl<'a, 'c: 'a> FollowSession<'a, 'c> {
-    fn new(runtime: &'a mut FollowRuntime<'c>, rule_context: &'a RuleContext, live_state: LiveState) -> Self {
+    fn new(
+        runtime: &'a mut FollowRuntime<'c>,
+        rule_context: &'a RuleContext,
+        live_state: LiveState,
+    ) -> Self {
         let now = Instant::now();
         let settings = &runtime.settings.scan;
-        let stream = LiveScan::new(rule_context.job(settings.client.prefix), rule_context.filter(settings), live_state);
-        Self { runtime, rule_context, stream, next_full_poll: now, next_slow_poll: now }
+        let stream = LiveScan::new(
+            rule_context.job(settings.client.prefix),
+            rule_context.filter(settings),
+            live_state,
+        );
+        Self {
+            runtime,
+            rule_context,
+            stream,
+            next_full_poll: now,
+            next_slow_poll: now,
+        }
     }
 
     /// Runs until a signal arrives or new rules are loaded.
     fn run(mut self) -> Result<(SessionEnd, LiveState), CommandError> {
-        let mut batch = EventBatch { poll_all: true, ..EventBatch::default() };
+        let mut batch = EventBatch {
+            poll_all: true,
+            ..EventBatch::default()
+        };
         let mut is_ready = false;
         loop {
             let now = Instant::now();
@@ -199,7 +249,10 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             self.housekeeping(now)?;
             if let Some(exit) = self.exit_requested(now, &batch)? {
                 self.stop()?;
-                return Ok((SessionEnd::Stopped(exit), self.stream.into_state(unix_now(), &self.runtime.privacy)));
+                return Ok((
+                    SessionEnd::Stopped(exit),
+                    self.stream.into_state(unix_now(), &self.runtime.privacy),
+                ));
             }
             if self.runtime.signals.take_summary() {
                 self.emit_updates(now, true)?;
@@ -208,15 +261,24 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             if self.runtime.signals.take_reload()
                 && let Some(rule_context) = self.reload()?
             {
-                return Ok((SessionEnd::Reloaded(rule_context), self.stream.into_state(unix_now(), &self.runtime.privacy)));
+                return Ok((
+                    SessionEnd::Reloaded(rule_context),
+                    self.stream.into_state(unix_now(), &self.runtime.privacy),
+                ));
             }
-            batch = self.runtime.events.wait(if has_more { Duration::ZERO } else { self.next_timeout() });
+            batch = self.runtime.events.wait(if has_more {
+                Duration::ZERO
+            } else {
+                self.next_timeout()
+            });
         }
     }
 
     /// Checks the format of each existing log, and prints a notice if its lines do not parse.
     fn check_formats(&mut self) {
-        let Self { runtime, stream, .. } = self;
+        let Self {
+            runtime, stream, ..
+        } = self;
         let configured = server_logs::logs(&runtime.settings.scan);
         for log in runtime.tail.logs().filter(|log| log.live) {
             stream.check_log(log.path, configured.iter().any(|path| path == log.path));
@@ -227,13 +289,23 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     fn print_notices(&mut self) {
         for notice in self.stream.notices() {
             let text = format!("{}: {}", notice.path.to_string_lossy(), notice.what);
-            if notice.problem { self.runtime.output.warning(&text) } else { self.runtime.output.notice(&text) }
+            if notice.problem {
+                self.runtime.output.warning(&text)
+            } else {
+                self.runtime.output.notice(&text)
+            }
         }
     }
 
     /// Polls the logs with events, and from time to time all logs.
     fn poll_logs(&mut self, now: Instant, batch: &EventBatch) {
-        let FollowRuntime { tail, events, output, settings, .. } = &mut *self.runtime;
+        let FollowRuntime {
+            tail,
+            events,
+            output,
+            settings,
+            ..
+        } = &mut *self.runtime;
         let is_full = batch.poll_all || now >= self.next_full_poll;
         if batch.poll_all {
             tail.force_full_poll();
@@ -251,28 +323,62 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             tail.poll(now, Some(&batch.paths));
         }
         for notice in tail.notices() {
-            output.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
+            output.notice(&format!(
+                "{}: {}",
+                notice.path.to_string_lossy(),
+                notice.what
+            ));
         }
     }
 
     /// Reads new lines and prints their hits. Returns whether there are more.
     fn read(&mut self, now: Instant) -> Result<bool, CommandError> {
         if self.runtime.checkpointer.is_on() && self.runtime.tail.has_new_generation() {
-            // Before the first hit of a log is printed: if the run is killed, the next one prints the hit with the same ID.
+            // Before the first hit of a log is printed: if the run is killed, the next one prints
+            // the hit with the same ID.
             self.runtime.output.flush()?;
             self.save()?;
         }
-        let Self { runtime, stream, rule_context, .. } = self;
-        let FollowRuntime { tail, pipe, output, detector, sinks, checkpointer, privacy, geoip, metrics, started, .. } = &mut **runtime;
+        let Self {
+            runtime,
+            stream,
+            rule_context,
+            ..
+        } = self;
+        let FollowRuntime {
+            tail,
+            pipe,
+            output,
+            detector,
+            sinks,
+            checkpointer,
+            privacy,
+            geoip,
+            metrics,
+            started,
+            ..
+        } = &mut **runtime;
         let mut failed = None;
         let mut process = |line_chunk: LineChunk<'_>| {
             if failed.is_some() {
                 return;
             }
             checkpointer.mark_dirty();
-            let mut each =
-                |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy, geoip, metrics), output, detector, sinks);
-            match stream.process(&line_chunk, now.saturating_duration_since(*started), &mut each) {
+            let mut each = |live: &LiveHit<'_>| {
+                emit_hit(
+                    now,
+                    live,
+                    (&rule_context.rules, privacy, geoip, metrics),
+                    output,
+                    detector,
+                    sinks,
+                )
+            };
+            match stream.process(
+                &line_chunk,
+                now.saturating_duration_since(*started),
+                &mut each,
+            ) {
                 Ok(piece_stats) => {
                     metrics.lines(&piece_stats);
                     output.requests(now, piece_stats.requests);
@@ -294,18 +400,43 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         }
     }
 
-    /// Prints hits again whose grade was changed by later lines, and raises the alerts that are due: all, if no more lines are
-    /// awaited.
+    /// Prints hits again whose grade was changed by later lines, and raises the alerts that are
+    /// due: all, if no more lines are awaited.
     fn emit_updates(&mut self, now: Instant, settles_all: bool) -> Result<(), CommandError> {
-        let Self { runtime, stream, rule_context, .. } = self;
-        let FollowRuntime { output, detector, sinks, checkpointer, privacy, geoip, metrics, started, .. } = &mut **runtime;
+        let Self {
+            runtime,
+            stream,
+            rule_context,
+            ..
+        } = self;
+        let FollowRuntime {
+            output,
+            detector,
+            sinks,
+            checkpointer,
+            privacy,
+            geoip,
+            metrics,
+            started,
+            ..
+        } = &mut **runtime;
         let mut each = |live: &LiveHit<'_>| {
             // An alert is part of the state.
             checkpointer.mark_dirty();
-            emit_hit(now, live, (&rule_context.rules, privacy, geoip, metrics), output, detector, sinks)
+            emit_hit(
+                now,
+                live,
+                (&rule_context.rules, privacy, geoip, metrics),
+                output,
+                detector,
+                sinks,
+            )
         };
-        let emitted =
-            if settles_all { stream.settle_all(&mut each) } else { stream.regrade_all(now.saturating_duration_since(*started), &mut each) };
+        let emitted = if settles_all {
+            stream.settle_all(&mut each)
+        } else {
+            stream.regrade_all(now.saturating_duration_since(*started), &mut each)
+        };
         emitted.map_err(|error| self.runtime.output.explain(error))
     }
 
@@ -313,16 +444,34 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     fn save(&mut self) -> Result<(), CommandError> {
         let now = Instant::now();
         if self.runtime.checkpointer.wants_sites(now) {
-            self.runtime.checkpointer.take_sites(now, self.stream.sites(unix_now()));
+            self.runtime
+                .checkpointer
+                .take_sites(now, self.stream.sites(unix_now()));
         }
-        let FollowRuntime { checkpointer, tail, metrics, detector, privacy, .. } = &mut *self.runtime;
+        let FollowRuntime {
+            checkpointer,
+            tail,
+            metrics,
+            detector,
+            privacy,
+            ..
+        } = &mut *self.runtime;
         let kept = (detector.saved_finds(), self.stream.answers(privacy));
         checkpointer.save(tail.checkpoints(), metrics.counters(), kept)
     }
 
     /// Polls the alert sinks and systemd, and checks from time to time what changes slowly.
     fn housekeeping(&mut self, now: Instant) -> Result<(), CommandError> {
-        let FollowRuntime { sinks, systemd, output, tail, geoip, metrics, started, .. } = &mut *self.runtime;
+        let FollowRuntime {
+            sinks,
+            systemd,
+            output,
+            tail,
+            geoip,
+            metrics,
+            started,
+            ..
+        } = &mut *self.runtime;
         for notice in sinks.poll().into_iter().chain(systemd.poll()) {
             output.error(&notice);
         }
@@ -333,21 +482,40 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         for notice in geoip.reload_changed() {
             output.notice(&notice);
         }
-        if let Some(failure) = metrics.write_if_due(now, &self.rule_context.rules, tail, started.elapsed()) {
+        if let Some(failure) =
+            metrics.write_if_due(now, &self.rule_context.rules, tail, started.elapsed())
+        {
             output.error(&failure);
         }
         let stream = &self.stream;
         output.logs(|| {
             let logs = tail.logs().filter(|log| log.live);
-            let row = |path: &[u8], lag| LogRow { path: path.to_vec(), lag, lines: stream.lines_of(path) };
-            logs.map(|log| row(log.path.as_os_str().as_bytes(), log.lag)).collect()
+            let row = |path: &[u8], lag| LogRow {
+                path: path.to_vec(),
+                lag,
+                lines: stream.lines_of(path),
+            };
+            logs.map(|log| row(log.path.as_os_str().as_bytes(), log.lag))
+                .collect()
         });
-        systemd.status(&format!("{} hits in {} lines", stream.hits(), stream.lines()));
-        if output.reader_closed() { Err(output.explain(io::ErrorKind::BrokenPipe.into())) } else { Ok(()) }
+        systemd.status(&format!(
+            "{} hits in {} lines",
+            stream.hits(),
+            stream.lines()
+        ));
+        if output.reader_closed() {
+            Err(output.explain(io::ErrorKind::BrokenPipe.into()))
+        } else {
+            Ok(())
+        }
     }
 
     /// The exit code, if the run is to end.
-    fn exit_requested(&mut self, now: Instant, batch: &EventBatch) -> Result<Option<Exit>, CommandError> {
+    fn exit_requested(
+        &mut self,
+        now: Instant,
+        batch: &EventBatch,
+    ) -> Result<Option<Exit>, CommandError> {
         for &input in &batch.inputs {
             match self.runtime.output.input(input) {
                 Some(TuiCommand::Quit) => return Ok(Some(Exit::Success)),
@@ -361,9 +529,15 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         }
         Ok(match self.runtime.pipe.as_ref().and_then(Pipe::end) {
             None => None,
-            Some(Ok(())) => Some(if self.stream.has_unparsed_hits() { Exit::Damaged } else { Exit::Success }),
+            Some(Ok(())) => Some(if self.stream.has_unparsed_hits() {
+                Exit::Damaged
+            } else {
+                Exit::Success
+            }),
             Some(Err(error)) => {
-                self.runtime.output.error(&format!("-: cannot be read on: {error}"));
+                self.runtime
+                    .output
+                    .error(&format!("-: cannot be read on: {error}"));
                 Some(Exit::Damaged)
             }
         })
@@ -374,7 +548,9 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         self.runtime.systemd.stopping();
         self.emit_updates(Instant::now(), true)?;
         if self.runtime.checkpointer.is_on() {
-            self.runtime.checkpointer.take_sites(Instant::now(), self.stream.sites(unix_now()));
+            self.runtime
+                .checkpointer
+                .take_sites(Instant::now(), self.stream.sites(unix_now()));
         }
         self.runtime.output.end_rules(&self.rule_context.rules)?;
         if self.runtime.checkpointer.is_on() {
@@ -387,14 +563,22 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
 
     /// Replaces the file of metrics at the end of the run.
     fn write_metrics(&mut self) {
-        let FollowRuntime { output, tail, metrics, started, .. } = &mut *self.runtime;
+        let FollowRuntime {
+            output,
+            tail,
+            metrics,
+            started,
+            ..
+        } = &mut *self.runtime;
         if let Some(failure) = metrics.write(&self.rule_context.rules, tail, started.elapsed()) {
             output.error(&failure);
         }
     }
 
     fn summary(&mut self) -> Result<(), CommandError> {
-        let Self { stream, runtime, .. } = self;
+        let Self {
+            stream, runtime, ..
+        } = self;
         let top = Some(runtime.settings.scan.top.unwrap_or(TABLE_ROWS));
         let rows = RowSelection {
             answered: true,
@@ -411,17 +595,29 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         let proxies = ProxyRanges::read(&runtime.settings.scan.client.proxy_ranges)?;
         stream.summary(rows, |report, since| {
             report.elapsed = running;
-            report.proxied = report.evidence.as_ref().and_then(|evidence| ProxiedClients::find(evidence.tally, &proxies, false));
+            report.proxied = report
+                .evidence
+                .as_ref()
+                .and_then(|evidence| ProxiedClients::find(evidence.tally, &proxies, false));
             let note = match since {
                 SummaryStart::Start => None,
-                SummaryStart::Time(Some(time)) => {
-                    Some(format!("Hits since {}: earlier ones were dropped, to bound memory.", time.rfc3339()))
-                }
+                SummaryStart::Time(Some(time)) => Some(format!(
+                    "Hits since {}: earlier ones were dropped, to bound memory.",
+                    time.rfc3339()
+                )),
                 SummaryStart::Time(None) => Some("Earlier hits were dropped.".to_owned()),
             };
-            let FollowRuntime { output, privacy, settings, geoip, .. } = &mut **runtime;
+            let FollowRuntime {
+                output,
+                privacy,
+                settings,
+                geoip,
+                ..
+            } = &mut **runtime;
             add_geo(report, geoip, privacy);
-            privacy.with_redacted(report, &[], |report, _| output.summary(report, note.as_deref(), settings.scan.top))
+            privacy.with_redacted(report, &[], |report, _| {
+                output.summary(report, note.as_deref(), settings.scan.top)
+            })
         })
     }
 
@@ -434,12 +630,19 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             Ok(rule_context) => {
                 self.emit_updates(Instant::now(), true)?;
                 self.runtime.output.end_rules(&self.rule_context.rules)?;
-                self.runtime.checkpointer.set_rules(rule_context.fingerprint());
-                self.runtime.output.notice(&format!("reloaded the rules: {} of them", rule_context.rules.rules().len()));
+                self.runtime
+                    .checkpointer
+                    .set_rules(rule_context.fingerprint());
+                self.runtime.output.notice(&format!(
+                    "reloaded the rules: {} of them",
+                    rule_context.rules.rules().len()
+                ));
                 Ok(Some(Box::new(rule_context)))
             }
             Err(failure) => {
-                self.runtime.output.error(&format!("{failure}\nthe old rules are kept"));
+                self.runtime
+                    .output
+                    .error(&format!("{failure}\nthe old rules are kept"));
                 Ok(None)
             }
         }
@@ -448,14 +651,19 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     /// How long to wait for events.
     fn next_timeout(&self) -> Duration {
         let now = Instant::now();
-        let due = [Some(self.next_full_poll.saturating_duration_since(now)), self.runtime.output.next_due(now)];
+        let due = [
+            Some(self.next_full_poll.saturating_duration_since(now)),
+            self.runtime.output.next_due(now),
+        ];
         due.into_iter().flatten().fold(MAX_TIMEOUT, Duration::min)
     }
 }
 
 /// Seconds since 1970.
 fn unix_now() -> i64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs().cast_signed())
 }
 
 impl FollowRuntime<'_> {
@@ -492,8 +700,13 @@ fn emit_hit(
     if live.is_reported() && matches!(event, None | Some(HitEvent::Request)) {
         metrics.hit(live, rules);
         let geo = privacy.geo(hit.client, geoip);
-        let hit = &ReportedHit { geo: geo.as_deref(), ..*hit };
-        privacy.with_hit(hit, |hit| output.hit(now, &LiveHit { hit: *hit, ..*live }, rules))?;
+        let hit = &ReportedHit {
+            geo: geo.as_deref(),
+            ..*hit
+        };
+        privacy.with_hit(hit, |hit| {
+            output.hit(now, &LiveHit { hit: *hit, ..*live }, rules)
+        })?;
     }
     let Some(event) = event else { return Ok(()) };
     let event = ObservedHit {
@@ -516,9 +729,15 @@ fn emit_hit(
     };
     let mut result = Ok(());
     detector.observe(&event, &mut |raised| {
-        let raised = if live.is_saved { raised } else { privacy.alert(raised) };
+        let raised = if live.is_saved {
+            raised
+        } else {
+            privacy.alert(raised)
+        };
         let mut json = Vec::new();
-        let written = output.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
+        let written = output
+            .alert(&raised, rules)
+            .and_then(|()| alert::write_json(&raised, rules, &mut json));
         sinks.send_alert(raised.severity, &json, &alert::text_line(&raised, rules));
         if result.is_ok() {
             result = written;
@@ -566,8 +785,14 @@ impl EventQueue {
         let (sender, events) = channel();
         let changes = sender.clone();
         // The receiver is dropped at the end of the run, so a send error is ignored.
-        let watcher = FolderWatcher::new(poll_only, move |event| drop(changes.send(FollowEvent::Changed(event))));
-        Self { watcher, sender, events }
+        let watcher = FolderWatcher::new(poll_only, move |event| {
+            drop(changes.send(FollowEvent::Changed(event)))
+        });
+        Self {
+            watcher,
+            sender,
+            events,
+        }
     }
 
     /// A sender for other sources of events.

@@ -18,7 +18,9 @@ use crate::render::live::{LiveLines, alert};
 use crate::render::sink::Sink;
 use crate::render::{Color, HitFormat, HitTexts, OutputFormat, RenderOptions, render};
 use crate::rules::RuleSet;
-use crate::tui::{Dashboard, KeyReader, LogRow, Screen, TerminalInput, TuiCommand, spawn_key_reader};
+use crate::tui::{
+    Dashboard, KeyReader, LogRow, Screen, TerminalInput, TuiCommand, spawn_key_reader,
+};
 
 /// The time between checks of the terminal's width.
 const RESIZE_INTERVAL: Duration = Duration::from_secs(1);
@@ -73,36 +75,66 @@ struct ObjectOutput {
 impl ObjectOutput {
     fn hit(&mut self, live: &LiveHit<'_>, rules: &RuleSet) -> io::Result<()> {
         self.line.clear();
-        self.format.write(&live.hit, rules, unix_now(), &mut self.texts, &mut self.line)?;
+        self.format.write(
+            &live.hit,
+            rules,
+            unix_now(),
+            &mut self.texts,
+            &mut self.line,
+        )?;
         self.out.write_all(&self.line)
     }
 }
 
 impl LiveOutput {
     /// Opens the output that the settings choose. The live view sends keys to `events`.
-    pub(super) fn new(settings: &FollowSettings, events: Sender<FollowEvent>) -> Result<Self, CommandError> {
+    pub(super) fn new(
+        settings: &FollowSettings,
+        events: Sender<FollowEvent>,
+    ) -> Result<Self, CommandError> {
         let now = Instant::now();
         let TerminalInfo { width, color, .. } = TerminalInfo::detect(settings.scan.color, false);
         let mode = if settings.tui {
             let screen = Screen::enter()?;
-            let keys = spawn_key_reader(move |input| drop(events.send(FollowEvent::Input(input)))).map_err(CommandError::Terminal)?;
-            OutputMode::View(Box::new(TuiOutput { dashboard: Dashboard::new(now, color), screen, _keys: keys }))
+            let keys = spawn_key_reader(move |input| drop(events.send(FollowEvent::Input(input))))
+                .map_err(CommandError::Terminal)?;
+            OutputMode::View(Box::new(TuiOutput {
+                dashboard: Dashboard::new(now, color),
+                screen,
+                _keys: keys,
+            }))
         } else if let Some(format) = settings.scan.format.hit_format() {
-            OutputMode::Objects(Box::new(ObjectOutput { out: Sink::stdout(), format, texts: HitTexts::default(), line: Vec::new() }))
+            OutputMode::Objects(Box::new(ObjectOutput {
+                out: Sink::stdout(),
+                format,
+                texts: HitTexts::default(),
+                line: Vec::new(),
+            }))
         } else {
             let fold = settings.fold.then(|| RepeatFolder::new(settings.quiet_for));
             OutputMode::Lines(Box::new(LineOutput {
                 out: Sink::stdout(),
-                lines: LiveLines::new(width, color).with_countries(!settings.scan.client.geoip.is_empty()),
+                lines: LiveLines::new(width, color)
+                    .with_countries(!settings.scan.client.geoip.is_empty()),
                 fold,
                 measured: now,
             }))
         };
-        Ok(Self { mode, color: settings.scan.color, quiet: settings.scan.quiet, is_dirty: false })
+        Ok(Self {
+            mode,
+            color: settings.scan.color,
+            quiet: settings.scan.quiet,
+            is_dirty: false,
+        })
     }
 
     /// Prints a hit.
-    pub(super) fn hit(&mut self, now: Instant, live: &LiveHit<'_>, rules: &RuleSet) -> io::Result<()> {
+    pub(super) fn hit(
+        &mut self,
+        now: Instant,
+        live: &LiveHit<'_>,
+        rules: &RuleSet,
+    ) -> io::Result<()> {
         self.is_dirty = true;
         match &mut self.mode {
             OutputMode::Lines(output) => output.hit(now, live, rules),
@@ -114,7 +146,8 @@ impl LiveOutput {
         }
     }
 
-    /// Prints an alert. With objects it is printed on standard error, as standard output has hits only.
+    /// Prints an alert. With objects it is printed on standard error, as standard output has hits
+    /// only.
     pub(super) fn alert(&mut self, raised: &Alert, rules: &RuleSet) -> io::Result<()> {
         match &mut self.mode {
             OutputMode::Lines(output) => {
@@ -169,24 +202,36 @@ impl LiveOutput {
 
     /// Handles input from the terminal.
     pub(super) fn input(&mut self, input: TerminalInput) -> Option<TuiCommand> {
-        let OutputMode::View(view) = &mut self.mode else { return None };
+        let OutputMode::View(view) = &mut self.mode else {
+            return None;
+        };
         view.dashboard.input(input)
     }
 
     /// Redraws the live view.
     pub(super) fn redraw(&mut self, now: Instant) -> Result<(), CommandError> {
-        let OutputMode::View(view) = &mut self.mode else { return Ok(()) };
-        view.screen.redraw(&mut view.dashboard, now).map_err(CommandError::Terminal)
+        let OutputMode::View(view) = &mut self.mode else {
+            return Ok(());
+        };
+        view.screen
+            .redraw(&mut view.dashboard, now)
+            .map_err(CommandError::Terminal)
     }
 
     /// Prints what is due and flushes the output.
     pub(super) fn tick(&mut self, now: Instant, rules: &RuleSet) -> Result<(), CommandError> {
         match &mut self.mode {
-            OutputMode::Lines(output) => self.is_dirty |= output.tick(now, rules).map_err(|error| output.out.explain(error))?,
+            OutputMode::Lines(output) => {
+                self.is_dirty |= output
+                    .tick(now, rules)
+                    .map_err(|error| output.out.explain(error))?
+            }
             OutputMode::Objects(..) => {}
             OutputMode::View(view) => {
                 view.dashboard.tick(now);
-                view.screen.draw(&mut view.dashboard, now).map_err(CommandError::Terminal)?;
+                view.screen
+                    .draw(&mut view.dashboard, now)
+                    .map_err(CommandError::Terminal)?;
             }
         }
         self.flush()
@@ -195,17 +240,24 @@ impl LiveOutput {
     /// The time until [`tick`](Self::tick) has something to do without new events.
     pub(super) fn next_due(&self, now: Instant) -> Option<Duration> {
         match &self.mode {
-            OutputMode::Lines(output) => output.fold.as_ref()?.next_flush().map(|due| due.saturating_duration_since(now)),
+            OutputMode::Lines(output) => output
+                .fold
+                .as_ref()?
+                .next_flush()
+                .map(|due| due.saturating_duration_since(now)),
             OutputMode::Objects(..) => None,
             OutputMode::View(view) => view.screen.due(&view.dashboard, now),
         }
     }
 
-    /// Prints all folded counts and drops the texts of rules, before the rules change or the run ends.
+    /// Prints all folded counts and drops the texts of rules, before the rules change or the run
+    /// ends.
     pub(super) fn end_rules(&mut self, rules: &RuleSet) -> Result<(), CommandError> {
         match &mut self.mode {
             OutputMode::Lines(output) => {
-                output.flush_folded(rules).map_err(|error| output.out.explain(error))?;
+                output
+                    .flush_folded(rules)
+                    .map_err(|error| output.out.explain(error))?;
                 self.is_dirty = true;
             }
             OutputMode::Objects(output) => output.texts = HitTexts::default(),
@@ -241,16 +293,35 @@ impl LiveOutput {
         !matches!(self.mode, OutputMode::View(_)) && stdout::reader_closed()
     }
 
-    /// Prints a summary: after the lines, or on standard error with objects. The live view shows it all the time.
-    pub(super) fn summary(&mut self, report: &ReportModel<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), CommandError> {
-        let TerminalInfo { width, color, .. } = TerminalInfo::detect(self.color, matches!(self.mode, OutputMode::Objects(..)));
-        let view = RenderOptions { format: OutputFormat::Table, top, width, color, is_live: true, ..RenderOptions::default() };
+    /// Prints a summary: after the lines, or on standard error with objects. The live view shows it
+    /// all the time.
+    pub(super) fn summary(
+        &mut self,
+        report: &ReportModel<'_>,
+        note: Option<&str>,
+        top: Option<usize>,
+    ) -> Result<(), CommandError> {
+        let TerminalInfo { width, color, .. } =
+            TerminalInfo::detect(self.color, matches!(self.mode, OutputMode::Objects(..)));
+        let view = RenderOptions {
+            format: OutputFormat::Table,
+            top,
+            width,
+            color,
+            is_live: true,
+            ..RenderOptions::default()
+        };
         let mut text = Vec::new();
-        let written = note.map_or(Ok(()), |note| writeln!(text, "{note}")).and_then(|()| render(report, &view, &mut text));
+        let written = note
+            .map_or(Ok(()), |note| writeln!(text, "{note}"))
+            .and_then(|()| render(report, &view, &mut text));
         written.map_err(|error| self.explain(error))?;
         match &mut self.mode {
             OutputMode::Lines(output) => {
-                let written = output.out.write_all(b"\n").and_then(|()| output.out.write_all(&text));
+                let written = output
+                    .out
+                    .write_all(b"\n")
+                    .and_then(|()| output.out.write_all(&text));
                 written.map_err(|error| output.out.explain(error))?;
                 self.is_dirty = true;
                 self.flush()
@@ -268,7 +339,12 @@ impl LiveOutput {
     pub(super) fn exit_tui(&mut self) {
         if let OutputMode::View(_) = self.mode {
             let TerminalInfo { width, color, .. } = TerminalInfo::detect(self.color, false);
-            let output = LineOutput { out: Sink::stdout(), lines: LiveLines::new(width, color), fold: None, measured: Instant::now() };
+            let output = LineOutput {
+                out: Sink::stdout(),
+                lines: LiveLines::new(width, color),
+                fold: None,
+                measured: Instant::now(),
+            };
             self.mode = OutputMode::Lines(Box::new(output));
         }
     }
@@ -286,13 +362,17 @@ impl TuiOutput {
 
 impl LineOutput {
     fn hit(&mut self, now: Instant, live: &LiveHit<'_>, rules: &RuleSet) -> io::Result<()> {
-        let Self { out, lines, fold, .. } = self;
+        let Self {
+            out, lines, fold, ..
+        } = self;
         if live.change.is_some() {
             return lines.write_hit(&live.hit, live.answered, rules, out);
         }
         if let Some(fold) = fold {
             let mut written = Ok(());
-            let decision = fold.observe(now, &live.hit, live.answered, &mut |folded| write_folded(lines, folded, rules, out, &mut written));
+            let decision = fold.observe(now, &live.hit, live.answered, &mut |folded| {
+                write_folded(lines, folded, rules, out, &mut written)
+            });
             written?;
             if decision == FoldDecision::Folded {
                 return Ok(());
@@ -301,9 +381,15 @@ impl LineOutput {
         lines.write_hit(&live.hit, live.answered, rules, out)
     }
 
-    /// Prints folded counts that are due, in the current width. Returns whether anything was printed.
+    /// Prints folded counts that are due, in the current width. Returns whether anything was
+    /// printed.
     fn tick(&mut self, now: Instant, rules: &RuleSet) -> io::Result<bool> {
-        let Self { out, lines, fold, measured } = self;
+        let Self {
+            out,
+            lines,
+            fold,
+            measured,
+        } = self;
         if now.saturating_duration_since(*measured) >= RESIZE_INTERVAL {
             *measured = now;
             lines.resize(TerminalInfo::detect(Color::Never, false).width);
@@ -319,7 +405,9 @@ impl LineOutput {
     }
 
     fn flush_folded(&mut self, rules: &RuleSet) -> io::Result<()> {
-        let Self { out, lines, fold, .. } = self;
+        let Self {
+            out, lines, fold, ..
+        } = self;
         let mut written = Ok(());
         if let Some(fold) = fold {
             fold.flush_all(&mut |folded| write_folded(lines, folded, rules, out, &mut written));
@@ -329,7 +417,13 @@ impl LineOutput {
 }
 
 /// Writes a folded count, unless an earlier write failed.
-fn write_folded(lines: &mut LiveLines, folded: FoldedRepeats<'_>, rules: &RuleSet, out: &mut Sink, written: &mut io::Result<()>) {
+fn write_folded(
+    lines: &mut LiveLines,
+    folded: FoldedRepeats<'_>,
+    rules: &RuleSet,
+    out: &mut Sink,
+    written: &mut io::Result<()>,
+) {
     if written.is_ok() {
         *written = lines.write_folded(&folded, rules, out);
     }

@@ -1,7 +1,8 @@
-//! The block lists of `--block-out`: replaced after the commit of a run, and by the next run if this one died before that.
+//! The block lists of `--block-out`: replaced after the commit of a run, and by the next run if
+//! this one died before that.
 //!
-//! The state has the candidates and whether the lists were written since. A file is replaced only if its content changes, so
-//! that a program which watches it wakes up for a reason.
+//! The state has the candidates and whether the lists were written since. A file is replaced only
+//! if its content changes, so that a program which watches it wakes up for a reason.
 
 use std::fs;
 use std::io::Write as _;
@@ -11,7 +12,9 @@ use std::path::Path;
 use ipnet::IpNet;
 
 use super::run::ReportRun;
-use crate::commands::block::{empty_reason, list_options, print_empty, source_names, warn_of_proxy};
+use crate::commands::block::{
+    empty_reason, list_options, print_empty, source_names, warn_of_proxy,
+};
 use crate::commands::error::CommandError;
 use crate::commands::message::sanitized;
 use crate::commands::{BlockTarget, ReportSettings, message, server_logs};
@@ -25,7 +28,11 @@ pub(super) fn check(settings: &ReportSettings) -> Result<(), CommandError> {
         return Ok(());
     }
     let logs = server_logs::existing_logs(&settings.scan);
-    let ids: Vec<_> = logs.iter().filter_map(|log| fs::metadata(log).ok()).map(|log| (log.dev(), log.ino())).collect();
+    let ids: Vec<_> = logs
+        .iter()
+        .filter_map(|log| fs::metadata(log).ok())
+        .map(|log| (log.dev(), log.ino()))
+        .collect();
     for BlockTarget { path, .. } in &settings.block_lists {
         let sink = Sink::file(path)?;
         if logs.contains(path) || ids.iter().any(|(dev, ino)| sink.is_same_file(*dev, *ino)) {
@@ -36,9 +43,18 @@ pub(super) fn check(settings: &ReportSettings) -> Result<(), CommandError> {
 }
 
 /// Writes the lists that an earlier run committed and did not write.
-pub(super) fn recover(folder: &StateFolder, report_run: &ReportRun<'_>, known: Option<&mut ReportState>) -> Result<(), CommandError> {
+pub(super) fn recover(
+    folder: &StateFolder,
+    report_run: &ReportRun<'_>,
+    known: Option<&mut ReportState>,
+) -> Result<(), CommandError> {
     match known {
-        Some(state) if state.block.as_ref().is_some_and(|block| !block.is_published) => {
+        Some(state)
+            if state
+                .block
+                .as_ref()
+                .is_some_and(|block| !block.is_published) =>
+        {
             write_lists(report_run, state.block.get_or_insert_default())?;
             set_published(folder, state)
         }
@@ -46,17 +62,22 @@ pub(super) fn recover(folder: &StateFolder, report_run: &ReportRun<'_>, known: O
     }
 }
 
-/// Forgets expired entries before a state is saved. `has_news` means that entries were added or counted.
+/// Forgets expired entries before a state is saved. `has_news` means that entries were added or
+/// counted.
 pub(super) fn prepare(report_run: &ReportRun<'_>, state: &mut ReportState, has_news: bool) {
     if report_run.settings.block_lists.is_empty() {
         return;
     }
     let block = state.block.get_or_insert_with(BlockState::default);
-    block.not_listed.expired += block.ledger.expire(report_run.now().cast_signed(), report_run.settings.block.ttl);
+    block.not_listed.expired += block.ledger.expire(
+        report_run.now().cast_signed(),
+        report_run.settings.block.ttl,
+    );
     block.is_published &= !has_news;
 }
 
-/// Replaces the lists, records that in the state, and prints why a list is empty. `has_problems` means that a log is damaged.
+/// Replaces the lists, records that in the state, and prints why a list is empty. `has_problems`
+/// means that a log is damaged.
 pub(super) fn publish(
     folder: &StateFolder,
     report_run: &ReportRun<'_>,
@@ -67,10 +88,17 @@ pub(super) fn publish(
     if settings.block_lists.is_empty() {
         return Ok(());
     }
-    let WrittenLists { empty, possible_proxy } = write_lists(report_run, state.block.get_or_insert_default())?;
+    let WrittenLists {
+        empty,
+        possible_proxy,
+    } = write_lists(report_run, state.block.get_or_insert_default())?;
     warn_of_proxy(&settings.scan, possible_proxy);
     for (path, why) in empty {
-        print_empty(&settings.scan, &format!("{}: {why}", sanitized(&path.to_string_lossy())), has_problems);
+        print_empty(
+            &settings.scan,
+            &format!("{}: {why}", sanitized(&path.to_string_lossy())),
+            has_problems,
+        );
     }
     set_published(folder, state)
 }
@@ -85,14 +113,26 @@ struct WrittenLists<'s> {
 }
 
 /// Replaces the lists whose content changes.
-fn write_lists<'s>(report_run: &ReportRun<'s>, block: &BlockState) -> Result<WrittenLists<'s>, CommandError> {
+fn write_lists<'s>(
+    report_run: &ReportRun<'s>,
+    block: &BlockState,
+) -> Result<WrittenLists<'s>, CommandError> {
     let settings = report_run.settings;
     let mut written = WrittenLists::default();
     for BlockTarget { path, format } in &settings.block_lists {
-        let options = list_options(&settings.block, &settings.scan, *format, report_run.now().cast_signed());
+        let options = list_options(
+            &settings.block,
+            &settings.scan,
+            *format,
+            report_run.now().cast_signed(),
+        );
         let list = block.ledger.list(&options, &report_run.policy());
         written.possible_proxy = list.possible_proxy;
-        let page = BlockPage { list: &list, sources: &source_names(&settings.scan), geo: &[] };
+        let page = BlockPage {
+            list: &list,
+            sources: &source_names(&settings.scan),
+            geo: &[],
+        };
         let mut text = Vec::new();
         block::write(&page, *format, &mut text).map_err(CommandError::WriteReport)?;
         let before = fs::read(path).ok();
@@ -104,7 +144,8 @@ fn write_lists<'s>(report_run: &ReportRun<'s>, block: &BlockState) -> Result<Wri
         sink.commit()?;
         // A list that stays empty without a candidate is no news.
         if let Some(why) = empty_reason(&block.not_listed, &page, *format)
-            && (why.has_candidates || before.is_none_or(|before| !is_same_but_comments(&before, &text)))
+            && (why.has_candidates
+                || before.is_none_or(|before| !is_same_but_comments(&before, &text)))
         {
             written.empty.push((path, why.text));
         }
@@ -114,8 +155,12 @@ fn write_lists<'s>(report_run: &ReportRun<'s>, block: &BlockState) -> Result<Wri
 
 /// Whether two lists are equal but for their comments, which have the time of the logs.
 fn is_same_but_comments(one: &[u8], other: &[u8]) -> bool {
-    let lines =
-        |text: &'_ [u8]| text.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"#")).map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let lines = |text: &'_ [u8]| {
+        text.split(|&byte| byte == b'\n')
+            .filter(|line| !line.starts_with(b"#"))
+            .map(<[u8]>::to_vec)
+            .collect::<Vec<_>>()
+    };
     lines(one) == lines(other)
 }
 
@@ -130,7 +175,10 @@ fn set_published(folder: &StateFolder, state: &mut ReportState) -> Result<(), Co
 
 /// Warns that no client is listed, because the logs are those of a server that a proxy forwards to.
 pub(super) fn warn_forwarded(report_run: &ReportRun<'_>, has_forwarded: bool) {
-    if has_forwarded && !report_run.settings.block_lists.is_empty() && !report_run.settings.scan.quiet {
+    if has_forwarded
+        && !report_run.settings.block_lists.is_empty()
+        && !report_run.settings.scan.quiet
+    {
         message::warning(crate::commands::block::FORWARDED);
     }
 }

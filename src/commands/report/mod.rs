@@ -1,7 +1,8 @@
-//! `probewatch report`: reports what was logged since the last run, in a folder that appears complete or not at all.
+//! `probewatch report`: reports what was logged since the last run, in a folder that appears
+//! complete or not at all.
 //!
-//! Errors in the command are found before the first line is read. Lines count as reported when the state is saved; the next
-//! run completes or removes what an interrupted run left on disk.
+//! Errors in the command are found before the first line is read. Lines count as reported when the
+//! state is saved; the next run completes or removes what an interrupted run left on disk.
 
 mod block_lists;
 mod run;
@@ -66,22 +67,41 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
         return Err(CommandError::ReportStopped(exit));
     }
     let folder = opened?;
-    let store = ReportStore::open(out(settings), Access { mode: settings.mode, group })?.for_state(file_of(&folder))?;
+    let store = ReportStore::open(
+        out(settings),
+        Access {
+            mode: settings.mode,
+            group,
+        },
+    )?
+    .for_state(file_of(&folder))?;
     block_lists::check(settings)?;
-    let store = if settings.scan.threads == Some(1) { store.single_threaded() } else { store };
+    let store = if settings.scan.threads == Some(1) {
+        store.single_threaded()
+    } else {
+        store
+    };
     if settings.html {
         store.check_index()?;
     }
     let metrics = MetricsFile::open(settings.metrics.as_deref(), "report", &settings.state)?;
     let mut known = recover_state(settings, &folder, &store)?;
     block_lists::recover(&folder, &report_run, known.as_mut())?;
-    let context = Context { report_run: &report_run, stop: &stop, folder: &folder, store: &store, metrics: metrics.as_ref(), started };
+    let context = Context {
+        report_run: &report_run,
+        stop: &stop,
+        folder: &folder,
+        store: &store,
+        metrics: metrics.as_ref(),
+        started,
+    };
     let done = context.report_batches(known);
     folder.end();
     done
 }
 
-/// The fewest bytes of logs that a run reads at once: a quarter of what it scans at once in any case.
+/// The fewest bytes of logs that a run reads at once: a quarter of what it scans at once in any
+/// case.
 const MIN_BATCH: u64 = 1 << 20;
 
 /// What a run keeps from one batch to the next.
@@ -107,7 +127,10 @@ impl Context<'_> {
     fn report_batches(&self, mut known: Option<ReportState>) -> Result<Exit, CommandError> {
         let is_first = known.as_ref().is_none_or(|known| known.run.is_none());
         // What a run that was killed tried to read at once was too much, if memory was the reason.
-        let max_bytes = self.folder.unfinished().map_or(u64::MAX, |bytes| (bytes / 2).max(MIN_BATCH));
+        let max_bytes = self
+            .folder
+            .unfinished()
+            .map_or(u64::MAX, |bytes| (bytes / 2).max(MIN_BATCH));
         let mut exit = Exit::Success;
         loop {
             let batch = self.report_batch(known.as_ref(), is_first, max_bytes)?;
@@ -121,24 +144,51 @@ impl Context<'_> {
         }
     }
 
-    /// Reports what is new since `known`, or a part of it, and saves the state. Most runs have one batch. More of them limit memory
-    /// and give the same reports as several runs; `max_bytes` limits the logs that one of them reads.
-    fn report_batch(&self, known: Option<&ReportState>, is_first: bool, max_bytes: u64) -> Result<Batch, CommandError> {
-        let Self { report_run, stop, folder, store, metrics, started } = *self;
+    /// Reports what is new since `known`, or a part of it, and saves the state. Most runs have one
+    /// batch. More of them limit memory and give the same reports as several runs; `max_bytes`
+    /// limits the logs that one of them reads.
+    fn report_batch(
+        &self,
+        known: Option<&ReportState>,
+        is_first: bool,
+        max_bytes: u64,
+    ) -> Result<Batch, CommandError> {
+        let Self {
+            report_run,
+            stop,
+            folder,
+            store,
+            metrics,
+            started,
+        } = *self;
         let settings = report_run.settings;
         let mut state = report_run.initial_state(known);
         let begin = |bytes| Ok(folder.begin(bytes)?);
-        let ReadResult { increment, problems, notes, has_forwarded, backlog } = report_run.read(known, &mut state, max_bytes, begin)?;
-        let periods: Vec<_> = increment.parts.iter().filter_map(|part| part.period).map(Period::label).collect();
+        let ReadResult {
+            increment,
+            problems,
+            notes,
+            has_forwarded,
+            backlog,
+        } = report_run.read(known, &mut state, max_bytes, begin)?;
+        let periods: Vec<_> = increment
+            .parts
+            .iter()
+            .filter_map(|part| part.period)
+            .map(Period::label)
+            .collect();
         let last_clock = state.clock;
         let clock = store.clock(last_clock, report_run.started(), &periods, settings.keep)?;
         block_lists::warn_forwarded(report_run, has_forwarded);
         if let Some(exit) = stop.exit() {
             return Err(CommandError::ReportStopped(exit));
         }
-        state.logs.drop_absent(run::still_exists, report_run.now(), KEEP_ABSENT);
+        state
+            .logs
+            .drop_absent(run::still_exists, report_run.now(), KEEP_ABSENT);
         let has_more = increment.has_more;
-        let mut writer = ReportWriter::new(report_run, &increment, &problems, &notes, is_first).with_origin(has_forwarded);
+        let mut writer = ReportWriter::new(report_run, &increment, &problems, &notes, is_first)
+            .with_origin(has_forwarded);
         if writer.is_empty() {
             block_lists::prepare(report_run, &mut state, false);
             if known != Some(&state) {
@@ -149,9 +199,16 @@ impl Context<'_> {
             write_index(store, report_run)?;
             let exit = print(settings, None, "Nothing new.\n", print_problems(&problems));
             write_metrics(metrics, &state, report_run, backlog, started)?;
-            return Ok(Batch { exit, state, has_more });
+            return Ok(Batch {
+                exit,
+                state,
+                has_more,
+            });
         }
-        let number = store.last_run_number()?.max(state.run.as_ref().map_or(0, |run| run.number)) + 1;
+        let number = store
+            .last_run_number()?
+            .max(state.run.as_ref().map_or(0, |run| run.number))
+            + 1;
         let mut staging = store.stage(number)?;
         writer.write(&mut staging, store, number, &mut state)?;
         let run = staging.finish()?;
@@ -176,14 +233,22 @@ impl Context<'_> {
             exit => exit,
         };
         let latest = out(settings).join("latest");
-        let done = format!("Nothing that is new was answered. The report is in {}.\n", message::sanitized(&latest.to_string_lossy()));
+        let done = format!(
+            "Nothing that is new was answered. The report is in {}.\n",
+            message::sanitized(&latest.to_string_lossy())
+        );
         let exit = print(settings, writer.mail().as_deref(), &done, exit);
         write_metrics(metrics, &state, report_run, backlog, started)?;
-        Ok(Batch { exit, state, has_more })
+        Ok(Batch {
+            exit,
+            state,
+            has_more,
+        })
     }
 }
 
-/// Replaces the file of metrics, after everything else: the lines count as reported even if this fails.
+/// Replaces the file of metrics, after everything else: the lines count as reported even if this
+/// fails.
 fn write_metrics(
     file: Option<&MetricsFile>,
     state: &ReportState,
@@ -191,11 +256,23 @@ fn write_metrics(
     backlog: Backlog,
     started: Instant,
 ) -> Result<(), CommandError> {
-    file.map_or(Ok(()), |file| file.write(&state.logs.counters, &report_run.rule_context.rules, backlog, started.elapsed()))
+    file.map_or(Ok(()), |file| {
+        file.write(
+            &state.logs.counters,
+            &report_run.rule_context.rules,
+            backlog,
+            started.elapsed(),
+        )
+    })
 }
 
-/// Loads the state of the last run and publishes its folders if that is pending; `None` if the state is discarded.
-fn recover_state(settings: &ReportSettings, folder: &StateFolder, store: &ReportStore) -> Result<Option<ReportState>, CommandError> {
+/// Loads the state of the last run and publishes its folders if that is pending; `None` if the
+/// state is discarded.
+fn recover_state(
+    settings: &ReportSettings,
+    folder: &StateFolder,
+    store: &ReportStore,
+) -> Result<Option<ReportState>, CommandError> {
     let run = |known: &Option<ReportState>| known.as_ref().and_then(|state| state.run.clone());
     if !settings.state.reset {
         let known = folder.load()?;
@@ -209,7 +286,8 @@ fn recover_state(settings: &ReportSettings, folder: &StateFolder, store: &Report
     Ok(None)
 }
 
-/// Removes staged folders if the state was not saved. If it was saved after all, the next run publishes them.
+/// Removes staged folders if the state was not saved. If it was saved after all, the next run
+/// publishes them.
 fn rollback(folder: &StateFolder, store: &ReportStore, known: Option<&ReportState>) {
     if let Ok(there) = folder.load::<ReportState>()
         && there.as_ref() == known
@@ -219,8 +297,14 @@ fn rollback(folder: &StateFolder, store: &ReportStore, known: Option<&ReportStat
     }
 }
 
-/// Removes folders that are too old. The first run after a jump of the clock says what is kept because of it.
-fn prune(store: &ReportStore, report_run: &ReportRun<'_>, clock: RetentionClock, last: Option<RetentionClock>) -> Result<(), CommandError> {
+/// Removes folders that are too old. The first run after a jump of the clock says what is kept
+/// because of it.
+fn prune(
+    store: &ReportStore,
+    report_run: &ReportRun<'_>,
+    clock: RetentionClock,
+    last: Option<RetentionClock>,
+) -> Result<(), CommandError> {
     let pruned = store.prune(report_run.settings.keep, clock)?;
     if let Some(jump) = clock.new_jump(last)
         && pruned.kept_by_jump > 0
@@ -258,13 +342,20 @@ fn write_index(store: &ReportStore, report_run: &ReportRun<'_>) -> Result<(), Co
         VerifiedDigest::from_json(&json)
     };
     let folders = store.reports()?;
-    let entry = |name: &String| Some(IndexEntry { folder: FolderLink::new(name)?, digest: digest(name), verified: verified(name) });
+    let entry = |name: &String| {
+        Some(IndexEntry {
+            folder: FolderLink::new(name)?,
+            digest: digest(name),
+            verified: verified(name),
+        })
+    };
     let entries: Vec<IndexEntry> = folders.iter().filter_map(entry).collect();
     if entries.is_empty() {
         return Ok(());
     }
     let mut text = Vec::new();
-    index::write(&entries, Some(&report_run.log_host), &mut text).map_err(CommandError::WriteReport)?;
+    index::write(&entries, Some(&report_run.log_host), &mut text)
+        .map_err(CommandError::WriteReport)?;
     Ok(store.replace_index(&text)?)
 }
 
@@ -272,17 +363,30 @@ fn write_index(store: &ReportStore, report_run: &ReportRun<'_>) -> Result<(), Co
 fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let stop = signals::listen();
     let report_run = ReportRun::new(settings, &stop)?;
-    let known: Option<ReportState> =
-        if settings.state.reset { None } else { StateFolder::peek(dir(settings), NAME, settings.state.insecure)? };
+    let known: Option<ReportState> = if settings.state.reset {
+        None
+    } else {
+        StateFolder::peek(dir(settings), NAME, settings.state.insecure)?
+    };
     let mut state = report_run.initial_state(known.as_ref());
     let is_first = state.run.is_none();
-    let ReadResult { increment, problems, notes, .. } = report_run.read(known.as_ref(), &mut state, u64::MAX, |_| Ok(()))?;
+    let ReadResult {
+        increment,
+        problems,
+        notes,
+        ..
+    } = report_run.read(known.as_ref(), &mut state, u64::MAX, |_| Ok(()))?;
     if let Some(exit) = stop.exit() {
         return Err(CommandError::ReportStopped(exit));
     }
-    let pages = ReportWriter::new(&report_run, &increment, &problems, &notes, is_first).pages(&mut state)?;
+    let pages = ReportWriter::new(&report_run, &increment, &problems, &notes, is_first)
+        .pages(&mut state)?;
     let exit = print_problems(&problems);
-    let text = if pages.is_empty() { b"Nothing new.\n".to_vec() } else { pages };
+    let text = if pages.is_empty() {
+        b"Nothing new.\n".to_vec()
+    } else {
+        pages
+    };
     match stdout::print(&text) {
         Exit::Success => Ok(exit),
         failed => Ok(failed),
@@ -292,16 +396,27 @@ fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
 /// Prints the problems, and returns the exit code.
 fn print_problems(problems: &[(PathBuf, String)]) -> Exit {
     for (path, what) in problems {
-        message::error(&format!("{}: {}", message::sanitized(&path.to_string_lossy()), message::sanitized(what)));
+        message::error(&format!(
+            "{}: {}",
+            message::sanitized(&path.to_string_lossy()),
+            message::sanitized(what)
+        ));
     }
-    if problems.is_empty() { Exit::Success } else { Exit::Damaged }
+    if problems.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Damaged
+    }
 }
 
-/// Prints the mail, if there is one; its content is in the folder too. Without one, `done` shows a person at a terminal that the run
-/// worked. Cron mails nothing then.
+/// Prints the mail, if there is one; its content is in the folder too. Without one, `done` shows a
+/// person at a terminal that the run worked. Cron mails nothing then.
 fn print(settings: &ReportSettings, mail: Option<&[u8]>, done: &str, exit: Exit) -> Exit {
     let is_seen = std::io::stdout().is_terminal() && !settings.scan.quiet;
-    match mail.or_else(|| is_seen.then_some(done.as_bytes())).map(stdout::print) {
+    match mail
+        .or_else(|| is_seen.then_some(done.as_bytes()))
+        .map(stdout::print)
+    {
         None | Some(Exit::Success) => exit,
         Some(failed) => failed,
     }
@@ -310,7 +425,10 @@ fn print(settings: &ReportSettings, mail: Option<&[u8]>, done: &str, exit: Exit)
 /// The canonical path of the state file.
 fn file_of(folder: &StateFolder) -> PathBuf {
     let path = folder.path();
-    let (dir, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
+    let (dir, name) = (
+        path.parent().unwrap_or(Path::new(".")),
+        path.file_name().unwrap_or_default(),
+    );
     let dir = fs::canonicalize(dir).or_else(|_| std::path::absolute(dir));
     dir.map_or_else(|_| path.clone(), |dir| dir.join(name))
 }
@@ -337,17 +455,27 @@ fn group_id(name: &str) -> Result<u32, CommandError> {
     if let Ok(number) = name.parse() {
         return Ok(number);
     }
-    let groups = fs::read(GROUP_FILE)
-        .map_err(|error| CommandError::Group(format!("--group: cannot read {GROUP_FILE}: {error}; give its number")))?;
+    let groups = fs::read(GROUP_FILE).map_err(|error| {
+        CommandError::Group(format!(
+            "--group: cannot read {GROUP_FILE}: {error}; give its number"
+        ))
+    })?;
     find_group(&groups, name.as_bytes()).ok_or_else(|| {
-        CommandError::Group(format!("--group: {GROUP_FILE} has no group '{}'; give one that it has, or a number", message::sanitized(name)))
+        CommandError::Group(format!(
+            "--group: {GROUP_FILE} has no group '{}'; give one that it has, or a number",
+            message::sanitized(name)
+        ))
     })
 }
 
 /// Each line is `name:password:number:members`.
 fn find_group(groups: &[u8], name: &[u8]) -> Option<u32> {
-    let field = |line: &[u8], number| Some(String::from_utf8_lossy(line.split(|&b| b == b':').nth(number)?).into_owned());
-    let line = groups.split(|&b| b == b'\n').find(|line| line.split(|&b| b == b':').next() == Some(name))?;
+    let field = |line: &[u8], number| {
+        Some(String::from_utf8_lossy(line.split(|&b| b == b':').nth(number)?).into_owned())
+    };
+    let line = groups
+        .split(|&b| b == b'\n')
+        .find(|line| line.split(|&b| b == b':').next() == Some(name))?;
     field(line, 2)?.parse().ok()
 }
 
@@ -358,9 +486,17 @@ mod tests {
     #[test]
     fn finds_groups_by_name_or_number() {
         let groups = b"root:x:0:\nadm:x:4:syslog,me\nbroken\nodd:x:many:\n";
-        assert_eq!((find_group(groups, b"adm"), find_group(groups, b"root")), (Some(4), Some(0)));
+        assert_eq!(
+            (find_group(groups, b"adm"), find_group(groups, b"root")),
+            (Some(4), Some(0))
+        );
         for name in [&b"ad"[..], b"broken", b"odd", b"me", b""] {
-            assert_eq!(find_group(groups, name), None, "{}", String::from_utf8_lossy(name));
+            assert_eq!(
+                find_group(groups, name),
+                None,
+                "{}",
+                String::from_utf8_lossy(name)
+            );
         }
         assert_eq!(group_id("1234").ok(), Some(1234));
     }

@@ -1,4 +1,5 @@
-//! The inputs of a run: rules, addresses that must not be blocked, the clock, and the new lines of the logs.
+//! The inputs of a run: rules, addresses that must not be blocked, the clock, and the new lines of
+//! the logs.
 //!
 //! Writes nothing.
 
@@ -30,7 +31,9 @@ use crate::os::system::OpenFileLimit;
 use crate::report::anonymize::Privacy;
 use crate::report::model::ReportModel;
 use crate::report::networks::add_geo;
-use crate::scan::incremental::{IncrementalOptions, IncrementalResult, PeriodResult, scan_new_lines};
+use crate::scan::incremental::{
+    IncrementalOptions, IncrementalResult, PeriodResult, scan_new_lines,
+};
 use crate::state::ReportState;
 use crate::tally::Tally;
 
@@ -74,22 +77,24 @@ pub(super) struct ReadResult {
 
 impl<'a> ReportRun<'a> {
     /// Loads the rules and other files that the settings name.
-    pub(super) fn new(settings: &'a ReportSettings, stop: &'a StopSignal) -> Result<Self, CommandError> {
+    pub(super) fn new(
+        settings: &'a ReportSettings,
+        stop: &'a StopSignal,
+    ) -> Result<Self, CommandError> {
         let rule_context = RuleContext::load(&settings.scan)?;
-        let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
+        let privacy = privacy(
+            settings.scan.client.anonymize.as_ref(),
+            settings.scan.client.redact,
+        )?;
         let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;
         warn_narrow_allow(&settings.scan, &rule_context.scan_options.allow);
         if !settings.scan.quiet {
             message::warnings(rule_context.rules.warnings());
             message::warnings(&rule_context.scan_options.allow.warnings());
         }
-        for wide in settings
-            .scan
-            .client
-            .trusted
-            .iter()
-            .filter(|network| block::parse_trusted_proxy(&network.to_string()).is_ok_and(|(_, is_wide)| is_wide))
-        {
+        for wide in settings.scan.client.trusted.iter().filter(|network| {
+            block::parse_trusted_proxy(&network.to_string()).is_ok_and(|(_, is_wide)| is_wide)
+        }) {
             message::warning(&format!(
                 "--trusted-proxy {wide} is a large part of the internet, and none of its addresses will be a block candidate"
             ));
@@ -97,8 +102,15 @@ impl<'a> ReportRun<'a> {
         let interface_addresses = own_addresses();
         let verified = AddressRanges::of_search_engines(&settings.block.verified)?;
         let proxies = ProxyRanges::read(&settings.scan.client.proxy_ranges)?;
-        let log_host = settings.log_host.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let log_host = settings.log_host.clone().unwrap_or_else(|| {
+            rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned()
+        });
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
         Ok(Self {
             pool: pool(settings.scan.threads)?,
             settings,
@@ -131,20 +143,26 @@ impl<'a> ReportRun<'a> {
 
     /// The addresses that must never be blocked.
     pub(super) fn policy(&self) -> BlockPolicy<'_> {
-        BlockPolicy::new(&self.interface_addresses, &self.settings.scan.client.trusted, &self.rule_context.scan_options.allow)
-            .with_verified(&self.verified)
-            .with_proxies(&self.proxies)
+        BlockPolicy::new(
+            &self.interface_addresses,
+            &self.settings.scan.client.trusted,
+            &self.rule_context.scan_options.allow,
+        )
+        .with_verified(&self.verified)
+        .with_proxies(&self.proxies)
     }
 
     /// The state of the last run, or a new one.
     pub(super) fn initial_state(&self, known: Option<&ReportState>) -> ReportState {
-        let mut state = known.cloned().unwrap_or_else(|| ReportState::new(RandomState::new().hash_one(self.now)));
+        let mut state = known
+            .cloned()
+            .unwrap_or_else(|| ReportState::new(RandomState::new().hash_one(self.now)));
         state.logs.counters.start(self.now);
         state
     }
 
-    /// Reads new lines, about `max_bytes` at most, and records in the state how far the logs were read. Calls `begin` with the
-    /// number of bytes before, if there are any.
+    /// Reads new lines, about `max_bytes` at most, and records in the state how far the logs were
+    /// read. Calls `begin` with the number of bytes before, if there are any.
     pub(super) fn read(
         &self,
         known: Option<&ReportState>,
@@ -152,22 +170,51 @@ impl<'a> ReportRun<'a> {
         max_bytes: u64,
         begin: impl FnOnce(u64) -> Result<(), CommandError>,
     ) -> Result<ReadResult, CommandError> {
-        let start = if self.settings.state.from_start { StartPosition::Start } else { StartPosition::ExplicitInputs };
+        let start = if self.settings.state.from_start {
+            StartPosition::Start
+        } else {
+            StartPosition::ExplicitInputs
+        };
         let max_open = OpenFileLimit::raise().open_logs();
-        let options = TailOptions { start, max_line: self.settings.scan.max_line, block: BLOCK, max_open };
+        let options = TailOptions {
+            start,
+            max_line: self.settings.scan.max_line,
+            block: BLOCK,
+            max_open,
+        };
         let checkpoints = known.map(|state| state.logs.checkpoints.clone());
-        let mut tail = Tail::new(server_logs::existing_logs(&self.settings.scan), options, checkpoints);
-        let now = LogTime { utc: self.now.cast_signed(), offset: 0 };
+        let mut tail = Tail::new(
+            server_logs::existing_logs(&self.settings.scan),
+            options,
+            checkpoints,
+        );
+        let now = LogTime {
+            utc: self.now.cast_signed(),
+            offset: 0,
+        };
         let job = self.rule_context.job(self.settings.scan.client.prefix);
         tail.measure_backlog(Instant::now());
         if let bytes @ 1.. = tail.logs().map(|log| log.lag).sum() {
             begin(max_bytes.min(bytes))?;
         }
-        let options = IncrementalOptions { stop: self.stop.flag(), now, cut: self.settings.cut.as_ref(), max_bytes };
-        let scanned = self.pool.install(|| scan_new_lines(&mut tail, &job, &options));
-        let mut increment = scanned.map_err(|source| CommandError::Threads { threads: 1, source })?;
+        let options = IncrementalOptions {
+            stop: self.stop.flag(),
+            now,
+            cut: self.settings.cut.as_ref(),
+            max_bytes,
+        };
+        let scanned = self
+            .pool
+            .install(|| scan_new_lines(&mut tail, &job, &options));
+        let mut increment =
+            scanned.map_err(|source| CommandError::Threads { threads: 1, source })?;
         if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
-            increment.parts.push(PeriodResult { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
+            increment.parts.push(PeriodResult {
+                period: None,
+                tally: Tally::default(),
+                inputs: Vec::new(),
+                lines: 0,
+            });
         }
         state.logs.checkpoints = tail.checkpoints();
         self.record_rules(known, state);
@@ -179,29 +226,53 @@ impl<'a> ReportRun<'a> {
                 notes.push(format!("{} {}", notice.path.display(), notice.what));
             }
         }
-        let has_forwarded = self.settings.scan.client.origin.is_none() && tail.logs().any(|log| is_forwarded(log.path));
-        let backlog = Backlog { files: tail.logs().count() as u64, lag: tail.logs().map(|log| log.lag).sum() };
-        Ok(ReadResult { increment, problems, notes, has_forwarded, backlog })
+        let has_forwarded = self.settings.scan.client.origin.is_none()
+            && tail.logs().any(|log| is_forwarded(log.path));
+        let backlog = Backlog {
+            files: tail.logs().count() as u64,
+            lag: tail.logs().map(|log| log.lag).sum(),
+        };
+        Ok(ReadResult {
+            increment,
+            problems,
+            notes,
+            has_forwarded,
+            backlog,
+        })
     }
 
     fn record_rules(&self, known: Option<&ReportState>, state: &mut ReportState) {
         let rules = self.rule_context.fingerprint();
         if known.is_some_and(|known| known.logs.rules != rules) && !self.settings.scan.quiet {
-            let dir = self.settings.state.dir.as_deref().map(|dir| sanitized(&dir.to_string_lossy())).unwrap_or_default();
-            message::notice(&format!("{dir}: the rules differ from those of the last run; lines that it read are not matched again"));
+            let dir = self
+                .settings
+                .state
+                .dir
+                .as_deref()
+                .map(|dir| sanitized(&dir.to_string_lossy()))
+                .unwrap_or_default();
+            message::notice(&format!(
+                "{dir}: the rules differ from those of the last run; lines that it read are not matched again"
+            ));
         }
         state.logs.rules = rules;
     }
 }
 
-/// The bytes at the start and at the end of a log that show whether it has a field of forwarded addresses.
+/// The bytes at the start and at the end of a log that show whether it has a field of forwarded
+/// addresses.
 const SAMPLE_BYTES: usize = 64 << 10;
 
 /// Whether most lines of a log have a field of forwarded addresses.
 fn is_forwarded(log: &Path) -> bool {
-    let Some(sample) = read_head_tail(log, SAMPLE_BYTES) else { return false };
+    let Some(sample) = read_head_tail(log, SAMPLE_BYTES) else {
+        return false;
+    };
     let mut lines = ForwardedLines::in_sample(&sample.first, ForwardedLines::SAMPLE);
-    lines.add(ForwardedLines::in_sample(&sample.last, ForwardedLines::SAMPLE));
+    lines.add(ForwardedLines::in_sample(
+        &sample.last,
+        ForwardedLines::SAMPLE,
+    ));
     lines.are_most()
 }
 

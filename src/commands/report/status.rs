@@ -22,23 +22,54 @@ use crate::state::{ReportState, StateFolder};
 pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, CommandError> {
     let state: Option<ReportState> = StateFolder::peek(dir, NAME, settings.state.insecure)?;
     let checkpoints = state.as_ref().map(|state| state.logs.checkpoints.clone());
-    let last_run = state.and_then(|state| state.run).map(|run| (run.number, run.folders));
-    let status = ReadStatus { last_run, logs: logs(settings, checkpoints) };
+    let last_run = state
+        .and_then(|state| state.run)
+        .map(|run| (run.number, run.folders));
+    let status = ReadStatus {
+        last_run,
+        logs: logs(settings, checkpoints),
+    };
     let screen = TerminalInfo::detect(settings.scan.color, false);
     let mut page = Vec::new();
-    write_status(&status, &RenderOptions { width: screen.width, color: screen.color, ..RenderOptions::default() }, &mut page)
-        .map_err(CommandError::WriteReport)?;
+    write_status(
+        &status,
+        &RenderOptions {
+            width: screen.width,
+            color: screen.color,
+            ..RenderOptions::default()
+        },
+        &mut page,
+    )
+    .map_err(CommandError::WriteReport)?;
     Ok(stdout::print(&page))
 }
 
 /// The status of existing logs, and of logs that only the state contains.
 fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<LogStatus> {
-    let known: Vec<Checkpoint> = checkpoints.clone().unwrap_or_default().into_iter().filter(|known| known.head.bytes > 0).collect();
-    let start = if settings.state.from_start { StartPosition::Start } else { StartPosition::ExplicitInputs };
+    let known: Vec<Checkpoint> = checkpoints
+        .clone()
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|known| known.head.bytes > 0)
+        .collect();
+    let start = if settings.state.from_start {
+        StartPosition::Start
+    } else {
+        StartPosition::ExplicitInputs
+    };
     let given = server_logs::existing_logs(&settings.scan);
-    let paths = if given.is_empty() { paths(&known) } else { given };
+    let paths = if given.is_empty() {
+        paths(&known)
+    } else {
+        given
+    };
     let max_open = OpenFileLimit::raise().open_logs();
-    let options = TailOptions { start, max_line: settings.scan.max_line, block: 1 << 16, max_open };
+    let options = TailOptions {
+        start,
+        max_line: settings.scan.max_line,
+        block: 1 << 16,
+        max_open,
+    };
     let mut tail = Tail::new(paths, options, checkpoints);
     tail.measure_backlog(Instant::now());
     let is_new = |generation: u64| !known.iter().any(|known| known.generation == generation);
@@ -52,11 +83,32 @@ fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<
             false => LogStage::Rotated,
         };
         let path = log.path.as_os_str().as_bytes().to_vec();
-        logs.push(LogStatus { path, stage, lines: log.lines, read: log.offset, lag: log.lag, pending: log.pending });
+        logs.push(LogStatus {
+            path,
+            stage,
+            lines: log.lines,
+            read: log.offset,
+            lag: log.lag,
+            pending: log.pending,
+        });
     }
-    for known in known.iter().filter(|known| !seen.contains(&known.generation)) {
-        let stage = if still_exists(known) { LogStage::Done } else { LogStage::Gone };
-        logs.push(LogStatus { path: known.path.clone(), stage, lines: known.lines, read: known.offset, lag: 0, pending: false });
+    for known in known
+        .iter()
+        .filter(|known| !seen.contains(&known.generation))
+    {
+        let stage = if still_exists(known) {
+            LogStage::Done
+        } else {
+            LogStage::Gone
+        };
+        logs.push(LogStatus {
+            path: known.path.clone(),
+            stage,
+            lines: known.lines,
+            read: known.offset,
+            lag: 0,
+            pending: false,
+        });
     }
     logs.sort_by(|one, other| (one.stage, &one.path).cmp(&(other.stage, &other.path)));
     logs
@@ -64,7 +116,10 @@ fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<
 
 /// The last known paths of the logs in a state.
 fn paths(known: &[Checkpoint]) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = known.iter().map(|known| PathBuf::from(std::ffi::OsStr::from_bytes(&known.path))).collect();
+    let mut paths: Vec<PathBuf> = known
+        .iter()
+        .map(|known| PathBuf::from(std::ffi::OsStr::from_bytes(&known.path)))
+        .collect();
     paths.sort();
     paths.dedup();
     paths

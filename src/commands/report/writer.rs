@@ -82,14 +82,32 @@ impl<'r> ReportWriter<'r> {
         notes: &'r [String],
         is_first: bool,
     ) -> Self {
-        let parts = increment.parts.iter().filter(|part| part.lines > 0 || run.settings.always).collect();
+        let parts = increment
+            .parts
+            .iter()
+            .filter(|part| part.lines > 0 || run.settings.always)
+            .collect();
         let origin = log_origin(&run.settings.scan, false);
-        Self { run, increment, parts, problems, notes, is_first, mail: None, notable: 0, origin, has_set_aside: false }
+        Self {
+            run,
+            increment,
+            parts,
+            problems,
+            notes,
+            is_first,
+            mail: None,
+            notable: 0,
+            origin,
+            has_set_aside: false,
+        }
     }
 
     /// Notes whether the logs have a field of forwarded addresses.
     pub(super) fn with_origin(self, has_forwarded: bool) -> Self {
-        Self { origin: log_origin(&self.run.settings.scan, has_forwarded), ..self }
+        Self {
+            origin: log_origin(&self.run.settings.scan, has_forwarded),
+            ..self
+        }
     }
 
     /// Whether an earlier report of a period could not be continued, which was printed.
@@ -111,23 +129,37 @@ impl<'r> ReportWriter<'r> {
         state: &mut ReportState,
     ) -> Result<(), CommandError> {
         for part in self.parts.clone() {
-            let name = part.period.map_or_else(|| run_folder_name(number, self.run.started()), Period::label);
+            let name = part.period.map_or_else(
+                || run_folder_name(number, self.run.started()),
+                Period::label,
+            );
             let mut folder = self.folder(part, &name, number, state);
             if let Some(remains) = staging.folder(&name)? {
                 self.has_set_aside = true;
                 folder.notes.push(set_aside_note(&folder, &remains));
             }
-            if let Some((merged_report, withdrawn)) = self.write_part(&folder, staging, store, state)? {
-                let rules = merged_report.rules.as_ref().unwrap_or(&self.run.rule_context.rules);
+            if let Some((merged_report, withdrawn)) =
+                self.write_part(&folder, staging, store, state)?
+            {
+                let rules = merged_report
+                    .rules
+                    .as_ref()
+                    .unwrap_or(&self.run.rule_context.rules);
                 let settings = &self.run.settings.scan;
                 let apps = apps(&settings.apps, rules)?;
-                let filter = ReportFilter { apps: &apps, ..self.run.rule_context.filter(settings) };
+                let filter = ReportFilter {
+                    apps: &apps,
+                    ..self.run.rule_context.filter(settings)
+                };
                 self.with_report(
                     &folder,
                     &merged_report.report_input(rules, filter),
                     RowSelection::COMPLETE,
                     state,
-                    |report, _, state| self.write_folder(&folder, staging, report, &withdrawn, state).map(drop),
+                    |report, _, state| {
+                        self.write_folder(&folder, staging, report, &withdrawn, state)
+                            .map(drop)
+                    },
                 )?;
             }
             update_newest_period(part, state);
@@ -140,17 +172,37 @@ impl<'r> ReportWriter<'r> {
         let mut pages = Vec::new();
         for &part in &self.parts {
             let folder = self.folder(part, "(nowhere: this changes nothing)", 0, state);
-            let page = self.with_report(&folder, &self.report_input(part), RowSelection::COMPLETE, state, |report, withdrawn, state| {
-                let news = find_new(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
-                let mut page = Vec::new();
-                self.run
-                    .privacy
-                    .with_redacted(report, &news, |report, news| {
-                        mail::write_summary(&self.page(&folder, report, news, withdrawn, &self.notes(&folder, report)), &mut page)
-                    })
-                    .map_err(CommandError::WriteReport)?;
-                Ok(page)
-            })?;
+            let page = self.with_report(
+                &folder,
+                &self.report_input(part),
+                RowSelection::COMPLETE,
+                state,
+                |report, withdrawn, state| {
+                    let news = find_new(
+                        report,
+                        &mut state.seen,
+                        folder.generation,
+                        self.run.now().cast_signed(),
+                    );
+                    let mut page = Vec::new();
+                    self.run
+                        .privacy
+                        .with_redacted(report, &news, |report, news| {
+                            mail::write_summary(
+                                &self.page(
+                                    &folder,
+                                    report,
+                                    news,
+                                    withdrawn,
+                                    &self.notes(&folder, report),
+                                ),
+                                &mut page,
+                            )
+                        })
+                        .map_err(CommandError::WriteReport)?;
+                    Ok(page)
+                },
+            )?;
             pages.extend(page);
             update_newest_period(part, state);
         }
@@ -164,29 +216,74 @@ impl<'r> ReportWriter<'r> {
         if let more @ 1.. = self.notable - 1
             && has_room
         {
-            mail.extend_from_slice(format!("Worth a look too: {more} more of the folders beside it.\n").as_bytes());
+            mail.extend_from_slice(
+                format!("Worth a look too: {more} more of the folders beside it.\n").as_bytes(),
+            );
         }
         Some(mail)
     }
 
-    fn folder<'e>(&self, part: &'e PeriodResult, name: &'e str, number: u64, state: &ReportState) -> ReportFolder<'e> {
+    fn folder<'e>(
+        &self,
+        part: &'e PeriodResult,
+        name: &'e str,
+        number: u64,
+        state: &ReportState,
+    ) -> ReportFolder<'e> {
         // In all reports on a period, the keys first seen in that period are new.
-        let generation = part.period.map_or(number, |period| (period.start / 3_600).cast_unsigned()) as u32;
-        let label = part.period.map_or_else(|| format!("Run {number}"), Period::label);
-        let path = self.run.settings.out.as_deref().unwrap_or(Path::new("")).join(name);
-        ReportFolder { name, part, generation, label, path, notes: self.folder_notes(part, state) }
+        let generation =
+            part.period
+                .map_or(number, |period| (period.start / 3_600).cast_unsigned()) as u32;
+        let label = part
+            .period
+            .map_or_else(|| format!("Run {number}"), Period::label);
+        let path = self
+            .run
+            .settings
+            .out
+            .as_deref()
+            .unwrap_or(Path::new(""))
+            .join(name);
+        ReportFolder {
+            name,
+            part,
+            generation,
+            label,
+            path,
+            notes: self.folder_notes(part, state),
+        }
     }
 
     /// What this run read, of one period.
     fn report_input(&self, part: &'r PeriodResult) -> ReportInput<'r> {
-        let IncrementalResult { sources, without_time, .. } = self.increment;
-        let (PeriodResult { tally, inputs, .. }, RuleContext { rules, scan_options, .. }) = (part, &self.run.rule_context);
+        let IncrementalResult {
+            sources,
+            without_time,
+            ..
+        } = self.increment;
+        let (
+            PeriodResult { tally, inputs, .. },
+            RuleContext {
+                rules,
+                scan_options,
+                ..
+            },
+        ) = (part, &self.run.rule_context);
         let filter = self.run.rule_context.filter(&self.run.settings.scan);
-        ReportInput { rules, tally, sources, inputs, without_time: *without_time, filter, allow: &scan_options.allow }
+        ReportInput {
+            rules,
+            tally,
+            sources,
+            inputs,
+            without_time: *without_time,
+            filter,
+            allow: &scan_options.allow,
+        }
     }
 
-    /// Reports on what this run read, and keeps the mail if the folder is notable. If an earlier run reported on the same
-    /// period, nothing is written yet, and the merged report is returned with the answers that this run withdraws.
+    /// Reports on what this run read, and keeps the mail if the folder is notable. If an earlier
+    /// run reported on the same period, nothing is written yet, and the merged report is returned
+    /// with the answers that this run withdraws.
     fn write_part(
         &mut self,
         folder: &ReportFolder<'_>,
@@ -196,23 +293,52 @@ impl<'r> ReportWriter<'r> {
     ) -> Result<Option<(MergedReport, Vec<WithdrawnAnswer>)>, CommandError> {
         let earlier = Self::earlier(folder, store)?;
         let (this, report_input) = (&*self, self.report_input(folder.part));
-        let (mail, withdrawn) = this.with_report(folder, &report_input, RowSelection::COMPLETE, state, |report, withdrawn, state| {
-            count_part(report, folder.part, state);
-            if earlier.is_none() {
-                return Ok((this.write_folder(folder, staging, report, withdrawn, state)?, Vec::new()));
-            }
-            // Keys that an earlier run found in this period were in its mail. The history is a copy, because the merged
-            // report updates it.
-            let news = find_new(report, &mut state.seen.clone(), u32::MAX, this.run.now().cast_signed());
-            let mail = this.run.privacy.with_redacted(report, &news, |report, news| {
-                this.mail_of(&this.page(folder, report, news, withdrawn, &this.notes(folder, report)))
-            })?;
-            Ok((mail, withdrawn.to_vec()))
-        })?;
+        let (mail, withdrawn) = this.with_report(
+            folder,
+            &report_input,
+            RowSelection::COMPLETE,
+            state,
+            |report, withdrawn, state| {
+                count_part(report, folder.part, state);
+                if earlier.is_none() {
+                    return Ok((
+                        this.write_folder(folder, staging, report, withdrawn, state)?,
+                        Vec::new(),
+                    ));
+                }
+                // Keys that an earlier run found in this period were in its mail. The history is a
+                // copy, because the merged report updates it.
+                let news = find_new(
+                    report,
+                    &mut state.seen.clone(),
+                    u32::MAX,
+                    this.run.now().cast_signed(),
+                );
+                let mail = this
+                    .run
+                    .privacy
+                    .with_redacted(report, &news, |report, news| {
+                        this.mail_of(&this.page(
+                            folder,
+                            report,
+                            news,
+                            withdrawn,
+                            &this.notes(folder, report),
+                        ))
+                    })?;
+                Ok((mail, withdrawn.to_vec()))
+            },
+        )?;
         // Merged only now, when the rows of this run are freed, to limit memory.
         let sum = |earlier| {
             let merged = this.read(folder, earlier)?;
-            this.with_report(folder, &report_input, RowSelection::default(), state, |report, _, _| Self::merge(merged, report, folder))
+            this.with_report(
+                folder,
+                &report_input,
+                RowSelection::default(),
+                state,
+                |report, _, _| Self::merge(merged, report, folder),
+            )
         };
         let merged_report = earlier.map(sum).transpose()?;
         self.notable += usize::from(mail.is_some());
@@ -221,22 +347,46 @@ impl<'r> ReportWriter<'r> {
     }
 
     /// The report of earlier runs on the same period.
-    fn earlier(folder: &ReportFolder<'_>, store: &ReportStore) -> Result<Option<File>, CommandError> {
-        if folder.part.period.is_none() { Ok(None) } else { Ok(store.open_file(folder.name, REPORT_FILE)?) }
+    fn earlier(
+        folder: &ReportFolder<'_>,
+        store: &ReportStore,
+    ) -> Result<Option<File>, CommandError> {
+        if folder.part.period.is_none() {
+            Ok(None)
+        } else {
+            Ok(store.open_file(folder.name, REPORT_FILE)?)
+        }
     }
 
     /// Reads that report.
-    fn read(&self, folder: &ReportFolder<'_>, file: File) -> Result<ReportMerger<'r>, CommandError> {
+    fn read(
+        &self,
+        folder: &ReportFolder<'_>,
+        file: File,
+    ) -> Result<ReportMerger<'r>, CommandError> {
         let rules = &self.run.rule_context.rules;
-        let wrong = |what: String| CommandError::Earlier { path: folder.path.join(REPORT_FILE), what };
-        let evidence = snapshot::read(BufReader::new(file), rules).map_err(|error| wrong(error.to_string()))?;
+        let wrong = |what: String| CommandError::Earlier {
+            path: folder.path.join(REPORT_FILE),
+            what,
+        };
+        let evidence = snapshot::read(BufReader::new(file), rules)
+            .map_err(|error| wrong(error.to_string()))?;
         let mut merged = ReportMerger::new(rules);
-        merged.add(evidence).map_err(|error| wrong(error.to_string()))?;
+        merged
+            .add(evidence)
+            .map_err(|error| wrong(error.to_string()))?;
         Ok(merged)
     }
 
-    fn merge(mut merged: ReportMerger<'_>, report: &ReportModel<'_>, folder: &ReportFolder<'_>) -> Result<MergedReport, CommandError> {
-        let wrong = |error: crate::report::merge::MergeError| CommandError::Sum { path: folder.path.clone(), what: error.to_string() };
+    fn merge(
+        mut merged: ReportMerger<'_>,
+        report: &ReportModel<'_>,
+        folder: &ReportFolder<'_>,
+    ) -> Result<MergedReport, CommandError> {
+        let wrong = |error: crate::report::merge::MergeError| CommandError::Sum {
+            path: folder.path.clone(),
+            what: error.to_string(),
+        };
         merged.add_report(report).map_err(wrong)?;
         merged.finish(|_| false).map_err(wrong)
     }
@@ -250,8 +400,17 @@ impl<'r> ReportWriter<'r> {
         withdrawn: &[WithdrawnAnswer],
         state: &mut ReportState,
     ) -> Result<Option<Vec<u8>>, CommandError> {
-        let news = find_new(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
-        self.run.privacy.with_redacted(report, &news, |report, news| self.write_files(folder, staging, report, news, withdrawn))
+        let news = find_new(
+            report,
+            &mut state.seen,
+            folder.generation,
+            self.run.now().cast_signed(),
+        );
+        self.run
+            .privacy
+            .with_redacted(report, &news, |report, news| {
+                self.write_files(folder, staging, report, news, withdrawn)
+            })
     }
 
     /// Writes the files, after redaction.
@@ -264,14 +423,25 @@ impl<'r> ReportWriter<'r> {
         withdrawn: &[WithdrawnAnswer],
     ) -> Result<Option<Vec<u8>>, CommandError> {
         for (name, by) in TABLES {
-            let view = RenderOptions { format: OutputFormat::Csv, by: Some(by), ..RenderOptions::default() };
+            let view = RenderOptions {
+                format: OutputFormat::Csv,
+                by: Some(by),
+                ..RenderOptions::default()
+            };
             write_file(staging, name, |out| render(report, &view, out))?;
         }
-        write_file(staging, "new.csv", |out| crate::render::csv::write_novelty(news, withdrawn, out))?;
+        write_file(staging, "new.csv", |out| {
+            crate::render::csv::write_novelty(news, withdrawn, out)
+        })?;
         let notes = self.notes(folder, report);
         let page = self.page(folder, report, news, withdrawn, &notes);
-        write_file(staging, "summary.txt", |out| mail::write_summary(&page, out))?;
-        let view = RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() };
+        write_file(staging, "summary.txt", |out| {
+            mail::write_summary(&page, out)
+        })?;
+        let view = RenderOptions {
+            format: OutputFormat::Json,
+            ..RenderOptions::default()
+        };
         write_file(staging, REPORT_FILE, |out| render(report, &view, out))?;
         if self.run.settings.html {
             let options = self.page_options(&page);
@@ -289,17 +459,27 @@ impl<'r> ReportWriter<'r> {
         Ok(Some(mail))
     }
 
-    /// Builds a report with these rows and passes it to `consume`, with the answers of earlier reports that it withdraws. Updates the
-    /// history of sites and the listed answers in the state.
+    /// Builds a report with these rows and passes it to `consume`, with the answers of earlier
+    /// reports that it withdraws. Updates the history of sites and the listed answers in the state.
     fn with_report<R: Send>(
         &self,
         folder: &ReportFolder<'_>,
         report_input: &ReportInput<'_>,
         wanted: RowSelection,
         state: &mut ReportState,
-        consume: impl FnOnce(&ReportModel<'_>, &[WithdrawnAnswer], &mut ReportState) -> Result<R, CommandError> + Send,
+        consume: impl FnOnce(
+            &ReportModel<'_>,
+            &[WithdrawnAnswer],
+            &mut ReportState,
+        ) -> Result<R, CommandError>
+        + Send,
     ) -> Result<R, CommandError> {
-        let ReportRun { settings, log_host, pool, .. } = self.run;
+        let ReportRun {
+            settings,
+            log_host,
+            pool,
+            ..
+        } = self.run;
         pool.install(|| {
             let analysis = LogAnalysis::with_history(report_input, &state.sites);
             analysis.update_history(report_input, &mut state.sites, self.run.now().cast_signed());
@@ -309,19 +489,42 @@ impl<'r> ReportWriter<'r> {
             report.period = folder.part.period.map(Period::label);
             self.attach_problems(&mut report.inputs);
             let policy = self.run.policy();
-            report.proxied = ProxiedClients::find(report_input.tally, policy.proxies(), self.origin.is_forwarded);
-            // The lines of this run are in a report of all rows once; other reports of the folder have those of earlier runs too.
-            let is_of_run = wanted.pairs && std::ptr::eq(report_input.tally, &raw const folder.part.tally);
+            report.proxied = ProxiedClients::find(
+                report_input.tally,
+                policy.proxies(),
+                self.origin.is_forwarded,
+            );
+            // The lines of this run are in a report of all rows once; other reports of the folder
+            // have those of earlier runs too.
+            let is_of_run =
+                wanted.pairs && std::ptr::eq(report_input.tally, &raw const folder.part.tally);
             let mut withdrawn = Vec::new();
             if is_of_run {
-                withdrawn = self.run.privacy.withdrawn(state.listed.withdraw(report_input, &analysis));
+                withdrawn = self
+                    .run
+                    .privacy
+                    .withdrawn(state.listed.withdraw(report_input, &analysis));
                 state.listed.record(report_input, &analysis);
             }
             if !settings.block_lists.is_empty() && is_of_run {
-                let BlockState { ledger, not_listed, .. } = state.block.get_or_insert_with(BlockState::default);
-                not_listed.add(ledger.add_report(&report, report_input, &analysis, &policy, self.origin));
+                let BlockState {
+                    ledger, not_listed, ..
+                } = state.block.get_or_insert_with(BlockState::default);
+                not_listed.add(ledger.add_report(
+                    &report,
+                    report_input,
+                    &analysis,
+                    &policy,
+                    self.origin,
+                ));
             }
-            report.blocks = Some(block_decisions(&report, report_input, &analysis, &policy, settings.max_block));
+            report.blocks = Some(block_decisions(
+                &report,
+                report_input,
+                &analysis,
+                &policy,
+                settings.max_block,
+            ));
             self.run.add_geo(&mut report);
             consume(&report, &withdrawn, state)
         })
@@ -333,7 +536,11 @@ impl<'r> ReportWriter<'r> {
             let path = path.as_os_str().as_bytes();
             match inputs.iter_mut().find(|input| input.path == path) {
                 Some(input) => input.problem = Some(what.clone()),
-                None => inputs.push(InputSummary { path: path.to_vec(), problem: Some(what.clone()), ..InputSummary::default() }),
+                None => inputs.push(InputSummary {
+                    path: path.to_vec(),
+                    problem: Some(what.clone()),
+                    ..InputSummary::default()
+                }),
             }
         }
         inputs.retain(|input| input.counts.lines > 0 || input.problem.is_some());
@@ -361,7 +568,14 @@ impl<'r> ReportWriter<'r> {
     }
 
     fn page_options<'p>(&self, page: &RunSummary<'p>) -> PageOptions<'p> {
-        let &RunSummary { label, news, withdrawn, notes, is_first, .. } = page;
+        let &RunSummary {
+            label,
+            news,
+            withdrawn,
+            notes,
+            is_first,
+            ..
+        } = page;
         PageOptions {
             top: None,
             made_at: Some(self.run.now().cast_signed()),
@@ -374,8 +588,19 @@ impl<'r> ReportWriter<'r> {
 
     /// All notes for the reader of a report.
     fn notes(&self, folder: &ReportFolder<'_>, report: &ReportModel<'_>) -> Vec<String> {
-        let of_report = report.approximate.as_ref().map(notes::accuracy_note).into_iter().chain(self.run.privacy.note());
-        folder.notes.iter().cloned().chain(report.proxied_sentence()).chain(of_report).collect()
+        let of_report = report
+            .approximate
+            .as_ref()
+            .map(notes::accuracy_note)
+            .into_iter()
+            .chain(self.run.privacy.note());
+        folder
+            .notes
+            .iter()
+            .cloned()
+            .chain(report.proxied_sentence())
+            .chain(of_report)
+            .collect()
     }
 
     /// Notes for the reader of a folder.
@@ -385,13 +610,17 @@ impl<'r> ReportWriter<'r> {
         if let (Some(period), Some(newest)) = (part.period, newest)
             && period < newest
         {
-            notes.push(format!("{} lines of it came late: {newest} was reported on before.", part.lines));
+            notes.push(format!(
+                "{} lines of it came late: {newest} was reported on before.",
+                part.lines
+            ));
         }
         notes
     }
 }
 
-/// Prints that the report of a period starts again, and how to get its earlier lines. Returns a note for the reader of the folder.
+/// Prints that the report of a period starts again, and how to get its earlier lines. Returns a
+/// note for the reader of the folder.
 fn set_aside_note(folder: &ReportFolder<'_>, remains: &Path) -> String {
     let name = remains.file_name().unwrap_or_default().to_string_lossy();
     message::error(&format!(
@@ -402,11 +631,22 @@ fn set_aside_note(folder: &ReportFolder<'_>, remains: &Path) -> String {
     ));
     if let Some(period) = folder.part.period {
         // A day's label is a date; an hour's lacks the minutes.
-        let time = |period: Period| period.label() + if period.unit == PeriodUnit::Hour { ":00" } else { "" };
+        let time = |period: Period| {
+            period.label()
+                + if period.unit == PeriodUnit::Hour {
+                    ":00"
+                } else {
+                    ""
+                }
+        };
         let (since, until) = (time(period), time(period.next()));
-        message::hint(&format!("probewatch scan --since {since} --until {until} LOGS reports on what the logs still have of it"));
+        message::hint(&format!(
+            "probewatch scan --since {since} --until {until} LOGS reports on what the logs still have of it"
+        ));
     }
-    format!("The earlier lines of this folder are missing: its report.json was lost. What is left of it is in {name}.")
+    format!(
+        "The earlier lines of this folder are missing: its report.json was lost. What is left of it is in {name}."
+    )
 }
 
 /// Counts the new lines of a folder and their hits, for metrics.
@@ -419,7 +659,10 @@ fn count_part(report: &ReportModel<'_>, part: &PeriodResult, state: &mut ReportS
 /// Records the newest period.
 fn update_newest_period(part: &PeriodResult, state: &mut ReportState) {
     let newest = state.newest_period.as_deref().and_then(Period::parse);
-    if let Some(period) = part.period.filter(|period| newest.is_none_or(|newest| newest < *period)) {
+    if let Some(period) = part
+        .period
+        .filter(|period| newest.is_none_or(|newest| newest < *period))
+    {
         state.newest_period = Some(period.label());
     }
 }

@@ -42,14 +42,22 @@ pub(crate) fn add(options: &AddOptions) -> Exit {
 fn add_rule(options: &AddOptions) -> Result<Exit, Exit> {
     let path = options.file.as_path();
     let name = sanitized(&path.display().to_string());
-    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("txt")) {
+    if path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("txt"))
+    {
         return Err(message::usage_error(&format!(
             "{name}: a list that ends in .txt holds paths and nothing else; add them as lines, or name a .toml"
         )));
     }
-    let paths =
-        options.paths.iter().map(|p| path_list::parse_path(p)).collect::<Result<Vec<_>, _>>().map_err(|e| message::usage_error(&e))?;
-    let existing = read_rule_file(path).map_err(|error| message::usage_error(&format!("{name}: cannot read rules: {error}")))?;
+    let paths = options
+        .paths
+        .iter()
+        .map(|p| path_list::parse_path(p))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|e| message::usage_error(&e))?;
+    let existing = read_rule_file(path)
+        .map_err(|error| message::usage_error(&format!("{name}: cannot read rules: {error}")))?;
     let rules = load_rules(path, existing.is_some())?;
     let new = unmatched_paths(&rules, paths, options.severity);
     if new.is_empty() {
@@ -60,16 +68,36 @@ fn add_rule(options: &AddOptions) -> Result<Exit, Exit> {
     let text = append_rule(existing.as_deref(), &builder);
     check(path, &text).map_err(|error| message::usage_error(&error.to_string()))?;
     replace_rule_file(path, &text)?;
-    let paths = if builder.paths.len() == 1 { "1 path".to_owned() } else { format!("{} paths", builder.paths.len()) };
-    let exit = stdout::print(format!("{}: {paths} added to {name} ({}, {})\n", builder.id, builder.class, builder.severity).as_bytes());
-    message::hint(&format!("type `probewatch scan --rules {name} access.log`; `probewatch rules test {name}` runs its cases"));
+    let paths = if builder.paths.len() == 1 {
+        "1 path".to_owned()
+    } else {
+        format!("{} paths", builder.paths.len())
+    };
+    let exit = stdout::print(
+        format!(
+            "{}: {paths} added to {name} ({}, {})\n",
+            builder.id, builder.class, builder.severity
+        )
+        .as_bytes(),
+    );
+    message::hint(&format!(
+        "type `probewatch scan --rules {name} access.log`; `probewatch rules test {name}` runs its cases"
+    ));
     Ok(exit)
 }
 
 /// The built-in rules and those of the file.
 fn load_rules(path: &Path, is_there: bool) -> Result<RuleSet, Exit> {
-    let paths = if is_there { vec![path.to_owned()] } else { Vec::new() };
-    load(&RuleChoice { paths, ..RuleChoice::default() }).map_err(|error| message::usage_error(&error.to_string()))
+    let paths = if is_there {
+        vec![path.to_owned()]
+    } else {
+        Vec::new()
+    };
+    load(&RuleChoice {
+        paths,
+        ..RuleChoice::default()
+    })
+    .map_err(|error| message::usage_error(&error.to_string()))
 }
 
 /// The paths that no rule matches. Prints a notice for the others.
@@ -78,17 +106,31 @@ fn unmatched_paths(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec
     let mut new: Vec<String> = Vec::new();
     for path in paths {
         let case = Case::from_request(&format!("GET {}", path_list::encode_path(&path)));
-        let served = runner.matched(&Case { status: 200, ..case.clone() });
+        let served = runner.matched(&Case {
+            status: 200,
+            ..case.clone()
+        });
         // Rules that match only failed requests do not count.
-        let matching_rules: Vec<_> = runner.matched(&case).into_iter().filter(|id| served.contains(id)).collect();
+        let matching_rules: Vec<_> = runner
+            .matched(&case)
+            .into_iter()
+            .filter(|id| served.contains(id))
+            .collect();
         // Rules that depend on the client or on a count do not match every request for the path.
-        let worst = matching_rules.iter().map(|id| rules.rule(*id)).filter(|rule| rule.is_certain()).max_by_key(|rule| rule.severity);
+        let worst = matching_rules
+            .iter()
+            .map(|id| rules.rule(*id))
+            .filter(|rule| rule.is_certain())
+            .max_by_key(|rule| rule.severity);
         match worst {
             Some(rule) => print_match(&path, rule, wanted),
             None if new.contains(&path) => {}
             None => {
                 if is_ordinary(&path) {
-                    message::warning(&format!("{}: ordinary clients request it too, and each of them will be reported", sanitized(&path)));
+                    message::warning(&format!(
+                        "{}: ordinary clients request it too, and each of them will be reported",
+                        sanitized(&path)
+                    ));
                 }
                 new.push(path);
             }
@@ -98,17 +140,32 @@ fn unmatched_paths(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec
 }
 
 fn print_match(path: &str, rule: &Rule, wanted: Severity) {
-    message::notice(&format!("{}: already found by {} ({})", sanitized(path), rule.id, rule.severity));
+    message::notice(&format!(
+        "{}: already found by {} ({})",
+        sanitized(path),
+        rule.id,
+        rule.severity
+    ));
     if rule.severity < wanted {
-        message::hint(&format!("type `probewatch scan --severity {}={wanted} access.log` to report it as {wanted}", rule.id));
+        message::hint(&format!(
+            "type `probewatch scan --severity {}={wanted} access.log` to report it as {wanted}",
+            rule.id
+        ));
     }
 }
 
-fn builder(options: &AddOptions, paths: Vec<String>, existing: Option<&str>, rules: &RuleSet) -> Result<RuleBuilder, Exit> {
+fn builder(
+    options: &AddOptions,
+    paths: Vec<String>,
+    existing: Option<&str>,
+    rules: &RuleSet,
+) -> Result<RuleBuilder, Exit> {
     let used_ids: BTreeSet<&str> = rules.rules().iter().map(|rule| rule.id.as_str()).collect();
     let id = match &options.id {
         Some(id) if used_ids.contains(id.as_str()) => {
-            return Err(message::usage_error(&format!("{id}: a rule has this ID already; choose another --id, or leave it out")));
+            return Err(message::usage_error(&format!(
+                "{id}: a rule has this ID already; choose another --id, or leave it out"
+            )));
         }
         Some(id) => id.clone(),
         None => {
@@ -116,8 +173,15 @@ fn builder(options: &AddOptions, paths: Vec<String>, existing: Option<&str>, rul
             free_id(&format!("{family}/{}", slug(&paths[0], "path")), &used_ids)
         }
     };
-    let more = if paths.len() == 1 { String::new() } else { format!(" and {} more", paths.len() - 1) };
-    let title = options.title.clone().unwrap_or_else(|| format!("Own rule for {}{more}", paths[0]));
+    let more = if paths.len() == 1 {
+        String::new()
+    } else {
+        format!(" and {} more", paths.len() - 1)
+    };
+    let title = options
+        .title
+        .clone()
+        .unwrap_or_else(|| format!("Own rule for {}{more}", paths[0]));
     let mut builder = RuleBuilder::new(id, &title, &options.class, options.severity);
     builder.paths = paths;
     path_list::add_cases(&mut builder);
@@ -132,7 +196,10 @@ fn builder(options: &AddOptions, paths: Vec<String>, existing: Option<&str>, rul
 /// The ID, with a number if it is taken.
 fn free_id(id: &str, used_ids: &BTreeSet<&str>) -> String {
     let numbered = (2..).map(|n| format!("{id}-{n}"));
-    std::iter::once(id.to_owned()).chain(numbered).find(|id| !used_ids.contains(id.as_str())).unwrap_or_default()
+    std::iter::once(id.to_owned())
+        .chain(numbered)
+        .find(|id| !used_ids.contains(id.as_str()))
+        .unwrap_or_default()
 }
 
 /// The file with the new rule at its end. Existing text and the style of line ends are kept.
@@ -141,7 +208,15 @@ fn append_rule(existing: Option<&str>, builder: &RuleBuilder) -> String {
     let Some(existing) = existing.filter(|text| !text.is_empty()) else {
         return format!("family = \"own\"\ntitle  = \"Rules of our own\"\n\n{rule}");
     };
-    let end = if existing.contains("\r\n") { "\r\n" } else { "\n" };
-    let gap = if existing.ends_with('\n') { end.to_owned() } else { end.repeat(2) };
+    let end = if existing.contains("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let gap = if existing.ends_with('\n') {
+        end.to_owned()
+    } else {
+        end.repeat(2)
+    };
     format!("{existing}{gap}{}", rule.replace('\n', end))
 }

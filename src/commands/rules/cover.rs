@@ -1,7 +1,7 @@
 //! `probewatch rules cover`: which paths of a list are not matched by any rule, and why.
 //!
-//! Each path is tested alone, as a request with a 2xx and with a 404. A path that only a rule with `with_client` or `window`
-//! matches counts as found by its client.
+//! Each path is tested alone, as a request with a 2xx and with a 404. A path that only a rule with
+//! `with_client` or `window` matches counts as found by its client.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -44,13 +44,17 @@ impl fmt::Display for Coverage {
     }
 }
 
-/// Prints the paths of a file that are not found with any status, and how many there are of each kind.
+/// Prints the paths of a file that are not found with any status, and how many there are of each
+/// kind.
 #[must_use]
 pub(crate) fn cover(choice: &RuleChoice, file: &Path) -> Exit {
     let text = match std::fs::read(file) {
         Ok(text) => String::from_utf8_lossy(&text).into_owned(),
         Err(error) => {
-            return message::usage_error(&format!("{}: cannot read paths: {error}", sanitized(&file.display().to_string())));
+            return message::usage_error(&format!(
+                "{}: cannot read paths: {error}",
+                sanitized(&file.display().to_string())
+            ));
         }
     };
     with_rules(choice, |rules| {
@@ -60,12 +64,21 @@ pub(crate) fn cover(choice: &RuleChoice, file: &Path) -> Exit {
             let (cover, rule_ids) = covered(path, rules, &mut runner);
             *counts.entry(cover).or_default() += 1;
             if cover != Coverage::Found {
-                let _ = writeln!(printed, "{}\t{cover}\t{}", sanitized(path), names(rules, &rule_ids));
+                let _ = writeln!(
+                    printed,
+                    "{}\t{cover}\t{}",
+                    sanitized(path),
+                    names(rules, &rule_ids)
+                );
             }
         }
         let sum: usize = counts.values().sum();
         let exit = stdout::print(printed.as_bytes());
-        message::notice(&format!("{} in {}", pluralize(sum, "path"), sanitized(&file.display().to_string())));
+        message::notice(&format!(
+            "{} in {}",
+            pluralize(sum, "path"),
+            sanitized(&file.display().to_string())
+        ));
         for (cover, count) in counts {
             message::notice(&format!("{count}: {cover}"));
         }
@@ -75,7 +88,10 @@ pub(crate) fn cover(choice: &RuleChoice, file: &Path) -> Exit {
 
 /// The first tab-separated field of each line, without comments and empty lines.
 fn paths(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(|line| line.split('\t').next()).map(str::trim).filter(|path| !path.is_empty() && !path.starts_with('#'))
+    text.lines()
+        .filter_map(|line| line.split('\t').next())
+        .map(str::trim)
+        .filter(|path| !path.is_empty() && !path.starts_with('#'))
 }
 
 fn covered(path: &str, rules: &RuleSet, runner: &mut CaseRunner<'_>) -> (Coverage, Vec<RuleId>) {
@@ -83,12 +99,27 @@ fn covered(path: &str, rules: &RuleSet, runner: &mut CaseRunner<'_>) -> (Coverag
         return (Coverage::NoPath, Vec::new());
     }
     let mut matched = |method: &str, status: u16| -> Vec<RuleId> {
-        let case = Case { status, ..Case::from_request(&format!("{method} {}", path_list::encode_path(path))) };
-        runner.matched(&case).into_iter().filter(|&id| !rules.rule(id).is_app_evidence).collect()
+        let case = Case {
+            status,
+            ..Case::from_request(&format!("{method} {}", path_list::encode_path(path)))
+        };
+        runner
+            .matched(&case)
+            .into_iter()
+            .filter(|&id| !rules.rule(id).is_app_evidence)
+            .collect()
     };
-    let [answered, absent, posted] = [matched("GET", 200), matched("GET", 404), matched("POST", 404)];
+    let [answered, absent, posted] = [
+        matched("GET", 200),
+        matched("GET", 404),
+        matched("POST", 404),
+    ];
     let certain = |ids: &[RuleId]| ids.iter().any(|&id| rules.rule(id).is_certain());
-    let any = [&answered, &absent, &posted].into_iter().find(|ids| !ids.is_empty()).cloned().unwrap_or_default();
+    let any = [&answered, &absent, &posted]
+        .into_iter()
+        .find(|ids| !ids.is_empty())
+        .cloned()
+        .unwrap_or_default();
     let cover = match () {
         () if certain(&answered) && certain(&absent) => Coverage::Found,
         () if certain(&absent) || certain(&posted) || certain(&answered) => Coverage::Conditional,
@@ -101,7 +132,11 @@ fn covered(path: &str, rules: &RuleSet, runner: &mut CaseRunner<'_>) -> (Coverag
 
 fn names(rules: &RuleSet, ids: &[RuleId]) -> String {
     let names: Vec<&str> = ids.iter().map(|&id| rules.rule(id).id.as_str()).collect();
-    if names.is_empty() { "-".to_owned() } else { names.join(" ") }
+    if names.is_empty() {
+        "-".to_owned()
+    } else {
+        names.join(" ")
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `probewatch rules import`: converts rules of other tools to a rule file.
 //!
-//! The result is loaded and its cases are run before it is written. What cannot be converted is counted and listed on
-//! standard error.
+//! The result is loaded and its cases are run before it is written. What cannot be converted is
+//! counted and listed on standard error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,9 @@ use super::{CaseRunner, pluralize, read_rule_file, replace_rule_file};
 use crate::log::finding::RuleId;
 use crate::os::system::list_folder;
 use crate::rules::builder::{ExampleRequest, RuleBuilder};
-use crate::rules::import::{Import, ImportFormat, SkippedItems, finalize, import as import_text, is_known};
+use crate::rules::import::{
+    Import, ImportFormat, SkippedItems, finalize, import as import_text, is_known,
+};
 use crate::rules::{Case, RuleSet, check};
 
 /// The first line of every imported file. Only files with this line are replaced.
@@ -48,7 +50,9 @@ fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
     }
     let mut files = Vec::new();
     for path in &options.paths {
-        find(path, &mut files).map_err(|error| message::usage_error(&format!("{}: cannot read: {error}", path.display())))?;
+        find(path, &mut files).map_err(|error| {
+            message::usage_error(&format!("{}: cannot read: {error}", path.display()))
+        })?;
     }
     let (builders, skipped) = read(&files, options.origin)?;
     if builders.is_empty() {
@@ -59,17 +63,31 @@ fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
     }
     let builders = with_passing_cases(builders)?;
     let text = rule_file_text(&builders);
-    let name = options.file.as_ref().map_or_else(String::new, |file| sanitized(&file.display().to_string()));
-    check(options.file.as_deref().unwrap_or(Path::new("imported.toml")), &text)
-        .map_err(|error| message::usage_error(&error.to_string()))?;
+    let name = options
+        .file
+        .as_ref()
+        .map_or_else(String::new, |file| sanitized(&file.display().to_string()));
+    check(
+        options
+            .file
+            .as_deref()
+            .unwrap_or(Path::new("imported.toml")),
+        &text,
+    )
+    .map_err(|error| message::usage_error(&error.to_string()))?;
     let exit = match &options.file {
         Some(path) => replace_rule_file(path, &text).map(|()| Exit::Success)?,
         None => stdout::print(text.as_bytes()),
     };
-    let (rules, from) = (pluralize(builders.len(), "rule"), pluralize(files.len(), "file"));
+    let (rules, from) = (
+        pluralize(builders.len(), "rule"),
+        pluralize(files.len(), "file"),
+    );
     message::notice(&format!("{rules} from {from}; not carried over: {skipped}"));
     if options.file.is_some() {
-        message::hint(&format!("type `probewatch rules lint {name}`, then `probewatch scan --rules {name} access.log`"));
+        message::hint(&format!(
+            "type `probewatch rules lint {name}`, then `probewatch scan --rules {name} access.log`"
+        ));
     }
     Ok(exit)
 }
@@ -79,14 +97,19 @@ fn check_replaceable(path: &Path) -> Result<(), Exit> {
     let name = path.display();
     match read_rule_file(path) {
         Ok(Some(text)) if !text.starts_with(FIRST_LINE) && !text.is_empty() => {
-            Err(message::usage_error(&format!("{name}: this was not written by an import and is not replaced; choose another --file")))
+            Err(message::usage_error(&format!(
+                "{name}: this was not written by an import and is not replaced; choose another --file"
+            )))
         }
         Ok(_) => Ok(()),
-        Err(error) => Err(message::usage_error(&format!("{name}: cannot read it before it is replaced: {error}"))),
+        Err(error) => Err(message::usage_error(&format!(
+            "{name}: cannot read it before it is replaced: {error}"
+        ))),
     }
 }
 
-/// Collects a file, or the files of a folder that may contain rules, recursively and sorted by name.
+/// Collects a file, or the files of a folder that may contain rules, recursively and sorted by
+/// name.
 fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     if !path.is_dir() {
         files.push(path.to_owned());
@@ -104,12 +127,17 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reads the rules of all files. Returns the number of rules that were left out, each of which is reported.
-fn read(files: &[PathBuf], origin: Option<ImportFormat>) -> Result<(Vec<RuleBuilder>, usize), Exit> {
+/// Reads the rules of all files. Returns the number of rules that were left out, each of which is
+/// reported.
+fn read(
+    files: &[PathBuf],
+    origin: Option<ImportFormat>,
+) -> Result<(Vec<RuleBuilder>, usize), Exit> {
     let (mut builders, mut skipped, mut used_ids) = (Vec::new(), 0, BTreeSet::new());
     for path in files {
         let name = sanitized(&path.display().to_string());
-        let bytes = text(path).map_err(|error| message::usage_error(&format!("{name}: cannot read: {error}")))?;
+        let bytes = text(path)
+            .map_err(|error| message::usage_error(&format!("{name}: cannot read: {error}")))?;
         match import_text(path, &String::from_utf8_lossy(&bytes), origin) {
             Ok(mut import) => {
                 finalize(&mut import, &mut used_ids);
@@ -128,34 +156,73 @@ fn read(files: &[PathBuf], origin: Option<ImportFormat>) -> Result<(Vec<RuleBuil
 
 fn text(path: &Path) -> std::io::Result<Vec<u8>> {
     if fs::metadata(path)?.len() > MAX_BYTES {
-        return Err(std::io::Error::other(format!("more than {MAX_BYTES} bytes")));
+        return Err(std::io::Error::other(format!(
+            "more than {MAX_BYTES} bytes"
+        )));
     }
     fs::read(path)
 }
 
 fn print_left_out(name: &str, import: &Import) {
-    for (prefix, SkippedItems(reasons)) in [("not carried over", &import.skipped), ("carried over", &import.notes)] {
+    for (prefix, SkippedItems(reasons)) in [
+        ("not carried over", &import.skipped),
+        ("carried over", &import.notes),
+    ] {
         for (why, items) in reasons {
-            let examples =
-                items.iter().take(NAMED).map(|t| sanitized(&t.chars().take(100).collect::<String>())).collect::<Vec<_>>().join(", ");
+            let examples = items
+                .iter()
+                .take(NAMED)
+                .map(|t| sanitized(&t.chars().take(100).collect::<String>()))
+                .collect::<Vec<_>>()
+                .join(", ");
             let more = items.len().saturating_sub(NAMED);
-            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-            message::warning(&format!("{name}: {prefix}: {}: {examples}{more}", sanitized(why)));
+            let more = if more == 0 {
+                String::new()
+            } else {
+                format!(" and {more} more")
+            };
+            message::warning(&format!(
+                "{name}: {prefix}: {}: {examples}{more}",
+                sanitized(why)
+            ));
         }
     }
 }
 
 /// Keeps the cases that pass: they were generated heuristically.
 fn with_passing_cases(mut builders: Vec<RuleBuilder>) -> Result<Vec<RuleBuilder>, Exit> {
-    let rules = check(Path::new("imported.toml"), &rule_file_text(&builders)).map_err(|error| message::usage_error(&error.to_string()))?;
-    let numbers: BTreeMap<&str, usize> = rules.rules().iter().enumerate().map(|(n, rule)| (rule.id.as_str(), n)).collect();
+    let rules = check(Path::new("imported.toml"), &rule_file_text(&builders))
+        .map_err(|error| message::usage_error(&error.to_string()))?;
+    let numbers: BTreeMap<&str, usize> = rules
+        .rules()
+        .iter()
+        .enumerate()
+        .map(|(n, rule)| (rule.id.as_str(), n))
+        .collect();
     let mut runner = CaseRunner::new(&rules);
     for draft in &mut builders {
-        let Some(&number) = numbers.get(draft.id.as_str()) else { continue };
-        retain_passing(&mut draft.must_match, &cases(&rules, number, true), number, true, &mut runner);
-        retain_passing(&mut draft.must_not_match, &cases(&rules, number, false), number, false, &mut runner);
+        let Some(&number) = numbers.get(draft.id.as_str()) else {
+            continue;
+        };
+        retain_passing(
+            &mut draft.must_match,
+            &cases(&rules, number, true),
+            number,
+            true,
+            &mut runner,
+        );
+        retain_passing(
+            &mut draft.must_not_match,
+            &cases(&rules, number, false),
+            number,
+            false,
+            &mut runner,
+        );
         if draft.must_match.is_empty() {
-            message::warning(&format!("{}: no request was found that it matches; add must_match cases", draft.id));
+            message::warning(&format!(
+                "{}: no request was found that it matches; add must_match cases",
+                draft.id
+            ));
         }
     }
     Ok(builders)
@@ -163,19 +230,41 @@ fn with_passing_cases(mut builders: Vec<RuleBuilder>) -> Result<Vec<RuleBuilder>
 
 fn cases(rules: &RuleSet, number: usize, must_match: bool) -> Vec<Case> {
     let rule = rules.rule(RuleId(number as u16));
-    if must_match { rule.must_match.clone() } else { rule.must_not_match.clone() }
+    if must_match {
+        rule.must_match.clone()
+    } else {
+        rule.must_not_match.clone()
+    }
 }
 
-fn retain_passing(examples: &mut Vec<ExampleRequest>, cases: &[Case], number: usize, expected: bool, runner: &mut CaseRunner<'_>) {
-    let mut holds = cases.iter().map(|case| runner.matched(case).contains(&RuleId(number as u16)) == expected);
+fn retain_passing(
+    examples: &mut Vec<ExampleRequest>,
+    cases: &[Case],
+    number: usize,
+    expected: bool,
+    runner: &mut CaseRunner<'_>,
+) {
+    let mut holds = cases
+        .iter()
+        .map(|case| runner.matched(case).contains(&RuleId(number as u16)) == expected);
     examples.retain(|_| holds.next().unwrap_or(false));
 }
 
 fn rule_file_text(builders: &[RuleBuilder]) -> String {
-    let mut families: Vec<&str> = builders.iter().filter_map(|draft| draft.id.split('/').next()).collect();
+    let mut families: Vec<&str> = builders
+        .iter()
+        .filter_map(|draft| draft.id.split('/').next())
+        .collect();
     families.sort_unstable();
     families.dedup();
-    let head = if let [family] = families[..] { format!("family = \"{family}\"\n") } else { String::new() };
+    let head = if let [family] = families[..] {
+        format!("family = \"{family}\"\n")
+    } else {
+        String::new()
+    };
     let rules: Vec<String> = builders.iter().map(RuleBuilder::to_toml).collect();
-    format!("{FIRST_LINE}\n{head}title = \"Imported rules\"\n\n{}", rules.join("\n"))
+    format!(
+        "{FIRST_LINE}\n{head}title = \"Imported rules\"\n\n{}",
+        rules.join("\n")
+    )
 }

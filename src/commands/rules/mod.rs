@@ -1,4 +1,5 @@
-//! `probewatch rules`: lists, shows, lints, tests and exports rules here; adds, imports and covers in a file each.
+//! `probewatch rules`: lists, shows, lints, tests and exports rules here; adds, imports and covers
+//! in a file each.
 
 mod add;
 mod cover;
@@ -21,23 +22,47 @@ use crate::log::finding::RuleId;
 use crate::os::atomic_file::AtomicFile;
 use crate::os::system::list_folder;
 use crate::rules::lint::Lint;
-use crate::rules::{AnswerMeaning, Case, Rule, RuleChoice, RuleSet, exported_files, load, source_text};
+use crate::rules::{
+    AnswerMeaning, Case, Rule, RuleChoice, RuleSet, exported_files, load, source_text,
+};
 use crate::text::redact::sanitize::escape;
 
 /// Lists the selected rules, or those of one class.
 #[must_use]
 pub(crate) fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
-    let choice = RuleChoice { only: class.map_or_else(|| choice.only.clone(), |c| vec![c.to_owned()]), ..choice.clone() };
+    let choice = RuleChoice {
+        only: class.map_or_else(|| choice.only.clone(), |c| vec![c.to_owned()]),
+        ..choice.clone()
+    };
     with_rules(&choice, |rules| {
         // Rules that detect apps are always selected, but are listed only on request.
-        let options = |rule: &&Rule| !rule.is_app_evidence || choice.only.iter().any(|o| *o == rule.class || *o == rule.id);
+        let options = |rule: &&Rule| {
+            !rule.is_app_evidence
+                || choice
+                    .only
+                    .iter()
+                    .any(|o| *o == rule.class || *o == rule.id)
+        };
         let id = rules.rules().iter().map(|r| r.id.len()).max().unwrap_or(0);
-        let class = rules.rules().iter().map(|r| r.class.len()).max().unwrap_or(0);
+        let class = rules
+            .rules()
+            .iter()
+            .map(|r| r.class.len())
+            .max()
+            .unwrap_or(0);
         let mut out = String::new();
         for rule in rules.rules().iter().filter(options) {
-            let window = if rule.counts_requests() { format!(" (at {})", rule.counts_text()) } else { String::new() };
+            let window = if rule.counts_requests() {
+                format!(" (at {})", rule.counts_text())
+            } else {
+                String::new()
+            };
             let title = escape(rule.title.as_bytes());
-            let _ = writeln!(out, "{:id$}  {:class$}  {:8}  {title}{window}", rule.id, rule.class, rule.severity);
+            let _ = writeln!(
+                out,
+                "{:id$}  {:class$}  {:8}  {title}{window}",
+                rule.id, rule.class, rule.severity
+            );
         }
         stdout::print(out.as_bytes())
     })
@@ -47,7 +72,9 @@ pub(crate) fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
 #[must_use]
 pub(crate) fn show(choice: &RuleChoice, id: &str) -> Exit {
     with_rules(choice, |rules| match find_rule(rules, id) {
-        Ok(rule) => stdout::print(page(rules.rule(rule), source_text(choice, id).as_deref()).as_bytes()),
+        Ok(rule) => {
+            stdout::print(page(rules.rule(rule), source_text(choice, id).as_deref()).as_bytes())
+        }
         Err(exit) => exit,
     })
 }
@@ -58,7 +85,12 @@ fn page(rule: &Rule, source_text: Option<&str>) -> String {
         AnswerMeaning::Exposes => "a 2xx means that the path exists",
         AnswerMeaning::Inconclusive => "a 2xx means nothing",
     };
-    let cwe: Vec<_> = rule.notes().cwe.iter().map(|n| format!("CWE-{n}")).collect();
+    let cwe: Vec<_> = rule
+        .notes()
+        .cwe
+        .iter()
+        .map(|n| format!("CWE-{n}"))
+        .collect();
     let mut out = format!("{}\n  {}\n\n", rule.id, escape(rule.title.as_bytes()));
     let facts = [
         ("class", rule.class.clone()),
@@ -66,7 +98,14 @@ fn page(rule: &Rule, source_text: Option<&str>) -> String {
         ("wants", rule.wants().to_owned()),
         ("answer", answer.to_owned()),
         ("remedy", rule.remedy().to_owned()),
-        ("window", if rule.counts_requests() { format!("not reported by itself, only at {}", rule.counts_text()) } else { String::new() }),
+        (
+            "window",
+            if rule.counts_requests() {
+                format!("not reported by itself, only at {}", rule.counts_text())
+            } else {
+                String::new()
+            },
+        ),
         ("cve", rule.cve().join(", ")),
         ("cwe", cwe.join(", ")),
         ("att&ck", rule.notes().attack.join(", ")),
@@ -115,60 +154,103 @@ pub(crate) fn lint(choice: &RuleChoice) -> Exit {
     for diagnostic in &diagnostics {
         let _ = writeln!(out, "{}", sanitized(&diagnostic.to_string()));
     }
-    let _ = writeln!(out, "{}: {}", pluralize(rules, "rule"), pluralize(diagnostics.len(), "problem"));
+    let _ = writeln!(
+        out,
+        "{}: {}",
+        pluralize(rules, "rule"),
+        pluralize(diagnostics.len(), "problem")
+    );
     match stdout::print(out.as_bytes()) {
         Exit::Success => Exit::Usage,
         failed => failed,
     }
 }
 
-/// Runs the cases of the selected rules. A built-in rule without cases is an error, another one a notice.
+/// Runs the cases of the selected rules. A built-in rule without cases is an error, another one a
+/// notice.
 #[must_use]
 pub(crate) fn test(choice: &RuleChoice) -> Exit {
-    with_rules(&RuleChoice { with_cases: true, ..choice.clone() }, |rules| {
-        let (mut cases, mut wrong, mut bare) = (0, Vec::new(), Vec::new());
-        let mut runner = CaseRunner::new(rules);
-        for (number, rule) in rules.rules().iter().enumerate() {
-            if rule.must_match.is_empty() || rule.must_not_match.is_empty() {
-                bare.push(rule);
-            }
-            for (case, expected) in rule.must_match.iter().map(|c| (c, true)).chain(rule.must_not_match.iter().map(|c| (c, false))) {
-                cases += 1;
-                if runner.matched(case).iter().any(|id| usize::from(id.0) == number) != expected {
-                    wrong.push(failure(rule, case, expected));
+    with_rules(
+        &RuleChoice {
+            with_cases: true,
+            ..choice.clone()
+        },
+        |rules| {
+            let (mut cases, mut wrong, mut bare) = (0, Vec::new(), Vec::new());
+            let mut runner = CaseRunner::new(rules);
+            for (number, rule) in rules.rules().iter().enumerate() {
+                if rule.must_match.is_empty() || rule.must_not_match.is_empty() {
+                    bare.push(rule);
+                }
+                for (case, expected) in rule
+                    .must_match
+                    .iter()
+                    .map(|c| (c, true))
+                    .chain(rule.must_not_match.iter().map(|c| (c, false)))
+                {
+                    cases += 1;
+                    if runner
+                        .matched(case)
+                        .iter()
+                        .any(|id| usize::from(id.0) == number)
+                        != expected
+                    {
+                        wrong.push(failure(rule, case, expected));
+                    }
                 }
             }
-        }
-        let is_builtin = !choice.no_builtin;
-        for rule in bare {
-            let (key, untested) = if rule.must_match.is_empty() { ("must_match", "matches") } else { ("must_not_match", "leaves alone") };
-            if is_builtin {
-                wrong.push(format!("{}: has no {key} cases", rule.id));
-            } else {
-                message::notice(&format!("{}: has no {key} cases, so what it {untested} is not tested; give it two of each kind", rule.id));
+            let is_builtin = !choice.no_builtin;
+            for rule in bare {
+                let (key, untested) = if rule.must_match.is_empty() {
+                    ("must_match", "matches")
+                } else {
+                    ("must_not_match", "leaves alone")
+                };
+                if is_builtin {
+                    wrong.push(format!("{}: has no {key} cases", rule.id));
+                } else {
+                    message::notice(&format!(
+                        "{}: has no {key} cases, so what it {untested} is not tested; give it two of each kind",
+                        rule.id
+                    ));
+                }
             }
-        }
-        for failure in &wrong {
-            message::error(failure);
-        }
-        if wrong.is_empty() {
-            return stdout::print(
-                format!("{}, {}: all passed\n", pluralize(rules.rules().len(), "rule"), pluralize(cases, "case")).as_bytes(),
+            for failure in &wrong {
+                message::error(failure);
+            }
+            if wrong.is_empty() {
+                return stdout::print(
+                    format!(
+                        "{}, {}: all passed\n",
+                        pluralize(rules.rules().len(), "rule"),
+                        pluralize(cases, "case")
+                    )
+                    .as_bytes(),
+                );
+            }
+            message::hint(
+                "a rule must match its must_match cases and none of its must_not_match cases; fix the rule or the case",
             );
-        }
-        message::hint("a rule must match its must_match cases and none of its must_not_match cases; fix the rule or the case");
-        Exit::Usage
-    })
+            Exit::Usage
+        },
+    )
 }
 
 fn failure(rule: &Rule, case: &Case, expected: bool) -> String {
     let request = escape(case.request.as_bytes());
     let mut what = if expected {
-        format!("{}: does not match its must_match case '{request}'", rule.id)
+        format!(
+            "{}: does not match its must_match case '{request}'",
+            rule.id
+        )
     } else {
         format!("{}: matches its must_not_match case '{request}'", rule.id)
     };
-    for (name, field) in [("user agent", &case.user_agent), ("referer", &case.referer), ("user", &case.user)] {
+    for (name, field) in [
+        ("user agent", &case.user_agent),
+        ("referer", &case.referer),
+        ("user", &case.user),
+    ] {
         if let Some(field) = field {
             let _ = write!(what, ", {name} '{}'", escape(field.as_bytes()));
         }
@@ -180,8 +262,13 @@ fn failure(rule: &Rule, case: &Case, expected: bool) -> String {
 pub(super) fn find_rule(rules: &RuleSet, id: &str) -> Result<RuleId, Exit> {
     let number = rules.rules().iter().position(|rule| rule.id == id);
     number.map(|number| RuleId(number as u16)).ok_or_else(|| {
-        let suggestion = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
-        message::usage_error(&format!("no rule is called '{id}'{suggestion}; `probewatch rules list` shows them all"))
+        let suggestion = rules
+            .nearest(id)
+            .map(|id| format!(" (did you mean '{id}'?)"))
+            .unwrap_or_default();
+        message::usage_error(&format!(
+            "no rule is called '{id}'{suggestion}; `probewatch rules list` shows them all"
+        ))
     })
 }
 
@@ -203,12 +290,17 @@ struct CaseRunner<'r> {
 
 impl<'r> CaseRunner<'r> {
     fn new(rules: &'r RuleSet) -> Self {
-        Self { matcher: Matcher::new(rules), worker_state: WorkerState::default() }
+        Self {
+            matcher: Matcher::new(rules),
+            worker_state: WorkerState::default(),
+        }
     }
 
     /// The rules that match a case.
     fn matched(&mut self, case: &Case) -> Vec<RuleId> {
-        let verdict = self.matcher.match_uncached(&case.log_entry(), &mut self.worker_state);
+        let verdict = self
+            .matcher
+            .match_uncached(&case.log_entry(), &mut self.worker_state);
         self.worker_state.rules(verdict).to_vec()
     }
 }
@@ -231,31 +323,40 @@ fn read_rule_file(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Writes the built-in rules to a folder. One with files in it is refused: a file that this version lacks would stay.
+/// Writes the built-in rules to a folder. One with files in it is refused: a file that this version
+/// lacks would stay.
 #[must_use]
 pub(crate) fn export(folder: &Path) -> Exit {
-    let written = fs::create_dir_all(folder).and_then(|()| list_folder(folder)).and_then(|files| {
-        if files.is_empty() {
-            exported_files().try_for_each(|(name, text)| write_rule_file(&folder.join(name), &text))
-        } else {
-            Err(io::Error::other("it is not empty"))
-        }
-    });
+    let written = fs::create_dir_all(folder)
+        .and_then(|()| list_folder(folder))
+        .and_then(|files| {
+            if files.is_empty() {
+                exported_files()
+                    .try_for_each(|(name, text)| write_rule_file(&folder.join(name), &text))
+            } else {
+                Err(io::Error::other("it is not empty"))
+            }
+        });
     match written {
         Ok(()) => Exit::Success,
         Err(error) => {
             let name = sanitized(&folder.display().to_string());
-            message::error(&format!("cannot write the rules to {name}: {error}; name a new folder"));
+            message::error(&format!(
+                "cannot write the rules to {name}: {error}; name a new folder"
+            ));
             Exit::Output
         }
     }
 }
 
-/// Creates or replaces a rule file atomically, and prints an error if that fails. An existing file keeps its mode.
+/// Creates or replaces a rule file atomically, and prints an error if that fails. An existing file
+/// keeps its mode.
 fn replace_rule_file(path: &Path, text: &str) -> Result<(), Exit> {
     write_rule_file(path, text).map_err(|error| {
         let name = sanitized(&path.display().to_string());
-        message::error(&format!("cannot write {name}: {error}; choose another file with --file"));
+        message::error(&format!(
+            "cannot write {name}: {error}; choose another file with --file"
+        ));
         Exit::Output
     })
 }

@@ -1,7 +1,9 @@
-//! `probewatch verify`: asks one's own site what it gives today for the paths that a report says it gave.
+//! `probewatch verify`: asks one's own site what it gives today for the paths that a report says it
+//! gave.
 //!
-//! The only command that sends anything, and only by the program `curl`. It asks no other host than that of `--site`, and follows no
-//! redirect. Nothing of an answer is kept but its status, its size and its kind.
+//! The only command that sends anything, and only by the program `curl`. It asks no other host than
+//! that of `--site`, and follows no redirect. Nothing of an answer is kept but its status, its size
+//! and its kind.
 
 mod curl;
 
@@ -22,7 +24,9 @@ use crate::render::sink::Sink;
 use crate::render::verify::{skipped_sentence, write_json, write_table};
 use crate::render::{OutputFormat, RenderOptions};
 use crate::report::build::LogAnalysis;
-use crate::report::verify::{self, SCHEMA_VERSION, Selection, VERIFIED_FILE, Verdict, VerdictCounts, Verification};
+use crate::report::verify::{
+    self, SCHEMA_VERSION, Selection, VERIFIED_FILE, Verdict, VerdictCounts, Verification,
+};
 use crate::text::number::{counted, seconds};
 
 /// Where the result is saved.
@@ -44,33 +48,65 @@ pub(crate) fn run(settings: &VerifySettings) -> Exit {
 
 fn run_verify(settings: &VerifySettings) -> Result<Exit, CommandError> {
     if let Some(path) = &settings.cacert {
-        File::open(path).map_err(|source| CommandError::CaCert { path: path.clone(), source })?;
+        File::open(path).map_err(|source| CommandError::CaCert {
+            path: path.clone(),
+            source,
+        })?;
     }
     let input_paths = InputPaths::new(&settings.scan)?;
-    let scan = ScanSettings { paths: input_paths.logs.clone(), ..settings.scan.clone() };
+    let scan = ScanSettings {
+        paths: input_paths.logs.clone(),
+        ..settings.scan.clone()
+    };
     let pool = pool(scan.threads)?;
     let mut rule_context = RuleContext::load_in(&pool, &scan)?;
-    (rule_context.scan_options.since, rule_context.scan_options.until) = (scan.since, scan.until);
-    let found = if input_paths.has_logs(&scan) { Some(inputs(&scan)?) } else { None };
+    (
+        rule_context.scan_options.since,
+        rule_context.scan_options.until,
+    ) = (scan.since, scan.until);
+    let found = if input_paths.has_logs(&scan) {
+        Some(inputs(&scan)?)
+    } else {
+        None
+    };
     // Opened first: nothing is sent if the result cannot be saved.
-    let saved = file(settings, &input_paths).map(|file| open_sink(Some(&file), &input_paths, found.as_ref())).transpose()?;
+    let saved = file(settings, &input_paths)
+        .map(|file| open_sink(Some(&file), &input_paths, found.as_ref()))
+        .transpose()?;
     let mut out = Sink::open_stdout()?;
     if !scan.quiet {
         message::warnings(rule_context.rules.warnings());
     }
     warn_narrow_allow(&scan, &rule_context.scan_options.allow);
-    let scanned = found.as_ref().map(|found| ScannedLogs::read(&scan, &rule_context, found, &pool)).transpose()?;
+    let scanned = found
+        .as_ref()
+        .map(|found| ScannedLogs::read(&scan, &rule_context, found, &pool))
+        .transpose()?;
     let (selection, is_damaged) = pool.install(|| {
-        with_report_input(&input_paths.reports, scanned.as_ref(), &rule_context, &scan, |report_input| {
-            verify::select(report_input, &LogAnalysis::new(report_input), &settings.site)
-        })
+        with_report_input(
+            &input_paths.reports,
+            scanned.as_ref(),
+            &rule_context,
+            &scan,
+            |report_input| {
+                verify::select(
+                    report_input,
+                    &LogAnalysis::new(report_input),
+                    &settings.site,
+                )
+            },
+        )
     })?;
     let is_damaged = is_damaged || scanned.is_some_and(|logs| logs.has_problems);
     let selection = selection.unwrap_or_default();
     if settings.dry_run {
         print_urls(settings, selection, &mut out)?;
         out.commit()?;
-        return Ok(if is_damaged { Exit::Damaged } else { Exit::Success });
+        return Ok(if is_damaged {
+            Exit::Damaged
+        } else {
+            Exit::Success
+        });
     }
     let result = ask(settings, selection)?;
     if let Some(mut saved) = saved {
@@ -92,7 +128,9 @@ fn file(settings: &VerifySettings, input_paths: &InputPaths) -> Option<PathBuf> 
     match (&settings.save, &*input_paths.reports) {
         _ if settings.dry_run => None,
         (SaveTo::File(file), _) => Some(file.clone()),
-        (SaveTo::ReportFolder, [report]) if !input_paths.has_logs(&settings.scan) && report.file_name()? == REPORT => {
+        (SaveTo::ReportFolder, [report])
+            if !input_paths.has_logs(&settings.scan) && report.file_name()? == REPORT =>
+        {
             Some(report.with_file_name(VERIFIED_FILE))
         }
         (SaveTo::ReportFolder | SaveTo::Nowhere, _) => None,
@@ -100,16 +138,32 @@ fn file(settings: &VerifySettings, input_paths: &InputPaths) -> Option<PathBuf> 
 }
 
 /// Prints the URLs that would be requested, in their order.
-fn print_urls(settings: &VerifySettings, selection: Selection, out: &mut Sink) -> Result<(), CommandError> {
+fn print_urls(
+    settings: &VerifySettings,
+    selection: Selection,
+    out: &mut Sink,
+) -> Result<(), CommandError> {
     let Selection { mut paths, skipped } = selection;
     let url = settings.site.url();
-    verify::ask(&mut paths, &settings.site, settings.max_requests, |path| match writeln!(out, "{url}{path}") {
-        Ok(()) => Ok(Err(String::new())),
-        Err(error) => Err(out.explain(error)),
-    })?;
+    verify::ask(
+        &mut paths,
+        &settings.site,
+        settings.max_requests,
+        |path| match writeln!(out, "{url}{path}") {
+            Ok(()) => Ok(Err(String::new())),
+            Err(error) => Err(out.explain(error)),
+        },
+    )?;
     if !settings.scan.quiet {
-        for path in paths.iter().filter(|path| path.verdict == Verdict::NotRequested) {
-            message::notice(&format!("{} is not requested: {}", path.path, path.reason.as_deref().unwrap_or_default()));
+        for path in paths
+            .iter()
+            .filter(|path| path.verdict == Verdict::NotRequested)
+        {
+            message::notice(&format!(
+                "{} is not requested: {}",
+                path.path,
+                path.reason.as_deref().unwrap_or_default()
+            ));
         }
         for skipped in &skipped {
             message::notice(&skipped_sentence(skipped));
@@ -121,21 +175,40 @@ fn print_urls(settings: &VerifySettings, selection: Selection, out: &mut Sink) -
 /// Sends the requests.
 fn ask(settings: &VerifySettings, selection: Selection) -> Result<Verification, CommandError> {
     let Selection { mut paths, skipped } = selection;
-    let VerifySettings { site, max_requests, pause, .. } = settings;
-    let planned = verify::ask(&mut paths.clone(), site, *max_requests, |_| Ok::<_, CommandError>(Err(String::new())))?;
+    let VerifySettings {
+        site,
+        max_requests,
+        pause,
+        ..
+    } = settings;
+    let planned = verify::ask(&mut paths.clone(), site, *max_requests, |_| {
+        Ok::<_, CommandError>(Err(String::new()))
+    })?;
     if planned.all > 1 && !settings.scan.quiet {
-        let (requests, time) = (counted(planned.all as u64, "request", "requests"), seconds(*pause * (planned.all as u32 - 1)));
-        message::notice(&format!("sending {requests} to {} in {time} or more; its log will have them, as {AGENT}", site.url()));
+        let (requests, time) = (
+            counted(planned.all as u64, "request", "requests"),
+            seconds(*pause * (planned.all as u32 - 1)),
+        );
+        message::notice(&format!(
+            "sending {requests} to {} in {time} or more; its log will have them, as {AGENT}",
+            site.url()
+        ));
     }
     let stop = signals::listen();
     let mut curl = Curl::new(settings.cacert.as_deref(), *pause, &stop);
-    let counts = verify::ask(&mut paths, site, *max_requests, |path| curl.get(&format!("{}{path}", site.url())))?;
+    let counts = verify::ask(&mut paths, site, *max_requests, |path| {
+        curl.get(&format!("{}{path}", site.url()))
+    })?;
     paths.sort_by_key(|path| path.verdict);
     Ok(Verification {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
         site: site.url().to_owned(),
-        time: LogTime { utc: settings.now, offset: 0 }.rfc3339_utc(),
+        time: LogTime {
+            utc: settings.now,
+            offset: 0,
+        }
+        .rfc3339_utc(),
         requests: counts.all,
         controls: counts.controls,
         totals: VerdictCounts::new(&paths),
@@ -149,5 +222,13 @@ fn print(scan: &ScanSettings, result: &Verification, out: &mut Sink) -> io::Resu
         return write_json(result, out);
     }
     let TerminalInfo { width, color, .. } = TerminalInfo::detect(scan.color, false);
-    write_table(result, &RenderOptions { width, color, ..RenderOptions::default() }, out)
+    write_table(
+        result,
+        &RenderOptions {
+            width,
+            color,
+            ..RenderOptions::default()
+        },
+        out,
+    )
 }

@@ -53,7 +53,11 @@ pub(super) const CERTAIN: usize = 9;
 impl<'l> LogColumn<'l> {
     pub(super) fn new(values: Vec<&'l [u8]>, is_quoted: bool) -> Self {
         let kind = kind(&values);
-        Self { values, is_quoted, kind }
+        Self {
+            values,
+            is_quoted,
+            kind,
+        }
     }
 
     pub(super) fn is_address(&self) -> bool {
@@ -101,18 +105,29 @@ fn are(values: &[&[u8]], is: impl Fn(&[u8]) -> bool) -> bool {
 
 fn kind(values: &[&[u8]]) -> Kind {
     let has = |is: fn(&[u8]) -> bool| present(values).any(is);
-    let most = |is: fn(&[u8]) -> bool| present(values).filter(|value| is(value)).count() * 2 > present(values).count();
+    let most = |is: fn(&[u8]) -> bool| {
+        present(values).filter(|value| is(value)).count() * 2 > present(values).count()
+    };
     if are(values, is_address) {
         let v4 = || present(values).filter(|value| value.contains(&b'.'));
-        let is_ported = |value: &[u8]| is_ported_v4(value) || value.starts_with(b"[") && !value.ends_with(b"]");
-        let ported = if v4().next().is_some() { v4().all(is_ported_v4) } else { present(values).all(is_ported) };
+        let is_ported =
+            |value: &[u8]| is_ported_v4(value) || value.starts_with(b"[") && !value.ends_with(b"]");
+        let ported = if v4().next().is_some() {
+            v4().all(is_ported_v4)
+        } else {
+            present(values).all(is_ported)
+        };
         return Kind::Address { ported };
     }
     if are(values, |value| is_address(value) || is_address_list(value)) {
         return Kind::Addresses;
     }
     if are(values, is_request) {
-        return if most(|value| is_url(RequestLine::parse(value).target)) { Kind::AbsoluteRequest } else { Kind::Request };
+        return if most(|value| is_url(RequestLine::parse(value).target)) {
+            Kind::AbsoluteRequest
+        } else {
+            Kind::Request
+        };
     }
     if are(values, is_known_method) {
         return Kind::Method;
@@ -123,10 +138,14 @@ fn kind(values: &[&[u8]]) -> Kind {
     if are(values, is_date_and_time) {
         return Kind::Time(words(values));
     }
-    if are(values, |value| LogTime::parse_date_and_time(value, b"00:00:00").is_some()) {
+    if are(values, |value| {
+        LogTime::parse_date_and_time(value, b"00:00:00").is_some()
+    }) {
         return Kind::Date;
     }
-    if are(values, |value| LogTime::parse_date_and_time(b"2026-01-01", value).is_some()) {
+    if are(values, |value| {
+        LogTime::parse_date_and_time(b"2026-01-01", value).is_some()
+    }) {
         return Kind::TimeOfDay;
     }
     if are(values, is_status) {
@@ -143,12 +162,17 @@ fn kind(values: &[&[u8]]) -> Kind {
         return Kind::Path;
     }
     if are(values, is_url) {
-        return if present(values).count() == values.len() { Kind::Url } else { Kind::Referer };
+        return if present(values).count() == values.len() {
+            Kind::Url
+        } else {
+            Kind::Referer
+        };
     }
     if are(values, is_host) {
         return Kind::Host;
     }
-    // Clients send what they want as their agent, in most lines of a flood; a browser is in any log of a site.
+    // Clients send what they want as their agent, in most lines of a flood; a browser is in any log
+    // of a site.
     if most(is_agent) || has(|value| value.starts_with(b"Mozilla/")) {
         return Kind::Agent;
     }
@@ -160,7 +184,9 @@ fn kind(values: &[&[u8]]) -> Kind {
 
 /// The words of most values.
 fn words(values: &[&[u8]]) -> u16 {
-    let blanks = present(values).map(|value| memchr::memchr_iter(b' ', value).count()).max();
+    let blanks = present(values)
+        .map(|value| memchr::memchr_iter(b' ', value).count())
+        .max();
     1 + blanks.unwrap_or(0) as u16
 }
 
@@ -169,11 +195,16 @@ fn is_address(text: &[u8]) -> bool {
 }
 
 fn is_ported_v4(text: &[u8]) -> bool {
-    text.contains(&b'.') && memchr::memchr(b':', text).is_some_and(|colon| text[colon + 1..].iter().all(u8::is_ascii_digit))
+    text.contains(&b'.')
+        && memchr::memchr(b':', text)
+            .is_some_and(|colon| text[colon + 1..].iter().all(u8::is_ascii_digit))
 }
 
 fn is_address_list(text: &[u8]) -> bool {
-    text.contains(&b',') && text.split(|byte| *byte == b',').all(|one| is_address(one.trim_ascii()))
+    text.contains(&b',')
+        && text
+            .split(|byte| *byte == b',')
+            .all(|one| is_address(one.trim_ascii()))
 }
 
 /// Whether a text is a path or an absolute URL.
@@ -184,24 +215,33 @@ pub(super) fn is_target(text: &[u8]) -> bool {
 /// Whether a text is a request line.
 pub(super) fn is_request(text: &[u8]) -> bool {
     let line = RequestLine::parse(text);
-    is_known_method(line.method) && is_target(line.target) && (!line.protocol.is_empty() || !line.target.contains(&b' '))
+    is_known_method(line.method)
+        && is_target(line.target)
+        && (!line.protocol.is_empty() || !line.target.contains(&b' '))
 }
 
 /// Whether a text has the form `scheme://rest`.
 pub(super) fn is_url(text: &[u8]) -> bool {
     let scheme = memchr::memmem::find(text, b"://").filter(|end| *end > 1);
-    scheme.is_some_and(|end| text[..end].iter().all(u8::is_ascii_alphabetic) && !text.contains(&b' '))
+    scheme
+        .is_some_and(|end| text[..end].iter().all(u8::is_ascii_alphabetic) && !text.contains(&b' '))
 }
 
 /// Whether a text has a date and a time of day.
 fn is_date_and_time(text: &[u8]) -> bool {
-    !text.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+')) && LogTime::parse_any_format(text).is_some()
+    !text
+        .iter()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+'))
+        && LogTime::parse_any_format(text).is_some()
 }
 
-/// Numbers are times only from 2001 to 2096: smaller and larger ones are more often numbers of something else.
+/// Numbers are times only from 2001 to 2096: smaller and larger ones are more often numbers of
+/// something else.
 fn is_epoch(text: &[u8]) -> bool {
     const YEARS: std::ops::Range<i64> = 1_000_000_000..4_000_000_000;
-    let is_number = text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    let is_number = text
+        .iter()
+        .all(|byte| byte.is_ascii_digit() || *byte == b'.');
     is_number && LogTime::parse_any_format(text).is_some_and(|time| YEARS.contains(&time.utc))
 }
 
@@ -223,17 +263,24 @@ fn is_host(text: &[u8]) -> bool {
         None => text,
     };
     let is_label = |label: &[u8]| {
-        !label.is_empty() && label.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_'))
+        !label.is_empty()
+            && label.iter().all(|byte| {
+                byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
+            })
     };
     let labels: Vec<&[u8]> = name.split(|byte| *byte == b'.').collect();
-    let is_named = labels.last().is_some_and(|last| last.len() > 1 && last.iter().all(u8::is_ascii_alphabetic));
+    let is_named = labels
+        .last()
+        .is_some_and(|last| last.len() > 1 && last.iter().all(u8::is_ascii_alphabetic));
     labels.len() > 1 && is_named && labels.into_iter().all(is_label)
 }
 
 /// Whether a text starts with a product and a version, as user agents do.
 fn is_agent(text: &[u8]) -> bool {
     let product = text.iter().position(|byte| *byte == b'/').unwrap_or(0);
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'%' | b' ' | b'+');
+    let is_name = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'%' | b' ' | b'+')
+    };
     let version = text.get(product + 1..).unwrap_or_default();
     product > 1
         && text[0].is_ascii_alphabetic()
@@ -242,9 +289,12 @@ fn is_agent(text: &[u8]) -> bool {
         && !is_status(version)
 }
 
-/// Whether a text may be a query. One without a letter or a digit, as `=>`, is an ornament of its writer.
+/// Whether a text may be a query. One without a letter or a digit, as `=>`, is an ornament of its
+/// writer.
 fn is_query(text: &[u8]) -> bool {
     !text.contains(&b' ')
         && text.iter().any(u8::is_ascii_alphanumeric)
-        && (text.starts_with(b"?") || text.contains(&b'=') || text.iter().all(u8::is_ascii_alphanumeric))
+        && (text.starts_with(b"?")
+            || text.contains(&b'=')
+            || text.iter().all(u8::is_ascii_alphanumeric))
 }

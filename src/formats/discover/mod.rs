@@ -1,12 +1,14 @@
 //! Discovers the layout of lines that no known format explains, from the first lines of their log.
 //!
-//! Lines are split at each separator in turn ([`split`]), each column is known by what all of its values look like ([`column`]), and
-//! the result is written as a format string ([`name`]). It counts only if the parser of that string then reads nine of ten lines
-//! with a request, and with a status or a client: a wrong guess leaves the log without a layout. The result is a function of the
-//! lines alone.
+//! Lines are split at each separator in turn ([`split`]), each column is known by what all of its
+//! values look like ([`column`]), and the result is written as a format string ([`name`]). It
+//! counts only if the parser of that string then reads nine of ten lines with a request, and with a
+//! status or a client: a wrong guess leaves the log without a layout. The result is a function of
+//! the lines alone.
 //!
-//! Clients choose texts in these lines. So a column in quotes is not the client if another can be, and lines whose columns a text
-//! may have moved have no client, as with a format string of the user.
+//! Clients choose texts in these lines. So a column in quotes is not the client if another can be,
+//! and lines whose columns a text may have moved have no client, as with a format string of the
+//! user.
 
 mod column;
 mod name;
@@ -26,7 +28,8 @@ use crate::log::log_entry::{RequestLine, is_known_method};
 
 /// The most lines that are examined.
 pub(super) const SAMPLE: usize = 200;
-/// A layout must be that of at least one line in this many: in logs of apps, a request has several lines.
+/// A layout must be that of at least one line in this many: in logs of apps, a request has several
+/// lines.
 pub(super) const SHARE: usize = 10;
 /// The most layouts of one log.
 const MAX_LAYOUTS: usize = 3;
@@ -70,12 +73,15 @@ struct LayoutGuess {
 }
 
 impl Layouts {
-    /// The layouts of lines; `None` if none is certain. With `origin`, they have the field of the forwarded client.
+    /// The layouts of lines; `None` if none is certain. With `origin`, they have the field of the
+    /// forwarded client.
     #[must_use]
     pub(super) fn discover(lines: &[&[u8]], origin: Option<&ClientIpSource>) -> Option<Self> {
         let (mut rest, mut layouts) = (lines.to_vec(), Vec::new());
         while layouts.len() < MAX_LAYOUTS {
-            let Some(layout) = Layout::discover(&rest, lines.len().div_ceil(SHARE)) else { break };
+            let Some(layout) = Layout::discover(&rest, lines.len().div_ceil(SHARE)) else {
+                break;
+            };
             let mut buffers = FieldBuffers::default();
             rest.retain(|line| layout.read(line, &mut buffers).is_none());
             layouts.push(layout);
@@ -87,13 +93,22 @@ impl Layouts {
                 layout.parser = layout.parser.clone().with_forwarded(&header);
             }
         }
-        Some(Self { name, all: layouts, has_absolute_targets: false })
+        Some(Self {
+            name,
+            all: layouts,
+            has_absolute_targets: false,
+        })
     }
 
-    /// No layout: the lines are in the Common Log Format, and the log writer adds scheme and host to each target.
+    /// No layout: the lines are in the Common Log Format, and the log writer adds scheme and host
+    /// to each target.
     #[must_use]
     pub(super) fn with_absolute_targets() -> Self {
-        Self { name: "".into(), all: Vec::new(), has_absolute_targets: true }
+        Self {
+            name: "".into(),
+            all: Vec::new(),
+            has_absolute_targets: true,
+        }
     }
 
     /// Whether the log writer adds scheme and host to each target.
@@ -125,24 +140,48 @@ impl Layouts {
 }
 
 impl Layout {
-    /// The layout of most lines with a request; `None` if it is not certain, or not that of at least `least` lines.
+    /// The layout of most lines with a request; `None` if it is not certain, or not that of at
+    /// least `least` lines.
     fn discover(lines: &[&[u8]], least: usize) -> Option<Self> {
         let requests = |has: fn(&[u8]) -> bool| {
-            Some(lines.iter().copied().filter(|line| has(line)).collect::<Vec<_>>()).filter(|of| of.len() >= least.max(1))
+            Some(
+                lines
+                    .iter()
+                    .copied()
+                    .filter(|line| has(line))
+                    .collect::<Vec<_>>(),
+            )
+            .filter(|of| of.len() >= least.max(1))
         };
         let lines = requests(has_method).or_else(|| requests(has_target))?;
-        let separated = SEPARATORS.into_iter().flat_map(|separator| separated(&lines, separator));
-        let layouts = pairs(&lines).into_iter().chain(separated).filter_map(|guess| Self::new(guess, &lines));
+        let separated = SEPARATORS
+            .into_iter()
+            .flat_map(|separator| separated(&lines, separator));
+        let layouts = pairs(&lines)
+            .into_iter()
+            .chain(separated)
+            .filter_map(|guess| Self::new(guess, &lines));
         // Of equal scores, the first.
-        let best = layouts.fold(
-            None,
-            |best: Option<(usize, Self)>, next| if best.as_ref().is_some_and(|best| best.0 >= next.0) { best } else { Some(next) },
-        );
-        best.map(|(_, layout)| layout).filter(|layout| layout.count(&lines) >= least)
+        let best = layouts.fold(None, |best: Option<(usize, Self)>, next| {
+            if best.as_ref().is_some_and(|best| best.0 >= next.0) {
+                best
+            } else {
+                Some(next)
+            }
+        });
+        best.map(|(_, layout)| layout)
+            .filter(|layout| layout.count(&lines) >= least)
     }
 
-    /// Compiles a format string, and checks it with the lines that it was made of; returns how much it reads of them.
-    fn new(LayoutGuess { string, is_client_unclear }: LayoutGuess, lines: &[&[u8]]) -> Option<(usize, Self)> {
+    /// Compiles a format string, and checks it with the lines that it was made of; returns how much
+    /// it reads of them.
+    fn new(
+        LayoutGuess {
+            string,
+            is_client_unclear,
+        }: LayoutGuess,
+        lines: &[&[u8]],
+    ) -> Option<(usize, Self)> {
         let parser = FormatLineParser::parse(&string).ok()?;
         let has_status = parser.reads(&FieldKind::Status);
         let client = match parser.reads(&FieldKind::Client) {
@@ -150,23 +189,38 @@ impl Layout {
             true => ClientForm::Address,
             false => ClientForm::Nothing,
         };
-        let layout = Self { string, parser, has_status, client, is_client_unclear };
+        let layout = Self {
+            string,
+            parser,
+            has_status,
+            client,
+            is_client_unclear,
+        };
         let mut buffers = FieldBuffers::default();
         let mut counts = [0_usize; 8];
         for line in lines {
-            let Some(fields) = layout.read(line, &mut buffers) else { continue };
+            let Some(fields) = layout.read(line, &mut buffers) else {
+                continue;
+            };
             let facts = facts(&fields);
-            counts.iter_mut().zip(facts).for_each(|(count, is_known)| *count += usize::from(is_known));
+            counts
+                .iter_mut()
+                .zip(facts)
+                .for_each(|(count, is_known)| *count += usize::from(is_known));
         }
         let is_certain = |count: usize| count * 10 >= lines.len() * CERTAIN;
         let [requests, statuses, clients, ..] = counts;
-        (is_certain(requests) && (is_certain(statuses) || is_certain(clients))).then(|| (counts.iter().sum(), layout))
+        (is_certain(requests) && (is_certain(statuses) || is_certain(clients)))
+            .then(|| (counts.iter().sum(), layout))
     }
 
     /// How many lines it reads.
     fn count(&self, lines: &[&[u8]]) -> usize {
         let mut buffers = FieldBuffers::default();
-        lines.iter().filter(|line| self.read(line, &mut buffers).is_some()).count()
+        lines
+            .iter()
+            .filter(|line| self.read(line, &mut buffers).is_some())
+            .count()
     }
 
     /// Its format string, as a word of a shell.
@@ -179,26 +233,46 @@ impl Layout {
         &self.parser
     }
 
-    /// Parses a line; `None` if it does not match, or has something else in the place of the status or of the client.
-    pub(super) fn read<'a>(&self, line: &'a [u8], buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
-        self.parser.read(line, buffers).filter(|fields| self.is_plausible(fields))
+    /// Parses a line; `None` if it does not match, or has something else in the place of the status
+    /// or of the client.
+    pub(super) fn read<'a>(
+        &self,
+        line: &'a [u8],
+        buffers: &'a mut FieldBuffers,
+    ) -> Option<Fields<'a>> {
+        self.parser
+            .read(line, buffers)
+            .filter(|fields| self.is_plausible(fields))
     }
 
-    /// Whether the fields of a line are those of the layout: other lines of the log may have as many columns.
+    /// Whether the fields of a line are those of the layout: other lines of the log may have as
+    /// many columns.
     #[inline]
     pub(super) fn is_plausible(&self, fields: &Fields<'_>) -> bool {
         let has_request = match fields.request {
             RequestField::Line(line) => !line.is_empty(),
             RequestField::Parts { method, target, .. } => {
-                !target.is_empty() && method.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'))
+                !target.is_empty()
+                    && method
+                        .iter()
+                        .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'))
             }
         };
-        let is_status = || matches!(fields.status, [] | [b'-'] | [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9']);
+        let is_status = || {
+            matches!(
+                fields.status,
+                [] | [b'-'] | [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9']
+            )
+        };
         let is_client = match self.client {
-            ClientForm::Address => is_missing(fields.client) || Client::parse_address(fields.client).is_some(),
+            ClientForm::Address => {
+                is_missing(fields.client) || Client::parse_address(fields.client).is_some()
+            }
             ClientForm::Name | ClientForm::Nothing => true,
         };
-        let is_known = !self.has_status || !fields.status.is_empty() || self.client != ClientForm::Nothing && !fields.client.is_empty();
+        let is_known = !self.has_status
+            || !fields.status.is_empty()
+            || self.client != ClientForm::Nothing && !fields.client.is_empty();
         has_request && is_known && is_client && (!self.has_status || is_status())
     }
 }
@@ -208,9 +282,10 @@ fn facts(fields: &Fields<'_>) -> [bool; 8] {
     let is_usual = |line: RequestLine<'_>| is_known_method(line.method) && is_target(line.target);
     let (is_request, has_method) = match fields.request {
         RequestField::Line(line) => (is_usual(RequestLine::parse(line)), true),
-        RequestField::Parts { method, target, .. } => {
-            (is_target(target) && (method.is_empty() || is_known_method(method)), !method.is_empty())
-        }
+        RequestField::Parts { method, target, .. } => (
+            is_target(target) && (method.is_empty() || is_known_method(method)),
+            !method.is_empty(),
+        ),
     };
     let is_client = !is_missing(fields.client);
     [
@@ -227,31 +302,66 @@ fn facts(fields: &Fields<'_>) -> [bool; 8] {
 
 /// Whether a line has a method and a target: as words, or at the start of a text in quotes.
 fn has_method(line: &[u8]) -> bool {
-    let words = || line.split(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'/' | b'.')));
+    let words = || {
+        line.split(|byte| {
+            !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'/' | b'.'))
+        })
+    };
     words().any(is_known_method) && has_target(line)
 }
 
 /// Whether a path or a URL starts after a blank, a quote, or another mark.
 fn has_target(line: &[u8]) -> bool {
     let starts = |at: usize| {
-        at == 0 || matches!(line[at - 1], b' ' | b'"' | b'\'' | b'=' | b':' | b'|' | b';' | b',' | b'\t' | b'{' | b'(' | b'<' | b'[')
+        at == 0
+            || matches!(
+                line[at - 1],
+                b' ' | b'"'
+                    | b'\''
+                    | b'='
+                    | b':'
+                    | b'|'
+                    | b';'
+                    | b','
+                    | b'\t'
+                    | b'{'
+                    | b'('
+                    | b'<'
+                    | b'['
+            )
     };
     memchr::memchr_iter(b'/', line).any(starts) || memchr::memmem::find(line, b"://").is_some()
 }
 
-/// The layouts of lines with as many columns as nine of ten have at least. A client that sends the separator adds columns to its own
-/// lines and takes none away, so lines without more columns come first.
+/// The layouts of lines with as many columns as nine of ten have at least. A client that sends the
+/// separator adds columns to its own lines and takes none away, so lines without more columns come
+/// first.
 fn separated(lines: &[&[u8]], separator: ColumnSeparator) -> Vec<LayoutGuess> {
-    let counts: Vec<usize> = lines.iter().map(|line| split::split(line, separator).len()).collect();
+    let counts: Vec<usize> = lines
+        .iter()
+        .map(|line| split::split(line, separator).len())
+        .collect();
     let mut sorted = counts.clone();
     sorted.sort_unstable();
-    let Some(count) = sorted.get(lines.len() / 10).copied().filter(|count| *count > 1) else { return Vec::new() };
+    let Some(count) = sorted
+        .get(lines.len() / 10)
+        .copied()
+        .filter(|count| *count > 1)
+    else {
+        return Vec::new();
+    };
     let with = |has: fn(&usize, &usize) -> bool| {
-        let rows = lines.iter().zip(&counts).filter(|(_, columns)| has(columns, &count));
+        let rows = lines
+            .iter()
+            .zip(&counts)
+            .filter(|(_, columns)| has(columns, &count));
         rows.map(|(line, _)| *line).collect::<Vec<_>>()
     };
     let (exact, all) = (with(usize::eq), with(usize::ge));
-    let mut guesses = vec![quoted_columns(&exact, separator), columns(&exact, separator, count)];
+    let mut guesses = vec![
+        quoted_columns(&exact, separator),
+        columns(&exact, separator, count),
+    ];
     if exact.len() < all.len() {
         guesses.push(columns(&all, separator, count));
     }
@@ -267,30 +377,48 @@ fn columns(lines: &[&[u8]], separator: ColumnSeparator, count: usize) -> Option<
         // A string in single quotes is that of a configuration.
         string = format!("escape=default \"{}\"", string.replace('"', "\\\""));
     }
-    Some(LayoutGuess { string, is_client_unclear: names.is_client_unclear })
+    Some(LayoutGuess {
+        string,
+        is_client_unclear: names.is_client_unclear,
+    })
 }
 
 fn columns_of<'p, 'l>(pieces: &'p [Piece<'l>]) -> Vec<&'p LogColumn<'l>> {
-    let column = |piece: &'p Piece<'l>| if let Piece::Column(column) = piece { Some(column) } else { None };
+    let column = |piece: &'p Piece<'l>| {
+        if let Piece::Column(column) = piece {
+            Some(column)
+        } else {
+            None
+        }
+    };
     pieces.iter().filter_map(column).collect()
 }
 
 /// The layout of lines with equally many columns, of which some are in quotes.
 fn quoted_columns(lines: &[&[u8]], separator: ColumnSeparator) -> Option<LayoutGuess> {
-    let ColumnSeparator::Byte(byte) = separator else { return None };
-    let rows: Vec<Vec<&[u8]>> = lines.iter().map(|line| split::split(line, separator)).collect();
+    let ColumnSeparator::Byte(byte) = separator else {
+        return None;
+    };
+    let rows: Vec<Vec<&[u8]>> = lines
+        .iter()
+        .map(|line| split::split(line, separator))
+        .collect();
     if !rows.iter().flatten().any(|value| value.starts_with(b"\"")) {
         return None;
     }
     let columns = (0..rows.first()?.len()).map(|number| {
-        let values: Option<Vec<&[u8]>> = rows.iter().map(|row| without_quotes(row[number])).collect();
+        let values: Option<Vec<&[u8]>> =
+            rows.iter().map(|row| without_quotes(row[number])).collect();
         // Any column may be in quotes, so quotes do not show who wrote it.
         values.map(|values| LogColumn::new(values, false))
     });
     let columns: Vec<LogColumn<'_>> = columns.collect::<Option<_>>()?;
     let names = Names::new(&columns.iter().collect::<Vec<_>>())?;
     let string = format!("escape=csv \"{}\"", names.write_columns(char::from(byte)));
-    Some(LayoutGuess { string, is_client_unclear: names.is_client_unclear })
+    Some(LayoutGuess {
+        string,
+        is_client_unclear: names.is_client_unclear,
+    })
 }
 
 /// A text without the quotes around it; `None` if only one of the two is there.
@@ -302,11 +430,22 @@ fn without_quotes(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// What stands between key and value, and between pairs.
-const PAIR_MARKS: [(&str, &str); 8] = [("=", "\t"), (":", "\t"), ("=", ", "), (": ", ", "), ("=", ";"), ("=", "|"), ("=", ","), ("=", " ")];
+const PAIR_MARKS: [(&str, &str); 8] = [
+    ("=", "\t"),
+    (":", "\t"),
+    ("=", ", "),
+    (": ", ", "),
+    ("=", ";"),
+    ("=", "|"),
+    ("=", ","),
+    ("=", " "),
+];
 
 /// The layout of lines of pairs, after other texts.
 fn pairs(lines: &[&[u8]]) -> Option<LayoutGuess> {
-    PAIR_MARKS.into_iter().find_map(|(assign, separator)| pairs_with(lines, assign, separator))
+    PAIR_MARKS
+        .into_iter()
+        .find_map(|(assign, separator)| pairs_with(lines, assign, separator))
 }
 
 fn pairs_with(lines: &[&[u8]], assign: &str, separator: &str) -> Option<LayoutGuess> {
@@ -314,24 +453,44 @@ fn pairs_with(lines: &[&[u8]], assign: &str, separator: &str) -> Option<LayoutGu
     let mut order = 0;
     for (number, line) in lines.iter().enumerate() {
         let start = pairs_start(line, assign, separator);
-        each_pair(&line[start..], assign.as_bytes(), separator.as_bytes(), |key, value| {
-            let (_, values) = values.entry(key).or_insert_with(|| {
-                order += 1;
-                (order, Vec::new())
-            });
-            values.resize(number, &[][..]);
-            values.push(value);
-        });
+        each_pair(
+            &line[start..],
+            assign.as_bytes(),
+            separator.as_bytes(),
+            |key, value| {
+                let (_, values) = values.entry(key).or_insert_with(|| {
+                    order += 1;
+                    (order, Vec::new())
+                });
+                values.resize(number, &[][..]);
+                values.push(value);
+            },
+        );
     }
-    let in_most = values.values().filter(|(_, values)| values.len() * 10 >= lines.len() * CERTAIN).count();
+    let in_most = values
+        .values()
+        .filter(|(_, values)| values.len() * 10 >= lines.len() * CERTAIN)
+        .count();
     if in_most < MIN_KEYS {
         return None;
     }
-    let mut keyed: Vec<_> = values.into_iter().map(|(key, (order, values))| (key, order, values)).collect();
+    let mut keyed: Vec<_> = values
+        .into_iter()
+        .map(|(key, (order, values))| (key, order, values))
+        .collect();
     keyed.sort_by_key(|(_, order, _)| *order);
     let mut pieces = Vec::new();
-    split::describe_prefix(lines.iter().map(|line| &line[..pairs_start(line, assign, separator)]).collect(), &mut pieces);
-    if lines.iter().all(|line| pairs_start(line, assign, separator) == 0) {
+    split::describe_prefix(
+        lines
+            .iter()
+            .map(|line| &line[..pairs_start(line, assign, separator)])
+            .collect(),
+        &mut pieces,
+    );
+    if lines
+        .iter()
+        .all(|line| pairs_start(line, assign, separator) == 0)
+    {
         pieces.clear();
     }
     let keys: Vec<&[u8]> = keyed.iter().map(|(key, ..)| *key).collect();
@@ -348,25 +507,41 @@ fn pairs_with(lines: &[&[u8]], assign: &str, separator: &str) -> Option<LayoutGu
     let mut string = names.write(&pieces)?;
     let mut is_first = true;
     for (number, key) in keys.iter().enumerate() {
-        let Some(name) = names.of(before.len() + number) else { continue };
+        let Some(name) = names.of(before.len() + number) else {
+            continue;
+        };
         if !std::mem::take(&mut is_first) {
             string.push_str(&separator.replace('\t', "\\t"));
         }
         string.extend([std::str::from_utf8(key).ok()?, assign, "$", name]);
     }
     let string = format!("escape=logfmt \"{}\"", string.replace('"', "\\\""));
-    Some(LayoutGuess { string, is_client_unclear: names.is_client_unclear })
+    Some(LayoutGuess {
+        string,
+        is_client_unclear: names.is_client_unclear,
+    })
 }
 
 /// Where the first pair of a line starts.
 fn pairs_start(line: &[u8], assign: &str, separator: &str) -> usize {
     let is_pair = |at: usize| {
-        let length = line[at..].iter().position(|byte| !is_key(*byte)).unwrap_or(line.len() - at);
-        length > 0 && line[at].is_ascii_alphabetic() && line[at + length..].starts_with(assign.as_bytes())
+        let length = line[at..]
+            .iter()
+            .position(|byte| !is_key(*byte))
+            .unwrap_or(line.len() - at);
+        length > 0
+            && line[at].is_ascii_alphabetic()
+            && line[at + length..].starts_with(assign.as_bytes())
     };
-    let is_start =
-        |at: &usize| *at == 0 || line[..*at].ends_with(separator.as_bytes()) || matches!(line[*at - 1], b' ' | b'|' | b'{' | b'(' | b'[');
-    (0..line.len()).filter(is_start).find(|at| is_pair(*at)).unwrap_or(line.len())
+    let is_start = |at: &usize| {
+        *at == 0
+            || line[..*at].ends_with(separator.as_bytes())
+            || matches!(line[*at - 1], b' ' | b'|' | b'{' | b'(' | b'[')
+    };
+    (0..line.len())
+        .filter(is_start)
+        .find(|at| is_pair(*at))
+        .unwrap_or(line.len())
 }
 
 #[cfg(test)]

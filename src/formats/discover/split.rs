@@ -1,7 +1,7 @@
 //! Splits lines into columns at the texts that they have in common.
 //!
-//! A text between columns has no letter and no digit: a word that all lines of a sample have may differ in others, and must not be
-//! shown.
+//! A text between columns has no letter and no digit: a word that all lines of a sample have may
+//! differ in others, and must not be shown.
 
 use super::column::{Kind, LogColumn, is_missing};
 use crate::formats::clf::is_escaped;
@@ -23,7 +23,8 @@ pub(super) enum ColumnSeparator {
     Byte(u8),
 }
 
-/// The characters that separate columns, in the order of trial: those first that ordinary texts seldom have.
+/// The characters that separate columns, in the order of trial: those first that ordinary texts
+/// seldom have.
 pub(super) const SEPARATORS: [ColumnSeparator; 5] = [
     ColumnSeparator::Byte(b'\t'),
     ColumnSeparator::Byte(b'|'),
@@ -35,12 +36,23 @@ pub(super) const SEPARATORS: [ColumnSeparator; 5] = [
 /// The longest time: `Wed Dec 31 23:57:40 +0100 2025`.
 const MAX_TIME_WORDS: usize = 6;
 /// Marks before and after a column.
-const ENCLOSURES: [(u8, u8); 6] = [(b'"', b'"'), (b'\'', b'\''), (b'[', b']'), (b'(', b')'), (b'<', b'>'), (b'{', b'}')];
+const ENCLOSURES: [(u8, u8); 6] = [
+    (b'"', b'"'),
+    (b'\'', b'\''),
+    (b'[', b']'),
+    (b'(', b')'),
+    (b'<', b'>'),
+    (b'{', b'}'),
+];
 /// Columns are split again, up to this depth.
 const MAX_DEPTH: usize = 4;
 
 /// The pieces of lines with this many columns or more; the last column takes the rest of a line.
-pub(super) fn pieces<'l>(lines: &[&'l [u8]], separator: ColumnSeparator, columns: usize) -> Vec<Piece<'l>> {
+pub(super) fn pieces<'l>(
+    lines: &[&'l [u8]],
+    separator: ColumnSeparator,
+    columns: usize,
+) -> Vec<Piece<'l>> {
     let mut out = Vec::new();
     describe_split(lines, separator, columns, 0, &mut out);
     out
@@ -52,29 +64,51 @@ pub(super) fn describe_prefix<'l>(starts: Vec<&'l [u8]>, out: &mut Vec<Piece<'l>
 }
 
 /// Appends the pieces of texts with at least this many columns.
-fn describe_split<'l>(texts: &[&'l [u8]], separator: ColumnSeparator, columns: usize, depth: usize, out: &mut Vec<Piece<'l>>) {
-    let rows: Vec<Vec<&'l [u8]>> = texts.iter().map(|text| row(text, separator, columns)).collect();
+fn describe_split<'l>(
+    texts: &[&'l [u8]],
+    separator: ColumnSeparator,
+    columns: usize,
+    depth: usize,
+    out: &mut Vec<Piece<'l>>,
+) {
+    let rows: Vec<Vec<&'l [u8]>> = texts
+        .iter()
+        .map(|text| row(text, separator, columns))
+        .collect();
     let column = |number: usize| rows.iter().map(|row| row[number]).collect::<Vec<_>>();
     let mut number = 0;
     while number < columns {
         if number > 0 {
-            let has_gap = |(text, row): (&&'l [u8], &Vec<&'l [u8]>)| start_of(text, row[number]) - end_of(text, row[number - 1]) > 1;
+            let has_gap = |(text, row): (&&'l [u8], &Vec<&'l [u8]>)| {
+                start_of(text, row[number]) - end_of(text, row[number - 1]) > 1
+            };
             match separator {
-                ColumnSeparator::Blank if texts.iter().zip(&rows).any(has_gap) => push_text("  ", out),
+                ColumnSeparator::Blank if texts.iter().zip(&rows).any(has_gap) => {
+                    push_text("  ", out)
+                }
                 ColumnSeparator::Blank => push_text(" ", out),
                 ColumnSeparator::Byte(byte) => push_text(&char::from(byte).to_string(), out),
             }
         }
-        let most = if separator == ColumnSeparator::Blank { MAX_TIME_WORDS.min(columns - number) } else { 1 };
+        let most = if separator == ColumnSeparator::Blank {
+            MAX_TIME_WORDS.min(columns - number)
+        } else {
+            1
+        };
         let time = (2..=most).rev().find_map(|words| {
             let joined: Vec<&[u8]> = texts
                 .iter()
                 .zip(&rows)
-                .map(|(text, row)| &text[start_of(text, row[number])..end_of(text, row[number + words - 1])])
+                .map(|(text, row)| {
+                    &text[start_of(text, row[number])..end_of(text, row[number + words - 1])]
+                })
                 .collect();
             // A method after a time is no zone.
-            let has_method =
-                rows.iter().any(|row| row[number..number + words].iter().any(|word| crate::log::log_entry::is_known_method(word)));
+            let has_method = rows.iter().any(|row| {
+                row[number..number + words]
+                    .iter()
+                    .any(|word| crate::log::log_entry::is_known_method(word))
+            });
             let (times, mark) = without_end_mark(joined);
             let column = (!has_method).then(|| LogColumn::new(times, false))?;
             (column.kind == Kind::Time(words as u16)).then_some((column, words, mark))
@@ -92,25 +126,55 @@ fn describe_split<'l>(texts: &[&'l [u8]], separator: ColumnSeparator, columns: u
 
 /// Appends the pieces of a column.
 fn describe<'l>(values: Vec<&'l [u8]>, is_quoted: bool, depth: usize, out: &mut Vec<Piece<'l>>) {
-    let blanks = |values: &[&[u8]], count: fn(&[u8]) -> usize| match values.iter().map(|value| count(value)).max() {
+    let blanks = |values: &[&[u8]], count: fn(&[u8]) -> usize| match values
+        .iter()
+        .map(|value| count(value))
+        .max()
+    {
         Some(0) | None => "",
         Some(1) if values.iter().all(|value| count(value) == 1) => " ",
         _ => "  ",
     };
-    let before = blanks(&values, |value| value.len() - value.trim_ascii_start().len());
-    let after = blanks(&values, |value| if value.trim_ascii().is_empty() { 0 } else { value.len() - value.trim_ascii_end().len() });
+    let before = blanks(&values, |value| {
+        value.len() - value.trim_ascii_start().len()
+    });
+    let after = blanks(&values, |value| {
+        if value.trim_ascii().is_empty() {
+            0
+        } else {
+            value.len() - value.trim_ascii_end().len()
+        }
+    });
     if !(before.is_empty() && after.is_empty()) {
         push_text(before, out);
-        describe(values.into_iter().map(<[u8]>::trim_ascii).collect(), is_quoted, depth, out);
+        describe(
+            values.into_iter().map(<[u8]>::trim_ascii).collect(),
+            is_quoted,
+            depth,
+            out,
+        );
         return push_text(after, out);
     }
     // `"a" "b"` in each line is two texts.
-    let are_several =
-        values.iter().all(|value| matches!(value.first(), Some(b'"' | b'\'')) && closed(value, ColumnSeparator::Blank) + 1 < value.len());
+    let are_several = values.iter().all(|value| {
+        matches!(value.first(), Some(b'"' | b'\''))
+            && closed(value, ColumnSeparator::Blank) + 1 < value.len()
+    });
     for (open, close) in ENCLOSURES.into_iter().filter(|_| !are_several) {
-        if values.iter().all(|value| value.len() > 1 && value[0] == open && value[value.len() - 1] == close) {
+        if values
+            .iter()
+            .all(|value| value.len() > 1 && value[0] == open && value[value.len() - 1] == close)
+        {
             push_text(&char::from(open).to_string(), out);
-            describe(values.into_iter().map(|value| &value[1..value.len() - 1]).collect(), is_quoted || open == b'"', depth + 1, out);
+            describe(
+                values
+                    .into_iter()
+                    .map(|value| &value[1..value.len() - 1])
+                    .collect(),
+                is_quoted || open == b'"',
+                depth + 1,
+                out,
+            );
             return push_text(&char::from(close).to_string(), out);
         }
     }
@@ -128,20 +192,40 @@ fn describe<'l>(values: Vec<&'l [u8]>, is_quoted: bool, depth: usize, out: &mut 
         describe(inner, is_quoted, depth + 1, out);
         return push_text(&end, out);
     }
-    let has_target = || column.values.iter().any(|value| value.starts_with(b"/") || super::column::is_url(value));
+    let has_target = || {
+        column
+            .values
+            .iter()
+            .any(|value| value.starts_with(b"/") || super::column::is_url(value))
+    };
     let slash = ColumnSeparator::Byte(b'/');
-    for separator in SEPARATORS.into_iter().chain([slash]).filter(|separator| *separator != slash || !has_target()) {
+    for separator in SEPARATORS
+        .into_iter()
+        .chain([slash])
+        .filter(|separator| *separator != slash || !has_target())
+    {
         let columns = split(column.values[0], separator).len();
-        if columns < 2 || !column.values.iter().all(|value| split(value, separator).len() == columns) {
+        if columns < 2
+            || !column
+                .values
+                .iter()
+                .all(|value| split(value, separator).len() == columns)
+        {
             continue;
         }
         let mut inner = Vec::new();
         describe_split(&column.values, separator, columns, depth + 1, &mut inner);
-        if inner.iter().any(|piece| matches!(piece, Piece::Column(column) if is_telling(column.kind))) {
+        if inner
+            .iter()
+            .any(|piece| matches!(piece, Piece::Column(column) if is_telling(column.kind)))
+        {
             for piece in inner {
                 match piece {
                     Piece::Text(text) => push_text(&text, out),
-                    Piece::Column(column) => out.push(Piece::Column(LogColumn { is_quoted: column.is_quoted || is_quoted, ..column })),
+                    Piece::Column(column) => out.push(Piece::Column(LogColumn {
+                        is_quoted: column.is_quoted || is_quoted,
+                        ..column
+                    })),
                 }
             }
             return;
@@ -150,31 +234,61 @@ fn describe<'l>(values: Vec<&'l [u8]>, is_quoted: bool, depth: usize, out: &mut 
     out.push(Piece::Column(column));
 }
 
-/// Takes off the comma or semicolon that ends all values, which their writer put there; returns it too.
+/// Takes off the comma or semicolon that ends all values, which their writer put there; returns it
+/// too.
 fn without_end_mark(values: Vec<&[u8]>) -> (Vec<&[u8]>, &'static str) {
-    let ends_all = |mark: &&str| values.iter().all(|value| value.len() > 1 && value.ends_with(mark.as_bytes()));
+    let ends_all = |mark: &&str| {
+        values
+            .iter()
+            .all(|value| value.len() > 1 && value.ends_with(mark.as_bytes()))
+    };
     let mark = [",", ";"].into_iter().find(ends_all).unwrap_or("");
-    (values.into_iter().map(|value| &value[..value.len() - mark.len()]).collect(), mark)
+    (
+        values
+            .into_iter()
+            .map(|value| &value[..value.len() - mark.len()])
+            .collect(),
+        mark,
+    )
 }
 
 /// Whether a column of this kind is worth a split.
 fn is_telling(kind: Kind) -> bool {
-    !matches!(kind, Kind::Other | Kind::Number | Kind::Agent | Kind::Query | Kind::Protocol)
+    !matches!(
+        kind,
+        Kind::Other | Kind::Number | Kind::Agent | Kind::Query | Kind::Protocol
+    )
 }
 
 /// Takes off the same marks before and after all values.
 fn without_marks<'l>(values: &[&'l [u8]]) -> Option<(String, Vec<&'l [u8]>, String)> {
-    let is_mark = |byte: &u8| byte.is_ascii_punctuation() && !matches!(byte, b'"' | b'/' | b'-' | b'.' | b'*' | b'$' | b'%' | b'_' | b'\\');
+    let is_mark = |byte: &u8| {
+        byte.is_ascii_punctuation()
+            && !matches!(
+                byte,
+                b'"' | b'/' | b'-' | b'.' | b'*' | b'$' | b'%' | b'_' | b'\\'
+            )
+    };
     let first = values.first()?;
-    let common =
-        |at: fn(&[u8]) -> Option<&u8>| at(first).filter(|mark| is_mark(mark) && values.iter().all(|value| at(value) == Some(*mark)));
+    let common = |at: fn(&[u8]) -> Option<&u8>| {
+        at(first)
+            .filter(|mark| is_mark(mark) && values.iter().all(|value| at(value) == Some(*mark)))
+    };
     let (start, end) = (common(<[u8]>::first), common(<[u8]>::last));
     let marks = usize::from(start.is_some()) + usize::from(end.is_some());
-    if marks == 0 || values.iter().any(|value| value.len() <= marks || is_missing(value)) {
+    if marks == 0
+        || values
+            .iter()
+            .any(|value| value.len() <= marks || is_missing(value))
+    {
         return None;
     }
-    let inner = values.iter().map(|value| &value[usize::from(start.is_some())..value.len() - usize::from(end.is_some())]).collect();
-    let text = |mark: Option<&u8>| mark.map_or_else(String::new, |mark| char::from(*mark).to_string());
+    let inner = values
+        .iter()
+        .map(|value| &value[usize::from(start.is_some())..value.len() - usize::from(end.is_some())])
+        .collect();
+    let text =
+        |mark: Option<&u8>| mark.map_or_else(String::new, |mark| char::from(*mark).to_string());
     Some((text(start), inner, text(end)))
 }
 
@@ -183,7 +297,9 @@ pub(super) fn push_text(text: &str, out: &mut Vec<Piece<'_>>) {
     if text.is_empty() {
         return;
     }
-    let Some(Piece::Text(before)) = out.last_mut() else { return out.push(Piece::Text(text.to_owned())) };
+    let Some(Piece::Text(before)) = out.last_mut() else {
+        return out.push(Piece::Text(text.to_owned()));
+    };
     before.push_str(text);
     while let Some(at) = before.find("   ") {
         before.remove(at);
@@ -218,14 +334,40 @@ pub(super) fn split(text: &[u8], separator: ColumnSeparator) -> Vec<&[u8]> {
     let (mut parts, mut start) = (Vec::new(), 0);
     loop {
         let rest = &text[start..];
-        let blanks = if byte == b'\t' { 0 } else { rest.len() - rest.trim_ascii_start().len() };
+        let blanks = if byte == b'\t' {
+            0
+        } else {
+            rest.len() - rest.trim_ascii_start().len()
+        };
         if separator == ColumnSeparator::Blank {
             start += blanks;
         }
-        let inner = if separator == ColumnSeparator::Blank { &rest[blanks..] } else { rest };
-        let enclosed = closed(inner.get(if separator == ColumnSeparator::Blank { 0 } else { blanks }..).unwrap_or_default(), separator);
-        let from = if separator == ColumnSeparator::Blank { enclosed } else { blanks + enclosed };
-        let length = inner.get(from..).and_then(|rest| memchr::memchr(byte, rest)).map_or(inner.len(), |at| from + at);
+        let inner = if separator == ColumnSeparator::Blank {
+            &rest[blanks..]
+        } else {
+            rest
+        };
+        let enclosed = closed(
+            inner
+                .get(
+                    if separator == ColumnSeparator::Blank {
+                        0
+                    } else {
+                        blanks
+                    }..,
+                )
+                .unwrap_or_default(),
+            separator,
+        );
+        let from = if separator == ColumnSeparator::Blank {
+            enclosed
+        } else {
+            blanks + enclosed
+        };
+        let length = inner
+            .get(from..)
+            .and_then(|rest| memchr::memchr(byte, rest))
+            .map_or(inner.len(), |at| from + at);
         if separator != ColumnSeparator::Blank || length > 0 {
             parts.push(&text[start..start + length]);
         }
@@ -236,21 +378,30 @@ pub(super) fn split(text: &[u8], separator: ColumnSeparator) -> Vec<&[u8]> {
     }
 }
 
-/// The length of a text in quotes or brackets at the start, without the closing mark; 0 if there is none.
+/// The length of a text in quotes or brackets at the start, without the closing mark; 0 if there is
+/// none.
 fn closed(text: &[u8], separator: ColumnSeparator) -> usize {
     let is_end = |at: usize| match separator {
-        ColumnSeparator::Blank => text.get(at + 1).is_none_or(|byte| !byte.is_ascii_alphanumeric()),
+        ColumnSeparator::Blank => text
+            .get(at + 1)
+            .is_none_or(|byte| !byte.is_ascii_alphanumeric()),
         // Where a quote is written twice, the first of two ends nothing.
-        ColumnSeparator::Byte(byte) => text[at + 1..].iter().find(|after| **after != b' ').is_none_or(|after| *after == byte),
+        ColumnSeparator::Byte(byte) => text[at + 1..]
+            .iter()
+            .find(|after| **after != b' ')
+            .is_none_or(|after| *after == byte),
     };
     let mut is_second = false;
     let close = match text.first() {
         Some(&quote @ (b'"' | b'\'')) => memchr::memchr_iter(quote, text).skip(1).find(|&at| {
             let is_open = is_escaped(text, at) || is_second || !is_end(at);
-            is_second = is_open && !is_second && text.get(at + 1) == Some(&quote) && !is_escaped(text, at);
+            is_second =
+                is_open && !is_second && text.get(at + 1) == Some(&quote) && !is_escaped(text, at);
             !is_open
         }),
-        Some(b'[') if separator == ColumnSeparator::Blank => (1..text.len()).find(|&at| text[at] == b']'),
+        Some(b'[') if separator == ColumnSeparator::Blank => {
+            (1..text.len()).find(|&at| text[at] == b']')
+        }
         _ => None,
     };
     close.unwrap_or(0)

@@ -1,18 +1,21 @@
 //! Caches the layout of recent lines: everything between their values.
 //!
-//! A server writes all lines with the same layout. If a line has a cached layout, it has the same keys in the same objects, and
-//! only the ends of the values are searched for. The cache affects only the speed, never the result: a line that differs in one
-//! byte is tokenized.
+//! A server writes all lines with the same layout. If a line has a cached layout, it has the same
+//! keys in the same objects, and only the ends of the values are searched for. The cache affects
+//! only the speed, never the result: a line that differs in one byte is tokenized.
 //!
-//! [`FastLayout`] decides the field of each value once per layout. It applies to lines with a client, a time and a request line
-//! in their usual form and without a backslash. All other lines go through [`FieldCollector`], with the same result where both
-//! apply.
+//! [`FastLayout`] decides the field of each value once per layout. It applies to lines with a
+//! client, a time and a request line in their usual form and without a backslash. All other lines
+//! go through [`FieldCollector`], with the same result where both apply.
 
 use memchr::memchr;
 
 use super::keys::{IN_PAYLOAD, KeyCache, KeyRole, KeyRoles};
 use super::tokenizer::{Tokenizer, bare, string_end};
-use super::values::{FieldCollector, KeyPath, ValueVisitor, integer, is_target, parse_time, status, time_shaped, visit};
+use super::values::{
+    FieldCollector, KeyPath, ValueVisitor, integer, is_target, parse_time, status, time_shaped,
+    visit,
+};
 use crate::formats::bytes::begins;
 use crate::formats::clf::is_bare;
 use crate::formats::fast_values::FastValues;
@@ -24,7 +27,8 @@ const MAX_LINE: usize = 16 * 1024;
 const MAX_VALUES: usize = 256;
 /// A layout is dropped when this many consecutive lines had another.
 const MAX_MISSES: u8 = 16;
-/// The maximum number of lines to tokenize before another layout is learned, if lines keep differing.
+/// The maximum number of lines to tokenize before another layout is learned, if lines keep
+/// differing.
 const MAX_WAIT: u32 = 255;
 
 /// Caches two layouts, because a value may be a string in some lines and `null` in others.
@@ -68,9 +72,18 @@ struct LayoutValue {
 impl LayoutCache {
     /// Collects the values of a line if it has a cached layout.
     #[inline]
-    pub(super) fn read<'a>(&mut self, roles: &KeyRoles, line: &'a [u8], found: &mut FieldCollector<'a>) -> bool {
+    pub(super) fn read<'a>(
+        &mut self,
+        roles: &KeyRoles,
+        line: &'a [u8],
+        found: &mut FieldCollector<'a>,
+    ) -> bool {
         if self.roles_fingerprint != roles.fingerprint() {
-            *self = Self { roles_fingerprint: roles.fingerprint(), copy: std::mem::take(&mut self.copy), ..Self::default() };
+            *self = Self {
+                roles_fingerprint: roles.fingerprint(),
+                copy: std::mem::take(&mut self.copy),
+                ..Self::default()
+            };
         }
         for at in [self.first, 1 - self.first] {
             let layout = &mut self.is_unset[at];
@@ -88,8 +101,8 @@ impl LayoutCache {
         false
     }
 
-    /// Reads the values of a line without a backslash if its layout has a fast path. `first_quote` returns the
-    /// position of the first quote from an offset on.
+    /// Reads the values of a line without a backslash if its layout has a fast path. `first_quote`
+    /// returns the position of the first quote from an offset on.
     #[inline]
     pub(super) fn read_fast<'a>(
         &mut self,
@@ -100,7 +113,12 @@ impl LayoutCache {
     ) -> bool {
         for at in [self.first, 1 - self.first] {
             let layout = &mut self.is_unset[at];
-            let Some(short) = layout.short.filter(|_| self.roles_fingerprint == roles.fingerprint()) else { continue };
+            let Some(short) = layout
+                .short
+                .filter(|_| self.roles_fingerprint == roles.fingerprint())
+            else {
+                continue;
+            };
             let found = layout.for_each_value(
                 line,
                 |at| Some((first_quote(at)?, false)),
@@ -155,7 +173,8 @@ impl JsonLayout {
         )
     }
 
-    /// Visits each value of a line with this layout, and whether it is escaped. `end` finds the end of a string.
+    /// Visits each value of a line with this layout, and whether it is escaped. `end` finds the end
+    /// of a string.
     #[inline]
     fn for_each_value<'a>(
         &self,
@@ -172,21 +191,42 @@ impl JsonLayout {
                 begins(line.get(at..)?, literal).then_some(())?;
                 at += literal.len();
             }
-            let (end, escaped) = if value_layout.quoted { end(at)? } else { (bare_end(line, at)?, false) };
+            let (end, escaped) = if value_layout.quoted {
+                end(at)?
+            } else {
+                (bare_end(line, at)?, false)
+            };
             let value = line.get(at..end)?;
-            visit_value(value_layout, if value_layout.quoted { value } else { bare(value) }, escaped);
+            visit_value(
+                value_layout,
+                if value_layout.quoted {
+                    value
+                } else {
+                    bare(value)
+                },
+                escaped,
+            );
             at = end;
         }
         (line.get(at..)? == self.literals.get(self.tail..)?).then_some(())
     }
 
     fn learn(&mut self, roles: &KeyRoles, line: &[u8], keys: &mut KeyCache) -> Option<()> {
-        let mut learned = LayoutRecorder { layout: self, line, at: 0, whole: line.first() == Some(&b'{') };
+        let mut learned = LayoutRecorder {
+            layout: self,
+            line,
+            at: 0,
+            whole: line.first() == Some(&b'{'),
+        };
         visit(roles, line, keys, &mut learned)?;
         let (at, whole) = (learned.at, learned.whole);
         self.tail = self.literals.len();
         self.literals.extend_from_slice(line.get(at..)?);
-        self.short = FastLayout::from_values(self.values.iter_mut().map(|value_layout| (value_layout.role, &mut value_layout.slot)));
+        self.short = FastLayout::from_values(
+            self.values
+                .iter_mut()
+                .map(|value_layout| (value_layout.role, &mut value_layout.slot)),
+        );
         whole.then_some(())
     }
 }
@@ -217,7 +257,9 @@ struct LayoutRecorder<'l, 'a> {
 impl<'a> ValueVisitor<'a> for LayoutRecorder<'_, 'a> {
     fn value(&mut self, path: KeyPath<'_, 'a>, role: KeyRole, walk: &Tokenizer<'a>) {
         let (from, to) = walk.span;
-        let Some(literal) = self.line.get(self.at..from) else { return self.whole = false };
+        let Some(literal) = self.line.get(self.at..from) else {
+            return self.whole = false;
+        };
         // The key of a name/value pair is itself a value.
         self.whole &= !path.is_pair() && self.layout.values.len() < MAX_VALUES;
         if self.whole {
@@ -225,7 +267,13 @@ impl<'a> ValueVisitor<'a> for LayoutRecorder<'_, 'a> {
             self.layout.literals.extend_from_slice(literal);
             let quoted = literal.ends_with(b"\"");
             let end = self.layout.literals.len();
-            self.layout.values.push(LayoutValue { start, end, quoted, role, slot: FieldSlot::Unused });
+            self.layout.values.push(LayoutValue {
+                start,
+                end,
+                quoted,
+                role,
+                slot: FieldSlot::Unused,
+            });
         }
         self.at = to;
     }
@@ -234,7 +282,8 @@ impl<'a> ValueVisitor<'a> for LayoutRecorder<'_, 'a> {
 /// What the fast path needs of a layout.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FastLayout {
-    /// Fields with an alternative value, one bit each. The alternative counts if the best value is missing.
+    /// Fields with an alternative value, one bit each. The alternative counts if the best value is
+    /// missing.
     has_others: u32,
 }
 
@@ -258,8 +307,11 @@ fn slot_of(slot: FieldSlot) -> FieldSlot {
 impl FastLayout {
     /// Assigns the values of a layout to slots; `None` if the user named fields, or if the
     /// fields are not simple.
-    pub(super) fn from_values<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut FieldSlot)>) -> Option<Self> {
-        let mut best: [Option<(u8, &mut FieldSlot)>; FieldSlot::COUNT] = [const { None }; FieldSlot::COUNT];
+    pub(super) fn from_values<'p>(
+        pieces: impl Iterator<Item = (KeyRole, &'p mut FieldSlot)>,
+    ) -> Option<Self> {
+        let mut best: [Option<(u8, &mut FieldSlot)>; FieldSlot::COUNT] =
+            [const { None }; FieldSlot::COUNT];
         let mut has_others = 0;
         for (role, value_slot) in pieces {
             if role.forwarded || role.slot != FieldSlot::Unused && role.rank == 0 {
@@ -269,7 +321,9 @@ impl FastLayout {
             if role.rank >= IN_PAYLOAD {
                 continue;
             }
-            let Some(chosen) = best.get_mut(role.slot as usize) else { continue };
+            let Some(chosen) = best.get_mut(role.slot as usize) else {
+                continue;
+            };
             if let Some((rank, _)) = chosen {
                 // They may differ.
                 if role.slot == FieldSlot::Client && role.rank == *rank {
@@ -286,7 +340,8 @@ impl FastLayout {
             }
         }
         let has = |slot: FieldSlot| best[slot as usize].is_some();
-        (has(FieldSlot::Client) && has(FieldSlot::Time) && has(FieldSlot::Request)).then_some(Self { has_others })
+        (has(FieldSlot::Client) && has(FieldSlot::Time) && has(FieldSlot::Request))
+            .then_some(Self { has_others })
     }
 
     /// Whether these values determine all fields.
@@ -295,11 +350,15 @@ impl FastLayout {
         let is_text = |text: &[u8]| !matches!(text, b"" | b"-");
         let has_no_other = |slot: FieldSlot| self.has_others & 1 << slot as u32 == 0;
         let all_known = self.has_others == 0
-            || (has_no_other(FieldSlot::Host) || is_text(values.get(FieldSlot::Host)) && values.get(FieldSlot::Host) != b"_")
-                && (has_no_other(FieldSlot::Status) || status(values.get(FieldSlot::Status)).is_some())
-                && (has_no_other(FieldSlot::Bytes) || integer(values.get(FieldSlot::Bytes)).is_some())
+            || (has_no_other(FieldSlot::Host)
+                || is_text(values.get(FieldSlot::Host)) && values.get(FieldSlot::Host) != b"_")
+                && (has_no_other(FieldSlot::Status)
+                    || status(values.get(FieldSlot::Status)).is_some())
+                && (has_no_other(FieldSlot::Bytes)
+                    || integer(values.get(FieldSlot::Bytes)).is_some())
                 && (has_no_other(FieldSlot::Referer) || is_text(values.get(FieldSlot::Referer)))
-                && (has_no_other(FieldSlot::UserAgent) || is_text(values.get(FieldSlot::UserAgent)))
+                && (has_no_other(FieldSlot::UserAgent)
+                    || is_text(values.get(FieldSlot::UserAgent)))
                 && (has_no_other(FieldSlot::User) || is_text(values.get(FieldSlot::User)));
         all_known
             && is_text(values.get(FieldSlot::Client))
@@ -313,7 +372,10 @@ impl FastLayout {
 }
 
 /// The fields of a line from its values.
-#[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+#[expect(
+    clippy::inline_always,
+    reason = "in the line loop; so large an answer would go through memory"
+)]
 #[inline(always)]
 pub(super) fn fields<'a>(values: &FastValues<'a>, time: &'a mut Vec<u8>) -> Fields<'a> {
     let (host, bytes) = (values.get(FieldSlot::Host), values.get(FieldSlot::Bytes));

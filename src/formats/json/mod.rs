@@ -1,9 +1,10 @@
 //! Parses access logs in JSON, one object per line, with any key names.
 //!
-//! Fields are recognized by the key names of servers, proxies and common conventions, or as configured. Values are never
-//! used to guess a field, and keys under the client's control (headers, queries, bodies, cookies) are never the client
-//! address. A line is parsed in one pass; a malformed line, or one that describes no request, has no fields. Texts are
-//! kept as written, except for escapes that [`unescape`](crate::text::normalize::unescape) does not decode.
+//! Fields are recognized by the key names of servers, proxies and common conventions, or as
+//! configured. Values are never used to guess a field, and keys under the client's control
+//! (headers, queries, bodies, cookies) are never the client address. A line is parsed in one pass;
+//! a malformed line, or one that describes no request, has no fields. Texts are kept as written,
+//! except for escapes that [`unescape`](crate::text::normalize::unescape) does not decode.
 
 mod envelope;
 mod keys;
@@ -46,25 +47,36 @@ impl JsonLineParser {
         Self::with_fields(&[])
     }
 
-    /// Recognizes the configured fields first, each by its key or its dotted path (`request.headers.User-Agent`;
-    /// array elements have no key). Other fields are recognized by their key names.
+    /// Recognizes the configured fields first, each by its key or its dotted path
+    /// (`request.headers.User-Agent`; array elements have no key). Other fields are recognized by
+    /// their key names.
     #[must_use]
     pub fn with_fields(fields: &[(FieldKind, String)]) -> Self {
-        let headers = fields.iter().filter(|(kind, _)| matches!(kind, FieldKind::Header(_)));
-        Self { roles: KeyRoles::new(fields), headers: headers.cloned().collect() }
+        let headers = fields
+            .iter()
+            .filter(|(kind, _)| matches!(kind, FieldKind::Header(_)));
+        Self {
+            roles: KeyRoles::new(fields),
+            headers: headers.cloned().collect(),
+        }
     }
 
-    /// Reads [`Fields::forwarded`] from this header (`x-forwarded-for`, under any usual key name), or from a member
-    /// with that key or path.
+    /// Reads [`Fields::forwarded`] from this header (`x-forwarded-for`, under any usual key name),
+    /// or from a member with that key or path.
     #[must_use]
     pub fn with_forwarded(mut self, header: &FieldKind) -> Self {
-        let paths = self.headers.iter().filter(|(kind, _)| kind == header).map(|(_, path)| path.clone());
+        let paths = self
+            .headers
+            .iter()
+            .filter(|(kind, _)| kind == header)
+            .map(|(_, path)| path.clone());
         self.roles.set_forwarded(header.as_str(), paths.collect());
         self
     }
 
-    /// Parses a line. `None` if it is not a valid JSON object or describes no request: it must have a request line,
-    /// or a target with a client, a method or a status, or a client with a status and a key for the target.
+    /// Parses a line. `None` if it is not a valid JSON object or describes no request: it must have
+    /// a request line, or a target with a client, a method or a status, or a client with a status
+    /// and a key for the target.
     #[must_use]
     pub fn read<'a>(&self, line: &'a [u8], buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
         // Filled in place, because it is too large to return.
@@ -75,10 +87,13 @@ impl JsonLineParser {
         collector.fields(buffers)
     }
 
-    /// Parses a line with a known layout and without a backslash on the fast path, and emits the same fields as
-    /// [`read`](Self::read); `false` if it cannot. `first_quote` returns the position of the first quote from an
-    /// offset on.
-    #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+    /// Parses a line with a known layout and without a backslash on the fast path, and emits the
+    /// same fields as [`read`](Self::read); `false` if it cannot. `first_quote` returns the
+    /// position of the first quote from an offset on.
+    #[expect(
+        clippy::inline_always,
+        reason = "in the line loop; so large an answer would go through memory"
+    )]
     #[inline(always)]
     pub(super) fn read_fast(
         &self,
@@ -88,7 +103,10 @@ impl JsonLineParser {
         emit: impl FnOnce(&Fields<'_>),
     ) -> bool {
         let mut values = FastValues::new(line);
-        let is_short = memchr(b'\\', line).is_none() && buffers.layouts.read_fast(&self.roles, line, first_quote, &mut values);
+        let is_short = memchr(b'\\', line).is_none()
+            && buffers
+                .layouts
+                .read_fast(&self.roles, line, first_quote, &mut values);
         if is_short {
             emit(&layout_cache::fields(&values, &mut buffers.time));
         }
@@ -96,14 +114,19 @@ impl JsonLineParser {
     }
 
     /// Tokenizes a line without a known layout.
-    fn walk<'a>(&self, line: &'a [u8], buffers: &mut FieldBuffers, found: &mut FieldCollector<'a>) -> Option<()> {
+    fn walk<'a>(
+        &self,
+        line: &'a [u8],
+        buffers: &mut FieldBuffers,
+        found: &mut FieldCollector<'a>,
+    ) -> Option<()> {
         values::visit(&self.roles, line, &mut buffers.keys, found)?;
         buffers.layouts.learn(&self.roles, line, &mut buffers.keys);
         Some(())
     }
 
-    /// Every value of a line with its dotted path and field kind. Of several values of one kind, the one with the
-    /// best key name is used. For display: slow.
+    /// Every value of a line with its dotted path and field kind. Of several values of one kind,
+    /// the one with the best key name is used. For display: slow.
     #[must_use]
     pub fn split<'a>(&self, line: &'a [u8]) -> Option<Vec<(String, &'a [u8], FieldKind)>> {
         let mut parts = ValueList(Vec::new());
@@ -115,7 +138,14 @@ impl JsonLineParser {
 /// Whether a key with the word `forwarded` has addresses.
 pub(super) fn has_forwarded(line: &[u8]) -> bool {
     let mut found = ForwardedKeys(false);
-    values::visit(&KeyRoles::new(&[]), line, &mut KeyCache::default(), &mut found).is_some() && found.0
+    values::visit(
+        &KeyRoles::new(&[]),
+        line,
+        &mut KeyCache::default(),
+        &mut found,
+    )
+    .is_some()
+        && found.0
 }
 
 /// Whether a key with the word `forwarded` has addresses.
@@ -124,7 +154,8 @@ struct ForwardedKeys(bool);
 impl<'a> ValueVisitor<'a> for ForwardedKeys {
     fn value(&mut self, path: KeyPath<'_, 'a>, _: KeyRole, walk: &Tokenizer<'a>) {
         let mut names = path.names();
-        let is_named = names.any(|name| memchr::memmem::find(&name.to_ascii_lowercase(), b"forwarded").is_some());
+        let is_named = names
+            .any(|name| memchr::memmem::find(&name.to_ascii_lowercase(), b"forwarded").is_some());
         self.0 |= is_named && Client::addresses_in(walk.value).next().is_some();
     }
 }

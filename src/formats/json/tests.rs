@@ -28,21 +28,54 @@ fn read_by(json: &JsonLineParser, line: impl AsRef<[u8]>, buffers: &mut FieldBuf
     let line = line.as_ref();
     let written = |fields: &Fields<'_>| String::from_utf8_lossy(&entry_text(fields)).into_owned();
     let mut short = None;
-    json.read_fast(line, |from| Some(from + memchr(b'"', line.get(from..)?)?), buffers, |fields| short = Some(written(fields)));
+    json.read_fast(
+        line,
+        |from| Some(from + memchr(b'"', line.get(from..)?)?),
+        buffers,
+        |fields| short = Some(written(fields)),
+    );
     let Some(fields) = json.read(line, buffers) else {
         assert_eq!(short, None);
         return "none".into();
     };
-    assert!(short.is_none_or(|short| short == written(&fields)), "{}", String::from_utf8_lossy(line));
+    assert!(
+        short.is_none_or(|short| short == written(&fields)),
+        "{}",
+        String::from_utf8_lossy(line)
+    );
     let time = time(fields.time);
     let request = match fields.request {
         RequestField::Line(line) => text(line),
-        RequestField::Parts { method, target, query, protocol } => {
-            format!("{} {}{}{} {}", text(method), text(target), if query.is_empty() { "" } else { "?" }, text(query), text(protocol))
+        RequestField::Parts {
+            method,
+            target,
+            query,
+            protocol,
+        } => {
+            format!(
+                "{} {}{}{} {}",
+                text(method),
+                text(target),
+                if query.is_empty() { "" } else { "?" },
+                text(query),
+                text(protocol)
+            )
         }
     };
-    let rest = [fields.status, fields.bytes, fields.referer, fields.user_agent].map(text).join(" | ");
-    format!("{} | {} | {} | {request} | {rest}", text(fields.client), text(fields.host), time.map_or("-".into(), LogTime::rfc3339))
+    let rest = [
+        fields.status,
+        fields.bytes,
+        fields.referer,
+        fields.user_agent,
+    ]
+    .map(text)
+    .join(" | ");
+    format!(
+        "{} | {} | {} | {request} | {rest}",
+        text(fields.client),
+        text(fields.host),
+        time.map_or("-".into(), LogTime::rfc3339)
+    )
 }
 
 fn read(line: impl AsRef<[u8]>) -> String {
@@ -62,7 +95,10 @@ fn the_user_is_read() {
                 short = Some(text(fields.user));
             },
         );
-        let user = json.read(line.as_bytes(), buffers).map(|fields| text(fields.user)).unwrap();
+        let user = json
+            .read(line.as_bytes(), buffers)
+            .map(|fields| text(fields.user))
+            .unwrap();
         assert!(short.is_none_or(|short| short == user), "{line}");
         user
     };
@@ -81,7 +117,11 @@ fn the_user_is_read() {
             r#"{{"time_local":"02/Nov/2026:08:01:00 +0000","remote_addr":"192.0.2.7",{member},"request":"GET / HTTP/1.1","status":200}}"#
         );
         // The second time on the fast path.
-        assert_eq!([(); 2].map(|()| user(&line, &mut buffers)), [expected, expected], "{line}");
+        assert_eq!(
+            [(); 2].map(|()| user(&line, &mut buffers)),
+            [expected, expected],
+            "{line}"
+        );
     }
 }
 
@@ -90,21 +130,51 @@ fn without_a_client_the_only_public_address_of_the_proxies_is_the_client() {
     let client = |members: &str| {
         let line = format!(r#"{{{members},"method":"GET","uri":"/a","status":404}}"#);
         let mut buffers = FieldBuffers::default();
-        let fields = JsonLineParser::new().read(line.as_bytes(), &mut buffers).unwrap();
+        let fields = JsonLineParser::new()
+            .read(line.as_bytes(), &mut buffers)
+            .unwrap();
         (text(fields.client), fields.is_client_doubtful)
     };
     for (members, expected, is_doubtful) in [
-        (r#""remote_addr":"","x_forwarded_for":"203.0.113.9""#, "203.0.113.9", false),
-        (r#""http_x_forwarded_for":"203.0.113.9, 10.0.0.1""#, "203.0.113.9", false),
-        (r#""headers":{"X-Forwarded-For":["203.0.113.9"]}"#, "203.0.113.9", false),
-        (r#""remote_addr":"203.0.113.9, 10.0.0.1""#, "203.0.113.9", false),
+        (
+            r#""remote_addr":"","x_forwarded_for":"203.0.113.9""#,
+            "203.0.113.9",
+            false,
+        ),
+        (
+            r#""http_x_forwarded_for":"203.0.113.9, 10.0.0.1""#,
+            "203.0.113.9",
+            false,
+        ),
+        (
+            r#""headers":{"X-Forwarded-For":["203.0.113.9"]}"#,
+            "203.0.113.9",
+            false,
+        ),
+        (
+            r#""remote_addr":"203.0.113.9, 10.0.0.1""#,
+            "203.0.113.9",
+            false,
+        ),
         (r#""remote_addr":"198.51.100.1, 203.0.113.9""#, "", true),
         (r#""remote_addr":"10.0.0.1, 100.64.0.1""#, "", true),
-        (r#""remote_addr":"192.0.2.7","x_forwarded_for":"203.0.113.9""#, "192.0.2.7", false),
-        (r#""remote_addr":"[192.0.2.7]","x_forwarded_for":"203.0.113.9""#, "192.0.2.7", false),
+        (
+            r#""remote_addr":"192.0.2.7","x_forwarded_for":"203.0.113.9""#,
+            "192.0.2.7",
+            false,
+        ),
+        (
+            r#""remote_addr":"[192.0.2.7]","x_forwarded_for":"203.0.113.9""#,
+            "192.0.2.7",
+            false,
+        ),
         (r#""remote_addr":"-","x_forwarded_for":"-""#, "", false),
     ] {
-        assert_eq!(client(members), (expected.to_owned(), is_doubtful), "{members}");
+        assert_eq!(
+            client(members),
+            (expected.to_owned(), is_doubtful),
+            "{members}"
+        );
     }
 }
 
@@ -242,10 +312,17 @@ fn caches_of_other_lines_do_not_matter() {
 fn a_layout_is_learned_and_dropped() {
     let (json, mut buffers) = (JsonLineParser::new(), FieldBuffers::default());
     let one = |n: u32| {
-        (format!(r#"{{"ip":"192.0.2.{n}","status":{n}00,"path":"/{n}"}}"#), format!("192.0.2.{n} |  | - |  /{n}  | {n}00 |  |  | "))
+        (
+            format!(r#"{{"ip":"192.0.2.{n}","status":{n}00,"path":"/{n}"}}"#),
+            format!("192.0.2.{n} |  | - |  /{n}  | {n}00 |  |  | "),
+        )
     };
-    let other =
-        |n: u32| (format!(r#"{{"ip":"192.0.2.{n}","status":null,"path":"/{n}"}}"#), format!("192.0.2.{n} |  | - |  /{n}  |  |  |  | "));
+    let other = |n: u32| {
+        (
+            format!(r#"{{"ip":"192.0.2.{n}","status":null,"path":"/{n}"}}"#),
+            format!("192.0.2.{n} |  | - |  /{n}  |  |  |  | "),
+        )
+    };
     for n in 1..10 {
         for (line, expected) in [one(n), other(n)] {
             assert_eq!(read_by(&json, line, &mut buffers), expected);
@@ -254,7 +331,10 @@ fn a_layout_is_learned_and_dropped() {
     // Each line has another layout: all are parsed, and none is cached for long.
     for n in 0..1000 {
         let line = format!(r#"{{"x{n}":1,"ip":"192.0.2.1","status":404,"path":"/{n}"}}"#);
-        assert_eq!(read_by(&json, line, &mut buffers), format!("192.0.2.1 |  | - |  /{n}  | 404 |  |  | "));
+        assert_eq!(
+            read_by(&json, line, &mut buffers),
+            format!("192.0.2.1 |  | - |  /{n}  | 404 |  |  | ")
+        );
     }
     let (line, expected) = one(7);
     assert_eq!(read_by(&json, line, &mut buffers), expected);
@@ -279,7 +359,8 @@ fn lines_without_a_request_have_no_fields() {
         assert_eq!(read(line), "none", "{line}");
     }
     let of = |more: &str| read(format!(r#"{{"ip":"192.0.2.7","status":404,{more}}}"#));
-    // A method under the key of a request, a request under that of a route, and a route without a path.
+    // A method under the key of a request, a request under that of a route, and a route without a
+    // path.
     for more in [
         r#""request":"GET","url":"/.env""#,
         r#""routeKey":"GET /.env","httpMethod":"GET""#,
@@ -287,7 +368,11 @@ fn lines_without_a_request_have_no_fields() {
     ] {
         assert!(of(more).contains("| GET /.env "), "{}", of(more));
     }
-    for line in [r#"{"request":"GET / HTTP/1.1"}"#, r#"{"client":"192.0.2.7","status":400,"uri":""}"#, r#"{"path":"/","status":200}"#] {
+    for line in [
+        r#"{"request":"GET / HTTP/1.1"}"#,
+        r#"{"client":"192.0.2.7","status":400,"uri":""}"#,
+        r#"{"path":"/","status":200}"#,
+    ] {
         assert_ne!(read(line), "none", "{line}");
     }
 }
@@ -300,7 +385,11 @@ fn keys_under_client_control_are_not_the_client() {
         r#"{"client_ip":"203.0.113.9","remote_addr":"192.0.2.7","status":404,"uri":""}"#,
         r#"{"uri":"","status":404,"ip":["192.0.2.7","203.0.113.9"],"list":[{"remote_addr":"203.0.113.9"}]}"#,
     ] {
-        assert!(read(line).starts_with("192.0.2.7 |"), "{line}: {}", read(line));
+        assert!(
+            read(line).starts_with("192.0.2.7 |"),
+            "{line}: {}",
+            read(line)
+        );
     }
 }
 
@@ -313,7 +402,10 @@ fn a_header_is_not_a_field_of_the_request() {
         )
     };
     let expected = read(line(""));
-    assert!(expected.starts_with("192.0.2.7 | www.example.org | "), "{expected}");
+    assert!(
+        expected.starts_with("192.0.2.7 | www.example.org | "),
+        "{expected}"
+    );
     for (header, value) in [
         ("Uri", "/"),
         ("Url", "/"),
@@ -326,12 +418,21 @@ fn a_header_is_not_a_field_of_the_request() {
         ("Path", "/"),
     ] {
         for prefix in ["request_", "downstream_", "origin_"] {
-            assert_eq!(read(line(&format!(r#","{prefix}{header}":"{value}""#))), expected, "{prefix}{header}");
+            assert_eq!(
+                read(line(&format!(r#","{prefix}{header}":"{value}""#))),
+                expected,
+                "{prefix}{header}"
+            );
         }
     }
     assert!(read(line(r#","request_User-Agent":"curl""#)).ends_with("curl"));
     // nginx's names are no headers.
-    assert!(read(r#"{"remote_addr":"192.0.2.7","request_uri":"/a","request_method":"GET","status":404}"#).contains("GET /a"));
+    assert!(
+        read(
+            r#"{"remote_addr":"192.0.2.7","request_uri":"/a","request_method":"GET","status":404}"#
+        )
+        .contains("GET /a")
+    );
 }
 
 /// Google Cloud: `httpRequest` is of the load balancer, `jsonPayload` of an application.
@@ -339,23 +440,39 @@ fn a_header_is_not_a_field_of_the_request() {
 fn a_payload_is_read_only_without_a_request_of_its_envelope() {
     let own = r#""httpRequest":{"requestMethod":"GET","requestUrl":"http://www.example.org/.env","status":404,"remoteIp":"192.0.2.7"}"#;
     let expected = read(format!("{{{own}}}"));
-    for key in ["Remote-Addr", "RemoteIp", "ClientHost", "c-ip", "remote_addr"] {
+    for key in [
+        "Remote-Addr",
+        "RemoteIp",
+        "ClientHost",
+        "c-ip",
+        "remote_addr",
+    ] {
         let payload = format!(
             r#""jsonPayload":{{"{key}":"203.0.113.9","request":"GET / HTTP/1.1","httpRequest":{{"remoteIp":"203.0.113.9","status":200}}}}"#
         );
         assert_eq!(read(format!("{{{own},{payload}}}")), expected, "{key}");
         assert_eq!(read(format!("{{{payload},{own}}}")), expected, "{key}");
-        assert!(read(format!("{{{payload}}}")).starts_with("203.0.113.9 | "), "{key}: {}", read(format!("{{{payload}}}")));
+        assert!(
+            read(format!("{{{payload}}}")).starts_with("203.0.113.9 | "),
+            "{key}: {}",
+            read(format!("{{{payload}}}"))
+        );
     }
     let without_client = own.replace(r#","remoteIp":"192.0.2.7""#, "");
-    assert!(read(format!(r#"{{{without_client},"jsonPayload":{{"remoteIp":"203.0.113.9"}}}}"#)).starts_with(" | "));
+    assert!(
+        read(format!(
+            r#"{{{without_client},"jsonPayload":{{"remoteIp":"203.0.113.9"}}}}"#
+        ))
+        .starts_with(" | ")
+    );
 }
 
 /// What a client sent in a body, under any key, and objects that applications fill.
 #[test]
 fn no_body_under_any_key_changes_the_request() {
     let body = r#"{"remote_addr":"203.0.113.9","client":{"ip":"203.0.113.9"},"http":{"request":{"line":"POST / HTTP/1.1","remoteAddress":"203.0.113.9"}},"request":"POST / HTTP/1.1","method":"POST","uri":"/","status":200,"time":"2020-11-02T08:01:00Z","user":{"name":"eve"},"username":"eve","x-forwarded-for":"203.0.113.9"}"#;
-    let json = JsonLineParser::new().with_forwarded(&FieldKind::Header("x-forwarded-for".to_owned()));
+    let json =
+        JsonLineParser::new().with_forwarded(&FieldKind::Header("x-forwarded-for".to_owned()));
     for own in [
         r#""remote_addr":"192.0.2.7","request":"GET /.env HTTP/1.1","status":404"#,
         r#""time":"2026-11-02T08:01:00Z","remote_addr":"192.0.2.7","request":"GET /.env HTTP/1.1","status":404"#,
@@ -363,20 +480,42 @@ fn no_body_under_any_key_changes_the_request() {
         r#""req":{"method":"GET","url":"/.env","socket":{"remoteAddress":"192.0.2.7"}},"res":{"statusCode":404}"#,
     ] {
         let (mut buffers, expected) = (FieldBuffers::default(), read(format!("{{{own}}}")));
-        // hapi logs the client of a connection in `info`: a line without another one has that, and one with another connection has none.
+        // hapi logs the client of a connection in `info`: a line without another one has that, and
+        // one with another connection has none.
         let has_client = own.contains(r#""remote_addr":"192.0.2.7""#);
-        let keys = ["post", "payload", "formData", "variables", "data", "context", "event", "log", "info"];
+        let keys = [
+            "post",
+            "payload",
+            "formData",
+            "variables",
+            "data",
+            "context",
+            "event",
+            "log",
+            "info",
+        ];
         for key in keys.into_iter().filter(|key| has_client || *key != "info") {
-            for line in [format!(r#"{{{own},"{key}":{body}}}"#), format!(r#"{{"{key}":{body},{own}}}"#)] {
+            for line in [
+                format!(r#"{{{own},"{key}":{body}}}"#),
+                format!(r#"{{"{key}":{body},{own}}}"#),
+            ] {
                 for _ in 0..3 {
                     assert_eq!(read_by(&json, &line, &mut buffers), expected, "{line}");
-                    assert!(json.read(line.as_bytes(), &mut buffers).unwrap().forwarded.is_empty(), "{line}");
+                    assert!(
+                        json.read(line.as_bytes(), &mut buffers)
+                            .unwrap()
+                            .forwarded
+                            .is_empty(),
+                        "{line}"
+                    );
                 }
             }
         }
     }
     // Without another request, it is what the line is about.
-    let shipped = read(format!(r#"{{"path":"/var/log/access.log","whatever":{body}}}"#));
+    let shipped = read(format!(
+        r#"{{"path":"/var/log/access.log","whatever":{body}}}"#
+    ));
     assert!(shipped.starts_with("203.0.113.9 | "), "{shipped}");
 }
 
@@ -504,37 +643,79 @@ const PREFIXES: &[&str] = &[
 
 /// A member that a client chose.
 fn hostile_member() -> impl Strategy<Value = String> {
-    let member =
-        || (prop::sample::select(FIELD_NAMES), prop::sample::select(VALUES)).prop_map(|(name, value)| format!("\"{name}\":{value}"));
-    let of_go =
-        (prop::sample::select(FIELD_NAMES), prop::sample::select(VALUES), prop::sample::select(vec!["request_", "downstream_", "origin_"]))
-            .prop_map(|(name, value, prefix)| {
-                let words: Vec<_> = name
-                    .split('-')
-                    .map(|word| word[..word.len().min(1)].to_uppercase() + &word.to_lowercase()[word.len().min(1)..])
-                    .collect();
-                format!("\"{prefix}{}\":{value}", words.join("-"))
-            });
+    let member = || {
+        (
+            prop::sample::select(FIELD_NAMES),
+            prop::sample::select(VALUES),
+        )
+            .prop_map(|(name, value)| format!("\"{name}\":{value}"))
+    };
+    let of_go = (
+        prop::sample::select(FIELD_NAMES),
+        prop::sample::select(VALUES),
+        prop::sample::select(vec!["request_", "downstream_", "origin_"]),
+    )
+        .prop_map(|(name, value, prefix)| {
+            let words: Vec<_> = name
+                .split('-')
+                .map(|word| {
+                    word[..word.len().min(1)].to_uppercase()
+                        + &word.to_lowercase()[word.len().min(1)..]
+                })
+                .collect();
+            format!("\"{prefix}{}\":{value}", words.join("-"))
+        });
     prop_oneof![
-        (prop::sample::select(OF_CLIENTS), prop::collection::vec(member(), 1..4))
+        (
+            prop::sample::select(OF_CLIENTS),
+            prop::collection::vec(member(), 1..4)
+        )
             .prop_map(|(object, members)| format!("\"{object}\":{{{}}}", members.join(","))),
-        (prop::sample::select(OF_CLIENTS), member())
-            .prop_map(|(object, member)| format!("\"{object}\":{{\"x\":{{{member}}},\"y\":[{{{member}}}]}}")),
-        (prop::sample::select(FIELD_NAMES), prop::sample::select(VALUES))
-            .prop_map(|(name, value)| format!("\"headers\":[{{\"name\":\"{name}\",\"value\":{value}}}]")),
-        (prop::sample::select(PREFIXES), member()).prop_map(|(prefix, member)| format!("\"{prefix}{}", &member[1..])),
+        (prop::sample::select(OF_CLIENTS), member()).prop_map(|(object, member)| format!(
+            "\"{object}\":{{\"x\":{{{member}}},\"y\":[{{{member}}}]}}"
+        )),
+        (
+            prop::sample::select(FIELD_NAMES),
+            prop::sample::select(VALUES)
+        )
+            .prop_map(|(name, value)| format!(
+                "\"headers\":[{{\"name\":\"{name}\",\"value\":{value}}}]"
+            )),
+        (prop::sample::select(PREFIXES), member())
+            .prop_map(|(prefix, member)| format!("\"{prefix}{}", &member[1..])),
         of_go,
         member().prop_map(|member| format!("\"list\":[{{{member}}}]")),
     ]
 }
 
-/// The ends of the objects of a line that hold fields, and those of applications and headers, in which any key may be.
+/// The ends of the objects of a line that hold fields, and those of applications and headers, in
+/// which any key may be.
 fn object_starts(line: &str) -> Vec<(usize, bool)> {
     let starts = line.match_indices('{').map(|(at, _)| at);
-    let key = |at: usize| line[..at].trim_end_matches(['"', ':', ' ', '[']).rsplit('"').next().unwrap_or_default().to_owned();
+    let key = |at: usize| {
+        line[..at]
+            .trim_end_matches(['"', ':', ' ', '['])
+            .rsplit('"')
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
     starts
         .filter(|&at| at == 0 || line[..at].ends_with("\":") || line[..at].ends_with("\": "))
-        .map(|at| (at + 1, at > 0 && ["headers", "jsonPayload", "querystring", "requestHeaders", "query"].contains(&key(at).as_str())))
+        .map(|at| {
+            (
+                at + 1,
+                at > 0
+                    && [
+                        "headers",
+                        "jsonPayload",
+                        "querystring",
+                        "requestHeaders",
+                        "query",
+                    ]
+                    .contains(&key(at).as_str()),
+            )
+        })
         .collect()
 }
 
@@ -565,32 +746,76 @@ proptest! {
 fn two_peers_of_one_rank_make_the_client_unknown() {
     let client = |members: &str| {
         let (json, mut buffers) = (JsonLineParser::new(), FieldBuffers::default());
-        let line = format!(r#"{{{members},"time":"2026-11-02T08:01:00Z","request":"GET /a HTTP/1.1","status":404}}"#);
+        let line = format!(
+            r#"{{{members},"time":"2026-11-02T08:01:00Z","request":"GET /a HTTP/1.1","status":404}}"#
+        );
         // The second time with a known layout, on the fast path if it has one.
         [(); 3].map(|()| {
             let mut fast = None;
             let quote = |from| Some(from + line.get(from..)?.find('"')?);
-            json.read_fast(line.as_bytes(), quote, &mut buffers, |fields| fast = Some(text(fields.client)));
+            json.read_fast(line.as_bytes(), quote, &mut buffers, |fields| {
+                fast = Some(text(fields.client))
+            });
             let fields = json.read(line.as_bytes(), &mut buffers).unwrap();
-            assert!(fast.is_none_or(|fast| fast == text(fields.client)), "{line}");
+            assert!(
+                fast.is_none_or(|fast| fast == text(fields.client)),
+                "{line}"
+            );
             (text(fields.client), fields.is_client_doubtful)
         })
     };
     for (members, expected) in [
-        (r#""remote_addr":"192.0.2.7","remote_addr":"203.0.113.9""#, None),
-        (r#""remote_addr":"192.0.2.7","remote_ip":"203.0.113.9""#, None),
-        (r#""remote_ip":"192.0.2.7","remote_addr":"203.0.113.9","remote_ip":"192.0.2.7""#, None),
-        (r#""client_ip":"192.0.2.7","client_addr":"203.0.113.9""#, None),
-        (r#""source":{"ip":"192.0.2.7"},"client":{"ip":"203.0.113.9"}"#, None),
-        (r#""headers":{"X-Forwarded-For":["203.0.113.9","192.0.2.7"]}"#, None),
-        (r#""remote_addr":"192.0.2.7","remote_addr":"192.0.2.7""#, Some("192.0.2.7")),
-        (r#""remote_addr":"192.0.2.7","remote_ip":"[::ffff:192.0.2.7]:80""#, Some("192.0.2.7")),
-        (r#""remote_addr":"-","remote_ip":"192.0.2.7","remote_addr":"""#, Some("192.0.2.7")),
+        (
+            r#""remote_addr":"192.0.2.7","remote_addr":"203.0.113.9""#,
+            None,
+        ),
+        (
+            r#""remote_addr":"192.0.2.7","remote_ip":"203.0.113.9""#,
+            None,
+        ),
+        (
+            r#""remote_ip":"192.0.2.7","remote_addr":"203.0.113.9","remote_ip":"192.0.2.7""#,
+            None,
+        ),
+        (
+            r#""client_ip":"192.0.2.7","client_addr":"203.0.113.9""#,
+            None,
+        ),
+        (
+            r#""source":{"ip":"192.0.2.7"},"client":{"ip":"203.0.113.9"}"#,
+            None,
+        ),
+        (
+            r#""headers":{"X-Forwarded-For":["203.0.113.9","192.0.2.7"]}"#,
+            None,
+        ),
+        (
+            r#""remote_addr":"192.0.2.7","remote_addr":"192.0.2.7""#,
+            Some("192.0.2.7"),
+        ),
+        (
+            r#""remote_addr":"192.0.2.7","remote_ip":"[::ffff:192.0.2.7]:80""#,
+            Some("192.0.2.7"),
+        ),
+        (
+            r#""remote_addr":"-","remote_ip":"192.0.2.7","remote_addr":"""#,
+            Some("192.0.2.7"),
+        ),
         // A better rank decides.
-        (r#""client_ip":"203.0.113.8","client_addr":"203.0.113.9","remote_addr":"192.0.2.7""#, Some("192.0.2.7")),
-        (r#""x_forwarded_for":"203.0.113.9","real_ip":"203.0.113.8","ip":"192.0.2.7""#, Some("192.0.2.7")),
+        (
+            r#""client_ip":"203.0.113.8","client_addr":"203.0.113.9","remote_addr":"192.0.2.7""#,
+            Some("192.0.2.7"),
+        ),
+        (
+            r#""x_forwarded_for":"203.0.113.9","real_ip":"203.0.113.8","ip":"192.0.2.7""#,
+            Some("192.0.2.7"),
+        ),
     ] {
-        assert_eq!(client(members), [(); 3].map(|()| (expected.unwrap_or_default().to_owned(), expected.is_none())), "{members}");
+        assert_eq!(
+            client(members),
+            [(); 3].map(|()| (expected.unwrap_or_default().to_owned(), expected.is_none())),
+            "{members}"
+        );
     }
 }
 
@@ -628,7 +853,11 @@ fn the_forwarded_client_is_that_of_the_nearest_proxy() {
         let mut buffers = FieldBuffers::default();
         for _ in 0..3 {
             let fields = json.read(line.as_bytes(), &mut buffers).unwrap();
-            assert_eq!((text(fields.client), text(fields.forwarded)), ("192.0.2.7".to_owned(), "203.0.113.9".to_owned()), "{line}");
+            assert_eq!(
+                (text(fields.client), text(fields.forwarded)),
+                ("192.0.2.7".to_owned(), "203.0.113.9".to_owned()),
+                "{line}"
+            );
         }
     }
 }
@@ -636,7 +865,10 @@ fn the_forwarded_client_is_that_of_the_nearest_proxy() {
 #[test]
 fn the_first_key_of_the_best_rank_is_used() {
     let line = r#"{"ip":"192.0.2.1","remote_addr":"-","remote_ip":"192.0.2.2","status":"ok","status":200,"status":404,"code":500,"request":"","uri":"/a","path":"/b","method":"GET","time":"0.123","ts":"x","timestamp":"2026-11-02T08:01:00Z","bytes":"1e3","size":7.0}"#;
-    assert_eq!(read(line), "192.0.2.2 |  | 2026-11-02T08:01:00+00:00 | GET /a  | 200 | 7 |  | ");
+    assert_eq!(
+        read(line),
+        "192.0.2.2 |  | 2026-11-02T08:01:00+00:00 | GET /a  | 200 | 7 |  | "
+    );
 }
 
 #[test]
@@ -651,15 +883,36 @@ fn a_url_gives_host_and_target() {
             .join(" | ")
     };
     for (fields, expected) in [
-        (r#""url":"https://u:p@example.org:8443/a?b","query":"c""#, "example.org:8443 | GET /a?b "),
-        (r#""url":"https:\/\/example.org\/a""#, "example.org | GET /a "),
-        (r#""url":"https://example.org","host":"EXAMPLE.org:443""#, "EXAMPLE.org:443 | GET / "),
-        (r#""url":"https://example.org?x","host":"example.org""#, "example.org | GET ?x "),
-        (r#""url":"http://evil.example/a","host":"example.org""#, "example.org | GET http://evil.example/a "),
-        (r#""request":{"uri":"http://evil.example/","host":"evil.example"}"#, "evil.example | GET http://evil.example/ "),
+        (
+            r#""url":"https://u:p@example.org:8443/a?b","query":"c""#,
+            "example.org:8443 | GET /a?b ",
+        ),
+        (
+            r#""url":"https:\/\/example.org\/a""#,
+            "example.org | GET /a ",
+        ),
+        (
+            r#""url":"https://example.org","host":"EXAMPLE.org:443""#,
+            "EXAMPLE.org:443 | GET / ",
+        ),
+        (
+            r#""url":"https://example.org?x","host":"example.org""#,
+            "example.org | GET ?x ",
+        ),
+        (
+            r#""url":"http://evil.example/a","host":"example.org""#,
+            "example.org | GET http://evil.example/a ",
+        ),
+        (
+            r#""request":{"uri":"http://evil.example/","host":"evil.example"}"#,
+            "evil.example | GET http://evil.example/ ",
+        ),
         (r#""request_uri":"/a","args":"b""#, " | GET /a "),
         (r#""uri":"/a","args":"?b\/c""#, " | GET /a?b/c "),
-        (r#""server_name":"_","uri":"/a b","args":"""#, " | GET /a b "),
+        (
+            r#""server_name":"_","uri":"/a b","args":"""#,
+            " | GET /a b ",
+        ),
     ] {
         assert_eq!(request(fields), expected, "{fields}");
     }
@@ -668,11 +921,23 @@ fn a_url_gives_host_and_target() {
 #[test]
 fn configured_fields_are_used() {
     let line = r#"{"remote_addr":"192.0.2.1","who":{"is":"192.0.2.2"},"request":"GET /a HTTP/1.1","x":"/b","status":200}"#;
-    let given = [(FieldKind::Client, "who.is".to_owned()), (FieldKind::Target, "x".to_owned())];
+    let given = [
+        (FieldKind::Client, "who.is".to_owned()),
+        (FieldKind::Target, "x".to_owned()),
+    ];
     let mut buffers = FieldBuffers::default();
-    assert_eq!(read_by(&JsonLineParser::new(), line, &mut buffers), "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | ");
-    assert_eq!(read_by(&JsonLineParser::with_fields(&given), line, &mut buffers), "192.0.2.2 |  | - |  /b  | 200 |  |  | ");
-    assert_eq!(read_by(&JsonLineParser::new(), line, &mut buffers), "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | ");
+    assert_eq!(
+        read_by(&JsonLineParser::new(), line, &mut buffers),
+        "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | "
+    );
+    assert_eq!(
+        read_by(&JsonLineParser::with_fields(&given), line, &mut buffers),
+        "192.0.2.2 |  | - |  /b  | 200 |  |  | "
+    );
+    assert_eq!(
+        read_by(&JsonLineParser::new(), line, &mut buffers),
+        "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | "
+    );
 }
 
 #[test]
@@ -698,10 +963,20 @@ fn the_field_of_the_forwarded_client_is_found() {
     let line = r#"{"ip":"192.0.2.7","status":200,"uri":"/","edge":{"seen":"203.0.113.9"},"args":{"x_forwarded_for":"10.0.0.1"}}"#;
     assert_eq!(forwarded(&json, line), "");
     assert_eq!(
-        forwarded(&JsonLineParser::with_fields(&[(header.clone(), "edge.seen".to_owned())]).with_forwarded(&header), line),
+        forwarded(
+            &JsonLineParser::with_fields(&[(header.clone(), "edge.seen".to_owned())])
+                .with_forwarded(&header),
+            line
+        ),
         "203.0.113.9"
     );
-    assert_eq!(forwarded(&JsonLineParser::new().with_forwarded(&FieldKind::Header("edge.seen".to_owned())), line), "203.0.113.9");
+    assert_eq!(
+        forwarded(
+            &JsonLineParser::new().with_forwarded(&FieldKind::Header("edge.seen".to_owned())),
+            line
+        ),
+        "203.0.113.9"
+    );
 }
 
 #[test]
@@ -709,7 +984,10 @@ fn a_line_is_split_into_its_fields() {
     let line =
         br#"{"a":{"remote_ip":"192.0.2.7","tags":["x","y"]},"request":{"headers":[{"name":"User-Agent","value":"curl"}]},"status":200}"#;
     let parts = JsonLineParser::new().split(line).unwrap();
-    let parts: Vec<_> = parts.iter().map(|(path, text, kind)| format!("{path}={} {kind}", String::from_utf8_lossy(text))).collect();
+    let parts: Vec<_> = parts
+        .iter()
+        .map(|(path, text, kind)| format!("{path}={} {kind}", String::from_utf8_lossy(text)))
+        .collect();
     assert_eq!(
         parts,
         [
@@ -731,7 +1009,10 @@ fn escaped(text: &str) -> String {
         match c {
             '/' => json += r"\/",
             c if c.is_ascii() => json.push(c),
-            c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| write!(json, "\\u{unit:04x}").unwrap()),
+            c => c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| write!(json, "\\u{unit:04x}").unwrap()),
         }
     }
     json
@@ -746,11 +1027,19 @@ fn a_similar_line_takes_the_fast_path() {
     };
     let (json, mut buffers) = (JsonLineParser::new(), FieldBuffers::default());
     let mut is_short = |line: &str| {
-        let is_short = json.read_fast(line.as_bytes(), |from| Some(from + line.get(from..)?.find('"')?), &mut buffers, |_| ());
+        let is_short = json.read_fast(
+            line.as_bytes(),
+            |from| Some(from + line.get(from..)?.find('"')?),
+            &mut buffers,
+            |_| (),
+        );
         read_by(&json, line, &mut buffers);
         is_short
     };
-    assert_eq!(["x", "y", r"a\b", "z"].map(|agent| is_short(&line(agent))), [false, true, false, true]);
+    assert_eq!(
+        ["x", "y", r"a\b", "z"].map(|agent| is_short(&line(agent))),
+        [false, true, false, true]
+    );
     assert!(!is_short(&line("x").replace("GET / HTTP/1.1", "/")));
     assert!(!is_short(&line("x").replace("192.0.2.7", "-")));
 }

@@ -1,9 +1,9 @@
 //! Tokenizes a JSON object in one pass.
 //!
-//! Nothing is decoded or allocated, and nesting is limited instead of recursive. It is not a validator: common errors of
-//! hand-written log formats are accepted where they are unambiguous, such as a trailing comma, an empty value or a dash
-//! instead of a number, several numbers, and bare quotes in a string. A line that ends before its last brace is
-//! malformed. Source: RFC 8259.
+//! Nothing is decoded or allocated, and nesting is limited instead of recursive. It is not a
+//! validator: common errors of hand-written log formats are accepted where they are unambiguous,
+//! such as a trailing comma, an empty value or a dash instead of a number, several numbers, and
+//! bare quotes in a string. A line that ends before its last brace is malformed. Source: RFC 8259.
 
 use memchr::memchr2;
 
@@ -12,10 +12,13 @@ use crate::formats::bytes::marks_of_16;
 /// The maximum nesting depth; deeper lines are malformed. `serde_json` stops at 128.
 const MAX_DEPTH: u32 = 64;
 /// The key of an array element.
-const NO_KEY: MemberName<'static> = MemberName { name: b"", expected: false };
+const NO_KEY: MemberName<'static> = MemberName {
+    name: b"",
+    expected: false,
+};
 
-/// A position in a line, and the current token. The parts of the token are separate fields, because returning them as one
-/// value would cost more than finding them.
+/// A position in a line, and the current token. The parts of the token are separate fields, because
+/// returning them as one value would cost more than finding them.
 #[derive(Debug)]
 pub(super) struct Tokenizer<'a> {
     text: &'a [u8],
@@ -31,8 +34,8 @@ pub(super) struct Tokenizer<'a> {
     pub(super) value: &'a [u8],
     /// Whether it contains a backslash or a bare quote.
     pub(super) escaped: bool,
-    /// The range of the last value in a line that starts with a brace, without quotes, including spaces after a
-    /// number.
+    /// The range of the last value in a line that starts with a brace, without quotes, including
+    /// spaces after a number.
     pub(super) span: (usize, usize),
 }
 
@@ -63,7 +66,10 @@ pub(super) enum JsonToken {
 impl<'a> Tokenizer<'a> {
     /// Starts after the first brace; `None` if there is none.
     pub(super) fn new(line: &'a [u8]) -> Option<Self> {
-        let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start();
+        let text = line
+            .strip_prefix(b"\xef\xbb\xbf")
+            .unwrap_or(line)
+            .trim_ascii_start();
         (text.first() == Some(&b'{')).then_some(Self {
             text,
             at: 1,
@@ -77,7 +83,8 @@ impl<'a> Tokenizer<'a> {
         })
     }
 
-    /// The next token; `None` if the line is malformed. If the key is `expected`, its end is not searched for.
+    /// The next token; `None` if the line is malformed. If the key is `expected`, its end is not
+    /// searched for.
     #[inline]
     pub(super) fn next(&mut self, expected: &[u8]) -> Option<JsonToken> {
         let mut byte = self.peek()?;
@@ -91,7 +98,11 @@ impl<'a> Tokenizer<'a> {
             return self.close(byte);
         }
         self.fresh = false;
-        self.key = if self.in_array() { NO_KEY } else { self.name(byte, expected)? };
+        self.key = if self.in_array() {
+            NO_KEY
+        } else {
+            self.name(byte, expected)?
+        };
         match self.peek()? {
             b'"' => self.string(),
             b'{' => self.open(false),
@@ -122,10 +133,19 @@ impl<'a> Tokenizer<'a> {
         }
         let start = self.at + 1;
         let end = start + expected.len();
-        let is_expected = !expected.is_empty() && self.text.get(start..end) == Some(expected) && self.text.get(end) == Some(&b'"');
-        let end = if is_expected { end } else { string_end(self.text, start)?.0 };
+        let is_expected = !expected.is_empty()
+            && self.text.get(start..end) == Some(expected)
+            && self.text.get(end) == Some(&b'"');
+        let end = if is_expected {
+            end
+        } else {
+            string_end(self.text, start)?.0
+        };
         self.at = end + 1;
-        let key = MemberName { name: self.text.get(start..end)?, expected: is_expected };
+        let key = MemberName {
+            name: self.text.get(start..end)?,
+            expected: is_expected,
+        };
         let colon = self.peek()? == b':';
         self.at += 1;
         colon.then_some(key)
@@ -148,7 +168,8 @@ impl<'a> Tokenizer<'a> {
     #[inline]
     fn closes(&self, end: usize) -> bool {
         let rest = self.text.get(end + 1..).unwrap_or_default();
-        matches!(rest, [b',' | b'}' | b']', ..]) || matches!(rest.trim_ascii_start(), [b',' | b'}' | b']', ..])
+        matches!(rest, [b',' | b'}' | b']', ..])
+            || matches!(rest.trim_ascii_start(), [b',' | b'}' | b']', ..])
     }
 
     /// The rare case: the writer does not escape quotes.
@@ -172,14 +193,21 @@ impl<'a> Tokenizer<'a> {
                 _ => self.at += 1,
             }
         }
-        (self.value, self.escaped, self.span) = (bare(self.text.get(start..self.at)?), false, (start, self.at));
+        (self.value, self.escaped, self.span) = (
+            bare(self.text.get(start..self.at)?),
+            false,
+            (start, self.at),
+        );
         Some(JsonToken::Value)
     }
 
-    /// Whether a key or the end of the object follows a comma. `0.001, 0.002` is one value, as nginx may write it
-    /// unquoted.
+    /// Whether a key or the end of the object follows a comma. `0.001, 0.002` is one value, as
+    /// nginx may write it unquoted.
     fn begins_member(&self, at: usize) -> bool {
-        matches!(self.text.get(at..).unwrap_or_default().trim_ascii_start(), [b'"' | b'}', ..])
+        matches!(
+            self.text.get(at..).unwrap_or_default().trim_ascii_start(),
+            [b'"' | b'}', ..]
+        )
     }
 
     fn open(&mut self, array: bool) -> Option<JsonToken> {
@@ -187,7 +215,11 @@ impl<'a> Tokenizer<'a> {
         self.depth += 1;
         self.arrays = self.arrays << 1 | u64::from(array);
         self.fresh = true;
-        (self.depth <= MAX_DEPTH).then_some(if array { JsonToken::Array } else { JsonToken::Object })
+        (self.depth <= MAX_DEPTH).then_some(if array {
+            JsonToken::Array
+        } else {
+            JsonToken::Object
+        })
     }
 
     fn close(&mut self, byte: u8) -> Option<JsonToken> {
@@ -222,12 +254,19 @@ pub(super) fn string_end(text: &[u8], start: usize) -> Option<(usize, bool)> {
     }
 }
 
-/// The position of the first quote or backslash. Most strings are short, so sixteen bytes are checked before a search.
+/// The position of the first quote or backslash. Most strings are short, so sixteen bytes are
+/// checked before a search.
 #[inline]
 fn quote_or_backslash(text: &[u8]) -> Option<usize> {
-    let Some((start, rest)) = text.split_first_chunk::<16>() else { return memchr2(b'"', b'\\', text) };
+    let Some((start, rest)) = text.split_first_chunk::<16>() else {
+        return memchr2(b'"', b'\\', text);
+    };
     let marks = marks_of_16(*start, b'"') | marks_of_16(*start, b'\\');
-    if marks != 0 { Some(marks.trailing_zeros() as usize / 8) } else { memchr2(b'"', b'\\', rest).map(|at| at + 16) }
+    if marks != 0 {
+        Some(marks.trailing_zeros() as usize / 8)
+    } else {
+        memchr2(b'"', b'\\', rest).map(|at| at + 16)
+    }
 }
 
 /// A number or a word without surrounding spaces; `null` is empty.
@@ -247,14 +286,21 @@ mod tests {
 
     /// The tokens of a line, `!` if it is malformed.
     fn steps(line: &str) -> String {
-        let Some(mut tokenizer) = Tokenizer::new(line.as_bytes()) else { return "!".into() };
+        let Some(mut tokenizer) = Tokenizer::new(line.as_bytes()) else {
+            return "!".into();
+        };
         let mut steps = String::new();
         loop {
             let step = tokenizer.next(b"");
             let [name, value] = [tokenizer.key.name, tokenizer.value].map(String::from_utf8_lossy);
             match step {
                 None => return steps + "!",
-                Some(JsonToken::Value) => write!(steps, "{name}={value}{} ", if tokenizer.escaped { "*" } else { "" }).unwrap(),
+                Some(JsonToken::Value) => write!(
+                    steps,
+                    "{name}={value}{} ",
+                    if tokenizer.escaped { "*" } else { "" }
+                )
+                .unwrap(),
                 Some(JsonToken::Object) => write!(steps, "{name}{{ ").unwrap(),
                 Some(JsonToken::Array) => write!(steps, "{name}[ ").unwrap(),
                 Some(JsonToken::Close) => steps += "} ",
@@ -267,8 +313,14 @@ mod tests {
     fn objects_and_arrays_are_tokenized() {
         for (line, expected) in [
             ("{}", "."),
-            (r#"{"a":"b","c":12,"d":null,"e":true}"#, "a=b c=12 d= e=true ."),
-            (" { \"a\" : \"b\" , \"c\" : [ 1 , \"x\" , [ ] , { } ] } \r", "a=b c[ =1 =x [ } { } } ."),
+            (
+                r#"{"a":"b","c":12,"d":null,"e":true}"#,
+                "a=b c=12 d= e=true .",
+            ),
+            (
+                " { \"a\" : \"b\" , \"c\" : [ 1 , \"x\" , [ ] , { } ] } \r",
+                "a=b c[ =1 =x [ } { } } .",
+            ),
             (r#"{"a":{"b":{"c":-1.5e3}}},"#, "a{ b{ c=-1.5e3 } } ."),
             (r#"{"a":1}]"#, "a=1 ."),
             (r#"{"a":"\"\\","b":"\\"}"#, r#"a=\"\\* b=\\* ."#),
@@ -284,7 +336,10 @@ mod tests {
             (r#"{"a":"b",}"#, "a=b ."),
             (r#"{"a":,"b":-,"c":}"#, "a= b=- c= ."),
             (r#"{"a":0.001, 0.002,"b":1}"#, "a=0.001, 0.002 b=1 ."),
-            (r#"{"a":"GET /?q="x" HTTP/1.1","b":1}"#, r#"a=GET /?q="x" HTTP/1.1* b=1 ."#),
+            (
+                r#"{"a":"GET /?q="x" HTTP/1.1","b":1}"#,
+                r#"a=GET /?q="x" HTTP/1.1* b=1 ."#,
+            ),
             (r#"{"a":"\x22\x5C","b":"c"}"#, r"a=\x22\x5C* b=c ."),
         ] {
             assert_eq!(steps(line), expected, "{line}");
@@ -332,7 +387,14 @@ mod tests {
         while let Some(JsonToken::Value) = tokenizer.next(b"status") {
             names.push((tokenizer.key.name, tokenizer.key.expected));
         }
-        assert_eq!(names, [(&b"status"[..], true), (b"stat", false), (br#"status\""#, false)]);
+        assert_eq!(
+            names,
+            [
+                (&b"status"[..], true),
+                (b"stat", false),
+                (br#"status\""#, false)
+            ]
+        );
     }
 
     proptest! {

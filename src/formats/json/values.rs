@@ -1,12 +1,16 @@
-//! Visits every value of a line, with its role, in one pass, collects the values and converts them to [`Fields`].
+//! Visits every value of a line, with its role, in one pass, collects the values and converts them
+//! to [`Fields`].
 //!
-//! Most JSON escapes are those that [`unescape`](crate::text::normalize::unescape) undoes, and are kept. Others are converted to those:
-//! `\/` and escaped ASCII letters to the character itself, characters above `7f` to the `\xHH` of their UTF-8 bytes, bare quotes
-//! to `\x22`. Half a surrogate pair is kept, because the original byte is unknown.
+//! Most JSON escapes are those that [`unescape`](crate::text::normalize::unescape) undoes, and are
+//! kept. Others are converted to those: `\/` and escaped ASCII letters to the character itself,
+//! characters above `7f` to the `\xHH` of their UTF-8 bytes, bare quotes to `\x22`. Half a
+//! surrogate pair is kept, because the original byte is unknown.
 
 use memchr::memchr2;
 
-use super::keys::{IN_PAYLOAD, KeyCache, KeyRole, KeyRoles, KeyScope, ObjectKind, REMOTE_HOST, is_payload};
+use super::keys::{
+    IN_PAYLOAD, KeyCache, KeyRole, KeyRoles, KeyScope, ObjectKind, REMOTE_HOST, is_payload,
+};
 use super::tokenizer::{JsonToken, MemberName, Tokenizer};
 use crate::formats::fields::{FieldBuffers, FieldSlot};
 use crate::formats::{Escapes, Fields, RequestField, TimeField, iso_time};
@@ -33,14 +37,25 @@ pub(super) struct KeyPath<'p, 'a> {
 impl<'a> KeyPath<'_, 'a> {
     /// The keys, the outermost first; array elements have none.
     pub(super) fn names(self) -> impl Iterator<Item = &'a [u8]> {
-        self.levels.iter().skip(1).map(|level| level.name).chain([self.name]).filter(|name| !name.is_empty())
+        self.levels
+            .iter()
+            .skip(1)
+            .map(|level| level.name)
+            .chain([self.name])
+            .filter(|name| !name.is_empty())
     }
 }
 
 impl KeyPath<'_, '_> {
     /// Whether it is in an object with `name` and `value`.
     pub(super) fn is_pair(self) -> bool {
-        matches!(self.levels.last(), Some(OpenLevel { kind: LevelKind::Pair(_), .. }))
+        matches!(
+            self.levels.last(),
+            Some(OpenLevel {
+                kind: LevelKind::Pair(_),
+                ..
+            })
+        )
     }
 }
 
@@ -56,14 +71,20 @@ struct OpenLevel<'a> {
 #[derive(Debug, Clone, Copy)]
 enum LevelKind<'a> {
     Object,
-    /// An array, and the role of its first element; the others have none, except in the field of the forwarded client.
+    /// An array, and the role of its first element; the others have none, except in the field of
+    /// the forwarded client.
     Array(KeyRole),
     /// `{"name":"Host","value":"example.org"}`, and the value of `name`.
     Pair(&'a [u8]),
 }
 
 /// Visits a line; `None` if it is not a valid JSON object.
-pub(super) fn visit<'a>(roles: &KeyRoles, line: &'a [u8], keys: &mut KeyCache, visitor: &mut impl ValueVisitor<'a>) -> Option<()> {
+pub(super) fn visit<'a>(
+    roles: &KeyRoles,
+    line: &'a [u8],
+    keys: &mut KeyCache,
+    visitor: &mut impl ValueVisitor<'a>,
+) -> Option<()> {
     let mut walk = Tokenizer::new(line)?;
     let mut open = OpenLevels::new();
     keys.begin(roles.fingerprint());
@@ -72,7 +93,14 @@ pub(super) fn visit<'a>(roles: &KeyRoles, line: &'a [u8], keys: &mut KeyCache, v
             JsonToken::Value => {
                 let (role, _) = open.role(roles, keys, walk.key);
                 let name = open.pair_name(walk.key.name, walk.value);
-                visitor.value(KeyPath { levels: open.levels(), name }, role, &walk);
+                visitor.value(
+                    KeyPath {
+                        levels: open.levels(),
+                        name,
+                    },
+                    role,
+                    &walk,
+                );
             }
             step @ (JsonToken::Object | JsonToken::Array) => {
                 let (role, scope) = open.role(roles, keys, walk.key);
@@ -94,8 +122,17 @@ struct OpenLevels<'a> {
 
 impl<'a> OpenLevels<'a> {
     fn new() -> Self {
-        let line = OpenLevel { name: b"", context: ObjectKind::Anywhere, scope: KeyScope::Line, kind: LevelKind::Object };
-        Self { levels: [line; MAX_LEVELS], depth: 1, skipped_levels: 0 }
+        let line = OpenLevel {
+            name: b"",
+            context: ObjectKind::Anywhere,
+            scope: KeyScope::Line,
+            kind: LevelKind::Object,
+        };
+        Self {
+            levels: [line; MAX_LEVELS],
+            depth: 1,
+            skipped_levels: 0,
+        }
     }
 
     fn levels(&self) -> &[OpenLevel<'a>] {
@@ -104,7 +141,12 @@ impl<'a> OpenLevels<'a> {
 
     /// The role of the next value, and the scope of its members.
     #[inline]
-    fn role(&mut self, roles: &KeyRoles, keys: &mut KeyCache, key: MemberName<'a>) -> (KeyRole, KeyScope) {
+    fn role(
+        &mut self,
+        roles: &KeyRoles,
+        keys: &mut KeyCache,
+        key: MemberName<'a>,
+    ) -> (KeyRole, KeyScope) {
         let level = &mut self.levels[self.depth - 1];
         match &mut level.kind {
             _ if self.skipped_levels > 0 => (KeyRole::NOTHING, KeyScope::Elsewhere),
@@ -121,7 +163,10 @@ impl<'a> OpenLevels<'a> {
             }
             LevelKind::Pair(header) if key.name == b"value" => {
                 let header = *header;
-                (self.look_up(roles, ObjectKind::Headers, header), KeyScope::Elsewhere)
+                (
+                    self.look_up(roles, ObjectKind::Headers, header),
+                    KeyScope::Elsewhere,
+                )
             }
             LevelKind::Pair(_) => (KeyRole::NOTHING, KeyScope::Elsewhere),
         }
@@ -134,7 +179,10 @@ impl<'a> OpenLevels<'a> {
             path[length] = level.name;
             length += 1;
         }
-        let in_payload = self.levels().iter().any(|level| is_payload(level.context, level.name));
+        let in_payload = self
+            .levels()
+            .iter()
+            .any(|level| is_payload(level.context, level.name));
         roles.role(context, &path[..length], in_payload, name)
     }
 
@@ -155,16 +203,30 @@ impl<'a> OpenLevels<'a> {
             return;
         }
         let above = &self.levels[self.depth - 1];
-        let in_headers = matches!(above.kind, LevelKind::Array(_)) && above.context == ObjectKind::Headers;
+        let in_headers =
+            matches!(above.kind, LevelKind::Array(_)) && above.context == ObjectKind::Headers;
         let (context, kind) = match (array, above.kind) {
             // Objects in array elements are lists of something else.
-            (false, LevelKind::Array(_)) if in_headers => (ObjectKind::Headers, LevelKind::Pair(b"")),
-            (false, LevelKind::Array(_)) | (true, LevelKind::Array(_) | LevelKind::Pair(_)) => (ObjectKind::Closed, LevelKind::Object),
+            (false, LevelKind::Array(_)) if in_headers => {
+                (ObjectKind::Headers, LevelKind::Pair(b""))
+            }
+            (false, LevelKind::Array(_)) | (true, LevelKind::Array(_) | LevelKind::Pair(_)) => {
+                (ObjectKind::Closed, LevelKind::Object)
+            }
             (true, _) => (role.within, LevelKind::Array(role)),
             (false, _) => (role.within, LevelKind::Object),
         };
-        let kind = if array && !matches!(kind, LevelKind::Array(_)) { LevelKind::Array(KeyRole::NOTHING) } else { kind };
-        self.levels[self.depth] = OpenLevel { name, context, scope, kind };
+        let kind = if array && !matches!(kind, LevelKind::Array(_)) {
+            LevelKind::Array(KeyRole::NOTHING)
+        } else {
+            kind
+        };
+        self.levels[self.depth] = OpenLevel {
+            name,
+            context,
+            scope,
+            kind,
+        };
         self.depth += 1;
     }
 
@@ -223,7 +285,10 @@ impl<'a> FieldCollector<'a> {
     pub(super) fn add(&mut self, role: KeyRole, text: &'a [u8], escaped: bool) {
         let in_payload = usize::from(role.rank >= IN_PAYLOAD);
         self.has_user_key[in_payload] |= role.slot == FieldSlot::User;
-        self.has_target_key |= matches!(role.slot, FieldSlot::Request | FieldSlot::Sent | FieldSlot::Target | FieldSlot::Path);
+        self.has_target_key |= matches!(
+            role.slot,
+            FieldSlot::Request | FieldSlot::Sent | FieldSlot::Target | FieldSlot::Path
+        );
         if matches!(text, b"" | b"-") {
             return;
         }
@@ -231,7 +296,9 @@ impl<'a> FieldCollector<'a> {
         if role.forwarded {
             self.forwarded[in_payload] = text;
         }
-        let Some(rank) = self.ranks.get(role.slot as usize) else { return };
+        let Some(rank) = self.ranks.get(role.slot as usize) else {
+            return;
+        };
         if role.rank < *rank {
             self.take(role, text, escaped);
         } else if role.rank == *rank {
@@ -242,7 +309,8 @@ impl<'a> FieldCollector<'a> {
     /// Remembers a client that is not the one with the same rank.
     fn compare(&mut self, slot: FieldSlot, text: &[u8]) {
         let parse = |text| Client::parse(Client::without_marks(text));
-        let is_other = matches!(slot, FieldSlot::Client | FieldSlot::Forwarded) && parse(text) != parse(self.get(slot));
+        let is_other = matches!(slot, FieldSlot::Client | FieldSlot::Forwarded)
+            && parse(text) != parse(self.get(slot));
         self.disputed |= u32::from(is_other) << slot as u32;
     }
 
@@ -256,10 +324,13 @@ impl<'a> FieldCollector<'a> {
             FieldSlot::Host => (text != b"_").then_some((FieldSlot::Host, text)),
             // A duration, or a count.
             FieldSlot::Request if is_known_method(text) => Some((FieldSlot::Method, text)),
-            FieldSlot::Request => (!text.iter().all(|b| b.is_ascii_digit() || *b == b'.')).then_some((FieldSlot::Request, text)),
+            FieldSlot::Request => (!text.iter().all(|b| b.is_ascii_digit() || *b == b'.'))
+                .then_some((FieldSlot::Request, text)),
             // API Gateway's `routeKey`: `GET /pets`, or `$default`.
             FieldSlot::Path => match memchr::memchr(b' ', text) {
-                Some(end) if is_known_method(&text[..end]) => Some((FieldSlot::Path, &text[end + 1..])),
+                Some(end) if is_known_method(&text[..end]) => {
+                    Some((FieldSlot::Path, &text[end + 1..]))
+                }
                 _ => (!text.starts_with(b"$")).then_some((FieldSlot::Path, text)),
             },
             slot => Some((slot, text)),
@@ -282,7 +353,11 @@ impl<'a> FieldCollector<'a> {
     }
 
     fn unescaped_value(&self, slot: FieldSlot, buffers: &'a mut Vec<u8>) -> &'a [u8] {
-        rewritten(self.get(slot), self.escaped & 1 << slot as u32 != 0, buffers)
+        rewritten(
+            self.get(slot),
+            self.escaped & 1 << slot as u32 != 0,
+            buffers,
+        )
     }
 
     /// The fields; `None` if the line describes no request.
@@ -290,17 +365,33 @@ impl<'a> FieldCollector<'a> {
         self.leave_out_payload();
         self.use_host_as_client();
         // What is left of a payload is what the line is about.
-        self.ranks.iter_mut().filter(|rank| (IN_PAYLOAD..NO_RANK).contains(*rank)).for_each(|rank| *rank -= IN_PAYLOAD);
+        self.ranks
+            .iter_mut()
+            .filter(|rank| (IN_PAYLOAD..NO_RANK).contains(*rank))
+            .for_each(|rank| *rank -= IN_PAYLOAD);
         if !self.is_request() {
             return None;
         }
-        let FieldBuffers { time, request, query, protocol, referer, user_agent, user, .. } = buffers;
+        let FieldBuffers {
+            time,
+            request,
+            query,
+            protocol,
+            referer,
+            user_agent,
+            user,
+            ..
+        } = buffers;
         let time = self.time(time);
         let protocol = self::protocol(rewrite_short(self.get(FieldSlot::Protocol), protocol));
         let (request, host) = self.request(protocol, request, query);
         let has_client = !self.get(FieldSlot::Client).is_empty();
         let fields = Fields {
-            forwarded: if self.forwarded[0].is_empty() { self.forwarded[1] } else { self.forwarded[0] },
+            forwarded: if self.forwarded[0].is_empty() {
+                self.forwarded[1]
+            } else {
+                self.forwarded[0]
+            },
             is_without_peer: !has_client && !self.get(FieldSlot::Forwarded).is_empty(),
             host,
             time,
@@ -313,29 +404,46 @@ impl<'a> FieldCollector<'a> {
             escapes: Escapes::Written,
             ..Fields::default()
         };
-        let slot = if has_client { FieldSlot::Client } else { FieldSlot::Forwarded };
+        let slot = if has_client {
+            FieldSlot::Client
+        } else {
+            FieldSlot::Forwarded
+        };
         if self.disputed & 1 << slot as u32 != 0 {
-            return Some(Fields { is_client_doubtful: true, ..fields });
+            return Some(Fields {
+                is_client_doubtful: true,
+                ..fields
+            });
         }
         Some(fields.with_client_or_list(self.get(slot)))
     }
 
-    /// Whether the line has a request line; or a target with a client, a method or a status; or a client and a
-    /// status, and a key for the target, which a bad request lacks.
+    /// Whether the line has a request line; or a target with a client, a method or a status; or a
+    /// client and a status, and a key for the target, which a bad request lacks.
     fn is_request(&self) -> bool {
         let known = |slots: &[FieldSlot]| slots.iter().any(|slot| !self.get(*slot).is_empty());
-        let has_target = known(&[FieldSlot::Request, FieldSlot::Sent, FieldSlot::Target, FieldSlot::Path]);
+        let has_target = known(&[
+            FieldSlot::Request,
+            FieldSlot::Sent,
+            FieldSlot::Target,
+            FieldSlot::Path,
+        ]);
         (has_target && known(&[FieldSlot::Client, FieldSlot::Method, FieldSlot::Status]))
             || (self.has_target_key && known(&[FieldSlot::Client]) && known(&[FieldSlot::Status]))
             || memchr::memmem::find(self.get(FieldSlot::Request), b" HTTP").is_some()
     }
 
-    /// Drops what is in payloads if the line has a request outside of them: a request line, or two of its target, method and status.
-    /// One may be of the program that ships the log, as the `path` of the file.
+    /// Drops what is in payloads if the line has a request outside of them: a request line, or two
+    /// of its target, method and status. One may be of the program that ships the log, as the
+    /// `path` of the file.
     fn leave_out_payload(&mut self) {
         let has = |slots: &[FieldSlot]| slots.iter().any(|slot| self.rank(*slot) < IN_PAYLOAD);
         let has_target = has(&[FieldSlot::Sent, FieldSlot::Target, FieldSlot::Path]);
-        let parts = [has_target, has(&[FieldSlot::Method]), has(&[FieldSlot::Status])];
+        let parts = [
+            has_target,
+            has(&[FieldSlot::Method]),
+            has(&[FieldSlot::Status]),
+        ];
         if has(&[FieldSlot::Request]) || parts.into_iter().filter(|has| *has).count() >= 2 {
             (self.has_user_key[1], self.forwarded[1]) = (false, b"");
             for at in 0..FieldSlot::COUNT {
@@ -347,15 +455,19 @@ impl<'a> FieldCollector<'a> {
         }
     }
 
-    /// Without a client, a `host` that is an address is the client if there is a key for the user, as Tomcat, Fluentd and Vector
-    /// write the fields of the Common Log Format. Any other host is what the client sent.
+    /// Without a client, a `host` that is an address is the client if there is a key for the user,
+    /// as Tomcat, Fluentd and Vector write the fields of the Common Log Format. Any other host is
+    /// what the client sent.
     fn use_host_as_client(&mut self) {
         let (client, host) = (FieldSlot::Client as usize, FieldSlot::Host as usize);
         let is_remote = match self.ranks[host] {
             REMOTE_HOST => self.has_user_key[0],
             rank => self.has_user_key[1] && rank == REMOTE_HOST + IN_PAYLOAD,
         };
-        if is_remote && self.values[client].is_empty() && Client::parse(self.values[host]).address().is_some() {
+        if is_remote
+            && self.values[client].is_empty()
+            && Client::parse(self.values[host]).address().is_some()
+        {
             self.values[client] = std::mem::take(&mut self.values[host]);
         }
     }
@@ -366,13 +478,21 @@ impl<'a> FieldCollector<'a> {
     {
         let text = self.get(FieldSlot::Time);
         if text.is_empty() {
-            return TimeField::Parsed(LogTime::parse_date_and_time(self.get(FieldSlot::Date), self.get(FieldSlot::TimeOfDay)));
+            return TimeField::Parsed(LogTime::parse_date_and_time(
+                self.get(FieldSlot::Date),
+                self.get(FieldSlot::TimeOfDay),
+            ));
         }
         parse_time(text, buffers)
     }
 
     /// The request and its host.
-    fn request(&self, protocol: &'static [u8], request: &'a mut Vec<u8>, query: &'a mut Vec<u8>) -> (RequestField<'a>, &'a [u8]) {
+    fn request(
+        &self,
+        protocol: &'static [u8],
+        request: &'a mut Vec<u8>,
+        query: &'a mut Vec<u8>,
+    ) -> (RequestField<'a>, &'a [u8]) {
         let host = self.get(FieldSlot::Host);
         let slot = self.request_source();
         let text = self.unescaped_value(slot, request);
@@ -380,27 +500,60 @@ impl<'a> FieldCollector<'a> {
             return (RequestField::Line(text), host);
         }
         // An absolute URL that was sent is kept: it is a proxy request.
-        let address = if slot == FieldSlot::Sent { None } else { split_url(text) };
+        let address = if slot == FieldSlot::Sent {
+            None
+        } else {
+            split_url(text)
+        };
         let (host, target) = match address {
-            Some((named, target)) if host.is_empty() || is_same_host(host, named) => (if host.is_empty() { named } else { host }, target),
+            Some((named, target)) if host.is_empty() || is_same_host(host, named) => {
+                (if host.is_empty() { named } else { host }, target)
+            }
             _ => (host, text),
         };
-        let joins = self.rank(FieldSlot::Query) <= 1 || matches!(slot, FieldSlot::Sent | FieldSlot::Path | FieldSlot::Request);
-        let query = if joins && memchr::memchr(b'?', target).is_none() { self.unescaped_value(FieldSlot::Query, query) } else { b"" };
+        let joins = self.rank(FieldSlot::Query) <= 1
+            || matches!(slot, FieldSlot::Sent | FieldSlot::Path | FieldSlot::Request);
+        let query = if joins && memchr::memchr(b'?', target).is_none() {
+            self.unescaped_value(FieldSlot::Query, query)
+        } else {
+            b""
+        };
         let query = query.strip_prefix(b"?").unwrap_or(query);
-        (RequestField::Parts { method: self.get(FieldSlot::Method), target, query, protocol }, host)
+        (
+            RequestField::Parts {
+                method: self.get(FieldSlot::Method),
+                target,
+                query,
+                protocol,
+            },
+            host,
+        )
     }
 
     /// The field with the request: one that the user named, otherwise the most specific.
     fn request_source(&self) -> FieldSlot {
-        const BY_SPECIFICITY: [FieldSlot; 4] = [FieldSlot::Request, FieldSlot::Sent, FieldSlot::Target, FieldSlot::Path];
-        let first = |at_most: u8| BY_SPECIFICITY.into_iter().find(|slot| self.rank(*slot) <= at_most);
-        first(0).or_else(|| first(NO_RANK - 1)).unwrap_or(FieldSlot::Request)
+        const BY_SPECIFICITY: [FieldSlot; 4] = [
+            FieldSlot::Request,
+            FieldSlot::Sent,
+            FieldSlot::Target,
+            FieldSlot::Path,
+        ];
+        let first = |at_most: u8| {
+            BY_SPECIFICITY
+                .into_iter()
+                .find(|slot| self.rank(*slot) <= at_most)
+        };
+        first(0)
+            .or_else(|| first(NO_RANK - 1))
+            .unwrap_or(FieldSlot::Request)
     }
 }
 
 /// Parses the text of a time field.
-#[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+#[expect(
+    clippy::inline_always,
+    reason = "in the line loop; so large an answer would go through memory"
+)]
 #[inline(always)]
 pub(super) fn parse_time<'a>(text: &'a [u8], buffers: &'a mut Vec<u8>) -> TimeField<'a> {
     if let Some(time) = clf(text) {
@@ -422,7 +575,8 @@ fn rewrite_short<'b>(text: &'b [u8], short: &'b mut Vec<u8>) -> &'b [u8] {
     rewritten(text, memchr::memchr(b'\\', text).is_some(), short)
 }
 
-/// The field of a value with the name of a time: a time, a date, or a time of day. A duration is none of them.
+/// The field of a value with the name of a time: a time, a date, or a time of day. A duration is
+/// none of them.
 #[inline]
 pub(super) fn time_shaped(text: &[u8]) -> Option<(FieldSlot, &[u8])> {
     match text {
@@ -439,7 +593,8 @@ pub(super) fn status(text: &[u8]) -> Option<&[u8]> {
     (code.iter().all(u8::is_ascii_digit) && matches!(rest, [] | [b' ' | b'.', ..])).then_some(code)
 }
 
-/// An integer, which may be written with a fraction of zero, or with a sign as `HAProxy` does for a connection that was aborted.
+/// An integer, which may be written with a fraction of zero, or with a sign as `HAProxy` does for a
+/// connection that was aborted.
 #[inline]
 pub(super) fn integer(text: &[u8]) -> Option<&[u8]> {
     let text = text.strip_prefix(b"+").unwrap_or(text);
@@ -447,18 +602,24 @@ pub(super) fn integer(text: &[u8]) -> Option<&[u8]> {
     (!text.is_empty() && text.iter().all(u8::is_ascii_digit)).then_some(text)
 }
 
-/// A Common Log Format time with or without brackets, recognized by its separators. The rest is validated when the time
-/// is written and parsed.
+/// A Common Log Format time with or without brackets, recognized by its separators. The rest is
+/// validated when the time is written and parsed.
 fn clf(text: &[u8]) -> Option<&[u8]> {
-    let text = text.strip_prefix(b"[").and_then(|t| t.strip_suffix(b"]")).unwrap_or(text);
+    let text = text
+        .strip_prefix(b"[")
+        .and_then(|t| t.strip_suffix(b"]"))
+        .unwrap_or(text);
     let time: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
     // Compares whole words, because most lines have such a time.
     let has = |from: usize, marks: [u8; 8]| {
-        let word = time[from..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        let word = time[from..]
+            .first_chunk()
+            .map_or(0, |word| u64::from_le_bytes(*word));
         let mask = marks.map(|mark| if mark == 0 { 0 } else { u8::MAX });
         word & u64::from_le_bytes(mask) == u64::from_le_bytes(marks)
     };
-    (has(0, *b"\0\0/\0\0\0/\0") && has(8, *b"\0\0\0:\0\0:\0") && has(16, *b"\0:\0\0 \0\0\0")).then_some(text)
+    (has(0, *b"\0\0/\0\0\0/\0") && has(8, *b"\0\0\0:\0\0:\0") && has(16, *b"\0:\0\0 \0\0\0"))
+        .then_some(text)
 }
 
 /// Whether the text of a request field is only the target.
@@ -473,13 +634,21 @@ pub(super) fn is_target(text: &[u8]) -> bool {
 
 /// Host and target of `https://example.org/path?query`.
 fn split_url(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let rest = text.strip_prefix(b"https://").or_else(|| text.strip_prefix(b"http://"))?;
+    let rest = text
+        .strip_prefix(b"https://")
+        .or_else(|| text.strip_prefix(b"http://"))?;
     if rest.contains(&b' ') {
         return None;
     }
-    let end = rest.iter().position(|b| matches!(b, b'/' | b'?' | b'#')).unwrap_or(rest.len());
+    let end = rest
+        .iter()
+        .position(|b| matches!(b, b'/' | b'?' | b'#'))
+        .unwrap_or(rest.len());
     let (host, target) = rest.split_at(end);
-    let host = host.iter().rposition(|&b| b == b'@').map_or(host, |at| &host[at + 1..]);
+    let host = host
+        .iter()
+        .rposition(|&b| b == b'@')
+        .map_or(host, |at| &host[at + 1..]);
     (!host.is_empty()).then_some((host, if target.is_empty() { b"/" } else { target }))
 }
 
@@ -488,14 +657,21 @@ fn is_same_host(one: &[u8], other: &[u8]) -> bool {
     let name = |host: &'_ [u8]| {
         let digits = host.iter().rev().take_while(|b| b.is_ascii_digit()).count();
         let end = host.len() - digits;
-        if digits > 0 && end > 0 && host[end - 1] == b':' { end - 1 } else { host.len() }
+        if digits > 0 && end > 0 && host[end - 1] == b':' {
+            end - 1
+        } else {
+            host.len()
+        }
     };
     one[..name(one)].eq_ignore_ascii_case(&other[..name(other)])
 }
 
 /// The protocol as in a request line; empty for a scheme.
 fn protocol(text: &[u8]) -> &'static [u8] {
-    let number = text.strip_prefix(b"HTTP/").or_else(|| text.strip_prefix(b"http/")).unwrap_or(text);
+    let number = text
+        .strip_prefix(b"HTTP/")
+        .or_else(|| text.strip_prefix(b"http/"))
+        .unwrap_or(text);
     match number {
         b"0.9" => b"HTTP/0.9",
         b"1.0" => b"HTTP/1.0",
@@ -542,7 +718,11 @@ fn unescape_first(text: &[u8], out: &mut Vec<u8>) -> usize {
         [_, other, ..] => out.extend_from_slice(&[b'\\', *other]),
         [] => {}
     }
-    if let [b'"', ..] = text { 1 } else { text.len().min(2) }
+    if let [b'"', ..] = text {
+        1
+    } else {
+        text.len().min(2)
+    }
 }
 
 /// Writes a letter, given its escape; returns the length of the escape.
@@ -550,31 +730,47 @@ fn letter_out(letter: char, escape: &[u8], out: &mut Vec<u8>) -> usize {
     match letter {
         '"' | '\\' | '\0'..=' ' | '\x7f' => out.extend_from_slice(escape),
         '!'..='~' => out.push(letter as u8),
-        _ => letter.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| hex(byte, out)),
+        _ => letter
+            .encode_utf8(&mut [0; 4])
+            .bytes()
+            .for_each(|byte| hex(byte, out)),
     }
     escape.len()
 }
 
-/// The letter of the digits after `\u`, and the length of the escape with its backslash; for a surrogate pair, of both.
+/// The letter of the digits after `\u`, and the length of the escape with its backslash; for a
+/// surrogate pair, of both.
 fn letter(digits: &[u8]) -> Option<(char, usize)> {
     let unit = unit(digits)?;
     if let Some(letter) = char::from_u32(unit) {
         return Some((letter, 6));
     }
-    let [b'\\', b'u', low @ ..] = digits.get(4..)? else { return None };
+    let [b'\\', b'u', low @ ..] = digits.get(4..)? else {
+        return None;
+    };
     let low = self::unit(low)?;
     let pair = (0xd800..0xdc00).contains(&unit) && (0xdc00..0xe000).contains(&low);
-    let letter = pair.then(|| 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00)).and_then(char::from_u32)?;
+    let letter = pair
+        .then(|| 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00))
+        .and_then(char::from_u32)?;
     Some((letter, 12))
 }
 
 fn unit(digits: &[u8]) -> Option<u32> {
-    digits.get(..4)?.iter().try_fold(0, |n, b| Some(n << 4 | char::from(*b).to_digit(16)?))
+    digits
+        .get(..4)?
+        .iter()
+        .try_fold(0, |n, b| Some(n << 4 | char::from(*b).to_digit(16)?))
 }
 
 fn hex(byte: u8, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.extend_from_slice(&[b'\\', b'x', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    out.extend_from_slice(&[
+        b'\\',
+        b'x',
+        DIGITS[usize::from(byte >> 4)],
+        DIGITS[usize::from(byte & 15)],
+    ]);
 }
 
 #[cfg(test)]
@@ -593,8 +789,19 @@ mod tests {
 
     #[test]
     fn only_other_escapes_are_rewritten() {
-        for text in [r#"\"\\\n\t\u0001\u0022\u005c\u0020"#, r"\x22\x5C\xff", r"\q\", r"\ud800x", r"\udc00\ud800", r"\u12", r"\u", "plain"] {
-            let expected = text.strip_suffix('\\').map_or(text.to_owned(), |t| format!("{t}\\\\"));
+        for text in [
+            r#"\"\\\n\t\u0001\u0022\u005c\u0020"#,
+            r"\x22\x5C\xff",
+            r"\q\",
+            r"\ud800x",
+            r"\udc00\ud800",
+            r"\u12",
+            r"\u",
+            "plain",
+        ] {
+            let expected = text
+                .strip_suffix('\\')
+                .map_or(text.to_owned(), |t| format!("{t}\\\\"));
             assert_eq!(written(text), expected);
         }
         for (text, expected) in [

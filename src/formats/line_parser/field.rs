@@ -1,11 +1,12 @@
 //! Matches one field of a format in a line, and converts captured texts to the fields of the line.
 //!
-//! A field ends where its suffix, the literal text after it, starts. Clients may put such text into a field, so a quoted field
-//! ends at an unescaped quote, and a number must follow where the next field is a number. A line that does not match is in
-//! another format. Matching never fails or allocates.
+//! A field ends where its suffix, the literal text after it, starts. Clients may put such text into
+//! a field, so a quoted field ends at an unescaped quote, and a number must follow where the next
+//! field is a number. A line that does not match is in another format. Matching never fails or
+//! allocates.
 //!
-//! Encodings of products (`+` for a space, `%22`, `#22`) are undone into reused buffers; escapes are undone later, with the
-//! request.
+//! Encodings of products (`+` for a space, `%22`, `#22`) are undone into reused buffers; escapes
+//! are undone later, with the request.
 
 use memchr::memchr;
 
@@ -102,7 +103,11 @@ impl FieldMatcher {
 
     /// Sets how the value is trimmed, and whether a number follows.
     pub(super) fn with(self, trim: TrimMode, number_follows: bool) -> Self {
-        Self { number_follows, trim, ..self }
+        Self {
+            number_follows,
+            trim,
+            ..self
+        }
     }
 
     /// The field with another literal text after it.
@@ -129,7 +134,10 @@ impl FieldMatcher {
             Delimiter::FarQuote => self.quote(rest, memchr)?,
             Delimiter::Width(width) if self.fits(rest, usize::from(width)) => usize::from(width),
             Delimiter::End { quoted, number } => self.end(rest, quoted, number)?,
-            Delimiter::Column { quotes: Quotes::Never, last: false } => find_byte(self.key, rest)?,
+            Delimiter::Column {
+                quotes: Quotes::Never,
+                last: false,
+            } => find_byte(self.key, rest)?,
             Delimiter::Far | Delimiter::Width(_) => self.first(rest, memchr)?,
             Delimiter::After(others) => self.suffix_positions(rest).nth(usize::from(others))?,
             Delimiter::List => self.suffix_positions(rest).find(|at| !is_gap(rest, *at))?,
@@ -147,12 +155,17 @@ impl FieldMatcher {
     /// Whether the field can end at `at`.
     #[inline]
     pub(super) fn fits(&self, rest: &[u8], at: usize) -> bool {
-        let Some(text) = rest.get(at..) else { return false };
+        let Some(text) = rest.get(at..) else {
+            return false;
+        };
         let fits = match text.first_chunk() {
-            Some(start) if self.suffix.len() <= 8 => (u64::from_le_bytes(*start) ^ self.word) & self.mask == 0,
+            Some(start) if self.suffix.len() <= 8 => {
+                (u64::from_le_bytes(*start) ^ self.word) & self.mask == 0
+            }
             _ => begins(text, &self.suffix),
         };
-        fits && (!self.number_follows || matches!(text.get(self.suffix.len()), Some(b'0'..=b'9' | b'-')))
+        fits && (!self.number_follows
+            || matches!(text.get(self.suffix.len()), Some(b'0'..=b'9' | b'-')))
     }
 
     /// The first match, which is usually near.
@@ -183,14 +196,20 @@ impl FieldMatcher {
     fn quote(&self, rest: &[u8], find: impl Fn(u8, &[u8]) -> Option<usize>) -> Option<usize> {
         let first = find(b'"', rest)?;
         let is_bare = first == 0 || rest[first - 1] != b'\\';
-        if is_bare && self.fits(rest, first) { Some(first) } else { self.quote_after_others(rest) }
+        if is_bare && self.fits(rest, first) {
+            Some(first)
+        } else {
+            self.quote_after_others(rest)
+        }
     }
 
-    /// The rare case: the field contains quotes. Writers that do not escape may leave a backslash before the closing
-    /// quote, so an escaped quote is the second choice.
+    /// The rare case: the field contains quotes. Writers that do not escape may leave a backslash
+    /// before the closing quote, so an escaped quote is the second choice.
     #[cold]
     fn quote_after_others(&self, rest: &[u8]) -> Option<usize> {
-        self.suffix_positions(rest).find(|at| !is_escaped(rest, *at)).or_else(|| self.suffix_positions(rest).next())
+        self.suffix_positions(rest)
+            .find(|at| !is_escaped(rest, *at))
+            .or_else(|| self.suffix_positions(rest).next())
     }
 
     /// The end of a request without quotes that contains spaces.
@@ -199,7 +218,9 @@ impl FieldMatcher {
             let word = rest[..*at].rsplit(|b| *b == b' ').next();
             word.is_some_and(|word| word.starts_with(b"HTTP/"))
         };
-        self.suffix_positions(rest).find(is_after_protocol).or_else(|| self.suffix_positions(rest).next())
+        self.suffix_positions(rest)
+            .find(is_after_protocol)
+            .or_else(|| self.suffix_positions(rest).next())
     }
 
     fn end(&self, rest: &[u8], quoted: bool, number: bool) -> Option<usize> {
@@ -207,7 +228,10 @@ impl FieldMatcher {
         if !begins(suffix, &self.suffix) {
             return None;
         }
-        let is_number = |text: &[u8]| text.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'));
+        let is_number = |text: &[u8]| {
+            text.iter()
+                .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'))
+        };
         if quoted && has_bare_quote(text) || number && !is_number(text) {
             return None;
         }
@@ -222,12 +246,23 @@ impl FieldMatcher {
         }
     }
 
-    fn column<'a>(&self, rest: &'a [u8], quotes: Quotes, last: bool) -> Option<(&'a [u8], &'a [u8])> {
+    fn column<'a>(
+        &self,
+        rest: &'a [u8],
+        quotes: Quotes,
+        last: bool,
+    ) -> Option<(&'a [u8], &'a [u8])> {
         let separator = self.key;
         let ends = |at: usize| rest.get(at).is_none_or(|b| *b == separator);
-        let (text, end) = if let Some(inside) = rest.strip_prefix(b"\"").filter(|_| quotes == Quotes::Doubled) {
-            // Nothing may follow the closing quote but a separator: else a client could end its column.
-            doubled_end(inside).filter(|close| ends(close + 2)).map(|close| (&inside[..close], close + 2))?
+        let (text, end) = if let Some(inside) = rest
+            .strip_prefix(b"\"")
+            .filter(|_| quotes == Quotes::Doubled)
+        {
+            // Nothing may follow the closing quote but a separator: else a client could end its
+            // column.
+            doubled_end(inside)
+                .filter(|close| ends(close + 2))
+                .map(|close| (&inside[..close], close + 2))?
         } else {
             let end = find_byte(separator, rest).unwrap_or(rest.len());
             (rest.get(..end)?, end)
@@ -259,7 +294,10 @@ fn has_bare_quote(text: &[u8]) -> bool {
 /// Whether the space at `at` is between two values of a list.
 fn is_gap(text: &[u8], at: usize) -> bool {
     let before = text.get(at.wrapping_sub(1)).copied();
-    text.get(at) == Some(&b' ') && (matches!(before, Some(b',' | b';')) || text[at + 1..].starts_with(b": ") || text[..at].ends_with(b" :"))
+    text.get(at) == Some(&b' ')
+        && (matches!(before, Some(b',' | b';'))
+            || text[at + 1..].starts_with(b": ")
+            || text[..at].ends_with(b" :"))
 }
 
 /// The first `key` in `text`; checks the first bytes before it calls a search.
@@ -337,7 +375,8 @@ impl<'a> CapturedFields<'a> {
             TrimMode::Port => without_port(text),
             TrimMode::QueryMark => text.strip_prefix(b"?").unwrap_or(text),
         };
-        self.0[slot as usize] = Some(text).filter(|text| !matches!(text, [b'-']) || slot == FieldSlot::Request);
+        self.0[slot as usize] =
+            Some(text).filter(|text| !matches!(text, [b'-']) || slot == FieldSlot::Request);
     }
 
     #[inline]
@@ -347,28 +386,54 @@ impl<'a> CapturedFields<'a> {
 
     /// The fields of the line.
     #[inline]
-    pub(super) fn fields(&self, parser: &FormatLineParser, unknown: Unknown, buffers: TextBuffers<'a>) -> Fields<'a> {
+    pub(super) fn fields(
+        &self,
+        parser: &FormatLineParser,
+        unknown: Unknown,
+        buffers: TextBuffers<'a>,
+    ) -> Fields<'a> {
         let encoding = parser.encoding;
-        let TextBuffers { forwarded, request, target, query, referer, user_agent, time } = buffers;
+        let TextBuffers {
+            forwarded,
+            request,
+            target,
+            query,
+            referer,
+            user_agent,
+            time,
+        } = buffers;
         let (host, request_field) = match parser.request_form {
-            RequestForm::Line => (self.get(FieldSlot::Host), RequestField::Line(encoding.decode(self.get(FieldSlot::Request), request))),
-            RequestForm::LineWithUrl => self.line_with_url(encoding.decode(self.get(FieldSlot::Request), request)),
+            RequestForm::Line => (
+                self.get(FieldSlot::Host),
+                RequestField::Line(encoding.decode(self.get(FieldSlot::Request), request)),
+            ),
+            RequestForm::LineWithUrl => {
+                self.line_with_url(encoding.decode(self.get(FieldSlot::Request), request))
+            }
             RequestForm::Url => self.url(encoding.decode(self.get(FieldSlot::Url), target)),
-            RequestForm::Parts => (self.get(FieldSlot::Host), self.parts(encoding, target, query)),
+            RequestForm::Parts => (
+                self.get(FieldSlot::Host),
+                self.parts(encoding, target, query),
+            ),
         };
         let in_place = self.get(FieldSlot::Client);
         let (client, listed) = match parser.client {
             _ if unknown.client => (&b""[..], &b""[..]),
             ClientField::Forwarded => (&b""[..], in_place),
             ClientField::Header => (&b""[..], self.get(FieldSlot::Forwarded)),
-            ClientField::ProxyList if memchr(b',', in_place).is_some() => (&b""[..], self.get(FieldSlot::Forwarded)),
-            ClientField::ProxyList | ClientField::Peer => (in_place, self.get(FieldSlot::Forwarded)),
+            ClientField::ProxyList if memchr(b',', in_place).is_some() => {
+                (&b""[..], self.get(FieldSlot::Forwarded))
+            }
+            ClientField::ProxyList | ClientField::Peer => {
+                (in_place, self.get(FieldSlot::Forwarded))
+            }
         };
         Fields {
             client,
             is_client_doubtful: client.is_empty() && (unknown.client || !in_place.is_empty()),
             is_without_peer: parser.client == ClientField::Forwarded,
-            forwarded: encoding.decode_header(if unknown.forwarded { b"" } else { listed }, forwarded),
+            forwarded: encoding
+                .decode_header(if unknown.forwarded { b"" } else { listed }, forwarded),
             host,
             time: self.time(&parser.time, time),
             request: request_field,
@@ -383,29 +448,63 @@ impl<'a> CapturedFields<'a> {
 
     /// The host field, or the host of a URL.
     fn host_or(&self, other: &'a [u8]) -> &'a [u8] {
-        if self.get(FieldSlot::Host).is_empty() { other } else { self.get(FieldSlot::Host) }
+        if self.get(FieldSlot::Host).is_empty() {
+            other
+        } else {
+            self.get(FieldSlot::Host)
+        }
     }
 
     fn line_with_url(&self, request: &'a [u8]) -> (&'a [u8], RequestField<'a>) {
-        let RequestLine { method, target, protocol } = RequestLine::parse(request);
+        let RequestLine {
+            method,
+            target,
+            protocol,
+        } = RequestLine::parse(request);
         if method.is_empty() || memchr::memmem::find(target, b"://").is_none() {
             return (self.get(FieldSlot::Host), RequestField::Line(request));
         }
         let (host, target) = split_url(target);
-        (self.host_or(host), RequestField::Parts { method, target, query: b"", protocol })
+        (
+            self.host_or(host),
+            RequestField::Parts {
+                method,
+                target,
+                query: b"",
+                protocol,
+            },
+        )
     }
 
     fn url(&self, url: &'a [u8]) -> (&'a [u8], RequestField<'a>) {
         let (host, target) = split_url(url);
         let (method, protocol) = (self.get(FieldSlot::Method), self.get(FieldSlot::Protocol));
-        (self.host_or(host), RequestField::Parts { method, target, query: b"", protocol })
+        (
+            self.host_or(host),
+            RequestField::Parts {
+                method,
+                target,
+                query: b"",
+                protocol,
+            },
+        )
     }
 
-    fn parts(&self, encoding: Encoding, target: &'a mut Vec<u8>, query: &'a mut Vec<u8>) -> RequestField<'a> {
+    fn parts(
+        &self,
+        encoding: Encoding,
+        target: &'a mut Vec<u8>,
+        query: &'a mut Vec<u8>,
+    ) -> RequestField<'a> {
         let (method, protocol) = (self.get(FieldSlot::Method), self.get(FieldSlot::Protocol));
         let whole = self.get(FieldSlot::Target);
         if !whole.is_empty() {
-            return RequestField::Parts { method, target: encoding.decode(whole, target), query: b"", protocol };
+            return RequestField::Parts {
+                method,
+                target: encoding.decode(whole, target),
+                query: b"",
+                protocol,
+            };
         }
         let apart = self.get(FieldSlot::Query);
         RequestField::Parts {
@@ -421,18 +520,27 @@ impl<'a> CapturedFields<'a> {
         let time = self.get(FieldSlot::Time);
         let rewritten = match form {
             TimeFormat::Clf => return TimeField::Text(time),
-            TimeFormat::DateAndTime => {
-                iso_time::iso_date_and_time_to_clf(self.get(FieldSlot::Date), self.get(FieldSlot::TimeOfDay), buffers)
+            TimeFormat::DateAndTime => iso_time::iso_date_and_time_to_clf(
+                self.get(FieldSlot::Date),
+                self.get(FieldSlot::TimeOfDay),
+                buffers,
+            ),
+            TimeFormat::Written | TimeFormat::Strftime(_) => {
+                iso_time::iso_time_to_clf(time, buffers)
             }
-            TimeFormat::Written | TimeFormat::Strftime(_) => iso_time::iso_time_to_clf(time, buffers),
         };
         if rewritten {
             return TimeField::Text(buffers);
         }
         TimeField::Parsed(match form {
             TimeFormat::Clf | TimeFormat::Written => LogTime::parse_any_format(time),
-            TimeFormat::DateAndTime => LogTime::parse_date_and_time(self.get(FieldSlot::Date), self.get(FieldSlot::TimeOfDay)),
-            TimeFormat::Strftime(pattern) => LogTime::parse_any_format(time).or_else(|| by_pattern(pattern, time)),
+            TimeFormat::DateAndTime => LogTime::parse_date_and_time(
+                self.get(FieldSlot::Date),
+                self.get(FieldSlot::TimeOfDay),
+            ),
+            TimeFormat::Strftime(pattern) => {
+                LogTime::parse_any_format(time).or_else(|| by_pattern(pattern, time))
+            }
         })
     }
 }
@@ -450,7 +558,11 @@ impl Encoding {
 
     #[inline]
     fn decode_header<'a>(self, text: &'a [u8], buffers: &'a mut Vec<u8>) -> &'a [u8] {
-        if self == Self::Plus { spaced(text, buffers) } else { self.decode(text, buffers) }
+        if self == Self::Plus {
+            spaced(text, buffers)
+        } else {
+            self.decode(text, buffers)
+        }
     }
 }
 
@@ -474,7 +586,9 @@ fn undo<'a>(mark: u8, text: &'a [u8], buffers: &'a mut Vec<u8>) -> &'a [u8] {
     let mut rest = text;
     while let [byte, suffix @ ..] = rest {
         let encoding = match suffix {
-            [high, low, suffix @ ..] if *byte == mark => digit(*high).zip(digit(*low)).map(|(high, low)| (high << 4 | low, suffix)),
+            [high, low, suffix @ ..] if *byte == mark => digit(*high)
+                .zip(digit(*low))
+                .map(|(high, low)| (high << 4 | low, suffix)),
             _ => None,
         };
         let (byte, suffix) = encoding.unwrap_or((*byte, suffix));
@@ -486,9 +600,13 @@ fn undo<'a>(mark: u8, text: &'a [u8], buffers: &'a mut Vec<u8>) -> &'a [u8] {
 
 /// Host and target of a URL with an optional scheme.
 fn split_url(url: &[u8]) -> (&[u8], &[u8]) {
-    let scheme = memchr::memmem::find(url, b"://").filter(|end| url[..*end].iter().all(u8::is_ascii_alphanumeric));
+    let scheme = memchr::memmem::find(url, b"://")
+        .filter(|end| url[..*end].iter().all(u8::is_ascii_alphanumeric));
     let rest = scheme.map_or(url, |end| &url[end + 3..]);
-    let end = rest.iter().position(|b| matches!(b, b'/' | b'?')).unwrap_or(rest.len());
+    let end = rest
+        .iter()
+        .position(|b| matches!(b, b'/' | b'?'))
+        .unwrap_or(rest.len());
     let (host, target) = rest.split_at(end);
     (host, if target.is_empty() { b"/" } else { target })
 }
@@ -496,7 +614,13 @@ fn split_url(url: &[u8]) -> (&[u8], &[u8]) {
 /// An address without its port.
 fn without_port(text: &[u8]) -> &[u8] {
     match memchr::memrchr(b':', text) {
-        Some(colon) if text[colon + 1..].iter().all(|b| b.is_ascii_digit() || *b == b'-') => &text[..colon],
+        Some(colon)
+            if text[colon + 1..]
+                .iter()
+                .all(|b| b.is_ascii_digit() || *b == b'-') =>
+        {
+            &text[..colon]
+        }
         _ => text,
     }
 }
@@ -506,6 +630,13 @@ fn without_port(text: &[u8]) -> &[u8] {
 fn by_pattern(pattern: &str, text: &[u8]) -> Option<LogTime> {
     let time = jiff::fmt::strtime::BrokenDownTime::parse(pattern, text).ok()?;
     let offset = time.offset().unwrap_or(jiff::tz::Offset::UTC);
-    let at = time.to_datetime().ok().and_then(|local| offset.to_timestamp(local).ok()).or_else(|| time.to_timestamp().ok())?;
-    Some(LogTime { utc: at.as_second(), offset: i16::try_from(offset.seconds() / 60).ok()? })
+    let at = time
+        .to_datetime()
+        .ok()
+        .and_then(|local| offset.to_timestamp(local).ok())
+        .or_else(|| time.to_timestamp().ok())?;
+    Some(LogTime {
+        utc: at.as_second(),
+        offset: i16::try_from(offset.seconds() / 60).ok()?,
+    })
 }

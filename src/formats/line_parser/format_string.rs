@@ -13,7 +13,9 @@ pub(super) fn nginx(text: &str) -> Result<FormatLineParser, FormatError> {
 
 fn nginx_words(words: &[String]) -> Result<FormatLineParser, FormatError> {
     let (escape, pieces) = match words {
-        [first, pieces @ ..] if first.starts_with("escape=") => (escape(&first["escape=".len()..])?, pieces),
+        [first, pieces @ ..] if first.starts_with("escape=") => {
+            (escape(&first["escape=".len()..])?, pieces)
+        }
         pieces => (NginxEscape::Default, pieces),
     };
     FormatLineParser::nginx(&pieces.concat(), escape)
@@ -27,7 +29,9 @@ fn escape(name: &str) -> Result<NginxEscape, FormatError> {
         "hash" => Ok(NginxEscape::Hash),
         "csv" => Ok(NginxEscape::Csv),
         "logfmt" => Ok(NginxEscape::Logfmt),
-        _ => Err(FormatError::Escape { found: name.to_owned() }),
+        _ => Err(FormatError::Escape {
+            found: name.to_owned(),
+        }),
     }
 }
 
@@ -46,8 +50,9 @@ pub(super) fn parse(text: &str) -> Result<FormatLineParser, FormatError> {
     if let Some(rest) = after_word(text, "CustomLog") {
         return apache_word(rest, 1);
     }
-    let has_variable =
-        text.match_indices('$').any(|(at, _)| text[at + 1..].starts_with(|c: char| c.is_ascii_lowercase() || c == '_' || c == '{'));
+    let has_variable = text.match_indices('$').any(|(at, _)| {
+        text[at + 1..].starts_with(|c: char| c.is_ascii_lowercase() || c == '_' || c == '{')
+    });
     if has_variable {
         return if text.starts_with("escape=") || text.starts_with('\'') {
             nginx(text)
@@ -75,7 +80,8 @@ fn apache_word(text: &str, at: usize) -> Result<FormatLineParser, FormatError> {
     FormatLineParser::apache(words.get(at).map_or("", String::as_str))
 }
 
-/// Splits a configuration into words without quotes; `unescape` decodes the character after a backslash.
+/// Splits a configuration into words without quotes; `unescape` decodes the character after a
+/// backslash.
 fn words(text: &str, unescape: fn(char) -> Option<char>) -> Result<Vec<String>, FormatError> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -89,7 +95,11 @@ fn words(text: &str, unescape: fn(char) -> Option<char>) -> Result<Vec<String>, 
 }
 
 /// The first word, and its length without quotes.
-fn word(text: &str, quote: Option<char>, unescape: fn(char) -> Option<char>) -> Result<(String, usize), FormatError> {
+fn word(
+    text: &str,
+    quote: Option<char>,
+    unescape: fn(char) -> Option<char>,
+) -> Result<(String, usize), FormatError> {
     let mut word = String::new();
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
@@ -107,9 +117,10 @@ fn word(text: &str, quote: Option<char>, unescape: fn(char) -> Option<char>) -> 
         }
     }
     match quote {
-        Some(quote) => {
-            Err(FormatError::Unclosed { found: format!("{quote}{}", text.chars().take(40).collect::<String>()), expected: quote })
-        }
+        Some(quote) => Err(FormatError::Unclosed {
+            found: format!("{quote}{}", text.chars().take(40).collect::<String>()),
+            expected: quote,
+        }),
         None => Ok((word, text.len())),
     }
 }

@@ -1,4 +1,5 @@
-//! Formats of products, from their documentation, and round trips through the writers of nginx and Apache.
+//! Formats of products, from their documentation, and round trips through the writers of nginx and
+//! Apache.
 
 use crate::formats::entry_buffer::entry_text;
 use crate::formats::host::host;
@@ -8,8 +9,7 @@ use crate::log::time::LogTime;
 use crate::text::normalize::unescape;
 use proptest::prelude::*;
 
-const COMBINED: &str =
-    r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
+const COMBINED: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
 
 /// The fields that a parser reads in a line.
 fn entry_of(parser: &FormatLineParser, line: impl AsRef<[u8]>) -> Option<String> {
@@ -99,8 +99,17 @@ fn nginx_formats() {
         ),
     ] {
         let parser = written(format);
-        assert_eq!(entry_of(&parser, line).as_deref(), Some(expected), "{format}\n{line}\n{:?}", parser.split(line.as_bytes()));
-        assert_eq!(entry_of(&parser, &line[..line.len() / 2]), None, "half of {line}");
+        assert_eq!(
+            entry_of(&parser, line).as_deref(),
+            Some(expected),
+            "{format}\n{line}\n{:?}",
+            parser.split(line.as_bytes())
+        );
+        assert_eq!(
+            entry_of(&parser, &line[..line.len() / 2]),
+            None,
+            "half of {line}"
+        );
     }
 }
 
@@ -140,7 +149,12 @@ fn apache_formats() {
         ),
     ] {
         let parser = written(format);
-        assert_eq!(entry_of(&parser, line).as_deref(), Some(expected), "{format}\n{line}\n{:?}", parser.split(line.as_bytes()));
+        assert_eq!(
+            entry_of(&parser, line).as_deref(),
+            Some(expected),
+            "{format}\n{line}\n{:?}",
+            parser.split(line.as_bytes())
+        );
     }
 }
 
@@ -178,25 +192,47 @@ fn logs_that_declare_their_columns() {
         ),
     ] {
         let parser = w3c::directive(directive.as_bytes()).unwrap();
-        assert_eq!(entry_of(&parser, line).as_deref(), Some(expected), "{line}\n{:?}", parser.split(line.as_bytes()));
+        assert_eq!(
+            entry_of(&parser, line).as_deref(),
+            Some(expected),
+            "{line}\n{:?}",
+            parser.split(line.as_bytes())
+        );
         assert_eq!(entry_of(&parser, directive), None);
         assert!(w3c::is_comment(directive.as_bytes()) && !w3c::is_comment(line.as_bytes()));
     }
-    for line in ["#Software: Microsoft Internet Information Services 10.0", "#Fields: date time", "#", "date time cs-uri-stem", ""] {
+    for line in [
+        "#Software: Microsoft Internet Information Services 10.0",
+        "#Fields: date time",
+        "#",
+        "date time cs-uri-stem",
+        "",
+    ] {
         assert!(w3c::directive(line.as_bytes()).is_none(), "{line}");
     }
-    let names = [("ip", FieldKind::Client), ("what", FieldKind::Request), ("agent", FieldKind::UserAgent)];
+    let names = [
+        ("ip", FieldKind::Client),
+        ("what", FieldKind::Request),
+        ("agent", FieldKind::UserAgent),
+    ];
     let parser = FormatLineParser::columns(&names, b',', Quotes::Doubled);
     assert_eq!(
         entry_of(&parser, r#"192.0.2.7,"GET /,""x HTTP/1.1","a",more"#).as_deref(),
         Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "GET /,\x22x HTTP/1.1" --- - "-" "a""#)
     );
     // A client cannot end its column.
-    for line in [r#"192.0.2.7,"GET / HTTP/1.1,a"#, r#"192.0.2.7,"GET /" HTTP/1.1",a"#, "192.0.2.7,x"] {
+    for line in [
+        r#"192.0.2.7,"GET / HTTP/1.1,a"#,
+        r#"192.0.2.7,"GET /" HTTP/1.1",a"#,
+        "192.0.2.7,x",
+    ] {
         assert_eq!(entry_of(&parser, line), None, "{line}");
     }
     let split = parser.split(br#"192.0.2.7,"GET / HTTP/1.1",a"#).unwrap();
-    assert_eq!(split.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), ["ip", "what", "agent"]);
+    assert_eq!(
+        split.iter().map(|(name, ..)| *name).collect::<Vec<_>>(),
+        ["ip", "what", "agent"]
+    );
 }
 
 #[test]
@@ -224,63 +260,141 @@ fn a_line_of_another_format_does_not_match() {
 fn the_field_of_the_forwarded_client() {
     let line = br#"10.0.0.1 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x" "203.0.113.9, 10.0.0.2" 198.51.100.4"#;
     let parser = written(&format!(r#"{COMBINED} "$http_x_forwarded_for" $real_ip"#));
-    for (header, expected) in [("x-forwarded-for", "203.0.113.9, 10.0.0.2"), ("real-ip", "198.51.100.4"), ("x-real-ip", "")] {
-        let parser = parser.clone().with_forwarded(&FieldKind::Header(header.into()));
+    for (header, expected) in [
+        ("x-forwarded-for", "203.0.113.9, 10.0.0.2"),
+        ("real-ip", "198.51.100.4"),
+        ("x-real-ip", ""),
+    ] {
+        let parser = parser
+            .clone()
+            .with_forwarded(&FieldKind::Header(header.into()));
         let mut buffers = FieldBuffers::default();
         let fields = parser.read(line, &mut buffers).unwrap();
-        assert_eq!((fields.client, fields.forwarded), (b"10.0.0.1".as_slice(), expected.as_bytes()), "{header}");
+        assert_eq!(
+            (fields.client, fields.forwarded),
+            (b"10.0.0.1".as_slice(), expected.as_bytes()),
+            "{header}"
+        );
     }
 }
 
 /// The client of a line, and whether a client may have sent what stands in its place.
 fn client_of(format: &str, line: &str) -> (String, bool) {
     let mut buffers = FieldBuffers::default();
-    let fields = written(format).read(line.as_bytes(), &mut buffers).unwrap_or_else(|| panic!("{format}: {line}"));
-    (String::from_utf8_lossy(fields.client).into_owned(), fields.is_client_doubtful)
+    let fields = written(format)
+        .read(line.as_bytes(), &mut buffers)
+        .unwrap_or_else(|| panic!("{format}: {line}"));
+    (
+        String::from_utf8_lossy(fields.client).into_owned(),
+        fields.is_client_doubtful,
+    )
 }
 
 #[test]
 fn a_client_after_a_chosen_text_is_known_only_if_no_other_reading_has_another() {
     const REST: &str = r#" [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1"#;
     const HOST_FIRST: &str = r#"$http_host $remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
-    const HOST_ALONE: &str = r#"$http_host $remote_addr [$time_local] "$request" $status $body_bytes_sent"#;
+    const HOST_ALONE: &str =
+        r#"$http_host $remote_addr [$time_local] "$request" $status $body_bytes_sent"#;
     const APACHE: &str = r#"%{Host}i %h %l %u %t "%r" %>s %b"#;
     const PORT: &str = r#"$host:$server_port $remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
     const CONFIGURED: &str = r#"%v:%p %h %l %u %t "%r" %>s %b"#;
     for (format, before_time, client) in [
         (HOST_FIRST, "www.example.org 203.0.113.9 - -", "203.0.113.9"),
-        (HOST_FIRST, "www.example.org 203.0.113.9 - a b", "203.0.113.9"),
-        (HOST_FIRST, "www.example.org 203.0.113.9 - a 1.2.3.4", "203.0.113.9"),
+        (
+            HOST_FIRST,
+            "www.example.org 203.0.113.9 - a b",
+            "203.0.113.9",
+        ),
+        (
+            HOST_FIRST,
+            "www.example.org 203.0.113.9 - a 1.2.3.4",
+            "203.0.113.9",
+        ),
         (HOST_FIRST, "a\\x22b[c] 203.0.113.9 - -", "203.0.113.9"),
-        (HOST_FIRST, "1.2.3.4 66.249.66.1 203.0.113.9 - -", "203.0.113.9"),
+        (
+            HOST_FIRST,
+            "1.2.3.4 66.249.66.1 203.0.113.9 - -",
+            "203.0.113.9",
+        ),
         (HOST_FIRST, "1.2.3.4 66.249.66.1 - 203.0.113.9 - -", ""),
-        (HOST_FIRST, "www.example.org 203.0.113.9 - a 66.249.66.1 - b", ""),
-        (HOST_ALONE, "1.2.3.4 66.249.66.1 - 203.0.113.9", "203.0.113.9"),
-        (HOST_ALONE, "x 66.249.66.1 [01/Jan/2020:00:00:00 +0000] y 2001:db8::7", "2001:db8::7"),
+        (
+            HOST_FIRST,
+            "www.example.org 203.0.113.9 - a 66.249.66.1 - b",
+            "",
+        ),
+        (
+            HOST_ALONE,
+            "1.2.3.4 66.249.66.1 - 203.0.113.9",
+            "203.0.113.9",
+        ),
+        (
+            HOST_ALONE,
+            "x 66.249.66.1 [01/Jan/2020:00:00:00 +0000] y 2001:db8::7",
+            "2001:db8::7",
+        ),
         (APACHE, "1.2.3.4 66.249.66.1 - 203.0.113.9 - -", ""),
         (APACHE, "x 203.0.113.9 - Jo Doe", "203.0.113.9"),
         // A host name is not listed, but the address that is to be listed may be forged.
         (APACHE, "1.2.3.4 66.249.66.1 - client.example.net - -", ""),
-        (PORT, "www.example.org:80 203.0.113.9 - a 66.249.66.1 - b", "203.0.113.9"),
+        (
+            PORT,
+            "www.example.org:80 203.0.113.9 - a 66.249.66.1 - b",
+            "203.0.113.9",
+        ),
         (PORT, "x:80 66.249.66.1 - y:80 203.0.113.9 - -", ""),
-        (CONFIGURED, "www.example.org:80 203.0.113.9 - x:80 66.249.66.1 - b", "203.0.113.9"),
-        ("$http_x_forwarded_for - $remote_user [$time_local] \"$request\" $status $body_bytes_sent", "66.249.66.1 - -", ""),
-        ("$http_x_forwarded_for - $remote_user [$time_local] \"$request\" $status $body_bytes_sent", "66.249.66.1, 203.0.113.9 - -", ""),
+        (
+            CONFIGURED,
+            "www.example.org:80 203.0.113.9 - x:80 66.249.66.1 - b",
+            "203.0.113.9",
+        ),
+        (
+            "$http_x_forwarded_for - $remote_user [$time_local] \"$request\" $status $body_bytes_sent",
+            "66.249.66.1 - -",
+            "",
+        ),
+        (
+            "$http_x_forwarded_for - $remote_user [$time_local] \"$request\" $status $body_bytes_sent",
+            "66.249.66.1, 203.0.113.9 - -",
+            "",
+        ),
     ] {
-        assert_eq!(client_of(format, &format!("{before_time}{REST}")), (client.to_owned(), client.is_empty()), "{format}\n{before_time}");
+        assert_eq!(
+            client_of(format, &format!("{before_time}{REST}")),
+            (client.to_owned(), client.is_empty()),
+            "{format}\n{before_time}"
+        );
     }
     // Quotes and tabs are escaped, so a quoted text is no other field.
     let quoted = r#""$http_host" $remote_addr [$time_local] "$request" $status $body_bytes_sent"#;
-    assert_eq!(client_of(quoted, &format!("\"x 66.249.66.1 [\" 203.0.113.9{REST}")).0, "203.0.113.9");
     assert_eq!(
-        client_of("$http_host\t$remote_addr\t$request\t$status", "x 66.249.66.1\t203.0.113.9\tGET / HTTP/1.1\t200").0,
+        client_of(quoted, &format!("\"x 66.249.66.1 [\" 203.0.113.9{REST}")).0,
+        "203.0.113.9"
+    );
+    assert_eq!(
+        client_of(
+            "$http_host\t$remote_addr\t$request\t$status",
+            "x 66.249.66.1\t203.0.113.9\tGET / HTTP/1.1\t200"
+        )
+        .0,
         "203.0.113.9"
     );
     // The certificate of a client is not escaped.
     let certificate = r#""%{SSL_CLIENT_S_DN}x" %h "%r" %>s"#;
-    assert_eq!(client_of(certificate, r#""CN=x" 66.249.66.1 "y" 203.0.113.9 "GET / HTTP/1.1" 200"#).0, "");
     assert_eq!(
-        client_of(r#"%t %{SSL_PROTOCOL}x %h "%r" %>s"#, r#"[02/Nov/2026:08:01:00 +0000] TLSv1.3 203.0.113.9 "GET / HTTP/1.1" 200"#).0,
+        client_of(
+            certificate,
+            r#""CN=x" 66.249.66.1 "y" 203.0.113.9 "GET / HTTP/1.1" 200"#
+        )
+        .0,
+        ""
+    );
+    assert_eq!(
+        client_of(
+            r#"%t %{SSL_PROTOCOL}x %h "%r" %>s"#,
+            r#"[02/Nov/2026:08:01:00 +0000] TLSv1.3 203.0.113.9 "GET / HTTP/1.1" 200"#
+        )
+        .0,
         "203.0.113.9"
     );
 }
@@ -293,21 +407,35 @@ fn a_user_with_a_time_does_not_hide_the_time() {
         &format!("$host {COMBINED}"),
         &format!("escape=none '{COMBINED}'"),
     ] {
-        for user in ["-", "x [01/Jan/2020:00:00:00 +0000] y", "x [01/Jan/2020:00:00:00 +0000]", "[1 [", "x [9 - [-"] {
-            let line = format!(r#"203.0.113.9 - {user} [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x""#);
-            let line = if format.starts_with("$host") { format!("example.org {line}") } else { line };
+        for user in [
+            "-",
+            "x [01/Jan/2020:00:00:00 +0000] y",
+            "x [01/Jan/2020:00:00:00 +0000]",
+            "[1 [",
+            "x [9 - [-",
+        ] {
+            let line = format!(
+                r#"203.0.113.9 - {user} [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x""#
+            );
+            let line = if format.starts_with("$host") {
+                format!("example.org {line}")
+            } else {
+                line
+            };
             let mut buffers = FieldBuffers::default();
             let parser = written(format);
             let fields = parser.read(line.as_bytes(), &mut buffers).unwrap();
             assert_eq!(
                 (fields.client, fields.time),
-                (&b"203.0.113.9"[..], TimeField::Text(b"02/Nov/2026:08:01:00 +0000")),
+                (
+                    &b"203.0.113.9"[..],
+                    TimeField::Text(b"02/Nov/2026:08:01:00 +0000")
+                ),
                 "{format}: {line}"
             );
-            assert!(
-                read_fast(&parser, line.as_bytes())
-                    .is_none_or(|written| written == entry_of(&parser, line.as_bytes()).unwrap().into_bytes())
-            );
+            assert!(read_fast(&parser, line.as_bytes()).is_none_or(
+                |written| written == entry_of(&parser, line.as_bytes()).unwrap().into_bytes()
+            ));
         }
     }
 }
@@ -349,7 +477,10 @@ struct Sent {
 impl Sent {
     fn value(&self, name: &str) -> Vec<u8> {
         let [target, referer, agent] = &self.texts;
-        let time = LogTime { utc: self.utc, offset: 60 };
+        let time = LogTime {
+            utc: self.utc,
+            offset: 60,
+        };
         match name {
             "remote_addr" => self.client.clone().into(),
             "host" => self.host.clone().into(),
@@ -386,12 +517,16 @@ fn nginx_line(format: &str, escape: NginxEscape, sent: &Sent) -> Vec<u8> {
                 }
                 for byte in value {
                     let written = match (escape, byte) {
-                        (NginxEscape::Default, 0..=0x1f | 0x7f.. | b'"' | b'\\') => format!("\\x{byte:02X}").into(),
+                        (NginxEscape::Default, 0..=0x1f | 0x7f.. | b'"' | b'\\') => {
+                            format!("\\x{byte:02X}").into()
+                        }
                         (NginxEscape::Json, b'"' | b'\\') => vec![b'\\', byte],
                         (NginxEscape::Json, b'\n') => b"\\n".to_vec(),
                         (NginxEscape::Json, b'\t') => b"\\t".to_vec(),
                         (NginxEscape::Json, 0..=0x1f) => format!("\\u{byte:04X}").into(),
-                        (NginxEscape::Hash, 0..=0x1f | 0x7f.. | b'"' | b'#') => format!("#{byte:02X}").into(),
+                        (NginxEscape::Hash, 0..=0x1f | 0x7f.. | b'"' | b'#') => {
+                            format!("#{byte:02X}").into()
+                        }
                         _ => vec![byte],
                     };
                     line.extend(written);
@@ -530,7 +665,9 @@ fn escaped(escape: NginxEscape, value: &[u8]) -> Vec<u8> {
     }
     for byte in value {
         match (escape, *byte) {
-            (NginxEscape::Default, 0..=0x1f | 0x7f.. | b'"' | b'\\') => text.extend(format!("\\x{byte:02X}").bytes()),
+            (NginxEscape::Default, 0..=0x1f | 0x7f.. | b'"' | b'\\') => {
+                text.extend(format!("\\x{byte:02X}").bytes())
+            }
             (NginxEscape::Json, b'"' | b'\\') => text.extend([b'\\', *byte]),
             (NginxEscape::Json, b'\t') => text.extend(b"\\t"),
             _ => text.push(*byte),
@@ -545,7 +682,10 @@ fn chosen_line(format: &str, escape: NginxEscape, sent: &Chosen) -> Vec<u8> {
     let mut line = Vec::new();
     while let Some((text, after)) = rest.split_once('$') {
         line.extend(text.bytes());
-        let length = after.bytes().position(|byte| !byte.is_ascii_lowercase() && byte != b'_').unwrap_or(after.len());
+        let length = after
+            .bytes()
+            .position(|byte| !byte.is_ascii_lowercase() && byte != b'_')
+            .unwrap_or(after.len());
         line.extend(escaped(escape, &sent.value(&after[..length])));
         rest = &after[length..];
     }
@@ -557,15 +697,22 @@ fn chosen_line(format: &str, escape: NginxEscape, sent: &Chosen) -> Vec<u8> {
 fn read_fast(parser: &FormatLineParser, line: &[u8]) -> Option<Vec<u8>> {
     let mut read = None;
     let first_quote = |from| Some(from + memchr::memchr(b'"', line.get(from..)?)?);
-    parser.read_fast(line, first_quote, &mut FieldBuffers::default(), |fields| read = Some(entry_text(fields)));
+    parser.read_fast(line, first_quote, &mut FieldBuffers::default(), |fields| {
+        read = Some(entry_text(fields))
+    });
     read
 }
 
 #[test]
 fn a_line_without_additional_quotes_takes_the_fast_path() {
-    let parser =
-        written(r#"[$time_local] $remote_addr $status $body_bytes_sent $request_time "$http_referer" "$http_user_agent" "$request""#);
-    let line = |agent: &str, request: &str| format!("[02/Nov/2026:08:01:00 +0000] 192.0.2.7 404 9 0.004 \"-\" \"{agent}\" \"{request}\"");
+    let parser = written(
+        r#"[$time_local] $remote_addr $status $body_bytes_sent $request_time "$http_referer" "$http_user_agent" "$request""#,
+    );
+    let line = |agent: &str, request: &str| {
+        format!(
+            "[02/Nov/2026:08:01:00 +0000] 192.0.2.7 404 9 0.004 \"-\" \"{agent}\" \"{request}\""
+        )
+    };
     for (agent, request, is_short) in [
         ("curl/8", "GET /.env HTTP/1.1", true),
         (r"\x22", "GET / HTTP/1.1", true),
@@ -576,34 +723,57 @@ fn a_line_without_additional_quotes_takes_the_fast_path() {
         ("a", r#"GET /"" HTTP/1.1"#, false),
     ] {
         let line = line(agent, request);
-        let fast_path = read_fast(&parser, line.as_bytes()).map(|text| String::from_utf8(text).unwrap());
+        let fast_path =
+            read_fast(&parser, line.as_bytes()).map(|text| String::from_utf8(text).unwrap());
         assert_eq!(fast_path.is_some(), is_short, "{line}");
-        assert!(fast_path.is_none() || fast_path == entry_of(&parser, &line), "{line}");
+        assert!(
+            fast_path.is_none() || fast_path == entry_of(&parser, &line),
+            "{line}"
+        );
     }
 }
 
 #[test]
 fn a_quote_before_the_time_leaves_the_fast_path() {
     let parser = written(r#"$field1 $field2 $field3 [$time_local] "$request" $status $bytes_sent"#);
-    for (before, is_fast) in [("a b c", true), ("a b c d", true), (r#"a "b c"#, false), (r#""a b c"#, false), (r#"a b c" "#, false)] {
+    for (before, is_fast) in [
+        ("a b c", true),
+        ("a b c d", true),
+        (r#"a "b c"#, false),
+        (r#""a b c"#, false),
+        (r#"a b c" "#, false),
+    ] {
         let line = format!(r#"{before} [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 9"#);
-        let fast_path = read_fast(&parser, line.as_bytes()).map(|text| String::from_utf8(text).unwrap());
+        let fast_path =
+            read_fast(&parser, line.as_bytes()).map(|text| String::from_utf8(text).unwrap());
         assert_eq!(fast_path.is_some(), is_fast, "{line}");
-        assert!(fast_path.is_none() || fast_path == entry_of(&parser, &line), "{line}");
+        assert!(
+            fast_path.is_none() || fast_path == entry_of(&parser, &line),
+            "{line}"
+        );
     }
 }
 
-fn assert_same(parser: &FormatLineParser, line: &[u8], sent: &Sent, has: impl Fn(&str) -> bool) -> Result<(), TestCaseError> {
+fn assert_same(
+    parser: &FormatLineParser,
+    line: &[u8],
+    sent: &Sent,
+    has: impl Fn(&str) -> bool,
+) -> Result<(), TestCaseError> {
     let shown = String::from_utf8_lossy(line);
     let mut buffers = FieldBuffers::default();
     let fast_path = read_fast(parser, line);
     prop_assert!(
-        fast_path.is_none() || fast_path.map(|text| String::from_utf8_lossy(&text).into_owned()) == entry_of(parser, line),
+        fast_path.is_none()
+            || fast_path.map(|text| String::from_utf8_lossy(&text).into_owned())
+                == entry_of(parser, line),
         "{}",
         shown
     );
     let fields = parser.read(line, &mut buffers);
-    let Some(fields) = fields else { return Err(TestCaseError::fail(format!("not read: {shown}"))) };
+    let Some(fields) = fields else {
+        return Err(TestCaseError::fail(format!("not read: {shown}")));
+    };
     let undone = |text: &[u8]| {
         let mut out = text.to_vec();
         if fields.escapes == Escapes::Written {
@@ -612,7 +782,12 @@ fn assert_same(parser: &FormatLineParser, line: &[u8], sent: &Sent, has: impl Fn
         out
     };
     prop_assert_eq!(fields.client, sent.client.as_bytes(), "{}", shown);
-    prop_assert_eq!(fields.status.to_vec(), sent.status.to_string().into_bytes(), "{}", shown);
+    prop_assert_eq!(
+        fields.status.to_vec(),
+        sent.status.to_string().into_bytes(),
+        "{}",
+        shown
+    );
     let time = match fields.time {
         TimeField::Text(text) => LogTime::parse_clf(text),
         TimeField::Parsed(time) => time,
@@ -621,30 +796,60 @@ fn assert_same(parser: &FormatLineParser, line: &[u8], sent: &Sent, has: impl Fn
     let expected = sent.value("request");
     let (whole, expected) = match fields.request {
         RequestField::Line(request) => (undone(request), &expected[..]),
-        RequestField::Parts { method, target, query, protocol } => {
+        RequestField::Parts {
+            method,
+            target,
+            query,
+            protocol,
+        } => {
             prop_assert!(query.is_empty());
             let parts = [method, target, protocol].map(undone);
             // The end of a target with spaces is ambiguous, but the request is the same.
-            let whole = parts.iter().filter(|p| !p.is_empty()).map(|p| &p[..]).collect::<Vec<_>>().join(&b' ');
+            let whole = parts
+                .iter()
+                .filter(|p| !p.is_empty())
+                .map(|p| &p[..])
+                .collect::<Vec<_>>()
+                .join(&b' ');
             let from = if method.is_empty() { 4 } else { 0 };
-            let to = if protocol.is_empty() { expected.len() - 9 } else { expected.len() };
+            let to = if protocol.is_empty() {
+                expected.len() - 9
+            } else {
+                expected.len()
+            };
             (whole, &expected[from..to])
         }
     };
     prop_assert_eq!(&whole[..], expected, "{}", shown);
     // A dash means an empty value.
-    let header = |text: &[u8]| if text == b"-" { Vec::new() } else { text.to_vec() };
+    let header = |text: &[u8]| {
+        if text == b"-" {
+            Vec::new()
+        } else {
+            text.to_vec()
+        }
+    };
     if has("http_referer") {
         prop_assert_eq!(undone(fields.referer), header(&sent.texts[1]), "{}", shown);
     }
     if has("http_user_agent") {
-        prop_assert_eq!(undone(fields.user_agent), header(&sent.texts[2]), "{}", shown);
+        prop_assert_eq!(
+            undone(fields.user_agent),
+            header(&sent.texts[2]),
+            "{}",
+            shown
+        );
     }
     if has("$host") {
         prop_assert_eq!(host(fields.host), Some(sent.host.as_bytes()), "{}", shown);
     }
     if has("body_bytes_sent") {
-        prop_assert_eq!(fields.bytes.to_vec(), sent.bytes.to_string().into_bytes(), "{}", shown);
+        prop_assert_eq!(
+            fields.bytes.to_vec(),
+            sent.bytes.to_string().into_bytes(),
+            "{}",
+            shown
+        );
     }
     Ok(())
 }
@@ -661,17 +866,32 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
 
 fn any_sent() -> impl Strategy<Value = Sent> {
     let client = prop::sample::select(vec!["192.0.2.7", "2001:db8::7", "::1", "198.51.100.255"]);
-    let host = prop::sample::select(vec!["example.org", "[2001:db8::1]", "a-b.example", "localhost"]);
-    (text(), text(), text(), client, host, 1_000_000_000_i64..2_000_000_000, 100_u16..600, any::<u64>()).prop_map(
-        |(target, referer, agent, client, host, utc, status, bytes)| Sent {
-            texts: [[b"/", &target[..]].concat(), referer, agent],
-            client: client.into(),
-            host: host.into(),
-            utc,
-            status,
-            bytes,
-        },
+    let host = prop::sample::select(vec![
+        "example.org",
+        "[2001:db8::1]",
+        "a-b.example",
+        "localhost",
+    ]);
+    (
+        text(),
+        text(),
+        text(),
+        client,
+        host,
+        1_000_000_000_i64..2_000_000_000,
+        100_u16..600,
+        any::<u64>(),
     )
+        .prop_map(
+            |(target, referer, agent, client, host, utc, status, bytes)| Sent {
+                texts: [[b"/", &target[..]].concat(), referer, agent],
+                client: client.into(),
+                host: host.into(),
+                utc,
+                status,
+                bytes,
+            },
+        )
 }
 
 const NGINX: [&str; 8] = [

@@ -1,12 +1,15 @@
 //! The decoders of single members, streams and frames. Libraries do almost all of it.
 //!
 //! - One member of a gzip file (RFC 1952): the contents of the header are ignored.
-//! - One stream of a bzip2 file (the format has no specification but its library: <https://sourceware.org/bzip2/>): the library
-//!   decompresses a block of up to 900,000 bytes once it is complete, so a truncated block is lost.
-//! - One stream of an xz file (The .xz File Format 1.2.1, <https://tukaani.org/xz/xz-file-format.txt>): a stream that needs a larger
-//!   dictionary than allowed is refused.
-//! - One frame of a zstd file (RFC 8878): the header is parsed here, so that a window that is too large is refused before it is
-//!   allocated. The library gets one block at a time, because the text of a failed call is lost. Dictionaries are not supported.
+//! - One stream of a bzip2 file (the format has no specification but its library:
+//!   <https://sourceware.org/bzip2/>): the library decompresses a block of up to 900,000 bytes once
+//!   it is complete, so a truncated block is lost.
+//! - One stream of an xz file (The .xz File Format 1.2.1,
+//!   <https://tukaani.org/xz/xz-file-format.txt>): a stream that needs a larger dictionary than
+//!   allowed is refused.
+//! - One frame of a zstd file (RFC 8878): the header is parsed here, so that a window that is too
+//!   large is refused before it is allocated. The library gets one block at a time, because the
+//!   text of a failed call is lost. Dictionaries are not supported.
 
 use std::io::{self, BufRead};
 
@@ -15,7 +18,9 @@ use liblzma::stream::{Action, Stream};
 use xxhash_rust::xxh64::Xxh64;
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
-use super::{DecodeError, DecodeProgress, DecodeStep, MAX_WINDOW, StreamStart, next_byte, skip, skip_magic};
+use super::{
+    DecodeError, DecodeProgress, DecodeStep, MAX_WINDOW, StreamStart, next_byte, skip, skip_magic,
+};
 
 /// Header flags of gzip (section 2.3.1): the optional fields, and the bits that must be 0.
 const FHCRC: u8 = 1 << 1;
@@ -26,7 +31,8 @@ const GZIP_RESERVED: u8 = 0b1110_0000;
 
 /// The magic bytes of an xz header (section 2.1.1.1).
 const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
-/// Memory that the xz library needs in addition to a dictionary, rounded up: its tables take less than 100 KiB.
+/// Memory that the xz library needs in addition to a dictionary, rounded up: its tables take less
+/// than 100 KiB.
 const XZ_OVERHEAD: u64 = 1 << 20;
 
 /// Magic number of a zstd frame (section 3.1.1).
@@ -49,7 +55,10 @@ pub(super) struct GzipDecoder {
 
 impl GzipDecoder {
     pub(super) fn new() -> Self {
-        Self { inflate: flate2::Decompress::new(false), crc: Crc::new() }
+        Self {
+            inflate: flate2::Decompress::new(false),
+            crc: Crc::new(),
+        }
     }
 
     /// Reads a header.
@@ -65,7 +74,9 @@ impl GzipDecoder {
     /// Decompresses some data.
     pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
         let (consumed, produced) = (self.inflate.total_in(), self.inflate.total_out());
-        let status = self.inflate.decompress(compressed, out, FlushDecompress::None);
+        let status = self
+            .inflate
+            .decompress(compressed, out, FlushDecompress::None);
         let consumed = (self.inflate.total_in() - consumed) as usize;
         let produced = (self.inflate.total_out() - produced) as usize;
         self.crc.update(&out[..produced]);
@@ -74,7 +85,11 @@ impl GzipDecoder {
             Ok(_) => Ok(DecodeProgress::More),
             Err(_) => Err(DecodeError::Corrupt),
         };
-        DecodeStep { consumed, produced, progress }
+        DecodeStep {
+            consumed,
+            produced,
+            progress,
+        }
     }
 
     /// Compares the trailer: the CRC and the length of the text (section 2.3.1).
@@ -120,7 +135,9 @@ pub(super) struct Bzip2Decoder {
 
 impl Bzip2Decoder {
     pub(super) fn new() -> Self {
-        Self { decompress: bzip2::Decompress::new(false) }
+        Self {
+            decompress: bzip2::Decompress::new(false),
+        }
     }
 
     /// Reads the first four bytes: `BZh` and the size of a block in 100,000 bytes.
@@ -135,7 +152,11 @@ impl Bzip2Decoder {
         };
         self.decompress = bzip2::Decompress::new(false);
         let step = self.step(&[b'B', b'Z', b'h', size], &mut []);
-        Ok(if step.progress.is_ok() { StreamStart::Stream } else { StreamStart::None })
+        Ok(if step.progress.is_ok() {
+            StreamStart::Stream
+        } else {
+            StreamStart::None
+        })
     }
 
     /// Decompresses some data. A checksum mismatch of a block may show only after its text.
@@ -144,13 +165,19 @@ impl Bzip2Decoder {
         let status = self.decompress.decompress(compressed, out);
         let progress = match status {
             Ok(bzip2::Status::StreamEnd) => Ok(DecodeProgress::End),
-            Ok(bzip2::Status::MemNeeded) => Err(DecodeError::Refused("not enough memory to decompress bzip2 data".to_owned())),
+            Ok(bzip2::Status::MemNeeded) => Err(DecodeError::Refused(
+                "not enough memory to decompress bzip2 data".to_owned(),
+            )),
             Ok(_) => Ok(DecodeProgress::More),
             Err(bzip2::Error::Data) => Err(DecodeError::CorruptOrOther),
             Err(_) => Err(DecodeError::Corrupt),
         };
         let consumed = (self.decompress.total_in() - consumed) as usize;
-        DecodeStep { consumed, produced: (self.decompress.total_out() - produced) as usize, progress }
+        DecodeStep {
+            consumed,
+            produced: (self.decompress.total_out() - produced) as usize,
+            progress,
+        }
     }
 }
 
@@ -172,12 +199,22 @@ impl XzDecoder {
         }
         self.stream = Some(Stream::new_stream_decoder(MAX_WINDOW + XZ_OVERHEAD, 0)?);
         let step = self.step(XZ_MAGIC, &mut []);
-        Ok(if step.progress.is_ok() { StreamStart::Stream } else { StreamStart::None })
+        Ok(if step.progress.is_ok() {
+            StreamStart::Stream
+        } else {
+            StreamStart::None
+        })
     }
 
     /// Decompresses some data. A checksum mismatch of a block may show only after its text.
     pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
-        let Some(stream) = &mut self.stream else { return DecodeStep { consumed: 0, produced: 0, progress: Err(DecodeError::Corrupt) } };
+        let Some(stream) = &mut self.stream else {
+            return DecodeStep {
+                consumed: 0,
+                produced: 0,
+                progress: Err(DecodeError::Corrupt),
+            };
+        };
         let (consumed, produced) = (stream.total_in(), stream.total_out());
         let status = stream.process(compressed, out, Action::Run);
         let consumed = (stream.total_in() - consumed) as usize;
@@ -187,7 +224,11 @@ impl XzDecoder {
             Ok(_) => Ok(DecodeProgress::More),
             Err(error) => Err(decode_error(error)),
         };
-        DecodeStep { consumed, produced, progress }
+        DecodeStep {
+            consumed,
+            produced,
+            progress,
+        }
     }
 }
 
@@ -226,12 +267,20 @@ impl ZstdDecoder {
         let mut library = DCtx::create();
         // `check_limits` refuses such a frame first; this is a second safeguard.
         let _ = library.set_parameter(DParameter::WindowLogMax(MAX_WINDOW.ilog2()));
-        Self { library, hash: None, header: Vec::with_capacity(BLOCK_HEADER), left: 0, full: false }
+        Self {
+            library,
+            hash: None,
+            header: Vec::with_capacity(BLOCK_HEADER),
+            left: 0,
+            full: false,
+        }
     }
 
     /// Reads a frame header, or skips a skippable frame.
     pub(super) fn begin(&mut self, source: &mut impl BufRead) -> io::Result<StreamStart> {
-        let Some(first) = next_byte(source)? else { return Ok(StreamStart::None) };
+        let Some(first) = next_byte(source)? else {
+            return Ok(StreamStart::None);
+        };
         if matches!(first, 0x50..=0x5f) {
             return skip_skippable_frame(source);
         }
@@ -251,10 +300,15 @@ impl ZstdDecoder {
         self.hash = (descriptor & CHECKSUM != 0).then(|| Xxh64::new(0));
         self.header.clear();
         (self.left, self.full) = (0, false);
-        // With the checksum flag, the library would fail on a mismatch. It is verified in `check` instead.
+        // With the checksum flag, the library would fail on a mismatch. It is verified in `check`
+        // instead.
         let header = [&ZSTD_MAGIC[..], &[descriptor & !CHECKSUM], rest].concat();
         let step = self.feed(&header, &mut []);
-        Ok(if step.progress.is_ok() { StreamStart::Stream } else { StreamStart::None })
+        Ok(if step.progress.is_ok() {
+            StreamStart::Stream
+        } else {
+            StreamStart::None
+        })
     }
 
     /// Decompresses part of a block, or reads the next block header.
@@ -281,7 +335,9 @@ impl ZstdDecoder {
 
     /// Compares the lowest four bytes of the text's hash (section 3.1.1).
     pub(super) fn check(&self, source: &mut impl BufRead) -> io::Result<bool> {
-        let Some(hash) = &self.hash else { return Ok(true) };
+        let Some(hash) = &self.hash else {
+            return Ok(true);
+        };
         let mut checksum = [0; 4];
         source.read_exact(&mut checksum)?;
         Ok(u32::from_le_bytes(checksum) == hash.digest() as u32)
@@ -289,10 +345,16 @@ impl ZstdDecoder {
 
     /// The length of a block, once its header is complete.
     fn block_len(&mut self) -> usize {
-        let [low, middle, high] = self.header[..] else { return 0 };
+        let [low, middle, high] = self.header[..] else {
+            return 0;
+        };
         self.header.clear();
         let header = u32::from_le_bytes([low, middle, high, 0]);
-        if header >> 1 & 0b11 == RLE_BLOCK { 1 } else { (header >> 3) as usize }
+        if header >> 1 & 0b11 == RLE_BLOCK {
+            1
+        } else {
+            (header >> 3) as usize
+        }
     }
 
     fn feed(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
@@ -303,7 +365,11 @@ impl ZstdDecoder {
             Ok(_) => Ok(DecodeProgress::More),
             Err(_) => Err(DecodeError::Corrupt),
         };
-        DecodeStep { consumed: source.pos(), produced: target.pos(), progress }
+        DecodeStep {
+            consumed: source.pos(),
+            produced: target.pos(),
+            progress,
+        }
     }
 }
 
@@ -317,7 +383,8 @@ fn skip_skippable_frame(source: &mut impl BufRead) -> io::Result<StreamStart> {
     Ok(StreamStart::Skipped)
 }
 
-/// Length of a frame header after its descriptor: window, dictionary ID and content size (section 3.1.1.1).
+/// Length of a frame header after its descriptor: window, dictionary ID and content size (section
+/// 3.1.1.1).
 fn rest_len(descriptor: u8) -> usize {
     let is_single = descriptor & SINGLE_SEGMENT != 0;
     usize::from(!is_single) + dictionary_len(descriptor) + size_len(descriptor)
@@ -339,8 +406,8 @@ fn check_limits(descriptor: u8, rest: &[u8]) -> io::Result<()> {
     let (before, size) = rest.split_at(rest.len() - size_len(descriptor));
     let (window, dictionary) = before.split_at(before.len() - dictionary_len(descriptor));
     let window = match window {
-        // Without a window descriptor, the window is the whole text. A two-byte size starts at 256, which does not
-        // matter here.
+        // Without a window descriptor, the window is the whole text. A two-byte size starts at 256,
+        // which does not matter here.
         [] => little_endian(size),
         window => window_len(window[0]),
     };
@@ -368,5 +435,8 @@ fn window_len(descriptor: u8) -> u64 {
 
 /// A little-endian number of up to eight bytes.
 fn little_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |value, byte| value << 8 | u64::from(*byte))
 }

@@ -1,7 +1,9 @@
-//! Decompresses gzip, zstd, bzip2 and xz files, including concatenated members, and describes damage exactly.
+//! Decompresses gzip, zstd, bzip2 and xz files, including concatenated members, and describes
+//! damage exactly.
 //!
-//! Text before the damage is returned first. The rest of a damaged file is not searched for further members. At most
-//! [`MAX_WINDOW`] bytes of a text are kept in memory, whatever window the file requests.
+//! Text before the damage is returned first. The rest of a damaged file is not searched for further
+//! members. At most [`MAX_WINDOW`] bytes of a text are kept in memory, whatever window the file
+//! requests.
 
 mod decoders;
 
@@ -58,7 +60,18 @@ impl<R: BufRead> Decompressor<R> {
             Compression::Xz => Codec::Xz(XzDecoder::new()),
         };
         let state = DecompressorState::Between;
-        Self { source, compression, codec, state, seen_stream: false, members: 0, zeros: 0, text_bytes: 0, damage: None, note: None }
+        Self {
+            source,
+            compression,
+            codec,
+            state,
+            seen_stream: false,
+            members: 0,
+            zeros: 0,
+            text_bytes: 0,
+            damage: None,
+            note: None,
+        }
     }
 
     /// Damage that did not end the text, as a sentence.
@@ -76,7 +89,8 @@ impl<R: BufRead> Decompressor<R> {
         &self.source
     }
 
-    /// Starts the next member, if there is one. Zeros after the last member are padding, as on tapes.
+    /// Starts the next member, if there is one. Zeros after the last member are padding, as on
+    /// tapes.
     fn begin(&mut self) -> io::Result<DecompressorState> {
         if self.seen_stream {
             self.zeros += skip_zeros(&mut self.source)?;
@@ -85,14 +99,21 @@ impl<R: BufRead> Decompressor<R> {
         // Stream padding of xz comes in multiples of four bytes and needs no note (section 2.2).
         let is_usual = self.compression == Compression::Xz && self.zeros.is_multiple_of(4);
         if self.source.fill_buf()?.is_empty() {
-            self.note = (self.zeros > 0 && !is_usual).then(|| format!("{} zero bytes follow the {name} stream", self.zeros));
+            self.note = (self.zeros > 0 && !is_usual)
+                .then(|| format!("{} zero bytes follow the {name} stream", self.zeros));
             return Ok(DecompressorState::Over(None));
         }
         let may_begin = self.zeros == 0 || is_usual;
-        let seen_stream = if may_begin { self.codec.begin(&mut self.source)? } else { StreamStart::None };
+        let seen_stream = if may_begin {
+            self.codec.begin(&mut self.source)?
+        } else {
+            StreamStart::None
+        };
         self.zeros = 0;
         match seen_stream {
-            StreamStart::None if self.seen_stream => Err(invalid(format!("data after the {name} stream is not {name} data"))),
+            StreamStart::None if self.seen_stream => Err(invalid(format!(
+                "data after the {name} stream is not {name} data"
+            ))),
             StreamStart::None => Err(invalid(format!("{name} header is damaged"))),
             StreamStart::Skipped => {
                 self.seen_stream = true;
@@ -106,20 +127,26 @@ impl<R: BufRead> Decompressor<R> {
         }
     }
 
-    /// Decompresses part of a member into `out`; returns the number of bytes and the next state. Bytes may precede an
-    /// error.
+    /// Decompresses part of a member into `out`; returns the number of bytes and the next state.
+    /// Bytes may precede an error.
     fn step(&mut self, out: &mut [u8]) -> (usize, io::Result<DecompressorState>) {
         let compressed = match self.source.fill_buf() {
             Ok(compressed) => compressed,
             Err(error) => return (0, Err(error)),
         };
         let at_end = compressed.is_empty();
-        let DecodeStep { consumed, produced, progress } = self.codec.step(compressed, out);
+        let DecodeStep {
+            consumed,
+            produced,
+            progress,
+        } = self.codec.step(compressed, out);
         self.source.consume(consumed);
         self.text_bytes += produced as u64;
         let next = match progress {
             Ok(DecodeProgress::End) => self.check(),
-            Ok(DecodeProgress::More) if at_end && produced == 0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(DecodeProgress::More) if at_end && produced == 0 => {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            }
             Ok(DecodeProgress::More) => Ok(DecompressorState::Within),
             Err(fault) => Err(self.describe(fault)),
         };
@@ -131,7 +158,10 @@ impl<R: BufRead> Decompressor<R> {
         let is_right = self.codec.check(&mut self.source)?;
         if !is_right && self.damage.is_none() {
             let (name, unit) = (self.compression.name(), self.compression.unit());
-            self.damage = Some(format!("{name} checksum mismatch in {unit} {}: its text may be wrong", self.members));
+            self.damage = Some(format!(
+                "{name} checksum mismatch in {unit} {}: its text may be wrong",
+                self.members
+            ));
         }
         Ok(DecompressorState::Between)
     }
@@ -141,7 +171,9 @@ impl<R: BufRead> Decompressor<R> {
         invalid(match fault {
             DecodeError::Corrupt => format!("{name} data is corrupt after {bytes} bytes of text"),
             DecodeError::CorruptOrOther => {
-                format!("{name} data is corrupt or fails its checksum, after {bytes} bytes of text: the last of them may be wrong")
+                format!(
+                    "{name} data is corrupt or fails its checksum, after {bytes} bytes of text: the last of them may be wrong"
+                )
             }
             DecodeError::Refused(what) => what,
         })
@@ -150,7 +182,11 @@ impl<R: BufRead> Decompressor<R> {
     /// Describes an unexpected end of the source.
     fn describe_early_end(&self, error: io::Error) -> io::Error {
         if error.kind() == io::ErrorKind::UnexpectedEof {
-            let what = format!("{} stream ends early, after {} bytes of text", self.compression.name(), self.text_bytes);
+            let what = format!(
+                "{} stream ends early, after {} bytes of text",
+                self.compression.name(),
+                self.text_bytes
+            );
             return io::Error::new(io::ErrorKind::UnexpectedEof, what);
         }
         error
@@ -171,7 +207,9 @@ impl<R: BufRead> Read for Decompressor<R> {
             match next {
                 Ok(state) => self.state = state,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => self.state = DecompressorState::Over(Some(self.describe_early_end(error))),
+                Err(error) => {
+                    self.state = DecompressorState::Over(Some(self.describe_early_end(error)))
+                }
             }
             if produced > 0 {
                 return Ok(produced);
@@ -199,7 +237,8 @@ impl Codec {
         }
     }
 
-    /// Whether the text matches the checksum after it. The libraries for bzip2 and xz check that themselves.
+    /// Whether the text matches the checksum after it. The libraries for bzip2 and xz check that
+    /// themselves.
     fn check(&mut self, source: &mut impl BufRead) -> io::Result<bool> {
         match self {
             Self::Gzip(gzip) => gzip.check(source),
@@ -314,7 +353,11 @@ fn skip_magic(source: &mut impl BufRead, magic: &[u8]) -> io::Result<bool> {
 /// Skips `len` bytes, which must exist.
 fn skip(source: &mut impl BufRead, len: u64) -> io::Result<()> {
     let skipped = io::copy(&mut source.by_ref().take(len), &mut io::sink())?;
-    if skipped < len { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+    if skipped < len {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -331,11 +374,22 @@ pub(super) mod fixture {
     use crate::input::magic::Compression;
 
     /// All supported compressions.
-    pub(in crate::input) const COMPRESSIONS: [Compression; 4] = [Compression::Gzip, Compression::Zstd, Compression::Bzip2, Compression::Xz];
+    pub(in crate::input) const COMPRESSIONS: [Compression; 4] = [
+        Compression::Gzip,
+        Compression::Zstd,
+        Compression::Bzip2,
+        Compression::Xz,
+    ];
 
     /// A file with a member, frame or stream for each part.
-    pub(in crate::input) fn compress<'a>(compression: Compression, parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-        parts.into_iter().flat_map(|part| compress_one(compression, part)).collect()
+    pub(in crate::input) fn compress<'a>(
+        compression: Compression,
+        parts: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Vec<u8> {
+        parts
+            .into_iter()
+            .flat_map(|part| compress_one(compression, part))
+            .collect()
     }
 
     fn compress_one(compression: Compression, part: &[u8]) -> Vec<u8> {
@@ -363,7 +417,9 @@ pub(super) mod fixture {
     /// One zstd frame, with a checksum or without.
     pub(in crate::input) fn zstd(part: &[u8], checksum: bool) -> Vec<u8> {
         let mut context = CCtx::create();
-        context.set_parameter(CParameter::ChecksumFlag(checksum)).unwrap();
+        context
+            .set_parameter(CParameter::ChecksumFlag(checksum))
+            .unwrap();
         let mut compressed = Vec::with_capacity(zstd_safe::compress_bound(part.len()));
         context.compress2(&mut compressed, part).unwrap();
         compressed
@@ -378,8 +434,8 @@ pub(super) mod fixture {
 
 #[cfg(test)]
 mod tests {
-    //! Invariants: compressing and decompressing gives the same text, truncation is reported, and no changed byte is
-    //! unnoticed.
+    //! Invariants: compressing and decompressing gives the same text, truncation is reported, and
+    //! no changed byte is unnoticed.
 
     use std::io::{BufReader, Cursor, Read};
 
@@ -402,13 +458,23 @@ mod tests {
 
     impl DecompressedOutput {
         fn text(text: &[u8]) -> Self {
-            Self { text: text.to_vec(), ..Self::default() }
+            Self {
+                text: text.to_vec(),
+                ..Self::default()
+            }
         }
     }
 
     /// Decompresses with buffers of these sizes.
-    fn decompress_with(compressed: &[u8], compression: Compression, (input, output): (usize, usize)) -> DecompressedOutput {
-        let mut decompressor = Decompressor::new(BufReader::with_capacity(input, Cursor::new(compressed)), compression);
+    fn decompress_with(
+        compressed: &[u8],
+        compression: Compression,
+        (input, output): (usize, usize),
+    ) -> DecompressedOutput {
+        let mut decompressor = Decompressor::new(
+            BufReader::with_capacity(input, Cursor::new(compressed)),
+            compression,
+        );
         let mut out = DecompressedOutput::default();
         let mut block = vec![0; output];
         loop {
@@ -434,7 +500,12 @@ mod tests {
     fn text() -> impl Strategy<Value = Vec<u8>> {
         let lines = |(seed, count): (u64, u64)| -> Vec<u8> {
             let line = |number: u64| {
-                format!("{:x} - GET /{}\n", (seed ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40, number % 7).into_bytes()
+                format!(
+                    "{:x} - GET /{}\n",
+                    (seed ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40,
+                    number % 7
+                )
+                .into_bytes()
             };
             (0..count).flat_map(line).collect()
         };
@@ -518,18 +589,29 @@ mod tests {
             let note = |zeros: usize| Some(format!("{zeros} zero bytes follow the {name} stream"));
             assert_eq!(
                 decompress(&[&compressed[..], &[0; 515]].concat(), compression),
-                DecompressedOutput { note: note(515), ..DecompressedOutput::text(b"one\n") }
+                DecompressedOutput {
+                    note: note(515),
+                    ..DecompressedOutput::text(b"one\n")
+                }
             );
-            let usual = (compression != Compression::Xz).then(|| note(512)).flatten();
+            let usual = (compression != Compression::Xz)
+                .then(|| note(512))
+                .flatten();
             assert_eq!(
                 decompress(&[&compressed[..], &[0; 512]].concat(), compression),
-                DecompressedOutput { note: usual, ..DecompressedOutput::text(b"one\n") }
+                DecompressedOutput {
+                    note: usual,
+                    ..DecompressedOutput::text(b"one\n")
+                }
             );
             for junk in [&b"junk"[..], b"\0junk", b"\0\0\0\0junk", b"\n"] {
                 let error = Some(format!("data after the {name} stream is not {name} data"));
                 assert_eq!(
                     decompress(&[&compressed[..], junk].concat(), compression),
-                    DecompressedOutput { error, ..DecompressedOutput::text(b"one\n") }
+                    DecompressedOutput {
+                        error,
+                        ..DecompressedOutput::text(b"one\n")
+                    }
                 );
             }
         }
@@ -543,7 +625,10 @@ mod tests {
             (Compression::Bzip2, b"BZh0 and more of it"),
             (Compression::Xz, b"\xfd7zXY and more of it"),
         ] {
-            assert_eq!(decompress(head, compression).error.unwrap(), format!("{} header is damaged", compression.name()));
+            assert_eq!(
+                decompress(head, compression).error.unwrap(),
+                format!("{} header is damaged", compression.name())
+            );
         }
     }
 
@@ -552,25 +637,58 @@ mod tests {
         for compression in [Compression::Gzip, Compression::Zstd] {
             let mut first = compress(compression, [&b"one\n"[..]]);
             *first.last_mut().unwrap() ^= 1;
-            let damage = format!("{} checksum mismatch in {} 1: its text may be wrong", compression.name(), compression.unit());
-            let out = decompress(&[first, compress(compression, [&b"two\n"[..]])].concat(), compression);
-            assert_eq!(out, DecompressedOutput { damage: Some(damage), ..DecompressedOutput::text(b"one\ntwo\n") });
+            let damage = format!(
+                "{} checksum mismatch in {} 1: its text may be wrong",
+                compression.name(),
+                compression.unit()
+            );
+            let out = decompress(
+                &[first, compress(compression, [&b"two\n"[..]])].concat(),
+                compression,
+            );
+            assert_eq!(
+                out,
+                DecompressedOutput {
+                    damage: Some(damage),
+                    ..DecompressedOutput::text(b"one\ntwo\n")
+                }
+            );
         }
     }
 
     #[test]
     fn a_block_before_an_invalid_one_is_kept() {
         // A whole frame of three raw blocks (section 3.1.1.2.2), the second of an invalid type.
-        let block = |last: u32, kind: u32, text: &[u8]| [&((text.len() as u32) << 3 | kind << 1 | last).to_le_bytes()[..3], text].concat();
+        let block = |last: u32, kind: u32, text: &[u8]| {
+            [
+                &((text.len() as u32) << 3 | kind << 1 | last).to_le_bytes()[..3],
+                text,
+            ]
+            .concat()
+        };
         let header = b"\x28\xb5\x2f\xfd\xa0\x0c\0\0\0";
-        for (kind, text, error) in
-            [(0, &b"one\ntwo\nend\n"[..], None), (3, b"one\n", Some("zstd data is corrupt after 4 bytes of text".to_owned()))]
-        {
-            let compressed = [header.to_vec(), block(0, 0, b"one\n"), block(0, kind, b"two\n"), block(1, 0, b"end\n")].concat();
+        for (kind, text, error) in [
+            (0, &b"one\ntwo\nend\n"[..], None),
+            (
+                3,
+                b"one\n",
+                Some("zstd data is corrupt after 4 bytes of text".to_owned()),
+            ),
+        ] {
+            let compressed = [
+                header.to_vec(),
+                block(0, 0, b"one\n"),
+                block(0, kind, b"two\n"),
+                block(1, 0, b"end\n"),
+            ]
+            .concat();
             for sizes in [(64 << 10, 256 << 10), (1, 1), (7, 3)] {
                 assert_eq!(
                     decompress_with(&compressed, Compression::Zstd, sizes),
-                    DecompressedOutput { error: error.clone(), ..DecompressedOutput::text(text) }
+                    DecompressedOutput {
+                        error: error.clone(),
+                        ..DecompressedOutput::text(text)
+                    }
                 );
             }
         }
@@ -578,11 +696,29 @@ mod tests {
 
     #[test]
     fn a_file_may_start_with_or_consist_of_skippable_frames() {
-        let compressed = [skippable(9), compress(Compression::Zstd, [&b"one\n"[..]]), skippable(0), zstd(b"two\n", false)].concat();
-        assert_eq!(decompress(&compressed, Compression::Zstd), DecompressedOutput::text(b"one\ntwo\n"));
-        assert_eq!(decompress(&skippable(100_000), Compression::Zstd), DecompressedOutput::default());
+        let compressed = [
+            skippable(9),
+            compress(Compression::Zstd, [&b"one\n"[..]]),
+            skippable(0),
+            zstd(b"two\n", false),
+        ]
+        .concat();
+        assert_eq!(
+            decompress(&compressed, Compression::Zstd),
+            DecompressedOutput::text(b"one\ntwo\n")
+        );
+        assert_eq!(
+            decompress(&skippable(100_000), Compression::Zstd),
+            DecompressedOutput::default()
+        );
         let error = Some("zstd stream ends early, after 0 bytes of text".to_owned());
-        assert_eq!(decompress(&skippable(9)[..12], Compression::Zstd), DecompressedOutput { error, ..DecompressedOutput::default() });
+        assert_eq!(
+            decompress(&skippable(9)[..12], Compression::Zstd),
+            DecompressedOutput {
+                error,
+                ..DecompressedOutput::default()
+            }
+        );
     }
 
     /// A zstd frame with this descriptor and the rest of its header, and one raw block.
@@ -593,29 +729,56 @@ mod tests {
     #[test]
     fn a_window_over_the_limit_is_refused() {
         // Exponent 17 over 1 KiB are 128 MiB; the lowest three bits add eighths of that.
-        assert_eq!(decompress(&frame(&[0, 17 << 3]), Compression::Zstd), DecompressedOutput::text(b"one\n"));
+        assert_eq!(
+            decompress(&frame(&[0, 17 << 3]), Compression::Zstd),
+            DecompressedOutput::text(b"one\n")
+        );
         let huge = [&[0xe0][..], &(5_u64 << 30).to_le_bytes()].concat();
-        for (header, needed) in [(&[0, 17 << 3 | 1][..], 144), (&[0, 0xff], 3_932_160), (&huge, 5120)] {
+        for (header, needed) in [
+            (&[0, 17 << 3 | 1][..], 144),
+            (&[0, 0xff], 3_932_160),
+            (&huge, 5120),
+        ] {
             let error = decompress(&frame(header), Compression::Zstd).error.unwrap();
-            assert!(error.starts_with(&format!("needs a zstd window of {needed} MiB, and 128 MiB is the limit")), "{error}");
-            assert!(error.ends_with("zstd -dc --long=31 FILE | probewatch scan -"), "{error}");
+            assert!(
+                error.starts_with(&format!(
+                    "needs a zstd window of {needed} MiB, and 128 MiB is the limit"
+                )),
+                "{error}"
+            );
+            assert!(
+                error.ends_with("zstd -dc --long=31 FILE | probewatch scan -"),
+                "{error}"
+            );
         }
     }
 
     #[test]
     fn a_zstd_dictionary_is_refused_with_its_id() {
-        for (header, id) in [(&[1, 0, 7][..], 7), (&[2, 0, 1, 2], 513), (&[3, 0, 0, 0, 0, 1], 1 << 24)] {
+        for (header, id) in [
+            (&[1, 0, 7][..], 7),
+            (&[2, 0, 1, 2], 513),
+            (&[3, 0, 0, 0, 0, 1], 1 << 24),
+        ] {
             let error = decompress(&frame(header), Compression::Zstd).error.unwrap();
-            assert!(error.starts_with(&format!("is compressed with zstd and dictionary {id}, which")), "{error}");
+            assert!(
+                error.starts_with(&format!(
+                    "is compressed with zstd and dictionary {id}, which"
+                )),
+                "{error}"
+            );
         }
-        assert_eq!(decompress(&frame(&[1, 0, 0]), Compression::Zstd), DecompressedOutput::text(b"one\n"));
+        assert_eq!(
+            decompress(&frame(&[1, 0, 0]), Compression::Zstd),
+            DecompressedOutput::text(b"one\n")
+        );
     }
 
     #[test]
     fn an_xz_dictionary_over_the_limit_is_refused() {
         let good = compress(Compression::Xz, [&b"one\n"[..]]);
-        // A block's header (section 3.1): its size, its flags, the filter, the size of the filter's properties, and the
-        // properties.
+        // A block's header (section 3.1): its size, its flags, the filter, the size of the filter's
+        // properties, and the properties.
         let header_len = (usize::from(good[12]) + 1) * 4;
         let with = |dictionary: u8| {
             let mut compressed = good.clone();
@@ -623,14 +786,21 @@ mod tests {
             compressed[16] = dictionary;
             let mut crc = flate2::Crc::new();
             crc.update(&compressed[12..12 + header_len - 4]);
-            compressed[12 + header_len - 4..12 + header_len].copy_from_slice(&crc.sum().to_le_bytes());
+            compressed[12 + header_len - 4..12 + header_len]
+                .copy_from_slice(&crc.sum().to_le_bytes());
             decompress(&compressed, Compression::Xz)
         };
         // 128 and 192 MiB (section 5.3.1).
         assert_eq!(with(30), DecompressedOutput::text(b"one\n"));
         let error = with(31).error.unwrap();
-        assert!(error.starts_with("needs an xz dictionary of more than 128 MiB"), "{error}");
-        assert!(error.ends_with("xz -dc FILE | probewatch scan -"), "{error}");
+        assert!(
+            error.starts_with("needs an xz dictionary of more than 128 MiB"),
+            "{error}"
+        );
+        assert!(
+            error.ends_with("xz -dc FILE | probewatch scan -"),
+            "{error}"
+        );
         assert!(with(63).error.unwrap().contains("not supported"));
     }
 }

@@ -1,13 +1,14 @@
 //! One generation of a log: its content and the file that it is read from.
 //!
-//! Returns whole lines only, and only after a check that the file still has the same content. Which generation a path
-//! leads to is decided in `watched_path`.
+//! Returns whole lines only, and only after a check that the file still has the same content. Which
+//! generation a path leads to is decided in `watched_path`.
 //!
-//! An uncompressed file can be read anywhere again. A compressed one is only read forward; bytes that are not consumed yet are
-//! buffered.
+//! An uncompressed file can be read anywhere again. A compressed one is only read forward; bytes
+//! that are not consumed yet are buffered.
 //!
-//! The file may be closed while nothing is read from it, because a process may only have a limited number of files open. It is
-//! opened again by its path, and is the same file only if its inode and its content are the same.
+//! The file may be closed while nothing is read from it, because a process may only have a limited
+//! number of files open. It is opened again by its path, and is the same file only if its inode and
+//! its content are the same.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -21,7 +22,9 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::Notice;
 use super::content::{ContentFingerprint, ContentMatch};
-use super::inspected_file::{DecompressedFile, FileStat, InspectedFile, head_of, is_absent, is_read_error, open};
+use super::inspected_file::{
+    DecompressedFile, FileStat, InspectedFile, head_of, is_absent, is_read_error, open,
+};
 use super::start::bytes_before;
 use crate::input::read::{Body, Chunk};
 use crate::input::sparse::{next_text_after, read_full_at, trailing_nuls};
@@ -47,7 +50,10 @@ pub(super) enum GenerationState {
 
 /// One generation, or a file without content yet.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of the file that depends on no other")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of the file that depends on no other"
+)]
 pub(super) struct Generation {
     /// Its number within this run; 0 without content.
     pub(super) number: u32,
@@ -106,7 +112,13 @@ pub(super) enum ReadStep {
 
 impl Generation {
     /// A generation in the file of `reader`, with `content` if it has any.
-    pub(super) fn new(path: PathBuf, reader: GenerationReader, stat: FileStat, content: Option<ContentFingerprint>, now: Instant) -> Self {
+    pub(super) fn new(
+        path: PathBuf,
+        reader: GenerationReader,
+        stat: FileStat,
+        content: Option<ContentFingerprint>,
+        now: Instant,
+    ) -> Self {
         let searched_to = content.as_ref().map_or(0, |content| content.offset);
         Self {
             number: 0,
@@ -168,13 +180,16 @@ impl Generation {
         self.moved_to.as_deref().unwrap_or(&self.path)
     }
 
-    /// The metadata of its file. `None` if that is closed and its path leads to another one, or to none.
+    /// The metadata of its file. `None` if that is closed and its path leads to another one, or to
+    /// none.
     pub(super) fn current_stat(&self) -> io::Result<Option<FileStat>> {
         if let Some(file) = self.open_file() {
             return Ok(Some(FileStat::from_metadata(&file.metadata()?)));
         }
         match self.location().metadata() {
-            Ok(found) => Ok(Some(FileStat::from_metadata(&found)).filter(|stat| stat.id == self.stat.id)),
+            Ok(found) => {
+                Ok(Some(FileStat::from_metadata(&found)).filter(|stat| stat.id == self.stat.id))
+            }
             Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(error),
         }
@@ -182,7 +197,10 @@ impl Generation {
 
     /// Closes the file, if its path still leads to it. Returns whether it was closed.
     pub(super) fn close_file(&mut self) -> bool {
-        let leads_here = |path: &Path| path.metadata().is_ok_and(|found| FileStat::from_metadata(&found).id == self.stat.id);
+        let leads_here = |path: &Path| {
+            path.metadata()
+                .is_ok_and(|found| FileStat::from_metadata(&found).id == self.stat.id)
+        };
         let closes = self.is_open() && leads_here(self.location());
         if closes {
             self.reader = None;
@@ -199,14 +217,21 @@ impl Generation {
         if !self.is_closed() {
             return Ok(true);
         }
-        let Some(file) = self.open_again()? else { return Ok(false) };
+        let Some(file) = self.open_again()? else {
+            return Ok(false);
+        };
         if self.is_compressed {
             let mut inspected = InspectedFile::new(&file)?;
-            let is_same = |content: &ContentFingerprint| Ok::<_, io::Error>(content.compare(&mut inspected)? == ContentMatch::Same);
+            let is_same = |content: &ContentFingerprint| {
+                Ok::<_, io::Error>(content.compare(&mut inspected)? == ContentMatch::Same)
+            };
             if !self.content.as_ref().map_or(Ok(true), is_same)? {
                 return Ok(false);
             }
-            self.reader = Some(GenerationReader::new(&mut inspected, self.offset() + self.skipped_bytes)?);
+            self.reader = Some(GenerationReader::new(
+                &mut inspected,
+                self.offset() + self.skipped_bytes,
+            )?);
         } else {
             self.reader = Some(GenerationReader::Plain(file));
         }
@@ -287,7 +312,11 @@ impl Generation {
         let what = format!("cannot be read: {error}");
         let is_new = self.read_error.as_ref() != Some(&what);
         self.read_error = Some(what.clone());
-        is_new.then(|| Notice { path: self.path.clone(), what, problem: true })
+        is_new.then(|| Notice {
+            path: self.path.clone(),
+            what,
+            problem: true,
+        })
     }
 
     /// Bytes read and returned.
@@ -317,7 +346,10 @@ impl Generation {
 
     /// Whether only an unfinished line is left.
     pub(super) fn is_unfinished(&self) -> bool {
-        self.content.as_ref().is_some_and(|content| self.searched_to > content.offset) || self.skipped_bytes > 0
+        self.content
+            .as_ref()
+            .is_some_and(|content| self.searched_to > content.offset)
+            || self.skipped_bytes > 0
     }
 
     /// Whether all known data was read. NULs at the end do not count.
@@ -344,7 +376,10 @@ impl Generation {
     ///
     /// The file cannot be read.
     pub(super) fn holds(&mut self) -> io::Result<bool> {
-        let (Some(file), Some(content)) = (self.reader.as_ref().and_then(GenerationReader::plain), &mut self.content) else {
+        let (Some(file), Some(content)) = (
+            self.reader.as_ref().and_then(GenerationReader::plain),
+            &mut self.content,
+        ) else {
             return Ok(true);
         };
         let head = head_of(file)?;
@@ -358,8 +393,8 @@ impl Generation {
         Ok(holds)
     }
 
-    /// Reads at most `block` bytes, or one line if that is longer, and passes the whole lines to `emit`, with the
-    /// number of lines before them.
+    /// Reads at most `block` bytes, or one line if that is longer, and passes the whole lines to
+    /// `emit`, with the number of lines before them.
     ///
     /// # Errors
     ///
@@ -371,7 +406,9 @@ impl Generation {
         buffer: &mut Vec<u8>,
         emit: &mut impl FnMut(u64, Chunk<'_>),
     ) -> io::Result<ReadStep> {
-        let (Some(reader), Some(content)) = (&mut self.reader, &self.content) else { return Ok(ReadStep::End) };
+        let (Some(reader), Some(content)) = (&mut self.reader, &self.content) else {
+            return Ok(ReadStep::End);
+        };
         let from = content.offset + self.skipped_bytes;
         let read_len = block.max(self.next_read_len);
         buffer.resize(read_len.max(buffer.len()), 0);
@@ -386,15 +423,24 @@ impl Generation {
         self.read_error = None;
         let nuls = trailing_nuls(&buffer[..read]);
         let beyond = match reader.plain() {
-            Some(file) if nuls > 0 && read == read_len => next_text_after(file, from + read as u64)?,
+            Some(file) if nuls > 0 && read == read_len => {
+                next_text_after(file, from + read as u64)?
+            }
             _ => None,
         };
         let at_end = read < read_len || nuls > 0 && beyond.is_none();
-        let starts_line = self.skipped_bytes == 0 && buffer[..read - nuls].last().is_none_or(|last| *last == b'\n');
+        let starts_line = self.skipped_bytes == 0
+            && buffer[..read - nuls]
+                .last()
+                .is_none_or(|last| *last == b'\n');
         let next_text = beyond.filter(|_| starts_line);
-        let fresh = &buffer[..if at_end || next_text.is_some() { read - nuls } else { read }];
-        // Checked after the read: a truncated file never gets its old content back, so the bytes were read from this
-        // content.
+        let fresh = &buffer[..if at_end || next_text.is_some() {
+            read - nuls
+        } else {
+            read
+        }];
+        // Checked after the read: a truncated file never gets its old content back, so the bytes
+        // were read from this content.
         if !self.holds()? {
             self.mismatched = true;
             return Ok(ReadStep::End);
@@ -407,9 +453,11 @@ impl Generation {
         } else if self.skipped_bytes == 0 {
             self.emit_lines(fresh, from, max_line, block, emit);
         }
-        if let (Some(next), Some(content), Some(file)) =
-            (next_text, &mut self.content, self.reader.as_ref().and_then(GenerationReader::plain))
-        {
+        if let (Some(next), Some(content), Some(file)) = (
+            next_text,
+            &mut self.content,
+            self.reader.as_ref().and_then(GenerationReader::plain),
+        ) {
             content.skip_to(next, 0, &bytes_before(file, next)?);
         }
         if !at_end {
@@ -423,12 +471,27 @@ impl Generation {
     }
 
     /// Returns the whole lines of `fresh`, or starts to skip a line that is too long.
-    fn emit_lines(&mut self, fresh: &[u8], from: u64, max_line: usize, block: usize, emit: &mut impl FnMut(u64, Chunk<'_>)) {
-        let Some(content) = &mut self.content else { return };
+    fn emit_lines(
+        &mut self,
+        fresh: &[u8],
+        from: u64,
+        max_line: usize,
+        block: usize,
+        emit: &mut impl FnMut(u64, Chunk<'_>),
+    ) {
+        let Some(content) = &mut self.content else {
+            return;
+        };
         match memrchr(b'\n', fresh) {
             Some(last) => {
                 let lines = &fresh[..=last];
-                emit(content.lines, Chunk { offset: from, body: Body::Lines(lines) });
+                emit(
+                    content.lines,
+                    Chunk {
+                        offset: from,
+                        body: Body::Lines(lines),
+                    },
+                );
                 content.advance(lines, memchr_iter(b'\n', lines).count() as u64);
             }
             None if fresh.len() > max_line => self.skipped_bytes = fresh.len() as u64,
@@ -437,7 +500,12 @@ impl Generation {
     }
 
     /// Skips more of a line that is too long; returns whether it ended.
-    fn skip_long_line(&mut self, fresh: &[u8], from: u64, emit: &mut impl FnMut(u64, Chunk<'_>)) -> io::Result<bool> {
+    fn skip_long_line(
+        &mut self,
+        fresh: &[u8],
+        from: u64,
+        emit: &mut impl FnMut(u64, Chunk<'_>),
+    ) -> io::Result<bool> {
         let Some(newline) = memchr(b'\n', fresh) else {
             self.skipped_bytes += fresh.len() as u64;
             return Ok(false);
@@ -457,9 +525,23 @@ impl Generation {
     }
 
     /// Returns a line that was skipped.
-    fn emit_oversized(&mut self, bytes: u64, end: u64, before: &[u8], emit: &mut impl FnMut(u64, Chunk<'_>)) {
-        let Some(content) = &mut self.content else { return };
-        emit(content.lines, Chunk { offset: content.offset, body: Body::Oversized { bytes } });
+    fn emit_oversized(
+        &mut self,
+        bytes: u64,
+        end: u64,
+        before: &[u8],
+        emit: &mut impl FnMut(u64, Chunk<'_>),
+    ) {
+        let Some(content) = &mut self.content else {
+            return;
+        };
+        emit(
+            content.lines,
+            Chunk {
+                offset: content.offset,
+                body: Body::Oversized { bytes },
+            },
+        );
         content.skip_to(end, 1, before);
         self.skipped_bytes = 0;
     }
@@ -469,7 +551,9 @@ impl Generation {
         self.state = GenerationState::Done;
         let end = from + fresh.len() as u64;
         let broken = self.damage().is_some();
-        let Some(content) = &mut self.content else { return };
+        let Some(content) = &mut self.content else {
+            return;
+        };
         if content.offset >= end || broken {
             return;
         }
@@ -479,7 +563,13 @@ impl Generation {
             return;
         }
         let rest = &fresh[(content.offset - from) as usize..];
-        emit(content.lines, Chunk { offset: content.offset, body: Body::Lines(rest) });
+        emit(
+            content.lines,
+            Chunk {
+                offset: content.offset,
+                body: Body::Lines(rest),
+            },
+        );
         content.advance(rest, 1);
     }
 }
@@ -506,7 +596,8 @@ impl GenerationIds {
         number
     }
 
-    /// A new ID for a generation that starts with `head`: the same hash that `scan` uses, unless it is taken.
+    /// A new ID for a generation that starts with `head`: the same hash that `scan` uses, unless it
+    /// is taken.
     pub(super) fn generation(&mut self, head: &[u8]) -> u64 {
         self.fresh = true;
         let mut name = xxh3_64(head);
@@ -551,7 +642,12 @@ impl GenerationReader {
         Ok(match inspected.decompressed_from(offset)? {
             None => Self::Plain(Arc::clone(inspected.file())),
             Some((at, text)) => {
-                let mut compressed = CompressedReader { text: Some(text), buffered: Vec::new(), at, damage: None };
+                let mut compressed = CompressedReader {
+                    text: Some(text),
+                    buffered: Vec::new(),
+                    at,
+                    damage: None,
+                };
                 if at < offset {
                     compressed.end(None);
                 }
@@ -572,9 +668,10 @@ impl GenerationReader {
     pub(super) fn damage(&self) -> Option<&str> {
         match self {
             Self::Plain(_) => None,
-            Self::Compressed(compressed) => {
-                compressed.damage.as_deref().or_else(|| compressed.text.as_ref().and_then(DecompressedFile::damage))
-            }
+            Self::Compressed(compressed) => compressed
+                .damage
+                .as_deref()
+                .or_else(|| compressed.text.as_ref().and_then(DecompressedFile::damage)),
         }
     }
 
@@ -586,8 +683,8 @@ impl GenerationReader {
         }
     }
 
-    /// Fills `buffer` with the bytes at `offset` and returns their number, which is smaller only at the end of the
-    /// text. Offsets in a compressed file must not decrease.
+    /// Fills `buffer` with the bytes at `offset` and returns their number, which is smaller only at
+    /// the end of the text. Offsets in a compressed file must not decrease.
     ///
     /// # Errors
     ///
@@ -611,7 +708,8 @@ impl CompressedReader {
             let filled = self.buffered.len();
             self.buffered.resize(buffer.len(), 0);
             let read = text.read(&mut self.buffered[filled..]);
-            self.buffered.truncate(filled + *read.as_ref().unwrap_or(&0));
+            self.buffered
+                .truncate(filled + *read.as_ref().unwrap_or(&0));
             match read {
                 Ok(0) => self.end(None),
                 Ok(_) => {}
@@ -627,6 +725,10 @@ impl CompressedReader {
     /// Closes the file, and keeps what is wrong with it.
     fn end(&mut self, error: Option<String>) {
         let text = self.text.take();
-        self.damage = error.or_else(|| text.as_ref().and_then(DecompressedFile::damage).map(str::to_owned));
+        self.damage = error.or_else(|| {
+            text.as_ref()
+                .and_then(DecompressedFile::damage)
+                .map(str::to_owned)
+        });
     }
 }

@@ -1,11 +1,13 @@
-//! Inspects a file, compressed or not, to find out whether its content is known, and whether the file may have changed.
+//! Inspects a file, compressed or not, to find out whether its content is known, and whether the
+//! file may have changed.
 //!
-//! Reads by position only, so that other readers of the same open file are not affected, and reads no more than needed.
-//! Different metadata means that a file may have changed; its content must be compared to be sure.
+//! Reads by position only, so that other readers of the same open file are not affected, and reads
+//! no more than needed. Different metadata means that a file may have changed; its content must be
+//! compared to be sure.
 //!
-//! gzip and xz files claim the length of their text at their end. This is used only for content whose head is known, to avoid
-//! decompressing what was read before. The content size of zstd is in the frame header and does not include further frames, so
-//! it is not used.
+//! gzip and xz files claim the length of their text at their end. This is used only for content
+//! whose head is known, to avoid decompressing what was read before. The content size of zstd is in
+//! the frame header and does not include further frames, so it is not used.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufReader, Read};
@@ -29,14 +31,15 @@ const BLOCK: usize = 64 << 10;
 pub(super) type DecompressedFile = Decompressor<BufReader<PositionedReader>>;
 /// Device and inode.
 pub(super) type FileId = (u64, u64);
-/// The coarsest timestamps of supported file systems. A file changed more recently may change again with the same
-/// timestamp.
+/// The coarsest timestamps of supported file systems. A file changed more recently may change again
+/// with the same timestamp.
 const TIMESTAMP_GRANULARITY: Duration = Duration::from_secs(2);
 /// Size of an xz stream header or footer (The .xz File Format, sections 2.1.1 and 2.1.2).
 const XZ_HEADER_LEN: u64 = 12;
 /// Larger indexes are ignored. An index of a thousand blocks is less than a sixth of this.
 const MAX_XZ_INDEX_LEN: u64 = 64 << 10;
-/// The start of a gzip member, and the bits of the byte after it that must be 0 (RFC 1952, section 2.3.1).
+/// The start of a gzip member, and the bits of the byte after it that must be 0 (RFC 1952, section
+/// 2.3.1).
 const GZIP_MAGIC: &[u8] = b"\x1f\x8b\x08";
 const GZIP_RESERVED_FLAGS: u8 = 0b1110_0000;
 
@@ -57,7 +60,16 @@ impl Read for PositionedReader {
 
 /// Decompresses `file` from its start.
 pub(super) fn open_decompressed(file: &Arc<File>, compression: Compression) -> DecompressedFile {
-    Decompressor::new(BufReader::with_capacity(BLOCK, PositionedReader { file: Arc::clone(file), at: 0 }), compression)
+    Decompressor::new(
+        BufReader::with_capacity(
+            BLOCK,
+            PositionedReader {
+                file: Arc::clone(file),
+                at: 0,
+            },
+        ),
+        compression,
+    )
 }
 
 /// A file that is inspected.
@@ -88,7 +100,15 @@ impl InspectedFile {
         let len = file.metadata()?.len();
         let head = head_of(&file)?;
         let compression = magic::detect(&head).ok().flatten();
-        let mut inspected = Self { file, head, compression, len: Some(len), claimed: None, head_error: None, ahead: None };
+        let mut inspected = Self {
+            file,
+            head,
+            compression,
+            len: Some(len),
+            claimed: None,
+            head_error: None,
+            ahead: None,
+        };
         if let Some(compression) = compression {
             inspected.read_compressed_head(compression, len)?;
         }
@@ -135,14 +155,19 @@ impl InspectedFile {
         &self.file
     }
 
-    /// For a compressed file, a decompressor that skipped `offset` bytes, or all if there are fewer, and the number
-    /// skipped.
+    /// For a compressed file, a decompressor that skipped `offset` bytes, or all if there are
+    /// fewer, and the number skipped.
     ///
     /// # Errors
     ///
     /// The file cannot be read.
-    pub(super) fn decompressed_from(&mut self, offset: u64) -> io::Result<Option<(u64, DecompressedFile)>> {
-        let Some(compression) = self.compression else { return Ok(None) };
+    pub(super) fn decompressed_from(
+        &mut self,
+        offset: u64,
+    ) -> io::Result<Option<(u64, DecompressedFile)>> {
+        let Some(compression) = self.compression else {
+            return Ok(None);
+        };
         if let Some(ahead) = self.ahead.take_if(|(at, _)| *at == offset) {
             return Ok(Some(ahead));
         }
@@ -153,7 +178,8 @@ impl InspectedFile {
 
     /// The text of a compressed file, from its start.
     pub(super) fn decompressed(&self) -> Option<DecompressedFile> {
-        self.compression.map(|compression| open_decompressed(&self.file, compression))
+        self.compression
+            .map(|compression| open_decompressed(&self.file, compression))
     }
 
     /// The length of its text, if known.
@@ -163,7 +189,9 @@ impl InspectedFile {
 
     /// The length of its text, or the claimed length of a compressed file; 0 if there is none.
     pub(super) fn likely_len(&self) -> u64 {
-        self.len.or(self.claimed.map(ClaimedLength::least)).unwrap_or(0)
+        self.len
+            .or(self.claimed.map(ClaimedLength::least))
+            .unwrap_or(0)
     }
 
     /// The length of its text, decompressed if necessary; `None` for a damaged compressed file.
@@ -186,7 +214,8 @@ impl InspectedFile {
             return false;
         }
         // All members may have the same length, so the last one does not give the total.
-        if matches!(self.claimed, Some(ClaimedLength::LastMember(_))) && !is_only_member(&self.file) {
+        if matches!(self.claimed, Some(ClaimedLength::LastMember(_))) && !is_only_member(&self.file)
+        {
             self.claimed = None;
         }
         self.claimed.is_some()
@@ -211,12 +240,16 @@ impl InspectedFile {
             return Ok(None);
         }
         self.ahead = Some((offset, text));
-        Ok(Some(last[last.len().saturating_sub(bytes.len())..].to_vec()))
+        Ok(Some(
+            last[last.len().saturating_sub(bytes.len())..].to_vec(),
+        ))
     }
 
     /// Whether a compressed file is complete, as far as can be determined.
     pub(super) fn is_whole(&self) -> bool {
-        let Some(compression) = self.compression.filter(|_| !self.is_stable()) else { return true };
+        let Some(compression) = self.compression.filter(|_| !self.is_stable()) else {
+            return true;
+        };
         let mut text = open_decompressed(&self.file, compression);
         let mut block = vec![0; BLOCK];
         loop {
@@ -230,7 +263,9 @@ impl InspectedFile {
 
     /// Determined by the change time, which no tool sets back.
     pub(super) fn is_stable(&self) -> bool {
-        self.file.metadata().is_ok_and(|metadata| !FileStat::from_metadata(&metadata).is_recent())
+        self.file
+            .metadata()
+            .is_ok_and(|metadata| !FileStat::from_metadata(&metadata).is_recent())
     }
 }
 
@@ -239,7 +274,8 @@ pub(super) fn is_read_error(error: &io::Error) -> bool {
     error.raw_os_error().is_some()
 }
 
-/// Skips the first `count` bytes of a text, or all if there are fewer. Returns the number and the last bytes skipped.
+/// Skips the first `count` bytes of a text, or all if there are fewer. Returns the number and the
+/// last bytes skipped.
 ///
 /// # Errors
 ///
@@ -249,7 +285,9 @@ pub(super) fn skip(text: &mut impl Read, count: u64) -> io::Result<(u64, Vec<u8>
     let mut last = Vec::new();
     let mut skipped = 0;
     while skipped < count {
-        let read_len = block.len().min(usize::try_from(count - skipped).unwrap_or(usize::MAX));
+        let read_len = block
+            .len()
+            .min(usize::try_from(count - skipped).unwrap_or(usize::MAX));
         match text.read(&mut block[..read_len]) {
             Ok(read @ 1..) => {
                 skipped += read as u64;
@@ -285,17 +323,26 @@ pub(super) fn head_of(file: &File) -> io::Result<Vec<u8>> {
 ///
 /// It cannot be opened, or is not a regular file.
 pub(super) fn open(path: &Path) -> io::Result<(Arc<File>, FileStat)> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC).open(path)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC)
+        .open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a file; only files are followed"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "is not a file; only files are followed",
+        ));
     }
     Ok((Arc::new(file), FileStat::from_metadata(&metadata)))
 }
 
 /// Whether an error means that there is no file at a path.
 pub(super) fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// The metadata of a file at one poll.
@@ -330,12 +377,16 @@ impl FileStat {
 
     /// Whether the file was not modified for `time`. False for a modification time in the future.
     pub(super) fn is_unmodified_for(&self, time: Duration) -> bool {
-        SystemTime::now().duration_since(system_time(self.modified)).is_ok_and(|since| since >= time)
+        SystemTime::now()
+            .duration_since(system_time(self.modified))
+            .is_ok_and(|since| since >= time)
     }
 
     /// Whether the file changed so recently that another change might leave the same metadata.
     pub(super) fn is_recent(&self) -> bool {
-        SystemTime::now().duration_since(system_time(self.changed)).map_or(true, |since| since < TIMESTAMP_GRANULARITY)
+        SystemTime::now()
+            .duration_since(system_time(self.changed))
+            .map_or(true, |since| since < TIMESTAMP_GRANULARITY)
     }
 }
 
@@ -344,20 +395,40 @@ fn system_time((seconds, nanoseconds): (i64, i64)) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0))
 }
 
-/// Whether the file at `path` is mounted by itself, without its folder, as containers do. A rotation outside of the
-/// container is not visible through such a mount. `false` if unknown. `mount_of_folder` looks up the mount of its folder.
-pub(super) fn is_bind_mounted_file(path: &Path, mount_of_folder: impl FnOnce(&Path) -> Option<u64>) -> bool {
-    let Ok(found) = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE | StatxFlags::MNT_ID) else { return false };
+/// Whether the file at `path` is mounted by itself, without its folder, as containers do. A
+/// rotation outside of the container is not visible through such a mount. `false` if unknown.
+/// `mount_of_folder` looks up the mount of its folder.
+pub(super) fn is_bind_mounted_file(
+    path: &Path,
+    mount_of_folder: impl FnOnce(&Path) -> Option<u64>,
+) -> bool {
+    let Ok(found) = statx(
+        CWD,
+        path,
+        AtFlags::SYMLINK_NOFOLLOW,
+        StatxFlags::TYPE | StatxFlags::MNT_ID,
+    ) else {
+        return false;
+    };
     let is_link = FileType::from_raw_mode(found.stx_mode.into()) == FileType::Symlink;
-    let target = if is_link { path.canonicalize().ok() } else { None };
+    let target = if is_link {
+        path.canonicalize().ok()
+    } else {
+        None
+    };
     let mount = target.as_deref().map_or_else(|| mount_in(&found), mount_of);
     let folder = mount_of_folder(&parent_folder(target.as_deref().unwrap_or(path)));
-    mount.zip(folder).is_some_and(|(file, folder)| file != folder)
+    mount
+        .zip(folder)
+        .is_some_and(|(file, folder)| file != folder)
 }
 
 /// The number of the mount that a path is on. `None` if unknown.
 pub(super) fn mount_of(path: &Path) -> Option<u64> {
-    statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok().as_ref().and_then(mount_in)
+    statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)
+        .ok()
+        .as_ref()
+        .and_then(mount_in)
 }
 
 fn mount_in(metadata: &Statx) -> Option<u64> {
@@ -367,8 +438,8 @@ fn mount_in(metadata: &Statx) -> Option<u64> {
 /// A claimed length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClaimedLength {
-    /// Length of the last gzip member, modulo 2^32 (RFC 1952, section 2.3.1). It is the length of the whole text [if
-    /// there is only one member](is_only_member).
+    /// Length of the last gzip member, modulo 2^32 (RFC 1952, section 2.3.1). It is the length of
+    /// the whole text [if there is only one member](is_only_member).
     LastMember(u32),
     /// Length of the whole text.
     Exact(u64),
@@ -407,14 +478,18 @@ fn gzip_length(file: &File, len: u64) -> Option<ClaimedLength> {
     matches!(read, Ok(4)).then(|| ClaimedLength::LastMember(u32::from_le_bytes(claim)))
 }
 
-/// Whether nothing in a gzip file looks like the start of a second member. A match may be a member or chance.
+/// Whether nothing in a gzip file looks like the start of a second member. A match may be a member
+/// or chance.
 ///
 /// Much faster than decompressing the file.
 pub(super) fn is_only_member(file: &File) -> bool {
     let (mut block, mut at) = (vec![0; BLOCK], 0);
     loop {
-        let Ok(read) = read_full_at(file, &mut block, at) else { return false };
-        let starts = memmem::find_iter(&block[..read], GZIP_MAGIC).filter(|start| at + *start as u64 > 0);
+        let Ok(read) = read_full_at(file, &mut block, at) else {
+            return false;
+        };
+        let starts =
+            memmem::find_iter(&block[..read], GZIP_MAGIC).filter(|start| at + *start as u64 > 0);
         for start in starts {
             match block[..read].get(start + GZIP_MAGIC.len()) {
                 Some(flags) if flags & GZIP_RESERVED_FLAGS != 0 => {}
@@ -485,7 +560,10 @@ mod tests {
     fn a_temporary_file_is_not_bind_mounted() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(!is_bind_mounted_file(file.path(), mount_of));
-        assert!(!is_bind_mounted_file(Path::new("/nowhere/at/all"), mount_of));
+        assert!(!is_bind_mounted_file(
+            Path::new("/nowhere/at/all"),
+            mount_of
+        ));
     }
 
     #[test]
@@ -503,7 +581,10 @@ mod tests {
             mount_of(folder)
         });
         let process = format!("/proc/{}", std::process::id());
-        assert_eq!((is_mounted, folder_of_target.unwrap()), (false, Path::new(&process).to_owned()));
+        assert_eq!(
+            (is_mounted, folder_of_target.unwrap()),
+            (false, Path::new(&process).to_owned())
+        );
     }
 
     fn claim(bytes: &[u8], compression: Compression) -> Option<ClaimedLength> {
@@ -515,16 +596,40 @@ mod tests {
     #[test]
     fn only_lengths_after_the_text_are_claims() {
         let text = b"one line\n".repeat(1000);
-        let [gzip, xz, zstd, bzip2] = [Compression::Gzip, Compression::Xz, Compression::Zstd, Compression::Bzip2]
-            .map(|compression| claim(&compress(compression, [&text[..]]), compression));
-        assert_eq!((gzip, xz, zstd, bzip2), (Some(ClaimedLength::LastMember(9000)), Some(ClaimedLength::Exact(9000)), None, None));
-        assert_eq!(claim(&compress(Compression::Gzip, [&text[..], b"end\n"]), Compression::Gzip), Some(ClaimedLength::LastMember(4)));
+        let [gzip, xz, zstd, bzip2] = [
+            Compression::Gzip,
+            Compression::Xz,
+            Compression::Zstd,
+            Compression::Bzip2,
+        ]
+        .map(|compression| claim(&compress(compression, [&text[..]]), compression));
+        assert_eq!(
+            (gzip, xz, zstd, bzip2),
+            (
+                Some(ClaimedLength::LastMember(9000)),
+                Some(ClaimedLength::Exact(9000)),
+                None,
+                None
+            )
+        );
+        assert_eq!(
+            claim(
+                &compress(Compression::Gzip, [&text[..], b"end\n"]),
+                Compression::Gzip
+            ),
+            Some(ClaimedLength::LastMember(4))
+        );
     }
 
     #[test]
     fn an_xz_file_of_several_streams_claims_nothing() {
         let one = compress(Compression::Xz, [&b"one\n"[..]]);
-        for compressed in [[&one[..], &one[..]].concat(), [&one[..], &[0; 4]].concat(), one[..one.len() - 1].to_vec(), one[1..].to_vec()] {
+        for compressed in [
+            [&one[..], &one[..]].concat(),
+            [&one[..], &[0; 4]].concat(),
+            one[..one.len() - 1].to_vec(),
+            one[1..].to_vec(),
+        ] {
             assert_eq!(claim(&compressed, Compression::Xz), None);
         }
     }
@@ -536,8 +641,16 @@ mod tests {
                 && ClaimedLength::LastMember(7).allows((1 << 32) + 7)
                 && !ClaimedLength::LastMember(7).allows(8)
         );
-        assert!(ClaimedLength::Exact(7).allows(7) && !ClaimedLength::Exact(7).allows((1 << 32) + 7));
-        assert_eq!([ClaimedLength::LastMember(7).least(), ClaimedLength::Exact(9).least()], [7, 9]);
+        assert!(
+            ClaimedLength::Exact(7).allows(7) && !ClaimedLength::Exact(7).allows((1 << 32) + 7)
+        );
+        assert_eq!(
+            [
+                ClaimedLength::LastMember(7).least(),
+                ClaimedLength::Exact(9).least()
+            ],
+            [7, 9]
+        );
     }
 
     #[test]
@@ -548,12 +661,29 @@ mod tests {
             is_only_member(&file)
         };
         let one = compress(Compression::Gzip, [&b"one\n"[..]]);
-        assert!(only(&one) && only(&[&one[..], b"\x1f\x8b\x08\xff"].concat()) && only(&[&one[..], &vec![0; 2 * BLOCK]].concat()));
-        for before in [one.len(), BLOCK - 5, BLOCK - 4, BLOCK - 3, BLOCK - 2, BLOCK - 1, BLOCK, 2 * BLOCK, 3 * BLOCK - 9] {
+        assert!(
+            only(&one)
+                && only(&[&one[..], b"\x1f\x8b\x08\xff"].concat())
+                && only(&[&one[..], &vec![0; 2 * BLOCK]].concat())
+        );
+        for before in [
+            one.len(),
+            BLOCK - 5,
+            BLOCK - 4,
+            BLOCK - 3,
+            BLOCK - 2,
+            BLOCK - 1,
+            BLOCK,
+            2 * BLOCK,
+            3 * BLOCK - 9,
+        ] {
             let filled = [&one[..], &vec![b'x'; before - one.len()]].concat();
             assert!(only(&filled));
             for end in [4, 3, one.len()] {
-                assert!(!only(&[&filled[..], &one[..end]].concat()), "{before} {end}");
+                assert!(
+                    !only(&[&filled[..], &one[..end]].concat()),
+                    "{before} {end}"
+                );
             }
         }
     }

@@ -1,8 +1,10 @@
-//! Follows logs that are being written: returns every line that is still on disk exactly once, across all rotations.
+//! Follows logs that are being written: returns every line that is still on disk exactly once,
+//! across all rotations.
 //!
-//! The unit of following is a *generation*: an open file and its content. A path only shows where to look for the
-//! next generation; see `watched_path`. Everything runs on the caller's thread without blocking: [`Tail::poll`]
-//! detects changes and [`Tail::read`] returns new lines. The meaning of the lines is up to the caller.
+//! The unit of following is a *generation*: an open file and its content. A path only shows where
+//! to look for the next generation; see `watched_path`. Everything runs on the caller's thread
+//! without blocking: [`Tail::poll`] detects changes and [`Tail::read`] returns new lines. The
+//! meaning of the lines is up to the caller.
 
 mod content;
 mod discovery;
@@ -28,7 +30,9 @@ use self::generation::{Generation, GenerationIds, GenerationState};
 use self::inspected_file::FileId;
 use self::siblings::FolderListings;
 use self::start::StartAt;
-use self::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, UnclaimedIndex, WatchedPath};
+use self::watched_path::{
+    OldGeneration, PathRole, PollContext, StateKnowledge, UnclaimedIndex, WatchedPath,
+};
 use super::read::Chunk;
 use crate::log::source::Checkpoint;
 
@@ -36,11 +40,12 @@ use crate::log::source::Checkpoint;
 const DISCOVER_EVERY: Duration = Duration::from_secs(1);
 /// An idle log is polled at every fourth full poll: every second at the default interval.
 const IDLE_POLL_EVERY: usize = 4;
-/// An idle log whose changes events report is polled every three seconds. Network file systems have no events for changes of other
-/// hosts. A thousand idle logs then cost less than half a percent of a core.
+/// An idle log whose changes events report is polled every three seconds. Network file systems have
+/// no events for changes of other hosts. A thousand idle logs then cost less than half a percent of
+/// a core.
 const WATCHED_IDLE_POLL_EVERY: usize = 12;
-/// Number of paths that are checked for a file to close before one of the current path is closed: checking all of them for each
-/// file would take quadratic time.
+/// Number of paths that are checked for a file to close before one of the current path is closed:
+/// checking all of them for each file would take quadratic time.
 const CLOSE_STEPS: usize = 16;
 /// Maximum number of watched paths.
 const MAX_PATHS: usize = 10_000;
@@ -54,8 +59,8 @@ pub(crate) struct TailOptions {
     pub max_line: usize,
     /// Bytes to read from one log before the next log gets its turn.
     pub block: usize,
-    /// Maximum number of logs whose files are kept open. Deleted and renamed files that were not read to their end are kept open
-    /// regardless.
+    /// Maximum number of logs whose files are kept open. Deleted and renamed files that were not
+    /// read to their end are kept open regardless.
     pub max_open: usize,
 }
 
@@ -66,8 +71,8 @@ pub(crate) enum StartPosition {
     End,
     /// All, including compressed and rotated files.
     Start,
-    /// The files named on the command line, from their start. Rotated siblings that were not named are recorded as
-    /// old.
+    /// The files named on the command line, from their start. Rotated siblings that were not named
+    /// are recorded as old.
     ExplicitInputs,
 }
 
@@ -92,8 +97,8 @@ pub(crate) struct LineChunk<'a> {
     pub chunk: Chunk<'a>,
 }
 
-/// An event that the user should know about, reported once. Path and text may contain any bytes: the caller sanitizes
-/// them.
+/// An event that the user should know about, reported once. Path and text may contain any bytes:
+/// the caller sanitizes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notice {
     /// The log or the folder.
@@ -172,12 +177,18 @@ struct ExplicitInputs {
 }
 
 impl Tail {
-    /// Follows `paths`: files, which need not exist yet, folders and globs. `known` are checkpoints of an earlier
-    /// run: their logs are continued, and other logs found by the same paths are new and read from their start.
+    /// Follows `paths`: files, which need not exist yet, folders and globs. `known` are checkpoints
+    /// of an earlier run: their logs are continued, and other logs found by the same paths are new
+    /// and read from their start.
     #[must_use]
-    pub(crate) fn new(paths: Vec<PathBuf>, options: TailOptions, known: Option<Vec<Checkpoint>>) -> Self {
+    pub(crate) fn new(
+        paths: Vec<PathBuf>,
+        options: TailOptions,
+        known: Option<Vec<Checkpoint>>,
+    ) -> Self {
         let mut generation_ids = GenerationIds::default();
-        let all_is_new = options.start == StartPosition::End && known.as_ref().is_some_and(Vec::is_empty);
+        let all_is_new =
+            options.start == StartPosition::End && known.as_ref().is_some_and(Vec::is_empty);
         let known = known.unwrap_or_default();
         for checkpoint in &known {
             generation_ids.note(checkpoint.generation);
@@ -191,7 +202,11 @@ impl Tail {
             index: HashMap::new(),
             owners: HashMap::new(),
             state_paths,
-            unclaimed: known.iter().filter(|known| known.head.bytes > 0).map(old_from_checkpoint).collect(),
+            unclaimed: known
+                .iter()
+                .filter(|known| known.head.bytes > 0)
+                .map(old_from_checkpoint)
+                .collect(),
             all_is_new,
             generation_ids,
             notices: Vec::new(),
@@ -208,17 +223,26 @@ impl Tail {
         }
     }
 
-    /// Detects new logs, rotations and truncations. Opens files and reads only the bytes that identify them. `only`
-    /// are paths with reported changes; `None` polls everything.
+    /// Detects new logs, rotations and truncations. Opens files and reads only the bytes that
+    /// identify them. `only` are paths with reported changes; `None` polls everything.
     pub(crate) fn poll(&mut self, now: Instant, only: Option<&BTreeSet<PathBuf>>) {
-        if self.discover_at.is_none_or(|at| at <= now) || only.is_some_and(|paths| self.is_new(paths)) {
+        if self.discover_at.is_none_or(|at| at <= now)
+            || only.is_some_and(|paths| self.is_new(paths))
+        {
             if self.discover_at.is_none() || only.is_some() || !self.discovery.is_unchanged() {
-                if self.once { self.discover_explicit() } else { self.discover() }
+                if self.once {
+                    self.discover_explicit()
+                } else {
+                    self.discover()
+                }
             }
             self.discover_at = Some(now + DISCOVER_EVERY);
         }
         let changed_paths = only.map(|paths| self.changed_paths(paths));
-        let indices: Vec<usize> = changed_paths.map_or_else(|| self.due_paths(now), |changed_paths| changed_paths.into_iter().collect());
+        let indices: Vec<usize> = changed_paths.map_or_else(
+            || self.due_paths(now),
+            |changed_paths| changed_paths.into_iter().collect(),
+        );
         let mut listings = FolderListings::default();
         self.open_files = self.watched.iter().map(WatchedPath::open_files).sum();
         for step in [WatchedPath::poll as PollStep, WatchedPath::finish_poll] {
@@ -229,7 +253,9 @@ impl Tail {
             self.transfer_logs(true);
         }
         self.transfer_logs(false);
-        if self.watched.iter_mut().fold(false, |changed, watched| std::mem::take(&mut watched.files_changed) | changed) {
+        if self.watched.iter_mut().fold(false, |changed, watched| {
+            std::mem::take(&mut watched.files_changed) | changed
+        }) {
             self.owners.clear();
             for (index, watched) in self.watched.iter().enumerate() {
                 self.owners.extend(watched.ids().map(|id| (id, index)));
@@ -244,36 +270,59 @@ impl Tail {
 
     /// Sets whether events report changes, so that idle logs are polled less often.
     pub(crate) fn set_watched(&mut self, is_watched: bool) {
-        self.idle_poll_every = if is_watched { WATCHED_IDLE_POLL_EVERY } else { IDLE_POLL_EVERY };
+        self.idle_poll_every = if is_watched {
+            WATCHED_IDLE_POLL_EVERY
+        } else {
+            IDLE_POLL_EVERY
+        };
     }
 
     /// The paths to poll now: all that are not idle, and a part of the idle ones.
     fn due_paths(&mut self, now: Instant) -> Vec<usize> {
         self.poll_count = (self.poll_count + 1) % self.idle_poll_every;
-        let (poll_count, full_poll_due) = (self.poll_count, std::mem::take(&mut self.full_poll_due));
+        let (poll_count, full_poll_due) =
+            (self.poll_count, std::mem::take(&mut self.full_poll_due));
         let is_due = |(index, watched): (usize, &WatchedPath)| {
-            (full_poll_due || index % self.idle_poll_every == poll_count || !watched.is_idle(now)).then_some(index)
+            (full_poll_due || index % self.idle_poll_every == poll_count || !watched.is_idle(now))
+                .then_some(index)
         };
         self.watched.iter().enumerate().filter_map(is_due).collect()
     }
 
-    /// Polls those paths again whose content may belong to another path, now that all other paths were
-    /// polled.
-    fn resolve_undecided(&mut self, indices: &[usize], now: Instant, listings: &mut FolderListings, step: PollStep) {
+    /// Polls those paths again whose content may belong to another path, now that all other paths
+    /// were polled.
+    fn resolve_undecided(
+        &mut self,
+        indices: &[usize],
+        now: Instant,
+        listings: &mut FolderListings,
+        step: PollStep,
+    ) {
         let mut undecided = self.undecided(indices, step);
         if undecided.is_empty() {
             return;
         }
         let polled: HashSet<usize> = indices.iter().copied().collect();
-        let others: Vec<usize> = (0..self.watched.len()).filter(|index| !polled.contains(index)).collect();
+        let others: Vec<usize> = (0..self.watched.len())
+            .filter(|index| !polled.contains(index))
+            .collect();
         for index in &others {
             self.poll_path(*index, now, listings, WatchedPath::poll, None);
         }
         undecided.extend(self.undecided(&others, WatchedPath::poll));
         self.transfer_logs(true);
         // Larger files first, so that a copy is compared with its original.
-        undecided.sort_by_key(|(size, index, _)| (Reverse(*size), self.watched[*index].path.as_os_str().len(), *index));
-        let mut content_index = ContentIndex::new(&self.watched, &undecided.iter().map(|(_, index, _)| *index).collect());
+        undecided.sort_by_key(|(size, index, _)| {
+            (
+                Reverse(*size),
+                self.watched[*index].path.as_os_str().len(),
+                *index,
+            )
+        });
+        let mut content_index = ContentIndex::new(
+            &self.watched,
+            &undecided.iter().map(|(_, index, _)| *index).collect(),
+        );
         for (_, index, step) in undecided {
             self.poll_path(index, now, listings, step, Some(&mut content_index));
             for (owner, generation) in content_index.taken.drain(..) {
@@ -287,7 +336,12 @@ impl Tail {
     fn undecided(&mut self, indices: &[usize], step: PollStep) -> Vec<(u64, usize, PollStep)> {
         let mut undecided = Vec::new();
         for &index in indices {
-            undecided.extend(self.watched[index].undecided.take().map(|size| (size, index, step)));
+            undecided.extend(
+                self.watched[index]
+                    .undecided
+                    .take()
+                    .map(|size| (size, index, step)),
+            );
         }
         undecided
     }
@@ -302,9 +356,19 @@ impl Tail {
     ) {
         let is_only_path = self.watched.len() == 1;
         let spare_files = self.options.max_open.saturating_sub(self.open_files);
-        let Some(watched) = self.watched.get_mut(index) else { return };
+        let Some(watched) = self.watched.get_mut(index) else {
+            return;
+        };
         let open_before = watched.open_files();
-        let Self { generation_ids, notices, owners, unclaimed, once, explicit, .. } = self;
+        let Self {
+            generation_ids,
+            notices,
+            owners,
+            unclaimed,
+            once,
+            explicit,
+            ..
+        } = self;
         let once = *once;
         step(
             watched,
@@ -329,10 +393,11 @@ impl Tail {
         self.count_open_files(index, open_before);
     }
 
-    /// Counts the files that a path opened or closed, where `before` were open. Over the limit, closes files of other paths that
-    /// were read to their end, and then those of this path.
+    /// Counts the files that a path opened or closed, where `before` were open. Over the limit,
+    /// closes files of other paths that were read to their end, and then those of this path.
     fn count_open_files(&mut self, index: usize, before: usize) {
-        self.open_files = (self.open_files + self.watched[index].open_files()).saturating_sub(before);
+        self.open_files =
+            (self.open_files + self.watched[index].open_files()).saturating_sub(before);
         for _ in 0..CLOSE_STEPS.min(self.watched.len()) {
             if self.open_files <= self.options.max_open {
                 return;
@@ -354,14 +419,25 @@ impl Tail {
         self.open_files -= open - watched.open_files();
     }
 
-    /// Transfers logs to the paths that they belong to by their current names, if their own paths no longer lead to them. Needed
-    /// for renamed logs of a folder. Closed files are transferred as soon as possible, because they can only be opened by their
-    /// current names.
+    /// Transfers logs to the paths that they belong to by their current names, if their own paths
+    /// no longer lead to them. Needed for renamed logs of a folder. Closed files are transferred as
+    /// soon as possible, because they can only be opened by their current names.
     fn transfer_logs(&mut self, only_closed: bool) {
         for index in 0..self.watched.len() {
             for (id, path) in self.watched[index].wanted(only_closed) {
-                let Some(holder) = self.owners.get(&id).copied().filter(|holder| *holder != index) else { continue };
-                if let Some(log) = self.watched.get_mut(holder).and_then(|holder| holder.release(id, &path, only_closed)) {
+                let Some(holder) = self
+                    .owners
+                    .get(&id)
+                    .copied()
+                    .filter(|holder| *holder != index)
+                else {
+                    continue;
+                };
+                if let Some(log) = self
+                    .watched
+                    .get_mut(holder)
+                    .and_then(|holder| holder.release(id, &path, only_closed))
+                {
                     self.owners.insert(id, index);
                     self.watched[index].adopt(log, path);
                 }
@@ -369,29 +445,35 @@ impl Tail {
         }
     }
 
-    /// Whether there is a generation that no returned checkpoint contains. The checkpoints must be saved before its
-    /// first line is reported.
+    /// Whether there is a generation that no returned checkpoint contains. The checkpoints must be
+    /// saved before its first line is reported.
     #[must_use]
     pub(crate) fn has_new_generation(&self) -> bool {
         self.generation_ids.fresh
     }
 
-    /// Reads at most one block of each log with new data and passes the whole lines to `each`. Returns whether more
-    /// can be read at once.
+    /// Reads at most one block of each log with new data and passes the whole lines to `each`.
+    /// Returns whether more can be read at once.
     pub(crate) fn read(&mut self, _now: Instant, each: &mut dyn FnMut(LineChunk<'_>)) -> bool {
         let count = self.watched.len();
         let mut more = false;
         for step in 0..count {
             more |= self.read_path((self.next_to_read + step) % count, each);
         }
-        self.next_to_read = if count == 0 { 0 } else { (self.next_to_read + 1) % count };
+        self.next_to_read = if count == 0 {
+            0
+        } else {
+            (self.next_to_read + 1) % count
+        };
         more
     }
 
-    /// Reads at most one block of each generation of a path. Returns whether more can be read at once.
+    /// Reads at most one block of each generation of a path. Returns whether more can be read at
+    /// once.
     fn read_path(&mut self, index: usize, each: &mut dyn FnMut(LineChunk<'_>)) -> bool {
         let open_before = self.watched[index].open_files();
-        let more = self.watched[index].read(&self.options, &mut self.buffer, &mut self.notices, each);
+        let more =
+            self.watched[index].read(&self.options, &mut self.buffer, &mut self.notices, each);
         if self.watched[index].open_files() != open_before {
             self.count_open_files(index, open_before);
         }
@@ -403,7 +485,11 @@ impl Tail {
         self.generation_ids.fresh = false;
         let mut checkpoints = Vec::new();
         for unclaimed_one in &self.unclaimed {
-            checkpoints.push(unclaimed_one.content.checkpoint_at(&unclaimed_one.path, unclaimed_one.id));
+            checkpoints.push(
+                unclaimed_one
+                    .content
+                    .checkpoint_at(&unclaimed_one.path, unclaimed_one.id),
+            );
         }
         for watched in &self.watched {
             watched.checkpoints(&mut checkpoints);
@@ -430,7 +516,10 @@ impl Tail {
 
     /// The logs that are followed.
     pub(crate) fn logs(&self) -> impl Iterator<Item = LogView<'_>> {
-        self.watched.iter().flat_map(|watched| &watched.generations).filter_map(|log| view(log, self.once))
+        self.watched
+            .iter()
+            .flat_map(|watched| &watched.generations)
+            .filter_map(|log| view(log, self.once))
     }
 
     /// Whether one of these paths may be a log that is not watched yet.
@@ -438,7 +527,8 @@ impl Tail {
         self.discovery.may_find_new() && paths.iter().any(|path| !self.index.contains_key(path))
     }
 
-    /// The watched paths that changes were reported for. A changed sibling triggers a scan of the siblings.
+    /// The watched paths that changes were reported for. A changed sibling triggers a scan of the
+    /// siblings.
     fn changed_paths(&mut self, paths: &BTreeSet<PathBuf>) -> BTreeSet<usize> {
         let mut changed_paths = BTreeSet::new();
         for path in paths {
@@ -448,8 +538,11 @@ impl Tail {
                     continue;
                 }
             }
-            for (index, watched) in
-                self.watched.iter_mut().enumerate().filter(|(_, watched)| watched.is_sibling(path) || watched.was_seen_at(path))
+            for (index, watched) in self
+                .watched
+                .iter_mut()
+                .enumerate()
+                .filter(|(_, watched)| watched.is_sibling(path) || watched.was_seen_at(path))
             {
                 changed_paths.insert(index);
                 watched.scan_at = None;
@@ -463,8 +556,13 @@ impl Tail {
         let candidates = self.discovery.candidates(&mut self.notices);
         let new: Vec<_> = {
             let followed: HashSet<&Path> = self.index.keys().map(PathBuf::as_path).collect();
-            let is_old = |candidate: &LogCandidate| !candidate.named && discovery::base_in(&candidate.path, &followed).is_some();
-            candidates.into_iter().filter(|new| !followed.contains(new.path.as_path()) && !is_old(new)).collect()
+            let is_old = |candidate: &LogCandidate| {
+                !candidate.named && discovery::base_in(&candidate.path, &followed).is_some()
+            };
+            candidates
+                .into_iter()
+                .filter(|new| !followed.contains(new.path.as_path()) && !is_old(new))
+                .collect()
         };
         let known = self.watched.len();
         self.add_all(new);
@@ -486,15 +584,18 @@ impl Tail {
         self.unclaimed = unclaimed.into_rest();
     }
 
-    /// Leaves rotated files that were found before their logs to these logs, which are those after the first `known` paths. The path
-    /// of such a file leads to other rotated files from now on.
+    /// Leaves rotated files that were found before their logs to these logs, which are those after
+    /// the first `known` paths. The path of such a file leads to other rotated files from now on.
     fn leave_rotated(&mut self, known: usize) {
         let (known, new) = self.watched.split_at_mut(known);
         let logs: HashSet<&Path> = new.iter().map(|log| log.path.as_path()).collect();
         if logs.is_empty() {
             return;
         }
-        for rotated in known.iter_mut().filter(|path| !path.named && discovery::base_in(&path.path, &logs).is_some()) {
+        for rotated in known
+            .iter_mut()
+            .filter(|path| !path.named && discovery::base_in(&path.path, &logs).is_some())
+        {
             rotated.role = PathRole::NotRequested;
         }
     }
@@ -503,24 +604,38 @@ impl Tail {
     fn is_full(&mut self, candidate: &LogCandidate) -> bool {
         let is_full = self.watched.len() == MAX_PATHS;
         if is_full {
-            self.discovery.report_full(&candidate.path, MAX_PATHS, &mut self.notices);
+            self.discovery
+                .report_full(&candidate.path, MAX_PATHS, &mut self.notices);
         }
         is_full
     }
 
     fn add(&mut self, candidate: LogCandidate, unclaimed: &mut UnclaimedIndex) {
-        let LogCandidate { path, named, argument_folder, from_pattern, is_absent } = candidate;
+        let LogCandidate {
+            path,
+            named,
+            argument_folder,
+            from_pattern,
+            is_absent,
+        } = candidate;
         if self.index.contains_key(&path) {
             return;
         }
-        let absolute = std::path::absolute(self.current_dir.join(&path)).unwrap_or_else(|_| path.clone());
+        let absolute =
+            std::path::absolute(self.current_dir.join(&path)).unwrap_or_else(|_| path.clone());
         let mut watched = WatchedPath::new(path.clone(), absolute, named);
         watched.from_pattern = from_pattern;
-        let is_known = self.all_is_new || self.is_known_to_state(&watched, argument_folder.as_deref()) || self.discover_at.is_some();
+        let is_known = self.all_is_new
+            || self.is_known_to_state(&watched, argument_folder.as_deref())
+            || self.discover_at.is_some();
         if !is_known && self.options.start == StartPosition::End {
             watched.start_at = StartAt::End;
         }
-        watched.role = if is_absent { PathRole::NotRequested } else { PathRole::Log };
+        watched.role = if is_absent {
+            PathRole::NotRequested
+        } else {
+            PathRole::Log
+        };
         watched.known = match self.options.start {
             _ if is_known => StateKnowledge::Known,
             StartPosition::ExplicitInputs => StateKnowledge::UnknownExplicitOnly,
@@ -528,35 +643,65 @@ impl Tail {
         };
         watched.old_generations = unclaimed.take(&watched);
         // Change events may use the absolute path.
-        self.index.insert(watched.absolute.clone(), self.watched.len());
+        self.index
+            .insert(watched.absolute.clone(), self.watched.len());
         self.index.insert(path, self.watched.len());
         self.watched.push(watched);
     }
 
-    /// Whether the checkpoints contain this path, or others found by the same argument: then the log is new since.
+    /// Whether the checkpoints contain this path, or others found by the same argument: then the
+    /// log is new since.
     fn is_known_to_state(&self, watched: &WatchedPath, argument_folder: Option<&Path>) -> bool {
         let folder = argument_folder.unwrap_or(&watched.folder);
-        let is_near = |known: &PathBuf| watched.is_self_or_sibling(known) || watched.from_pattern && known.starts_with(folder);
+        let is_near = |known: &PathBuf| {
+            watched.is_self_or_sibling(known) || watched.from_pattern && known.starts_with(folder)
+        };
         self.state_paths.iter().any(is_near)
     }
 }
 
-/// The status of a log. A log without a line has one only when reading once, where all input must be accounted for.
+/// The status of a log. A log without a line has one only when reading once, where all input must
+/// be accounted for.
 fn view(log: &Generation, once: bool) -> Option<LogView<'_>> {
     let (path, live) = (log.path.as_path(), log.state == GenerationState::Live);
     let Some(content) = &log.content else {
         let size = log.stat.size;
-        return (once && size > 0).then_some(LogView { path, generation: 0, offset: 0, lines: 0, lag: size, pending: true, live });
+        return (once && size > 0).then_some(LogView {
+            path,
+            generation: 0,
+            offset: 0,
+            lines: 0,
+            lag: size,
+            pending: true,
+            live,
+        });
     };
-    let lag = if log.is_compressed() { 0 } else { log.stat.size.saturating_sub(content.offset) };
+    let lag = if log.is_compressed() {
+        0
+    } else {
+        log.stat.size.saturating_sub(content.offset)
+    };
     let pending = log.is_unfinished() && log.state != GenerationState::Done;
-    Some(LogView { path, generation: content.generation, offset: content.offset, lines: content.lines, lag, pending, live })
+    Some(LogView {
+        path,
+        generation: content.generation,
+        offset: content.offset,
+        lines: content.lines,
+        lag,
+        pending,
+        live,
+    })
 }
 
 /// The generation of a checkpoint.
 fn old_from_checkpoint(checkpoint: &Checkpoint) -> OldGeneration {
     let content = ContentFingerprint::from_checkpoint(checkpoint);
-    OldGeneration::new(content, (checkpoint.device, checkpoint.inode), checkpoint_path(checkpoint), 0)
+    OldGeneration::new(
+        content,
+        (checkpoint.device, checkpoint.inode),
+        checkpoint_path(checkpoint),
+        0,
+    )
 }
 
 /// The path of a checkpoint.

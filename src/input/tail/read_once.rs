@@ -1,7 +1,7 @@
 //! Reads everything that exists now and stops, for `report`, where `follow` would continue.
 //!
-//! Waits for nothing. A compressed file that is still being written and an unfinished line are left for the next run.
-//! An unfinished line is returned only if its file cannot grow any more.
+//! Waits for nothing. A compressed file that is still being written and an unfinished line are left
+//! for the next run. An unfinished line is returned only if its file cannot grow any more.
 
 use std::fs::File;
 use std::io;
@@ -25,16 +25,21 @@ const FINAL_AFTER: Duration = Duration::from_secs(60);
 const ROUNDS: usize = 3;
 
 impl Tail {
-    /// Reads everything that exists now without waiting. Unfinished last lines are left, except in a compressed file,
-    /// or in a rotated file that was not modified for a minute.
+    /// Reads everything that exists now without waiting. Unfinished last lines are left, except in
+    /// a compressed file, or in a rotated file that was not modified for a minute.
     #[cfg(test)]
     pub(crate) fn read_once(&mut self, now: Instant, each: &mut dyn FnMut(LineChunk<'_>)) {
         self.read_once_until(now, &AtomicBool::new(false), each);
     }
 
-    /// Reads once, but ends early when `pause` is set: then more may be left to read, and the checkpoints are those of everything that
-    /// was returned.
-    pub(crate) fn read_once_until(&mut self, now: Instant, pause: &AtomicBool, each: &mut dyn FnMut(LineChunk<'_>)) {
+    /// Reads once, but ends early when `pause` is set: then more may be left to read, and the
+    /// checkpoints are those of everything that was returned.
+    pub(crate) fn read_once_until(
+        &mut self,
+        now: Instant,
+        pause: &AtomicBool,
+        each: &mut dyn FnMut(LineChunk<'_>),
+    ) {
         for round in 0..ROUNDS {
             // The caller may have measured the first backlog.
             if round > 0 || !self.once {
@@ -53,7 +58,9 @@ impl Tail {
                 break;
             }
         }
-        let Self { watched, notices, .. } = self;
+        let Self {
+            watched, notices, ..
+        } = self;
         for path in watched {
             path.report_missing(notices);
         }
@@ -76,11 +83,14 @@ impl Tail {
 }
 
 impl PollContext<'_> {
-    /// Whether a sibling was named on the command line, or is being compressed from a file that was.
+    /// Whether a sibling was named on the command line, or is being compressed from a file that
+    /// was.
     fn is_explicit(&self, sibling: &SiblingFile) -> bool {
         let uncompressed = path_without_compression_suffix(&sibling.path);
         self.explicit.ids.contains(&sibling.stat.id)
-            || uncompressed != sibling.path && self.explicit.paths.contains(&uncompressed) && !uncompressed.exists()
+            || uncompressed != sibling.path
+                && self.explicit.paths.contains(&uncompressed)
+                && !uncompressed.exists()
     }
 }
 
@@ -90,7 +100,8 @@ impl WatchedPath {
         if self.scans != 1 {
             return false;
         }
-        self.start_at == StartAt::End || self.known == StateKnowledge::UnknownExplicitOnly && !poll.is_explicit(sibling)
+        self.start_at == StartAt::End
+            || self.known == StateKnowledge::UnknownExplicitOnly && !poll.is_explicit(sibling)
     }
 
     /// Whether a sibling of unknown content does not belong to this path.
@@ -98,14 +109,18 @@ impl WatchedPath {
         if poll.once && poll.is_explicit(sibling) {
             return false;
         }
-        self.role == PathRole::NotRequested || sibling.below && !self.is_in_rotated_folder(&sibling.path)
+        self.role == PathRole::NotRequested
+            || sibling.below && !self.is_in_rotated_folder(&sibling.path)
     }
 
-    /// Whether another round would find nothing, if this one read nothing: no scan is due, only a log that its path leads to is open,
-    /// and what it contains is known. What is written from now on is left for the next run.
+    /// Whether another round would find nothing, if this one read nothing: no scan is due, only a
+    /// log that its path leads to is open, and what it contains is known. What is written from now
+    /// on is left for the next run.
     fn is_at_rest(&self) -> bool {
         let is_known = |log: &Generation| log.content.is_some() || log.stat.size == 0;
-        let rests = |log: &Generation| log.state == GenerationState::Live && is_known(log) && !log.mismatched;
+        let rests = |log: &Generation| {
+            log.state == GenerationState::Live && is_known(log) && !log.mismatched
+        };
         self.scan_at.is_some() && self.undecided.is_none() && self.generations.iter().all(rests)
     }
 
@@ -123,15 +138,30 @@ impl WatchedPath {
             (Ok(Some(_)), Some(last_problem)) => last_problem.to_owned(),
             (Ok(_), _) => return Ok(()),
         };
-        if let Some(known) = self.old_generations.iter_mut().find(|old| old.content.offset > 0 && old.content.has_head(&raw)) {
+        if let Some(known) = self
+            .old_generations
+            .iter_mut()
+            .find(|old| old.content.offset > 0 && old.content.has_head(&raw))
+        {
             known.last_seen_scan = self.scans;
             return Ok(());
         }
         if !self.is_old_at_start(sibling, poll) && !self.is_unrelated(sibling, poll) {
             poll.problem(&sibling.path, format!("cannot be read: {what}"));
         }
-        let content = ContentFingerprint::new(poll.generation_ids.generation(&raw), &raw, sibling.stat.size.max(1), 0, &[]);
-        self.old_generations.push(OldGeneration::new(content, sibling.stat.id, sibling.path.clone(), self.scans));
+        let content = ContentFingerprint::new(
+            poll.generation_ids.generation(&raw),
+            &raw,
+            sibling.stat.size.max(1),
+            0,
+            &[],
+        );
+        self.old_generations.push(OldGeneration::new(
+            content,
+            sibling.stat.id,
+            sibling.path.clone(),
+            self.scans,
+        ));
         Ok(())
     }
 
@@ -141,17 +171,29 @@ impl WatchedPath {
         file: &Arc<File>,
         poll: &mut PollContext<'_>,
     ) -> io::Result<Option<ContentFingerprint>> {
-        let start_at = if poll.once && sibling.stat.is_unmodified_for(FINAL_AFTER) { StartAt::PartialLine } else { StartAt::FirstLine };
+        let start_at = if poll.once && sibling.stat.is_unmodified_for(FINAL_AFTER) {
+            StartAt::PartialLine
+        } else {
+            StartAt::FirstLine
+        };
         start_generation(file, start_at, poll.generation_ids)
     }
 
-    /// Whether a generation that its path does not lead to any more is closed when reading once: when it is final and
-    /// was read to its end.
+    /// Whether a generation that its path does not lead to any more is closed when reading once:
+    /// when it is final and was read to its end.
     pub(super) fn is_finished(log: &mut Generation) -> bool {
         match log.state {
             GenerationState::Done => true,
-            GenerationState::Live | GenerationState::Truncated { .. } | GenerationState::Closing => false,
-            GenerationState::Draining if log.is_compressed() || log.mismatched || !log.stat.is_unmodified_for(FINAL_AFTER) => false,
+            GenerationState::Live
+            | GenerationState::Truncated { .. }
+            | GenerationState::Closing => false,
+            GenerationState::Draining
+                if log.is_compressed()
+                    || log.mismatched
+                    || !log.stat.is_unmodified_for(FINAL_AFTER) =>
+            {
+                false
+            }
             GenerationState::Draining => {
                 if log.caught_up && log.is_unfinished() {
                     log.state = GenerationState::Closing;
@@ -161,11 +203,13 @@ impl WatchedPath {
         }
     }
 
-    /// Whether a sibling of unknown content is older than all known ones, by its number and by its modification time:
-    /// then it was restored from a backup and is not new. Both are needed, because some tools count upwards and
-    /// clocks change.
+    /// Whether a sibling of unknown content is older than all known ones, by its number and by its
+    /// modification time: then it was restored from a backup and is not new. Both are needed,
+    /// because some tools count upwards and clocks change.
     pub(super) fn is_restored_backup(&self, sibling: &SiblingFile, poll: &PollContext<'_>) -> bool {
-        let is_older = |(rank, stat): &(RotationRank, FileStat)| sibling.rank.is_older(rank) && sibling.stat.is_before(stat);
+        let is_older = |(rank, stat): &(RotationRank, FileStat)| {
+            sibling.rank.is_older(rank) && sibling.stat.is_before(stat)
+        };
         self.known == StateKnowledge::Known
             && !poll.is_explicit(sibling)
             && !self.known_siblings.is_empty()
@@ -174,9 +218,19 @@ impl WatchedPath {
 
     /// Reports paths and content that should have been read and were not found.
     fn report_missing(&mut self, notices: &mut Vec<Notice>) {
-        let mut report = |what: String, problem| notices.push(Notice { path: self.path.clone(), what, problem });
+        let mut report = |what: String, problem| {
+            notices.push(Notice {
+                path: self.path.clone(),
+                what,
+                problem,
+            })
+        };
         let is_empty = self.generations.is_empty() && self.old_generations.is_empty();
-        if self.named && self.role == PathRole::Log && self.missing.is_some() && (self.known != StateKnowledge::Known || is_empty) {
+        if self.named
+            && self.role == PathRole::Log
+            && self.missing.is_some()
+            && (self.known != StateKnowledge::Known || is_empty)
+        {
             report("no such file".to_owned(), true);
         }
         self.report_vanished(notices);
@@ -194,7 +248,11 @@ impl WatchedPath {
                     "is not the log that was read up to byte {read}, and that log was not found: lines that were added to it since may have \
                      been passed over"
                 );
-                notices.push(Notice { path: self.path.clone(), what, problem: false });
+                notices.push(Notice {
+                    path: self.path.clone(),
+                    what,
+                    problem: false,
+                });
             }
         }
     }

@@ -1,9 +1,9 @@
-//! The rotated siblings of a log: lists them, checks whether two files have the same content, and scans them for the unread
-//! rest of truncated content, for late lines of a closed log, and for whole generations that appeared and were rotated away
-//! between two polls.
+//! The rotated siblings of a log: lists them, checks whether two files have the same content, and
+//! scans them for the unread rest of truncated content, for late lines of a closed log, and for
+//! whole generations that appeared and were rotated away between two polls.
 //!
-//! A sibling with known content is not read again. Unknown content was written since the last poll, because all siblings of
-//! the first poll were recorded.
+//! A sibling with known content is not read again. Unknown content was written since the last poll,
+//! because all siblings of the first poll were recorded.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -22,7 +22,8 @@ use super::start::{bytes_before, line_start, resume_offset, start_after_copy};
 use super::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};
 use crate::input::magic;
 use crate::input::rotation::{
-    RotationRank, compressed_names, file_name_bytes, has_compression_suffix, parent_folder, rank, sequence_digits, strip_compression_suffix,
+    RotationRank, compressed_names, file_name_bytes, has_compression_suffix, parent_folder, rank,
+    sequence_digits, strip_compression_suffix,
 };
 use crate::input::sparse::read_full_at;
 use crate::log::source::{HEAD, TAIL};
@@ -47,7 +48,8 @@ pub(super) struct SiblingFile {
     pub(super) stat: FileStat,
     /// It is in a subfolder, and may belong to another log.
     pub(super) below: bool,
-    /// Its date or number, if a symbolic link leads to it, or to a file whose name differs from its name only there.
+    /// Its date or number, if a symbolic link leads to it, or to a file whose name differs from its
+    /// name only there.
     pub(super) target: Option<RotationRank>,
 }
 
@@ -64,14 +66,17 @@ impl SiblingFile {
 }
 
 impl WatchedPath {
-    /// The siblings: uncompressed files first, and larger ones first, so that the most complete copy comes first. If the path or a
-    /// sibling is a symbolic link to a file with a date or a running number in its path, files of other dates or numbers are siblings
-    /// too: the link may have led to them between two polls.
+    /// The siblings: uncompressed files first, and larger ones first, so that the most complete
+    /// copy comes first. If the path or a sibling is a symbolic link to a file with a date or a
+    /// running number in its path, files of other dates or numbers are siblings too: the link may
+    /// have led to them between two polls.
     fn siblings(&mut self, poll: &mut PollContext<'_>) -> Vec<SiblingFile> {
         let (mut named, mut links) = (Vec::new(), Vec::new());
         let here = poll.listings.get(&self.folder);
         if let Some(error) = &here.error {
-            let what = format!("is in a folder that cannot be listed, so rotated files are not found: {error}");
+            let what = format!(
+                "is in a folder that cannot be listed, so rotated files are not found: {error}"
+            );
             if error.kind() != io::ErrorKind::PermissionDenied {
                 self.report_sibling_problem(poll, what);
             } else if self.sibling_problems.insert(what.clone()) {
@@ -92,7 +97,9 @@ impl WatchedPath {
             // With `olddir`, unless the subfolder has a log of the same name.
             let below = poll.listings.get(folder);
             let rotated = below.rotated(&self.base).filter(|_| !below.has(&self.base));
-            named.extend(rotated.map(|(rank, name)| (rank, folder.join(OsStr::from_bytes(name)), true)));
+            named.extend(
+                rotated.map(|(rank, name)| (rank, folder.join(OsStr::from_bytes(name)), true)),
+            );
         }
         if self.role == PathRole::Compressed {
             named.push((RotationRank::Index(Reverse(0)), self.path.clone(), false));
@@ -100,9 +107,14 @@ impl WatchedPath {
         let rotated = named.len();
         links.extend(self.is_link.then(|| self.path.clone()));
         for link in links {
-            named.extend(targets(&link, poll.listings).into_iter().map(|(rank, path)| (rank, path, false)));
+            named.extend(
+                targets(&link, poll.listings)
+                    .into_iter()
+                    .map(|(rank, path)| (rank, path, false)),
+            );
         }
-        let (mut siblings, mut indices) = (Vec::<SiblingFile>::new(), HashMap::<FileId, usize>::new());
+        let (mut siblings, mut indices) =
+            (Vec::<SiblingFile>::new(), HashMap::<FileId, usize>::new());
         for (index, (rank, path, below)) in named.into_iter().enumerate() {
             match fs::metadata(&path) {
                 Ok(metadata) if metadata.is_file() => {
@@ -115,14 +127,25 @@ impl WatchedPath {
                         continue;
                     }
                     indices.insert(stat.id, siblings.len());
-                    siblings.push(SiblingFile { rank, path, stat, below, target });
+                    siblings.push(SiblingFile {
+                        rank,
+                        path,
+                        stat,
+                        below,
+                        target,
+                    });
                 }
                 Ok(_) => {}
                 Err(error) if is_absent(&error) => {}
                 Err(error) => self.report_sibling_problem(poll, unreadable_sibling(&path, &error)),
             }
         }
-        siblings.sort_by_key(|sibling| (has_compression_suffix(&sibling.path), u64::MAX - sibling.stat.size));
+        siblings.sort_by_key(|sibling| {
+            (
+                has_compression_suffix(&sibling.path),
+                u64::MAX - sibling.stat.size,
+            )
+        });
         siblings
     }
 }
@@ -133,12 +156,15 @@ fn compressed_target(link: &Path) -> Option<PathBuf> {
     compressed_names(&parent_folder(link).join(target)).find(|path| path.exists())
 }
 
-/// The target of the symbolic link `path` and the files whose paths differ from it only in the digits of dates or of a running
-/// number, with these digits. None if it has no such digits.
+/// The target of the symbolic link `path` and the files whose paths differ from it only in the
+/// digits of dates or of a running number, with these digits. None if it has no such digits.
 pub(super) fn targets(path: &Path, listings: &mut FolderListings) -> Vec<(RotationRank, PathBuf)> {
     // The target may have been compressed since.
-    let target = fs::canonicalize(path).or_else(|_| Ok(parent_folder(path).join(fs::read_link(path)?)));
-    let Ok::<PathBuf, io::Error>(target) = target else { return Vec::new() };
+    let target =
+        fs::canonicalize(path).or_else(|_| Ok(parent_folder(path).join(fs::read_link(path)?)));
+    let Ok::<PathBuf, io::Error>(target) = target else {
+        return Vec::new();
+    };
     let is_date = sequence_digits(target.as_os_str().as_bytes());
     if !is_date.contains(&true) {
         return Vec::new();
@@ -149,7 +175,11 @@ pub(super) fn targets(path: &Path, listings: &mut FolderListings) -> Vec<(Rotati
         let name = component.as_os_str().as_bytes();
         let digits = &is_date[at..at + name.len()];
         // A separator follows, except after the root, which is one.
-        at += if component == Component::RootDir { 1 } else { name.len() + 1 };
+        at += if component == Component::RootDir {
+            1
+        } else {
+            name.len() + 1
+        };
         if !digits.contains(&true) {
             for folder in &mut found {
                 folder.push(component);
@@ -157,31 +187,52 @@ pub(super) fn targets(path: &Path, listings: &mut FolderListings) -> Vec<(Rotati
             continue;
         }
         let alike = |other: &[u8]| {
-            let same = |((&one, &other), &is_date): ((&u8, &u8), &bool)| if is_date { other.is_ascii_digit() } else { one == other };
+            let same = |((&one, &other), &is_date): ((&u8, &u8), &bool)| {
+                if is_date {
+                    other.is_ascii_digit()
+                } else {
+                    one == other
+                }
+            };
             other.len() == name.len() && name.iter().zip(other).zip(digits).all(same)
         };
         let is_last = components.peek().is_none();
-        found = found.iter().flat_map(|folder| listings.get(folder).entries_like(folder, is_last, alike)).collect();
+        found = found
+            .iter()
+            .flat_map(|folder| listings.get(folder).entries_like(folder, is_last, alike))
+            .collect();
         // The newest ones.
         found.sort_unstable_by(|one, other| other.cmp(one));
         found.truncate(MAX_TARGETS);
     }
     // A number that is no date in another path may belong to another log.
-    found.retain(|file| sequence_digits(strip_compression_suffix(file.as_os_str().as_bytes())) == is_date);
+    found.retain(|file| {
+        sequence_digits(strip_compression_suffix(file.as_os_str().as_bytes())) == is_date
+    });
     let date = |file: &PathBuf| {
         let bytes = file.as_os_str().as_bytes().iter().zip(&is_date);
-        RotationRank::Date(bytes.filter(|(_, is_date)| **is_date).map(|(byte, _)| *byte).collect())
+        RotationRank::Date(
+            bytes
+                .filter(|(_, is_date)| **is_date)
+                .map(|(byte, _)| *byte)
+                .collect(),
+        )
     };
     found.into_iter().map(|file| (date(&file), file)).collect()
 }
 
 fn unreadable_sibling(path: &Path, error: &io::Error) -> String {
-    format!("has a sibling that cannot be read: {}: {error}", path.display())
+    format!(
+        "has a sibling that cannot be read: {}: {error}",
+        path.display()
+    )
 }
 
 /// Whether a file starts with the content of a log, as far as it was read.
 pub(super) fn shares_content(log: &Generation, inspected: &mut InspectedFile) -> io::Result<bool> {
-    log.content.as_ref().map_or(Ok(false), |content| Ok(content.compare(inspected)? != ContentMatch::Different))
+    log.content.as_ref().map_or(Ok(false), |content| {
+        Ok(content.compare(inspected)? != ContentMatch::Different)
+    })
 }
 
 /// Whether a file is a copy of a log's own file.
@@ -213,7 +264,8 @@ pub(super) struct FolderListing {
     links: Vec<Vec<u8>>,
     /// Subfolders.
     pub(super) below: Vec<PathBuf>,
-    /// Why it is incomplete. The user may have no permission to list a folder whose files can be read.
+    /// Why it is incomplete. The user may have no permission to list a folder whose files can be
+    /// read.
     error: Option<io::Error>,
 }
 
@@ -230,7 +282,9 @@ impl FolderListing {
                 continue;
             }
             let name = name.into_vec();
-            listing.links.extend(kind.is_symlink().then(|| name.clone()));
+            listing
+                .links
+                .extend(kind.is_symlink().then(|| name.clone()));
             listing.names.push(name);
         }
         listing
@@ -238,7 +292,9 @@ impl FolderListing {
 
     /// Whether there is a file of this name.
     pub(super) fn has(&self, name: &[u8]) -> bool {
-        self.names.binary_search_by(|other| other.as_slice().cmp(name)).is_ok()
+        self.names
+            .binary_search_by(|other| other.as_slice().cmp(name))
+            .is_ok()
     }
 
     /// The names of all files.
@@ -246,23 +302,46 @@ impl FolderListing {
         self.names.iter().map(Vec::as_slice)
     }
 
-    /// The paths of the files, or else of the subfolders, whose names are `alike`. Files may be compressed.
-    fn entries_like(&self, folder: &Path, files: bool, alike: impl Fn(&[u8]) -> bool) -> Vec<PathBuf> {
+    /// The paths of the files, or else of the subfolders, whose names are `alike`. Files may be
+    /// compressed.
+    fn entries_like(
+        &self,
+        folder: &Path,
+        files: bool,
+        alike: impl Fn(&[u8]) -> bool,
+    ) -> Vec<PathBuf> {
         if files {
-            let names = self.names().filter(|name| alike(strip_compression_suffix(name)));
-            return names.map(|name| folder.join(OsStr::from_bytes(name))).collect();
+            let names = self
+                .names()
+                .filter(|name| alike(strip_compression_suffix(name)));
+            return names
+                .map(|name| folder.join(OsStr::from_bytes(name)))
+                .collect();
         }
-        self.below.iter().filter(|below| alike(&file_name_bytes(below))).cloned().collect()
+        self.below
+            .iter()
+            .filter(|below| alike(&file_name_bytes(below)))
+            .cloned()
+            .collect()
     }
 
     /// The names that a log called `base` may have been rotated to.
     pub(super) fn rotated(&self, base: &[u8]) -> impl Iterator<Item = (RotationRank, &[u8])> {
-        // Both `access.log.1` and `access-20261101.log` start with the part of the name before the last dot.
-        let dot = base.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0).unwrap_or(base.len());
+        // Both `access.log.1` and `access-20261101.log` start with the part of the name before the
+        // last dot.
+        let dot = base
+            .iter()
+            .rposition(|&byte| byte == b'.')
+            .filter(|&dot| dot > 0)
+            .unwrap_or(base.len());
         let stem = base[..dot].to_vec();
-        let first = self.names.partition_point(|name| name.as_slice() < stem.as_slice());
+        let first = self
+            .names
+            .partition_point(|name| name.as_slice() < stem.as_slice());
         let base = base.to_vec();
-        let near = self.names[first..].iter().take_while(move |name| name.starts_with(&stem));
+        let near = self.names[first..]
+            .iter()
+            .take_while(move |name| name.starts_with(&stem));
         near.filter_map(move |name| Some((rank(&base, name)?, name.as_slice())))
     }
 }
@@ -281,7 +360,8 @@ impl FolderListings {
             return Arc::clone(listing);
         }
         let listing = Arc::new(FolderListing::read(folder));
-        self.listings.insert(folder.to_owned(), Arc::clone(&listing));
+        self.listings
+            .insert(folder.to_owned(), Arc::clone(&listing));
         listing
     }
 
@@ -307,23 +387,24 @@ pub(super) enum SiblingAction {
     Ignore,
     /// It is still being written; check it again.
     Retry,
-    /// Unknown content. Decide after all known siblings were found: it may be a compressed copy of a file that is
-    /// being read.
+    /// Unknown content. Decide after all known siblings were found: it may be a compressed copy of
+    /// a file that is being read.
     Unknown,
     /// Read it.
     Read(Box<Generation>),
 }
 
 impl WatchedPath {
-    /// Records that there is nothing more to read in this file until its metadata change. A recent file may change without
-    /// that, so it is not recorded.
+    /// Records that there is nothing more to read in this file until its metadata change. A recent
+    /// file may change without that, so it is not recorded.
     pub(super) fn settle(&mut self, stat: FileStat) {
         if !stat.is_recent() {
             self.finished_siblings.insert(stat.id, stat);
         }
     }
 
-    /// Whether an earlier scan found nothing more to read in this file, and it did not change since.
+    /// Whether an earlier scan found nothing more to read in this file, and it did not change
+    /// since.
     pub(super) fn is_settled(&self, stat: &FileStat) -> bool {
         self.finished_siblings.get(&stat.id) == Some(stat)
     }
@@ -342,7 +423,14 @@ impl WatchedPath {
             self.known_siblings.clear();
             self.known_target = None;
         }
-        self.scan_at = Some(poll.now + if self.rescans > 0 { RESCAN_DELAY } else { SCAN_INTERVAL });
+        self.scan_at = Some(
+            poll.now
+                + if self.rescans > 0 {
+                    RESCAN_DELAY
+                } else {
+                    SCAN_INTERVAL
+                },
+        );
         self.rescans = self.rescans.saturating_sub(1);
         let mut found = Vec::new();
         for _ in 0..MAX_TRIES {
@@ -356,9 +444,14 @@ impl WatchedPath {
         if !found.is_empty() {
             self.files_changed = true;
         }
-        let at = self.generations.iter().position(|log| log.state == GenerationState::Live).unwrap_or(self.generations.len());
+        let at = self
+            .generations
+            .iter()
+            .position(|log| log.state == GenerationState::Live)
+            .unwrap_or(self.generations.len());
         let later = self.scan_at.is_none();
-        self.generations.splice(at..at, found.into_iter().map(|(_, log)| log));
+        self.generations
+            .splice(at..at, found.into_iter().map(|(_, log)| log));
         for log in &mut self.generations {
             if let GenerationState::Truncated { may_recover } = &mut log.state {
                 *may_recover = later;
@@ -369,12 +462,17 @@ impl WatchedPath {
         self.prune_unseen();
     }
 
-    /// Reports content whose file is gone since it was closed to limit the number of open files, or since the checkpoint.
+    /// Reports content whose file is gone since it was closed to limit the number of open files, or
+    /// since the checkpoint.
     fn report_unread(&mut self, poll: &mut PollContext<'_>) {
         if self.scan_at.is_none() || self.rescans > 0 && !poll.once {
             return;
         }
-        for old in self.old_generations.iter_mut().filter(|old| old.may_have_more) {
+        for old in self
+            .old_generations
+            .iter_mut()
+            .filter(|old| old.may_have_more)
+        {
             old.may_have_more = false;
             if old.last_seen_scan < self.scans {
                 let read = old.content.offset;
@@ -391,7 +489,11 @@ impl WatchedPath {
 
     /// Drops the oldest generations that no file has any more.
     fn prune_unseen(&mut self) {
-        let gone = self.old_generations.iter().filter(|old| old.last_seen_scan < self.scans).count();
+        let gone = self
+            .old_generations
+            .iter()
+            .filter(|old| old.last_seen_scan < self.scans)
+            .count();
         let mut surplus = gone.saturating_sub(MAX_UNSEEN);
         let scans = self.scans;
         self.old_generations.retain(|old| {
@@ -406,12 +508,18 @@ impl WatchedPath {
         match log.state {
             GenerationState::Truncated { may_recover } => may_recover,
             GenerationState::Live | GenerationState::Done => false,
-            GenerationState::Draining | GenerationState::Closing => log.content.is_some() && !log.caught_up && !log.mismatched,
+            GenerationState::Draining | GenerationState::Closing => {
+                log.content.is_some() && !log.caught_up && !log.mismatched
+            }
         }
     }
 
     /// Checks all siblings once; `false` if one was gone before it could be opened.
-    fn scan_once(&mut self, found: &mut Vec<(RotationRank, Generation)>, poll: &mut PollContext<'_>) -> bool {
+    fn scan_once(
+        &mut self,
+        found: &mut Vec<(RotationRank, Generation)>,
+        poll: &mut PollContext<'_>,
+    ) -> bool {
         let mut complete = true;
         let folders = self.rotated_folders.len();
         let siblings = self.siblings(poll);
@@ -420,7 +528,11 @@ impl WatchedPath {
         let mut new = Vec::new();
         for sibling in siblings {
             let id = sibling.stat.id;
-            if let Some(log) = self.generations.iter_mut().find(|log| log.stat.id == id && log.has_file()) {
+            if let Some(log) = self
+                .generations
+                .iter_mut()
+                .find(|log| log.stat.id == id && log.has_file())
+            {
                 if log.is_resumed() {
                     self.known_target = self.known_target.take().max(sibling.target.clone());
                 }
@@ -492,7 +604,8 @@ impl WatchedPath {
         if inspected.head_error().is_some() && !inspected.is_stable() {
             return Ok(SiblingAction::Retry);
         }
-        let readable = inspected.compressed() || matches!(magic::detect(inspected.head()), Ok(None));
+        let readable =
+            inspected.compressed() || matches!(magic::detect(inspected.head()), Ok(None));
         if !readable || inspected.head().is_empty() {
             if poll.once {
                 self.record_unreadable(&inspected, &file, sibling, poll)?;
@@ -501,7 +614,8 @@ impl WatchedPath {
         }
         if let Some(action) = self.match_known(&mut inspected, &file, sibling, found, poll)? {
             self.record_folder(sibling);
-            self.known_siblings.push((sibling.rank.clone(), sibling.stat));
+            self.known_siblings
+                .push((sibling.rank.clone(), sibling.stat));
             self.known_target = self.known_target.take().max(sibling.target.clone());
             return Ok(action);
         }
@@ -524,16 +638,21 @@ impl WatchedPath {
             }
         }
         if self.is_older_target(sibling) || poll.once && self.is_restored_backup(sibling, poll) {
-            poll.notice(&sibling.path, "is older than what was read before; not read");
+            poll.notice(
+                &sibling.path,
+                "is older than what was read before; not read",
+            );
             return self.record_old(&inspected, &file, sibling, poll);
         }
         self.start_unknown(&mut inspected, &file, sibling, poll)
     }
 
-    /// Whether a target of an earlier date or number than a known one has unknown content: the link did not lead to it since the
-    /// first poll.
+    /// Whether a target of an earlier date or number than a known one has unknown content: the link
+    /// did not lead to it since the first poll.
     fn is_older_target(&self, sibling: &SiblingFile) -> bool {
-        sibling.target.is_some() && self.known == StateKnowledge::Known && self.known_target > sibling.target
+        sibling.target.is_some()
+            && self.known == StateKnowledge::Known
+            && self.known_target > sibling.target
     }
 
     /// What to do with a sibling of known content; `None` if it is unknown.
@@ -550,22 +669,33 @@ impl WatchedPath {
             if log.has_file() {
                 if is_copy(log, inspected)? {
                     let final_copy = inspected.compressed() && inspected.is_whole();
-                    return self.record_copy(final_copy, inspected, file, sibling, poll).map(Some);
+                    return self
+                        .record_copy(final_copy, inspected, file, sibling, poll)
+                        .map(Some);
                 }
                 if shares_content(log, inspected)? {
-                    // If its own file no longer has this content, it was truncated just now, and the rest is here.
+                    // If its own file no longer has this content, it was truncated just now, and
+                    // the rest is here.
                     log.mismatched = log.reopen()? && !log.holds()?;
-                    return Ok(Some(if log.mismatched { SiblingAction::Retry } else { SiblingAction::Ignore }));
+                    return Ok(Some(if log.mismatched {
+                        SiblingAction::Retry
+                    } else {
+                        SiblingAction::Ignore
+                    }));
                 }
                 continue;
             }
-            let Some(content) = &log.content else { continue };
+            let Some(content) = &log.content else {
+                continue;
+            };
             match content.compare(inspected)? {
                 ContentMatch::Different => {}
                 _ if !inspected.is_whole() => return Ok(Some(SiblingAction::Retry)),
                 ContentMatch::Prefix => {
                     // Copied before all was read: it contains nothing new.
-                    return self.record_copy(true, inspected, file, sibling, poll).map(Some);
+                    return self
+                        .record_copy(true, inspected, file, sibling, poll)
+                        .map(Some);
                 }
                 ContentMatch::Same => {
                     let reader = GenerationReader::new(inspected, content.offset)?;
@@ -580,8 +710,8 @@ impl WatchedPath {
         self.match_old(inspected, sibling, found, poll)
     }
 
-    /// A copy shorter than the known head cannot be recognized from the head's fingerprint in a checkpoint. It is
-    /// recorded as content of its own, once it is final.
+    /// A copy shorter than the known head cannot be recognized from the head's fingerprint in a
+    /// checkpoint. It is recorded as content of its own, once it is final.
     fn record_copy(
         &mut self,
         is_final: bool,
@@ -590,9 +720,16 @@ impl WatchedPath {
         sibling: &SiblingFile,
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
-        let known = self.old_generations.iter().any(|old| old.id == sibling.stat.id && old.content.offset == inspected.likely_len());
+        let known = self
+            .old_generations
+            .iter()
+            .any(|old| old.id == sibling.stat.id && old.content.offset == inspected.likely_len());
         let short = inspected.head().len() < HEAD && !known;
-        if is_final && short { self.record_old(inspected, file, sibling, poll) } else { Ok(SiblingAction::Ignore) }
+        if is_final && short {
+            self.record_old(inspected, file, sibling, poll)
+        } else {
+            Ok(SiblingAction::Ignore)
+        }
     }
 
     /// What to do with a file of content that is not being read; `None` if it is unknown.
@@ -606,37 +743,62 @@ impl WatchedPath {
         self.claim_content(inspected, (sibling.stat.id, &sibling.path), poll)?;
         let (same, is_prefix) = self.compare_old(inspected, sibling.stat.id)?;
         let Some(index) = same else {
-            let action = || if inspected.is_whole() { SiblingAction::Ignore } else { SiblingAction::Retry };
+            let action = || {
+                if inspected.is_whole() {
+                    SiblingAction::Ignore
+                } else {
+                    SiblingAction::Retry
+                }
+            };
             return Ok(is_prefix.then(action));
         };
         // The content that was read furthest counts; this scan may have found it in another file.
         for (_, log) in found {
-            if is_copy(log, inspected)? && log.offset() >= resume_offset(&self.old_generations[index].content, inspected)? {
+            if is_copy(log, inspected)?
+                && log.offset() >= resume_offset(&self.old_generations[index].content, inspected)?
+            {
                 let is_final = inspected.compressed() && inspected.is_whole();
                 let file = Arc::clone(inspected.file());
-                return self.record_copy(is_final, inspected, &file, sibling, poll).map(Some);
+                return self
+                    .record_copy(is_final, inspected, &file, sibling, poll)
+                    .map(Some);
             }
         }
         self.resume_old(index, inspected, sibling, poll).map(Some)
     }
 
-    /// The old generation that was read furthest of those that a file continues, and whether the file is a copy of
-    /// the first part of one.
-    fn compare_old(&mut self, inspected: &mut InspectedFile, id: FileId) -> io::Result<(Option<usize>, bool)> {
+    /// The old generation that was read furthest of those that a file continues, and whether the
+    /// file is a copy of the first part of one.
+    fn compare_old(
+        &mut self,
+        inspected: &mut InspectedFile,
+        id: FileId,
+    ) -> io::Result<(Option<usize>, bool)> {
         let mut is_prefix = false;
         let (mut read, mut recorded) = (None, None);
         for (index, old) in self.old_generations.iter_mut().enumerate() {
-            let furthest = if old.content.is_only_recorded() { &mut recorded } else { &mut read };
+            let furthest = if old.content.is_only_recorded() {
+                &mut recorded
+            } else {
+                &mut read
+            };
             match old.content.compare(inspected)? {
                 ContentMatch::Different => continue,
                 ContentMatch::Prefix => is_prefix = true,
-                ContentMatch::Same => *furthest = (*furthest).max(Some((old.content.offset, old.id == id, Reverse(index)))),
+                ContentMatch::Same => {
+                    *furthest =
+                        (*furthest).max(Some((old.content.offset, old.id == id, Reverse(index))))
+                }
             }
             old.last_seen_scan = self.scans;
         }
         // A copy may have been recorded while it was being written, up to the middle of a line.
         let same = match (read, recorded) {
-            (Some((offset, ..)), Some((end, ..))) if end > offset && line_start(inspected, end)? > offset => recorded,
+            (Some((offset, ..)), Some((end, ..)))
+                if end > offset && line_start(inspected, end)? > offset =>
+            {
+                recorded
+            }
             _ => read.or(recorded),
         };
         Ok((same.map(|(.., Reverse(index))| index), is_prefix))
@@ -653,8 +815,11 @@ impl WatchedPath {
         let old = &mut self.old_generations[index];
         old.id = sibling.stat.id;
         old.path.clone_from(&sibling.path);
-        let more =
-            if inspected.compressed() { !inspected.claims_length(old.content.offset) } else { inspected.likely_len() > old.content.offset };
+        let more = if inspected.compressed() {
+            !inspected.claims_length(old.content.offset)
+        } else {
+            inspected.likely_len() > old.content.offset
+        };
         if !more {
             return Ok(SiblingAction::Ignore);
         }
@@ -663,7 +828,11 @@ impl WatchedPath {
         }
         let start = resume_offset(&old.content, inspected)?;
         if start < old.content.offset {
-            old.content.skip_to(start, 0, &inspected.before(start, TAIL)?.unwrap_or_default());
+            old.content.skip_to(
+                start,
+                0,
+                &inspected.before(start, TAIL)?.unwrap_or_default(),
+            );
         }
         let log = reopen(old.content.clone(), inspected, sibling, poll)?;
         self.old_generations.remove(index);
@@ -687,13 +856,25 @@ impl WatchedPath {
         if !inspected.is_whole() {
             return Ok(SiblingAction::Retry);
         }
-        let copied = match poll.find_elsewhere(&sibling.path, [Some(sibling.stat.id), self.alias], inspected)? {
+        let copied = match poll.find_elsewhere(
+            &sibling.path,
+            [Some(sibling.stat.id), self.alias],
+            inspected,
+        )? {
             None => {
                 // Compressed files last, since each may be a copy of an uncompressed one.
-                self.undecided = Some(if inspected.compressed() { 0 } else { sibling.stat.size });
+                self.undecided = Some(if inspected.compressed() {
+                    0
+                } else {
+                    sibling.stat.size
+                });
                 return Ok(SiblingAction::Retry);
             }
-            Some(IndexMatch::Moved(content)) => return Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll)?))),
+            Some(IndexMatch::Moved(content)) => {
+                return Ok(SiblingAction::Read(Box::new(reopen(
+                    content, inspected, sibling, poll,
+                )?)));
+            }
             Some(IndexMatch::Copy(len) | IndexMatch::PartialCopy(len)) => Some(len),
             Some(IndexMatch::None) => None,
         };
@@ -703,15 +884,26 @@ impl WatchedPath {
         let content = if let Some(len) = copied.filter(|_| !inspected.compressed()) {
             Some(start_after_copy(file, len, poll.generation_ids)?)
         } else if inspected.compressed() {
-            Some(ContentFingerprint::new(poll.generation_ids.generation(inspected.head()), inspected.head(), 0, 0, &[]))
+            Some(ContentFingerprint::new(
+                poll.generation_ids.generation(inspected.head()),
+                inspected.head(),
+                0,
+                0,
+                &[],
+            ))
         } else {
             Self::start_sibling(sibling, file, poll)?
         };
-        let Some(content) = content else { return Ok(SiblingAction::Ignore) };
-        Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll)?)))
+        let Some(content) = content else {
+            return Ok(SiblingAction::Ignore);
+        };
+        Ok(SiblingAction::Read(Box::new(reopen(
+            content, inspected, sibling, poll,
+        )?)))
     }
 
-    /// Records a sibling without reading it, because it existed at the first poll. Lines added later are read.
+    /// Records a sibling without reading it, because it existed at the first poll. Lines added
+    /// later are read.
     fn record_old(
         &mut self,
         inspected: &InspectedFile,
@@ -722,18 +914,36 @@ impl WatchedPath {
         let generation = poll.generation_ids.generation(inspected.head());
         let content = if inspected.compressed() {
             // Any length other than 0 means that nothing of it is wanted.
-            ContentFingerprint::new(generation, inspected.head(), inspected.likely_len().max(1), 0, &[])
+            ContentFingerprint::new(
+                generation,
+                inspected.head(),
+                inspected.likely_len().max(1),
+                0,
+                &[],
+            )
         } else {
             let end = inspected.likely_len();
-            ContentFingerprint::new(generation, inspected.head(), end, 0, &bytes_before(file, end)?)
+            ContentFingerprint::new(
+                generation,
+                inspected.head(),
+                end,
+                0,
+                &bytes_before(file, end)?,
+            )
         };
-        self.old_generations.push(OldGeneration::new(content, sibling.stat.id, sibling.path.clone(), self.scans));
+        self.old_generations.push(OldGeneration::new(
+            content,
+            sibling.stat.id,
+            sibling.path.clone(),
+            self.scans,
+        ));
         Ok(SiblingAction::Ignore)
     }
 
     /// Whether the file is in a subfolder that contains known content of this log.
     pub(super) fn is_in_rotated_folder(&self, path: &Path) -> bool {
-        path.parent().is_some_and(|folder| self.rotated_folders.contains(folder))
+        path.parent()
+            .is_some_and(|folder| self.rotated_folders.contains(folder))
     }
 
     fn record_folder(&mut self, sibling: &SiblingFile) {
@@ -759,7 +969,13 @@ fn reopen(
     poll: &mut PollContext<'_>,
 ) -> io::Result<Generation> {
     let reader = GenerationReader::new(inspected, content.offset)?;
-    let mut log = Generation::new(sibling.path.clone(), reader, sibling.stat, Some(content), poll.now);
+    let mut log = Generation::new(
+        sibling.path.clone(),
+        reader,
+        sibling.stat,
+        Some(content),
+        poll.now,
+    );
     log.number = poll.generation_ids.next();
     log.state = GenerationState::Draining;
     Ok(log)

@@ -1,4 +1,5 @@
-//! Finds where to start in a file that was not read before: after leading NULs, or after the last whole line.
+//! Finds where to start in a file that was not read before: after leading NULs, or after the last
+//! whole line.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -51,7 +52,13 @@ pub(super) fn start_generation(
         StartAt::End => last_line(file, start, len)?,
     };
     let before = bytes_before(file, offset)?;
-    Ok(Some(ContentFingerprint::new(generation_ids.generation(&head), &head, offset, lines, &before)))
+    Ok(Some(ContentFingerprint::new(
+        generation_ids.generation(&head),
+        &head,
+        offset,
+        lines,
+        &before,
+    )))
 }
 
 /// Starts a new generation after the first `len` bytes, which are a copy of known content.
@@ -59,13 +66,24 @@ pub(super) fn start_generation(
 /// # Errors
 ///
 /// The file cannot be read.
-pub(super) fn start_after_copy(file: &Arc<File>, len: u64, generation_ids: &mut GenerationIds) -> io::Result<ContentFingerprint> {
+pub(super) fn start_after_copy(
+    file: &Arc<File>,
+    len: u64,
+    generation_ids: &mut GenerationIds,
+) -> io::Result<ContentFingerprint> {
     let head = head_of(file)?;
     let (offset, lines) = last_line(file, 0, len)?;
-    Ok(ContentFingerprint::new(generation_ids.generation(&head), &head, offset, lines, &bytes_before(file, offset)?))
+    Ok(ContentFingerprint::new(
+        generation_ids.generation(&head),
+        &head,
+        offset,
+        lines,
+        &bytes_before(file, offset)?,
+    ))
 }
 
-/// Whether a head has no whole line: nothing can be returned yet, and it is too short to be recognized.
+/// Whether a head has no whole line: nothing can be returned yet, and it is too short to be
+/// recognized.
 pub(super) fn too_short(head: &[u8]) -> bool {
     head.len() < HEAD && !head.contains(&b'\n')
 }
@@ -88,11 +106,19 @@ pub(super) fn bytes_before(file: &File, offset: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 ///
 /// The file cannot be read.
-pub(super) fn resume_offset(content: &ContentFingerprint, inspected: &InspectedFile) -> io::Result<u64> {
-    if content.is_only_recorded() { line_start(inspected, content.offset) } else { Ok(content.offset) }
+pub(super) fn resume_offset(
+    content: &ContentFingerprint,
+    inspected: &InspectedFile,
+) -> io::Result<u64> {
+    if content.is_only_recorded() {
+        line_start(inspected, content.offset)
+    } else {
+        Ok(content.offset)
+    }
 }
 
-/// The start of the line that `offset` is in. A byte order mark and NULs before the line are not part of it.
+/// The start of the line that `offset` is in. A byte order mark and NULs before the line are not
+/// part of it.
 ///
 /// # Errors
 ///
@@ -102,12 +128,18 @@ pub(super) fn line_start(inspected: &InspectedFile, offset: u64) -> io::Result<u
     let Some(mut text) = inspected.decompressed() else {
         let start = last_newline(inspected.file(), bom.min(offset), offset)?;
         let before = text_span(inspected.file(), start, offset)?;
-        return Ok(if before.is_empty() { offset } else { before.start });
+        return Ok(if before.is_empty() {
+            offset
+        } else {
+            before.start
+        });
     };
     let (mut at, mut start) = (0, bom.min(offset));
     let mut block = vec![0; BLOCK];
     while at < offset {
-        let read_len = block.len().min(usize::try_from(offset - at).unwrap_or(usize::MAX));
+        let read_len = block
+            .len()
+            .min(usize::try_from(offset - at).unwrap_or(usize::MAX));
         let read = text.read(&mut block[..read_len])?;
         if read == 0 {
             break;

@@ -1,7 +1,8 @@
-//! One watched path: the generation that it leads to, older ones that are still read, and known old ones.
+//! One watched path: the generation that it leads to, older ones that are still read, and known old
+//! ones.
 //!
-//! Polling reads no lines. The path may lead to another file at any time; what counts is the open file and its
-//! content.
+//! Polling reads no lines. The path may lead to another file at any time; what counts is the open
+//! file and its content.
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +13,9 @@ use std::{fs, io};
 
 use super::content::{ContentFingerprint, ContentIndex, IndexMatch};
 use super::generation::{Generation, GenerationIds, GenerationReader, GenerationState};
-use super::inspected_file::{FileId, FileStat, InspectedFile, is_absent, is_bind_mounted_file, open};
+use super::inspected_file::{
+    FileId, FileStat, InspectedFile, is_absent, is_bind_mounted_file, open,
+};
 use super::recognize::is_truncated_prefix;
 use super::siblings::{FolderListings, targets};
 use super::start::StartAt;
@@ -67,15 +70,25 @@ impl PollContext<'_> {
 
     /// Whether another path holds this file.
     pub(super) fn is_held_by_other(&self, id: FileId) -> bool {
-        self.owners.get(&id).is_some_and(|index| *index != self.path_index)
+        self.owners
+            .get(&id)
+            .is_some_and(|index| *index != self.path_index)
     }
 
     pub(super) fn notice(&mut self, path: &Path, what: impl Into<String>) {
-        self.notices.push(Notice { path: path.to_owned(), what: what.into(), problem: false });
+        self.notices.push(Notice {
+            path: path.to_owned(),
+            what: what.into(),
+            problem: false,
+        });
     }
 
     pub(super) fn problem(&mut self, path: &Path, what: impl Into<String>) {
-        self.notices.push(Notice { path: path.to_owned(), what: what.into(), problem: true });
+        self.notices.push(Notice {
+            path: path.to_owned(),
+            what: what.into(),
+            problem: true,
+        });
     }
 }
 
@@ -87,20 +100,32 @@ pub(super) struct OldGeneration {
     pub(super) path: PathBuf,
     /// Number of the last scan that found its file.
     pub(super) last_seen_scan: u64,
-    /// Its file was closed to limit the number of open files, and its path leads elsewhere since: it may have lines that were not
-    /// read.
+    /// Its file was closed to limit the number of open files, and its path leads elsewhere since:
+    /// it may have lines that were not read.
     pub(super) may_have_more: bool,
 }
 
 impl OldGeneration {
-    /// A generation that was read as far as it was wanted, and whose file the scan `last_seen_scan` found.
-    pub(super) fn new(content: ContentFingerprint, id: FileId, path: PathBuf, last_seen_scan: u64) -> Self {
-        Self { content, id, path, last_seen_scan, may_have_more: false }
+    /// A generation that was read as far as it was wanted, and whose file the scan `last_seen_scan`
+    /// found.
+    pub(super) fn new(
+        content: ContentFingerprint,
+        id: FileId,
+        path: PathBuf,
+        last_seen_scan: u64,
+    ) -> Self {
+        Self {
+            content,
+            id,
+            path,
+            last_seen_scan,
+            may_have_more: false,
+        }
     }
 }
 
-/// Checkpoints that no path has claimed, by the names of the logs that they may be of: comparing each with each path would take
-/// seconds for thousands of logs.
+/// Checkpoints that no path has claimed, by the names of the logs that they may be of: comparing
+/// each with each path would take seconds for thousands of logs.
 pub(super) struct UnclaimedIndex {
     generations: Vec<Option<OldGeneration>>,
     by_base: HashMap<Vec<u8>, Vec<usize>>,
@@ -111,19 +136,32 @@ impl UnclaimedIndex {
         let mut by_base: HashMap<_, Vec<usize>> = HashMap::new();
         for (index, old) in unclaimed.iter().enumerate() {
             let name = file_name_bytes(&old.path);
-            let names: BTreeSet<_> = bases(&name).map(|(base, _)| base).chain([name.clone()]).collect();
+            let names: BTreeSet<_> = bases(&name)
+                .map(|(base, _)| base)
+                .chain([name.clone()])
+                .collect();
             for base in names {
                 by_base.entry(base).or_default().push(index);
             }
         }
-        Self { generations: unclaimed.into_iter().map(Some).collect(), by_base }
+        Self {
+            generations: unclaimed.into_iter().map(Some).collect(),
+            by_base,
+        }
     }
 
     /// Takes those of a path and of its rotated siblings, in their order.
     pub(super) fn take(&mut self, watched: &WatchedPath) -> Vec<OldGeneration> {
-        let Self { generations, by_base } = self;
+        let Self {
+            generations,
+            by_base,
+        } = self;
         let indices = by_base.get(&watched.base).into_iter().flatten();
-        indices.filter_map(|&index| generations[index].take_if(|old| watched.is_self_or_sibling(&old.path))).collect()
+        indices
+            .filter_map(|&index| {
+                generations[index].take_if(|old| watched.is_self_or_sibling(&old.path))
+            })
+            .collect()
     }
 
     /// Those that were not taken, in their order.
@@ -148,13 +186,17 @@ pub(super) enum PathRole {
     Log,
     /// A compressed file, which is read as siblings are.
     Compressed,
-    /// The path itself was not requested: only rotated siblings of its log were. Or it is a rotated sibling of another path.
+    /// The path itself was not requested: only rotated siblings of its log were. Or it is a rotated
+    /// sibling of another path.
     NotRequested,
 }
 
 /// A watched path.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all combinations occur")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and all combinations occur"
+)]
 pub(super) struct WatchedPath {
     pub(super) path: PathBuf,
     /// The absolute path.
@@ -252,54 +294,83 @@ impl WatchedPath {
 
     /// Whether `path` may be a rotated sibling.
     pub(super) fn is_sibling(&self, path: &Path) -> bool {
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return false;
+        };
         let near = |folder: &Path| folder == self.folder || Some(folder) == self.absolute.parent();
-        (near(folder) || folder.parent().is_some_and(near)) && rank(&self.base, name.as_bytes()).is_some()
+        (near(folder) || folder.parent().is_some_and(near))
+            && rank(&self.base, name.as_bytes()).is_some()
     }
 
     /// The files that are held here and by no other path.
     pub(super) fn ids(&self) -> impl Iterator<Item = FileId> {
-        self.generations.iter().filter(|log| log.has_file() && !log.is_borrowed).map(|log| log.stat.id)
+        self.generations
+            .iter()
+            .filter(|log| log.has_file() && !log.is_borrowed)
+            .map(|log| log.stat.id)
     }
 
-    /// Adds the checkpoints of this path. A path without content has a checkpoint too, which records that the path was
-    /// followed, so that content that appears later is new.
+    /// Adds the checkpoints of this path. A path without content has a checkpoint too, which
+    /// records that the path was followed, so that content that appears later is new.
     pub(super) fn checkpoints(&self, checkpoints: &mut Vec<Checkpoint>) {
         for old in &self.old_generations {
             checkpoints.push(old.content.checkpoint_at(&old.path, old.id));
         }
         for log in &self.generations {
-            let id = if !log.has_file() || log.stat.links == 0 { (0, 0) } else { log.stat.id };
-            checkpoints.extend(log.content.as_ref().map(|content| content.checkpoint_at(&log.path, id)));
+            let id = if !log.has_file() || log.stat.links == 0 {
+                (0, 0)
+            } else {
+                log.stat.id
+            };
+            checkpoints.extend(
+                log.content
+                    .as_ref()
+                    .map(|content| content.checkpoint_at(&log.path, id)),
+            );
         }
         if self.role != PathRole::NotRequested
-            && !self.generations.iter().any(|log| log.state == GenerationState::Live && log.content.is_some())
+            && !self
+                .generations
+                .iter()
+                .any(|log| log.state == GenerationState::Live && log.content.is_some())
         {
             let nothing = ContentFingerprint::new(0, b"", 0, 0, b"");
             checkpoints.push(nothing.checkpoint_at(&self.path, (0, 0)));
         }
     }
 
-    /// Whether there was no new data for a while and nothing is unfinished. Idle logs are polled less often, since a
-    /// thousand of them would cost more than one active log.
+    /// Whether there was no new data for a while and nothing is unfinished. Idle logs are polled
+    /// less often, since a thousand of them would cost more than one active log.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
-        let [log] = self.generations.as_slice() else { return false };
-        let rests = log.state == GenerationState::Live && log.content.is_some() && !log.mismatched && self.rescans == 0;
+        let [log] = self.generations.as_slice() else {
+            return false;
+        };
+        let rests = log.state == GenerationState::Live
+            && log.content.is_some()
+            && !log.mismatched
+            && self.rescans == 0;
         rests && now.saturating_duration_since(log.quiet_since) >= IDLE_AFTER
     }
 
     /// The generation that the path leads to.
     fn live(&mut self) -> Option<&mut Generation> {
-        self.generations.last_mut().filter(|log| log.state == GenerationState::Live)
+        self.generations
+            .last_mut()
+            .filter(|log| log.state == GenerationState::Live)
     }
 
-    /// Checks the path and the generations that it led to before. Reads only the bytes that identify a file.
+    /// Checks the path and the generations that it led to before. Reads only the bytes that
+    /// identify a file.
     pub(super) fn poll(&mut self, poll: &mut PollContext<'_>) {
         match fs::metadata(&self.path) {
             // The path was requested until the log was found that it was rotated from.
-            _ if self.role == PathRole::NotRequested && self.live().is_some() => self.retire_live(poll.now),
+            _ if self.role == PathRole::NotRequested && self.live().is_some() => {
+                self.retire_live(poll.now)
+            }
             _ if self.role != PathRole::Log => {}
-            Ok(metadata) if metadata.is_file() => self.path_found(FileStat::from_metadata(&metadata), poll),
+            Ok(metadata) if metadata.is_file() => {
+                self.path_found(FileStat::from_metadata(&metadata), poll)
+            }
             Ok(_) => self.report_problem_once(poll, "is not a file; only files are followed"),
             Err(error) if is_absent(&error) => self.path_missing(poll),
             Err(error) => self.report_problem_once(poll, &self.reason(&error)),
@@ -307,8 +378,8 @@ impl WatchedPath {
         self.poll_old(poll);
     }
 
-    /// Scans the siblings if a scan is due, and closes finished generations. Runs after all paths were polled, so
-    /// that the listings are not older than the metadata.
+    /// Scans the siblings if a scan is due, and closes finished generations. Runs after all paths
+    /// were polled, so that the listings are not older than the metadata.
     pub(super) fn finish_poll(&mut self, poll: &mut PollContext<'_>) {
         if self.scan_at.is_none_or(|at| at <= poll.now) {
             self.scan_siblings(poll);
@@ -330,14 +401,20 @@ impl WatchedPath {
     /// The path still leads to the same file.
     fn path_unchanged(&mut self, stat: FileStat, poll: &mut PollContext<'_>) {
         let Some(live) = self.live() else { return };
-        if live.stat == stat && !live.mismatched && !stat.is_recent() && poll.content_index.is_none() {
+        if live.stat == stat
+            && !live.mismatched
+            && !stat.is_recent()
+            && poll.content_index.is_none()
+        {
             return;
         }
         match live.reopen() {
             Ok(true) => {}
             // The path leads to another file since its metadata were read.
             Ok(false) => return,
-            Err(error) => return self.report_problem_once(poll, &format!("cannot be read: {error}")),
+            Err(error) => {
+                return self.report_problem_once(poll, &format!("cannot be read: {error}"));
+            }
         }
         if live.stat.size != stat.size {
             live.quiet_since = poll.now;
@@ -354,7 +431,11 @@ impl WatchedPath {
             }
             return;
         }
-        match if stat.size < live.offset() { Ok(false) } else { live.holds() } {
+        match if stat.size < live.offset() {
+            Ok(false)
+        } else {
+            live.holds()
+        } {
             Ok(true) => live.mismatched = false,
             Ok(false) => self.live_truncated(poll),
             Err(error) => poll.notices.extend(live.failed(&error)),
@@ -363,22 +444,41 @@ impl WatchedPath {
 
     /// The live file was truncated.
     fn live_truncated(&mut self, poll: &mut PollContext<'_>) {
-        let Some(live) = self.generations.len().checked_sub(1) else { return };
+        let Some(live) = self.generations.len().checked_sub(1) else {
+            return;
+        };
         let cut = self.split_generation(live, poll);
-        let start = std::mem::replace(&mut self.start_at, if cut { StartAt::End } else { StartAt::FirstLine });
+        let start = std::mem::replace(
+            &mut self.start_at,
+            if cut {
+                StartAt::End
+            } else {
+                StartAt::FirstLine
+            },
+        );
         self.start_live(poll);
         self.start_at = start;
         poll.notice(&self.path, "was truncated");
     }
 
-    /// Separates a file from the content that it no longer has: the unread rest must be in another file, if anywhere,
-    /// and the file starts a new generation, unless another path does that. Returns whether the file still has the start
-    /// of the old content.
+    /// Separates a file from the content that it no longer has: the unread rest must be in another
+    /// file, if anywhere, and the file starts a new generation, unless another path does that.
+    /// Returns whether the file still has the start of the old content.
     pub(super) fn split_generation(&mut self, index: usize, poll: &mut PollContext<'_>) -> bool {
         let old = &mut self.generations[index];
         let Some(file) = old.file() else { return false };
-        let mut new = Generation::new(old.path.clone(), GenerationReader::Plain(Arc::clone(&file)), old.stat, None, poll.now);
-        new.state = if old.state == GenerationState::Live { GenerationState::Live } else { GenerationState::Draining };
+        let mut new = Generation::new(
+            old.path.clone(),
+            GenerationReader::Plain(Arc::clone(&file)),
+            old.stat,
+            None,
+            poll.now,
+        );
+        new.state = if old.state == GenerationState::Live {
+            GenerationState::Live
+        } else {
+            GenerationState::Draining
+        };
         new.moved_to.clone_from(&old.moved_to);
         new.unlinked_since = old.unlinked_since;
         new.is_rewritten = true;
@@ -396,7 +496,9 @@ impl WatchedPath {
     fn path_replaced(&mut self, poll: &mut PollContext<'_>) {
         let (file, stat) = match open(&self.path) {
             Ok(opened) => opened,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.path_missing(poll),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return self.path_missing(poll);
+            }
             Err(error) => return self.report_problem_once(poll, &self.reason(&error)),
         };
         if self.live().is_some_and(|live| live.stat.id == stat.id) {
@@ -406,7 +508,8 @@ impl WatchedPath {
         self.retire_live(poll.now);
         self.alias = None;
         self.is_link = fs::symlink_metadata(&self.path).is_ok_and(|found| found.is_symlink());
-        let is_again = |log: &Generation| log.stat.id == stat.id && log.has_file() && !log.is_compressed();
+        let is_again =
+            |log: &Generation| log.stat.id == stat.id && log.has_file() && !log.is_compressed();
         if let Some(again) = self.generations.iter().position(is_again) {
             let mut log = self.generations.remove(again);
             log.become_live(file);
@@ -419,8 +522,16 @@ impl WatchedPath {
             return;
         }
         let had_log = !self.generations.is_empty() || !self.old_generations.is_empty();
-        self.generations.push(Generation::new(self.path.clone(), GenerationReader::Plain(file), stat, None, poll.now));
-        if !std::mem::replace(&mut self.mount_checked, true) && is_bind_mounted_file(&self.path, |folder| poll.listings.mount(folder)) {
+        self.generations.push(Generation::new(
+            self.path.clone(),
+            GenerationReader::Plain(file),
+            stat,
+            None,
+            poll.now,
+        ));
+        if !std::mem::replace(&mut self.mount_checked, true)
+            && is_bind_mounted_file(&self.path, |folder| poll.listings.mount(folder))
+        {
             poll.notice(&self.path, "is a mounted file: a rotation outside the container is not visible here; mount its folder");
         }
         self.start_live(poll);
@@ -434,7 +545,9 @@ impl WatchedPath {
     /// Identifies the content of the live file, if it has any.
     fn start_live(&mut self, poll: &mut PollContext<'_>) {
         let Some(live) = self.live() else { return };
-        let (Some(file), stat) = (live.file(), live.stat) else { return };
+        let (Some(file), stat) = (live.file(), live.stat) else {
+            return;
+        };
         match self.identify(&file, stat, poll) {
             Ok(content) => {
                 let number = content.is_some().then(|| poll.generation_ids.next());
@@ -464,13 +577,17 @@ impl WatchedPath {
         self.schedule_scan();
     }
 
-    /// Keeps only the fingerprint of a generation whose closed file was not found again by its inode. A scan searches the content.
+    /// Keeps only the fingerprint of a generation whose closed file was not found again by its
+    /// inode. A scan searches the content.
     pub(super) fn lose_closed(&mut self, index: usize) {
         let log = self.generations.remove(index);
         self.files_changed = true;
         if let Some(content) = log.content {
             let (id, path) = (log.stat.id, log.path);
-            self.old_generations.push(OldGeneration { may_have_more: true, ..OldGeneration::new(content, id, path, self.scans) });
+            self.old_generations.push(OldGeneration {
+                may_have_more: true,
+                ..OldGeneration::new(content, id, path, self.scans)
+            });
         }
         self.search_until_scan = self.scans + recognize::MAX_SEARCH_SCANS;
         self.schedule_scan();
@@ -481,11 +598,14 @@ impl WatchedPath {
         self.generations.iter().filter(|log| log.is_open()).count()
     }
 
-    /// Closes files that their paths still lead to, until at most `limit` are open here. Those are closed first that were read to
-    /// their end. With `only_read`, no others are closed.
+    /// Closes files that their paths still lead to, until at most `limit` are open here. Those are
+    /// closed first that were read to their end. With `only_read`, no others are closed.
     pub(super) fn close_files(&mut self, limit: usize, only_read: bool) {
         let mut open = self.open_files();
-        for is_read in [true, false].into_iter().filter(|is_read| *is_read || !only_read) {
+        for is_read in [true, false]
+            .into_iter()
+            .filter(|is_read| *is_read || !only_read)
+        {
             let logs = self.generations.iter_mut().filter(|log| log.is_open());
             for log in logs.filter(|log| (log.content.is_some() && log.is_read()) == is_read) {
                 if open <= limit {
@@ -502,9 +622,17 @@ impl WatchedPath {
         }
         let (since, reported) = self.missing.get_or_insert((poll.now, false));
         let never = self.generations.is_empty() && self.old_generations.is_empty();
-        if self.named && !poll.once && !*reported && (never || poll.now.duration_since(*since) >= MISSING) {
+        if self.named
+            && !poll.once
+            && !*reported
+            && (never || poll.now.duration_since(*since) >= MISSING)
+        {
             *reported = true;
-            let what = if never { "does not exist yet; waiting for it" } else { "was removed; waiting for it to be created again" };
+            let what = if never {
+                "does not exist yet; waiting for it"
+            } else {
+                "was removed; waiting for it to be created again"
+            };
             poll.notice(&self.path, what);
         }
     }
@@ -518,7 +646,11 @@ impl WatchedPath {
 
     /// Why the path cannot be opened, and which group may read it.
     fn reason(&self, error: &io::Error) -> String {
-        if error.kind() == io::ErrorKind::PermissionDenied { describe_denied(&self.path) } else { error.to_string() }
+        if error.kind() == io::ErrorKind::PermissionDenied {
+            describe_denied(&self.path)
+        } else {
+            error.to_string()
+        }
     }
 
     /// Reports a problem of its siblings, once.

@@ -1,8 +1,8 @@
 //! Watches folders, so that a change is noticed before the next poll.
 //!
-//! An event only means that polling is worthwhile. The system may report too much, too little or nothing (overlay,
-//! mount, network), so all logs are still polled regularly. Only folders are watched, since a watch on a file ends
-//! with its name.
+//! An event only means that polling is worthwhile. The system may report too much, too little or
+//! nothing (overlay, mount, network), so all logs are still polled regularly. Only folders are
+//! watched, since a watch on a file ends with its name.
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
@@ -37,7 +37,13 @@ pub(crate) struct FolderWatcher {
 impl FolderWatcher {
     /// Starts watching; `send` is called on another thread. With `poll_only`, it is never called.
     pub(crate) fn new(poll_only: bool, send: impl Fn(WatchEvent) + Send + 'static) -> Self {
-        let mut new = Self { watcher: None, watched: HashMap::new(), is_complete: false, error: None, reported: false };
+        let mut new = Self {
+            watcher: None,
+            watched: HashMap::new(),
+            is_complete: false,
+            error: None,
+            reported: false,
+        };
         if poll_only {
             return new;
         }
@@ -47,15 +53,20 @@ impl FolderWatcher {
             }
         };
         // Without a thread for its events, the watcher panics.
-        match thread::Builder::new().spawn(|| ()).map_err(notify::Error::io).and_then(|_| notify::recommended_watcher(handle)) {
+        match thread::Builder::new()
+            .spawn(|| ())
+            .map_err(notify::Error::io)
+            .and_then(|_| notify::recommended_watcher(handle))
+        {
             Ok(watcher) => new.watcher = Some(watcher),
             Err(error) => new.error = Some(reason(&error)),
         }
         new
     }
 
-    /// Watches exactly these folders. Call it at every full poll, because a folder that was removed and created again
-    /// is another one. Returns a message, once, if not everything can be watched; the caller then polls more often.
+    /// Watches exactly these folders. Call it at every full poll, because a folder that was removed
+    /// and created again is another one. Returns a message, once, if not everything can be watched;
+    /// the caller then polls more often.
     pub(crate) fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
         if let Some(watcher) = &mut self.watcher {
             let refused = update(watcher, &mut self.watched, folders);
@@ -66,17 +77,24 @@ impl FolderWatcher {
         if std::mem::replace(&mut self.reported, true) {
             return None;
         }
-        Some(format!("cannot be watched for changes ({reason}); polling instead"))
+        Some(format!(
+            "cannot be watched for changes ({reason}); polling instead"
+        ))
     }
 
-    /// Whether an event reports a change in any of the folders, unless the system reports too little.
+    /// Whether an event reports a change in any of the folders, unless the system reports too
+    /// little.
     pub(crate) fn is_complete(&self) -> bool {
         self.is_complete
     }
 }
 
 /// Updates the watches; returns why one failed, if one did.
-fn update(system: &mut RecommendedWatcher, watched: &mut HashMap<PathBuf, (u64, u64)>, folders: &BTreeSet<PathBuf>) -> Option<String> {
+fn update(
+    system: &mut RecommendedWatcher,
+    watched: &mut HashMap<PathBuf, (u64, u64)>,
+    folders: &BTreeSet<PathBuf>,
+) -> Option<String> {
     let mut refused = None;
     watched.retain(|folder, id| {
         let stays = folders.contains(folder) && identity(folder) == Some(*id);
@@ -101,7 +119,9 @@ fn update(system: &mut RecommendedWatcher, watched: &mut HashMap<PathBuf, (u64, 
 }
 
 fn identity(folder: &Path) -> Option<(u64, u64)> {
-    fs::metadata(folder).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+    fs::metadata(folder)
+        .ok()
+        .map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 fn is_gone(error: &notify::Error) -> bool {
@@ -114,7 +134,9 @@ fn is_gone(error: &notify::Error) -> bool {
 
 fn reason(error: &notify::Error) -> String {
     match &error.kind {
-        ErrorKind::MaxFilesWatch => "the system's limit of watches, fs.inotify.max_user_watches, is reached".to_owned(),
+        ErrorKind::MaxFilesWatch => {
+            "the system's limit of watches, fs.inotify.max_user_watches, is reached".to_owned()
+        }
         ErrorKind::Io(error) if error.raw_os_error() == Some(libc::EMFILE) => {
             "the system's limit of watchers, fs.inotify.max_user_instances, is reached".to_owned()
         }
@@ -123,9 +145,12 @@ fn reason(error: &notify::Error) -> String {
     }
 }
 
-/// Converts a system event. Opening and reading a file is no change, not least because this process does it too.
+/// Converts a system event. Opening and reading a file is no change, not least because this process
+/// does it too.
 fn event_of(event: notify::Result<Event>) -> Option<WatchEvent> {
-    let Ok(event) = event else { return Some(WatchEvent::All) };
+    let Ok(event) = event else {
+        return Some(WatchEvent::All);
+    };
     if event.need_rescan() || event.paths.is_empty() {
         return Some(WatchEvent::All);
     }
@@ -147,7 +172,9 @@ mod tests {
     fn receives_event_for(receiver: &Receiver<WatchEvent>, path: &Path) -> bool {
         loop {
             match receiver.recv_timeout(Duration::from_secs(20)) {
-                Ok(WatchEvent::Paths(paths)) if paths.iter().any(|event_of| event_of == path) => return true,
+                Ok(WatchEvent::Paths(paths)) if paths.iter().any(|event_of| event_of == path) => {
+                    return true;
+                }
                 Ok(_) => {}
                 Err(_) => return false,
             }
@@ -177,7 +204,10 @@ mod tests {
     fn no_event_is_sent_when_polling() {
         let folder = tempfile::tempdir().unwrap();
         let mut watcher = FolderWatcher::new(true, |_| panic!("sent"));
-        assert_eq!(watcher.watch(&BTreeSet::from([folder.path().to_owned()])), None);
+        assert_eq!(
+            watcher.watch(&BTreeSet::from([folder.path().to_owned()])),
+            None
+        );
         fs::write(folder.path().join("log"), "").unwrap();
         assert!(watcher.watcher.is_none() && !watcher.is_complete());
     }

@@ -1,4 +1,5 @@
-//! Mapped, read, piped or compressed: the same lines at the same offsets, each once, whatever the work sizes.
+//! Mapped, read, piped or compressed: the same lines at the same offsets, each once, whatever the
+//! work sizes.
 
 use std::fs::{self, File};
 use std::io::{PipeReader, Write};
@@ -33,7 +34,9 @@ fn read_piped(content: &[u8], how: ReadMethod) -> (Vec<DeliveredLine>, ReadSumma
     let reader: Mutex<Option<PipeReader>> = Mutex::new(Some(reader));
     thread::scope(|scope| {
         scope.spawn(move || writer.write_all(content).unwrap());
-        collect(how, |context| read_pipe(reader.lock().unwrap().take().unwrap(), context))
+        collect(how, |context| {
+            read_pipe(reader.lock().unwrap().take().unwrap(), context)
+        })
     })
 }
 
@@ -53,7 +56,15 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
 
 fn sizes() -> impl Strategy<Value = (WorkSizes, usize)> {
     let some = || prop_oneof![1..20_usize, 1..4096_usize];
-    (some(), some(), some()).prop_map(|(range, block, max_line)| (WorkSizes { range: range as u64, block }, max_line))
+    (some(), some(), some()).prop_map(|(range, block, max_line)| {
+        (
+            WorkSizes {
+                range: range as u64,
+                block,
+            },
+            max_line,
+        )
+    })
 }
 
 proptest! {
@@ -140,12 +151,26 @@ proptest! {
 
 #[test]
 fn a_line_of_the_maximum_length_is_kept() {
-    let text = [&[b'a'; 100][..], b"\n", &[b'b'; 101], b"\nc\n", &[b'd'; 101]].concat();
+    let text = [
+        &[b'a'; 100][..],
+        b"\n",
+        &[b'b'; 101],
+        b"\nc\n",
+        &[b'd'; 101],
+    ]
+    .concat();
     for (range, block) in [(1 << 20, 1 << 20), (10, 10), (1, 1)] {
         for mmap in [Mmap::Always, Mmap::Never] {
-            let how = ReadMethod { mmap, max_line: 100, sizes: WorkSizes { range, block } };
+            let how = ReadMethod {
+                mmap,
+                max_line: 100,
+                sizes: WorkSizes { range, block },
+            };
             let (lines, _) = read_path(temporary(&text).path(), how);
-            let long: Vec<_> = lines.iter().map(|line| matches!(line.body, DeliveredBody::Oversized(101))).collect();
+            let long: Vec<_> = lines
+                .iter()
+                .map(|line| matches!(line.body, DeliveredBody::Oversized(101)))
+                .collect();
             assert_eq!(long, [false, true, false, true]);
         }
     }
@@ -157,13 +182,25 @@ fn a_line_over_the_limit_is_not_kept() {
     for mmap in [Mmap::Always, Mmap::Never] {
         let largest = AtomicU64::new(0);
         let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-        let options = ReadOptions { mmap, max_line: 1000, stop: &stop, progress: &progress, range: None };
+        let options = ReadOptions {
+            mmap,
+            max_line: 1000,
+            stop: &stop,
+            progress: &progress,
+            range: None,
+        };
         let process = |chunk: Chunk<'_>| {
             if let Body::Lines(lines) = chunk.body {
                 largest.fetch_max(lines.len() as u64, std::sync::atomic::Ordering::Relaxed);
             }
         };
-        read::read(&source(temporary(&text).path()), &options, &process, &|()| {}).unwrap();
+        read::read(
+            &source(temporary(&text).path()),
+            &options,
+            &process,
+            &|()| {},
+        )
+        .unwrap();
         assert!(largest.into_inner() <= 2000);
         assert_eq!(progress.into_inner(), text.len() as u64);
     }
@@ -175,20 +212,32 @@ fn holes_are_skipped_and_offsets_are_kept() {
     file.as_file().set_len(100 << 30).unwrap();
     for mmap in [Mmap::Always, Mmap::Never] {
         let (lines, summary) = read_path(file.path(), ReadMethod::usual(mmap));
-        assert_eq!((lines.len(), summary.bytes, summary.hole_bytes), (0, 100 << 30, 100 << 30));
+        assert_eq!(
+            (lines.len(), summary.bytes, summary.hole_bytes),
+            (0, 100 << 30, 100 << 30)
+        );
     }
     let at = (6 << 30) + 12_345;
     file.as_file().write_all_at(b"one\ntwo\n", at).unwrap();
     for mmap in [Mmap::Always, Mmap::Never] {
         let (lines, summary) = read_path(file.path(), ReadMethod::usual(mmap));
-        assert_eq!(lines.iter().map(|line| line.offset).collect::<Vec<_>>(), [at, at + 4]);
-        assert_eq!((summary.hole_bytes, summary.damage), ((100 << 30) - 8, None));
+        assert_eq!(
+            lines.iter().map(|line| line.offset).collect::<Vec<_>>(),
+            [at, at + 4]
+        );
+        assert_eq!(
+            (summary.hole_bytes, summary.damage),
+            ((100 << 30) - 8, None)
+        );
     }
 }
 
 #[test]
 fn a_file_of_length_zero_with_content_is_read() {
-    let (lines, summary) = read_path("/proc/self/status".as_ref(), ReadMethod::usual(Mmap::Always));
+    let (lines, summary) = read_path(
+        "/proc/self/status".as_ref(),
+        ReadMethod::usual(Mmap::Always),
+    );
     assert!(lines.len() > 10 && summary.bytes > 100);
     let (lines, summary) = read_path(temporary(b"").path(), ReadMethod::usual(Mmap::Always));
     assert_eq!((lines.len(), summary.bytes, summary.damage), (0, 0, None));
@@ -209,10 +258,24 @@ fn file_names_do_not_determine_the_compression() {
 fn a_named_pipe_is_read_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &path,
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
     let text = b"one\ntwo\n".repeat(100_000);
     thread::scope(|scope| {
-        scope.spawn(|| File::options().write(true).open(&path).unwrap().write_all(&text).unwrap());
+        scope.spawn(|| {
+            File::options()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .write_all(&text)
+                .unwrap()
+        });
         let (lines, summary) = read_path(&path, ReadMethod::usual(Mmap::Auto));
         assert_eq!((lines.len(), summary.bytes), (200_000, 800_000));
     });
@@ -222,12 +285,26 @@ fn a_named_pipe_is_read_to_its_end() {
 fn a_read_ends_when_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
     let [plain, compressed] = [temporary(b"one\n"), temporary(&gzip([&b"one\n"[..]]))];
     let (stop, progress) = (AtomicBool::new(true), AtomicU64::new(0));
     for path in [&pipe, plain.path(), compressed.path()] {
-        let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
-        let summary = read::read(&source(path), &options, &|_| panic!("processed"), &|()| {}).unwrap();
+        let options = ReadOptions {
+            mmap: Mmap::Auto,
+            max_line: MAX_LINE,
+            stop: &stop,
+            progress: &progress,
+            range: None,
+        };
+        let summary =
+            read::read(&source(path), &options, &|_| panic!("processed"), &|()| {}).unwrap();
         assert_eq!((summary.stopped, summary.damage), (true, None));
     }
 }
@@ -237,7 +314,10 @@ fn a_read_ends_when_stopped() {
 fn ten_thousand_files_need_few_descriptors() {
     const THIS_TEST: &str = "input::tests::equivalence::ten_thousand_files_need_few_descriptors";
     if std::env::var_os("FEW_DESCRIPTORS").is_none() {
-        let child = Command::new(std::env::current_exe().unwrap()).args(["--exact", THIS_TEST]).env("FEW_DESCRIPTORS", "1").output();
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", THIS_TEST])
+            .env("FEW_DESCRIPTORS", "1")
+            .output();
         assert!(child.unwrap().status.success());
         return;
     }
@@ -245,20 +325,36 @@ fn ten_thousand_files_need_few_descriptors() {
     for name in 0..10_000 {
         fs::write(folder.path().join(name.to_string()), "one\ntwo\n").unwrap();
     }
-    let few = rustix::process::Rlimit { current: Some(64), maximum: Some(64) };
+    let few = rustix::process::Rlimit {
+        current: Some(64),
+        maximum: Some(64),
+    };
     rustix::process::setrlimit(rustix::process::Resource::Nofile, few).unwrap();
     let found = find(&[folder.path().to_owned()]);
     assert_eq!((found.sources.len(), found.problems.len()), (10_000, 0));
     let lines = AtomicU64::new(0);
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = ReadOptions { mmap: Mmap::Always, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
+    let options = ReadOptions {
+        mmap: Mmap::Always,
+        max_line: MAX_LINE,
+        stop: &stop,
+        progress: &progress,
+        range: None,
+    };
     let process = |chunk: Chunk<'_>| split(chunk, MAX_LINE).len() as u64;
     let commit = |count| {
         lines.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
     };
     pool().install(|| {
         use rayon::prelude::*;
-        found.sources.par_iter().for_each(|source| assert_eq!(read::read(source, &options, &process, &commit).unwrap().bytes, 8));
+        found.sources.par_iter().for_each(|source| {
+            assert_eq!(
+                read::read(source, &options, &process, &commit)
+                    .unwrap()
+                    .bytes,
+                8
+            )
+        });
     });
     assert_eq!(lines.into_inner(), 20_000);
 }

@@ -1,5 +1,5 @@
-//! Invariants of this module: all ways of reading deliver the same lines, and none delivers bytes that were not in
-//! the file.
+//! Invariants of this module: all ways of reading deliver the same lines, and none delivers bytes
+//! that were not in the file.
 
 mod damage;
 mod equivalence;
@@ -41,17 +41,35 @@ struct ReadMethod {
 
 impl ReadMethod {
     fn usual(mmap: Mmap) -> Self {
-        Self { mmap, max_line: MAX_LINE, sizes: WorkSizes { range: 4 << 20, block: 256 << 10 } }
+        Self {
+            mmap,
+            max_line: MAX_LINE,
+            sizes: WorkSizes {
+                range: 4 << 20,
+                block: 256 << 10,
+            },
+        }
     }
 }
 
 fn pool() -> &'static rayon::ThreadPool {
     static POOL: OnceLock<rayon::ThreadPool> = OnceLock::new();
-    POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap())
+    POOL.get_or_init(|| {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(4)
+            .build()
+            .unwrap()
+    })
 }
 
 fn source(path: &Path) -> InputSource {
-    InputSource { path: path.to_owned(), named: true, literal: true, kind: SourceKind::File, id: None }
+    InputSource {
+        path: path.to_owned(),
+        named: true,
+        literal: true,
+        kind: SourceKind::File,
+        id: None,
+    }
 }
 
 fn temporary(content: &[u8]) -> NamedTempFile {
@@ -64,24 +82,37 @@ fn temporary(content: &[u8]) -> NamedTempFile {
 fn split(chunk: Chunk<'_>, max_line: usize) -> Vec<DeliveredLine> {
     let mut offset = chunk.offset;
     let Body::Lines(lines) = chunk.body else {
-        let Body::Oversized { bytes } = chunk.body else { unreachable!() };
-        return vec![DeliveredLine { offset, body: DeliveredBody::Oversized(bytes) }];
+        let Body::Oversized { bytes } = chunk.body else {
+            unreachable!()
+        };
+        return vec![DeliveredLine {
+            offset,
+            body: DeliveredBody::Oversized(bytes),
+        }];
     };
     assert!(!lines.is_empty());
     let line = |line: &[u8]| {
         let length = line.strip_suffix(b"\n").unwrap_or(line).len();
-        let body = if length > max_line { DeliveredBody::Oversized(length as u64) } else { DeliveredBody::Held(line.to_vec()) };
+        let body = if length > max_line {
+            DeliveredBody::Oversized(length as u64)
+        } else {
+            DeliveredBody::Held(line.to_vec())
+        };
         let at = offset;
         offset += line.len() as u64;
         DeliveredLine { offset: at, body }
     };
-    lines.split_inclusive(|&byte| byte == b'\n').map(line).collect()
+    lines
+        .split_inclusive(|&byte| byte == b'\n')
+        .map(line)
+        .collect()
 }
 
 /// Reads with `read` and returns the committed lines in order.
 fn collect(
     how: ReadMethod,
-    read: impl Fn(&ReadContext<'_, ProcessFn<'_>, CommitFn<'_>>) -> Result<ReadSummary, OpenError> + Sync,
+    read: impl Fn(&ReadContext<'_, ProcessFn<'_>, CommitFn<'_>>) -> Result<ReadSummary, OpenError>
+    + Sync,
 ) -> (Vec<DeliveredLine>, ReadSummary) {
     collect_range(how, None, read)
 }
@@ -90,14 +121,27 @@ fn collect(
 fn collect_range(
     how: ReadMethod,
     range: Option<ByteRange>,
-    read: impl Fn(&ReadContext<'_, ProcessFn<'_>, CommitFn<'_>>) -> Result<ReadSummary, OpenError> + Sync,
+    read: impl Fn(&ReadContext<'_, ProcessFn<'_>, CommitFn<'_>>) -> Result<ReadSummary, OpenError>
+    + Sync,
 ) -> (Vec<DeliveredLine>, ReadSummary) {
     let kept = Mutex::new(Vec::new());
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = ReadOptions { mmap: how.mmap, max_line: how.max_line, stop: &stop, progress: &progress, range };
+    let options = ReadOptions {
+        mmap: how.mmap,
+        max_line: how.max_line,
+        stop: &stop,
+        progress: &progress,
+        range,
+    };
     let process: ProcessFn<'_> = &|chunk| split(chunk, how.max_line);
     let commit: CommitFn<'_> = &|lines| kept.lock().unwrap().extend(lines);
-    let context = ReadContext { options: &options, sizes: how.sizes, observer: ChunkObserver(&|_| {}), process: &process, commit: &commit };
+    let context = ReadContext {
+        options: &options,
+        sizes: how.sizes,
+        observer: ChunkObserver(&|_| {}),
+        process: &process,
+        commit: &commit,
+    };
     let summary = pool().install(|| read(&context)).unwrap();
     let mut lines = kept.into_inner().unwrap();
     lines.sort();
@@ -111,31 +155,59 @@ fn read_path(path: &Path, how: ReadMethod) -> (Vec<DeliveredLine>, ReadSummary) 
     collect(how, |context| read_by(&source(path), context))
 }
 
-/// The lines of a text by the simplest method: all between leading and trailing NULs, after a byte-order mark.
+/// The lines of a text by the simplest method: all between leading and trailing NULs, after a
+/// byte-order mark.
 fn reference(text: &[u8], max_line: usize) -> Vec<DeliveredLine> {
-    let bom = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let Some(start) = text[bom..].iter().position(|&byte| byte != 0) else { return Vec::new() };
+    let bom = if text.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    };
+    let Some(start) = text[bom..].iter().position(|&byte| byte != 0) else {
+        return Vec::new();
+    };
     let start = bom + start;
     let end = text.iter().rposition(|&byte| byte != 0).unwrap() + 1;
     if start >= end {
         return Vec::new();
     }
-    split(Chunk { offset: start as u64, body: Body::Lines(&text[start..end]) }, max_line)
+    split(
+        Chunk {
+            offset: start as u64,
+            body: Body::Lines(&text[start..end]),
+        },
+        max_line,
+    )
 }
 
 #[test]
 fn the_public_function_reads_and_counts() {
     let file = temporary(b"one\ntwo\nthree");
     let (stop, progress, lines) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
-    let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
+    let options = ReadOptions {
+        mmap: Mmap::Auto,
+        max_line: MAX_LINE,
+        stop: &stop,
+        progress: &progress,
+        range: None,
+    };
     let process = |chunk: Chunk<'_>| split(chunk, MAX_LINE).len() as u64;
     let commit = |count| {
         lines.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
     };
     let summary = read::read(&source(file.path()), &options, &process, &commit).unwrap();
-    assert_eq!((summary.bytes, lines.into_inner(), progress.into_inner()), (13, 3, 13));
-    assert_eq!(summary.generation, xxhash_rust::xxh3::xxh3_64(b"one\ntwo\nthree"));
-    assert_eq!((summary.damage, summary.notes.len(), summary.stopped), (None, 0, false));
+    assert_eq!(
+        (summary.bytes, lines.into_inner(), progress.into_inner()),
+        (13, 3, 13)
+    );
+    assert_eq!(
+        summary.generation,
+        xxhash_rust::xxh3::xxh3_64(b"one\ntwo\nthree")
+    );
+    assert_eq!(
+        (summary.damage, summary.notes.len(), summary.stopped),
+        (None, 0, false)
+    );
 }
 
 /// Runs another test in a separate process, where the pause is requested and may continue at once.
@@ -145,8 +217,13 @@ fn a_pause_is_reached_and_ends() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("pause.go"), "").unwrap();
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "input::tests::the_public_function_reads_and_counts"]);
-    child.env("PROBEWATCH_PAUSE_AT", "chunk:1").env("PROBEWATCH_PAUSE_FILE", folder.path().join("pause"));
+    child.args([
+        "--exact",
+        "input::tests::the_public_function_reads_and_counts",
+    ]);
+    child
+        .env("PROBEWATCH_PAUSE_AT", "chunk:1")
+        .env("PROBEWATCH_PAUSE_FILE", folder.path().join("pause"));
     assert!(child.output().unwrap().status.success());
     assert!(folder.path().join("pause.reached").exists());
 }

@@ -1,5 +1,5 @@
-//! A file that changes while it is read: no signal ends the process, and no line is committed that was not in the
-//! file.
+//! A file that changes while it is read: no signal ends the process, and no line is committed that
+//! was not in the file.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,10 @@ const LINE: u64 = 16;
 const LINES: u64 = 16_384;
 const LEN: u64 = LINE * LINES;
 /// Ranges start and end within lines and pages.
-const SIZES: WorkSizes = WorkSizes { range: 10_007, block: 4_001 };
+const SIZES: WorkSizes = WorkSizes {
+    range: 10_007,
+    block: 4_001,
+};
 
 fn line(number: u64) -> Vec<u8> {
     format!("line {number:010}\n").into_bytes()
@@ -22,14 +25,25 @@ fn content() -> Vec<u8> {
     (0..LINES).flat_map(line).collect()
 }
 
-/// Reads a file that `change` modifies while the third chunk is processed; returns the committed lines.
-fn read_changed(folder: &str, mmap: Mmap, change: &(dyn Fn(&File) + Sync)) -> (Vec<DeliveredLine>, ReadSummary) {
+/// Reads a file that `change` modifies while the third chunk is processed; returns the committed
+/// lines.
+fn read_changed(
+    folder: &str,
+    mmap: Mmap,
+    change: &(dyn Fn(&File) + Sync),
+) -> (Vec<DeliveredLine>, ReadSummary) {
     let file = tempfile::Builder::new().tempfile_in(folder).unwrap();
     file.as_file().write_all_at(&content(), 0).unwrap();
     let processed = AtomicU64::new(0);
     let kept = Mutex::new(Vec::new());
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = ReadOptions { mmap, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
+    let options = ReadOptions {
+        mmap,
+        max_line: MAX_LINE,
+        stop: &stop,
+        progress: &progress,
+        range: None,
+    };
     let process = |chunk: Chunk<'_>| {
         if processed.fetch_add(1, Ordering::Relaxed) == 2 {
             change(file.as_file());
@@ -37,8 +51,16 @@ fn read_changed(folder: &str, mmap: Mmap, change: &(dyn Fn(&File) + Sync)) -> (V
         split(chunk, MAX_LINE)
     };
     let commit = |lines| kept.lock().unwrap().extend(lines);
-    let context = ReadContext { options: &options, sizes: SIZES, observer: ChunkObserver(&|_| {}), process: &process, commit: &commit };
-    let summary = pool().install(|| read_by(&source(file.path()), &context)).unwrap();
+    let context = ReadContext {
+        options: &options,
+        sizes: SIZES,
+        observer: ChunkObserver(&|_| {}),
+        process: &process,
+        commit: &commit,
+    };
+    let summary = pool()
+        .install(|| read_by(&source(file.path()), &context))
+        .unwrap();
     let mut lines: Vec<DeliveredLine> = kept.into_inner().unwrap();
     lines.sort();
     (lines, summary)
@@ -47,7 +69,12 @@ fn read_changed(folder: &str, mmap: Mmap, change: &(dyn Fn(&File) + Sync)) -> (V
 /// Asserts that every committed line is in the file at its offset, and was committed once.
 fn assert_genuine(lines: &[DeliveredLine]) {
     for kept in lines {
-        assert_eq!(kept.body, DeliveredBody::Held(line(kept.offset / LINE)), "{}", kept.offset);
+        assert_eq!(
+            kept.body,
+            DeliveredBody::Held(line(kept.offset / LINE)),
+            "{}",
+            kept.offset
+        );
     }
     assert!(lines.windows(2).all(|pair| pair[0].offset < pair[1].offset));
 }
@@ -67,9 +94,15 @@ fn truncated_to_nothing() {
         let (lines, summary) = read_changed(folder, mmap, &|file| file.set_len(0).unwrap());
         assert_genuine(&lines);
         let kept = lines.len() as u64 * LINE;
-        // On a busy system the other thread may have read the whole file by then, and nothing is lost.
+        // On a busy system the other thread may have read the whole file by then, and nothing is
+        // lost.
         if kept < LEN || summary.damage.is_some() {
-            assert_eq!(summary.damage, Some(format!("truncated during the scan: {kept} of {LEN} bytes were read")));
+            assert_eq!(
+                summary.damage,
+                Some(format!(
+                    "truncated during the scan: {kept} of {LEN} bytes were read"
+                ))
+            );
         }
         assert_eq!(summary.bytes, kept);
     });
@@ -82,9 +115,18 @@ fn truncated_within_a_page() {
         everywhere(30, |folder, mmap| {
             let (lines, summary) = read_changed(folder, mmap, &|file| file.set_len(len).unwrap());
             assert_genuine(&lines);
-            assert!(summary.damage.unwrap().starts_with("truncated during the scan"));
+            assert!(
+                summary
+                    .damage
+                    .unwrap()
+                    .starts_with("truncated during the scan")
+            );
             // All remaining lines are read.
-            let left: Vec<_> = lines.iter().map(|line| line.offset / LINE).take_while(|&number| number < len / LINE).collect();
+            let left: Vec<_> = lines
+                .iter()
+                .map(|line| line.offset / LINE)
+                .take_while(|&number| number < len / LINE)
+                .collect();
             assert_eq!(left, (0..len / LINE).collect::<Vec<_>>());
         });
     }
@@ -92,14 +134,21 @@ fn truncated_within_a_page() {
 
 #[test]
 fn truncated_and_rewritten() {
-    let other: Vec<u8> = (0..2 * LINES).flat_map(|number| format!("OTHER{number:010}\n").into_bytes()).collect();
+    let other: Vec<u8> = (0..2 * LINES)
+        .flat_map(|number| format!("OTHER{number:010}\n").into_bytes())
+        .collect();
     everywhere(100, |folder, mmap| {
         let (lines, summary) = read_changed(folder, mmap, &|file| {
             file.set_len(0).unwrap();
             file.write_all_at(&other, 0).unwrap();
         });
         assert_genuine(&lines);
-        assert!(summary.damage.unwrap().starts_with("replaced during the scan"));
+        assert!(
+            summary
+                .damage
+                .unwrap()
+                .starts_with("replaced during the scan")
+        );
     });
 }
 
@@ -110,11 +159,22 @@ fn truncated_before_the_first_chunk() {
     let snapshot = crate::input::file_snapshot::FileSnapshot::take(file.as_file()).unwrap();
     file.as_file().set_len(LEN - 1).unwrap();
     for mmap in [Mmap::Always, Mmap::Never] {
-        let how = ReadMethod { sizes: SIZES, ..ReadMethod::usual(mmap) };
-        let (lines, summary) = collect(how, |context| crate::input::regular_file::read_regular(file.as_file(), &snapshot, context));
+        let how = ReadMethod {
+            sizes: SIZES,
+            ..ReadMethod::usual(mmap)
+        };
+        let (lines, summary) = collect(how, |context| {
+            crate::input::regular_file::read_regular(file.as_file(), &snapshot, context)
+        });
         assert_genuine(&lines);
         assert_eq!(lines.len() as u64, LINES - 1);
-        assert_eq!(summary.damage, Some(format!("truncated during the scan: {} of {LEN} bytes were read", LEN - LINE)));
+        assert_eq!(
+            summary.damage,
+            Some(format!(
+                "truncated during the scan: {} of {LEN} bytes were read",
+                LEN - LINE
+            ))
+        );
     }
 }
 
@@ -123,30 +183,50 @@ fn a_hole_punched_in_the_middle() {
     let (start, len) = (40_000, 80_000);
     everywhere(30, |folder, mmap| {
         let (lines, summary) = read_changed(folder, mmap, &|file| {
-            let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+            let flags =
+                rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
             rustix::fs::fallocate(file, flags, start, len).unwrap();
         });
-        // The NULs were in the file, so lines with NULs are delivered; the others are unchanged. Ranges processed
-        // before and after may disagree on where such a line starts, which is then reported.
-        let (torn, whole): (Vec<_>, Vec<_>) =
-            lines.into_iter().partition(|line| matches!(&line.body, DeliveredBody::Held(bytes) if bytes.contains(&0)));
+        // The NULs were in the file, so lines with NULs are delivered; the others are unchanged.
+        // Ranges processed before and after may disagree on where such a line starts, which is then
+        // reported.
+        let (torn, whole): (Vec<_>, Vec<_>) = lines.into_iter().partition(
+            |line| matches!(&line.body, DeliveredBody::Held(bytes) if bytes.contains(&0)),
+        );
         assert_genuine(&whole);
-        assert!(torn.iter().all(|line| (start..start + len).contains(&(line.offset + LINE))));
-        let untouched = whole.iter().filter(|line| !(start..start + len).contains(&(line.offset + LINE)));
+        assert!(
+            torn.iter()
+                .all(|line| (start..start + len).contains(&(line.offset + LINE)))
+        );
+        let untouched = whole
+            .iter()
+            .filter(|line| !(start..start + len).contains(&(line.offset + LINE)));
         assert!(untouched.count() as u64 >= LINES - len / LINE - 2);
-        assert!(summary.damage.is_none_or(|damage| damage.starts_with("rewritten during the scan")));
+        assert!(
+            summary
+                .damage
+                .is_none_or(|damage| damage.starts_with("rewritten during the scan"))
+        );
     });
 }
 
 #[test]
 fn appended_to_or_unlinked_is_no_change() {
     everywhere(5, |folder, mmap| {
-        let (lines, summary) = read_changed(folder, mmap, &|file| file.write_all_at(b"more\n", LEN).unwrap());
+        let (lines, summary) = read_changed(folder, mmap, &|file| {
+            file.write_all_at(b"more\n", LEN).unwrap()
+        });
         assert_genuine(&lines);
-        assert_eq!((lines.len() as u64, summary.damage, summary.bytes), (LINES, None, LEN));
+        assert_eq!(
+            (lines.len() as u64, summary.damage, summary.bytes),
+            (LINES, None, LEN)
+        );
     });
     let (file, unlinked) = (temporary(&content()), AtomicBool::new(false));
-    let how = ReadMethod { sizes: SIZES, ..ReadMethod::usual(Mmap::Always) };
+    let how = ReadMethod {
+        sizes: SIZES,
+        ..ReadMethod::usual(Mmap::Always)
+    };
     let (lines, summary) = collect(how, |context| {
         let process: ProcessFn<'_> = &|chunk| {
             if !unlinked.swap(true, Ordering::Relaxed) {
@@ -154,7 +234,13 @@ fn appended_to_or_unlinked_is_no_change() {
             }
             (context.process)(chunk)
         };
-        read_by(&source(file.path()), &ReadContext { process: &process, ..*context })
+        read_by(
+            &source(file.path()),
+            &ReadContext {
+                process: &process,
+                ..*context
+            },
+        )
     });
     assert_eq!((lines.len() as u64, summary.damage), (LINES, None));
 }
@@ -162,8 +248,15 @@ fn appended_to_or_unlinked_is_no_change() {
 #[test]
 fn a_rewrite_further_down_is_reported() {
     everywhere(5, |folder, mmap| {
-        let (_, summary) = read_changed(folder, mmap, &|file| file.write_all_at(b"LINE", LEN - LINE).unwrap());
-        assert_eq!(summary.damage, Some(format!("rewritten during the scan: {LEN} of {LEN} bytes were read")));
+        let (_, summary) = read_changed(folder, mmap, &|file| {
+            file.write_all_at(b"LINE", LEN - LINE).unwrap()
+        });
+        assert_eq!(
+            summary.damage,
+            Some(format!(
+                "rewritten during the scan: {LEN} of {LEN} bytes were read"
+            ))
+        );
     });
 }
 
@@ -179,8 +272,18 @@ fn shrinks_and_grows_while_it_is_opened() {
             }
         });
         for round in 0..1000 {
-            let mmap = if round % 2 == 0 { Mmap::Always } else { Mmap::Never };
-            read_path(file.path(), ReadMethod { sizes: SIZES, ..ReadMethod::usual(mmap) });
+            let mmap = if round % 2 == 0 {
+                Mmap::Always
+            } else {
+                Mmap::Never
+            };
+            read_path(
+                file.path(),
+                ReadMethod {
+                    sizes: SIZES,
+                    ..ReadMethod::usual(mmap)
+                },
+            );
         }
         done.store(true, Ordering::Relaxed);
     });

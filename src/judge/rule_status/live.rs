@@ -1,13 +1,16 @@
-//! The analysis of a live log: `follow` decides each hit when it arrives, from what it has seen so far.
+//! The analysis of a live log: `follow` decides each hit when it arrives, from what it has seen so
+//! far.
 //!
-//! It collects the same evidence as the analysis of a whole log, in bounded memory: the apps of each site, its answers to unknown
-//! paths, and the probers. The oldest entries are dropped first. A request that is an attack only because of its client is held
-//! until the client proves to be a prober; it is reported late or never.
+//! It collects the same evidence as the analysis of a whole log, in bounded memory: the apps of
+//! each site, its answers to unknown paths, and the probers. The oldest entries are dropped first.
+//! A request that is an attack only because of its client is held until the client proves to be a
+//! prober; it is reported late or never.
 //!
-//! An answer is graded when it arrives, and reported again when its grade changes. It is a find once the grade `distinct` is settled
-//! (see `settle`), and is withdrawn if it proves to be a soft 404 after that. The sites that were idle longest are emptied
-//! first, and of each site only the latest answers are kept for another grade. The grader takes new evidence of a site once it
-//! has grown by an eighth, so that a flood of answers costs little.
+//! An answer is graded when it arrives, and reported again when its grade changes. It is a find
+//! once the grade `distinct` is settled (see `settle`), and is withdrawn if it proves to be a soft
+//! 404 after that. The sites that were idle longest are emptied first, and of each site only the
+//! latest answers are kept for another grade. The grader takes new evidence of a site once it has
+//! grown by an eighth, so that a flood of answers costs little.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -31,10 +34,14 @@ use crate::log::finding::{AppEvidence, Homes, RuleId, Severity};
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::rules::{Rule, RuleSet, WithClient};
-use crate::soft_404::{Answer, Grade, GradeCandidate, Grader, Hours, MethodClass, Reason, Response, SentResponse, SiteEvidence};
+use crate::soft_404::{
+    Answer, Grade, GradeCandidate, Grader, Hours, MethodClass, Reason, Response, SentResponse,
+    SiteEvidence,
+};
 use crate::tally::RequestsSoFar;
 
-/// The most sites. A client may invent any number of host names; later sites share one entry without evidence.
+/// The most sites. A client may invent any number of host names; later sites share one entry
+/// without evidence.
 const MAX_SITES: usize = 4_096;
 /// The most clients whose distinct probe paths are stored, for each condition of a rule.
 const MAX_CLIENTS: usize = 65_536;
@@ -165,7 +172,8 @@ pub(crate) struct LiveAnalysis<'r> {
     state: RandomState,
 }
 
-/// The most answers of a client that are stored for each condition: what a site answers to names that it does not have shows in a few.
+/// The most answers of a client that are stored for each condition: what a site answers to names
+/// that it does not have shows in a few.
 const MAX_ANSWERS: usize = 16;
 
 /// What a client requested and got.
@@ -175,13 +183,20 @@ struct DistinctPaths {
     paths: Vec<u64>,
     responses: ProbeResponses,
     so_far: RequestsSoFar,
-    /// The latest answers for distinct paths, if the condition compares them: the site, the status and the size, and the path.
+    /// The latest answers for distinct paths, if the condition compares them: the site, the status
+    /// and the size, and the path.
     answers: VecDeque<(Option<SiteId>, (u16, u64), u64)>,
 }
 
 impl DistinctPaths {
     /// Adds an answer; returns whether it is the one that makes them enough.
-    fn add_answer(&mut self, site: Option<SiteId>, answer: (u16, u64), path: u64, enough: usize) -> bool {
+    fn add_answer(
+        &mut self,
+        site: Option<SiteId>,
+        answer: (u16, u64),
+        path: u64,
+        enough: usize,
+    ) -> bool {
         if self.answers.contains(&(site, answer, path)) {
             return false;
         }
@@ -196,22 +211,38 @@ impl DistinctPaths {
     /// The distinct paths with this answer.
     fn same_answers(&self, site: Option<SiteId>, (status, bytes): (u16, u64)) -> usize {
         let sizes = CommonAnswer::same_sizes(bytes);
-        let is_same = |&&(other, (other_status, other_size), _): &&(Option<SiteId>, (u16, u64), u64)| {
-            other == site && other_status == status && sizes.contains(&other_size)
-        };
-        self.answers.iter().filter(is_same).map(|(.., path)| path).collect::<HashSet<_>>().len()
+        let is_same =
+            |&&(other, (other_status, other_size), _): &&(Option<SiteId>, (u16, u64), u64)| {
+                other == site && other_status == status && sizes.contains(&other_size)
+            };
+        self.answers
+            .iter()
+            .filter(is_same)
+            .map(|(.., path)| path)
+            .collect::<HashSet<_>>()
+            .len()
     }
 
     /// Whether its requests meet a condition.
     fn is_prober(&self, condition: &WithClient) -> bool {
-        let RequestsSoFar { requests, unmatched } = self.so_far;
+        let RequestsSoFar {
+            requests,
+            unmatched,
+        } = self.so_far;
         let requests = self.responses.of_requests(requests, unmatched);
         self.paths.len() >= condition.distinct_paths as usize && requests.are_of_prober()
     }
 
     /// Whether such a response is one to a name that the site does not have.
-    fn is_of_unknown_name(&self, condition: &WithClient, site: Option<SiteId>, answer: CommonAnswer) -> bool {
-        answer.agrees(|status, size| self.same_answers(site, (status, size)) >= condition.distinct_paths as usize)
+    fn is_of_unknown_name(
+        &self,
+        condition: &WithClient,
+        site: Option<SiteId>,
+        answer: CommonAnswer,
+    ) -> bool {
+        answer.agrees(|status, size| {
+            self.same_answers(site, (status, size)) >= condition.distinct_paths as usize
+        })
     }
 
     /// Whether the client meets a condition with a request that got this response.
@@ -225,8 +256,16 @@ impl<'r> LiveAnalysis<'r> {
     /// An empty analysis; `declared_apps` run on all sites.
     #[must_use]
     pub(crate) fn new(rules: &'r RuleSet, filter: ReportFilter<'r>) -> Self {
-        let ReportFilter { min_severity: level, outcomes, apps: declared_apps } = filter;
-        let mut conditions: Vec<&WithClient> = rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
+        let ReportFilter {
+            min_severity: level,
+            outcomes,
+            apps: declared_apps,
+        } = filter;
+        let mut conditions: Vec<&WithClient> = rules
+            .rules()
+            .iter()
+            .filter_map(|rule| rule.with_client.as_ref())
+            .collect();
         conditions.sort_unstable();
         conditions.dedup();
         Self {
@@ -237,7 +276,10 @@ impl<'r> LiveAnalysis<'r> {
             sites: Interner::default(),
             app_evidence: AppEvidence::default(),
             apps: DetectedApps::from_evidence(std::iter::empty(), declared_apps),
-            conditions: conditions.into_iter().map(|condition| (condition, LruMap::new(MAX_CLIENTS))).collect(),
+            conditions: conditions
+                .into_iter()
+                .map(|condition| (condition, LruMap::new(MAX_CLIENTS)))
+                .collect(),
             answers: LiveAnswers::new(rules, SiteHistory::default()),
             pending: LruMap::new(MAX_PENDING_CLIENTS),
             state: RandomState::default(),
@@ -247,7 +289,10 @@ impl<'r> LiveAnalysis<'r> {
     /// Adds the site history of earlier runs.
     #[must_use]
     pub(crate) fn with_history(self, history: SiteHistory) -> Self {
-        Self { answers: LiveAnswers::new(self.rules, history), ..self }
+        Self {
+            answers: LiveAnswers::new(self.rules, history),
+            ..self
+        }
     }
 
     /// Adds the answers of an earlier run.
@@ -256,7 +301,11 @@ impl<'r> LiveAnalysis<'r> {
         let (answers, withdrawn) = saved.into_parts();
         self.answers.withdrawn.extend(withdrawn);
         for answer in answers {
-            let host = if let SiteName::Host(name) = answer.site() { Some(name) } else { None };
+            let host = if let SiteName::Host(name) = answer.site() {
+                Some(name)
+            } else {
+                None
+            };
             if let Some(site) = site(&mut self.sites, host, answer.family()) {
                 self.answers.restore(site, &answer, self.rules);
             }
@@ -271,7 +320,10 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// The answers for the next run. `request_of` writes the request of a line.
-    pub(crate) fn saved_answers(&self, request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>) -> SavedAnswers {
+    pub(crate) fn saved_answers(
+        &self,
+        request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>,
+    ) -> SavedAnswers {
         self.answers.saved(request_of)
     }
 
@@ -280,7 +332,8 @@ impl<'r> LiveAnalysis<'r> {
         for (host, bytes) in homes.iter() {
             let host = (host != SymbolTables::NO_HOST).then(|| &**names.hosts.resolve(host));
             if let Some(site) = site(&mut self.sites, host, family) {
-                self.answers.record_home(site, site_name(host, family), bytes);
+                self.answers
+                    .record_home(site, site_name(host, family), bytes);
             }
         }
     }
@@ -318,7 +371,12 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// Records evidence of apps from a run of lines.
-    pub(crate) fn record_app_evidence(&mut self, app_evidence: &AppEvidence, names: &SymbolTables, family: &[u8]) {
+    pub(crate) fn record_app_evidence(
+        &mut self,
+        app_evidence: &AppEvidence,
+        names: &SymbolTables,
+        family: &[u8],
+    ) {
         if app_evidence.is_empty() {
             return;
         }
@@ -338,10 +396,15 @@ impl<'r> LiveAnalysis<'r> {
     /// Resolves the site and the client of a hit.
     pub(crate) fn resolve(&mut self, context: &LiveHitContext<'_>) -> ResolvedIds {
         let site = site(&mut self.sites, context.host, context.family);
-        ResolvedIds { site, client: ClientKey::from(&context.client), probe: Probe::new(context.path) }
+        ResolvedIds {
+            site,
+            client: ClientKey::from(&context.client),
+            probe: Probe::new(context.path),
+        }
     }
 
-    /// Records a hit: its rules, and whether it is a probe. Returns the held requests of its client, if this hit proves that it is a prober.
+    /// Records a hit: its rules, and whether it is a probe. Returns the held requests of its
+    /// client, if this hit proves that it is a prober.
     pub(crate) fn observe(
         &mut self,
         (matched, is_probe): (&[RuleId], bool),
@@ -353,45 +416,97 @@ impl<'r> LiveAnalysis<'r> {
         if let Some(site) = ids.site.filter(|_| is_probe) {
             let client = Some(context.client.stable_hash() as u16);
             let hours = context.time.map(|time| Hours::new(time.utc, time.utc));
-            let sent = SentResponse { response: context.response, client, hours };
-            self.answers.record(site, site_name(context.host, context.family), ids.probe, matched, &sent);
+            let sent = SentResponse {
+                response: context.response,
+                client,
+                hours,
+            };
+            self.answers.record(
+                site,
+                site_name(context.host, context.family),
+                ids.probe,
+                matched,
+                &sent,
+            );
         }
         if context.client.is_unknown() {
             return Vec::new();
         }
         let path = self.state.hash_one(context.path);
-        let graded = ids.site.filter(|_| matches!(answer, CommonAnswer::Given(200..300, _)));
-        let graded = graded.map(|site| self.answers.grade(site, &ids.probe, matched, &context.response));
+        let graded = ids
+            .site
+            .filter(|_| matches!(answer, CommonAnswer::Given(200..300, _)));
+        let graded = graded.map(|site| {
+            self.answers
+                .grade(site, &ids.probe, matched, &context.response)
+        });
         let is_soft_404 = graded.is_some_and(|grade| grade.answer == Answer::Soft404);
         let mut is_proven = false;
         for at in 0..self.conditions.len() {
             let (condition, _) = self.conditions[at];
-            let counts = |rule: &Rule| rule.is_certain() && (condition.classes.is_empty() || condition.classes.contains(&rule.class));
-            let strong = |rule: &RuleId| counts(self.rules.rule(*rule)) && self.suppressing_app(*rule, ids.site).is_none();
+            let counts = |rule: &Rule| {
+                rule.is_certain()
+                    && (condition.classes.is_empty() || condition.classes.contains(&rule.class))
+            };
+            let strong = |rule: &RuleId| {
+                counts(self.rules.rule(*rule)) && self.suppressing_app(*rule, ids.site).is_none()
+            };
             let is_strong = matched.iter().any(strong);
             let enough = condition.distinct_paths as usize;
-            let distinct = self.conditions[at].1.get_or_insert_with(ids.client.clone(), DistinctPaths::default);
+            let distinct = self.conditions[at]
+                .1
+                .get_or_insert_with(ids.client.clone(), DistinctPaths::default);
             let was_prober = distinct.is_prober(condition);
             distinct.so_far = so_far;
             if is_strong && distinct.paths.len() < enough && !distinct.paths.contains(&path) {
                 distinct.paths.push(path);
             }
-            if let (true, true, CommonAnswer::Given(status, size)) = (is_strong, condition.same_answer, answer) {
+            if let (true, true, CommonAnswer::Given(status, size)) =
+                (is_strong, condition.same_answer, answer)
+            {
                 is_proven |= distinct.add_answer(ids.site, (status, size), path, enough);
             }
-            let is_soft_404 = is_soft_404 || graded.is_some() && distinct.is_of_unknown_name(condition, ids.site, answer);
-            distinct.responses.add((is_strong, is_soft_404), (context.response.status, context.response.bytes), 1);
+            let is_soft_404 = is_soft_404
+                || graded.is_some() && distinct.is_of_unknown_name(condition, ids.site, answer);
+            distinct.responses.add(
+                (is_strong, is_soft_404),
+                (context.response.status, context.response.bytes),
+                1,
+            );
             is_proven |= !was_prober && distinct.is_prober(condition);
         }
-        if is_proven { self.pending.remove(&ids.client).unwrap_or_default() } else { Vec::new() }
+        if is_proven {
+            self.pending.remove(&ids.client).unwrap_or_default()
+        } else {
+            Vec::new()
+        }
     }
 
     /// The decision for a hit at this time. The reported rules go to `kept`.
-    pub(crate) fn decide(&self, matched: &[RuleId], context: &LiveHitContext<'_>, ids: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
+    pub(crate) fn decide(
+        &self,
+        matched: &[RuleId],
+        context: &LiveHitContext<'_>,
+        ids: &ResolvedIds,
+        kept: &mut Vec<RuleId>,
+    ) -> Decision {
         let rule_status = |rule| self.rule_status(rule, ids, &context.response);
         let status = context.response.status;
-        let grade = || ids.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, &ids.probe, matched, &context.response));
-        let decision = decide(self.rules, self.level, matched, status, rule_status, grade, kept);
+        let grade = || {
+            ids.site.map_or(Grade::DISTINCT, |site| {
+                self.answers
+                    .grade(site, &ids.probe, matched, &context.response)
+            })
+        };
+        let decision = decide(
+            self.rules,
+            self.level,
+            matched,
+            status,
+            rule_status,
+            grade,
+            kept,
+        );
         decision.filter_outcome(self.outcomes, Outcome::from_status(status))
     }
 
@@ -403,7 +518,9 @@ impl<'r> LiveAnalysis<'r> {
     /// Whether a request that is no finding becomes one if its client proves to be a prober.
     #[must_use]
     pub(crate) fn may_be_promoted(&self, matched: &[RuleId]) -> bool {
-        matched.iter().any(|&rule| self.rules.rule(rule).with_client.is_some())
+        matched
+            .iter()
+            .any(|&rule| self.rules.rule(rule).with_client.is_some())
     }
 
     /// Holds a request that is no finding yet. If there is no space, the oldest is dropped.
@@ -411,7 +528,9 @@ impl<'r> LiveAnalysis<'r> {
         if hit.text.len() > MAX_PENDING_BYTES || client.is_unknown() {
             return;
         }
-        let lines = self.pending.get_or_insert_with(ClientKey::from(&client), Vec::new);
+        let lines = self
+            .pending
+            .get_or_insert_with(ClientKey::from(&client), Vec::new);
         if lines.len() == MAX_PENDING_LINES {
             lines.remove(0);
         }
@@ -426,22 +545,42 @@ impl<'r> LiveAnalysis<'r> {
 
     fn rule_status(&self, rule: RuleId, ids: &ResolvedIds, response: &Response) -> RuleStatus {
         let is_met = |condition: &WithClient| {
-            let known = self.conditions.iter().find(|(known, _)| *known == condition);
-            known.and_then(|(_, clients)| clients.peek(&ids.client)).is_some_and(|distinct| distinct.meets(condition, ids.site, response))
+            let known = self
+                .conditions
+                .iter()
+                .find(|(known, _)| *known == condition);
+            known
+                .and_then(|(_, clients)| clients.peek(&ids.client))
+                .is_some_and(|distinct| distinct.meets(condition, ids.site, response))
         };
-        if self.rules.rule(rule).with_client.as_ref().is_some_and(|condition| !is_met(condition)) {
+        if self
+            .rules
+            .rule(rule)
+            .with_client
+            .as_ref()
+            .is_some_and(|condition| !is_met(condition))
+        {
             return RuleStatus::Dropped;
         }
         if self.rules.rule(rule).counts_requests() {
             return RuleStatus::Dropped;
         }
-        self.suppressing_app(rule, ids.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)
+        self.suppressing_app(rule, ids.site)
+            .map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 
     /// The app that suppresses a rule on a site.
     fn suppressing_app(&self, rule: RuleId, site: Option<SiteId>) -> Option<RuleId> {
-        let run = |app: &RuleId| site.map_or(self.declared_apps.contains(app), |site| self.apps.runs(*app, site));
-        self.rules.suppressed_by_apps(rule).iter().copied().find(run)
+        let run = |app: &RuleId| {
+            site.map_or(self.declared_apps.contains(app), |site| {
+                self.apps.runs(*app, site)
+            })
+        };
+        self.rules
+            .suppressed_by_apps(rule)
+            .iter()
+            .copied()
+            .find(run)
     }
 }
 
@@ -451,7 +590,11 @@ fn site_name<'n>(host: Option<&'n [u8]>, family: &'n [u8]) -> SiteName<'n> {
 }
 
 fn answered_severity(rules: &RuleSet, matched: &[RuleId]) -> Severity {
-    matched.iter().map(|&rule| rules.rule(rule).effective_severity(true)).max().unwrap_or(Severity::Info)
+    matched
+        .iter()
+        .map(|&rule| rules.rule(rule).effective_severity(true))
+        .max()
+        .unwrap_or(Severity::Info)
 }
 
 /// The number of a site; `None` if there are too many.
@@ -598,7 +741,11 @@ pub(crate) struct LiveAnswers {
 impl SiteAnswers {
     fn site_name(&self) -> SiteName<'_> {
         let (is_host, name) = &self.name;
-        if *is_host { SiteName::Host(name) } else { SiteName::Log(name) }
+        if *is_host {
+            SiteName::Host(name)
+        } else {
+            SiteName::Log(name)
+        }
     }
 
     /// Paths in the evidence.
@@ -615,32 +762,58 @@ impl SiteAnswers {
         self.changes_in_grades = self.changes_in_grader;
         let mut withdrawn = Vec::new();
         for tracked in &mut self.tracked {
-            let candidate = GradeCandidate { path: tracked.probe.path, shape: tracked.probe.shape, rules: &tracked.line.rules };
+            let candidate = GradeCandidate {
+                path: tracked.probe.path,
+                shape: tracked.probe.shape,
+                rules: &tracked.line.rules,
+            };
             let before = tracked.grade.answer;
-            tracked.grade = grader.grade(self.grader_index, &candidate, self.evidence.path(tracked.probe.path), &tracked.response);
+            tracked.grade = grader.grade(
+                self.grader_index,
+                &candidate,
+                self.evidence.path(tracked.probe.path),
+                &tracked.response,
+            );
             if tracked.grade.answer == before {
                 continue;
             }
-            changes.push(AnswerChange { line: tracked.line.clone(), event: AnswerEvent::Regraded });
+            changes.push(AnswerChange {
+                line: tracked.line.clone(),
+                event: AnswerEvent::Regraded,
+            });
             // An uncertain one may still be a find.
             if tracked.grade.answer == Answer::Soft404 && std::mem::take(&mut tracked.is_settled) {
                 withdrawn.push(tracked.probe);
                 self.recent.record_withdrawal(tracked.stood_out);
-                changes.push(AnswerChange { line: tracked.line.clone(), event: AnswerEvent::Withdrawn });
+                changes.push(AnswerChange {
+                    line: tracked.line.clone(),
+                    event: AnswerEvent::Withdrawn,
+                });
             }
         }
         // Another answer to the same path, or of the same leak, may be a find of its own.
         let is_near = |probe: &Probe| withdrawn.iter().any(|other| other.is_of_one_leak(probe));
-        for tracked in self.tracked.iter_mut().filter(|tracked| is_near(&tracked.probe)) {
+        for tracked in self
+            .tracked
+            .iter_mut()
+            .filter(|tracked| is_near(&tracked.probe))
+        {
             tracked.is_settled = false;
         }
     }
 
     /// Takes new refusals into account.
     fn update_support(&mut self) {
-        if std::mem::replace(&mut self.supported_to, self.recent.position()) < self.recent.position() {
-            for tracked in self.tracked.iter_mut().filter(|tracked| !tracked.is_supported) {
-                let is_outlier = matches!(tracked.grade.reason, Reason::StandsOut(..)) && self.recent.is_proven_by_later(&tracked.arrival);
+        if std::mem::replace(&mut self.supported_to, self.recent.position())
+            < self.recent.position()
+        {
+            for tracked in self
+                .tracked
+                .iter_mut()
+                .filter(|tracked| !tracked.is_supported)
+            {
+                let is_outlier = matches!(tracked.grade.reason, Reason::StandsOut(..))
+                    && self.recent.is_proven_by_later(&tracked.arrival);
                 tracked.is_supported = is_outlier || self.recent.support(&tracked.probe);
             }
         }
@@ -648,8 +821,18 @@ impl SiteAnswers {
 
     /// Whether an answer is to be settled; `logged` and `clock` are the times now.
     fn is_due(&self, tracked: &TrackedAnswer, logged: Option<i64>, clock: Duration) -> bool {
-        let TrackedAnswer { ref probe, ref arrival, grade, is_supported, .. } = *tracked;
-        let unproven = || self.tracked.iter().filter(|other| other.is_unproven() && other.probe.path != probe.path);
+        let TrackedAnswer {
+            ref probe,
+            ref arrival,
+            grade,
+            is_supported,
+            ..
+        } = *tracked;
+        let unproven = || {
+            self.tracked
+                .iter()
+                .filter(|other| other.is_unproven() && other.probe.path != probe.path)
+        };
         let waiting = Waiting {
             probe,
             arrival,
@@ -682,7 +865,14 @@ impl LiveAnswers {
     }
 
     /// Records a response to a probe.
-    fn record(&mut self, site: SiteId, name: SiteName<'_>, probe: Probe, rules: &[RuleId], sent: &SentResponse) {
+    fn record(
+        &mut self,
+        site: SiteId,
+        name: SiteName<'_>,
+        probe: Probe,
+        rules: &[RuleId],
+        sent: &SentResponse,
+    ) {
         let Probe { path, shape, .. } = probe;
         self.change(site, name, |evidence| {
             let before = evidence.shared(path);
@@ -691,8 +881,13 @@ impl LiveAnswers {
             evidence.shared(path) != before
         });
         let response = &sent.response;
-        let is_answered = Outcome::from_status(response.status) == Outcome::Answered && response.method != MethodClass::Other;
-        if let Some(site_answers) = self.sites.get_mut(&site).filter(|_| is_answered || response.is_refusal()) {
+        let is_answered = Outcome::from_status(response.status) == Outcome::Answered
+            && response.method != MethodClass::Other;
+        if let Some(site_answers) = self
+            .sites
+            .get_mut(&site)
+            .filter(|_| is_answered || response.is_refusal())
+        {
             site_answers.recent.record(probe, is_answered);
         }
     }
@@ -715,19 +910,27 @@ impl LiveAnswers {
         });
     }
 
-    fn change(&mut self, site: SiteId, name: SiteName<'_>, change: impl FnOnce(&mut SiteEvidence) -> bool) {
+    fn change(
+        &mut self,
+        site: SiteId,
+        name: SiteName<'_>,
+        change: impl FnOnce(&mut SiteEvidence) -> bool,
+    ) {
         self.change_count += 1;
         if !self.sites.contains_key(&site) {
             self.add(site, name);
         }
-        let Some(site_answers) = self.sites.get_mut(&site) else { return };
+        let Some(site_answers) = self.sites.get_mut(&site) else {
+            return;
+        };
         site_answers.last_changed = self.change_count;
         let before = site_answers.len();
         if change(&mut site_answers.evidence) {
             site_answers.changes += 1;
             // The first changes matter most, and a small update is cheap.
             if site_answers.changes <= EAGER_CHANGES
-                || site_answers.changes - site_answers.changes_in_grader > site_answers.changes_in_grader / 8
+                || site_answers.changes - site_answers.changes_in_grader
+                    > site_answers.changes_in_grader / 8
             {
                 Self::update_grader(&mut self.grader, site_answers);
                 self.has_ungraded |= site_answers.is_ungraded();
@@ -767,63 +970,113 @@ impl LiveAnswers {
         self.sites.insert(site, site_answers);
     }
 
-    /// Empties the sites that were idle longest until an eighth of the capacity is free. Their indices stay, and so
-    /// does the site that changed last.
+    /// Empties the sites that were idle longest until an eighth of the capacity is free. Their
+    /// indices stay, and so does the site that changed last.
     fn evict_idle(&mut self, changed: SiteId) {
-        let mut by_last_change: Vec<(u64, SiteId)> =
-            self.sites.iter().map(|(site, site_answers)| (site_answers.last_changed, *site)).collect();
+        let mut by_last_change: Vec<(u64, SiteId)> = self
+            .sites
+            .iter()
+            .map(|(site, site_answers)| (site_answers.last_changed, *site))
+            .collect();
         by_last_change.sort_unstable();
         for (_, site) in by_last_change {
             if self.paths <= MAX_PATHS - MAX_PATHS / 8 {
                 break;
             }
-            let Some(site_answers) = self.sites.get_mut(&site).filter(|site_answers| site != changed && !site_answers.evidence.is_empty())
+            let Some(site_answers) = self
+                .sites
+                .get_mut(&site)
+                .filter(|site_answers| site != changed && !site_answers.evidence.is_empty())
             else {
                 continue;
             };
             self.paths -= site_answers.len();
             self.graded -= site_answers.tracked.len();
             site_answers.evidence = SiteEvidence::default();
-            let waiting = site_answers.tracked.drain(..).filter(TrackedAnswer::is_waiting);
-            self.untracked_finds.extend(waiting.map(|tracked| tracked.line));
+            let waiting = site_answers
+                .tracked
+                .drain(..)
+                .filter(TrackedAnswer::is_waiting);
+            self.untracked_finds
+                .extend(waiting.map(|tracked| tracked.line));
             Self::update_grader(&mut self.grader, site_answers);
         }
     }
 
     fn update_grader(grader: &mut Grader, site_answers: &mut SiteAnswers) {
-        grader.set(site_answers.grader_index, site_answers.name.0, site_answers.evidence.clone());
+        grader.set(
+            site_answers.grader_index,
+            site_answers.name.0,
+            site_answers.evidence.clone(),
+        );
         site_answers.changes_in_grader = site_answers.changes;
     }
 
     /// The grade of an answer, by the present evidence.
     fn grade(&self, site: SiteId, probe: &Probe, rules: &[RuleId], response: &Response) -> Grade {
         let Probe { path, shape, .. } = *probe;
-        let Some(site_answers) = self.sites.get(&site) else { return Grade::DISTINCT };
-        self.grader.grade(site_answers.grader_index, &GradeCandidate { path, shape, rules }, site_answers.evidence.path(path), response)
+        let Some(site_answers) = self.sites.get(&site) else {
+            return Grade::DISTINCT;
+        };
+        self.grader.grade(
+            site_answers.grader_index,
+            &GradeCandidate { path, shape, rules },
+            site_answers.evidence.path(path),
+            response,
+        )
     }
 
     /// Keeps an answer for another grade. A distinct answer that cannot be kept is a find at once.
     fn track(&mut self, ids: &ResolvedIds, graded: &GradedResponse<'_>) {
-        let GradedResponse { response, grade, time, severity, line } = *graded;
+        let GradedResponse {
+            response,
+            grade,
+            time,
+            severity,
+            line,
+        } = *graded;
         let may_alert = severity >= FIND_SEVERITY;
         let site = ids.site.filter(|_| line.text.len() <= MAX_PENDING_BYTES);
         let Some(site_answers) = site.and_then(|site| self.sites.get_mut(&site)) else {
-            return self.untracked_finds.extend((grade.answer == Answer::Distinct).then(|| PendingHit::new(line)));
+            return self
+                .untracked_finds
+                .extend((grade.answer == Answer::Distinct).then(|| PendingHit::new(line)));
         };
         if site_answers.tracked.len() >= MAX_TRACKED_OF_SITE || self.graded >= MAX_TRACKED {
-            // A soft 404 rarely changes its grade, so it is dropped first, and what waits for an alert last.
-            let position = |is_dropped: fn(&TrackedAnswer) -> bool| site_answers.tracked.iter().position(is_dropped);
-            let dropped = position(|tracked| tracked.grade.answer == Answer::Soft404).or_else(|| position(|tracked| !tracked.is_waiting()));
-            let Some(dropped) = site_answers.tracked.remove(dropped.unwrap_or(0)) else {
-                return self.untracked_finds.extend((grade.answer == Answer::Distinct).then(|| PendingHit::new(line)));
+            // A soft 404 rarely changes its grade, so it is dropped first, and what waits for an
+            // alert last.
+            let position = |is_dropped: fn(&TrackedAnswer) -> bool| {
+                site_answers.tracked.iter().position(is_dropped)
             };
-            self.untracked_finds.extend(dropped.is_waiting().then_some(dropped.line));
+            let dropped = position(|tracked| tracked.grade.answer == Answer::Soft404)
+                .or_else(|| position(|tracked| !tracked.is_waiting()));
+            let Some(dropped) = site_answers.tracked.remove(dropped.unwrap_or(0)) else {
+                return self
+                    .untracked_finds
+                    .extend((grade.answer == Answer::Distinct).then(|| PendingHit::new(line)));
+            };
+            self.untracked_finds
+                .extend(dropped.is_waiting().then_some(dropped.line));
             self.graded -= 1;
         }
-        let arrival = Arrival { logged: time.map(|time| time.utc), clock: self.clock, position: site_answers.recent.position() };
+        let arrival = Arrival {
+            logged: time.map(|time| time.utc),
+            clock: self.clock,
+            position: site_answers.recent.position(),
+        };
         let (probe, line) = (ids.probe, PendingHit::new(line));
         let is_supported = site_answers.recent.support(&probe);
-        let tracked = TrackedAnswer { probe, response, grade, arrival, is_settled: false, stood_out: false, is_supported, may_alert, line };
+        let tracked = TrackedAnswer {
+            probe,
+            response,
+            grade,
+            arrival,
+            is_settled: false,
+            stood_out: false,
+            is_supported,
+            may_alert,
+            line,
+        };
         site_answers.tracked.push_back(tracked);
         self.graded += 1;
         self.has_ungraded |= site_answers.is_ungraded();
@@ -838,12 +1091,21 @@ impl LiveAnswers {
         if !self.sites.contains_key(&site) {
             self.add(site, answer.site());
         }
-        let Some(site_answers) = self.sites.get_mut(&site) else { return };
+        let Some(site_answers) = self.sites.get_mut(&site) else {
+            return;
+        };
         site_answers.tracked.push_back(TrackedAnswer {
             probe: answer.probe(),
             response: answer.response(),
-            grade: Grade { answer: answer.answer, ..Grade::DISTINCT },
-            arrival: Arrival { logged: answer.logged(), clock: self.clock, position: 0 },
+            grade: Grade {
+                answer: answer.answer,
+                ..Grade::DISTINCT
+            },
+            arrival: Arrival {
+                logged: answer.logged(),
+                clock: self.clock,
+                position: 0,
+            },
             is_settled: answer.is_settled,
             stood_out: false,
             is_supported: answer.is_supported,
@@ -854,21 +1116,31 @@ impl LiveAnswers {
     }
 
     /// The answers for the next run: those that wait for an alert or may have raised one.
-    fn saved(&self, request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>) -> SavedAnswers {
+    fn saved(
+        &self,
+        request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>,
+    ) -> SavedAnswers {
         let answers = self.sites.values().flat_map(|site| {
             let of_interest = |tracked: &&TrackedAnswer| tracked.is_waiting() || tracked.is_settled;
-            site.tracked.iter().filter(of_interest).map(|tracked| AnswerParts {
-                site: site.site_name(),
-                line: &tracked.line,
-                probe: &tracked.probe,
-                response: &tracked.response,
-                logged: tracked.arrival.logged,
-                answer: tracked.grade.answer,
-                is_settled: tracked.is_settled,
-                is_supported: tracked.is_supported,
-            })
+            site.tracked
+                .iter()
+                .filter(of_interest)
+                .map(|tracked| AnswerParts {
+                    site: site.site_name(),
+                    line: &tracked.line,
+                    probe: &tracked.probe,
+                    response: &tracked.response,
+                    logged: tracked.arrival.logged,
+                    answer: tracked.grade.answer,
+                    is_settled: tracked.is_settled,
+                    is_supported: tracked.is_supported,
+                })
         });
-        let withdrawn = self.sites.values().filter(|site| site.recent.has_withdrawn()).map(|site| site.site_name().hash(b""));
+        let withdrawn = self
+            .sites
+            .values()
+            .filter(|site| site.recent.has_withdrawn())
+            .map(|site| site.site_name().hash(b""));
         let earlier = self.withdrawn.iter().copied();
         let withdrawn: HashSet<u64> = withdrawn.chain(earlier).collect();
         SavedAnswers::new(answers, withdrawn.into_iter(), &self.rules, request_of)
@@ -876,15 +1148,19 @@ impl LiveAnswers {
 
     /// Updates the grader for every site with new evidence.
     pub(crate) fn update_grader_for_all(&mut self) {
-        for site_answers in self.sites.values_mut().filter(|site_answers| site_answers.changes_in_grader < site_answers.changes) {
+        for site_answers in self
+            .sites
+            .values_mut()
+            .filter(|site_answers| site_answers.changes_in_grader < site_answers.changes)
+        {
             Self::update_grader(&mut self.grader, site_answers);
             self.has_ungraded |= site_answers.is_ungraded();
         }
         self.grader.compare_hosts();
     }
 
-    /// Grades the kept answers again if there is new evidence, and returns what changed: grades first, then new finds. If
-    /// `settles_all`, every distinct answer is one.
+    /// Grades the kept answers again if there is new evidence, and returns what changed: grades
+    /// first, then new finds. If `settles_all`, every distinct answer is one.
     fn regrade(&mut self, settles_all: bool) -> Vec<AnswerChange> {
         let (clock, log_times) = (self.clock, &self.log_times);
         let is_due = |site: &SiteAnswers, tracked: &TrackedAnswer| {
@@ -895,7 +1171,11 @@ impl LiveAnswers {
         let mut is_any_due = false;
         for site_answers in self.sites.values_mut() {
             site_answers.update_support();
-            if site_answers.tracked.iter().any(|tracked| is_due(site_answers, tracked)) {
+            if site_answers
+                .tracked
+                .iter()
+                .any(|tracked| is_due(site_answers, tracked))
+            {
                 is_any_due = true;
                 if site_answers.changes_in_grader < site_answers.changes {
                     Self::update_grader(&mut self.grader, site_answers);
@@ -907,10 +1187,14 @@ impl LiveAnswers {
             self.grader.compare_hosts();
         }
         let mut changes = Vec::new();
-        let is_compared_anew = std::mem::replace(&mut self.compared_changes, self.grader.compared_changes()) != self.compared_changes;
+        let is_compared_anew =
+            std::mem::replace(&mut self.compared_changes, self.grader.compared_changes())
+                != self.compared_changes;
         if std::mem::take(&mut self.has_ungraded) || is_compared_anew {
             for site_answers in self.sites.values_mut() {
-                if site_answers.changes_in_grader > site_answers.changes_in_grades || (site_answers.name.0 && is_compared_anew) {
+                if site_answers.changes_in_grader > site_answers.changes_in_grades
+                    || (site_answers.name.0 && is_compared_anew)
+                {
                     site_answers.regrade(&self.grader, &mut changes);
                 }
             }
@@ -921,21 +1205,34 @@ impl LiveAnswers {
             for at in 0..site_answers.tracked.len() {
                 if is_due(site_answers, &site_answers.tracked[at]) {
                     let tracked = &mut site_answers.tracked[at];
-                    (tracked.is_settled, tracked.stood_out) = (true, matches!(tracked.grade.reason, Reason::StandsOut(..)));
+                    (tracked.is_settled, tracked.stood_out) =
+                        (true, matches!(tracked.grade.reason, Reason::StandsOut(..)));
                     finds.push(tracked.line.clone());
                 }
             }
         }
         // In the order of the log, not of the sites.
         finds.sort_by_key(|line| (line.generation, line.offset));
-        changes.extend(finds.into_iter().map(|line| AnswerChange { line, event: AnswerEvent::Settled }));
+        changes.extend(finds.into_iter().map(|line| AnswerChange {
+            line,
+            event: AnswerEvent::Settled,
+        }));
         changes
     }
 
     /// The site history for the next run.
     pub(crate) fn history(&mut self, now: i64) -> &SiteHistory {
-        for site_answers in self.sites.values().filter(|site_answers| !site_answers.evidence.is_empty()) {
-            self.history.record_answers(site_answers.site_name(), &site_answers.evidence, &self.rules, now);
+        for site_answers in self
+            .sites
+            .values()
+            .filter(|site_answers| !site_answers.evidence.is_empty())
+        {
+            self.history.record_answers(
+                site_answers.site_name(),
+                &site_answers.evidence,
+                &self.rules,
+                now,
+            );
         }
         self.history.prune(now, MAX_AGE);
         &self.history
@@ -953,14 +1250,24 @@ mod tests {
     #[test]
     fn growing_sites_evict_each_other() {
         let mut answers = LiveAnswers::new(rules(), SiteHistory::default());
-        let response = Response { method: MethodClass::Get, status: Some(404), bytes: Some(612), extra: 0 };
-        // Each site may hold 1,024 answered and 1,024 refused paths: in total more than the limit of all sites.
+        let response = Response {
+            method: MethodClass::Get,
+            status: Some(404),
+            bytes: Some(612),
+            extra: 0,
+        };
+        // Each site may hold 1,024 answered and 1,024 refused paths: in total more than the limit
+        // of all sites.
         for path in 0..1_000 {
             for site in 0..80 {
                 let name = format!("host{site}");
                 let rule = [RuleId(0)];
                 let probe = Probe::new(format!("/{path}").as_bytes());
-                let sent = SentResponse { response, client: None, hours: None };
+                let sent = SentResponse {
+                    response,
+                    client: None,
+                    hours: None,
+                };
                 answers.record(site, SiteName::Host(name.as_bytes()), probe, &rule, &sent);
             }
         }

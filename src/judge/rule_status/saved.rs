@@ -1,7 +1,9 @@
-//! Answers of a live log that are kept for the next run: those that wait to be settled, and those that may be withdrawn.
+//! Answers of a live log that are kept for the next run: those that wait to be settled, and those
+//! that may be withdrawn.
 //!
-//! An answer is stored with the numbers that the grader needs, and with its request as alerts print it: redacted, and without referer,
-//! agent and user. One whose request or site is no UTF-8 is not stored.
+//! An answer is stored with the numbers that the grader needs, and with its request as alerts print
+//! it: redacted, and without referer, agent and user. One whose request or site is no UTF-8 is not
+//! stored.
 
 use std::cmp::Reverse;
 
@@ -74,9 +76,21 @@ impl SavedRequest {
             Some(host) => Some(text(host)?),
             None => None,
         };
-        let LogEntry { time, status, bytes, .. } = *entry;
+        let LogEntry {
+            time,
+            status,
+            bytes,
+            ..
+        } = *entry;
         let (client, request) = (text(entry.client)?, text(entry.request)?);
-        Some(Self { client, host, time: time.map(|time| (time.utc, time.offset)), request, status, bytes })
+        Some(Self {
+            client,
+            host,
+            time: time.map(|time| (time.utc, time.offset)),
+            request,
+            status,
+            bytes,
+        })
     }
 
     fn entry(&self) -> LogEntry<'_> {
@@ -112,7 +126,8 @@ impl SavedAnswers {
         self.answers.is_empty() && self.withdrawn.is_empty()
     }
 
-    /// The latest of these answers, and the sites on which a find was withdrawn. `request_of` is the request of a line.
+    /// The latest of these answers, and the sites on which a find was withdrawn. `request_of` is
+    /// the request of a line.
     pub(super) fn new<'a>(
         answers: impl Iterator<Item = AnswerParts<'a>>,
         withdrawn: impl Iterator<Item = u64>,
@@ -123,7 +138,10 @@ impl SavedAnswers {
         latest.sort_by_key(|parts| (Reverse(parts.logged), parts.line.id()));
         latest.truncate(MAX_ANSWERS);
         latest.sort_by_key(|parts| parts.line.id());
-        let answers = latest.iter().filter_map(|parts| SavedAnswer::new(parts, rules, request_of)).collect();
+        let answers = latest
+            .iter()
+            .filter_map(|parts| SavedAnswer::new(parts, rules, request_of))
+            .collect();
         let mut withdrawn: Vec<u64> = withdrawn.take(MAX_SITES).collect();
         withdrawn.sort_unstable();
         Self { answers, withdrawn }
@@ -136,8 +154,21 @@ impl SavedAnswers {
 }
 
 impl SavedAnswer {
-    fn new(parts: &AnswerParts<'_>, rules: &RuleHashes, request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>) -> Option<Self> {
-        let AnswerParts { site, line, probe, response, logged, answer, is_settled, is_supported } = *parts;
+    fn new(
+        parts: &AnswerParts<'_>,
+        rules: &RuleHashes,
+        request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>,
+    ) -> Option<Self> {
+        let AnswerParts {
+            site,
+            line,
+            probe,
+            response,
+            logged,
+            answer,
+            is_settled,
+            is_supported,
+        } = *parts;
         let (is_host, site) = match site {
             SiteName::Host(name) => (true, name),
             SiteName::Log(name) => (false, name),
@@ -153,7 +184,11 @@ impl SavedAnswer {
             offset: place.offset,
             line: place.line,
             request: request_of(line)?,
-            rules: place.rules.iter().filter_map(|&rule| rules.hash(rule)).collect(),
+            rules: place
+                .rules
+                .iter()
+                .filter_map(|&rule| rules.hash(rule))
+                .collect(),
             path: probe.path,
             folder: probe.folder,
             shape: probe.shape.into(),
@@ -166,7 +201,11 @@ impl SavedAnswer {
     }
 
     pub(super) fn site(&self) -> SiteName<'_> {
-        if self.is_host { SiteName::Host(self.site.as_bytes()) } else { SiteName::Log(self.site.as_bytes()) }
+        if self.is_host {
+            SiteName::Host(self.site.as_bytes())
+        } else {
+            SiteName::Log(self.site.as_bytes())
+        }
     }
 
     pub(super) fn family(&self) -> &[u8] {
@@ -178,7 +217,11 @@ impl SavedAnswer {
     }
 
     pub(super) fn probe(&self) -> Probe {
-        Probe { path: self.path, shape: PathShape::from(self.shape), folder: self.folder }
+        Probe {
+            path: self.path,
+            shape: PathShape::from(self.shape),
+            folder: self.folder,
+        }
     }
 
     pub(super) fn response(&self) -> Response {
@@ -187,9 +230,18 @@ impl SavedAnswer {
 
     /// The line, with the rules that still exist.
     pub(super) fn line(&self, rules: &RuleHashes) -> PendingHit {
-        let mut matched: Vec<RuleId> = self.rules.iter().filter_map(|hash| rules.number(*hash)).collect();
+        let mut matched: Vec<RuleId> = self
+            .rules
+            .iter()
+            .filter_map(|hash| rules.number(*hash))
+            .collect();
         matched.sort_unstable();
-        let Self { generation, offset, line, .. } = *self;
+        let Self {
+            generation,
+            offset,
+            line,
+            ..
+        } = *self;
         let mut text = Vec::new();
         self.request.entry().store(&mut text);
         PendingHit {
@@ -210,11 +262,21 @@ impl SavedAnswer {
 pub(crate) type ResponseNumbers = (u8, Option<u16>, Option<u64>, u8);
 
 pub(crate) fn response_numbers(response: &Response) -> ResponseNumbers {
-    (response.method as u8, response.status, response.bytes, response.extra)
+    (
+        response.method as u8,
+        response.status,
+        response.bytes,
+        response.extra,
+    )
 }
 
 pub(crate) fn response_from_numbers((method, status, bytes, extra): ResponseNumbers) -> Response {
-    Response { method: MethodClass::from_u8(method), status, bytes, extra }
+    Response {
+        method: MethodClass::from_u8(method),
+        status,
+        bytes,
+        extra,
+    }
 }
 
 #[cfg(test)]
@@ -225,9 +287,19 @@ mod tests {
     #[test]
     fn the_latest_512_answers_are_saved() {
         let rules = RuleHashes::new(["a/b"].into_iter());
-        let response = Response { method: MethodClass::Get, status: Some(200), bytes: Some(7), extra: 0 };
+        let response = Response {
+            method: MethodClass::Get,
+            status: Some(200),
+            bytes: Some(7),
+            extra: 0,
+        };
         let (probe, site) = (Probe::new(b"/api/v1/x"), SiteName::Host(b"a.example"));
-        let entry = LogEntry { client: b"192.0.2.7", request: b"GET /api/v1/x HTTP/1.1", status: Some(200), ..LogEntry::default() };
+        let entry = LogEntry {
+            client: b"192.0.2.7",
+            request: b"GET /api/v1/x HTTP/1.1",
+            status: Some(200),
+            ..LogEntry::default()
+        };
         let mut stored = Vec::new();
         entry.store(&mut stored);
         let line = |offset| PendingHit {
@@ -254,10 +326,29 @@ mod tests {
         });
         let saved = SavedAnswers::new(parts, 0..600, &rules, &mut |_| SavedRequest::new(&entry));
         let text = serde_json::to_string(&saved).expect("numbers and texts");
-        let (answers, withdrawn) = serde_json::from_str::<SavedAnswers>(&text).expect("what was written").into_parts();
-        assert_eq!((answers.len(), answers[0].line(&rules).id(), withdrawn.len()), (512, (1, 88), 512));
+        let (answers, withdrawn) = serde_json::from_str::<SavedAnswers>(&text)
+            .expect("what was written")
+            .into_parts();
+        assert_eq!(
+            (answers.len(), answers[0].line(&rules).id(), withdrawn.len()),
+            (512, (1, 88), 512)
+        );
         let first = &answers[0];
-        assert_eq!((first.site(), first.probe(), first.response(), first.logged()), (site, probe, response, Some(88)));
-        assert_eq!(first.line(&rules), PendingHit { is_saved: true, ..line(88) });
+        assert_eq!(
+            (
+                first.site(),
+                first.probe(),
+                first.response(),
+                first.logged()
+            ),
+            (site, probe, response, Some(88))
+        );
+        assert_eq!(
+            first.line(&rules),
+            PendingHit {
+                is_saved: true,
+                ..line(88)
+            }
+        );
     }
 }

@@ -1,10 +1,12 @@
-//! Hides clients: a network instead of an address, or a pseudonym that only the holder of a key can trace back.
+//! Hides clients: a network instead of an address, or a pseudonym that only the holder of a key can
+//! trace back.
 //!
-//! Truncation keeps 24 bits of an IPv4 address and 48 bits of an IPv6 address. Names are replaced whole, because any part
-//! of a name may identify its owner. A pseudonym is the first 64 bits of HMAC-SHA-256 (RFC 2104, FIPS 180-4) of the
-//! address under a secret key: without the key it is indistinguishable from random bits and addresses cannot be guessed
-//! by trial, as they can with a plain hash. The same key gives the same pseudonym in every run. Callers must make sure
-//! that sorting does not reveal an address.
+//! Truncation keeps 24 bits of an IPv4 address and 48 bits of an IPv6 address. Names are replaced
+//! whole, because any part of a name may identify its owner. A pseudonym is the first 64 bits of
+//! HMAC-SHA-256 (RFC 2104, FIPS 180-4) of the address under a secret key: without the key it is
+//! indistinguishable from random bits and addresses cannot be guessed by trial, as they can with a
+//! plain hash. The same key gives the same pseudonym in every run. Callers must make sure that
+//! sorting does not reveal an address.
 
 use super::{Client, ClientKey};
 use crate::text::redact::mask::{Undisguised, mask_people};
@@ -44,7 +46,9 @@ pub(crate) enum Anonymizer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum KeyError {
     /// The key is short enough to be guessed. Holds its length in bytes.
-    #[error("holds {0} bytes, and a key needs {MIN_KEY_BYTES}; make one with: head -c 32 /dev/urandom > FILE")]
+    #[error(
+        "holds {0} bytes, and a key needs {MIN_KEY_BYTES}; make one with: head -c 32 /dev/urandom > FILE"
+    )]
     Short(usize),
 }
 
@@ -77,8 +81,8 @@ impl Anonymizer {
         }
     }
 
-    /// The replacement of a client: `192.0.2.0/24`, `2001:db8:1::/48`, or `anon-` and 16 hexadecimal digits. An
-    /// unknown client is returned unchanged.
+    /// The replacement of a client: `192.0.2.0/24`, `2001:db8:1::/48`, or `anon-` and 16
+    /// hexadecimal digits. An unknown client is returned unchanged.
     #[must_use]
     pub(crate) fn anonymize(&self, client: Client<'_>) -> ClientKey {
         let replacement = match (self, client) {
@@ -94,8 +98,9 @@ impl Anonymizer {
         ClientKey::Text(replacement.into_bytes().into())
     }
 
-    /// The address whose country and network may be shown beside the replacement of a client. With truncation it is the first
-    /// one of the replacement, so that nothing depends on what is hidden.
+    /// The address whose country and network may be shown beside the replacement of a client. With
+    /// truncation it is the first one of the replacement, so that nothing depends on what is
+    /// hidden.
     #[must_use]
     pub(crate) fn geo_address(&self, client: Client<'_>) -> Option<IpAddr> {
         match (self, client.first_address()?) {
@@ -122,7 +127,8 @@ fn pseudonym(mac: &Hmac<Sha256>, client: Client<'_>) -> String {
     match client {
         Client::V4(bits) => mac.update(&bits.to_be_bytes()),
         Client::V6(bits) => mac.update(&bits.to_be_bytes()),
-        // Names are case-insensitive. The leading byte keeps names of 4 or 16 bytes apart from addresses.
+        // Names are case-insensitive. The leading byte keeps names of 4 or 16 bytes apart from
+        // addresses.
         Client::Text(text) => mac.update(&[b"n", text.to_ascii_lowercase().as_slice()].concat()),
     }
     let sum = mac.finalize().into_bytes();
@@ -136,17 +142,19 @@ const MAX_ADDRESS_LEN: usize = 52;
 /// The shortest run of Base64 that is decoded: `1.2.3.4` has ten characters.
 const MIN_BASE64_LEN: usize = 10;
 
-/// What belongs to a value in Base64 besides letters and digits: as in a query, as in a path, and if other text is beside it. A `+` may
-/// also be a space.
+/// What belongs to a value in Base64 besides letters and digits: as in a query, as in a path, and
+/// if other text is beside it. A `+` may also be a space.
 const BASE64_JOINS: [&[u8]; 5] = [b"+-_/", b"+-_", b"-_", b"+", b""];
 
 /// How often Base64 is decoded.
 const MAX_BASE64_DEPTH: u32 = 2;
 
-/// Decimal numbers that are read as addresses, from 5.245.225.0 on. Shorter numbers are dates and the like.
+/// Decimal numbers that are read as addresses, from 5.245.225.0 on. Shorter numbers are dates and
+/// the like.
 const MIN_NUMBER: u32 = 100_000_000;
 
-/// Decimal numbers that are times from 2017 to 2033, unless a URL or a parameter has them as an address.
+/// Decimal numbers that are times from 2017 to 2033, unless a URL or a parameter has them as an
+/// address.
 const TIMES: Range<u32> = 1_500_000_000..2_000_000_000;
 
 /// A part of a text that is hidden, and what replaces it.
@@ -155,16 +163,21 @@ type Replacement = (Range<usize>, String);
 /// Base64 in either alphabet, with any bits at its end.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true).with_decode_padding_mode(DecodePaddingMode::Indifferent),
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
 impl Anonymizer {
-    /// The text with all addresses in it replaced, also those that are disguised as rules undo it, numbers, with other separators,
-    /// reversed or in Base64; and people in Base64. In a user `agent`, `Chrome/120.0.0.0` is a version and stays.
+    /// The text with all addresses in it replaced, also those that are disguised as rules undo it,
+    /// numbers, with other separators, reversed or in Base64; and people in Base64. In a user
+    /// `agent`, `Chrome/120.0.0.0` is a version and stays.
     #[must_use]
     pub(crate) fn anonymize_text<'t>(&self, text: &'t [u8], agent: bool) -> Cow<'t, [u8]> {
         let undisguised = Undisguised::new(text);
-        let plain = undisguised.as_ref().map_or(text, |undisguised| &undisguised.text[..]);
+        let plain = undisguised
+            .as_ref()
+            .map_or(text, |undisguised| &undisguised.text[..]);
         let replacements = self.replacements(plain, agent, 0);
         if replacements.is_empty() {
             return Cow::Borrowed(text);
@@ -188,14 +201,28 @@ impl Anonymizer {
         let mut found = Vec::new();
         let (mut at, mut after_letter) = (0, false);
         while at < text.len() {
-            let end = at + text[at..].iter().take_while(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.')).count();
+            let end = at
+                + text[at..]
+                    .iter()
+                    .take_while(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'))
+                    .count();
             if at == end {
                 after_letter = text[at].is_ascii_alphanumeric();
                 at += 1;
                 continue;
             }
-            let addresses = AddressToken { text, range: at..end, after_letter, agent }.addresses();
-            found.extend(addresses.into_iter().map(|(range, address)| (range, self.address(address))));
+            let addresses = AddressToken {
+                text,
+                range: at..end,
+                after_letter,
+                agent,
+            }
+            .addresses();
+            found.extend(
+                addresses
+                    .into_iter()
+                    .map(|(range, address)| (range, self.address(address))),
+            );
             (at, after_letter) = (end, true);
         }
         for at in 0..text.len() {
@@ -204,16 +231,24 @@ impl Anonymizer {
                 found.extend(quad_in_other_form(text, at, agent).map(hidden_whole));
                 found.extend(self.number(text, at, agent));
             }
-            if matches!(text[at], b'2' | b'3' | b'f' | b'F') && !before.is_ascii_alphanumeric() && !matches!(before, b'-' | b'_') {
-                found.extend(v6_with_dashes(&text[at..]).map(|length| hidden_whole(at..at + length)));
+            if matches!(text[at], b'2' | b'3' | b'f' | b'F')
+                && !before.is_ascii_alphanumeric()
+                && !matches!(before, b'-' | b'_')
+            {
+                found.extend(
+                    v6_with_dashes(&text[at..]).map(|length| hidden_whole(at..at + length)),
+                );
             }
         }
         found.extend(reversed_v6(text).into_iter().map(hidden_whole));
         if depth < MAX_BASE64_DEPTH {
-            let runs = BASE64_JOINS.iter().flat_map(|joins| text.split(|byte| !(byte.is_ascii_alphanumeric() || joins.contains(byte))));
+            let runs = BASE64_JOINS.iter().flat_map(|joins| {
+                text.split(|byte| !(byte.is_ascii_alphanumeric() || joins.contains(byte)))
+            });
             for run in runs.filter(|run| run.len() >= MIN_BASE64_LEN) {
                 let is_hidden = |decoded: Vec<u8>| {
-                    !self.replacements(&decoded, false, depth + 1).is_empty() || matches!(mask_people(&decoded), Cow::Owned(_))
+                    !self.replacements(&decoded, false, depth + 1).is_empty()
+                        || matches!(mask_people(&decoded), Cow::Owned(_))
                 };
                 if decoded_text(run).is_some_and(is_hidden) {
                     let start = run.as_ptr().addr() - text.as_ptr().addr();
@@ -236,19 +271,33 @@ impl Anonymizer {
     fn number(&self, text: &[u8], at: usize, agent: bool) -> Option<Replacement> {
         let joins = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
         let (before, rest) = text.split_at(at);
-        let is_version =
-            |before: &[u8]| is_after_name(before) || before.strip_suffix(b"(").is_some_and(|name| name.last().is_some_and(joins));
+        let is_version = |before: &[u8]| {
+            is_after_name(before)
+                || before
+                    .strip_suffix(b"(")
+                    .is_some_and(|name| name.last().is_some_and(joins))
+        };
         if before.last().is_some_and(joins) || agent && is_version(before) {
             return None;
         }
-        let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).take(13).count();
+        let length = rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphanumeric())
+            .take(13)
+            .count();
         let after = &rest[length..];
-        if matches!(after, [b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z', ..]) || matches!(after, [b'.', next, ..] if joins(next))
+        if matches!(
+            after,
+            [b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z', ..]
+        ) || matches!(after, [b'.', next, ..] if joins(next))
         {
             return None;
         }
         let digits = std::str::from_utf8(&rest[..length]).ok()?;
-        let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")).filter(|digits| digits.len() >= 7);
+        let hex = digits
+            .strip_prefix("0x")
+            .or_else(|| digits.strip_prefix("0X"))
+            .filter(|digits| digits.len() >= 7);
         let bits = if let Some(hex) = hex {
             u32::from_str_radix(hex, 16).ok()?
         } else if digits.starts_with('0') {
@@ -260,7 +309,8 @@ impl Anonymizer {
             }
             bits
         };
-        is_identifying(Ipv4Addr::from_bits(bits).into()).then(|| (at..at + length, self.shown_number(bits, hex.is_none())))
+        is_identifying(Ipv4Addr::from_bits(bits).into())
+            .then(|| (at..at + length, self.shown_number(bits, hex.is_none())))
     }
 
     /// A number stays one when it is truncated, as it may be something else.
@@ -294,19 +344,29 @@ fn is_after_name(before: &[u8]) -> bool {
 
 /// Whether what follows is the host of a URL, or the value of a parameter such as `ip`.
 fn is_place_of_address(before: &[u8]) -> bool {
-    let Some(name) = before.strip_suffix(b"=") else { return before.ends_with(b"//") || before.ends_with(b"@") };
-    let start = name.iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
+    let Some(name) = before.strip_suffix(b"=") else {
+        return before.ends_with(b"//") || before.ends_with(b"@");
+    };
+    let start = name
+        .iter()
+        .rposition(|byte| !byte.is_ascii_alphanumeric())
+        .map_or(0, |at| at + 1);
     let name = name[start..].to_ascii_lowercase();
-    [&b"ip"[..], b"addr", b"address", b"host", b"client"].iter().any(|ending| name.ends_with(ending))
+    [&b"ip"[..], b"addr", b"address", b"host", b"client"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
 }
 
-/// Four numbers that are an address in another form than the usual one: with leading zeros, in octal or in hexadecimal digits, with
-/// `-` or `_` between them, or as the labels of a name such as `4.3.2.1.in-addr.arpa`, where their order is unknown.
+/// Four numbers that are an address in another form than the usual one: with leading zeros, in
+/// octal or in hexadecimal digits, with `-` or `_` between them, or as the labels of a name such as
+/// `4.3.2.1.in-addr.arpa`, where their order is unknown.
 fn quad_in_other_form(text: &[u8], start: usize, agent: bool) -> Option<Range<usize>> {
     let (mut bits, mut octal_bits, mut is_odd, mut at, mut separator) = (0, 0, false, start, None);
     for number in 0..4 {
         if number > 0 {
-            let byte = *text.get(at).filter(|byte| matches!(byte, b'.' | b'-' | b'_'))?;
+            let byte = *text
+                .get(at)
+                .filter(|byte| matches!(byte, b'.' | b'-' | b'_'))?;
             if separator.is_some_and(|separator| separator != byte) {
                 return None;
             }
@@ -314,17 +374,27 @@ fn quad_in_other_form(text: &[u8], start: usize, agent: bool) -> Option<Range<us
             at += 1;
         }
         let part = QuadPart::parse(&text[at..])?;
-        (bits, octal_bits, is_odd) = (bits << 8 | part.value & 255, octal_bits << 8 | part.octal & 255, is_odd | part.is_odd);
+        (bits, octal_bits, is_odd) = (
+            bits << 8 | part.value & 255,
+            octal_bits << 8 | part.octal & 255,
+            is_odd | part.is_odd,
+        );
         at += part.length;
     }
-    let joined = |byte: Option<&u8>, beyond: Option<&u8>| byte == separator.as_ref() && beyond.is_some_and(u8::is_ascii_digit);
+    let joined = |byte: Option<&u8>, beyond: Option<&u8>| {
+        byte == separator.as_ref() && beyond.is_some_and(u8::is_ascii_digit)
+    };
     let before = start.checked_sub(1).map(|before| &text[before]);
-    let is_joined = joined(before, start.checked_sub(2).map(|before| &text[before])) || joined(text.get(at), text.get(at + 1));
+    let is_joined = joined(before, start.checked_sub(2).map(|before| &text[before]))
+        || joined(text.get(at), text.get(at + 1));
     let is_label = matches!(text[at..], [b'.', letter, ..] if letter.is_ascii_alphabetic());
     let is_after_letter = before.is_some_and(u8::is_ascii_alphanumeric);
-    let is_form = separator != Some(b'.') || (is_odd || is_label) && !is_after_letter && !(agent && is_after_name(&text[..start]));
+    let is_form = separator != Some(b'.')
+        || (is_odd || is_label) && !is_after_letter && !(agent && is_after_name(&text[..start]));
     let is_whole = !is_joined && !text.get(at).is_some_and(u8::is_ascii_alphanumeric);
-    let is_somebody = [bits, octal_bits].iter().all(|bits| is_identifying(Ipv4Addr::from_bits(*bits).into()));
+    let is_somebody = [bits, octal_bits]
+        .iter()
+        .all(|bits| is_identifying(Ipv4Addr::from_bits(*bits).into()));
     (is_form && is_whole && is_somebody).then_some(start..at)
 }
 
@@ -340,47 +410,92 @@ struct QuadPart {
 
 impl QuadPart {
     fn parse(text: &[u8]) -> Option<Self> {
-        let count = |text: &[u8], is_digit: fn(&u8) -> bool| text.iter().take(5).take_while(|byte| is_digit(byte)).count();
-        let number = |digits: &[u8], radix| u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok();
+        let count = |text: &[u8], is_digit: fn(&u8) -> bool| {
+            text.iter()
+                .take(5)
+                .take_while(|byte| is_digit(byte))
+                .count()
+        };
+        let number = |digits: &[u8], radix| {
+            u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()
+        };
         if let [b'0', b'x' | b'X', hex @ ..] = text {
             let length = count(hex, u8::is_ascii_hexdigit);
             let value = number(&hex[..length], 16).filter(|value| *value <= 255)?;
-            return Some(Self { value, octal: value, length: length + 2, is_odd: true });
+            return Some(Self {
+                value,
+                octal: value,
+                length: length + 2,
+                is_odd: true,
+            });
         }
         let length = count(text, u8::is_ascii_digit);
         let digits = &text[..length];
         let is_odd = length > 1 && digits[0] == b'0';
         let value = number(digits, 10)?;
-        let octal = if is_odd { number(digits, 8).unwrap_or(value) } else { value };
-        (length <= 4 && value.min(octal) <= 255).then_some(Self { value, octal, length, is_odd })
+        let octal = if is_odd {
+            number(digits, 8).unwrap_or(value)
+        } else {
+            value
+        };
+        (length <= 4 && value.min(octal) <= 255).then_some(Self {
+            value,
+            octal,
+            length,
+            is_odd,
+        })
     }
 }
 
-/// The length of an IPv6 address with `-` or `_` in place of its colons at the start of a text, as in names of hosts. It begins
-/// with four digits: other texts with dashes are words.
+/// The length of an IPv6 address with `-` or `_` in place of its colons at the start of a text, as
+/// in names of hosts. It begins with four digits: other texts with dashes are words.
 fn v6_with_dashes(text: &[u8]) -> Option<usize> {
     let separator = *text.get(4).filter(|byte| matches!(byte, b'-' | b'_'))?;
-    let length = text.iter().take(MAX_ADDRESS_LEN).take_while(|&&byte| byte.is_ascii_hexdigit() || byte == separator).count();
-    let colons: Vec<u8> = text[..length].iter().map(|&byte| if byte == separator { b':' } else { byte }).collect();
+    let length = text
+        .iter()
+        .take(MAX_ADDRESS_LEN)
+        .take_while(|&&byte| byte.is_ascii_hexdigit() || byte == separator)
+        .count();
+    let colons: Vec<u8> = text[..length]
+        .iter()
+        .map(|&byte| if byte == separator { b':' } else { byte })
+        .collect();
     let is_whole = !text.get(length).is_some_and(u8::is_ascii_alphanumeric);
-    (is_whole && std::str::from_utf8(&colons).ok()?.parse::<Ipv6Addr>().is_ok()).then_some(length)
+    (is_whole
+        && std::str::from_utf8(&colons)
+            .ok()?
+            .parse::<Ipv6Addr>()
+            .is_ok())
+    .then_some(length)
 }
 
 /// The digits before `.ip6.arpa`.
 fn reversed_v6(text: &[u8]) -> Vec<Range<usize>> {
     const ZONE: &[u8] = b".ip6.arpa";
     let is_digit = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'.';
-    let zones =
-        memchr::memchr_iter(b'.', text).filter(|at| text[*at..].get(..ZONE.len()).is_some_and(|zone| zone.eq_ignore_ascii_case(ZONE)));
+    let zones = memchr::memchr_iter(b'.', text).filter(|at| {
+        text[*at..]
+            .get(..ZONE.len())
+            .is_some_and(|zone| zone.eq_ignore_ascii_case(ZONE))
+    });
     zones
-        .map(|at| text[..at].iter().rposition(|byte| !is_digit(byte)).map_or(0, |before| before + 1)..at)
+        .map(|at| {
+            text[..at]
+                .iter()
+                .rposition(|byte| !is_digit(byte))
+                .map_or(0, |before| before + 1)..at
+        })
         .filter(|range| range.len() > 8)
         .collect()
 }
 
 /// The printable text of a run of Base64.
 fn decoded_text(run: &[u8]) -> Option<Vec<u8>> {
-    let run = if run.len() % 4 == 1 { &run[..run.len() - 1] } else { run };
+    let run = if run.len() % 4 == 1 {
+        &run[..run.len() - 1]
+    } else {
+        run
+    };
     let standard: Vec<u8> = run
         .iter()
         .map(|byte| match byte {
@@ -390,8 +505,14 @@ fn decoded_text(run: &[u8]) -> Option<Vec<u8>> {
         })
         .collect();
     // Most runs are words, which are not text: the first bytes show it.
-    let is_text = |text: &[u8]| text.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
-    BASE64.decode(&standard[..8]).ok().filter(|text| is_text(text))?;
+    let is_text = |text: &[u8]| {
+        text.iter()
+            .all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
+    };
+    BASE64
+        .decode(&standard[..8])
+        .ok()
+        .filter(|text| is_text(text))?;
     BASE64.decode(&standard).ok().filter(|text| is_text(text))
 }
 
@@ -411,23 +532,34 @@ impl AddressToken<'_> {
 
     /// The addresses in the token, in order, with their ranges.
     fn addresses(&self) -> Vec<(Range<usize>, IpAddr)> {
-        let before_letter = self.text.get(self.range.end).is_some_and(u8::is_ascii_alphanumeric);
+        let before_letter = self
+            .text
+            .get(self.range.end)
+            .is_some_and(u8::is_ascii_alphanumeric);
         let is_part = self.range.len() > MAX_ADDRESS_LEN || self.after_letter || before_letter;
         match if is_part { None } else { self.ipv6() } {
-            Some((length, address)) if is_identifying(address) => vec![(self.range.start..self.range.start + length, address)],
+            Some((length, address)) if is_identifying(address) => {
+                vec![(self.range.start..self.range.start + length, address)]
+            }
             Some(_) => Vec::new(),
             None => self.ipv4_quads(before_letter),
         }
     }
 
-    /// Parses the token as an IPv6 address without trailing punctuation; returns the length of the address.
+    /// Parses the token as an IPv6 address without trailing punctuation; returns the length of the
+    /// address.
     fn ipv6(&self) -> Option<(usize, IpAddr)> {
         let mut letters = self.letters();
         loop {
-            if let Some(ipv6) = std::str::from_utf8(letters).ok().and_then(|text| text.parse::<Ipv6Addr>().ok()) {
+            if let Some(ipv6) = std::str::from_utf8(letters)
+                .ok()
+                .and_then(|text| text.parse::<Ipv6Addr>().ok())
+            {
                 return Some((letters.len(), ipv6.to_canonical()));
             }
-            letters = letters.strip_suffix(b".").or_else(|| letters.strip_suffix(b":"))?;
+            letters = letters
+                .strip_suffix(b".")
+                .or_else(|| letters.strip_suffix(b":"))?;
         }
     }
 
@@ -439,8 +571,11 @@ impl AddressToken<'_> {
             let quad = piece.strip_suffix(b".").unwrap_or(piece);
             let range = start..start + quad.len();
             start += piece.len() + 1;
-            let Client::V4(bits) = Client::parse(quad) else { continue };
-            let is_part = range.start == self.range.start && self.after_letter || range.end == self.range.end && before_letter;
+            let Client::V4(bits) = Client::parse(quad) else {
+                continue;
+            };
+            let is_part = range.start == self.range.start && self.after_letter
+                || range.end == self.range.end && before_letter;
             let is_version = self.agent && is_after_name(&self.text[..range.start]);
             let address = Ipv4Addr::from_bits(bits).into();
             if !is_part && !is_version && is_identifying(address) {
@@ -451,10 +586,16 @@ impl AddressToken<'_> {
     }
 }
 
-/// Whether an address identifies a party. Private networks do; loopback and link-local addresses do not.
+/// Whether an address identifies a party. Private networks do; loopback and link-local addresses do
+/// not.
 fn is_identifying(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(four) => !(four.is_loopback() || four.is_link_local() || four.is_unspecified() || four.is_broadcast()),
+        IpAddr::V4(four) => {
+            !(four.is_loopback()
+                || four.is_link_local()
+                || four.is_unspecified()
+                || four.is_broadcast())
+        }
         IpAddr::V6(ipv6) => !(ipv6.is_loopback() || ipv6.is_unspecified()),
     }
 }
@@ -467,7 +608,10 @@ mod tests {
     const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
 
     fn anonymized(anonymizer: &Anonymizer, client: &str) -> String {
-        anonymizer.anonymize(Client::parse(client.as_bytes())).client().to_string()
+        anonymizer
+            .anonymize(Client::parse(client.as_bytes()))
+            .client()
+            .to_string()
     }
 
     #[test]
@@ -495,23 +639,49 @@ mod tests {
             ("2001:db8:1:2::/64", "2001:db8:1::", "2001:db8:1:2::"),
             ("2001:db8::/32", "2001:db8::", "2001:db8::"),
         ] {
-            let shown = |anonymizer: &Anonymizer| anonymizer.geo_address(Client::parse(client.as_bytes())).unwrap().to_string();
-            assert_eq!((shown(&Anonymizer::Truncate), shown(&key)), (truncated.to_owned(), with_key.to_owned()));
+            let shown = |anonymizer: &Anonymizer| {
+                anonymizer
+                    .geo_address(Client::parse(client.as_bytes()))
+                    .unwrap()
+                    .to_string()
+            };
+            assert_eq!(
+                (shown(&Anonymizer::Truncate), shown(&key)),
+                (truncated.to_owned(), with_key.to_owned())
+            );
         }
         assert_eq!(key.geo_address(Client::parse(b"host.example")), None);
     }
 
     #[test]
     fn a_pseudonym_is_hmac_sha_256() {
-        // HMAC-SHA-256 of the purpose and the four bytes of 192.0.2.77, as computed by `openssl dgst -sha256
-        // -hmac`.
+        // HMAC-SHA-256 of the purpose and the four bytes of 192.0.2.77, as computed by
+        // `openssl dgst -sha256 -hmac`.
         let anonymizer = Anonymizer::with_key(KEY).unwrap();
-        assert_eq!(anonymized(&anonymizer, "192.0.2.77"), "anon-4178e25efebaec49");
-        assert_eq!(anonymized(&anonymizer, "::ffff:192.0.2.77"), anonymized(&anonymizer, "192.0.2.77"));
-        assert_ne!(anonymized(&anonymizer, "192.0.2.78"), anonymized(&anonymizer, "192.0.2.77"));
-        assert_ne!(anonymized(&Anonymizer::with_key(&[7; 32]).unwrap(), "192.0.2.77"), anonymized(&anonymizer, "192.0.2.77"));
-        assert_eq!(anonymized(&anonymizer, "Host.example"), anonymized(&anonymizer, "host.EXAMPLE"));
-        assert_eq!(Anonymizer::with_key(b"short").unwrap_err(), KeyError::Short(5));
+        assert_eq!(
+            anonymized(&anonymizer, "192.0.2.77"),
+            "anon-4178e25efebaec49"
+        );
+        assert_eq!(
+            anonymized(&anonymizer, "::ffff:192.0.2.77"),
+            anonymized(&anonymizer, "192.0.2.77")
+        );
+        assert_ne!(
+            anonymized(&anonymizer, "192.0.2.78"),
+            anonymized(&anonymizer, "192.0.2.77")
+        );
+        assert_ne!(
+            anonymized(&Anonymizer::with_key(&[7; 32]).unwrap(), "192.0.2.77"),
+            anonymized(&anonymizer, "192.0.2.77")
+        );
+        assert_eq!(
+            anonymized(&anonymizer, "Host.example"),
+            anonymized(&anonymizer, "host.EXAMPLE")
+        );
+        assert_eq!(
+            Anonymizer::with_key(b"short").unwrap_err(),
+            KeyError::Short(5)
+        );
         assert_eq!(format!("{anonymizer:?}"), "key");
     }
 
@@ -532,7 +702,12 @@ mod tests {
     }
 
     fn hidden(text: &str) -> String {
-        String::from_utf8(Anonymizer::Truncate.anonymize_text(text.as_bytes(), false).into_owned()).unwrap()
+        String::from_utf8(
+            Anonymizer::Truncate
+                .anonymize_text(text.as_bytes(), false)
+                .into_owned(),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -542,7 +717,10 @@ mod tests {
             ("192.0.2.77", "192.0.2.0"),
             ("a 192.0.2.77, 198.51.100.9.", "a 192.0.2.0, 198.51.100.0."),
             ("http://192.0.2.77:8080/a.sh", "http://192.0.2.0:8080/a.sh"),
-            ("/?u=http%3A%2F%2F192%2E0%2e2%252E77%2Fx", "/?u=http%3A%2F%2F192.0.2.0%2Fx"),
+            (
+                "/?u=http%3A%2F%2F192%2E0%2e2%252E77%2Fx",
+                "/?u=http%3A%2F%2F192.0.2.0%2Fx",
+            ),
             ("[2001:db8:1:2::9]:80", "[2001:db8:1::]:80"),
             ("/?a=2001%3Adb8%3A1%3A2%3A%3A9", "/?a=2001:db8:1::"),
             ("2001:db8:1:2::9, x", "2001:db8:1::, x"),
@@ -550,7 +728,10 @@ mod tests {
             ("wget${IFS}10.1.2.3/x", "wget${IFS}10.1.2.0/x"),
             ("1.2.3.4 1.2.3.5", "1.2.3.0 1.2.3.0"),
             (r"\x22192.0.2.77\x22", r"\x22192.0.2.0\x22"),
-            ("%22192.0.2.77%22 %2522192.0.2.77", "%22192.0.2.0%22 %2522192.0.2.0"),
+            (
+                "%22192.0.2.77%22 %2522192.0.2.77",
+                "%22192.0.2.0%22 %2522192.0.2.0",
+            ),
             ("x%3A192.0.2.77", "x%3A192.0.2.0"),
         ] {
             assert_eq!(hidden(text), expected);
@@ -582,7 +763,10 @@ mod tests {
             assert_eq!(hidden(text), text);
         }
         let agent = b"Mozilla/5.0 Chrome/120.1.2.3 (+http://192.0.2.77/bot)";
-        assert_eq!(&*Anonymizer::Truncate.anonymize_text(agent, true), b"Mozilla/5.0 Chrome/120.1.2.3 (+http://192.0.2.0/bot)");
+        assert_eq!(
+            &*Anonymizer::Truncate.anonymize_text(agent, true),
+            b"Mozilla/5.0 Chrome/120.1.2.3 (+http://192.0.2.0/bot)"
+        );
     }
 
     #[test]
@@ -590,7 +774,12 @@ mod tests {
         // Each of these would take minutes if the search restarted at every byte.
         for unit in ["1.2.3.4", "1.", ":", "a:", "::1 ", "%3A", "1.2.3.4:", "%25"] {
             let text = unit.repeat((1 << 16) / unit.len());
-            assert!(!Anonymizer::Truncate.anonymize_text(text.as_bytes(), false).is_empty(), "{unit}");
+            assert!(
+                !Anonymizer::Truncate
+                    .anonymize_text(text.as_bytes(), false)
+                    .is_empty(),
+                "{unit}"
+            );
         }
     }
 

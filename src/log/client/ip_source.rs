@@ -1,10 +1,11 @@
 //! The client IP behind a reverse proxy: the address that the nearest trusted proxy saw.
 //!
-//! A client can forge everything to the left of what trusted proxies wrote. So the field is read from the right, and the
-//! first address that is not a trusted proxy is the client. The field is read only if the peer is a trusted proxy, and
-//! only configured networks are trusted. Supports `X-Forwarded-For` and similar lists (the nearest hop last), fields with
-//! one address (`X-Real-IP`, `CF-Connecting-IP`), and `Forwarded` (RFC 7239, section 4). Resolves no names and allocates
-//! nothing.
+//! A client can forge everything to the left of what trusted proxies wrote. So the field is read
+//! from the right, and the first address that is not a trusted proxy is the client. The field is
+//! read only if the peer is a trusted proxy, and only configured networks are trusted. Supports
+//! `X-Forwarded-For` and similar lists (the nearest hop last), fields with one address
+//! (`X-Real-IP`, `CF-Connecting-IP`), and `Forwarded` (RFC 7239, section 4). Resolves no names and
+//! allocates nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,8 +26,8 @@ pub struct ClientIpSource {
 }
 
 impl ClientIpSource {
-    /// Reads the client from a field such as `x-forwarded-for`, written by proxies in these networks. With no
-    /// networks, the field is never trusted.
+    /// Reads the client from a field such as `x-forwarded-for`, written by proxies in these
+    /// networks. With no networks, the field is never trusted.
     #[must_use]
     pub fn new(field: &str, trusted: &[IpNet]) -> Self {
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
@@ -38,7 +39,11 @@ impl ClientIpSource {
         }
         v4.sort_unstable();
         v6.sort_unstable();
-        Self { field: field.to_ascii_lowercase(), v4, v6 }
+        Self {
+            field: field.to_ascii_lowercase(),
+            v4,
+            v6,
+        }
     }
 
     /// The name of the field, in lower case.
@@ -47,18 +52,23 @@ impl ClientIpSource {
         &self.field
     }
 
-    /// The client: `peer`, unless that is a trusted proxy; then the rightmost address of `forwarded` that is not a
-    /// trusted proxy, or the leftmost if all are. If the field cannot be parsed, or a hop has no address, the client
-    /// is `peer`.
+    /// The client: `peer`, unless that is a trusted proxy; then the rightmost address of
+    /// `forwarded` that is not a trusted proxy, or the leftmost if all are. If the field cannot be
+    /// parsed, or a hop has no address, the client is `peer`.
     ///
     /// Addresses from the field are returned without brackets, port and zone.
     #[must_use]
     pub fn resolve<'a>(&self, peer: &'a [u8], forwarded: &'a [u8]) -> &'a [u8] {
-        if self.is_trusted(peer) { self.forwarded_client(forwarded).unwrap_or(peer) } else { peer }
+        if self.is_trusted(peer) {
+            self.forwarded_client(forwarded).unwrap_or(peer)
+        } else {
+            peer
+        }
     }
 
-    /// The client of a line that has `forwarded`, but not its peer, which is taken for a trusted proxy: `forwarded` is read
-    /// from the right as in [`resolve`](Self::resolve), and the client is empty if it cannot be parsed.
+    /// The client of a line that has `forwarded`, but not its peer, which is taken for a trusted
+    /// proxy: `forwarded` is read from the right as in [`resolve`](Self::resolve), and the client
+    /// is empty if it cannot be parsed.
     #[must_use]
     pub fn resolve_without_peer<'a>(&self, forwarded: &'a [u8]) -> &'a [u8] {
         self.forwarded_client(forwarded).unwrap_or_default()
@@ -68,8 +78,16 @@ impl ClientIpSource {
     fn forwarded_client<'a>(&self, forwarded: &'a [u8]) -> Option<&'a [u8]> {
         let is_parameters = self.field == FORWARDED;
         let mut furthest = None;
-        for hop in forwarded.rsplit(|&b| b == b',').map(trimmed).filter(|hop| !hop.is_empty()) {
-            let node = if is_parameters { forwarded_node(hop)? } else { unquoted(hop) };
+        for hop in forwarded
+            .rsplit(|&b| b == b',')
+            .map(trimmed)
+            .filter(|hop| !hop.is_empty())
+        {
+            let node = if is_parameters {
+                forwarded_node(hop)?
+            } else {
+                unquoted(hop)
+            };
             if !self.is_trusted(node) {
                 return is_address(node).then(|| strip_port_and_zone(node));
             }
@@ -94,7 +112,10 @@ fn is_address(node: &[u8]) -> bool {
 /// Whether one of these sorted ranges contains a number.
 fn contains<T: Ord + Copy>(ranges: &[(T, T)], number: T) -> bool {
     let after = ranges.partition_point(|(first, _)| *first <= number);
-    after.checked_sub(1).and_then(|at| ranges.get(at)).is_some_and(|(_, last)| number <= *last)
+    after
+        .checked_sub(1)
+        .and_then(|at| ranges.get(at))
+        .is_some_and(|(_, last)| number <= *last)
 }
 
 /// The value of the only `for` parameter of a hop (RFC 7239).
@@ -116,7 +137,10 @@ fn trimmed(text: &[u8]) -> &[u8] {
 /// The text without its quotes, plain or escaped by nginx (`\x22`), Apache or JSON (`\"`).
 fn unquoted(text: &[u8]) -> &[u8] {
     for quote in [&b"\""[..], b"\\x22", b"\\\""] {
-        if let Some(inside) = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
+        if let Some(inside) = text
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+        {
             return inside;
         }
     }
@@ -164,7 +188,11 @@ mod tests {
             ("2001:db8:1::2", "8.8.8.8", "8.8.8.8"),
             ("::ffff:10.0.0.1", "8.8.8.8", "8.8.8.8"),
             ("10.0.0.1:443", "8.8.8.8:51000", "8.8.8.8"),
-            ("10.0.0.1", "[2001:db8::7]:443, ::ffff:10.0.0.2", "2001:db8::7"),
+            (
+                "10.0.0.1",
+                "[2001:db8::7]:443, ::ffff:10.0.0.2",
+                "2001:db8::7",
+            ),
             ("10.0.0.1", "fe80::1%eth0", "fe80::1"),
             // All hops are trusted: the furthest one is the client.
             ("10.0.0.1", "10.1.1.1, 10.0.0.2", "10.1.1.1"),
@@ -181,7 +209,11 @@ mod tests {
             ("010.0.0.1", "8.8.8.8", "010.0.0.1"),
             ("", "8.8.8.8", ""),
         ] {
-            assert_eq!(real(&proxies, peer, forwarded), expected, "{peer} <- {forwarded}");
+            assert_eq!(
+                real(&proxies, peer, forwarded),
+                expected,
+                "{peer} <- {forwarded}"
+            );
         }
     }
 
@@ -202,13 +234,20 @@ mod tests {
             ("for=\"192.0.2.43, for=192.0.2.44", "192.0.2.44"),
             ("192.0.2.43", "10.0.0.1"),
         ] {
-            assert_eq!(real(&proxies, "10.0.0.1", forwarded), expected, "{forwarded}");
+            assert_eq!(
+                real(&proxies, "10.0.0.1", forwarded),
+                expected,
+                "{forwarded}"
+            );
         }
     }
 
     #[test]
     fn without_trusted_proxies_the_field_is_ignored() {
-        assert_eq!(real(&origin("x-real-ip", &[]), "10.0.0.1", "8.8.8.8"), "10.0.0.1");
+        assert_eq!(
+            real(&origin("x-real-ip", &[]), "10.0.0.1", "8.8.8.8"),
+            "10.0.0.1"
+        );
     }
 
     /// A slow reference implementation with the standard library.
@@ -218,10 +257,16 @@ mod tests {
         if !address(peer).is_some_and(is_trusted) {
             return peer.to_owned();
         }
-        let hops: Vec<&str> = forwarded.split(',').map(str::trim).filter(|hop| !hop.is_empty()).collect();
+        let hops: Vec<&str> = forwarded
+            .split(',')
+            .map(str::trim)
+            .filter(|hop| !hop.is_empty())
+            .collect();
         let mut found = peer.to_owned();
         for hop in hops.iter().rev() {
-            let Some(hop) = address(hop) else { return peer.to_owned() };
+            let Some(hop) = address(hop) else {
+                return peer.to_owned();
+            };
             found = hop.to_string();
             if !is_trusted(hop) {
                 return found;

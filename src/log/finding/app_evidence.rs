@@ -1,6 +1,8 @@
-//! Evidence that a site runs an app: clients and sizes of the app assets that it served, up to a few of each.
+//! Evidence that a site runs an app: clients and sizes of the app assets that it served, up to a
+//! few of each.
 //!
-//! It stores no lines. Only whether the evidence is sufficient matters, and that does not depend on the order of requests.
+//! It stores no lines. Only whether the evidence is sufficient matters, and that does not depend on
+//! the order of requests.
 
 use std::collections::HashMap;
 
@@ -16,7 +18,9 @@ pub struct AppEvidence<K = u32> {
 
 impl<K> Default for AppEvidence<K> {
     fn default() -> Self {
-        Self { entries: HashMap::default() }
+        Self {
+            entries: HashMap::default(),
+        }
     }
 }
 
@@ -42,8 +46,9 @@ pub struct AppAsset {
 }
 
 impl AppAsset {
-    /// A bit for the largest power of two below the size. None for an answer of less than four times the length of its request: a
-    /// client can choose the size of a page that repeats its URL.
+    /// A bit for the largest power of two below the size. None for an answer of less than four
+    /// times the length of its request: a client can choose the size of a page that repeats its
+    /// URL.
     fn magnitude(self) -> u64 {
         let repeats = self.size < 4 * self.request_len.max(1) as u64;
         if repeats { 0 } else { 1 << self.size.ilog2() }
@@ -54,14 +59,16 @@ impl BoundedSet {
     /// Sufficient number of distinct clients and of distinct sizes.
     pub const MIN_DISTINCT: usize = 3;
 
-    /// Sufficient number of magnitudes of sizes, with any clients: assets differ in size, but a catch-all page does not.
+    /// Sufficient number of magnitudes of sizes, with any clients: assets differ in size, but a
+    /// catch-all page does not.
     pub const MIN_MAGNITUDES: u32 = 5;
 
-    /// Whether the answers show that a site runs the app: enough clients and sizes, or enough magnitudes of sizes. A site that
-    /// answers everything alike has one size.
+    /// Whether the answers show that a site runs the app: enough clients and sizes, or enough
+    /// magnitudes of sizes. A site that answers everything alike has one size.
     #[must_use]
     pub fn is_sufficient(&self) -> bool {
-        let has_clients = usize::from(self.client_count) == Self::MIN_DISTINCT && usize::from(self.size_count) == Self::MIN_DISTINCT;
+        let has_clients = usize::from(self.client_count) == Self::MIN_DISTINCT
+            && usize::from(self.size_count) == Self::MIN_DISTINCT;
         has_clients || self.magnitudes.count_ones() >= Self::MIN_MAGNITUDES
     }
 
@@ -77,11 +84,19 @@ impl BoundedSet {
         &self.clients[..usize::from(self.client_count)]
     }
 
-    /// The evidence of an earlier report: the listed clients and sizes; `None` means enough. Once there are enough, it does not
-    /// matter which clients they were; `any` are existing clients.
+    /// The evidence of an earlier report: the listed clients and sizes; `None` means enough. Once
+    /// there are enough, it does not matter which clients they were; `any` are existing clients.
     #[must_use]
-    pub fn from_listed(clients: Option<&[u32]>, sizes: Option<&[u64]>, magnitudes: u64, any: [u32; Self::MIN_DISTINCT]) -> Self {
-        let mut evidence = Self { magnitudes, ..Self::default() };
+    pub fn from_listed(
+        clients: Option<&[u32]>,
+        sizes: Option<&[u64]>,
+        magnitudes: u64,
+        any: [u32; Self::MIN_DISTINCT],
+    ) -> Self {
+        let mut evidence = Self {
+            magnitudes,
+            ..Self::default()
+        };
         for &client in clients.unwrap_or(&any) {
             insert_distinct(&mut evidence.clients, &mut evidence.client_count, client);
         }
@@ -114,7 +129,11 @@ impl BoundedSet {
 
     fn merge(&mut self, other: &Self, renumbered: impl Fn(u32) -> u32) {
         for &client in &other.clients[..usize::from(other.client_count)] {
-            insert_distinct(&mut self.clients, &mut self.client_count, renumbered(client));
+            insert_distinct(
+                &mut self.clients,
+                &mut self.client_count,
+                renumbered(client),
+            );
         }
         for &size in &other.sizes[..usize::from(other.size_count)] {
             insert_distinct(&mut self.sizes, &mut self.size_count, size);
@@ -125,7 +144,11 @@ impl BoundedSet {
 
 /// Adds a new value if there is space.
 #[inline]
-fn insert_distinct<T: Copy + PartialEq>(values: &mut [T; BoundedSet::MIN_DISTINCT], count: &mut u8, value: T) {
+fn insert_distinct<T: Copy + PartialEq>(
+    values: &mut [T; BoundedSet::MIN_DISTINCT],
+    count: &mut u8,
+    value: T,
+) {
     let len = usize::from(*count);
     if len < BoundedSet::MIN_DISTINCT && !values[..len].contains(&value) {
         values[len] = value;
@@ -141,20 +164,33 @@ impl<K: Copy + Eq + std::hash::Hash> AppEvidence<K> {
     }
 
     /// Merges other evidence, with its keys and clients mapped.
-    pub fn merge<L: Copy>(&mut self, other: &AppEvidence<L>, key: impl Fn(L) -> K, client: impl Fn(u32) -> u32) {
+    pub fn merge<L: Copy>(
+        &mut self,
+        other: &AppEvidence<L>,
+        key: impl Fn(L) -> K,
+        client: impl Fn(u32) -> u32,
+    ) {
         for (&(app, other_key), evidence) in &other.entries {
-            self.entries.entry((app, key(other_key))).or_default().merge(evidence, &client);
+            self.entries
+                .entry((app, key(other_key)))
+                .or_default()
+                .merge(evidence, &client);
         }
     }
 
     /// Merges evidence of one app under another key.
     pub fn gather(&mut self, app: RuleId, key: K, evidence: &BoundedSet) {
-        self.entries.entry((app, key)).or_default().merge(evidence, |client| client);
+        self.entries
+            .entry((app, key))
+            .or_default()
+            .merge(evidence, |client| client);
     }
 
     /// All evidence, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (RuleId, K, &BoundedSet)> {
-        self.entries.iter().map(|(&(app, key), evidence)| (app, key, evidence))
+        self.entries
+            .iter()
+            .map(|(&(app, key), evidence)| (app, key, evidence))
     }
 }
 
@@ -173,10 +209,15 @@ impl<K> AppEvidence<K> {
         if self.entries.len() <= most {
             return;
         }
-        let mut ranked: Vec<_> = self.entries.drain().map(|((app, key), set)| (rank(app, &key, &set), (app, key), set)).collect();
+        let mut ranked: Vec<_> = self
+            .entries
+            .drain()
+            .map(|((app, key), set)| (rank(app, &key, &set), (app, key), set))
+            .collect();
         ranked.select_nth_unstable_by(most, |one, other| one.0.cmp(&other.0));
         ranked.truncate(most);
-        self.entries.extend(ranked.into_iter().map(|(_, key, set)| (key, set)));
+        self.entries
+            .extend(ranked.into_iter().map(|(_, key, set)| (key, set)));
         self.entries.shrink_to_fit();
     }
 
@@ -198,36 +239,79 @@ mod tests {
     use proptest::prelude::*;
 
     fn enough(evidence: &AppEvidence<u8>) -> bool {
-        evidence.iter().any(|(_, _, evidence)| evidence.is_sufficient())
+        evidence
+            .iter()
+            .any(|(_, _, evidence)| evidence.is_sufficient())
     }
 
     const fn asset(client: u32, size: u64) -> AppAsset {
-        AppAsset { client, size, request_len: 50 }
+        AppAsset {
+            client,
+            size,
+            request_len: 50,
+        }
     }
 
     /// Whether answers of these sizes to requests of these lengths, by one client, are sufficient.
     fn shows_to_one(answers: &[(u64, usize)]) -> bool {
         let mut evidence = AppEvidence::default();
         for &(size, request_len) in answers {
-            evidence.record(RuleId(0), 0, AppAsset { client: 1, size, request_len });
+            evidence.record(
+                RuleId(0),
+                0,
+                AppAsset {
+                    client: 1,
+                    size,
+                    request_len,
+                },
+            );
         }
         enough(&evidence)
     }
 
     #[test]
     fn one_client_and_five_magnitudes() {
-        assert!(shows_to_one(&[(300, 60), (700, 60), (3_000, 60), (40_000, 60), (290_000, 60)]));
-        assert!(!shows_to_one(&[(300, 60), (700, 60), (3_000, 60), (3_900, 60), (290_000, 60)]), "four magnitudes");
-        assert!(!shows_to_one(&[(120, 60), (700, 60), (3_000, 60), (40_000, 60), (290_000, 60)]), "too short for its request");
+        assert!(shows_to_one(&[
+            (300, 60),
+            (700, 60),
+            (3_000, 60),
+            (40_000, 60),
+            (290_000, 60)
+        ]));
+        assert!(
+            !shows_to_one(&[
+                (300, 60),
+                (700, 60),
+                (3_000, 60),
+                (3_900, 60),
+                (290_000, 60)
+            ]),
+            "four magnitudes"
+        );
+        assert!(
+            !shows_to_one(&[
+                (120, 60),
+                (700, 60),
+                (3_000, 60),
+                (40_000, 60),
+                (290_000, 60)
+            ]),
+            "too short for its request"
+        );
         assert!(!shows_to_one(&[(0, 60), (u64::MAX, 60)]));
     }
 
     #[test]
     fn a_page_that_repeats_the_address_shows_no_app() {
         for (page, times) in [(40, 1), (500, 2), (5_000, 3)] {
-            let answers: Vec<_> =
-                (3..14).map(|bits| 1_usize << bits).map(|request_len| (page + times * request_len as u64, request_len)).collect();
-            assert!(!shows_to_one(&answers), "{page} bytes and the address {times} times");
+            let answers: Vec<_> = (3..14)
+                .map(|bits| 1_usize << bits)
+                .map(|request_len| (page + times * request_len as u64, request_len))
+                .collect();
+            assert!(
+                !shows_to_one(&answers),
+                "{page} bytes and the address {times} times"
+            );
         }
     }
 

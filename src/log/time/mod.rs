@@ -36,13 +36,23 @@ impl TryFrom<(i64, i16)> for LogTime {
     /// The time, checked to be valid in a log.
     fn try_from((utc, offset): (i64, i16)) -> Result<Self, String> {
         // Seconds of the years 0 to 9999, and one day in minutes.
-        let is_valid = (-62_167_305_600..253_402_387_200).contains(&utc) && (-1439..1440).contains(&offset);
-        if is_valid { Ok(Self { utc, offset }) } else { Err(format!("{utc} seconds at {offset} minutes is no time of a log")) }
+        let is_valid =
+            (-62_167_305_600..253_402_387_200).contains(&utc) && (-1439..1440).contains(&offset);
+        if is_valid {
+            Ok(Self { utc, offset })
+        } else {
+            Err(format!(
+                "{utc} seconds at {offset} minutes is no time of a log"
+            ))
+        }
     }
 }
 
 /// Writes a time as RFC 3339, if there is one.
-pub(crate) fn serialize_rfc3339<S: Serializer>(time: &(impl Copy + Into<Option<LogTime>>), serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize_rfc3339<S: Serializer>(
+    time: &(impl Copy + Into<Option<LogTime>>),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     (*time).into().map(LogTime::rfc3339).serialize(serializer)
 }
 
@@ -52,8 +62,9 @@ pub(crate) const CLF_TIME_LEN: usize = 26;
 impl LogTime {
     /// Parses a Common Log Format time, `02/Nov/2026:08:01:00 +0000`.
     ///
-    /// The format is that of Apache's `%t` and nginx's `$time_local`, without the brackets. A leap second counts as
-    /// the first second of the next minute. `None` for anything else: a wrong month, a day 32, a missing offset.
+    /// The format is that of Apache's `%t` and nginx's `$time_local`, without the brackets. A leap
+    /// second counts as the first second of the next minute. `None` for anything else: a wrong
+    /// month, a day 32, a missing offset.
     #[must_use]
     pub fn parse_clf(text: &[u8]) -> Option<Self> {
         let t: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
@@ -63,17 +74,25 @@ impl LogTime {
         let day = digits(&t[0..2])?;
         let month = month(&t[3..6])?;
         let year = digits(&t[7..11])?;
-        let (hour, minute, second) = (digits(&t[12..14])?, digits(&t[15..17])?, digits(&t[18..20])?);
+        let (hour, minute, second) = (
+            digits(&t[12..14])?,
+            digits(&t[15..17])?,
+            digits(&t[18..20])?,
+        );
         let offset = zone_offset(*t.last_chunk()?)?;
         if !(1..=days_in(year, month)).contains(&day) || hour > 23 || minute > 59 || second > 60 {
             return None;
         }
-        let local = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
-        Some(Self { utc: local - i64::from(offset) * 60, offset })
+        let local =
+            days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+        Some(Self {
+            utc: local - i64::from(offset) * 60,
+            offset,
+        })
     }
 
-    /// Formats the time in the Common Log Format with its own offset, the inverse of [`parse_clf`](Self::parse_clf).
-    /// `None` unless the year has four digits.
+    /// Formats the time in the Common Log Format with its own offset, the inverse of
+    /// [`parse_clf`](Self::parse_clf). `None` unless the year has four digits.
     #[must_use]
     pub fn clf(self) -> Option<[u8; CLF_TIME_LEN]> {
         let local = self.utc.checked_add(i64::from(self.offset) * 60)?;
@@ -84,7 +103,11 @@ impl LogTime {
             return None;
         }
         let mut text = *b"00/Jan/0000:00:00:00 +0000";
-        text[3..6].copy_from_slice(MONTHS.chunks_exact(3).nth(usize::try_from(month - 1).ok()?)?);
+        text[3..6].copy_from_slice(
+            MONTHS
+                .chunks_exact(3)
+                .nth(usize::try_from(month - 1).ok()?)?,
+        );
         for (at, number) in [
             (0, day),
             (7, year / 100),
@@ -124,7 +147,10 @@ impl LogTime {
         let seconds = self.local_seconds();
         // A timestamp is faster, and ends two days before the last date.
         let timestamp = Timestamp::from_second(seconds).map(|time| Offset::UTC.to_datetime(time));
-        let local = timestamp.or_else(|_| DateTime::constant(1970, 1, 1, 0, 0, 0, 0).checked_add(SignedDuration::from_secs(seconds)));
+        let local = timestamp.or_else(|_| {
+            DateTime::constant(1970, 1, 1, 0, 0, 0, 0)
+                .checked_add(SignedDuration::from_secs(seconds))
+        });
         match local {
             Ok(local) if local.year() >= 0 => push_datetime(local, text),
             Ok(local) => text.push_str(&local.to_string()),
@@ -145,7 +171,8 @@ impl LogTime {
     #[must_use]
     pub fn rfc3339_utc(self) -> String {
         let text = Self { offset: 0, ..self }.rfc3339();
-        text.strip_suffix("+00:00").map_or_else(|| text.clone(), |local| format!("{local}Z"))
+        text.strip_suffix("+00:00")
+            .map_or_else(|| text.clone(), |local| format!("{local}Z"))
     }
 }
 
@@ -154,15 +181,23 @@ fn push_datetime(local: DateTime, text: &mut String) {
     let year = local.year().unsigned_abs();
     push_two_digits((year / 100) as u8, text);
     push_two_digits((year % 100) as u8, text);
-    for (separator, number) in [('-', local.month()), ('-', local.day()), ('T', local.hour()), (':', local.minute()), (':', local.second())]
-    {
+    for (separator, number) in [
+        ('-', local.month()),
+        ('-', local.day()),
+        ('T', local.hour()),
+        (':', local.minute()),
+        (':', local.second()),
+    ] {
         text.push(separator);
         push_two_digits(number.unsigned_abs(), text);
     }
 }
 
 fn push_two_digits(number: u8, text: &mut String) {
-    text.extend([char::from(b'0' + number / 10), char::from(b'0' + number % 10)]);
+    text.extend([
+        char::from(b'0' + number / 10),
+        char::from(b'0' + number % 10),
+    ]);
 }
 
 /// One end of `--since` or `--until`.
@@ -185,8 +220,8 @@ impl TimeBound {
     }
 }
 
-/// A [`LogTime`] in one word, with the same order. A larger return value is passed in memory and stalls the store that
-/// follows it, which costs a tenth of the time per line.
+/// A [`LogTime`] in one word, with the same order. A larger return value is passed in memory and
+/// stalls the store that follows it, which costs a tenth of the time per line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PackedTime(i64);
 
@@ -209,7 +244,10 @@ impl PackedTime {
     #[inline]
     pub(crate) fn time(self) -> LogTime {
         let offset = self.0 as i16;
-        LogTime { utc: (self.0 - i64::from(offset)) >> 16, offset }
+        LogTime {
+            utc: (self.0 - i64::from(offset)) >> 16,
+            offset,
+        }
     }
 
     /// Whether both are in the same minute and have the same offset.
@@ -221,8 +259,8 @@ impl PackedTime {
     }
 }
 
-/// A parser that caches the last minute: consecutive lines usually differ only in the seconds. The offset is parsed each
-/// time, because logs of several servers may be combined in one file.
+/// A parser that caches the last minute: consecutive lines usually differ only in the seconds. The
+/// offset is parsed each time, because logs of several servers may be combined in one file.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ClfTimeParser {
     /// `02/Nov/2026:08:0` and the last digit of the minute.
@@ -238,7 +276,9 @@ impl ClfTimeParser {
     #[expect(clippy::inline_always, reason = "in the line loop")]
     #[inline(always)]
     pub(crate) fn parse(&mut self, text: &[u8]) -> Option<PackedTime> {
-        let Ok(t): Result<&[u8; CLF_TIME_LEN], _> = text.try_into() else { return parse_other(text) };
+        let Ok(t): Result<&[u8; CLF_TIME_LEN], _> = text.try_into() else {
+            return parse_other(text);
+        };
         let start = t.first_chunk::<16>()?;
         if let Some(minute) = self.minute
             && *start == self.start
@@ -247,7 +287,10 @@ impl ClfTimeParser {
             && let Some(offset) = zone_offset(*t.last_chunk()?)
         {
             let local = minute + i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
-            return Some(PackedTime::new(LogTime { utc: local - i64::from(offset) * 60, offset }));
+            return Some(PackedTime::new(LogTime {
+                utc: local - i64::from(offset) * 60,
+                offset,
+            }));
         }
         self.parse_new(*t)
     }
@@ -256,7 +299,9 @@ impl ClfTimeParser {
     fn parse_new(&mut self, t: [u8; CLF_TIME_LEN]) -> Option<PackedTime> {
         // Copy the bytes first: a memory-mapped file may change between two reads.
         let t = std::hint::black_box(t);
-        let Some(time) = LogTime::parse_clf(&t) else { return parse_other(&t) };
+        let Some(time) = LogTime::parse_clf(&t) else {
+            return parse_other(&t);
+        };
         (self.start, self.digit) = (*t.first_chunk()?, t[16]);
         self.minute = Some(time.local_seconds() - digits(&t[18..20])?);
         Some(PackedTime::new(time))
@@ -269,8 +314,8 @@ fn parse_other(text: &[u8]) -> Option<PackedTime> {
     LogTime::parse_any_format(text).map(PackedTime::new)
 }
 
-/// The earliest and the latest of some times. Computed without branches, because their outcome is unpredictable for times
-/// within the same second.
+/// The earliest and the latest of some times. Computed without branches, because their outcome is
+/// unpredictable for times within the same second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimeSpan {
     first: PackedTime,
@@ -279,7 +324,10 @@ pub(crate) struct TimeSpan {
 
 impl Default for TimeSpan {
     fn default() -> Self {
-        Self { first: PackedTime(i64::MAX), last: PackedTime(i64::MIN) }
+        Self {
+            first: PackedTime(i64::MAX),
+            last: PackedTime(i64::MIN),
+        }
     }
 }
 
@@ -315,7 +363,9 @@ impl TimeSpan {
 /// Minutes east of UTC in ` +0100`.
 #[inline]
 fn zone_offset(zone: [u8; 6]) -> Option<i16> {
-    let [b' ', sign @ (b'+' | b'-'), rest @ ..] = zone else { return None };
+    let [b' ', sign @ (b'+' | b'-'), rest @ ..] = zone else {
+        return None;
+    };
     let [a, b, c, d] = rest.map(|digit| i32::from(digit.wrapping_sub(b'0')));
     let (hours, minutes) = (a * 10 + b, c * 10 + d);
     let fits = [a, b, c, d].iter().all(|&digit| digit <= 9) && hours <= 23 && minutes <= 59;
@@ -325,13 +375,18 @@ fn zone_offset(zone: [u8; 6]) -> Option<i16> {
 }
 
 fn digits(text: &[u8]) -> Option<i64> {
-    text.iter().try_fold(0, |n, b| b.is_ascii_digit().then(|| n * 10 + i64::from(b - b'0')))
+    text.iter().try_fold(0, |n, b| {
+        b.is_ascii_digit().then(|| n * 10 + i64::from(b - b'0'))
+    })
 }
 
 const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
 
 fn month(name: &[u8]) -> Option<i64> {
-    (1..).zip(MONTHS.chunks_exact(3)).find(|(_, n)| *n == name).map(|(month, _)| month)
+    (1..)
+        .zip(MONTHS.chunks_exact(3))
+        .find(|(_, n)| *n == name)
+        .map(|(month, _)| month)
 }
 
 fn days_in(year: i64, month: i64) -> i64 {
@@ -344,7 +399,8 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since 1970-01-01 in the proleptic Gregorian calendar. Years start in March, so that the leap day is the last day.
+/// Days since 1970-01-01 in the proleptic Gregorian calendar. Years start in March, so that the
+/// leap day is the last day.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let y = if month <= 2 { year - 1 } else { year };
     let era = y.div_euclid(400);
@@ -358,12 +414,21 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (days.div_euclid(146_097) * 400 + year_of_era + i64::from(month <= 2), month, day)
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    (
+        days.div_euclid(146_097) * 400 + year_of_era + i64::from(month <= 2),
+        month,
+        day,
+    )
 }
 
 #[cfg(test)]
@@ -373,17 +438,39 @@ mod tests {
 
     fn text_of(utc: i64, offset: i64) -> String {
         let zone = Offset::from_seconds((offset * 60) as i32).unwrap();
-        zone.to_datetime(Timestamp::from_second(utc).unwrap()).strftime("%d/%b/%Y:%H:%M:%S").to_string()
-            + &format!(" {}{:02}{:02}", if offset < 0 { '-' } else { '+' }, offset.abs() / 60, offset.abs() % 60)
+        zone.to_datetime(Timestamp::from_second(utc).unwrap())
+            .strftime("%d/%b/%Y:%H:%M:%S")
+            .to_string()
+            + &format!(
+                " {}{:02}{:02}",
+                if offset < 0 { '-' } else { '+' },
+                offset.abs() / 60,
+                offset.abs() % 60
+            )
     }
 
     #[test]
     fn formats_as_rfc_3339() {
         let time = LogTime::parse_clf(b"29/Feb/2024:23:59:59 -0330").unwrap();
         assert_eq!(time.rfc3339(), "2024-02-29T23:59:59-03:30");
-        assert_eq!(LogTime::parse_clf(b"01/Jan/1970:00:00:00 +0000").unwrap().rfc3339(), "1970-01-01T00:00:00+00:00");
-        assert_eq!(LogTime::parse_clf(b"31/Dec/9999:23:59:59 +0000").unwrap().rfc3339(), "9999-12-31T23:59:59+00:00");
-        assert_eq!(LogTime::parse_clf(b"31/Dec/2016:23:59:60 +0000").unwrap().rfc3339(), "2017-01-01T00:00:00+00:00");
+        assert_eq!(
+            LogTime::parse_clf(b"01/Jan/1970:00:00:00 +0000")
+                .unwrap()
+                .rfc3339(),
+            "1970-01-01T00:00:00+00:00"
+        );
+        assert_eq!(
+            LogTime::parse_clf(b"31/Dec/9999:23:59:59 +0000")
+                .unwrap()
+                .rfc3339(),
+            "9999-12-31T23:59:59+00:00"
+        );
+        assert_eq!(
+            LogTime::parse_clf(b"31/Dec/2016:23:59:60 +0000")
+                .unwrap()
+                .rfc3339(),
+            "2017-01-01T00:00:00+00:00"
+        );
     }
 
     #[test]

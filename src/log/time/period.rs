@@ -1,7 +1,7 @@
 //! Periods of a log, days or hours: which period a time belongs to, and its label.
 //!
-//! Periods follow the wall clock: when clocks are set back, the repeated hour is one period. Nothing here reads the
-//! clock; named zones come from the system's zone files.
+//! Periods follow the wall clock: when clocks are set back, the repeated hour is one period.
+//! Nothing here reads the clock; named zones come from the system's zone files.
 
 use std::fmt;
 
@@ -27,7 +27,8 @@ pub(crate) enum PeriodUnit {
 /// A day or an hour of the wall clock. Earlier periods sort first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Period {
-    /// The start: seconds since 1970-01-01T00:00:00 on the wall clock, like [`LogTime::local_seconds`].
+    /// The start: seconds since 1970-01-01T00:00:00 on the wall clock, like
+    /// [`LogTime::local_seconds`].
     pub start: i64,
     /// The length.
     pub unit: PeriodUnit,
@@ -51,30 +52,41 @@ impl PeriodUnit {
 }
 
 impl PeriodRule {
-    /// Groups by `unit` on the wall clock of a named zone, `Europe/Berlin`, or by the offset of each line.
+    /// Groups by `unit` on the wall clock of a named zone, `Europe/Berlin`, or by the offset of
+    /// each line.
     ///
     /// # Errors
     ///
     /// A message: the system has no zone of this name.
     pub(crate) fn new(unit: PeriodUnit, zone: Option<&str>) -> Result<Self, String> {
-        let zone = zone.map(|name| TimeZone::get(name).map_err(|_| unknown(name))).transpose()?;
+        let zone = zone
+            .map(|name| TimeZone::get(name).map_err(|_| unknown(name)))
+            .transpose()?;
         Ok(Self { unit, zone })
     }
 
     /// The period that a time belongs to.
     #[must_use]
     pub(crate) fn period_of(&self, time: LogTime) -> Period {
-        let zone = self.zone.as_ref().zip(Timestamp::from_second(time.utc).ok());
+        let zone = self
+            .zone
+            .as_ref()
+            .zip(Timestamp::from_second(time.utc).ok());
         let local = match zone {
             Some((zone, instant)) => time.utc + i64::from(zone.to_offset(instant).seconds()),
             None => time.local_seconds(),
         };
-        Period { start: local - local.rem_euclid(self.unit.seconds()), unit: self.unit }
+        Period {
+            start: local - local.rem_euclid(self.unit.seconds()),
+            unit: self.unit,
+        }
     }
 }
 
 fn unknown(name: &str) -> String {
-    format!("no time zone is called '{name}' in the zone files of this system; expected a name like Europe/Berlin or UTC")
+    format!(
+        "no time zone is called '{name}' in the zone files of this system; expected a name like Europe/Berlin or UTC"
+    )
 }
 
 impl Period {
@@ -93,18 +105,30 @@ impl Period {
     /// The period after it.
     #[must_use]
     pub(crate) fn next(self) -> Self {
-        Self { start: self.start + self.unit.seconds(), ..self }
+        Self {
+            start: self.start + self.unit.seconds(),
+            ..self
+        }
     }
 
     /// Parses a label; `None` if it is not one.
     #[must_use]
     pub(crate) fn parse(label: &str) -> Option<Self> {
-        let (date, hour) = label.split_once('T').map_or((label, None), |(date, hour)| (date, Some(hour)));
-        let unit = if hour.is_some() { PeriodUnit::Hour } else { PeriodUnit::Day };
+        let (date, hour) = label
+            .split_once('T')
+            .map_or((label, None), |(date, hour)| (date, Some(hour)));
+        let unit = if hour.is_some() {
+            PeriodUnit::Hour
+        } else {
+            PeriodUnit::Day
+        };
         let hour: i8 = hour.map_or(Some(0), |hour| hour.parse().ok())?;
         let date: Date = date.parse().ok()?;
         let local = DateTime::new(date.year(), date.month(), date.day(), hour, 0, 0, 0).ok()?;
-        let period = Self { start: local.duration_since(EPOCH).as_secs(), unit };
+        let period = Self {
+            start: local.duration_since(EPOCH).as_secs(),
+            unit,
+        };
         // Each period has exactly one label: no signs, no missing zeros.
         (period.label() == label).then_some(period)
     }
@@ -155,20 +179,39 @@ mod tests {
     #[test]
     fn an_unknown_zone_is_an_error() {
         let message = PeriodRule::new(PeriodUnit::Day, Some("Europe/Atlantis")).unwrap_err();
-        assert!(message.contains("'Europe/Atlantis'") && message.contains("Europe/Berlin"), "{message}");
+        assert!(
+            message.contains("'Europe/Atlantis'") && message.contains("Europe/Berlin"),
+            "{message}"
+        );
         for name in ["../../etc/passwd", "", "/etc/localtime"] {
-            assert!(PeriodRule::new(PeriodUnit::Day, Some(name)).is_err(), "{name}");
+            assert!(
+                PeriodRule::new(PeriodUnit::Day, Some(name)).is_err(),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn only_labels_are_parsed() {
-        for label in ["2026-11-20", "2026-11-20T00", "2026-11-20T23", "1969-12-31T23"] {
+        for label in [
+            "2026-11-20",
+            "2026-11-20T00",
+            "2026-11-20T23",
+            "1969-12-31T23",
+        ] {
             assert_eq!(Period::parse(label).unwrap().label(), label);
         }
-        for label in
-            ["", "2026-11-20T", "2026-11-20T24", "2026-11-20T1", "2026-11-20T+1", "2026-11-31", "20261120", "2026-11-20T13:00", "latest"]
-        {
+        for label in [
+            "",
+            "2026-11-20T",
+            "2026-11-20T24",
+            "2026-11-20T1",
+            "2026-11-20T+1",
+            "2026-11-31",
+            "20261120",
+            "2026-11-20T13:00",
+            "latest",
+        ] {
             assert_eq!(Period::parse(label), None, "{label}");
         }
     }

@@ -1,6 +1,7 @@
 //! Reports to others: the bulk CSV of AbuseIPDB, and text to paste into a mail to each network.
 //!
-//! They name what was requested and how often, and nothing about the own site: no host name, no referer, no user of the site.
+//! They name what was requested and how often, and nothing about the own site: no host name, no
+//! referer, no user of the site.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -32,7 +33,8 @@ pub(crate) const ABUSE_DAYS: i64 = 60;
 pub(crate) struct Unaccepted {
     /// Those whose last attack is too old.
     pub old: usize,
-    /// The others without an address: of clients that were counted by prefix, no single one is known.
+    /// The others without an address: of clients that were counted by prefix, no single one is
+    /// known.
     pub networks: usize,
 }
 
@@ -46,15 +48,27 @@ fn has_address(entry: &BlockEntry) -> bool {
 
 /// The entries that are in no file.
 pub(super) fn unaccepted(page: &BlockPage<'_>) -> Unaccepted {
-    let (old, new): (Vec<_>, Vec<_>) = page.list.entries.iter().partition(|entry| is_old(page, entry));
-    Unaccepted { old: old.len(), networks: new.into_iter().filter(|entry| !has_address(entry)).count() }
+    let (old, new): (Vec<_>, Vec<_>) = page
+        .list
+        .entries
+        .iter()
+        .partition(|entry| is_old(page, entry));
+    Unaccepted {
+        old: old.len(),
+        networks: new.into_iter().filter(|entry| !has_address(entry)).count(),
+    }
 }
 
 /// Files for the bulk report, at least one.
 pub(super) fn files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
     let mut files = vec![ABUSE_HEADER.as_bytes().to_vec()];
     let mut lines = 1;
-    for entry in page.list.entries.iter().filter(|entry| !is_old(page, entry) && has_address(entry)) {
+    for entry in page
+        .list
+        .entries
+        .iter()
+        .filter(|entry| !is_old(page, entry) && has_address(entry))
+    {
         let line = bulk_line(entry);
         if let Some(file) = files.last_mut()
             && lines < MAX_LINES
@@ -71,14 +85,27 @@ pub(super) fn files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
 }
 
 fn bulk_line(entry: &BlockEntry) -> String {
-    let categories: Vec<String> = categories(&entry.classes).iter().map(u8::to_string).collect();
+    let categories: Vec<String> = categories(&entry.classes)
+        .iter()
+        .map(u8::to_string)
+        .collect();
     let mut comment = activity(entry);
     if !entry.samples.is_empty() {
         comment.push_str(": ");
         comment.push_str(&samples(entry));
     }
-    comment.extend(["; ", &entry.first_time().rfc3339_utc(), " to ", &entry.last_time().rfc3339_utc()]);
-    format!("{},\"{}\",{},\"{comment}\"\n", entry.address, categories.join(","), entry.last_time().rfc3339())
+    comment.extend([
+        "; ",
+        &entry.first_time().rfc3339_utc(),
+        " to ",
+        &entry.last_time().rfc3339_utc(),
+    ]);
+    format!(
+        "{},\"{}\",{},\"{comment}\"\n",
+        entry.address,
+        categories.join(","),
+        entry.last_time().rfc3339()
+    )
 }
 
 /// The category of an attack on a web application.
@@ -86,7 +113,11 @@ const WEB_APP_ATTACK: u8 = 21;
 
 /// The categories of AbuseIPDB for classes of rules, sorted.
 fn categories(classes: &[String]) -> Vec<u8> {
-    let mut found: Vec<u8> = classes.iter().flat_map(|class| categories_of(class)).copied().collect();
+    let mut found: Vec<u8> = classes
+        .iter()
+        .flat_map(|class| categories_of(class))
+        .copied()
+        .collect();
     if found.is_empty() {
         found.push(WEB_APP_ATTACK);
     }
@@ -113,10 +144,17 @@ enum Recipient {
 
 impl Recipient {
     fn new(entry: &BlockEntry, geo: Option<&GeoInfo>) -> Self {
-        match geo.and_then(|geo| Some((geo.asn?, labels::geo_name(geo.as_name.as_ref()).unwrap_or_default()))) {
+        match geo.and_then(|geo| {
+            Some((
+                geo.asn?,
+                labels::geo_name(geo.as_name.as_ref()).unwrap_or_default(),
+            ))
+        }) {
             Some((asn, name)) => Self::System(asn, plain_text(name.as_bytes(), 80)),
             None => Self::Network(match (entry.network, entry.address) {
-                (IpNet::V4(_), IpAddr::V4(address)) => IpNet::new(address.into(), 24).map_or(entry.network, |network| network.trunc()),
+                (IpNet::V4(_), IpAddr::V4(address)) => {
+                    IpNet::new(address.into(), 24).map_or(entry.network, |network| network.trunc())
+                }
                 _ => entry.network,
             }),
         }
@@ -136,27 +174,53 @@ pub(super) fn mail<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()
     let mut texts: BTreeMap<Recipient, Vec<&BlockEntry>> = BTreeMap::new();
     for (number, entry) in page.list.entries.iter().enumerate() {
         let geo = page.geo.get(number).and_then(|geo| geo.as_deref());
-        texts.entry(Recipient::new(entry, geo)).or_default().push(entry);
+        texts
+            .entry(Recipient::new(entry, geo))
+            .or_default()
+            .push(entry);
     }
     for (number, (recipient, entries)) in texts.iter().enumerate() {
         if number > 0 {
-            writeln!(out, "\n----------------------------------------------------------------\n")?;
+            writeln!(
+                out,
+                "\n----------------------------------------------------------------\n"
+            )?;
         }
         write_mail(recipient, entries, out)?;
     }
     Ok(())
 }
 
-fn write_mail<W: Write>(recipient: &Recipient, entries: &[&BlockEntry], out: &mut W) -> io::Result<()> {
+fn write_mail<W: Write>(
+    recipient: &Recipient,
+    entries: &[&BlockEntry],
+    out: &mut W,
+) -> io::Result<()> {
     let hosts = counted(entries.len() as u64, "address", "addresses");
     writeln!(out, "To: the abuse contact of {}", recipient.text())?;
-    writeln!(out, "Subject: Probes for vulnerable web applications from {hosts} of {}\n", recipient.text())?;
+    writeln!(
+        out,
+        "Subject: Probes for vulnerable web applications from {hosts} of {}\n",
+        recipient.text()
+    )?;
     writeln!(out, "Hello,\n")?;
-    writeln!(out, "we received requests from {hosts} of your network that look for vulnerable software or exposed")?;
-    writeln!(out, "files on a web server. Hosts that send them are often compromised. Times are in UTC.\n")?;
+    writeln!(
+        out,
+        "we received requests from {hosts} of your network that look for vulnerable software or exposed"
+    )?;
+    writeln!(
+        out,
+        "files on a web server. Hosts that send them are often compromised. Times are in UTC.\n"
+    )?;
     for entry in entries {
         writeln!(out, "  {}", address_text(&entry.network))?;
-        writeln!(out, "    {}, {} to {}", activity(entry), entry.first_time().rfc3339_utc(), entry.last_time().rfc3339_utc())?;
+        writeln!(
+            out,
+            "    {}, {} to {}",
+            activity(entry),
+            entry.first_time().rfc3339_utc(),
+            entry.last_time().rfc3339_utc()
+        )?;
         if !entry.samples.is_empty() {
             writeln!(out, "    {}", samples(entry))?;
         }
@@ -170,7 +234,9 @@ mod tests {
 
     #[test]
     fn each_class_has_a_category() {
-        let of = |classes: &[&str]| categories(&classes.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let of = |classes: &[&str]| {
+            categories(&classes.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
         assert_eq!(of(&[]), [21]);
         assert_eq!(of(&["vcs-exposure"]), [21]);
         assert_eq!(of(&["iot", "sqli", "vcs-exposure"]), [16, 21, 23]);

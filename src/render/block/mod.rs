@@ -1,10 +1,12 @@
 //! Writes a block list for a firewall, a web server, CrowdSec, fail2ban or an abuse desk.
 //!
-//! The analysis has decided who is listed. Entries are in the order of the list, one a line, and the header has the time of the
-//! logs and not that of the run, so that two lists of the same logs are equal. An empty list is a file that clears the set.
+//! The analysis has decided who is listed. Entries are in the order of the list, one a line, and
+//! the header has the time of the logs and not that of the run, so that two lists of the same logs
+//! are equal. An empty list is a file that clears the set.
 //!
-//! Text of a log is only in comments and reasons. There each byte that is not plain is percent-encoded, so that no text can end a
-//! line, a comment or a string of any format, nor continue one on the next line.
+//! Text of a log is only in comments and reasons. There each byte that is not plain is
+//! percent-encoded, so that no text can end a line, a comment or a string of any format, nor
+//! continue one on the next line.
 
 mod abuse;
 mod program;
@@ -25,7 +27,10 @@ use crate::text::number::{counted, grouped};
 
 /// The format of a block list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-#[expect(clippy::doc_markdown, reason = "the comments are the help of the values")]
+#[expect(
+    clippy::doc_markdown,
+    reason = "the comments are the help of the values"
+)]
 pub(crate) enum BlockFormat {
     /// An address or network a line.
     #[default]
@@ -76,7 +81,11 @@ pub(crate) struct BlockPage<'a> {
 /// # Errors
 ///
 /// Errors of `out`.
-pub(crate) fn write<W: Write>(page: &BlockPage<'_>, format: BlockFormat, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(
+    page: &BlockPage<'_>,
+    format: BlockFormat,
+    out: &mut W,
+) -> io::Result<()> {
     match format {
         BlockFormat::Plain => program::plain(page, out),
         BlockFormat::Nft => program::nft(page, out),
@@ -87,7 +96,9 @@ pub(crate) fn write<W: Write>(page: &BlockPage<'_>, format: BlockFormat, out: &m
         BlockFormat::Crowdsec => program::crowdsec(page, out),
         BlockFormat::Fail2ban => program::fail2ban(page, out),
         BlockFormat::Csv => program::csv(page, out),
-        BlockFormat::Abuseipdb => abuse::files(page).iter().try_for_each(|file| out.write_all(file)),
+        BlockFormat::Abuseipdb => abuse::files(page)
+            .iter()
+            .try_for_each(|file| out.write_all(file)),
         BlockFormat::AbuseMail => abuse::mail(page, out),
     }
 }
@@ -106,7 +117,11 @@ pub(crate) fn unaccepted(page: &BlockPage<'_>) -> Unaccepted {
 
 /// An address, or a network.
 fn address_text(network: &IpNet) -> String {
-    if network.prefix_len() == network.max_prefix_len() { network.addr().to_string() } else { network.to_string() }
+    if network.prefix_len() == network.max_prefix_len() {
+        network.addr().to_string()
+    } else {
+        network.to_string()
+    }
 }
 
 /// Names of inputs in a header.
@@ -114,21 +129,42 @@ const SOURCES: usize = 3;
 
 /// The lines of a header, without the marks of a comment.
 fn header(page: &BlockPage<'_>) -> [String; 3] {
-    let BlockList { entries, until, ttl, left_out, .. } = page.list;
-    let names: Vec<_> = page.sources.iter().take(SOURCES).map(|name| plain_text(name, 200)).collect();
+    let BlockList {
+        entries,
+        until,
+        ttl,
+        left_out,
+        ..
+    } = page.list;
+    let names: Vec<_> = page
+        .sources
+        .iter()
+        .take(SOURCES)
+        .map(|name| plain_text(name, 200))
+        .collect();
     let more = match page.sources.len().saturating_sub(SOURCES) {
         0 => String::new(),
         more => format!(" and {} more", grouped(more as u64)),
     };
-    let until = until.map_or_else(|| "no line has a time".to_owned(), |until| format!("last line {}", until.rfc3339_utc()));
+    let until = until.map_or_else(
+        || "no line has a time".to_owned(),
+        |until| format!("last line {}", until.rfc3339_utc()),
+    );
     let left_out = match left_out {
         0 => String::new(),
         n => format!("; {} more are left out", grouped(*n as u64)),
     };
     [
-        format!("probewatch {}: {} to block{left_out}", env!("CARGO_PKG_VERSION"), counted(entries.len() as u64, "entry", "entries")),
+        format!(
+            "probewatch {}: {} to block{left_out}",
+            env!("CARGO_PKG_VERSION"),
+            counted(entries.len() as u64, "entry", "entries")
+        ),
         format!("from {}{more}; {until}", names.join(", ")),
-        format!("an entry leaves the list {} after its last probe", duration(ttl.as_secs())),
+        format!(
+            "an entry leaves the list {} after its last probe",
+            duration(ttl.as_secs())
+        ),
     ]
 }
 
@@ -153,7 +189,11 @@ fn reason(entry: &BlockEntry) -> String {
     text.push_str(&entry.last_time().rfc3339_utc());
     if entry.ordinary > 0 {
         text.push_str("; would also have blocked ");
-        text.push_str(&counted(entry.ordinary, "ordinary request", "ordinary requests"));
+        text.push_str(&counted(
+            entry.ordinary,
+            "ordinary request",
+            "ordinary requests",
+        ));
     }
     text
 }
@@ -164,7 +204,11 @@ fn activity(entry: &BlockEntry) -> String {
         0 | 1 => String::new(),
         many => format!(" by {} addresses", grouped(many)),
     };
-    format!("{} of {}{by}", counted(entry.hits, "probe", "probes"), counted(entry.paths, "path", "paths"))
+    format!(
+        "{} of {}{by}",
+        counted(entry.hits, "probe", "probes"),
+        counted(entry.paths, "path", "paths")
+    )
 }
 
 /// The paths that are shown of an entry.
@@ -172,19 +216,31 @@ fn samples(entry: &BlockEntry) -> String {
     if entry.samples.is_empty() {
         return String::new();
     }
-    let shown: Vec<_> = entry.samples.iter().map(|sample| encode_word(sample.as_bytes(), 80)).collect();
-    let more = if entry.paths > shown.len() as u64 { ", ..." } else { "" };
+    let shown: Vec<_> = entry
+        .samples
+        .iter()
+        .map(|sample| encode_word(sample.as_bytes(), 80))
+        .collect();
+    let more = if entry.paths > shown.len() as u64 {
+        ", ..."
+    } else {
+        ""
+    };
     format!("{}{more}", shown.join(", "))
 }
 
 /// A text without spaces, of at most about `max` bytes: what is not plain is percent-encoded.
 fn encode_word(text: &[u8], max: usize) -> String {
-    encoded(text, max, |byte| byte.is_ascii_alphanumeric() || b"/.-_~+*:@=&?!,%".contains(&byte))
+    encoded(text, max, |byte| {
+        byte.is_ascii_alphanumeric() || b"/.-_~+*:@=&?!,%".contains(&byte)
+    })
 }
 
 /// A text in a comment: printable ASCII with spaces, the rest percent-encoded.
 fn plain_text(text: &[u8], max: usize) -> String {
-    encoded(text, max, |byte| byte.is_ascii_alphanumeric() || b" /.-_~+*:@=&?!,()".contains(&byte))
+    encoded(text, max, |byte| {
+        byte.is_ascii_alphanumeric() || b" /.-_~+*:@=&?!,()".contains(&byte)
+    })
 }
 
 fn encoded(text: &[u8], max: usize, is_plain: fn(u8) -> bool) -> String {
@@ -234,11 +290,20 @@ mod tests {
     ];
 
     fn time(minute: i64) -> LogTime {
-        LogTime { utc: TIME + minute * 60, offset: 60 }
+        LogTime {
+            utc: TIME + minute * 60,
+            offset: 60,
+        }
     }
 
     fn entry(network: &str, hits: u64, samples: &[&str], classes: &[&str]) -> BlockEntry {
-        BlockEntry::for_test(network.parse().unwrap(), hits, samples, classes, (time(0), time(hits.min(500).cast_signed())))
+        BlockEntry::for_test(
+            network.parse().unwrap(),
+            hits,
+            samples,
+            classes,
+            (time(0), time(hits.min(500).cast_signed())),
+        )
     }
 
     fn list(entries: Vec<BlockEntry>) -> BlockList {
@@ -256,7 +321,12 @@ mod tests {
     }
 
     fn small() -> BlockList {
-        let mut shared = entry("203.0.113.0/24", 30, &["/.env", "/wp-login.php", "/.git/config"], &["config-exposure", "wordpress"]);
+        let mut shared = entry(
+            "203.0.113.0/24",
+            30,
+            &["/.env", "/wp-login.php", "/.git/config"],
+            &["config-exposure", "wordpress"],
+        );
         (shared.addresses, shared.ordinary, shared.paths) = (4, 2, 9);
         list(vec![
             entry("198.51.100.7/32", 1, &["/setup.cgi"], &["iot", "rce"]),
@@ -265,7 +335,12 @@ mod tests {
         ])
     }
 
-    fn written(list: &BlockList, format: BlockFormat, sources: &[Vec<u8>], geo: &[Option<Arc<GeoInfo>>]) -> String {
+    fn written(
+        list: &BlockList,
+        format: BlockFormat,
+        sources: &[Vec<u8>],
+        geo: &[Option<Arc<GeoInfo>>],
+    ) -> String {
         let mut out = Vec::new();
         write(&BlockPage { list, sources, geo }, format, &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -276,7 +351,10 @@ mod tests {
         for format in FORMATS {
             let text = written(&small(), format, &[b"access.log".to_vec()], &[]);
             // The version is in the header only.
-            assert_snapshot!(format!("{format:?}").to_lowercase(), text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+            assert_snapshot!(
+                format!("{format:?}").to_lowercase(),
+                text.replace(env!("CARGO_PKG_VERSION"), "VERSION")
+            );
         }
     }
 
@@ -286,8 +364,15 @@ mod tests {
             let text = written(&list(Vec::new()), format, &[], &[]);
             match format {
                 BlockFormat::Fail2ban | BlockFormat::AbuseMail => assert_eq!(text, ""),
-                BlockFormat::Nft => assert!(text.contains("flush set inet probewatch block4\n") && !text.contains("add element"), "{text}"),
-                BlockFormat::Ipset => assert!(text.contains("flush probewatch6-new\nswap probewatch6 probewatch6-new\n"), "{text}"),
+                BlockFormat::Nft => assert!(
+                    text.contains("flush set inet probewatch block4\n")
+                        && !text.contains("add element"),
+                    "{text}"
+                ),
+                BlockFormat::Ipset => assert!(
+                    text.contains("flush probewatch6-new\nswap probewatch6 probewatch6-new\n"),
+                    "{text}"
+                ),
                 _ => assert!(text.ends_with('\n') && !text.is_empty(), "{format:?}"),
             }
         }
@@ -297,8 +382,16 @@ mod tests {
     fn files_of_abuseipdb_keep_below_its_limits() {
         let address = |n: u32| format!("{}/32", std::net::Ipv4Addr::from_bits(0xcb00_7100 + n));
         let path = "/".to_owned() + &"x".repeat(190);
-        let all = list((0..25_000).map(|n| entry(&address(n), 2, &[&path, "/.env", "/b"], &["sqli"])).collect());
-        let files = abuse_files(&BlockPage { list: &all, sources: &[], geo: &[] });
+        let all = list(
+            (0..25_000)
+                .map(|n| entry(&address(n), 2, &[&path, "/.env", "/b"], &["sqli"]))
+                .collect(),
+        );
+        let files = abuse_files(&BlockPage {
+            list: &all,
+            sources: &[],
+            geo: &[],
+        });
         assert!(files.len() >= 3);
         let mut lines = 0;
         for file in &files {
@@ -310,61 +403,146 @@ mod tests {
         }
         assert_eq!(lines, 25_000);
         // Old attacks are not accepted.
-        let old = BlockList { now: TIME + 61 * 86_400, ..small() };
-        assert_eq!(abuse_files(&BlockPage { list: &old, sources: &[], geo: &[] }), [ABUSE_HEADER.as_bytes()]);
+        let old = BlockList {
+            now: TIME + 61 * 86_400,
+            ..small()
+        };
+        assert_eq!(
+            abuse_files(&BlockPage {
+                list: &old,
+                sources: &[],
+                geo: &[]
+            }),
+            [ABUSE_HEADER.as_bytes()]
+        );
     }
 
     #[test]
     fn mails_are_grouped_by_system() {
-        let geo = |asn, name: &str| Some(Arc::new(GeoInfo { asn: Some(asn), as_name: Some(name.into()), ..GeoInfo::default() }));
+        let geo = |asn, name: &str| {
+            Some(Arc::new(GeoInfo {
+                asn: Some(asn),
+                as_name: Some(name.into()),
+                ..GeoInfo::default()
+            }))
+        };
         let all = small();
-        let text = written(&all, BlockFormat::AbuseMail, &[], &[geo(64_500, "Example"), None, geo(64_500, "Example")]);
-        let to: Vec<_> = text.lines().filter(|line| line.starts_with("To: ")).collect();
-        assert_eq!(to, ["To: the abuse contact of AS64500 Example", "To: the abuse contact of 203.0.113.0/24"]);
+        let text = written(
+            &all,
+            BlockFormat::AbuseMail,
+            &[],
+            &[geo(64_500, "Example"), None, geo(64_500, "Example")],
+        );
+        let to: Vec<_> = text
+            .lines()
+            .filter(|line| line.starts_with("To: "))
+            .collect();
+        assert_eq!(
+            to,
+            [
+                "To: the abuse contact of AS64500 Example",
+                "To: the abuse contact of 203.0.113.0/24"
+            ]
+        );
     }
 
     /// The addresses that a program reads from a file of this format.
     fn parsed(text: &str, format: BlockFormat) -> Vec<String> {
         let code = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
         let lines = || text.lines().map(code).filter(|line| !line.is_empty());
-        let between =
-            |line: &str, start: &str, end: &str| line.strip_prefix(start).and_then(|rest| rest.strip_suffix(end)).map(str::to_owned);
+        let between = |line: &str, start: &str, end: &str| {
+            line.strip_prefix(start)
+                .and_then(|rest| rest.strip_suffix(end))
+                .map(str::to_owned)
+        };
         match format {
             BlockFormat::Plain => lines().collect(),
             BlockFormat::Nft => {
                 let code: String = lines().collect();
                 let elements = code.split("add element inet probewatch block").skip(1);
-                let addresses = elements.flat_map(|set| set[1..].trim().strip_prefix('{').unwrap().split('}').next().unwrap().split(','));
+                let addresses = elements.flat_map(|set| {
+                    set[1..]
+                        .trim()
+                        .strip_prefix('{')
+                        .unwrap()
+                        .split('}')
+                        .next()
+                        .unwrap()
+                        .split(',')
+                });
                 addresses.map(|address| address.trim().to_owned()).collect()
             }
-            BlockFormat::Ipset => lines().filter_map(|line| line.strip_prefix("add ")?.split(' ').nth(1).map(str::to_owned)).collect(),
-            BlockFormat::Nginx => lines().map(|line| between(&line, "deny ", ";").unwrap()).collect(),
+            BlockFormat::Ipset => lines()
+                .filter_map(|line| {
+                    line.strip_prefix("add ")?
+                        .split(' ')
+                        .nth(1)
+                        .map(str::to_owned)
+                })
+                .collect(),
+            BlockFormat::Nginx => lines()
+                .map(|line| between(&line, "deny ", ";").unwrap())
+                .collect(),
             BlockFormat::NginxGeo => {
                 let all: Vec<_> = lines().collect();
-                assert_eq!((&*all[0], &*all[1], all.last().unwrap().as_str()), ("geo $probewatch_block {", "default 0;", "}"));
-                all[2..all.len() - 1].iter().map(|line| between(line, "", " 1;").unwrap()).collect()
+                assert_eq!(
+                    (&*all[0], &*all[1], all.last().unwrap().as_str()),
+                    ("geo $probewatch_block {", "default 0;", "}")
+                );
+                all[2..all.len() - 1]
+                    .iter()
+                    .map(|line| between(line, "", " 1;").unwrap())
+                    .collect()
             }
             BlockFormat::Apache => {
                 assert!(text.lines().all(|line| !line.ends_with('\\')));
                 let all: Vec<_> = lines().collect();
-                assert_eq!((&*all[0], &*all[1], all.last().unwrap().as_str()), ("<RequireAll>", "Require all granted", "</RequireAll>"));
-                all[2..all.len() - 1].iter().map(|line| between(line, "Require not ip ", "").unwrap()).collect()
+                assert_eq!(
+                    (&*all[0], &*all[1], all.last().unwrap().as_str()),
+                    ("<RequireAll>", "Require all granted", "</RequireAll>")
+                );
+                all[2..all.len() - 1]
+                    .iter()
+                    .map(|line| between(line, "Require not ip ", "").unwrap())
+                    .collect()
             }
-            BlockFormat::Crowdsec => cells(text, 5).into_iter().map(|row| row[4].clone()).collect(),
-            BlockFormat::Csv => cells(text, 11).into_iter().map(|row| row[0].clone()).collect(),
+            BlockFormat::Crowdsec => cells(text, 5)
+                .into_iter()
+                .map(|row| row[4].clone())
+                .collect(),
+            BlockFormat::Csv => cells(text, 11)
+                .into_iter()
+                .map(|row| row[0].clone())
+                .collect(),
             BlockFormat::Abuseipdb => {
                 let rows = cells(text, 4);
-                assert!(rows.iter().all(|row| !row[3].contains(['"', '\\']) && row[3].len() <= 1_024));
+                assert!(
+                    rows.iter()
+                        .all(|row| !row[3].contains(['"', '\\']) && row[3].len() <= 1_024)
+                );
                 rows.into_iter().map(|row| row[0].clone()).collect()
             }
             BlockFormat::Fail2ban => {
-                let blocked = |line: &str| line.split_once(" probewatch: block ").unwrap().1.split(' ').next().unwrap().to_owned();
-                assert!(text.lines().all(|line| line.matches("probewatch: block").count() == 1));
+                let blocked = |line: &str| {
+                    line.split_once(" probewatch: block ")
+                        .unwrap()
+                        .1
+                        .split(' ')
+                        .next()
+                        .unwrap()
+                        .to_owned()
+                };
+                assert!(
+                    text.lines()
+                        .all(|line| line.matches("probewatch: block").count() == 1)
+                );
                 text.lines().map(blocked).collect()
             }
-            BlockFormat::AbuseMail => {
-                text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).map(|line| line.trim().to_owned()).collect()
-            }
+            BlockFormat::AbuseMail => text
+                .lines()
+                .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+                .map(|line| line.trim().to_owned())
+                .collect(),
         }
     }
 
@@ -372,7 +550,10 @@ mod tests {
     fn cells(text: &str, count: usize) -> Vec<Vec<String>> {
         let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
         assert_eq!(reader.headers().unwrap().len(), count);
-        reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
+        reader
+            .records()
+            .map(|row| row.unwrap().iter().map(str::to_owned).collect())
+            .collect()
     }
 
     /// Text that could end a line, a comment, a block or a string.
@@ -409,7 +590,10 @@ mod tests {
             "swap a b",
             "é",
         ]);
-        prop_oneof![prop::collection::vec(pieces, 0..8).prop_map(|pieces| pieces.concat()), ".{0,40}"]
+        prop_oneof![
+            prop::collection::vec(pieces, 0..8).prop_map(|pieces| pieces.concat()),
+            ".{0,40}"
+        ]
     }
 
     proptest! {

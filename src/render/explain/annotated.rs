@@ -1,4 +1,5 @@
-//! Redacted text that knows which column shows which byte, so that ranges of bytes can be highlighted.
+//! Redacted text that knows which column shows which byte, so that ranges of bytes can be
+//! highlighted.
 //!
 //! Lays out single lines.
 
@@ -51,7 +52,11 @@ impl AnnotatedText {
         for secret in secrets_in_decoded(logged, text) {
             push_plain(&mut pieces, text, at..secret.start);
             at = secret.end;
-            pieces.push(TextPiece { shown: PieceText::Text(MASK.into()), width: MASK.len(), bytes: secret });
+            pieces.push(TextPiece {
+                shown: PieceText::Text(MASK.into()),
+                width: MASK.len(),
+                bytes: secret,
+            });
         }
         push_plain(&mut pieces, text, at..text.len());
         Self { pieces }
@@ -59,8 +64,14 @@ impl AnnotatedText {
 
     /// The text of a range; a secret that overlaps it is masked as a whole.
     pub(crate) fn text(&self, range: &Range<usize>) -> String {
-        let start = self.pieces.partition_point(|piece| piece.bytes.end <= range.start);
-        join(self.pieces[start..].iter().take_while(|piece| piece.bytes.start < range.end))
+        let start = self
+            .pieces
+            .partition_point(|piece| piece.bytes.end <= range.start);
+        join(
+            self.pieces[start..]
+                .iter()
+                .take_while(|piece| piece.bytes.start < range.end),
+        )
     }
 
     /// The whole text.
@@ -71,18 +82,28 @@ impl AnnotatedText {
     /// The part of the text that fits `room` columns and shows the first range.
     pub(crate) fn line(&self, ranges: &[Range<usize>], room: usize) -> AnnotatedLine {
         let (start, end) = self.window(ranges, room);
-        let mut line = AnnotatedLine { parts: Vec::new(), columns: vec![0..0; ranges.len()] };
+        let mut line = AnnotatedLine {
+            parts: Vec::new(),
+            columns: vec![0..0; ranges.len()],
+        };
         let mut column = 0;
         if start > 0 {
             push(&mut line.parts, CUT, false);
             column += 1;
         }
         for piece in &self.pieces[start..end] {
-            let covering = ranges.iter().zip(&mut line.columns).filter(|(range, _)| overlaps(&piece.bytes, range));
+            let covering = ranges
+                .iter()
+                .zip(&mut line.columns)
+                .filter(|(range, _)| overlaps(&piece.bytes, range));
             let mut is_covered = false;
             for (_, columns) in covering {
                 is_covered = true;
-                let start = if columns.end == 0 { column } else { columns.start };
+                let start = if columns.end == 0 {
+                    column
+                } else {
+                    columns.start
+                };
                 *columns = start..column + piece.width;
             }
             push(&mut line.parts, &join([piece]), is_covered);
@@ -94,12 +115,17 @@ impl AnnotatedText {
         line
     }
 
-    /// The pieces to show: from the start if the first range fits, else from a little before that range.
+    /// The pieces to show: from the start if the first range fits, else from a little before that
+    /// range.
     fn window(&self, ranges: &[Range<usize>], room: usize) -> (usize, usize) {
         let room = room.max(MIN_COLUMNS);
         let fits_from = |start: usize| {
             let mut left = room - usize::from(start > 0);
-            let all = self.pieces[start..].iter().map(|piece| piece.width).sum::<usize>() <= left;
+            let all = self.pieces[start..]
+                .iter()
+                .map(|piece| piece.width)
+                .sum::<usize>()
+                <= left;
             left -= usize::from(!all);
             let fitting = self.pieces[start..].iter().take_while(|piece| {
                 let fits = piece.width <= left;
@@ -110,14 +136,26 @@ impl AnnotatedText {
         };
         let covered = |piece: &TextPiece| ranges.iter().any(|range| overlaps(&piece.bytes, range));
         let first = self.pieces.iter().position(covered).unwrap_or(0);
-        let last = first + self.pieces[first..].iter().take_while(|piece| covered(piece)).count();
+        let last = first
+            + self.pieces[first..]
+                .iter()
+                .take_while(|piece| covered(piece))
+                .count();
         if last <= fits_from(0) {
             return (0, fits_from(0));
         }
         // A third of the columns for the text before the range, or less for a long range.
-        let covered_width = self.pieces[first..last].iter().map(|piece| piece.width).sum::<usize>();
+        let covered_width = self.pieces[first..last]
+            .iter()
+            .map(|piece| piece.width)
+            .sum::<usize>();
         let mut before = (room / 3).min(room.saturating_sub(covered_width + 2));
-        let start = first - self.pieces[..first].iter().rev().take_while(|piece| take_width(&mut before, piece.width)).count();
+        let start = first
+            - self.pieces[..first]
+                .iter()
+                .rev()
+                .take_while(|piece| take_width(&mut before, piece.width))
+                .count();
         (start, fits_from(start))
     }
 }
@@ -160,7 +198,11 @@ fn push_plain(pieces: &mut Vec<TextPiece>, text: &[u8], range: Range<usize>) {
         }
         for byte in chunk.invalid() {
             let shown = format!("\\x{byte:02x}");
-            pieces.push(TextPiece { width: shown.len(), shown: PieceText::Text(shown.into()), bytes: at..at + 1 });
+            pieces.push(TextPiece {
+                width: shown.len(),
+                shown: PieceText::Text(shown.into()),
+                bytes: at..at + 1,
+            });
             at += 1;
         }
     }
@@ -170,13 +212,21 @@ impl TextPiece {
     /// A combining mark is escaped, as it has no column of its own.
     fn from_char(c: char, bytes: Range<usize>) -> Self {
         if matches!(c, ' '..='~') {
-            return Self { shown: PieceText::Char(c), width: 1, bytes };
+            return Self {
+                shown: PieceText::Char(c),
+                width: 1,
+                bytes,
+            };
         }
         let shown = match c.width() {
             Some(0) => format!("\\u{{{:x}}}", u32::from(c)),
             _ => sanitize::escape(c.encode_utf8(&mut [0; 4]).as_bytes()).into_owned(),
         };
-        Self { width: shown.chars().map(|c| c.width().unwrap_or(0)).sum(), shown: PieceText::Text(shown.into()), bytes }
+        Self {
+            width: shown.chars().map(|c| c.width().unwrap_or(0)).sum(),
+            shown: PieceText::Text(shown.into()),
+            bytes,
+        }
     }
 }
 
@@ -189,7 +239,12 @@ mod tests {
         let line = AnnotatedText::new(text, text).line(&[range], room);
         let text: String = line.parts.iter().map(|(text, _)| text.as_str()).collect();
         let columns = &line.columns[0];
-        format!("{text}\n{:start$}{}", "", "^".repeat(columns.len()), start = columns.start)
+        format!(
+            "{text}\n{:start$}{}",
+            "",
+            "^".repeat(columns.len()),
+            start = columns.start
+        )
     }
 
     #[test]
@@ -198,12 +253,18 @@ mod tests {
         assert_eq!(drawn(b"/\x00\xff'x", 3..4, 40), "/\\x00\\xff'x\n         ^");
         assert_eq!(drawn(b"/\x00x", 1..2, 40), "/\\x00x\n ^^^^");
         assert_eq!(drawn("/日本'".as_bytes(), 7..8, 40), "/日本'\n     ^");
-        assert_eq!(drawn("/e\u{301}'".as_bytes(), 4..5, 40), "/e\\u{301}'\n         ^");
+        assert_eq!(
+            drawn("/e\u{301}'".as_bytes(), 4..5, 40),
+            "/e\\u{301}'\n         ^"
+        );
     }
 
     #[test]
     fn a_secret_is_masked_as_a_whole() {
-        assert_eq!(drawn(b"/?token=abcdef&x='", 10..12, 40), "/?token=***&x='\n        ^^^");
+        assert_eq!(
+            drawn(b"/?token=abcdef&x='", 10..12, 40),
+            "/?token=***&x='\n        ^^^"
+        );
         let annotated = AnnotatedText::new(b"/?password=a&b c&x=<", b"/?password=a%26b%2520c&x=<");
         assert_eq!(annotated.full_text(), "/?password=***&x=<");
         assert_eq!(annotated.text(&(11..13)), "***");
@@ -212,9 +273,15 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_around_the_range() {
         let text = format!("/{}.env{}", "a".repeat(100), "b".repeat(100));
-        assert_eq!(drawn(text.as_bytes(), 101..105, 20), "…aaaaaa.envbbbbbbbb…\n       ^^^^");
+        assert_eq!(
+            drawn(text.as_bytes(), 101..105, 20),
+            "…aaaaaa.envbbbbbbbb…\n       ^^^^"
+        );
         assert_eq!(drawn(text.as_bytes(), 0..1, 16), "/aaaaaaaaaaaaaa…\n^");
-        assert_eq!(drawn(text.as_bytes(), 98..205, 16), "…aaa.envbbbbbbb…\n ^^^^^^^^^^^^^^");
+        assert_eq!(
+            drawn(text.as_bytes(), 98..205, 16),
+            "…aaa.envbbbbbbb…\n ^^^^^^^^^^^^^^"
+        );
     }
 
     proptest! {

@@ -1,4 +1,5 @@
-//! Prints an explanation as one JSON object on a line. The keys are stable: new keys come at the end.
+//! Prints an explanation as one JSON object on a line. The keys are stable: new keys come at the
+//! end.
 
 use std::io::{self, Write};
 
@@ -18,7 +19,12 @@ pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, out: &mut W) -> io
 }
 
 fn put_request(fields: &mut ObjectFields<'_>, subject: &ExplainedRequest<'_>) {
-    let ExplainedRequest { record, line, explanation, .. } = subject;
+    let ExplainedRequest {
+        record,
+        line,
+        explanation,
+        ..
+    } = subject;
     let (read_as, format) = match &subject.read_as {
         ReadAs::Line(format) => ("line", Some(escape(format.as_bytes()))),
         ReadAs::Request => ("request", None),
@@ -40,11 +46,19 @@ fn put_request(fields: &mut ObjectFields<'_>, subject: &ExplainedRequest<'_>) {
     fields.put("referer", record.referer.map(LogText::new));
     fields.put("user_agent", record.user_agent.map(LogText::new));
     fields.put("host", record.host.map(LogText::new));
-    let steps = explanation.trails.iter().flat_map(|trail| {
-        // 0 is the decoding of the log writer's escapes.
-        let sent = trail.sent.iter().map(move |sent| (trail, 0, vec!["log escapes"], &**sent));
-        sent.chain(trail.rounds.iter().zip(1..).map(move |(round, number)| (trail, number, round.undone.clone(), &*round.text)))
-    });
+    let steps =
+        explanation.trails.iter().flat_map(|trail| {
+            // 0 is the decoding of the log writer's escapes.
+            let sent = trail
+                .sent
+                .iter()
+                .map(move |sent| (trail, 0, vec!["log escapes"], &**sent));
+            sent.chain(
+                trail.rounds.iter().zip(1..).map(move |(round, number)| {
+                    (trail, number, round.undone.clone(), &*round.text)
+                }),
+            )
+        });
     fields.put_objects("decoding", steps, |fields, (trail, round, undone, text)| {
         fields.put("field", key(TextView::Field(trail.field)));
         fields.put("round", round);
@@ -56,8 +70,14 @@ fn put_request(fields: &mut ObjectFields<'_>, subject: &ExplainedRequest<'_>) {
     fields.put("views.path", view(TextView::Field(Field::Path)));
     fields.put("views.resolved", view(TextView::Resolved));
     fields.put("views.query", view(TextView::Field(Field::Query)));
-    fields.put_objects("matches", &explanation.matches, |fields, explained| put_rule(fields, explained, subject));
-    fields.put_objects("near_misses", &explanation.near_misses, |fields, explained| put_rule(fields, explained, subject));
+    fields.put_objects("matches", &explanation.matches, |fields, explained| {
+        put_rule(fields, explained, subject)
+    });
+    fields.put_objects(
+        "near_misses",
+        &explanation.near_misses,
+        |fields, explained| put_rule(fields, explained, subject),
+    );
     match subject.answer {
         Some(answer) => fields.put_object("answer", |fields| put_grade(fields, answer)),
         None => fields.put("answer", ()),
@@ -65,17 +85,37 @@ fn put_request(fields: &mut ObjectFields<'_>, subject: &ExplainedRequest<'_>) {
     fields.put_objects("by_status", &subject.by_status, |fields, group| {
         fields.put("method", &group.method);
         fields.put("statuses", &group.statuses);
-        fields.put("rules", group.rules.iter().map(|&rule| &*subject.rules.rule(rule).id).collect::<Vec<_>>());
+        fields.put(
+            "rules",
+            group
+                .rules
+                .iter()
+                .map(|&rule| &*subject.rules.rule(rule).id)
+                .collect::<Vec<_>>(),
+        );
     });
 }
 
 /// Without a grade only `why` has a value.
 fn put_grade(fields: &mut ObjectFields<'_>, answer: &GradeResult) {
-    let known = if let GradeResult::Known(known) = answer { Some(known) } else { None };
+    let known = if let GradeResult::Known(known) = answer {
+        Some(known)
+    } else {
+        None
+    };
     let sizes = |sizes: Option<&Vec<(u64, u64)>>| sizes.cloned().unwrap_or_default();
-    let why = known.map_or_else(|| text::ungraded(answer).unwrap_or_default().to_owned(), |known| grades::why(&known.detail));
-    fields.put("grade", known.map(|known| known.detail.grade.answer.as_str()));
-    fields.put("reason", known.map(|known| known.detail.grade.reason.as_str()));
+    let why = known.map_or_else(
+        || text::ungraded(answer).unwrap_or_default().to_owned(),
+        |known| grades::why(&known.detail),
+    );
+    fields.put(
+        "grade",
+        known.map(|known| known.detail.grade.answer.as_str()),
+    );
+    fields.put(
+        "reason",
+        known.map(|known| known.detail.grade.reason.as_str()),
+    );
     fields.put("why", why);
     fields.put("site", known.map(|known| LogText::new(&known.site)));
     fields.put("paths_answered", known.map(|known| known.answered));
@@ -83,15 +123,26 @@ fn put_grade(fields: &mut ObjectFields<'_>, answer: &GradeResult) {
     fields.put("soft_404_sizes", sizes(known.map(|known| &known.sizes)));
     fields.put("home_sizes", sizes(known.map(|known| &known.home_sizes)));
     fields.put("get_sizes", sizes(known.map(|known| &known.get_sizes)));
-    fields.put("get_refused", known.map_or(&[][..], |known| &known.get_refused));
-    fields.put_objects("similar", known.into_iter().flat_map(|known| &known.alike), |fields, one| {
-        fields.put("host", one.host.as_deref().map(LogText::new));
-        fields.put("path", LogText::new(&one.path));
-        fields.put("bytes", one.bytes);
-    });
+    fields.put(
+        "get_refused",
+        known.map_or(&[][..], |known| &known.get_refused),
+    );
+    fields.put_objects(
+        "similar",
+        known.into_iter().flat_map(|known| &known.alike),
+        |fields, one| {
+            fields.put("host", one.host.as_deref().map(LogText::new));
+            fields.put("path", LogText::new(&one.path));
+            fields.put("bytes", one.bytes);
+        },
+    );
 }
 
-fn put_rule(fields: &mut ObjectFields<'_>, explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) {
+fn put_rule(
+    fields: &mut ObjectFields<'_>,
+    explained: &RuleExplanation<'_>,
+    subject: &ExplainedRequest<'_>,
+) {
     let rule = subject.rules.rule(explained.rule);
     fields.put("rule", &rule.id);
     fields.put("title", escape(rule.title.as_bytes()));
@@ -102,7 +153,12 @@ fn put_rule(fields: &mut ObjectFields<'_>, explained: &RuleExplanation<'_>, subj
     fields.put("product", about.products);
     fields.put("cve", about.cves);
     fields.put("severity", subject.severity(explained.rule));
-    fields.put("suppressed", explained.suppressed_by.map(|reason| sentence::suppressed(reason, explained.rule, subject.rules)));
+    fields.put(
+        "suppressed",
+        explained
+            .suppressed_by
+            .map(|reason| sentence::suppressed(reason, explained.rule, subject.rules)),
+    );
     fields.put_objects("found", explained.spans().iter(), |fields, (mark, span)| {
         fields.put("kind", mark.as_str());
         fields.put("field", key(span.view));

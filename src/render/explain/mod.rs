@@ -65,7 +65,11 @@ pub(crate) struct ViewCache([OnceCell<AnnotatedText>; 8]);
 /// # Errors
 ///
 /// Errors of `out`.
-pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     match options.format {
         OutputFormat::Json | OutputFormat::Ndjson => json::write(subject, out),
         _ => text::write(subject, options, out),
@@ -75,7 +79,8 @@ pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOp
 impl<'a> ExplainedRequest<'a> {
     /// The CVE ids and products of the request by a rule that it matches.
     fn about(&self, rule: RuleId) -> Attributed<'a> {
-        let texts = [TextView::Resolved, TextView::Field(Field::Target)].map(|view| self.explanation.texts.of_view(view));
+        let texts = [TextView::Resolved, TextView::Field(Field::Target)]
+            .map(|view| self.explanation.texts.of_view(view));
         Attributed::new(self.rules, &[rule], &texts)
     }
 }
@@ -87,7 +92,9 @@ impl ExplainedRequest<'_> {
 
     /// The severity of a hit of this rule.
     fn severity(&self, rule: RuleId) -> Severity {
-        self.rules.rule(rule).effective_severity(self.is_severity_raised())
+        self.rules
+            .rule(rule)
+            .effective_severity(self.is_severity_raised())
     }
 
     /// Whether the answer raises the severity. Without a log an answer counts as distinct.
@@ -102,7 +109,11 @@ impl ExplainedRequest<'_> {
     /// The view itself, but the path for a resolved path that equals it.
     fn canonical_view(&self, view: TextView) -> TextView {
         let (path, texts) = (TextView::Field(Field::Path), &self.explanation.texts);
-        if view == TextView::Resolved && texts.of_view(view) == texts.of_view(path) { path } else { view }
+        if view == TextView::Resolved && texts.of_view(view) == texts.of_view(path) {
+            path
+        } else {
+            view
+        }
     }
 
     /// The name of a view within a sentence.

@@ -3,7 +3,9 @@
 use super::ExplainedRequest;
 use crate::engine::explain::{AlternativeKind, RuleExplanation, SuppressedBy, literal};
 use crate::log::finding::RuleId;
-use crate::rules::{Field, RequestShape, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit};
+use crate::rules::{
+    Field, RequestShape, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit,
+};
 use crate::text::normalize::{AltDecoding, PathReading};
 use crate::text::redact::LogText;
 use crate::text::redact::sanitize::escape;
@@ -40,26 +42,50 @@ pub(crate) fn rule_key(requirement: &Requirement<'_>) -> &'static str {
 }
 
 /// The result of a check.
-pub(crate) fn check(check: &RequirementCheck<'_>, explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
+pub(crate) fn check(
+    check: &RequirementCheck<'_>,
+    explained: &RuleExplanation<'_>,
+    subject: &ExplainedRequest<'_>,
+) -> String {
     let method = shown_method(subject);
     match (check.requirement, check.holds) {
-        (Requirement::Literal(bit::UNKNOWN), true) => "no other rule matches the request by its line alone".into(),
-        (Requirement::Literal(bit::UNKNOWN), false) => "another rule matches the request, or the site answered it".into(),
+        (Requirement::Literal(bit::UNKNOWN), true) => {
+            "no other rule matches the request by its line alone".into()
+        }
+        (Requirement::Literal(bit::UNKNOWN), false) => {
+            "another rule matches the request, or the site answered it".into()
+        }
         (Requirement::Literal(kind), true) => present(kind, explained, subject),
         (Requirement::Word(fields), true) => present(fields, explained, subject),
         (Requirement::Literal(kind), false) => absent(kind, explained, subject),
         (Requirement::Word(fields), false) => absent(fields, explained, subject),
         (Requirement::Method(methods), holds) => {
-            format!("method is {method}{}", if_fails(holds, &format!(", not {}", one_of(methods.iter().map(|m| escape(m).into_owned())))))
+            format!(
+                "method is {method}{}",
+                if_fails(
+                    holds,
+                    &format!(
+                        ", not {}",
+                        one_of(methods.iter().map(|m| escape(m).into_owned()))
+                    )
+                )
+            )
         }
         (Requirement::Status(statuses), holds) => {
             let wanted = one_of(statuses.iter().map(u16::to_string));
             match subject.record.status {
-                Some(status) => format!("status is {status}{}", if_fails(holds, &format!(", not {wanted}"))),
+                Some(status) => format!(
+                    "status is {status}{}",
+                    if_fails(holds, &format!(", not {wanted}"))
+                ),
                 None => format!("there is no status, and the rule requires {wanted}"),
             }
         }
-        (Requirement::Shape(shape), holds) => format!("the request {} {}", if holds { "is" } else { "is not" }, shape_name(shape)),
+        (Requirement::Shape(shape), holds) => format!(
+            "the request {} {}",
+            if holds { "is" } else { "is not" },
+            shape_name(shape)
+        ),
         (Requirement::Glob(glob), holds) => {
             format!(
                 "the {} {} {}",
@@ -69,14 +95,33 @@ pub(crate) fn check(check: &RequirementCheck<'_>, explained: &RuleExplanation<'_
             )
         }
         (Requirement::Regex(regex, fields), false) => {
-            format!("the regex matches nothing in the {}: {}", fields_of(fields), single_line_regex(regex))
+            format!(
+                "the regex matches nothing in the {}: {}",
+                fields_of(fields),
+                single_line_regex(regex)
+            )
         }
-        (Requirement::Regex(regex, _), true) => format!("{}: {}", matched(check.found.as_ref(), subject), single_line_regex(regex)),
+        (Requirement::Regex(regex, _), true) => format!(
+            "{}: {}",
+            matched(check.found.as_ref(), subject),
+            single_line_regex(regex)
+        ),
         (Requirement::Not(_, _), false) => {
-            format!("excluded by unless: {}", check.found.as_ref().map(|span| located(span, subject)).unwrap_or_default())
+            format!(
+                "excluded by unless: {}",
+                check
+                    .found
+                    .as_ref()
+                    .map(|span| located(span, subject))
+                    .unwrap_or_default()
+            )
         }
         (Requirement::Not(regex, fields), true) => {
-            format!("nothing in the {} excludes it: {}", fields_of(fields), single_line_regex(regex))
+            format!(
+                "nothing in the {} excludes it: {}",
+                fields_of(fields),
+                single_line_regex(regex)
+            )
         }
     }
 }
@@ -100,12 +145,25 @@ pub(crate) fn decoding_name(reading: AlternativeKind) -> &'static str {
 /// Why a match is not reported.
 pub(crate) fn suppressed(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) -> String {
     match reason {
-        SuppressedBy::AppEvidence => "if answered, it is evidence that the site runs this app; it is never reported".into(),
-        SuppressedBy::App(app) => format!("suppressed by app {} (--app)", rules.rule(app).app().unwrap_or_default()),
+        SuppressedBy::AppEvidence => {
+            "if answered, it is evidence that the site runs this app; it is never reported".into()
+        }
+        SuppressedBy::App(app) => format!(
+            "suppressed by app {} (--app)",
+            rules.rule(app).app().unwrap_or_default()
+        ),
         SuppressedBy::Client => match &rules.rule(rule).with_client {
             Some(with) => {
-                let classes = if with.classes.is_empty() { "any class".into() } else { with.classes.join(", ") };
-                let same = if with.same_answer { "; if this was answered or redirected, they got the same answer" } else { "" };
+                let classes = if with.classes.is_empty() {
+                    "any class".into()
+                } else {
+                    with.classes.join(", ")
+                };
+                let same = if with.same_answer {
+                    "; if this was answered or redirected, they got the same answer"
+                } else {
+                    ""
+                };
                 format!(
                     "counts only if its client also requested {} distinct paths that rules of {classes} match, and half of its requests \
                      were probes{same}",
@@ -114,21 +172,33 @@ pub(crate) fn suppressed(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) ->
             }
             None => String::new(),
         },
-        SuppressedBy::Window => format!("not reported by itself, only at {}", rules.rule(rule).counts_text()),
+        SuppressedBy::Window => format!(
+            "not reported by itself, only at {}",
+            rules.rule(rule).counts_text()
+        ),
         SuppressedBy::BelowMinSeverity { severity, least } => {
-            format!("matches, but a scan would not report it: {severity} is below --min-severity {least}")
+            format!(
+                "matches, but a scan would not report it: {severity} is below --min-severity {least}"
+            )
         }
     }
 }
 
 /// The literals of a rule that were found where they must be, each once: `'/.env' is in the path`.
-pub(crate) fn found_literals(explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
+pub(crate) fn found_literals(
+    explained: &RuleExplanation<'_>,
+    subject: &ExplainedRequest<'_>,
+) -> String {
     present(u16::MAX, explained, subject)
 }
 
 fn present(kinds: u16, explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
     let mut found = Vec::new();
-    for seen in explained.seen.iter().filter(|seen| seen.counts && seen.wanted & kinds != 0) {
+    for seen in explained
+        .seen
+        .iter()
+        .filter(|seen| seen.counts && seen.wanted & kinds != 0)
+    {
         let text = located(&seen.span, subject);
         if !found.contains(&text) {
             found.push(text);
@@ -142,9 +212,13 @@ fn present(kinds: u16, explained: &RuleExplanation<'_>, subject: &ExplainedReque
     found.join(", ")
 }
 
-/// Why no literal of these kinds counts: one is where the rule does not require it, or none was found.
+/// Why no literal of these kinds counts: one is where the rule does not require it, or none was
+/// found.
 fn absent(kinds: u16, explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
-    let misplaced = explained.seen.iter().filter(|seen| !seen.counts && seen.wanted & kinds != 0);
+    let misplaced = explained
+        .seen
+        .iter()
+        .filter(|seen| !seen.counts && seen.wanted & kinds != 0);
     // Of several views of the same bytes, the most specific.
     let specificity = |view| match view {
         TextView::Resolved => 4,
@@ -154,14 +228,29 @@ fn absent(kinds: u16, explained: &RuleExplanation<'_>, subject: &ExplainedReques
     };
     let nearest = misplaced.max_by_key(|seen| (seen.span.range.len(), specificity(seen.span.view)));
     if let Some(seen) = nearest {
-        return format!("{}, {}", located(&seen.span, subject), misplaced_because(kinds, seen.span.view, subject.name(TextView::Resolved)));
+        return format!(
+            "{}, {}",
+            located(&seen.span, subject),
+            misplaced_because(kinds, seen.span.view, subject.name(TextView::Resolved))
+        );
     }
-    let literals = [subject.rules.request_literals(), subject.rules.header_literals()];
-    let mut texts: Vec<_> = literals.iter().flat_map(|l| l.of_rule(explained.rule.0)).filter(|(_, wanted)| wanted & kinds != 0).collect();
+    let literals = [
+        subject.rules.request_literals(),
+        subject.rules.header_literals(),
+    ];
+    let mut texts: Vec<_> = literals
+        .iter()
+        .flat_map(|l| l.of_rule(explained.rule.0))
+        .filter(|(_, wanted)| wanted & kinds != 0)
+        .collect();
     texts.sort_unstable();
     texts.dedup_by_key(|(text, _)| *text);
     let more = texts.len().saturating_sub(MAX_LISTED);
-    let mut listed: Vec<_> = texts.iter().take(MAX_LISTED).map(|(literal, _)| format!("'{}'", escape(literal))).collect();
+    let mut listed: Vec<_> = texts
+        .iter()
+        .take(MAX_LISTED)
+        .map(|(literal, _)| format!("'{}'", escape(literal)))
+        .collect();
     if more > 0 {
         listed.push(format!("or {more} more"));
     }
@@ -193,16 +282,31 @@ fn misplaced_because(kinds: u16, view: TextView, resolved: &str) -> String {
 }
 
 fn located(span: &TextSpan, subject: &ExplainedRequest<'_>) -> String {
-    format!("'{}' is in the {}", subject.annotated(span.view).text(&span.range), subject.name(span.view))
+    format!(
+        "'{}' is in the {}",
+        subject.annotated(span.view).text(&span.range),
+        subject.name(span.view)
+    )
 }
 
 fn matched(span: Option<&TextSpan>, subject: &ExplainedRequest<'_>) -> String {
-    let text = |span: &TextSpan| format!("matches '{}' in the {}", subject.annotated(span.view).text(&span.range), subject.name(span.view));
+    let text = |span: &TextSpan| {
+        format!(
+            "matches '{}' in the {}",
+            subject.annotated(span.view).text(&span.range),
+            subject.name(span.view)
+        )
+    };
     span.map(text).unwrap_or_default()
 }
 
 fn fields_of(mask: u16) -> String {
-    one_of(Field::ALL.into_iter().filter(|f| mask & bit::of_field(*f) != 0).map(|f| view_name(TextView::Field(f)).to_owned()))
+    one_of(
+        Field::ALL
+            .into_iter()
+            .filter(|f| mask & bit::of_field(*f) != 0)
+            .map(|f| view_name(TextView::Field(f)).to_owned()),
+    )
 }
 
 /// `a, b or c`.
@@ -237,6 +341,10 @@ fn if_fails(holds: bool, text: &str) -> &str {
 
 /// A regex on one line: line breaks of a verbose regex have no meaning.
 pub(crate) fn single_line_regex(regex: &str) -> String {
-    let lines: Vec<_> = if regex.starts_with("(?x)") { regex.split_whitespace().collect() } else { vec![regex] };
+    let lines: Vec<_> = if regex.starts_with("(?x)") {
+        regex.split_whitespace().collect()
+    } else {
+        vec![regex]
+    };
     escape(lines.join(" ").as_bytes()).into_owned()
 }

@@ -1,8 +1,8 @@
-//! Prints an explanation for people, in labelled lines that fit a width: a headline, the request, its decoding, matches, the
-//! grade of its answer, and near misses.
+//! Prints an explanation for people, in labelled lines that fit a width: a headline, the request,
+//! its decoding, matches, the grade of its answer, and near misses.
 //!
-//! For each match the text is shown, and under it a line of carets for each kind of part of the rule. The layout may change;
-//! programs read JSON.
+//! For each match the text is shown, and under it a line of carets for each kind of part of the
+//! rule. The layout may change; programs read JSON.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -13,7 +13,9 @@ use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence};
-use crate::engine::explain::{AlternativeDecoding, DecodeSteps, MatchesByStatus, PatternKind, RuleExplanation};
+use crate::engine::explain::{
+    AlternativeDecoding, DecodeSteps, MatchesByStatus, PatternKind, RuleExplanation,
+};
 use crate::log::time::LogTime;
 use crate::render::grades::{sizes, why};
 use crate::render::layout::{ALARM, BOLD, DIM, PLAIN, Painter, WARNING, truncate, wrap};
@@ -31,18 +33,38 @@ const MAX_NEAR_MISSES: usize = 5;
 const SEEN_WIDTH: usize = 4;
 
 /// Writes the explanation.
-pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    options: &RenderOptions,
+    out: &mut W,
+) -> io::Result<()> {
     let mut page = ExplainPage::new(options, out);
-    let worst = subject.explanation.matches.iter().filter(|a| a.suppressed_by.is_none()).map(|a| subject.severity(a.rule)).max();
-    page.text(0, if worst.is_some() { ALARM } else { BOLD }, &headline(subject))?;
+    let worst = subject
+        .explanation
+        .matches
+        .iter()
+        .filter(|a| a.suppressed_by.is_none())
+        .map(|a| subject.severity(a.rule))
+        .max();
+    page.text(
+        0,
+        if worst.is_some() { ALARM } else { BOLD },
+        &headline(subject),
+    )?;
     page.text(0, DIM, &origin(subject))?;
     page.heading("REQUEST")?;
     page.rows(&fields(subject))?;
     write_decoding(subject, &mut page)?;
     write_views(subject, &mut page)?;
     if subject.only.is_some() {
-        let rules = subject.explanation.matches.iter().chain(&subject.explanation.near_misses);
-        rules.into_iter().try_for_each(|explained| write_rule(subject, explained, &mut page))?;
+        let rules = subject
+            .explanation
+            .matches
+            .iter()
+            .chain(&subject.explanation.near_misses);
+        rules
+            .into_iter()
+            .try_for_each(|explained| write_rule(subject, explained, &mut page))?;
         return write_answer(subject, &mut page);
     }
     write_matches(subject, &mut page)?;
@@ -55,16 +77,32 @@ pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOp
 fn headline(subject: &ExplainedRequest<'_>) -> String {
     let matches = &subject.explanation.matches;
     if let Some(rule) = subject.only {
-        let verb = if matches.is_empty() { "does not match" } else { "matches" };
+        let verb = if matches.is_empty() {
+            "does not match"
+        } else {
+            "matches"
+        };
         return format!("{} {verb}.", subject.rules.rule(rule).id);
     }
-    let reported = matches.iter().filter(|explained| explained.suppressed_by.is_none());
-    let worst = reported.clone().map(|explained| subject.severity(explained.rule)).max();
-    let count = if matches.len() == 1 { "1 rule matches".into() } else { format!("{} rules match", matches.len()) };
+    let reported = matches
+        .iter()
+        .filter(|explained| explained.suppressed_by.is_none());
+    let worst = reported
+        .clone()
+        .map(|explained| subject.severity(explained.rule))
+        .max();
+    let count = if matches.len() == 1 {
+        "1 rule matches".into()
+    } else {
+        format!("{} rules match", matches.len())
+    };
     match (matches.len(), worst) {
         (0, _) if subject.by_status.is_empty() => "No rule matches.".into(),
         (0, _) => "Whether a rule matches depends on the method and the status.".into(),
-        (1, Some(worst)) => format!("{count}: {}, {worst}.", subject.rules.rule(matches[0].rule).id),
+        (1, Some(worst)) => format!(
+            "{count}: {}, {worst}.",
+            subject.rules.rule(matches[0].rule).id
+        ),
         (_, Some(worst)) => format!("{count}, the worst {worst}."),
         (_, None) => format!("{count}; a scan would report none."),
     }
@@ -73,10 +111,17 @@ fn headline(subject: &ExplainedRequest<'_>) -> String {
 /// What was explained, and how it was read.
 fn origin(subject: &ExplainedRequest<'_>) -> String {
     let read_as = match &subject.read_as {
-        ReadAs::Line(format) => format!("A line of the format {}.", sanitize::escape(format.as_bytes())),
+        ReadAs::Line(format) => format!(
+            "A line of the format {}.",
+            sanitize::escape(format.as_bytes())
+        ),
         ReadAs::Request => "Not a log line; read as a request.".into(),
-        ReadAs::Unparsed(None) => "This line has no known format; a scan matches it as raw text.".into(),
-        ReadAs::Unparsed(Some(kind)) => format!("This line has no known format and looks like {kind}; a scan matches it as raw text."),
+        ReadAs::Unparsed(None) => {
+            "This line has no known format; a scan matches it as raw text.".into()
+        }
+        ReadAs::Unparsed(Some(kind)) => format!(
+            "This line has no known format and looks like {kind}; a scan matches it as raw text."
+        ),
     };
     match subject.location {
         Some((path, line)) => format!("{}:{line}. {read_as}", sanitize::escape(path)),
@@ -88,8 +133,16 @@ fn origin(subject: &ExplainedRequest<'_>) -> String {
 fn fields(subject: &ExplainedRequest<'_>) -> Vec<(String, String)> {
     let record = &subject.record;
     let is_line = matches!(subject.read_as, ReadAs::Line(_));
-    let text = |text: &[u8]| if text.is_empty() { None } else { Some(LogText::new(text).to_string()) };
-    let status = record.status.map(|status| format!("{status} {}", subject.outcome()));
+    let text = |text: &[u8]| {
+        if text.is_empty() {
+            None
+        } else {
+            Some(LogText::new(text).to_string())
+        }
+    };
+    let status = record
+        .status
+        .map(|status| format!("{status} {}", subject.outcome()));
     let size = record.bytes.map(|bytes| bytes.to_string());
     [
         ("client", text(record.client), is_line),
@@ -109,7 +162,10 @@ fn fields(subject: &ExplainedRequest<'_>) -> Vec<(String, String)> {
     .collect()
 }
 
-fn write_decoding<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+fn write_decoding<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
     let rows: Vec<_> = subject.explanation.trails.iter().flat_map(steps).collect();
     if rows.is_empty() {
         return Ok(());
@@ -125,19 +181,33 @@ fn write_decoding<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPa
         }
     }
     if subject.explanation.texts.round_limit {
-        page.text(2, WARNING, "The limit of decoding rounds was reached; rules see the text as decoded so far.")?;
+        page.text(
+            2,
+            WARNING,
+            "The limit of decoding rounds was reached; rules see the text as decoded so far.",
+        )?;
     }
     Ok(())
 }
 
-/// The decoding steps that change the printed text: a byte looks the same whether the log writer escaped it or we do.
+/// The decoding steps that change the printed text: a byte looks the same whether the log writer
+/// escaped it or we do.
 fn steps(trail: &DecodeSteps) -> Vec<(String, String)> {
     let name = sentence::view_name(TextView::Field(trail.field));
     let shown = |text: &[u8]| AnnotatedText::new(text, &trail.logged).full_text();
-    let sent = trail.sent.iter().map(|sent| (format!("{name} (log escapes)"), shown(sent)));
+    let sent = trail
+        .sent
+        .iter()
+        .map(|sent| (format!("{name} (log escapes)"), shown(sent)));
     let rounds = trail.rounds.iter().zip(1..);
-    let mut steps: Vec<_> =
-        sent.chain(rounds.map(|(round, n)| (format!("{name} {n} ({})", round.undone.join(", ")), shown(&round.text)))).collect();
+    let mut steps: Vec<_> = sent
+        .chain(rounds.map(|(round, n)| {
+            (
+                format!("{name} {n} ({})", round.undone.join(", ")),
+                shown(&round.text),
+            )
+        }))
+        .collect();
     let mut before = shown(&trail.logged);
     steps.retain(|(_, text)| {
         let differs = *text != before;
@@ -148,9 +218,15 @@ fn steps(trail: &DecodeSteps) -> Vec<(String, String)> {
 }
 
 /// Writes the views of the target, unless they are obvious from it.
-fn write_views<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+fn write_views<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
     let text = |view| subject.explanation.texts.of_view(view);
-    let (path, query) = (text(TextView::Field(Field::Path)), text(TextView::Field(Field::Query)));
+    let (path, query) = (
+        text(TextView::Field(Field::Path)),
+        text(TextView::Field(Field::Query)),
+    );
     let mark: &[u8] = if query.is_empty() { b"" } else { b"?" };
     let mut views = vec![TextView::Field(Field::Path)];
     views.extend(Some(TextView::Resolved).filter(|view| text(*view) != path));
@@ -158,13 +234,25 @@ fn write_views<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<
         return Ok(());
     }
     views.extend(Some(TextView::Field(Field::Query)).filter(|_| !query.is_empty()));
-    let shown = |view: TextView| if text(view).is_empty() { "(empty)".into() } else { subject.annotated(view).full_text() };
-    let rows: Vec<_> = views.into_iter().map(|view| (sentence::view_name(view).to_owned(), shown(view))).collect();
+    let shown = |view: TextView| {
+        if text(view).is_empty() {
+            "(empty)".into()
+        } else {
+            subject.annotated(view).full_text()
+        }
+    };
+    let rows: Vec<_> = views
+        .into_iter()
+        .map(|view| (sentence::view_name(view).to_owned(), shown(view)))
+        .collect();
     page.heading("WHAT RULES SEE")?;
     page.rows(&rows)
 }
 
-fn write_matches<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+fn write_matches<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
     let mut matches: Vec<_> = subject.explanation.matches.iter().collect();
     if matches.is_empty() {
         return Ok(());
@@ -174,17 +262,25 @@ fn write_matches<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPag
     for explained in matches {
         write_name(subject, explained, page)?;
         write_sentences(subject, explained, page)?;
-        if let Some(reread) = explained.alternative.as_ref().filter(|_| !explained.matches_itself()) {
+        if let Some(reread) = explained
+            .alternative
+            .as_ref()
+            .filter(|_| !explained.matches_itself())
+        {
             write_reread(subject, reread, page)?;
             write_suppressed(subject, explained, page)?;
             continue;
         }
         write_match_locations(subject, explained, page)?;
-        let without_location = explained
-            .checks
-            .iter()
-            .filter(|c| matches!(c.requirement, Requirement::Method(_) | Requirement::Status(_) | Requirement::Shape(_)));
-        let sentences: Vec<_> = without_location.map(|check| sentence::check(check, explained, subject)).collect();
+        let without_location = explained.checks.iter().filter(|c| {
+            matches!(
+                c.requirement,
+                Requirement::Method(_) | Requirement::Status(_) | Requirement::Shape(_)
+            )
+        });
+        let sentences: Vec<_> = without_location
+            .map(|check| sentence::check(check, explained, subject))
+            .collect();
         if !sentences.is_empty() {
             page.plain(4, &sentences.join("; "))?;
         }
@@ -193,9 +289,20 @@ fn write_matches<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPag
     Ok(())
 }
 
-fn write_reread<W: Write>(subject: &ExplainedRequest<'_>, reread: &AlternativeDecoding, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+fn write_reread<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    reread: &AlternativeDecoding,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
     let name = sentence::view_name(TextView::Field(reread.field));
-    page.plain(4, &format!("the {name} decoded another way, {}: {}", sentence::decoding_name(reread.reading), subject.reread(reread)))
+    page.plain(
+        4,
+        &format!(
+            "the {name} decoded another way, {}: {}",
+            sentence::decoding_name(reread.reading),
+            subject.reread(reread)
+        ),
+    )
 }
 
 fn write_suppressed<W: Write>(
@@ -204,33 +311,63 @@ fn write_suppressed<W: Write>(
     page: &mut ExplainPage<'_, W>,
 ) -> io::Result<()> {
     match explained.suppressed_by {
-        Some(reason) => page.text(4, WARNING, &sentence::suppressed(reason, explained.rule, subject.rules)),
+        Some(reason) => page.text(
+            4,
+            WARNING,
+            &sentence::suppressed(reason, explained.rule, subject.rules),
+        ),
         None => Ok(()),
     }
 }
 
-fn write_answer<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
-    subject.answer.map_or(Ok(()), |graded| write_graded_answer(graded, page))
+fn write_answer<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
+    subject
+        .answer
+        .map_or(Ok(()), |graded| write_graded_answer(graded, page))
 }
 
 /// What a scan reports of a typed request, by its method and status.
-fn write_by_status<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+fn write_by_status<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
     if subject.by_status.is_empty() {
         return Ok(());
     }
     page.heading("WHAT A SCAN REPORTS, BY METHOD AND STATUS")?;
-    let rows = subject.by_status.iter().map(|MatchesByStatus { method, statuses, rules }| {
-        let statuses: Vec<_> = statuses.iter().map(u16::to_string).collect();
-        let mut found: Vec<_> = rules.iter().map(|&rule| format!("{} ({})", subject.rules.rule(rule).id, subject.severity(rule))).collect();
-        if found.is_empty() {
-            found.push("nothing".to_owned());
-        }
-        (format!("{method} {}", statuses.join(" ")), found.join(", "))
-    });
+    let rows = subject.by_status.iter().map(
+        |MatchesByStatus {
+             method,
+             statuses,
+             rules,
+         }| {
+            let statuses: Vec<_> = statuses.iter().map(u16::to_string).collect();
+            let mut found: Vec<_> = rules
+                .iter()
+                .map(|&rule| {
+                    format!(
+                        "{} ({})",
+                        subject.rules.rule(rule).id,
+                        subject.severity(rule)
+                    )
+                })
+                .collect();
+            if found.is_empty() {
+                found.push("nothing".to_owned());
+            }
+            (format!("{method} {}", statuses.join(" ")), found.join(", "))
+        },
+    );
     page.rows(&rows.collect::<Vec<_>>())
 }
 
-fn write_misses<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+fn write_misses<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
     let misses = &subject.explanation.near_misses;
     if misses.is_empty() {
         return Ok(());
@@ -245,24 +382,42 @@ fn write_misses<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage
         for check in explained.lacking() {
             let result = sentence::check(check, explained, subject);
             // A long regex is cut; --rule prints all of it.
-            page.labelled(4, SEEN_WIDTH, "but", &truncate(&result, 2 * page.width.saturating_sub(4 + SEEN_WIDTH + 2)))?;
+            page.labelled(
+                4,
+                SEEN_WIDTH,
+                "but",
+                &truncate(&result, 2 * page.width.saturating_sub(4 + SEEN_WIDTH + 2)),
+            )?;
         }
     }
     match misses.len().saturating_sub(MAX_NEAR_MISSES) {
         0 => Ok(()),
-        more => page.text(2, DIM, &format!("… and {more} more; --rule ID explains any rule")),
+        more => page.text(
+            2,
+            DIM,
+            &format!("… and {more} more; --rule ID explains any rule"),
+        ),
     }
 }
 
 /// Writes one rule with everything it requires.
-fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, explained: &RuleExplanation<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+fn write_rule<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    explained: &RuleExplanation<'_>,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
     page.heading("WHAT THE RULE REQUIRES")?;
     write_name(subject, explained, page)?;
     write_match_locations(subject, explained, page)?;
     for check in &explained.checks {
         let answer = if check.holds { "yes" } else { "no" };
         let label = format!("{answer:3}  {}", sentence::rule_key(&check.requirement));
-        page.labelled(4, LABEL_WIDTH, &label, &sentence::check(check, explained, subject))?;
+        page.labelled(
+            4,
+            LABEL_WIDTH,
+            &label,
+            &sentence::check(check, explained, subject),
+        )?;
     }
     if let Some(reread) = &explained.alternative {
         write_reread(subject, reread, page)?;
@@ -274,7 +429,8 @@ fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, explained: &RuleExplanat
     write_suppressed(subject, explained, page)
 }
 
-/// What the request is after, what to do if it was answered, and the products and CVE ids of its path.
+/// What the request is after, what to do if it was answered, and the products and CVE ids of its
+/// path.
 fn write_sentences<W: Write>(
     subject: &ExplainedRequest<'_>,
     explained: &RuleExplanation<'_>,
@@ -283,9 +439,19 @@ fn write_sentences<W: Write>(
     let rule = subject.rules.rule(explained.rule);
     let about = subject.about(explained.rule);
     let (products, cves) = (about.products.join(", "), about.cves.join(", "));
-    for (label, sentence) in [("wants", rule.wants()), ("if answered", rule.remedy()), ("product", &products), ("cve", &cves)] {
+    for (label, sentence) in [
+        ("wants", rule.wants()),
+        ("if answered", rule.remedy()),
+        ("product", &products),
+        ("cve", &cves),
+    ] {
         if !sentence.is_empty() {
-            page.labelled(4, LABEL_WIDTH, label, &sanitize::escape(sentence.as_bytes()))?;
+            page.labelled(
+                4,
+                LABEL_WIDTH,
+                label,
+                &sanitize::escape(sentence.as_bytes()),
+            )?;
         }
     }
     Ok(())
@@ -294,13 +460,29 @@ fn write_sentences<W: Write>(
 /// `yes  raw_prefixes`.
 const LABEL_WIDTH: usize = 17;
 
-fn write_name<W: Write>(subject: &ExplainedRequest<'_>, explained: &RuleExplanation<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+fn write_name<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    explained: &RuleExplanation<'_>,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
     let rule = subject.rules.rule(explained.rule);
     let severity = subject.severity(explained.rule);
-    let name = format!("{}  {} ({})", rule.id, sanitize::escape(rule.title.as_bytes()), rule.class);
-    let severity = page.painter.paint(layout::severity_style(severity), format!("{:8}", severity.as_str()));
+    let name = format!(
+        "{}  {} ({})",
+        rule.id,
+        sanitize::escape(rule.title.as_bytes()),
+        rule.class
+    );
+    let severity = page.painter.paint(
+        layout::severity_style(severity),
+        format!("{:8}", severity.as_str()),
+    );
     for (number, line) in wrapped(&name, page.width - 12).into_iter().enumerate() {
-        let before = if number == 0 { format!("  {severity}  ") } else { " ".repeat(12) };
+        let before = if number == 0 {
+            format!("  {severity}  ")
+        } else {
+            " ".repeat(12)
+        };
         writeln!(page.out, "{before}{line}")?;
     }
     Ok(())
@@ -310,7 +492,9 @@ fn write_name<W: Write>(subject: &ExplainedRequest<'_>, explained: &RuleExplanat
 pub(crate) fn ungraded(answer: &GradeResult) -> Option<&'static str> {
     match answer {
         GradeResult::Known(_) => None,
-        GradeResult::NeedsLog => Some("The grade of the answer depends on the whole log; --in LOG names it."),
+        GradeResult::NeedsLog => {
+            Some("The grade of the answer depends on the whole log; --in LOG names it.")
+        }
         GradeResult::Ordinary => Some(
             "The answer has no grade: in this log no active rule finds it exposing. It is a normal page of an app that the site runs, \
              or the client does not meet the condition of the rule.",
@@ -319,10 +503,21 @@ pub(crate) fn ungraded(answer: &GradeResult) -> Option<&'static str> {
 }
 
 /// Writes the section.
-fn write_graded_answer<W: Write>(answer: &GradeResult, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+fn write_graded_answer<W: Write>(
+    answer: &GradeResult,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
     page.heading("ANSWER")?;
     if let Some(sentence) = ungraded(answer) {
-        return page.text(2, if matches!(answer, GradeResult::NeedsLog) { WARNING } else { DIM }, sentence);
+        return page.text(
+            2,
+            if matches!(answer, GradeResult::NeedsLog) {
+                WARNING
+            } else {
+                DIM
+            },
+            sentence,
+        );
     }
     match answer {
         GradeResult::Known(answer) => page.rows(&answer_rows(answer)),
@@ -339,14 +534,47 @@ fn answer_rows(answer: &GradedAnswer) -> Vec<(String, String)> {
         ranges => row("soft 404s", sizes(ranges)),
     };
     [
-        row("grade", format!("{}: {}", grade.as_str().replace('_', " "), meaning(grade))),
+        row(
+            "grade",
+            format!("{}: {}", grade.as_str().replace('_', " "), meaning(grade)),
+        ),
         row("reason", why(&answer.detail)),
-        row("site", format!("{}: {}", LogText::new(&answer.site), probed(answer))),
+        row(
+            "site",
+            format!("{}: {}", LogText::new(&answer.site), probed(answer)),
+        ),
         anything,
-        (!answer.home_sizes.is_empty()).then(|| row("home page", sizes(&answer.home_sizes))).flatten(),
-        (!answer.get_sizes.is_empty()).then(|| row("GET", format!("got {} for this path", sizes(&answer.get_sizes)))).flatten(),
-        (!statuses.is_empty()).then(|| row("GET", format!("was refused for this path: {}", statuses.join(", ")))).flatten(),
-        (!answer.alike.is_empty()).then(|| row(if answer.is_exact() { "same size" } else { "like size" }, alike(&answer.alike))).flatten(),
+        (!answer.home_sizes.is_empty())
+            .then(|| row("home page", sizes(&answer.home_sizes)))
+            .flatten(),
+        (!answer.get_sizes.is_empty())
+            .then(|| {
+                row(
+                    "GET",
+                    format!("got {} for this path", sizes(&answer.get_sizes)),
+                )
+            })
+            .flatten(),
+        (!statuses.is_empty())
+            .then(|| {
+                row(
+                    "GET",
+                    format!("was refused for this path: {}", statuses.join(", ")),
+                )
+            })
+            .flatten(),
+        (!answer.alike.is_empty())
+            .then(|| {
+                row(
+                    if answer.is_exact() {
+                        "same size"
+                    } else {
+                        "like size"
+                    },
+                    alike(&answer.alike),
+                )
+            })
+            .flatten(),
     ]
     .into_iter()
     .flatten()
@@ -363,17 +591,29 @@ fn meaning(grade: Answer) -> &'static str {
 
 /// How many probed paths were answered, and how many were refused.
 fn probed(answer: &GradedAnswer) -> String {
-    let or_more = if answer.is_refused_cut { " or more" } else { "" };
+    let or_more = if answer.is_refused_cut {
+        " or more"
+    } else {
+        ""
+    };
     match (answer.answered, answer.refused) {
         (0, 0) => "no probed path in this log".to_owned(),
-        (given, refused) => format!("{} answered, {}{or_more} refused", counted(given, "probed path", "probed paths"), grouped(refused)),
+        (given, refused) => format!(
+            "{} answered, {}{or_more} refused",
+            counted(given, "probed path", "probed paths"),
+            grouped(refused)
+        ),
     }
 }
 
 fn alike(paths: &[SimilarAnswer]) -> String {
     let path = |one: &SimilarAnswer| {
         let host = one.host.as_deref().map(LogText::new).unwrap_or_default();
-        format!("{host}{} ({})", LogText::new(&one.path), counted(one.bytes, "byte", "bytes"))
+        format!(
+            "{host}{} ({})",
+            LogText::new(&one.path),
+            counted(one.bytes, "byte", "bytes")
+        )
     };
     paths.iter().map(path).collect::<Vec<_>>().join(", ")
 }
@@ -387,11 +627,17 @@ fn write_match_locations<W: Write>(
     explained: &RuleExplanation<'_>,
     page: &mut ExplainPage<'_, W>,
 ) -> io::Result<()> {
-    let spans: Vec<_> = explained.spans().into_iter().map(|(mark, span)| (mark, subject.canonical_view(span.view), &span.range)).collect();
+    let spans: Vec<_> = explained
+        .spans()
+        .into_iter()
+        .map(|(mark, span)| (mark, subject.canonical_view(span.view), &span.range))
+        .collect();
     let mut views: Vec<_> = spans.iter().map(|(_, view, _)| *view).collect();
     views.sort_unstable();
     views.dedup();
-    views.into_iter().try_for_each(|view| write_view(subject, explained, view, &spans, page))
+    views
+        .into_iter()
+        .try_for_each(|view| write_view(subject, explained, view, &spans, page))
 }
 
 /// A kind of part, and the view and range where it was found.
@@ -408,35 +654,69 @@ fn write_view<W: Write>(
     // A regex is the most specific, so it comes first.
     here.sort_by_key(|(mark, ..)| (matches!(mark, PatternKind::Literal(_)), mark.as_str()));
     let name = sentence::view_name(view);
-    let column = here.iter().map(|(mark, ..)| mark.as_str().len()).chain([name.len()]).max().unwrap_or(0);
+    let column = here
+        .iter()
+        .map(|(mark, ..)| mark.as_str().len())
+        .chain([name.len()])
+        .max()
+        .unwrap_or(0);
     let room = page.width.saturating_sub(MARGIN + column + 2);
     let ranges: Vec<Range<usize>> = here.iter().map(|(.., range)| (*range).clone()).collect();
     let line = subject.annotated(view).line(&ranges, room);
-    let text = line.parts.iter().map(|(text, is_found)| page.painter.paint(if *is_found { ALARM } else { PLAIN }, text));
+    let text = line.parts.iter().map(|(text, is_found)| {
+        page.painter
+            .paint(if *is_found { ALARM } else { PLAIN }, text)
+    });
     let text: String = text.collect();
-    writeln!(page.out, "{:MARGIN$}{}  {text}", "", page.painter.paint(DIM, format!("{name:column$}")))?;
+    writeln!(
+        page.out,
+        "{:MARGIN$}{}  {text}",
+        "",
+        page.painter.paint(DIM, format!("{name:column$}"))
+    )?;
     let mut kinds: Vec<_> = here.iter().map(|(mark, ..)| mark.as_str()).collect();
     kinds.dedup();
     for kind in kinds {
-        let of_kind = here.iter().zip(&line.columns).filter(|((mark, ..), _)| mark.as_str() == kind);
+        let of_kind = here
+            .iter()
+            .zip(&line.columns)
+            .filter(|((mark, ..), _)| mark.as_str() == kind);
         let carets = underline(of_kind.map(|(_, columns)| columns));
         if !carets.is_empty() {
             let label = page.painter.paint(DIM, format!("{kind:column$}"));
-            writeln!(page.out, "{:MARGIN$}{label}  {}", "", page.painter.paint(ALARM, &carets))?;
+            writeln!(
+                page.out,
+                "{:MARGIN$}{label}  {}",
+                "",
+                page.painter.paint(ALARM, &carets)
+            )?;
         }
     }
     // With `--rule` the whole regex is printed below.
-    let patterns =
-        explained.checks.iter().filter(|check| check.found.as_ref().is_some_and(|found| subject.canonical_view(found.view) == view));
-    for source in patterns.filter(|_| subject.only.is_none()).filter_map(|check| source(&check.requirement)) {
-        page.text(MARGIN + column + 2, DIM, &truncate(&sentence::single_line_regex(source), room))?;
+    let patterns = explained.checks.iter().filter(|check| {
+        check
+            .found
+            .as_ref()
+            .is_some_and(|found| subject.canonical_view(found.view) == view)
+    });
+    for source in patterns
+        .filter(|_| subject.only.is_none())
+        .filter_map(|check| source(&check.requirement))
+    {
+        page.text(
+            MARGIN + column + 2,
+            DIM,
+            &truncate(&sentence::single_line_regex(source), room),
+        )?;
     }
     Ok(())
 }
 
 fn source<'r>(requirement: &Requirement<'r>) -> Option<&'r str> {
     match requirement {
-        Requirement::Regex(source, _) | Requirement::Glob(source) | Requirement::Not(source, _) => Some(source),
+        Requirement::Regex(source, _) | Requirement::Glob(source) | Requirement::Not(source, _) => {
+            Some(source)
+        }
         _ => None,
     }
 }
@@ -463,7 +743,13 @@ pub(crate) struct ExplainPage<'w, W> {
 
 impl<'w, W: Write> ExplainPage<'w, W> {
     pub(crate) fn new(options: &RenderOptions, out: &'w mut W) -> Self {
-        Self { out, width: options.page_width(), painter: Painter { color: options.color } }
+        Self {
+            out,
+            width: options.page_width(),
+            painter: Painter {
+                color: options.color,
+            },
+        }
     }
 
     pub(crate) fn heading(&mut self, title: &str) -> io::Result<()> {
@@ -473,15 +759,29 @@ impl<'w, W: Write> ExplainPage<'w, W> {
     /// Writes a text with a margin, wrapped.
     pub(crate) fn text(&mut self, margin: usize, style: Style, text: &str) -> io::Result<()> {
         for line in wrapped(text, self.width.saturating_sub(margin)) {
-            writeln!(self.out, "{:margin$}{}", "", self.painter.paint(style, line))?;
+            writeln!(
+                self.out,
+                "{:margin$}{}",
+                "",
+                self.painter.paint(style, line)
+            )?;
         }
         Ok(())
     }
 
     /// Writes a label of `column` columns and a text, wrapped. The label is not text of a log.
-    pub(crate) fn labelled(&mut self, margin: usize, column: usize, label: &str, text: &str) -> io::Result<()> {
+    pub(crate) fn labelled(
+        &mut self,
+        margin: usize,
+        column: usize,
+        label: &str,
+        text: &str,
+    ) -> io::Result<()> {
         let indent = margin + column + 2;
-        for (number, line) in wrapped(text, self.width.saturating_sub(indent)).into_iter().enumerate() {
+        for (number, line) in wrapped(text, self.width.saturating_sub(indent))
+            .into_iter()
+            .enumerate()
+        {
             if number == 0 && !label.is_empty() {
                 let label = self.painter.paint(DIM, format!("{label:column$}"));
                 writeln!(self.out, "{:margin$}{label}  {line}", "")?;
@@ -494,8 +794,13 @@ impl<'w, W: Write> ExplainPage<'w, W> {
 
     /// Writes labelled texts with aligned labels.
     pub(crate) fn rows(&mut self, rows: &[(String, String)]) -> io::Result<()> {
-        let column = rows.iter().map(|(label, _)| label.width()).max().unwrap_or(0);
-        rows.iter().try_for_each(|(label, text)| self.labelled(2, column, label, text))
+        let column = rows
+            .iter()
+            .map(|(label, _)| label.width())
+            .max()
+            .unwrap_or(0);
+        rows.iter()
+            .try_for_each(|(label, text)| self.labelled(2, column, label, text))
     }
 
     pub(crate) fn plain(&mut self, margin: usize, text: &str) -> io::Result<()> {
@@ -518,7 +823,10 @@ mod tests {
 
     #[test]
     fn the_evidence_of_a_grade_is_printed() {
-        let grade = Grade { answer: Answer::Soft404, reason: Reason::LikeTheRest(2_100, 4_800) };
+        let grade = Grade {
+            answer: Answer::Soft404,
+            reason: Reason::LikeTheRest(2_100, 4_800),
+        };
         let statuses = vec![200];
         let detail = AnswerDetail {
             statuses,
@@ -542,7 +850,10 @@ mod tests {
             get_refused: vec![403, 404],
             alike: Vec::new(),
         };
-        let text: Vec<String> = answer_rows(&answer).into_iter().map(|(label, text)| format!("{label} | {text}")).collect();
+        let text: Vec<String> = answer_rows(&answer)
+            .into_iter()
+            .map(|(label, text)| format!("{label} | {text}"))
+            .collect();
         assert_eq!(
             text,
             [
@@ -556,7 +867,9 @@ mod tests {
             ]
         );
         assert_eq!(ungraded(&GradeResult::Known(Box::new(answer))), None);
-        assert!(ungraded(&GradeResult::NeedsLog).is_some_and(|sentence| sentence.contains("--in LOG")));
+        assert!(
+            ungraded(&GradeResult::NeedsLog).is_some_and(|sentence| sentence.contains("--in LOG"))
+        );
     }
 
     #[test]

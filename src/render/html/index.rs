@@ -1,7 +1,8 @@
-//! Prints the index of the reports in a folder: a row for each, with its sums, a sparkline of its hits and a link to its page.
+//! Prints the index of the reports in a folder: a row for each, with its sums, a sparkline of its
+//! hits and a link to its page.
 //!
-//! The sums are from the pages: each has a digest of its report in its head. A report without a page has a row without sums. What
-//! `verify` found is from the file that it saves.
+//! The sums are from the pages: each has a digest of its report in its head. A report without a
+//! page has a row without sums. What `verify` found is from the file that it saves.
 
 use std::io::{self, Write};
 
@@ -50,7 +51,10 @@ pub(crate) struct RunDigest {
 impl RunDigest {
     pub(super) fn new(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Self {
         let totals = &report.totals;
-        let label = options.label.or(report.period.as_deref()).unwrap_or_default();
+        let label = options
+            .label
+            .or(report.period.as_deref())
+            .unwrap_or_default();
         Self {
             label: truncated(escape(label.as_bytes())),
             first: totals.first_time.map(minute),
@@ -73,7 +77,12 @@ impl RunDigest {
         let head = String::from_utf8_lossy(head);
         let (_, rest) = head.split_once("<meta name=\"probewatch-digest\" content=\"")?;
         let (escaped, _) = rest.split_once('"')?;
-        let json = escaped.replace("&#34;", "\"").replace("&#39;", "'").replace("&#60;", "<").replace("&#62;", ">").replace("&#38;", "&");
+        let json = escaped
+            .replace("&#34;", "\"")
+            .replace("&#39;", "'")
+            .replace("&#60;", "<")
+            .replace("&#62;", ">")
+            .replace("&#38;", "&");
         serde_json::from_str(&json).ok()
     }
 }
@@ -107,7 +116,9 @@ impl VerifiedDigest {
     /// The day, and what came of the paths.
     fn cell(&self) -> TableCell {
         let day = self.time.split('T').next().unwrap_or_default();
-        TableCell::text(escape(format!("{day}: {}", self.totals.sentence()).as_bytes()))
+        TableCell::text(escape(
+            format!("{day}: {}", self.totals.sentence()).as_bytes(),
+        ))
     }
 }
 
@@ -116,23 +127,36 @@ impl VerifiedDigest {
 /// # Errors
 ///
 /// Errors of `out`.
-pub(crate) fn write<W: Write>(entries: &[IndexEntry], host: Option<&str>, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(
+    entries: &[IndexEntry],
+    host: Option<&str>,
+    out: &mut W,
+) -> io::Result<()> {
     page(entries, host).write(out)
 }
 
 fn page(entries: &[IndexEntry], host: Option<&str>) -> HtmlPage {
     let digests = || entries.iter().filter_map(|entry| entry.digest.as_ref());
-    let host = host.map(|host| format!(" on {}", escape(host.as_bytes()))).unwrap_or_default();
+    let host = host
+        .map(|host| format!(" on {}", escape(host.as_bytes())))
+        .unwrap_or_default();
     let answered = digests().filter(|digest| digest.answered > 0).count() as u64;
     let headline = match entries.len() as u64 {
         0 => "There are no reports yet.".to_owned(),
-        all => format!("{}, {} with an answer.", counted(all, "report", "reports"), grouped(answered)),
+        all => format!(
+            "{}, {} with an answer.",
+            counted(all, "report", "reports"),
+            grouped(answered)
+        ),
     };
     let sum = |field: fn(&RunDigest) -> u64| digests().map(field).sum();
     HtmlPage {
         kicker: format!("probewatch reports{host}"),
         facts: vec![
-            Fact { is_alarm: answered > 0, ..Fact::new("answered", sum(|digest| digest.answered)) },
+            Fact {
+                is_alarm: answered > 0,
+                ..Fact::new("answered", sum(|digest| digest.answered))
+            },
             Fact::new("hits", sum(|digest| digest.hits)),
             Fact::new("requests", sum(|digest| digest.requests)),
             Fact::new("lines", sum(|digest| digest.lines)),
@@ -144,68 +168,176 @@ fn page(entries: &[IndexEntry], host: Option<&str>) -> HtmlPage {
 
 /// Hits of each report, the oldest first.
 fn trend(entries: &[IndexEntry]) -> Option<Section> {
-    let shown: Vec<(&FolderLink, &RunDigest)> =
-        entries.iter().filter_map(|entry| Some((&entry.folder, entry.digest.as_ref()?))).take(BARS).collect();
-    let items: Vec<PlotItem> = shown.iter().rev().map(|(folder, digest)| item(folder, digest)).collect();
+    let shown: Vec<(&FolderLink, &RunDigest)> = entries
+        .iter()
+        .filter_map(|entry| Some((&entry.folder, entry.digest.as_ref()?)))
+        .take(BARS)
+        .collect();
+    let items: Vec<PlotItem> = shown
+        .iter()
+        .rev()
+        .map(|(folder, digest)| item(folder, digest))
+        .collect();
     let (first, last) = (shown.last()?, shown.first()?);
     let mut plot = Plot::new(&items, &["o4", "o0"]);
-    plot.caption = format!("Hits of each report, the oldest first: {} to {}.", name(first), name(last));
-    plot.ticks = if shown.len() > 1 { vec![name(first), name(last)] } else { vec![name(first)] };
-    for (at, (folder, digest)) in (0..).zip(shown.iter().rev()).filter(|(_, (_, digest))| digest.answered > 0) {
+    plot.caption = format!(
+        "Hits of each report, the oldest first: {} to {}.",
+        name(first),
+        name(last)
+    );
+    plot.ticks = if shown.len() > 1 {
+        vec![name(first), name(last)]
+    } else {
+        vec![name(first)]
+    };
+    for (at, (folder, digest)) in (0..)
+        .zip(shown.iter().rev())
+        .filter(|(_, (_, digest))| digest.answered > 0)
+    {
         plot.marks.push(PlotBar {
             x: at * 10,
             width: 9,
-            title: format!("{}: {} answered", name(&(folder, digest)), grouped(digest.answered)),
+            title: format!(
+                "{}: {} answered",
+                name(&(folder, digest)),
+                grouped(digest.answered)
+            ),
         });
     }
-    let key = |class, name: &str, value: u64| PlotKey { class, name: name.to_owned(), value: grouped(value) };
+    let key = |class, name: &str, value: u64| PlotKey {
+        class,
+        name: name.to_owned(),
+        value: grouped(value),
+    };
     plot.legend = vec![
-        key("o4", "not answered", shown.iter().map(|(_, digest)| digest.hits.saturating_sub(digest.answered)).sum()),
-        key("o0", "answered", shown.iter().map(|(_, digest)| digest.answered.min(digest.hits)).sum()),
+        key(
+            "o4",
+            "not answered",
+            shown
+                .iter()
+                .map(|(_, digest)| digest.hits.saturating_sub(digest.answered))
+                .sum(),
+        ),
+        key(
+            "o0",
+            "answered",
+            shown
+                .iter()
+                .map(|(_, digest)| digest.answered.min(digest.hits))
+                .sum(),
+        ),
     ];
-    Some(Section { id: "trend", title: "Trend", plot: Some(plot), ..Section::default() })
+    Some(Section {
+        id: "trend",
+        title: "Trend",
+        plot: Some(plot),
+        ..Section::default()
+    })
 }
 
 fn item(folder: &FolderLink, digest: &RunDigest) -> PlotItem {
     let answered = digest.answered.min(digest.hits);
-    let title = format!("{}: {}, {} answered", name(&(folder, digest)), counted(digest.hits, "hit", "hits"), grouped(digest.answered));
-    PlotItem { title, counts: vec![digest.hits - answered, answered] }
+    let title = format!(
+        "{}: {}, {} answered",
+        name(&(folder, digest)),
+        counted(digest.hits, "hit", "hits"),
+        grouped(digest.answered)
+    );
+    PlotItem {
+        title,
+        counts: vec![digest.hits - answered, answered],
+    }
 }
 
 /// The label of a report, or the name of its folder.
 fn name((folder, digest): &(&FolderLink, &RunDigest)) -> String {
-    if digest.label.is_empty() { folder.to_string() } else { escape(digest.label.as_bytes()).into_owned() }
+    if digest.label.is_empty() {
+        folder.to_string()
+    } else {
+        escape(digest.label.as_bytes()).into_owned()
+    }
 }
 
 fn reports(entries: &[IndexEntry]) -> Option<Section> {
-    let of = |entry: &IndexEntry, cell: &dyn Fn(&RunDigest) -> TableCell| entry.digest.as_ref().map_or_else(TableCell::default, cell);
-    let count = |entry: &IndexEntry, field: fn(&RunDigest) -> u64| of(entry, &|digest| TableCell::count(field(digest)));
+    let of = |entry: &IndexEntry, cell: &dyn Fn(&RunDigest) -> TableCell| {
+        entry.digest.as_ref().map_or_else(TableCell::default, cell)
+    };
+    let count = |entry: &IndexEntry, field: fn(&RunDigest) -> u64| {
+        of(entry, &|digest| TableCell::count(field(digest)))
+    };
     let text = |entry: &IndexEntry, field: fn(&RunDigest) -> Option<&str>| {
-        of(entry, &|digest| TableCell { class: "t", ..TableCell::text(escape(field(digest).unwrap_or_default().as_bytes())) })
+        of(entry, &|digest| TableCell {
+            class: "t",
+            ..TableCell::text(escape(field(digest).unwrap_or_default().as_bytes()))
+        })
     };
     let all = entries.len() as u64;
     let table = TableBuilder::new(entries, ROWS)
         .text("report", report_cell)
         .number("hits", |entry| count(entry, |digest| digest.hits))
-        .text("hits over time", |entry| of(entry, &|digest| TableCell { spark: plots::spark_path(&digest.spark), ..TableCell::default() }))
+        .text("hits over time", |entry| {
+            of(entry, &|digest| TableCell {
+                spark: plots::spark_path(&digest.spark),
+                ..TableCell::default()
+            })
+        })
         .number("answered", |entry| count(entry, |digest| digest.answered))
-        .text("worst", |entry| of(entry, &|digest| digest.severity.map_or_else(TableCell::default, TableCell::severity)))
-        .text("verified", |entry| entry.verified.as_ref().map_or_else(TableCell::default, VerifiedDigest::cell))
+        .text("worst", |entry| {
+            of(entry, &|digest| {
+                digest
+                    .severity
+                    .map_or_else(TableCell::default, TableCell::severity)
+            })
+        })
+        .text("verified", |entry| {
+            entry
+                .verified
+                .as_ref()
+                .map_or_else(TableCell::default, VerifiedDigest::cell)
+        })
         .number("clients", |entry| count(entry, |digest| digest.clients))
         .number("paths", |entry| count(entry, |digest| digest.paths))
-        .number("new", |entry| of(entry, &|digest| digest.new.map_or_else(TableCell::default, TableCell::count)))
+        .number("new", |entry| {
+            of(entry, &|digest| {
+                digest.new.map_or_else(TableCell::default, TableCell::count)
+            })
+        })
         .number("requests", |entry| count(entry, |digest| digest.requests))
         .number("lines", |entry| count(entry, |digest| digest.lines))
-        .text("log begins", |entry| text(entry, |digest| digest.first.as_deref()))
-        .text("log ends", |entry| text(entry, |digest| digest.last.as_deref()))
-        .finish("The reports in this folder, the newest first", all, "the folder", |entry| {
-            entry.digest.as_ref().is_some_and(|digest| digest.answered > 0)
-        });
-    Some(Section { id: "reports", title: "Reports", count: Some(grouped(all)), table: Some(table?), ..Section::default() })
+        .text("log begins", |entry| {
+            text(entry, |digest| digest.first.as_deref())
+        })
+        .text("log ends", |entry| {
+            text(entry, |digest| digest.last.as_deref())
+        })
+        .finish(
+            "The reports in this folder, the newest first",
+            all,
+            "the folder",
+            |entry| {
+                entry
+                    .digest
+                    .as_ref()
+                    .is_some_and(|digest| digest.answered > 0)
+            },
+        );
+    Some(Section {
+        id: "reports",
+        title: "Reports",
+        count: Some(grouped(all)),
+        table: Some(table?),
+        ..Section::default()
+    })
 }
 
 /// The folder, with a link to its page if there is one.
 fn report_cell(entry: &IndexEntry) -> TableCell {
-    let link = entry.digest.is_some().then(|| CellLink::Folder(entry.folder.clone()));
-    TableCell { link, ..TableCell::text(entry.folder.to_string()) }
+    let link = entry
+        .digest
+        .is_some()
+        .then(|| CellLink::Folder(entry.folder.clone()));
+    TableCell {
+        link,
+        ..TableCell::text(entry.folder.to_string())
+    }
 }

@@ -1,6 +1,7 @@
 //! Plots of a page: bars over time, a heat map of the week, and sparklines.
 //!
-//! They have no text, because they are stretched to the width of the page: labels are beside them, and a table has the numbers.
+//! They have no text, because they are stretched to the width of the page: labels are beside them,
+//! and a table has the numbers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +25,15 @@ const DAY: u32 = 24 * 60 * 60;
 /// Hours of the week, from Monday.
 type Hours = [[u64; 24]; 7];
 
-const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const DAYS: [&str; 7] = [
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+];
 
 /// The classes of outcomes in the style, in the order of [`Outcome::ALL`].
 const CLASSES: [&str; 8] = ["o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7"];
@@ -78,12 +87,20 @@ pub(super) struct PlotItem {
 impl Plot {
     /// The bars of `items`, in layers of these classes.
     pub(super) fn new(items: &[PlotItem], classes: &[&'static str]) -> Self {
-        let highest = items.iter().map(|item| item.counts.iter().sum()).max().unwrap_or(0);
+        let highest = items
+            .iter()
+            .map(|item| item.counts.iter().sum())
+            .max()
+            .unwrap_or(0);
         let top = round_up(highest);
         let mut paths = vec![String::new(); classes.len()];
         for (at, item) in (0..).zip(items) {
             let mut below = 0;
-            for (path, &count) in paths.iter_mut().zip(&item.counts).filter(|(_, count)| **count > 0) {
+            for (path, &count) in paths
+                .iter_mut()
+                .zip(&item.counts)
+                .filter(|(_, count)| **count > 0)
+            {
                 let (low, high) = (scaled(below, top), scaled(below + count, top));
                 // Writing to a `String` does not fail.
                 let _ = write!(
@@ -96,8 +113,16 @@ impl Plot {
                 below += count;
             }
         }
-        let layers = classes.iter().zip(paths).filter(|(_, path)| !path.is_empty()).map(|(class, path)| PlotLayer { class, path });
-        let bars = (0..).zip(items).map(|(at, item)| PlotBar { x: at * BAR, width: BAR, title: item.title.clone() });
+        let layers = classes
+            .iter()
+            .zip(paths)
+            .filter(|(_, path)| !path.is_empty())
+            .map(|(class, path)| PlotLayer { class, path });
+        let bars = (0..).zip(items).map(|(at, item)| PlotBar {
+            x: at * BAR,
+            width: BAR,
+            title: item.title.clone(),
+        });
         Self {
             caption: String::new(),
             notes: Vec::new(),
@@ -117,17 +142,28 @@ impl Plot {
         let buckets: Vec<(i64, &TimelineBucket)> = timed(timeline).collect();
         let (&(first, _), &(last, _)) = (buckets.first()?, buckets.last()?);
         let unit = timeline.unit;
-        let items: Vec<PlotItem> =
-            buckets.iter().map(|(from, bucket)| PlotItem { title: title(*from, unit, bucket), counts: bucket.outcomes.to_vec() }).collect();
+        let items: Vec<PlotItem> = buckets
+            .iter()
+            .map(|(from, bucket)| PlotItem {
+                title: title(*from, unit, bucket),
+                counts: bucket.outcomes.to_vec(),
+            })
+            .collect();
         let middle = buckets[buckets.len() / 2].0;
-        let (peak_at, peak) = buckets.iter().max_by_key(|(from, bucket)| (bucket.hits, std::cmp::Reverse(*from)))?;
+        let (peak_at, peak) = buckets
+            .iter()
+            .max_by_key(|(from, bucket)| (bucket.hits, std::cmp::Reverse(*from)))?;
         let caption = format!(
             "Hits for each {} of UTC, by what the site answered; the most are {}, {}.",
             unit_name(unit),
             grouped(peak.hits),
             span(*peak_at, unit)
         );
-        let ticks = if buckets.len() > 2 { vec![first, middle, last] } else { buckets.iter().map(|(from, _)| *from).collect() };
+        let ticks = if buckets.len() > 2 {
+            vec![first, middle, last]
+        } else {
+            buckets.iter().map(|(from, _)| *from).collect()
+        };
         let mut plot = Self {
             caption,
             ticks: ticks.into_iter().map(|at| span(at, unit)).collect(),
@@ -136,7 +172,10 @@ impl Plot {
         };
         plot.mark_answers(timeline, first);
         if let Some(without) = timeline.buckets.iter().find(|bucket| bucket.from.is_none()) {
-            plot.notes.push(format!("{} without a time: not in the plot.", counted(without.hits, "hit is", "hits are")));
+            plot.notes.push(format!(
+                "{} without a time: not in the plot.",
+                counted(without.hits, "hit is", "hits are")
+            ));
         }
         Some(plot)
     }
@@ -152,26 +191,55 @@ impl Plot {
         }
         let last = (self.width / BAR).saturating_sub(1);
         for (at, times) in marks {
-            let title = format!("{}: {}", minute(times[0]), counted(times.len() as u64, "first answer", "first answers"));
-            self.marks.push(PlotBar { x: at.min(last) * BAR, width: BAR - 1, title });
+            let title = format!(
+                "{}: {}",
+                minute(times[0]),
+                counted(times.len() as u64, "first answer", "first answers")
+            );
+            self.marks.push(PlotBar {
+                x: at.min(last) * BAR,
+                width: BAR - 1,
+                title,
+            });
         }
         if !self.marks.is_empty() {
             let value = grouped(timeline.answered_at.len() as u64);
-            self.legend.push(PlotKey { class: "mark", name: "below: first distinct answer of a path".to_owned(), value });
+            self.legend.push(PlotKey {
+                class: "mark",
+                name: "below: first distinct answer of a path".to_owned(),
+                value,
+            });
         }
     }
 }
 
 /// Buckets with a time.
 fn timed(timeline: &Timeline) -> impl Iterator<Item = (i64, &TimelineBucket)> {
-    timeline.buckets.iter().filter_map(|bucket| Some((bucket.from?, bucket)))
+    timeline
+        .buckets
+        .iter()
+        .filter_map(|bucket| Some((bucket.from?, bucket)))
 }
 
 /// Outcomes with hits.
 fn legend(timeline: &Timeline) -> Vec<PlotKey> {
-    let sum = |outcome: usize| timed(timeline).map(|(_, bucket)| bucket.outcomes[outcome]).sum::<u64>();
-    let keys = Outcome::ALL.iter().zip(CLASSES).enumerate().map(|(at, (outcome, class))| (class, word(*outcome), sum(at)));
-    keys.filter(|(.., hits)| *hits > 0).map(|(class, name, hits)| PlotKey { class, name, value: grouped(hits) }).collect()
+    let sum = |outcome: usize| {
+        timed(timeline)
+            .map(|(_, bucket)| bucket.outcomes[outcome])
+            .sum::<u64>()
+    };
+    let keys = Outcome::ALL
+        .iter()
+        .zip(CLASSES)
+        .enumerate()
+        .map(|(at, (outcome, class))| (class, word(*outcome), sum(at)));
+    keys.filter(|(.., hits)| *hits > 0)
+        .map(|(class, name, hits)| PlotKey {
+            class,
+            name,
+            value: grouped(hits),
+        })
+        .collect()
 }
 
 /// The outcome in words.
@@ -183,16 +251,36 @@ fn word(outcome: Outcome) -> String {
 }
 
 fn title(from: i64, unit: u32, bucket: &TimelineBucket) -> String {
-    let parts = Outcome::ALL.iter().zip(bucket.outcomes).filter(|(_, hits)| *hits > 0);
-    let parts: Vec<String> = parts.map(|(outcome, hits)| format!("{} {}", grouped(hits), word(*outcome))).collect();
-    let detail = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    format!("{}, {}{detail}", span(from, unit), counted(bucket.hits, "hit", "hits"))
+    let parts = Outcome::ALL
+        .iter()
+        .zip(bucket.outcomes)
+        .filter(|(_, hits)| *hits > 0);
+    let parts: Vec<String> = parts
+        .map(|(outcome, hits)| format!("{} {}", grouped(hits), word(*outcome)))
+        .collect();
+    let detail = if parts.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", parts.join(", "))
+    };
+    format!(
+        "{}, {}{detail}",
+        span(from, unit),
+        counted(bucket.hits, "hit", "hits")
+    )
 }
 
 /// The start of a bucket, as exact as its unit.
 fn span(from: i64, unit: u32) -> String {
-    let text = minute(LogTime { utc: from, offset: 0 });
-    if unit < DAY { text } else { text.get(..10).unwrap_or(&text).to_owned() }
+    let text = minute(LogTime {
+        utc: from,
+        offset: 0,
+    });
+    if unit < DAY {
+        text
+    } else {
+        text.get(..10).unwrap_or(&text).to_owned()
+    }
 }
 
 fn unit_name(unit: u32) -> String {
@@ -213,7 +301,10 @@ pub(super) fn round_up(n: u64) -> u64 {
     const TENTHS: [u64; 11] = [10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100];
     let digit = 10_u64.saturating_pow(n.max(1).ilog10());
     let rounds = TENTHS.map(|tenths| digit.saturating_mul(tenths) / 10);
-    rounds.into_iter().find(|round| *round >= n && round.is_multiple_of(2)).unwrap_or(n.max(2))
+    rounds
+        .into_iter()
+        .find(|round| *round >= n && round.is_multiple_of(2))
+        .unwrap_or(n.max(2))
 }
 
 /// The height of a count, in tenths of a unit.
@@ -223,18 +314,45 @@ fn scaled(count: u64, top: u64) -> u64 {
 
 /// Tenths as a number: `12.5`.
 fn tenths(n: u64) -> String {
-    if n.is_multiple_of(10) { (n / 10).to_string() } else { format!("{}.{}", n / 10, n % 10) }
+    if n.is_multiple_of(10) {
+        (n / 10).to_string()
+    } else {
+        format!("{}.{}", n / 10, n % 10)
+    }
 }
 
 /// The numbers of the timeline; buckets without hits are left out.
-pub(super) fn timeline_table(timeline: &Timeline, day_of: impl Fn(i64) -> Option<String>) -> Option<TableView> {
-    let rows: Vec<&TimelineBucket> = timeline.buckets.iter().filter(|bucket| bucket.hits > 0).collect();
-    let from = |bucket: &TimelineBucket| bucket.from.map_or_else(|| "no time".to_owned(), |from| span(from, timeline.unit));
-    let link = |bucket: &TimelineBucket| bucket.from.and_then(&day_of).map(|day| CellLink::Pairs(Some(day)));
+pub(super) fn timeline_table(
+    timeline: &Timeline,
+    day_of: impl Fn(i64) -> Option<String>,
+) -> Option<TableView> {
+    let rows: Vec<&TimelineBucket> = timeline
+        .buckets
+        .iter()
+        .filter(|bucket| bucket.hits > 0)
+        .collect();
+    let from = |bucket: &TimelineBucket| {
+        bucket
+            .from
+            .map_or_else(|| "no time".to_owned(), |from| span(from, timeline.unit))
+    };
+    let link = |bucket: &TimelineBucket| {
+        bucket
+            .from
+            .and_then(&day_of)
+            .map(|day| CellLink::Pairs(Some(day)))
+    };
     let mut table = TableBuilder::new(&rows, usize::MAX)
-        .text("from", |bucket| TableCell { link: link(bucket), ..TableCell::text(from(bucket)) })
+        .text("from", |bucket| TableCell {
+            link: link(bucket),
+            ..TableCell::text(from(bucket))
+        })
         .count("hits", |bucket| bucket.hits);
-    for (at, outcome) in Outcome::ALL.into_iter().enumerate().filter(|(at, _)| rows.iter().any(|bucket| bucket.outcomes[*at] > 0)) {
+    for (at, outcome) in Outcome::ALL
+        .into_iter()
+        .enumerate()
+        .filter(|(at, _)| rows.iter().any(|bucket| bucket.outcomes[*at] > 0))
+    {
         table = table.count(outcome.as_str(), move |bucket| bucket.outcomes[at]);
     }
     table.finish("The timeline in numbers", rows.len() as u64, "", |_| false)
@@ -262,42 +380,75 @@ impl HeatMap {
     /// `None` if there are no hits.
     pub(super) fn new(hours: &Hours) -> Option<Self> {
         let hours_of_week = || (0..7).flat_map(|day| (0..24).map(move |hour| (day, hour)));
-        let (day, hour) = hours_of_week().max_by_key(|&(day, hour)| (hours[day][hour], std::cmp::Reverse((day, hour))))?;
+        let (day, hour) = hours_of_week()
+            .max_by_key(|&(day, hour)| (hours[day][hour], std::cmp::Reverse((day, hour))))?;
         let most = hours[day][hour];
         if most == 0 {
             return None;
         }
         let cell = |(day, hour): (usize, usize)| {
             let hits = hours[day][hour];
-            let title = format!("{} {hour:02}:00, {}", DAYS[day], counted(hits, "hit", "hits"));
-            HeatCell { level: level(hits, most), x: hour * 10, y: day * 10, title }
+            let title = format!(
+                "{} {hour:02}:00, {}",
+                DAYS[day],
+                counted(hits, "hit", "hits")
+            );
+            HeatCell {
+                level: level(hits, most),
+                x: hour * 10,
+                y: day * 10,
+                title,
+            }
         };
-        let caption =
-            format!("Hits by weekday and hour, in the log's own time; the most are {}, {} {hour:02}:00.", grouped(most), DAYS[day]);
-        Some(Self { caption, days: ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], cells: hours_of_week().map(cell).collect() })
+        let caption = format!(
+            "Hits by weekday and hour, in the log's own time; the most are {}, {} {hour:02}:00.",
+            grouped(most),
+            DAYS[day]
+        );
+        Some(Self {
+            caption,
+            days: ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
+            cells: hours_of_week().map(cell).collect(),
+        })
     }
 }
 
 /// The colour of a count: its square root, because one hour often has most hits.
 fn level(hits: u64, most: u64) -> u8 {
     let share = u128::from(hits) * 64 / u128::from(most.max(1));
-    if hits == 0 { 0 } else { (share.isqrt() as u8).clamp(1, 8) }
+    if hits == 0 {
+        0
+    } else {
+        (share.isqrt() as u8).clamp(1, 8)
+    }
 }
 
 /// The numbers of the heat map.
 pub(super) fn hours_table(hours: &Hours) -> TableView {
     const NAMES: [&str; 24] = [
-        "00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19", "20", "21",
-        "22", "23",
+        "00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14",
+        "15", "16", "17", "18", "19", "20", "21", "22", "23",
     ];
     let head = |name, is_number| ColumnHead { name, is_number };
-    let columns = std::iter::once(head("day", false)).chain(NAMES.map(|name| head(name, true))).collect();
+    let columns = std::iter::once(head("day", false))
+        .chain(NAMES.map(|name| head(name, true)))
+        .collect();
     let row = |(day, hours): (&&str, &[u64; 24])| {
-        let cells = std::iter::once(TableCell::text(*day)).chain(hours.iter().map(|&hits| TableCell::count(hits))).collect();
-        TableRow { cells, is_alarm: false }
+        let cells = std::iter::once(TableCell::text(*day))
+            .chain(hours.iter().map(|&hits| TableCell::count(hits)))
+            .collect();
+        TableRow {
+            cells,
+            is_alarm: false,
+        }
     };
     let rows = DAYS.iter().zip(hours).map(row).collect();
-    TableView { caption: "Weekdays and hours in numbers".to_owned(), columns, rows, more: None }
+    TableView {
+        caption: "Weekdays and hours in numbers".to_owned(),
+        columns,
+        rows,
+        more: None,
+    }
 }
 
 /// Sums of at most [`MAX_SPARKLINE_BARS`] equal parts of a timeline.
@@ -315,7 +466,13 @@ pub(super) fn spark_path(hits: &[u64]) -> Option<String> {
     for (at, &hits) in (0..).zip(hits).filter(|(_, hits)| **hits > 0) {
         let height = (u128::from(hits) * 200 / u128::from(most)).max(10) as u64;
         // Writing to a `String` does not fail.
-        let _ = write!(path, "M{} 20h{}v-{}h-{1}z", tenths(at * bar_width), tenths(bar_width.saturating_sub(5).max(1)), tenths(height));
+        let _ = write!(
+            path,
+            "M{} 20h{}v-{}h-{1}z",
+            tenths(at * bar_width),
+            tenths(bar_width.saturating_sub(5).max(1)),
+            tenths(height)
+        );
     }
     Some(path)
 }

@@ -1,6 +1,7 @@
 //! The sections of a page, in the order of the table.
 //!
-//! Rows are sorted already. A section without rows is left out, except for the first one, which states that nothing answered.
+//! Rows are sorted already. A section without rows is left out, except for the first one, which
+//! states that nothing answered.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -20,7 +21,8 @@ use crate::render::layout::minute;
 use crate::render::table::is_much;
 use crate::report::campaigns::describe_guesses;
 use crate::report::model::{
-    AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, FloodRow, HostRow, NetworkRow, ReportModel, Row, Soft404,
+    AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, FloodRow, HostRow, NetworkRow,
+    ReportModel, Row, Soft404,
 };
 use crate::report::notes::accuracy_note;
 use crate::report::novelty::NewItem;
@@ -49,7 +51,10 @@ struct PairNames<'r> {
 impl<'r> PairNames<'r> {
     fn new(report: &'r ReportModel<'_>, options: &PageOptions<'_>) -> Self {
         let rows = labels::first(&report.pairs, Some(options.rows()));
-        let times = rows.iter().flat_map(|row| [row.first_time, row.last_time]).flatten();
+        let times = rows
+            .iter()
+            .flat_map(|row| [row.first_time, row.last_time])
+            .flatten();
         Self {
             clients: rows.iter().filter_map(|row| row.key.client()).collect(),
             paths: rows.iter().map(Row::path_or_target).collect(),
@@ -60,7 +65,10 @@ impl<'r> PairNames<'r> {
 
 /// The day of a time in a zone, in minutes east of UTC.
 fn day(utc: i64, zone: i16) -> String {
-    minute(LogTime { utc, offset: zone }).chars().take(10).collect()
+    minute(LogTime { utc, offset: zone })
+        .chars()
+        .take(10)
+        .collect()
 }
 
 /// All sections that have something to show.
@@ -87,37 +95,71 @@ pub(super) fn all(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Vec<Se
         inputs(report, options),
         notes(report, options),
     ];
-    std::iter::once(answered(report, options)).chain(optional.into_iter().flatten()).collect()
+    std::iter::once(answered(report, options))
+        .chain(optional.into_iter().flatten())
+        .collect()
 }
 
 /// A section that is one table; `None` without rows.
-fn table(id: &'static str, title: &'static str, all: u64, table: Option<TableView>) -> Option<Section> {
-    Some(Section { id, title, count: Some(grouped(all)), table: Some(table?), ..Section::default() })
+fn table(
+    id: &'static str,
+    title: &'static str,
+    all: u64,
+    table: Option<TableView>,
+) -> Option<Section> {
+    Some(Section {
+        id,
+        title,
+        count: Some(grouped(all)),
+        table: Some(table?),
+        ..Section::default()
+    })
 }
 
 fn answered(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Section {
     let (id, title, rows) = ("answered", "What answered", &report.answered);
-    let found = answers(report, rows, options, "Paths that gave something, with the reason why the answer stands out");
-    let nothing = || Section { id, title, sentences: vec![nothing_answered(report)], ..Section::default() };
+    let found = answers(
+        report,
+        rows,
+        options,
+        "Paths that gave something, with the reason why the answer stands out",
+    );
+    let nothing = || Section {
+        id,
+        title,
+        sentences: vec![nothing_answered(report)],
+        ..Section::default()
+    };
     let section = table(id, title, rows.len() as u64, found).unwrap_or_else(nothing);
     // The rows are sorted by severity.
-    let worst = rows.iter().filter_map(|row| labels::worst(report.rule_set, &row.rules));
+    let worst = rows
+        .iter()
+        .filter_map(|row| labels::worst(report.rule_set, &row.rules));
     let mut advice: Vec<String> = Vec::new();
     for rule in worst.filter(|rule| !rule.remedy().is_empty()) {
-        let sentences =
-            format!("{}: {} {}", escape(rule.class.as_bytes()), escape(rule.wants().as_bytes()), escape(rule.remedy().as_bytes()));
+        let sentences = format!(
+            "{}: {} {}",
+            escape(rule.class.as_bytes()),
+            escape(rule.wants().as_bytes()),
+            escape(rule.remedy().as_bytes())
+        );
         if advice.len() < MAX_CLASSES && !advice.contains(&sentences) {
             advice.push(sentences);
         }
     }
-    Section { sentences: [section.sentences, advice].concat(), ..section }
+    Section {
+        sentences: [section.sentences, advice].concat(),
+        ..section
+    }
 }
 
 fn nothing_answered(report: &ReportModel<'_>) -> String {
     let totals = &report.totals;
     let text = match totals.sum.hits {
         0 => "Nothing was found.",
-        hits if totals.outcomes[Outcome::Unknown as usize] == hits => "The log has no status, so probewatch cannot tell what answered.",
+        hits if totals.outcomes[Outcome::Unknown as usize] == hits => {
+            "The log has no status, so probewatch cannot tell what answered."
+        }
         hits if is_much(totals.outcomes[Outcome::Unknown as usize], hits) => {
             "Many probes are in lines without a readable status, so probewatch cannot tell whether they were answered."
         }
@@ -130,11 +172,23 @@ fn nothing_answered(report: &ReportModel<'_>) -> String {
 fn uncertain(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let rows = &report.uncertain;
     let caption = "Answers that may be real, with the reason why they are in doubt";
-    table("uncertain", "Uncertain answers", rows.len() as u64, answers(report, rows, options, caption))
+    table(
+        "uncertain",
+        "Uncertain answers",
+        rows.len() as u64,
+        answers(report, rows, options, caption),
+    )
 }
 
-fn answers(report: &ReportModel<'_>, rows: &[Row<'_>], options: &PageOptions<'_>, caption: &str) -> Option<TableView> {
-    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TableCell| row.answer.as_deref().map_or_else(TableCell::default, cell);
+fn answers(
+    report: &ReportModel<'_>,
+    rows: &[Row<'_>],
+    options: &PageOptions<'_>,
+    caption: &str,
+) -> Option<TableView> {
+    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TableCell| {
+        row.answer.as_deref().map_or_else(TableCell::default, cell)
+    };
     let who = |row: &Row<'_>, answer: &AnswerDetail<'_>| match answer.client {
         Some(one) => one.to_string(),
         None => counted(row.clients, "client", "clients"),
@@ -142,17 +196,34 @@ fn answers(report: &ReportModel<'_>, rows: &[Row<'_>], options: &PageOptions<'_>
     TableBuilder::new(rows, options.rows())
         .text("path", |row| TableCell::code(grades::paths(row)))
         .text("severity", |row| TableCell::severity(row.severity))
-        .text("site", |row| TableCell::code(row.key.site().unwrap_or_default()))
-        .text("status", |row| detail(row, &|answer| TableCell::text(answer.joined_statuses(" "))))
-        .number("bytes", |row| detail(row, &|answer| TableCell::number(answer.bytes)))
-        .text("method", |row| detail(row, &|answer| TableCell::text(answer.method.as_str())))
+        .text("site", |row| {
+            TableCell::code(row.key.site().unwrap_or_default())
+        })
+        .text("status", |row| {
+            detail(row, &|answer| TableCell::text(answer.joined_statuses(" ")))
+        })
+        .number("bytes", |row| {
+            detail(row, &|answer| TableCell::number(answer.bytes))
+        })
+        .text("method", |row| {
+            detail(row, &|answer| TableCell::text(answer.method.as_str()))
+        })
         .text("rule", |row| rule_cell(report, &row.rules))
         .count("hits", |row| row.hits)
-        .text("client", |row| detail(row, &|answer| TableCell::text(who(row, answer))))
+        .text("client", |row| {
+            detail(row, &|answer| TableCell::text(who(row, answer)))
+        })
         .time("first seen", report, |row| row.first_time)
         .time("last seen", report, |row| row.last_time)
-        .text("why", |row| detail(row, &|answer| TableCell::text(grades::why(answer))))
-        .finish(caption, rows.len() as u64, "answered.csv (-f csv --by answer)", |row| row.answered > 0)
+        .text("why", |row| {
+            detail(row, &|answer| TableCell::text(grades::why(answer)))
+        })
+        .finish(
+            caption,
+            rows.len() as u64,
+            "answered.csv (-f csv --by answer)",
+            |row| row.answered > 0,
+        )
 }
 
 fn withdrawn(options: &PageOptions<'_>) -> Option<Section> {
@@ -160,13 +231,23 @@ fn withdrawn(options: &PageOptions<'_>) -> Option<Section> {
     let found = TableBuilder::new(options.withdrawn, options.rows())
         .text("path", |answer| TableCell::code(&answer.key))
         .text("severity", |answer| TableCell::severity(answer.severity))
-        .finish("Answers that earlier reports listed, and that are what the site gives to any path", all, "new.csv", |_| false);
+        .finish(
+            "Answers that earlier reports listed, and that are what the site gives to any path",
+            all,
+            "new.csv",
+            |_| false,
+        );
     table("withdrawn", "Withdrawn", all, found)
 }
 
 fn new_items(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let news = options.news?;
-    let title = |item: &NewItem<'_>| report.rule_set.number_of(&item.key).map(|rule| report.rule_set.rule(rule).title.as_str());
+    let title = |item: &NewItem<'_>| {
+        report
+            .rule_set
+            .number_of(&item.key)
+            .map(|rule| report.rule_set.rule(rule).title.as_str())
+    };
     let found = TableBuilder::new(news, options.rows())
         .text("what", |item| TableCell::code(&item.key))
         .text("kind", |item| TableCell::text(item.kind.as_str()))
@@ -174,10 +255,22 @@ fn new_items(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
         .count("hits", |item| item.hits)
         .time("first seen", report, |item| item.first_time)
         .text("example", |item| TableCell::code(item.sample.target))
-        .text("what it finds", |item| TableCell::text(escape(title(item).unwrap_or_default().as_bytes())))
-        .finish("Answers, rules, paths, clients and campaigns that no run before has seen", news.len() as u64, "new.csv", |_| false);
+        .text("what it finds", |item| {
+            TableCell::text(escape(title(item).unwrap_or_default().as_bytes()))
+        })
+        .finish(
+            "Answers, rules, paths, clients and campaigns that no run before has seen",
+            news.len() as u64,
+            "new.csv",
+            |_| false,
+        );
     let (id, heading) = ("new", "What is new");
-    let nothing = || Section { id, title: heading, sentences: vec!["Nothing is new.".to_owned()], ..Section::default() };
+    let nothing = || Section {
+        id,
+        title: heading,
+        sentences: vec!["Nothing is new.".to_owned()],
+        ..Section::default()
+    };
     Some(table(id, heading, news.len() as u64, found).unwrap_or_else(nothing))
 }
 
@@ -199,16 +292,40 @@ fn timeline(report: &ReportModel<'_>, names: &PairNames<'_>) -> Option<Section> 
 fn hours(report: &ReportModel<'_>) -> Option<Section> {
     let heat = HeatMap::new(&report.timeline.hours)?;
     let table = Some(super::plots::hours_table(&report.timeline.hours));
-    Some(Section { id: "hours", title: "Weekdays and hours", heat: Some(heat), table, folded: true, ..Section::default() })
+    Some(Section {
+        id: "hours",
+        title: "Weekdays and hours",
+        heat: Some(heat),
+        table,
+        folded: true,
+        ..Section::default()
+    })
 }
 
-fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>, names: &PairNames<'_>) -> Option<Section> {
+fn clients(
+    report: &ReportModel<'_>,
+    options: &PageOptions<'_>,
+    names: &PairNames<'_>,
+) -> Option<Section> {
     let blocks = report.blocks.as_deref().unwrap_or_default();
-    let rows: Vec<(&Row<'_>, Option<&BlockDecision>)> =
-        report.clients.iter().take(options.rows()).enumerate().map(|(at, row)| (row, blocks.get(at))).collect();
-    let geo = |row: &Row<'_>, text: fn(&GeoInfo) -> String| TableCell::text(row.geo.as_deref().map(text).unwrap_or_default());
+    let rows: Vec<(&Row<'_>, Option<&BlockDecision>)> = report
+        .clients
+        .iter()
+        .take(options.rows())
+        .enumerate()
+        .map(|(at, row)| (row, blocks.get(at)))
+        .collect();
+    let geo = |row: &Row<'_>, text: fn(&GeoInfo) -> String| {
+        TableCell::text(row.geo.as_deref().map(text).unwrap_or_default())
+    };
     let found = TableBuilder::new(&rows, options.rows())
-        .text("client", |(row, _)| client_cell(row).linked(row.key.client().is_some_and(|client| names.clients.contains(&client))))
+        .text("client", |(row, _)| {
+            client_cell(row).linked(
+                row.key
+                    .client()
+                    .is_some_and(|client| names.clients.contains(&client)),
+            )
+        })
         .text("severity", |(row, _)| TableCell::severity(row.severity))
         .count("hits", |(row, _)| row.hits)
         .count("answered", |(row, _)| row.answered)
@@ -218,9 +335,18 @@ fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>, names: &PairName
         .time("last seen", report, |(row, _)| row.last_time)
         .text("country", |(row, _)| geo(row, city_and_country))
         .text("network", |(row, _)| geo(row, network))
-        .text("looks for", |(row, _)| TableCell::text(first_of(&labels::classes(report.rule_set, &row.rules), MAX_CLASSES)))
-        .text("may block", |(_, block)| block.map_or_else(TableCell::default, block_cell))
-        .text("user agent", |(row, _)| TableCell::text(row.sample.user_agent.unwrap_or_default()))
+        .text("looks for", |(row, _)| {
+            TableCell::text(first_of(
+                &labels::classes(report.rule_set, &row.rules),
+                MAX_CLASSES,
+            ))
+        })
+        .text("may block", |(_, block)| {
+            block.map_or_else(TableCell::default, block_cell)
+        })
+        .text("user agent", |(row, _)| {
+            TableCell::text(row.sample.user_agent.unwrap_or_default())
+        })
         .finish(
             "Clients that sent probes, the most severe first",
             report.totals.clients,
@@ -228,8 +354,12 @@ fn clients(report: &ReportModel<'_>, options: &PageOptions<'_>, names: &PairName
             |(row, _)| row.answered > 0,
         );
     let section = table("clients", "Clients", report.totals.clients, found)?;
-    let edges = block_candidates::edges_left_out(blocks).map(|edges| format!("{edges} of the block candidates."));
-    Some(Section { sentences: section.sentences.iter().cloned().chain(edges).collect(), ..section })
+    let edges = block_candidates::edges_left_out(blocks)
+        .map(|edges| format!("{edges} of the block candidates."));
+    Some(Section {
+        sentences: section.sentences.iter().cloned().chain(edges).collect(),
+        ..section
+    })
 }
 
 fn client_cell(row: &Row<'_>) -> TableCell {
@@ -244,12 +374,20 @@ fn block_cell(block: &BlockDecision) -> TableCell {
 /// The first few of some words, and the number of others: `cms, lfi, rce, sqli +11`.
 fn first_of(words: &[&str], most: usize) -> String {
     let shown = words[..most.min(words.len())].join(", ");
-    if words.len() > most { format!("{shown} +{}", words.len() - most) } else { shown }
+    if words.len() > most {
+        format!("{shown} +{}", words.len() - most)
+    } else {
+        shown
+    }
 }
 
 /// The city and the country.
 fn city_and_country(geo: &GeoInfo) -> String {
-    let parts: Vec<_> = [&geo.country, &geo.city].into_iter().flatten().map(|part| escape(part.as_bytes())).collect();
+    let parts: Vec<_> = [&geo.country, &geo.city]
+        .into_iter()
+        .flatten()
+        .map(|part| escape(part.as_bytes()))
+        .collect();
     parts.join(", ")
 }
 
@@ -260,7 +398,10 @@ fn network(geo: &GeoInfo) -> String {
 /// An autonomous system: `AS64496 Example Net`.
 fn system(asn: Option<u32>, name: Option<&str>) -> String {
     let number = asn.map(|asn| format!("AS{asn}"));
-    let parts: Vec<_> = number.into_iter().chain(name.map(|name| escape(name.as_bytes()).into_owned())).collect();
+    let parts: Vec<_> = number
+        .into_iter()
+        .chain(name.map(|name| escape(name.as_bytes()).into_owned()))
+        .collect();
     parts.join(" ")
 }
 
@@ -269,7 +410,13 @@ fn networks(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Secti
         name if name.is_empty() => "unknown".to_owned(),
         name => name,
     };
-    let countries = |row: &NetworkRow| row.countries.iter().map(|country| escape(country.as_bytes())).collect::<Vec<_>>().join(" ");
+    let countries = |row: &NetworkRow| {
+        row.countries
+            .iter()
+            .map(|country| escape(country.as_bytes()))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     let all = report.networks.len() as u64;
     let found = TableBuilder::new(&report.networks, options.rows())
         .text("network", |row| TableCell::text(name(row)))
@@ -277,7 +424,12 @@ fn networks(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Secti
         .count("clients", |row| row.clients)
         .count("answered", |row| row.answered)
         .text("countries", |row| TableCell::text(countries(row)))
-        .finish("Autonomous systems of the clients, most hits first", all, JSON, |row| row.answered > 0);
+        .finish(
+            "Autonomous systems of the clients, most hits first",
+            all,
+            JSON,
+            |row| row.answered > 0,
+        );
     table("networks", "Networks", all, found)
 }
 
@@ -285,8 +437,15 @@ fn networks(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Secti
 fn user_agents(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let mut sums: HashMap<LogText<'_>, UserAgentRow<'_>> = HashMap::default();
     for client in &report.clients {
-        let Some(user_agent) = client.sample.user_agent else { continue };
-        let row = sums.entry(user_agent).or_insert(UserAgentRow { user_agent, clients: 0, hits: 0, answered: 0 });
+        let Some(user_agent) = client.sample.user_agent else {
+            continue;
+        };
+        let row = sums.entry(user_agent).or_insert(UserAgentRow {
+            user_agent,
+            clients: 0,
+            hits: 0,
+            answered: 0,
+        });
         row.clients += 1;
         row.hits += client.hits;
         row.answered += client.answered;
@@ -299,9 +458,12 @@ fn user_agents(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Se
         .count("clients", |row| row.clients)
         .count("hits of these clients", |row| row.hits)
         .count("answered", |row| row.answered)
-        .finish("User agents of the clients of this page, one for each client", all, "clients.csv (-f csv --by client)", |row| {
-            row.answered > 0
-        });
+        .finish(
+            "User agents of the clients of this page, one for each client",
+            all,
+            "clients.csv (-f csv --by client)",
+            |row| row.answered > 0,
+        );
     table("user-agents", "User agents", all, found)
 }
 
@@ -321,13 +483,25 @@ fn hosts(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
         .count("clients", |row| row.clients)
         .count("paths", |row| row.paths)
         .count("answered", |row| row.answered)
-        .finish("Virtual hosts of the requests, most hits first", all, "a page with a greater --top", |row| row.answered > 0);
+        .finish(
+            "Virtual hosts of the requests, most hits first",
+            all,
+            "a page with a greater --top",
+            |row| row.answered > 0,
+        );
     table("hosts", "Virtual hosts", all, found)
 }
 
-fn paths(report: &ReportModel<'_>, options: &PageOptions<'_>, names: &PairNames<'_>) -> Option<Section> {
+fn paths(
+    report: &ReportModel<'_>,
+    options: &PageOptions<'_>,
+    names: &PairNames<'_>,
+) -> Option<Section> {
     let found = TableBuilder::new(&report.paths, options.rows())
-        .text("path", |row| TableCell::code(row.path_or_target()).linked(names.paths.contains(&row.path_or_target())))
+        .text("path", |row| {
+            TableCell::code(row.path_or_target())
+                .linked(names.paths.contains(&row.path_or_target()))
+        })
         .text("severity", |row| TableCell::severity(row.severity))
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
@@ -335,10 +509,15 @@ fn paths(report: &ReportModel<'_>, options: &PageOptions<'_>, names: &PairNames<
         .text("rule", |row| rule_cell(report, &row.rules))
         .time("first seen", report, |row| row.first_time)
         .time("last seen", report, |row| row.last_time)
-        .text("as requested", |row| TableCell::code(row.target_beside_path().unwrap_or_default()))
-        .finish("Paths that were probed, the most severe first", report.totals.paths, "paths.csv (-f csv --by path)", |row| {
-            row.answered > 0
-        });
+        .text("as requested", |row| {
+            TableCell::code(row.target_beside_path().unwrap_or_default())
+        })
+        .finish(
+            "Paths that were probed, the most severe first",
+            report.totals.paths,
+            "paths.csv (-f csv --by path)",
+            |row| row.answered > 0,
+        );
     table("paths", "Paths", report.totals.paths, found)
 }
 
@@ -349,33 +528,59 @@ fn pairs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
         .text("client", client_cell)
         .text("path", |row| TableCell::code(row.path_or_target()))
         .text("severity", |row| TableCell::severity(row.severity))
-        .text("outcome", |row| TableCell::text(row.key.outcome().map_or("", Outcome::as_str)))
+        .text("outcome", |row| {
+            TableCell::text(row.key.outcome().map_or("", Outcome::as_str))
+        })
         .number("status", |row| TableCell::number(row.status.map(u64::from)))
         .count("hits", |row| row.hits)
         .text("rule", |row| rule_cell(report, &row.rules))
         .time("first seen", report, |row| row.first_time)
         .time("last seen", report, |row| row.last_time)
-        .finish("What each client requested, the most severe first", shown, "", |row| row.answered > 0)?;
+        .finish(
+            "What each client requested, the most severe first",
+            shown,
+            "",
+            |row| row.answered > 0,
+        )?;
     // How many there are is not counted.
     if shown == options.rows() as u64 {
-        found.more = Some(format!("These are the first {}: pairs.csv (-f csv) has all.", grouped(shown)));
+        found.more = Some(format!(
+            "These are the first {}: pairs.csv (-f csv) has all.",
+            grouped(shown)
+        ));
     }
-    Some(Section { id: "pairs", title: "Clients and paths", table: Some(found), ..Section::default() })
+    Some(Section {
+        id: "pairs",
+        title: "Clients and paths",
+        table: Some(found),
+        ..Section::default()
+    })
 }
 
 fn rules(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
     let found = TableBuilder::new(&report.rules, options.rows())
-        .text("rule", |row| TableCell::code(of(row).map_or_else(Cow::default, |rule| escape(rule.id.as_bytes()))))
+        .text("rule", |row| {
+            TableCell::code(of(row).map_or_else(Cow::default, |rule| escape(rule.id.as_bytes())))
+        })
         .text("severity", |row| TableCell::severity(row.severity))
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
         .count("paths", |row| row.paths)
         .count("answered", |row| row.answered)
         .time("last seen", report, |row| row.last_time)
-        .text("what it finds", |row| TableCell::text(of(row).map_or_else(Cow::default, |rule| escape(rule.title.as_bytes()))))
-        .text("CVE", |row| TableCell::text(escape(first_of(&row.about.cves, MAX_CVES).as_bytes())))
-        .finish("Rules that matched, the most severe first", report.totals.rules, "rules.csv (-f csv --by rule)", |row| row.answered > 0);
+        .text("what it finds", |row| {
+            TableCell::text(of(row).map_or_else(Cow::default, |rule| escape(rule.title.as_bytes())))
+        })
+        .text("CVE", |row| {
+            TableCell::text(escape(first_of(&row.about.cves, MAX_CVES).as_bytes()))
+        })
+        .finish(
+            "Rules that matched, the most severe first",
+            report.totals.rules,
+            "rules.csv (-f csv --by rule)",
+            |row| row.answered > 0,
+        );
     table("rules", "Rules", report.totals.rules, found)
 }
 
@@ -387,7 +592,9 @@ fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
     let all = report.campaigns.len() as u64;
     let found = TableBuilder::new(&report.campaigns, options.rows())
         .text("such as", |campaign| TableCell::code(paths(campaign)))
-        .text("severity", |campaign| TableCell::severity(campaign.severity))
+        .text("severity", |campaign| {
+            TableCell::severity(campaign.severity)
+        })
         .count("networks", |campaign| campaign.networks)
         .count("clients", |campaign| campaign.clients)
         .count("paths", |campaign| campaign.paths)
@@ -395,7 +602,12 @@ fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
         .count("answered", |campaign| campaign.answered)
         .time("first seen", report, |campaign| campaign.first_time)
         .time("last seen", report, |campaign| campaign.last_time)
-        .finish("The same list of paths, or logins, tried out from several networks", all, JSON, |campaign| campaign.answered > 0);
+        .finish(
+            "The same list of paths, or logins, tried out from several networks",
+            all,
+            JSON,
+            |campaign| campaign.answered > 0,
+        );
     table("campaigns", "Campaigns", all, found)
 }
 
@@ -419,36 +631,65 @@ fn floods(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section
 
 fn soft_404(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let all = report.soft_404.len() as u64;
-    let sizes = |site: &Soft404<'_>| if site.sizes.is_empty() { String::new() } else { grades::sizes(&site.sizes) };
+    let sizes = |site: &Soft404<'_>| {
+        if site.sizes.is_empty() {
+            String::new()
+        } else {
+            grades::sizes(&site.sizes)
+        }
+    };
     let found = TableBuilder::new(&report.soft_404, options.rows())
         .text("site", |site| TableCell::code(site.site))
         .count("hosts", |site| site.hosts)
         .count("probed paths", |site| site.paths)
         .count("requests", |site| site.requests)
         .text("sizes of its answers", |site| TableCell::text(sizes(site)))
-        .text("what it does", |site| TableCell::text(grades::sentence(site)))
-        .finish("Their answers say nothing about what is there, and are not among what answered", all, JSON, |_| false);
+        .text("what it does", |site| {
+            TableCell::text(grades::sentence(site))
+        })
+        .finish(
+            "Their answers say nothing about what is there, and are not among what answered",
+            all,
+            JSON,
+            |_| false,
+        );
     table("soft-404", "Sites that answer anything", all, found)
 }
 
 fn apps(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
-    let site = |app: &AppSeen<'_>| app.site.map_or_else(|| "all (--app)".to_owned(), |site| site.to_string());
+    let site = |app: &AppSeen<'_>| {
+        app.site
+            .map_or_else(|| "all (--app)".to_owned(), |site| site.to_string())
+    };
     let all = report.apps.len() as u64;
     let found = TableBuilder::new(&report.apps, options.rows())
         .text("app", |app| TableCell::text(escape(app.title.as_bytes())))
         .text("site", |app| TableCell::code(site(app)))
         .count("requests left out", |app| app.silenced)
-        .finish("Requests for an app's own pages are left out; --min-severity info shows them", all, JSON, |_| false);
+        .finish(
+            "Requests for an app's own pages are left out; --min-severity info shows them",
+            all,
+            JSON,
+            |_| false,
+        );
     table("apps", "Apps", all, found)
 }
 
 fn allowed(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
-    let used: Vec<&AllowedCount<'_>> = report.allowed.iter().filter(|entry| entry.requests > 0).collect();
+    let used: Vec<&AllowedCount<'_>> = report
+        .allowed
+        .iter()
+        .filter(|entry| entry.requests > 0)
+        .collect();
     let all = used.len() as u64;
     let found = TableBuilder::new(&used, options.rows())
-        .text("reason", |entry| TableCell::text(escape(entry.reason.as_bytes())))
+        .text("reason", |entry| {
+            TableCell::text(escape(entry.reason.as_bytes()))
+        })
         .count("requests left out", |entry| entry.requests)
-        .text("file", |entry| TableCell::code(escape(entry.file.as_bytes())))
+        .text("file", |entry| {
+            TableCell::code(escape(entry.file.as_bytes()))
+        })
         .count("line", |entry| entry.line as u64)
         .finish("Entries of allow lists that matched", all, JSON, |_| false);
     table("allowed", "Allowed", all, found)
@@ -458,12 +699,28 @@ fn allowed(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sectio
 fn inputs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let all = report.inputs.len() as u64;
     let totals = &report.totals;
-    let sum = InputSummary { counts: totals.sum, first_time: totals.first_time, last_time: totals.last_time, ..InputSummary::default() };
+    let sum = InputSummary {
+        counts: totals.sum,
+        first_time: totals.first_time,
+        last_time: totals.last_time,
+        ..InputSummary::default()
+    };
     let of_all = (all != 1).then_some(("all inputs".into(), &sum));
-    let each = report.inputs.iter().take(options.rows()).map(|input| (escape(&input.path), input));
+    let each = report
+        .inputs
+        .iter()
+        .take(options.rows())
+        .map(|input| (escape(&input.path), input));
     let rows: Vec<(Cow<'_, str>, &InputSummary)> = of_all.into_iter().chain(each).collect();
-    let format = |input: &InputSummary| input.format.clone().map_or_else(String::new, |format| escape(format.as_bytes()).into_owned());
-    let problem = |input: &InputSummary| escape(input.remarks().collect::<Vec<_>>().join("; ").as_bytes()).into_owned();
+    let format = |input: &InputSummary| {
+        input
+            .format
+            .clone()
+            .map_or_else(String::new, |format| escape(format.as_bytes()).into_owned())
+    };
+    let problem = |input: &InputSummary| {
+        escape(input.remarks().collect::<Vec<_>>().join("; ").as_bytes()).into_owned()
+    };
     let found = TableBuilder::new(&rows, usize::MAX)
         .text("input", |(name, _)| TableCell::code(&**name))
         .text("problem", |(_, input)| TableCell::text(problem(input)))
@@ -478,24 +735,48 @@ fn inputs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section
         .text("format", |(_, input)| TableCell::text(format(input)))
         .time("first line", report, |(_, input)| input.first_time)
         .time("last line", report, |(_, input)| input.last_time)
-        .finish("Where each line went", all, JSON, |(_, input)| input.remarks().next().is_some());
+        .finish("Where each line went", all, JSON, |(_, input)| {
+            input.remarks().next().is_some()
+        });
     table("inputs", "Inputs", all, found)
 }
 
 /// How far the report is from exact, and what the reader must know.
 fn notes(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
-    let mut sentences: Vec<String> = options.notes.iter().map(|note| escape(note.as_bytes()).into_owned()).collect();
+    let mut sentences: Vec<String> = options
+        .notes
+        .iter()
+        .map(|note| escape(note.as_bytes()).into_owned())
+        .collect();
     if report.totals.without_time > 0 {
-        let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
+        let many = counted(
+            report.totals.without_time,
+            "line without a time was",
+            "lines without a time were",
+        );
         sentences.push(format!("{many} kept: --since and --until need one."));
     }
-    sentences.extend(skipped_sentence(&report.inputs).map(|sentence| escape(sentence.as_bytes()).into_owned()));
-    let of_report = [report.proxied_sentence(), report.approximate.as_ref().map(accuracy_note)].into_iter().flatten();
+    sentences.extend(
+        skipped_sentence(&report.inputs).map(|sentence| escape(sentence.as_bytes()).into_owned()),
+    );
+    let of_report = [
+        report.proxied_sentence(),
+        report.approximate.as_ref().map(accuracy_note),
+    ]
+    .into_iter()
+    .flatten();
     sentences.extend(of_report.filter(|note| !options.notes.contains(note)));
-    (!sentences.is_empty()).then(|| Section { id: "notes", title: "Notes", sentences, ..Section::default() })
+    (!sentences.is_empty()).then(|| Section {
+        id: "notes",
+        title: "Notes",
+        sentences,
+        ..Section::default()
+    })
 }
 
 /// The most severe rule and the number of others.
 fn rule_cell(report: &ReportModel<'_>, rules: &[RuleId]) -> TableCell {
-    TableCell::code(escape(labels::worst_rule(report.rule_set, rules).as_bytes()))
+    TableCell::code(escape(
+        labels::worst_rule(report.rule_set, rules).as_bytes(),
+    ))
 }

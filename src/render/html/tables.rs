@@ -66,41 +66,88 @@ pub(super) enum CellLink {
 }
 
 impl TableCell {
-    /// The cell of a client or a path, with a link to its rows among the clients and paths, if it has some.
+    /// The cell of a client or a path, with a link to its rows among the clients and paths, if it
+    /// has some.
     pub(super) fn linked(self, has_rows: bool) -> Self {
-        Self { link: has_rows.then_some(CellLink::Pairs(None)), ..self }
+        Self {
+            link: has_rows.then_some(CellLink::Pairs(None)),
+            ..self
+        }
     }
 
     /// A text that is safe to show. A short one stays on one line.
     pub(super) fn text<'t>(text: impl Into<Cow<'t, str>>) -> Self {
         let text = truncated(text.into());
-        Self { class: if text.chars().count() > MAX_ONE_LINE { "p" } else { "" }, text, ..Self::default() }
+        Self {
+            class: if text.chars().count() > MAX_ONE_LINE {
+                "p"
+            } else {
+                ""
+            },
+            text,
+            ..Self::default()
+        }
     }
 
     /// A path or a target, which may break anywhere.
     pub(super) fn code<'t>(text: impl Into<Cow<'t, str>>) -> Self {
         let text = truncated(text.into());
-        Self { class: if text.chars().count() > MAX_ONE_LINE { "c l" } else { "c" }, text, ..Self::default() }
+        Self {
+            class: if text.chars().count() > MAX_ONE_LINE {
+                "c l"
+            } else {
+                "c"
+            },
+            text,
+            ..Self::default()
+        }
     }
 
     pub(super) fn count(n: u64) -> Self {
-        Self { text: grouped(n), class: if n == 0 { "n z" } else { "n" }, ..Self::default() }
+        Self {
+            text: grouped(n),
+            class: if n == 0 { "n z" } else { "n" },
+            ..Self::default()
+        }
     }
 
     /// A number that may be unknown.
     pub(super) fn number(n: Option<u64>) -> Self {
-        n.map_or_else(|| Self { text: "-".to_owned(), class: "n z", value: Some(-1), ..Self::default() }, Self::count)
+        n.map_or_else(
+            || Self {
+                text: "-".to_owned(),
+                class: "n z",
+                value: Some(-1),
+                ..Self::default()
+            },
+            Self::count,
+        )
     }
 
     pub(super) fn severity(severity: Severity) -> Self {
         const CLASSES: [&str; 5] = ["s s0", "s s1", "s s2", "s s3", "s s4"];
         let rank = severity as u8;
-        Self { text: severity.as_str().to_owned(), class: CLASSES[usize::from(rank)], value: Some(rank.into()), ..Self::default() }
+        Self {
+            text: severity.as_str().to_owned(),
+            class: CLASSES[usize::from(rank)],
+            value: Some(rank.into()),
+            ..Self::default()
+        }
     }
 
     fn time(time: Option<LogTime>, zone: i16) -> Self {
-        let Some(time) = time else { return Self { value: Some(i64::MIN), ..Self::default() } };
-        Self { text: minute_in(time, zone), class: "t", value: Some(time.utc), ..Self::default() }
+        let Some(time) = time else {
+            return Self {
+                value: Some(i64::MIN),
+                ..Self::default()
+            };
+        };
+        Self {
+            text: minute_in(time, zone),
+            class: "t",
+            value: Some(time.utc),
+            ..Self::default()
+        }
     }
 }
 
@@ -114,15 +161,31 @@ pub(super) struct TableBuilder<'r, T> {
 impl<'r, T> TableBuilder<'r, T> {
     /// A table of the first `most` rows.
     pub(super) fn new(rows: &'r [T], most: usize) -> Self {
-        Self { rows: &rows[..most.min(rows.len())], heads: Vec::new(), cells: Vec::new() }
+        Self {
+            rows: &rows[..most.min(rows.len())],
+            heads: Vec::new(),
+            cells: Vec::new(),
+        }
     }
 
     pub(super) fn text(self, name: &'static str, cell: impl Fn(&'r T) -> TableCell) -> Self {
-        self.column(ColumnHead { name, is_number: false }, cell)
+        self.column(
+            ColumnHead {
+                name,
+                is_number: false,
+            },
+            cell,
+        )
     }
 
     pub(super) fn number(self, name: &'static str, cell: impl Fn(&'r T) -> TableCell) -> Self {
-        self.column(ColumnHead { name, is_number: true }, cell)
+        self.column(
+            ColumnHead {
+                name,
+                is_number: true,
+            },
+            cell,
+        )
     }
 
     /// A column of counts.
@@ -131,34 +194,66 @@ impl<'r, T> TableBuilder<'r, T> {
     }
 
     /// A column of times, with their zone where it is not the one of the report.
-    pub(super) fn time(self, name: &'static str, report: &ReportModel<'_>, time: impl Fn(&'r T) -> Option<LogTime>) -> Self {
+    pub(super) fn time(
+        self,
+        name: &'static str,
+        report: &ReportModel<'_>,
+        time: impl Fn(&'r T) -> Option<LogTime>,
+    ) -> Self {
         self.text(name, move |row| TableCell::time(time(row), report.zone()))
     }
 
     fn column(mut self, head: ColumnHead, cell: impl Fn(&'r T) -> TableCell) -> Self {
         let cells: Vec<TableCell> = self.rows.iter().map(cell).collect();
-        if cells.iter().any(|cell| !cell.text.is_empty() || cell.spark.is_some()) {
+        if cells
+            .iter()
+            .any(|cell| !cell.text.is_empty() || cell.spark.is_some())
+        {
             self.heads.push(head);
             self.cells.push(cells);
         }
         self
     }
 
-    /// The table; `None` if it has no rows. `all` is how many rows there are, and `location` names where all of them are.
-    pub(super) fn finish(self, caption: &str, all: u64, location: &str, is_alarm: impl Fn(&'r T) -> bool) -> Option<TableView> {
+    /// The table; `None` if it has no rows. `all` is how many rows there are, and `location` names
+    /// where all of them are.
+    pub(super) fn finish(
+        self,
+        caption: &str,
+        all: u64,
+        location: &str,
+        is_alarm: impl Fn(&'r T) -> bool,
+    ) -> Option<TableView> {
         let shown = self.rows.len() as u64;
         if shown == 0 {
             return None;
         }
-        let mut rows: Vec<TableRow> =
-            self.rows.iter().map(|row| TableRow { cells: Vec::with_capacity(self.heads.len()), is_alarm: is_alarm(row) }).collect();
+        let mut rows: Vec<TableRow> = self
+            .rows
+            .iter()
+            .map(|row| TableRow {
+                cells: Vec::with_capacity(self.heads.len()),
+                is_alarm: is_alarm(row),
+            })
+            .collect();
         for column in self.cells {
             for (row, cell) in rows.iter_mut().zip(column) {
                 row.cells.push(cell);
             }
         }
-        let more = (all > shown).then(|| format!("These are the first {} of {}: {location} has all.", grouped(shown), grouped(all)));
-        Some(TableView { caption: caption.to_owned(), columns: self.heads, rows, more })
+        let more = (all > shown).then(|| {
+            format!(
+                "These are the first {} of {}: {location} has all.",
+                grouped(shown),
+                grouped(all)
+            )
+        });
+        Some(TableView {
+            caption: caption.to_owned(),
+            columns: self.heads,
+            rows,
+            more,
+        })
     }
 }
 

@@ -1,6 +1,8 @@
-//! Prints an alert as a line for people, as a short text for a system log, or as a JSON object for programs.
+//! Prints an alert as a line for people, as a short text for a system log, or as a JSON object for
+//! programs.
 //!
-//! The keys of the object and their order are stable: new keys come at the end. The words of the texts may change.
+//! The keys of the object and their order are stable: new keys come at the end. The words of the
+//! texts may change.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -34,30 +36,56 @@ const MIN_REQUEST: usize = 12;
 ///
 /// Errors of `out`.
 pub(crate) fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
-    out.write_all(&ObjectFields::line(|fields| put_alert(fields, alert, rules)))
+    out.write_all(&ObjectFields::line(|fields| {
+        put_alert(fields, alert, rules)
+    }))
 }
 
 /// An alert as one line of escaped text without colour or newline, at most about 500 columns.
 #[must_use]
 pub(crate) fn text_line(alert: &Alert, rules: &RuleSet) -> String {
-    let mut text = format!("{} {}: {}; {}", label(alert), alert.severity, sentence(alert, rules), request(&alert.sample));
+    let mut text = format!(
+        "{} {}: {}; {}",
+        label(alert),
+        alert.severity,
+        sentence(alert, rules),
+        request(&alert.sample)
+    );
     let from = escape(&alert.sample.source);
     // Writing to a `String` does not fail.
-    let _ = write!(text, ", {}:{}", truncate(&from, MAX_TEXT), alert.sample.line);
+    let _ = write!(
+        text,
+        ", {}:{}",
+        truncate(&from, MAX_TEXT),
+        alert.sample.line
+    );
     text
 }
 
 impl LiveLines {
-    /// Writes an alert as a line. Its sentence is not cut, even if it is wider than the page; the request that raised it is
-    /// left out on a narrow page.
+    /// Writes an alert as a line. Its sentence is not cut, even if it is wider than the page; the
+    /// request that raised it is left out on a narrow page.
     ///
     /// # Errors
     ///
     /// Errors of `out`.
-    pub(crate) fn write_alert<W: Write>(&mut self, alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+    pub(crate) fn write_alert<W: Write>(
+        &mut self,
+        alert: &Alert,
+        rules: &RuleSet,
+        out: &mut W,
+    ) -> io::Result<()> {
         self.begin(alert.last_time, alert.severity);
         let Self { layout, stops, .. } = self;
-        layout.push_uncut(stops.outcome, if alert.kind == AlertKind::Withdrawn { BOLD } else { ALARM }, label(alert));
+        layout.push_uncut(
+            stops.outcome,
+            if alert.kind == AlertKind::Withdrawn {
+                BOLD
+            } else {
+                ALARM
+            },
+            label(alert),
+        );
         layout.push_uncut(stops.client, BOLD, &sentence(alert, rules));
         if !is_of_find(alert.kind) && layout.remaining(0) >= MIN_REQUEST {
             layout.push_cell(0, DIM, &request(&alert.sample), usize::MAX);
@@ -68,12 +96,19 @@ impl LiveLines {
 
 /// The word that stands out.
 fn label(alert: &Alert) -> &'static str {
-    if alert.kind == AlertKind::Withdrawn { "WITHDRAWN" } else { "ALERT" }
+    if alert.kind == AlertKind::Withdrawn {
+        "WITHDRAWN"
+    } else {
+        "ALERT"
+    }
 }
 
 /// Whether the sentence names the only request.
 fn is_of_find(kind: AlertKind) -> bool {
-    matches!(kind, AlertKind::Answered | AlertKind::AnsweredAgain | AlertKind::Withdrawn)
+    matches!(
+        kind,
+        AlertKind::Answered | AlertKind::AnsweredAgain | AlertKind::Withdrawn
+    )
 }
 
 /// What happened, as a sentence without a full stop.
@@ -83,17 +118,41 @@ pub(crate) fn sentence(alert: &Alert, rules: &RuleSet) -> String {
         AlertKind::Threshold(rule) => {
             let rule = rules.rule(rule);
             let requests = counted(alert.hits, "request", "requests");
-            format!("{requests} by {}{}{within}: {}, {}", who(alert), for_path(alert), rule.id, escape(rule.title.as_bytes()))
+            format!(
+                "{requests} by {}{}{within}: {}, {}",
+                who(alert),
+                for_path(alert),
+                rule.id,
+                escape(rule.title.as_bytes())
+            )
         }
-        AlertKind::Probing => format!("{} requested {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
+        AlertKind::Probing => format!(
+            "{} requested {}{within}",
+            who(alert),
+            counted(alert.paths, "probe path", "different probe paths")
+        ),
         AlertKind::Answered | AlertKind::AnsweredAgain | AlertKind::Withdrawn => {
-            let status = alert.sample.status.map_or_else(String::new, |status| format!(" with {status}"));
-            let path =
-                short_text(alert.path.as_ref().map(LogString::text).filter(|path| !path.is_empty()).unwrap_or(alert.sample.target.text()));
+            let status = alert
+                .sample
+                .status
+                .map_or_else(String::new, |status| format!(" with {status}"));
+            let path = short_text(
+                alert
+                    .path
+                    .as_ref()
+                    .map(LogString::text)
+                    .filter(|path| !path.is_empty())
+                    .unwrap_or(alert.sample.target.text()),
+            );
             let rule = labels::worst_rule(rules, &alert.rules);
             match alert.kind {
-                AlertKind::Withdrawn => format!("the answer to {path} is what the site gives to any path ({rule})"),
-                AlertKind::AnsweredAgain => format!("{} was answered{status} as well: {path} ({rule})", who(alert)),
+                AlertKind::Withdrawn => {
+                    format!("the answer to {path} is what the site gives to any path ({rule})")
+                }
+                AlertKind::AnsweredAgain => format!(
+                    "{} was answered{status} as well: {path} ({rule})",
+                    who(alert)
+                ),
                 _ => format!("{} was answered{status}: {path} ({rule})", who(alert)),
             }
         }
@@ -109,7 +168,12 @@ pub(crate) fn sentence(alert: &Alert, rules: &RuleSet) -> String {
             let rule = rules.rule(rule);
             let attempts = counted(alert.hits, "login", "logins");
             let clients = format!("a campaign of {}", who(alert));
-            format!("{attempts} by {clients}{}{within}, and little else: {}, {}", for_path(alert), rule.id, escape(rule.title.as_bytes()))
+            format!(
+                "{attempts} by {clients}{}{within}, and little else: {}, {}",
+                for_path(alert),
+                rule.id,
+                escape(rule.title.as_bytes())
+            )
         }
     }
 }
@@ -145,9 +209,15 @@ fn within(alert: &Alert) -> String {
 
 /// The request that raised an alert, with its status.
 fn request(sample: &AlertSample) -> String {
-    let status = sample.status.map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));
+    let status = sample
+        .status
+        .map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));
     let method = sample.method.text().redacted();
-    let method = if method.is_empty() { method } else { Cow::Owned(format!("{} ", truncate(&method, MAX_NAME))) };
+    let method = if method.is_empty() {
+        method
+    } else {
+        Cow::Owned(format!("{} ", truncate(&method, MAX_NAME)))
+    };
     format!("last {status} {method}{}", short_text(sample.target.text()))
 }
 
@@ -168,7 +238,13 @@ fn put_alert(fields: &mut ObjectFields<'_>, alert: &Alert, rules: &RuleSet) {
     fields.put("first_time", alert.first_time.map(LogTime::rfc3339));
     fields.put("last_time", alert.last_time.map(LogTime::rfc3339));
     // Null if it is not about one client, or one path.
-    fields.put("client", alert.client.as_ref().map(|client| client.client().redacted()));
+    fields.put(
+        "client",
+        alert
+            .client
+            .as_ref()
+            .map(|client| client.client().redacted()),
+    );
     fields.put("path", path);
     // Requests that count, and their distinct clients and paths.
     fields.put("hits", alert.hits);
@@ -176,7 +252,11 @@ fn put_alert(fields: &mut ObjectFields<'_>, alert: &Alert, rules: &RuleSet) {
     fields.put("paths", alert.paths);
     fields.put("rules", labels::rule_ids(rules, &alert.rules));
     fields.put("classes", labels::classes(rules, &alert.rules));
-    let about = Attributed::new(rules, &alert.rules, &[path.unwrap_or_default().raw(), sample.target.text().raw()]);
+    let about = Attributed::new(
+        rules,
+        &alert.rules,
+        &[path.unwrap_or_default().raw(), sample.target.text().raw()],
+    );
     fields.put("cve", about.cves);
     // The request that raised the alert.
     fields.put("sample.id", sample.id);
@@ -185,7 +265,10 @@ fn put_alert(fields: &mut ObjectFields<'_>, alert: &Alert, rules: &RuleSet) {
     fields.put("sample.method", unless_empty(sample.method.text()));
     fields.put("sample.target", sample.target.text());
     fields.put("sample.status", sample.status);
-    fields.put("sample.outcome", Outcome::from_status(sample.status).as_str());
+    fields.put(
+        "sample.outcome",
+        Outcome::from_status(sample.status).as_str(),
+    );
     // The rule of the threshold, or of the guesses of a campaign.
     let rule = match alert.kind {
         AlertKind::Threshold(rule) | AlertKind::Guesses(rule) => Some(&rules.rule(rule).id),
@@ -230,7 +313,10 @@ mod tests {
     }
 
     fn later(time: Option<LogTime>, seconds: i64) -> Option<LogTime> {
-        time.map(|time| LogTime { utc: time.utc + seconds, ..time })
+        time.map(|time| LogTime {
+            utc: time.utc + seconds,
+            ..time
+        })
     }
 
     fn threshold() -> Alert {
@@ -250,7 +336,15 @@ mod tests {
     fn probing() -> Alert {
         let alert = answered();
         let last_time = later(alert.first_time, 290);
-        Alert { kind: AlertKind::Probing, severity: Severity::High, last_time, path: None, hits: 41, paths: 23, ..alert }
+        Alert {
+            kind: AlertKind::Probing,
+            severity: Severity::High,
+            last_time,
+            path: None,
+            hits: 41,
+            paths: 23,
+            ..alert
+        }
     }
 
     fn campaign() -> Alert {
@@ -278,7 +372,9 @@ mod tests {
     fn lines(alerts: &[Alert], width: u16, color: bool) -> String {
         let (mut lines, mut out) = (LiveLines::new(width, color), Vec::new());
         for alert in alerts {
-            lines.write_alert(alert, fixture::rules(), &mut out).unwrap();
+            lines
+                .write_alert(alert, fixture::rules(), &mut out)
+                .unwrap();
         }
         String::from_utf8(out).unwrap()
     }
@@ -287,13 +383,29 @@ mod tests {
         let path = Some(LogString::from(b"/.git/config".to_vec()));
         vec![
             answered(),
-            Alert { kind: AlertKind::AnsweredAgain, ..answered() },
-            Alert { kind: AlertKind::Withdrawn, ..answered() },
+            Alert {
+                kind: AlertKind::AnsweredAgain,
+                ..answered()
+            },
+            Alert {
+                kind: AlertKind::Withdrawn,
+                ..answered()
+            },
             threshold(),
-            Alert { client: None, path: path.clone(), clients: 7, first_time: None, ..threshold() },
+            Alert {
+                client: None,
+                path: path.clone(),
+                clients: 7,
+                first_time: None,
+                ..threshold()
+            },
             probing(),
             campaign(),
-            Alert { path, paths: 1, ..campaign() },
+            Alert {
+                path,
+                paths: 1,
+                ..campaign()
+            },
         ]
     }
 
@@ -305,7 +417,10 @@ mod tests {
 
     #[test]
     fn alerts_as_texts_for_a_system_log() {
-        let texts: Vec<_> = each_kind().iter().map(|alert| text_line(alert, fixture::rules())).collect();
+        let texts: Vec<_> = each_kind()
+            .iter()
+            .map(|alert| text_line(alert, fixture::rules()))
+            .collect();
         insta::assert_snapshot!("texts", texts.join("\n"));
     }
 
@@ -322,7 +437,12 @@ mod tests {
 
     #[test]
     fn durations_are_rounded_up() {
-        let within = |seconds| within(&Alert { last_time: later(answered().first_time, seconds), ..answered() });
+        let within = |seconds| {
+            within(&Alert {
+                last_time: later(answered().first_time, seconds),
+                ..answered()
+            })
+        };
         assert_eq!(within(-5), " within 1 second");
         assert_eq!(within(0), " within 1 second");
         assert_eq!(within(119), " within 119 seconds");

@@ -1,4 +1,5 @@
-//! Folds repeats: of hits of one client on the same rules the first is printed, the others are counted.
+//! Folds repeats: of hits of one client on the same rules the first is printed, the others are
+//! counted.
 //!
 //! Reads no clock and prints nothing. Memory is bounded, whatever clients send.
 
@@ -22,7 +23,8 @@ pub(crate) const MAX_GROUPS: usize = 4096;
 /// How long a count is held while its group is not idle.
 pub(crate) const MAX_HOLD: Duration = Duration::from_secs(60);
 
-/// The most bytes of a client's name. Hits of a longer one are not folded, as a group keeps the name.
+/// The most bytes of a client's name. Hits of a longer one are not folded, as a group keeps the
+/// name.
 const MAX_CLIENT_NAME: usize = 256;
 
 /// Bytes kept of the last target, more than a terminal line shows.
@@ -58,8 +60,8 @@ pub(crate) struct FoldedRepeats<'a> {
 
 /// Counts repeated hits.
 ///
-/// A *group* is a client and an exact list of reported rules. It is open from its first hit, which is printed, until it is
-/// idle: until no hit of it came for some time.
+/// A *group* is a client and an exact list of reported rules. It is open from its first hit, which
+/// is printed, until it is idle: until no hit of it came for some time.
 #[derive(Debug)]
 pub(crate) struct RepeatFolder {
     quiet_for: Duration,
@@ -79,7 +81,8 @@ pub(crate) struct RepeatFolder {
     hasher: RandomState,
 }
 
-/// A client, its rules, and the hits that are not printed yet. A closed group is kept to reuse its memory.
+/// A client, its rules, and the hits that are not printed yet. A closed group is kept to reuse its
+/// memory.
 #[derive(Debug)]
 struct RepeatGroup {
     client: ClientKey,
@@ -141,7 +144,8 @@ impl RepeatFolder {
         }
     }
 
-    /// Takes the next hit, after `each` got the counts that are due. `answered`: its answer is distinct.
+    /// Takes the next hit, after `each` got the counts that are due. `answered`: its answer is
+    /// distinct.
     ///
     /// A repeat is printed if its severity or its answer is higher than any printed of its group.
     pub(crate) fn observe(
@@ -169,8 +173,8 @@ impl RepeatFolder {
         FoldDecision::Print
     }
 
-    /// Emits the counts that are due: of groups that are idle, and those held for [`MAX_HOLD`], in the order of their
-    /// deadlines.
+    /// Emits the counts that are due: of groups that are idle, and those held for [`MAX_HOLD`], in
+    /// the order of their deadlines.
     pub(crate) fn flush_idle(&mut self, now: Instant, each: &mut impl FnMut(FoldedRepeats<'_>)) {
         let now = self.now.map_or(now, |latest| latest.max(now));
         self.now = Some(now);
@@ -217,7 +221,9 @@ impl RepeatFolder {
 
     fn slot(&self, hit: &ReportedHit<'_>) -> Option<usize> {
         let hash = self.hasher.hash_one((hit.client, hit.rules));
-        let same = |&slot: &usize| self.groups[slot].client.client() == hit.client && self.groups[slot].rules == hit.rules;
+        let same = |&slot: &usize| {
+            self.groups[slot].client.client() == hit.client && self.groups[slot].rules == hit.rules
+        };
         self.by_key.find(hash, same).copied()
     }
 
@@ -231,11 +237,24 @@ impl RepeatFolder {
         let sequence = self.next_sequence();
         self.groups[slot].sequence = sequence;
         self.by_last_seen.insert(sequence, slot);
-        let Self { by_key, groups, hasher, .. } = self;
-        by_key.insert_unique(hasher.hash_one((hit.client, hit.rules)), slot, |&slot| groups[slot].hash(hasher));
+        let Self {
+            by_key,
+            groups,
+            hasher,
+            ..
+        } = self;
+        by_key.insert_unique(hasher.hash_one((hit.client, hit.rules)), slot, |&slot| {
+            groups[slot].hash(hasher)
+        });
     }
 
-    fn observe_repeat(&mut self, slot: usize, now: Instant, hit: &ReportedHit<'_>, notability: Notability) -> FoldDecision {
+    fn observe_repeat(
+        &mut self,
+        slot: usize,
+        now: Instant,
+        hit: &ReportedHit<'_>,
+        notability: Notability,
+    ) -> FoldDecision {
         let sequence = self.next_sequence();
         let group = &mut self.groups[slot];
         self.by_last_seen.remove(&group.sequence);
@@ -246,7 +265,8 @@ impl RepeatFolder {
             return FoldDecision::Print;
         }
         if group.hits == 0 {
-            (group.held_since, group.held_since_sequence, group.severity) = (now, sequence, hit.severity);
+            (group.held_since, group.held_since_sequence, group.severity) =
+                (now, sequence, hit.severity);
             self.by_held_since.insert(sequence, slot);
         }
         group.count(hit, notability);
@@ -258,7 +278,10 @@ impl RepeatFolder {
         self.emit(slot, each);
         let group = &self.groups[slot];
         self.by_last_seen.remove(&group.sequence);
-        if let Ok(entry) = self.by_key.find_entry(group.hash(&self.hasher), |&other| other == slot) {
+        if let Ok(entry) = self
+            .by_key
+            .find_entry(group.hash(&self.hasher), |&other| other == slot)
+        {
             entry.remove();
         }
         self.free.push(slot);
@@ -316,7 +339,9 @@ impl RepeatGroup {
         // Cut after masking: half a secret would not be recognised.
         let target = hit.target.redacted();
         self.target.clear();
-        let end = (0..=target.len().min(MAX_TARGET)).rev().find(|&end| target.is_char_boundary(end));
+        let end = (0..=target.len().min(MAX_TARGET))
+            .rev()
+            .find(|&end| target.is_char_boundary(end));
         self.target.push_str(&target[..end.unwrap_or(0)]);
     }
 
@@ -340,7 +365,10 @@ impl Notability {
             (false, Outcome::Answered) if hit.answer != Some(Soft404) => AnswerLevel::Uninformative,
             _ => AnswerLevel::None,
         };
-        Self { severity: hit.severity, answer }
+        Self {
+            severity: hit.severity,
+            answer,
+        }
     }
 
     fn is_below(self, other: Self) -> bool {
@@ -348,7 +376,10 @@ impl Notability {
     }
 
     fn with(self, other: Self) -> Self {
-        Self { severity: self.severity.max(other.severity), answer: self.answer.max(other.answer) }
+        Self {
+            severity: self.severity.max(other.severity),
+            answer: self.answer.max(other.answer),
+        }
     }
 }
 
@@ -375,8 +406,24 @@ mod tests {
 
     impl EmittedCount {
         fn new(folded: FoldedRepeats<'_>) -> Self {
-            let FoldedRepeats { hits, answered, severity, client, rules, time, target } = folded;
-            Self { client: ClientKey::from(&client), rules: rules.to_vec(), hits, answered, severity, time, target: target.to_owned() }
+            let FoldedRepeats {
+                hits,
+                answered,
+                severity,
+                client,
+                rules,
+                time,
+                target,
+            } = folded;
+            Self {
+                client: ClientKey::from(&client),
+                rules: rules.to_vec(),
+                hits,
+                answered,
+                severity,
+                time,
+                target: target.to_owned(),
+            }
         }
     }
 
@@ -400,16 +447,41 @@ mod tests {
     fn repeats_are_counted_until_the_group_is_idle() {
         let (mut fold, begin, mut emitted) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
         let mut observe = |at, hit: &ReportedHit<'_>, emitted: &mut Vec<EmittedCount>| {
-            fold.observe(begin + seconds(at), hit, false, &mut |f| emitted.push(EmittedCount::new(f)))
+            fold.observe(begin + seconds(at), hit, false, &mut |f| {
+                emitted.push(EmittedCount::new(f))
+            })
         };
         assert_eq!(observe(0, &hit(7), &mut emitted), FoldDecision::Print);
         assert_eq!(observe(4, &hit(7), &mut emitted), FoldDecision::Folded);
-        assert_eq!(observe(4, &hit(8), &mut emitted), FoldDecision::Print, "another client");
-        assert_eq!(observe(4, &ReportedHit { rules: &[RuleId(1), RuleId(2)], ..hit(7) }, &mut emitted), FoldDecision::Print, "other rules");
-        let last = ReportedHit { target: LogText::new(b"/last?token=abc"), time: None, ..hit(7) };
+        assert_eq!(
+            observe(4, &hit(8), &mut emitted),
+            FoldDecision::Print,
+            "another client"
+        );
+        assert_eq!(
+            observe(
+                4,
+                &ReportedHit {
+                    rules: &[RuleId(1), RuleId(2)],
+                    ..hit(7)
+                },
+                &mut emitted
+            ),
+            FoldDecision::Print,
+            "other rules"
+        );
+        let last = ReportedHit {
+            target: LogText::new(b"/last?token=abc"),
+            time: None,
+            ..hit(7)
+        };
         assert_eq!(observe(8, &last, &mut emitted), FoldDecision::Folded);
         assert_eq!(emitted, []);
-        assert_eq!(observe(13, &hit(7), &mut emitted), FoldDecision::Print, "it was idle");
+        assert_eq!(
+            observe(13, &hit(7), &mut emitted),
+            FoldDecision::Print,
+            "it was idle"
+        );
         let client = ClientKey::V4(7);
         let expected = EmittedCount {
             client,
@@ -426,17 +498,62 @@ mod tests {
     #[test]
     fn a_higher_severity_or_answer_is_printed_at_once() {
         let (mut fold, now, mut counts) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
-        let mut observe = |hit: &ReportedHit<'_>, answered| fold.observe(now, hit, answered, &mut |_| {});
-        let given = ReportedHit { status: Some(200), outcome: Outcome::Answered, answer: None, ..hit(7) };
+        let mut observe =
+            |hit: &ReportedHit<'_>, answered| fold.observe(now, hit, answered, &mut |_| {});
+        let given = ReportedHit {
+            status: Some(200),
+            outcome: Outcome::Answered,
+            answer: None,
+            ..hit(7)
+        };
         assert_eq!(observe(&hit(7), false), FoldDecision::Print);
-        assert_eq!(observe(&ReportedHit { answer: Some(Soft404), ..given }, false), FoldDecision::Folded, "a site that answers everything");
+        assert_eq!(
+            observe(
+                &ReportedHit {
+                    answer: Some(Soft404),
+                    ..given
+                },
+                false
+            ),
+            FoldDecision::Folded,
+            "a site that answers everything"
+        );
         assert_eq!(observe(&given, false), FoldDecision::Print, "a 200");
         assert_eq!(observe(&given, false), FoldDecision::Folded);
         assert_eq!(observe(&given, true), FoldDecision::Print, "a distinct 200");
         assert_eq!(observe(&given, true), FoldDecision::Folded);
-        assert_eq!(observe(&ReportedHit { severity: Severity::High, ..hit(7) }, false), FoldDecision::Print, "worse");
-        assert_eq!(observe(&ReportedHit { severity: Severity::High, ..given }, true), FoldDecision::Folded, "both were printed");
-        assert_eq!(observe(&ReportedHit { severity: Severity::Medium, ..hit(7) }, false), FoldDecision::Folded);
+        assert_eq!(
+            observe(
+                &ReportedHit {
+                    severity: Severity::High,
+                    ..hit(7)
+                },
+                false
+            ),
+            FoldDecision::Print,
+            "worse"
+        );
+        assert_eq!(
+            observe(
+                &ReportedHit {
+                    severity: Severity::High,
+                    ..given
+                },
+                true
+            ),
+            FoldDecision::Folded,
+            "both were printed"
+        );
+        assert_eq!(
+            observe(
+                &ReportedHit {
+                    severity: Severity::Medium,
+                    ..hit(7)
+                },
+                false
+            ),
+            FoldDecision::Folded
+        );
         fold.flush_all(&mut |folded| counts.push((folded.hits, folded.answered, folded.severity)));
         assert_eq!(counts, [(5, 2, Severity::High)]);
     }
@@ -445,9 +562,12 @@ mod tests {
     fn a_group_that_is_never_idle_is_emitted_every_minute() {
         let (mut fold, begin, mut emitted) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
         for second in 0..=180 {
-            fold.observe(begin + seconds(second), &hit(7), false, &mut |folded| emitted.push((second, folded.hits)));
+            fold.observe(begin + seconds(second), &hit(7), false, &mut |folded| {
+                emitted.push((second, folded.hits))
+            });
         }
-        // The first count starts at the first repeat, the next one with the hit at the end of the minute.
+        // The first count starts at the first repeat, the next one with the hit at the end of the
+        // minute.
         assert_eq!(emitted, [(61, 60), (121, 60)]);
         assert_eq!(fold.next_flush(), Some(begin + seconds(181)));
         fold.flush_all(&mut |folded| emitted.push((180, folded.hits)));
@@ -463,25 +583,53 @@ mod tests {
             fold.observe(now, &hit(client), false, &mut |_| panic!("nothing is due"));
         }
         for client in most..most + 5 {
-            fold.observe(now, &hit(client), false, &mut |folded| emitted.push((ClientKey::from(&folded.client), folded.hits)));
+            fold.observe(now, &hit(client), false, &mut |folded| {
+                emitted.push((ClientKey::from(&folded.client), folded.hits))
+            });
         }
         // The first three came once more and were idle for less time.
-        assert_eq!(emitted, [3, 4, 5, 6, 7].map(|client| (ClientKey::V4(client), 1)));
-        assert_eq!((fold.by_last_seen.len(), fold.by_key.len(), fold.groups.len()), (MAX_GROUPS, MAX_GROUPS, MAX_GROUPS));
+        assert_eq!(
+            emitted,
+            [3, 4, 5, 6, 7].map(|client| (ClientKey::V4(client), 1))
+        );
+        assert_eq!(
+            (
+                fold.by_last_seen.len(),
+                fold.by_key.len(),
+                fold.groups.len()
+            ),
+            (MAX_GROUPS, MAX_GROUPS, MAX_GROUPS)
+        );
         let (mut counts, mut hits) = (0, 0);
         fold.flush_all(&mut |folded| (counts, hits) = (counts + 1, hits + folded.hits));
         assert_eq!((counts, hits), (MAX_GROUPS - 5, MAX_GROUPS as u64 - 5 + 3));
-        assert!(fold.by_last_seen.is_empty() && fold.by_key.is_empty() && fold.by_held_since.is_empty());
+        assert!(
+            fold.by_last_seen.is_empty() && fold.by_key.is_empty() && fold.by_held_since.is_empty()
+        );
     }
 
     #[test]
     fn long_texts_are_not_kept() {
         let (mut fold, now, mut longest) = (RepeatFolder::new(QUIET), Instant::now(), 0);
         let long = "é".repeat(5000);
-        let named = ReportedHit { client: Client::Text(long.as_bytes()), ..hit(7) };
+        let named = ReportedHit {
+            client: Client::Text(long.as_bytes()),
+            ..hit(7)
+        };
         for _ in 0..2 {
-            assert_eq!(fold.observe(now, &named, false, &mut |_| {}), FoldDecision::Print);
-            fold.observe(now, &ReportedHit { target: LogText::new(format!("/{long}").as_bytes()), ..hit(7) }, false, &mut |_| {});
+            assert_eq!(
+                fold.observe(now, &named, false, &mut |_| {}),
+                FoldDecision::Print
+            );
+            fold.observe(
+                now,
+                &ReportedHit {
+                    target: LogText::new(format!("/{long}").as_bytes()),
+                    ..hit(7)
+                },
+                false,
+                &mut |_| {},
+            );
         }
         fold.flush_all(&mut |folded| longest = longest.max(folded.target.len()));
         assert_eq!(longest, MAX_TARGET - 1, "a character is not cut in half");
@@ -492,12 +640,18 @@ mod tests {
         let now = Instant::now();
         let mut fold = RepeatFolder::new(Duration::ZERO);
         for _ in 0..3 {
-            assert_eq!(fold.observe(now, &hit(7), false, &mut |_| panic!("nothing was folded")), FoldDecision::Print);
+            assert_eq!(
+                fold.observe(now, &hit(7), false, &mut |_| panic!("nothing was folded")),
+                FoldDecision::Print
+            );
         }
         let mut fold = RepeatFolder::new(Duration::MAX);
         fold.observe(now, &hit(7), false, &mut |_| {});
         assert_eq!(fold.next_flush(), None);
-        assert_eq!(fold.observe(now + seconds(86_400), &hit(7), false, &mut |_| {}), FoldDecision::Folded);
+        assert_eq!(
+            fold.observe(now + seconds(86_400), &hit(7), false, &mut |_| {}),
+            FoldDecision::Folded
+        );
         assert_eq!(fold.next_flush(), Some(now + seconds(86_460)));
     }
 
@@ -511,9 +665,20 @@ mod tests {
     /// Few groups or many: a single one is not idle for minutes, of many some always are.
     fn steps() -> impl Strategy<Value = Vec<FoldStep>> {
         let step = |(clients, lists)| {
-            let hit = (0_u32..clients, 0_usize..lists, prop::sample::select(Severity::ALL.to_vec()), prop::bool::weighted(0.2));
-            let step = (prop_oneof![99 => 0_u64..4, 1 => 3_u64..90], prop::option::weighted(0.95, hit));
-            prop::collection::vec(step.prop_map(|(after, hit)| FoldStep { after, hit }), 0..200)
+            let hit = (
+                0_u32..clients,
+                0_usize..lists,
+                prop::sample::select(Severity::ALL.to_vec()),
+                prop::bool::weighted(0.2),
+            );
+            let step = (
+                prop_oneof![99 => 0_u64..4, 1 => 3_u64..90],
+                prop::option::weighted(0.95, hit),
+            );
+            prop::collection::vec(
+                step.prop_map(|(after, hit)| FoldStep { after, hit }),
+                0..200,
+            )
         };
         (1_u32..5, 1_usize..3).prop_flat_map(step)
     }
@@ -542,10 +707,23 @@ mod tests {
             let mut emitted = Vec::new();
             loop {
                 let idle_at = |group: &ModelGroup| group.last + QUIET;
-                let at = |group: &ModelGroup| group.held.first().map_or(idle_at(group), |held| idle_at(group).min(held.0 + MAX_HOLD));
-                let order = |group: &ModelGroup| if at(group) == idle_at(group) { (false, 0) } else { (true, group.held[0].2) };
+                let at = |group: &ModelGroup| {
+                    group
+                        .held
+                        .first()
+                        .map_or(idle_at(group), |held| idle_at(group).min(held.0 + MAX_HOLD))
+                };
+                let order = |group: &ModelGroup| {
+                    if at(group) == idle_at(group) {
+                        (false, 0)
+                    } else {
+                        (true, group.held[0].2)
+                    }
+                };
                 // Of equal deadlines the first idle group, then the count held longest.
-                let Some(index) = (0..self.groups.len()).min_by_key(|&i| (at(&self.groups[i]), order(&self.groups[i]))) else {
+                let Some(index) = (0..self.groups.len())
+                    .min_by_key(|&i| (at(&self.groups[i]), order(&self.groups[i])))
+                else {
                     return emitted;
                 };
                 let group = &mut self.groups[index];
@@ -554,7 +732,11 @@ mod tests {
                     return emitted;
                 }
                 if !group.held.is_empty() {
-                    emitted.push((group.key, group.held.len() as u64, group.held.iter().filter(|held| held.1).count() as u64));
+                    emitted.push((
+                        group.key,
+                        group.held.len() as u64,
+                        group.held.iter().filter(|held| held.1).count() as u64,
+                    ));
                     group.held.clear();
                 }
                 if is_idle {
@@ -563,9 +745,21 @@ mod tests {
             }
         }
 
-        fn observe(&mut self, now: Instant, key: (u32, usize), severity: Severity, answered: bool) -> FoldDecision {
+        fn observe(
+            &mut self,
+            now: Instant,
+            key: (u32, usize),
+            severity: Severity,
+            answered: bool,
+        ) -> FoldDecision {
             let Some(index) = self.groups.iter().position(|group| group.key == key) else {
-                self.groups.push(ModelGroup { key, last: now, severity, answered, held: Vec::new() });
+                self.groups.push(ModelGroup {
+                    key,
+                    last: now,
+                    severity,
+                    answered,
+                    held: Vec::new(),
+                });
                 return FoldDecision::Print;
             };
             let mut group = self.groups.remove(index);
@@ -573,12 +767,17 @@ mod tests {
             self.seen += 1;
             let is_notable = severity > group.severity || (answered && !group.answered);
             if is_notable {
-                (group.severity, group.answered) = (group.severity.max(severity), group.answered || answered);
+                (group.severity, group.answered) =
+                    (group.severity.max(severity), group.answered || answered);
             } else {
                 group.held.push((now, answered, self.seen));
             }
             self.groups.push(group);
-            if is_notable { FoldDecision::Print } else { FoldDecision::Folded }
+            if is_notable {
+                FoldDecision::Print
+            } else {
+                FoldDecision::Folded
+            }
         }
     }
 

@@ -1,11 +1,12 @@
 //! Output of a live run: a line per hit, per count of folded repeats, and per alert.
 //!
-//! Uses no file, clock or screen. The `follow` command decides what is printed when; the analysis decides whether an answer
-//! is distinct.
+//! Uses no file, clock or screen. The `follow` command decides what is printed when; the analysis
+//! decides whether an answer is distinct.
 //!
-//! A line has time, severity, outcome, client, target and rule, and fits the width of a terminal. The layout may change; programs
-//! read NDJSON. A line is written before the next one is known, so the columns depend on the width alone: each cell begins at its
-//! column, or after a gap if the cell before it is too long, and later cells return to their columns when they can. No line is
+//! A line has time, severity, outcome, client, target and rule, and fits the width of a terminal.
+//! The layout may change; programs read NDJSON. A line is written before the next one is known, so
+//! the columns depend on the width alone: each cell begins at its column, or after a gap if the
+//! cell before it is too long, and later cells return to their columns when they can. No line is
 //! wider than the page, except by [`push_uncut`](LineLayout::push_uncut).
 
 pub(crate) mod alert;
@@ -100,9 +101,18 @@ impl LiveLines {
     /// Lines for a terminal of `width` columns, at least 40; 0 is unknown and means 100.
     #[must_use]
     pub(crate) fn new(width: u16, color: bool) -> Self {
-        let page = if width == 0 { WIDTH } else { MIN_WIDTH.max(width.into()) };
+        let page = if width == 0 {
+            WIDTH
+        } else {
+            MIN_WIDTH.max(width.into())
+        };
         let (stops, gap) = ColumnStops::new(page, false);
-        Self { layout: LineLayout::new(page, gap, Painter { color }), stops, day: None, with_countries: false }
+        Self {
+            layout: LineLayout::new(page, gap, Painter { color }),
+            stops,
+            day: None,
+            with_countries: false,
+        }
     }
 
     /// Adds a column for countries, if the page is wide enough.
@@ -115,7 +125,10 @@ impl LiveLines {
 
     /// Continues at another width.
     pub(crate) fn resize(&mut self, width: u16) {
-        *self = Self { day: self.day, ..Self::new(width, self.layout.painter.color).with_countries(self.with_countries) };
+        *self = Self {
+            day: self.day,
+            ..Self::new(width, self.layout.painter.color).with_countries(self.with_countries)
+        };
     }
 
     /// Writes one hit. `answered`: its answer is distinct.
@@ -123,13 +136,30 @@ impl LiveLines {
     /// # Errors
     ///
     /// Errors of `out`.
-    pub(crate) fn write_hit<W: Write>(&mut self, hit: &ReportedHit<'_>, answered: bool, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+    pub(crate) fn write_hit<W: Write>(
+        &mut self,
+        hit: &ReportedHit<'_>,
+        answered: bool,
+        rules: &RuleSet,
+        out: &mut W,
+    ) -> io::Result<()> {
         self.begin(hit.time, hit.severity);
         let Self { layout, stops, .. } = self;
-        let (outcome, target) = if answered { (ALARM, BOLD) } else { (PLAIN, PLAIN) };
-        layout.push_cell(stops.outcome, outcome, &stops.outcome_of(hit, answered), layout.page);
+        let (outcome, target) = if answered {
+            (ALARM, BOLD)
+        } else {
+            (PLAIN, PLAIN)
+        };
+        layout.push_cell(
+            stops.outcome,
+            outcome,
+            &stops.outcome_of(hit, answered),
+            layout.page,
+        );
         let after = layout.gap + MIN_TARGET;
-        let max = (layout.page / 3).clamp(ADDRESS, 39).min(layout.remaining(stops.client).saturating_sub(after));
+        let max = (layout.page / 3)
+            .clamp(ADDRESS, 39)
+            .min(layout.remaining(stops.client).saturating_sub(after));
         layout.push_cell(stops.client, PLAIN, &hit.client.redacted(), max);
         if let Some(stop) = stops.country {
             layout.push_cell(stop, DIM, &labels::country(hit.geo), COUNTRY);
@@ -138,9 +168,18 @@ impl LiveLines {
             let max = LONG_METHOD.min(layout.remaining(stops.method).saturating_sub(after));
             layout.push_cell(stops.method, PLAIN, &hit.method.redacted(), max);
         }
-        let requested = if hit.target.is_empty() { Cow::Borrowed("-") } else { hit.target.redacted() };
+        let requested = if hit.target.is_empty() {
+            Cow::Borrowed("-")
+        } else {
+            hit.target.redacted()
+        };
         match stops.rule {
-            Some(stop) => push_target_and_rule(layout, (stops.target, stop), (target, &requested), &labels::worst_rule(rules, hit.rules)),
+            Some(stop) => push_target_and_rule(
+                layout,
+                (stops.target, stop),
+                (target, &requested),
+                &labels::worst_rule(rules, hit.rules),
+            ),
             None => layout.push_cell(stops.target, target, &requested, usize::MAX),
         }
         out.write_all(layout.finish().as_bytes())
@@ -151,7 +190,12 @@ impl LiveLines {
     /// # Errors
     ///
     /// Errors of `out`.
-    pub(crate) fn write_folded<W: Write>(&mut self, folded: &FoldedRepeats<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+    pub(crate) fn write_folded<W: Write>(
+        &mut self,
+        folded: &FoldedRepeats<'_>,
+        rules: &RuleSet,
+        out: &mut W,
+    ) -> io::Result<()> {
         self.begin(folded.time, folded.severity);
         let (style, answered) = match folded.answered {
             0 => (DIM, String::new()),
@@ -164,7 +208,8 @@ impl LiveLines {
             labels::worst_rule(rules, folded.rules),
             folded.target,
         );
-        self.layout.push_cell(self.stops.outcome, style, &sentence, usize::MAX);
+        self.layout
+            .push_cell(self.stops.outcome, style, &sentence, usize::MAX);
         out.write_all(self.layout.finish().as_bytes())
     }
 
@@ -173,7 +218,12 @@ impl LiveLines {
         self.layout.clear();
         let clock = self.clock(time);
         self.layout.push_cell(0, DIM, &clock, usize::MAX);
-        self.layout.push_cell(self.stops.severity, layout::severity_style(severity), severity.as_str(), SEVERITY);
+        self.layout.push_cell(
+            self.stops.severity,
+            layout::severity_style(severity),
+            severity.as_str(),
+            SEVERITY,
+        );
     }
 
     /// The log's time, with the date if the line before was of another day.
@@ -181,11 +231,20 @@ impl LiveLines {
         if self.stops.clock == TimeDetail::Hidden {
             return String::new();
         }
-        let Some(time) = time else { return "-".to_owned() };
-        let (day, second) = (time.local_seconds().div_euclid(DAY), time.local_seconds().rem_euclid(DAY));
+        let Some(time) = time else {
+            return "-".to_owned();
+        };
+        let (day, second) = (
+            time.local_seconds().div_euclid(DAY),
+            time.local_seconds().rem_euclid(DAY),
+        );
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
         let is_new_day = self.day.replace(day) != Some(day);
-        let date = if is_new_day { self.stops.clock.date(time) } else { String::new() };
+        let date = if is_new_day {
+            self.stops.clock.date(time)
+        } else {
+            String::new()
+        };
         match self.stops.clock {
             TimeDetail::Minute => format!("{date}{hour:02}:{minute:02}"),
             _ => format!("{date}{hour:02}:{minute:02}:{second:02}"),
@@ -194,11 +253,24 @@ impl LiveLines {
 }
 
 /// Adds a target and, at its column or further right, the rule. A long target is cut.
-fn push_target_and_rule(layout: &mut LineLayout, (stop, rule_stop): (usize, usize), (style, target): (Style, &str), rule: &str) {
+fn push_target_and_rule(
+    layout: &mut LineLayout,
+    (stop, rule_stop): (usize, usize),
+    (style, target): (Style, &str),
+    rule: &str,
+) {
     let room = layout.remaining(stop);
     let for_rule = room.saturating_sub(SHORT_TARGET.min(width(target)) + layout.gap);
-    let for_rule = if for_rule < MIN_RULE { 0 } else { for_rule.min(width(rule)) };
-    let after = if for_rule == 0 { 0 } else { layout.gap + for_rule };
+    let for_rule = if for_rule < MIN_RULE {
+        0
+    } else {
+        for_rule.min(width(rule))
+    };
+    let after = if for_rule == 0 {
+        0
+    } else {
+        layout.gap + for_rule
+    };
     layout.push_cell(stop, style, target, room - after);
     layout.push_cell(rule_stop.min(layout.page - for_rule), DIM, rule, for_rule);
 }
@@ -219,9 +291,27 @@ impl ColumnStops {
         let client = after(outcome + if has_words { OUTCOME } else { 3 });
         let country = (with_countries && has_method).then(|| after(client + ADDRESS));
         let method = after(country.map_or(client + ADDRESS, |country| country + COUNTRY));
-        let target = if has_method { after(method + METHOD) } else { method };
+        let target = if has_method {
+            after(method + METHOD)
+        } else {
+            method
+        };
         let rule = has_rule.then(|| after(target + TARGET).min(page - RULE));
-        (Self { clock, severity, outcome, has_words, client, country, has_method, method, target, rule }, gap)
+        (
+            Self {
+                clock,
+                severity,
+                outcome,
+                has_words,
+                client,
+                country,
+                has_method,
+                method,
+                target,
+                rule,
+            },
+            gap,
+        )
     }
 
     /// The status and the outcome. A distinct answer is `ANSWERED` at every width.
@@ -233,8 +323,14 @@ impl ColumnStops {
             (false, Some(answer)) => answer.as_str(),
             (false, _) => hit.outcome.as_str(),
         };
-        let status = hit.status.map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));
-        if word.is_empty() { status.into_owned() } else { format!("{status:<3} {word}") }
+        let status = hit
+            .status
+            .map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));
+        if word.is_empty() {
+            status.into_owned()
+        } else {
+            format!("{status:<3} {word}")
+        }
     }
 
     fn is_narrow(&self) -> bool {
@@ -254,8 +350,14 @@ impl TimeDetail {
     /// The date before a time and a blank; empty if the time is outside the calendar.
     fn date(self, time: LogTime) -> String {
         let text = time.rfc3339();
-        let Some((date, _)) = text.split_once('T') else { return String::new() };
-        let from = if self == Self::Full { 0 } else { date.len().saturating_sub("11-02".len()) };
+        let Some((date, _)) = text.split_once('T') else {
+            return String::new();
+        };
+        let from = if self == Self::Full {
+            0
+        } else {
+            date.len().saturating_sub("11-02".len())
+        };
         format!("{} ", &date[from..])
     }
 }
@@ -274,7 +376,13 @@ pub(crate) struct LineLayout {
 
 impl LineLayout {
     pub(crate) fn new(page: usize, gap: usize, painter: Painter) -> Self {
-        Self { text: String::new(), taken: 0, page, gap, painter }
+        Self {
+            text: String::new(),
+            taken: 0,
+            page,
+            gap,
+            painter,
+        }
     }
 
     /// Columns left for a cell that begins at `stop`.
@@ -294,7 +402,8 @@ impl LineLayout {
             return;
         }
         let start = self.start(stop);
-        self.text.extend(std::iter::repeat_n(' ', start - self.taken));
+        self.text
+            .extend(std::iter::repeat_n(' ', start - self.taken));
         self.painter.push(style, cell, &mut self.text);
         self.taken = start + width(cell);
     }
@@ -312,7 +421,11 @@ impl LineLayout {
 
     /// Where a cell for `stop` begins.
     fn start(&self, stop: usize) -> usize {
-        if self.taken == 0 { stop } else { stop.max(self.taken + self.gap) }
+        if self.taken == 0 {
+            stop
+        } else {
+            stop.max(self.taken + self.gap)
+        }
     }
 }
 
@@ -346,7 +459,9 @@ mod tests {
             status: Some(401),
             outcome: Outcome::AuthRequired,
             method: LogText::new(b"POST"),
-            target: LogText::new(b"/cgi-bin/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/bin/sh"),
+            target: LogText::new(
+                b"/cgi-bin/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/.%2e/bin/sh",
+            ),
             rules: &[RuleId(0)],
             ..hit
         };
@@ -387,8 +502,22 @@ mod tests {
             (4, false, union),
             (5, false, soft_404),
             (86_400, false, other),
-            (86_401, false, ReportedHit { target: LogText::new(b""), ..other }),
-            (0, false, ReportedHit { time: None, ..other }),
+            (
+                86_401,
+                false,
+                ReportedHit {
+                    target: LogText::new(b""),
+                    ..other
+                },
+            ),
+            (
+                0,
+                false,
+                ReportedHit {
+                    time: None,
+                    ..other
+                },
+            ),
         ]
     }
 
@@ -400,7 +529,10 @@ mod tests {
             severity: Severity::High,
             client: hit.client,
             rules: &[RuleId(1), RuleId(6)],
-            time: hit.time.map(|time| LogTime { utc: time.utc + 9, ..time }),
+            time: hit.time.map(|time| LogTime {
+                utc: time.utc + 9,
+                ..time
+            }),
             target: "/backup/.env.bak?token=***",
         }
     }
@@ -408,11 +540,33 @@ mod tests {
     fn page(width: u16, color: bool) -> String {
         let (mut lines, mut out) = (LiveLines::new(width, color), Vec::new());
         for (seconds, answered, hit) in sample_hits() {
-            let time = hit.time.map(|time| LogTime { utc: time.utc + seconds, ..time });
-            lines.write_hit(&ReportedHit { time, ..hit }, answered, fixture::rules(), &mut out).unwrap();
+            let time = hit.time.map(|time| LogTime {
+                utc: time.utc + seconds,
+                ..time
+            });
+            lines
+                .write_hit(
+                    &ReportedHit { time, ..hit },
+                    answered,
+                    fixture::rules(),
+                    &mut out,
+                )
+                .unwrap();
         }
-        lines.write_folded(&folded(), fixture::rules(), &mut out).unwrap();
-        lines.write_folded(&FoldedRepeats { hits: 1, answered: 0, ..folded() }, fixture::rules(), &mut out).unwrap();
+        lines
+            .write_folded(&folded(), fixture::rules(), &mut out)
+            .unwrap();
+        lines
+            .write_folded(
+                &FoldedRepeats {
+                    hits: 1,
+                    answered: 0,
+                    ..folded()
+                },
+                fixture::rules(),
+                &mut out,
+            )
+            .unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -429,14 +583,29 @@ mod tests {
     fn a_country_follows_its_client() {
         let (geo, hit) = (fixture::geo("D\u{1b}", 64_500, "x"), fixture::hit());
         for columns in 40..260 {
-            let (mut lines, mut out) = (LiveLines::new(columns, false).with_countries(true), Vec::new());
+            let (mut lines, mut out) = (
+                LiveLines::new(columns, false).with_countries(true),
+                Vec::new(),
+            );
             // The first line has the date too.
-            for hit in [hit, ReportedHit { geo: Some(&geo), ..hit }, hit] {
-                lines.write_hit(&hit, false, fixture::rules(), &mut out).unwrap();
+            for hit in [
+                hit,
+                ReportedHit {
+                    geo: Some(&geo),
+                    ..hit
+                },
+                hit,
+            ] {
+                lines
+                    .write_hit(&hit, false, fixture::rules(), &mut out)
+                    .unwrap();
             }
             let text = String::from_utf8(out).unwrap();
             let [_, with, without] = text.lines().collect::<Vec<_>>().try_into().unwrap();
-            assert!(width(with) <= columns.into() && width(without) <= columns.into(), "{text}");
+            assert!(
+                width(with) <= columns.into() && width(without) <= columns.into(),
+                "{text}"
+            );
             let method = |line: &str| line.find("GET").map(|at| width(&line[..at]));
             assert_eq!(method(with), method(without), "{text}");
             if columns < 64 {
@@ -447,10 +616,26 @@ mod tests {
         let (mut lines, mut out) = (LiveLines::new(80, false).with_countries(true), Vec::new());
         lines.resize(100);
         for _ in 0..2 {
-            lines.write_hit(&ReportedHit { geo: Some(&geo), ..hit }, false, fixture::rules(), &mut out).unwrap();
+            lines
+                .write_hit(
+                    &ReportedHit {
+                        geo: Some(&geo),
+                        ..hit
+                    },
+                    false,
+                    fixture::rules(),
+                    &mut out,
+                )
+                .unwrap();
         }
         let text = String::from_utf8(out).unwrap();
-        assert!(text.lines().nth(1).unwrap().contains(" 203.0.113.7      DE  GET "), "{text}");
+        assert!(
+            text.lines()
+                .nth(1)
+                .unwrap()
+                .contains(" 203.0.113.7      DE  GET "),
+            "{text}"
+        );
     }
 
     #[test]
@@ -466,9 +651,18 @@ mod tests {
     #[test]
     fn colour_does_not_change_the_text() {
         let colored = page(120, true);
-        let line = colored.lines().find(|line| line.contains("ANSWERED")).unwrap();
-        assert!(line.contains("\u{1b}[1m\u{1b}[31m200 ANSWERED\u{1b}[0m"), "{line}");
-        let bare = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap().replace_all(&colored, "").into_owned();
+        let line = colored
+            .lines()
+            .find(|line| line.contains("ANSWERED"))
+            .unwrap();
+        assert!(
+            line.contains("\u{1b}[1m\u{1b}[31m200 ANSWERED\u{1b}[0m"),
+            "{line}"
+        );
+        let bare = regex::Regex::new("\u{1b}\\[[0-9;]*m")
+            .unwrap()
+            .replace_all(&colored, "")
+            .into_owned();
         assert_eq!(bare, page(120, false));
     }
 
@@ -518,7 +712,10 @@ mod tests {
         assert_eq!(line(["a", "b", "c"]), "a   b     c\n");
         assert_eq!(line(["abcdef", "b", "c"]), "abcdef b  c\n");
         assert_eq!(line(["a", "", "日本語日本"]), "a         日本語…\n");
-        assert_eq!(line(["abcdefghi", "abcdefgh", "c"]), "abcdefg… abcdefgh c\n");
+        assert_eq!(
+            line(["abcdefghi", "abcdefgh", "c"]),
+            "abcdefg… abcdefgh c\n"
+        );
         assert_eq!(line(["", "b", ""]), "    b\n");
     }
 }

@@ -1,7 +1,7 @@
 //! Data that the summary and the mail share. Text of a log is redacted here.
 //!
-//! Block candidates are a line per address, or per network with several of them. The analysis has decided already who is a
-//! candidate.
+//! Block candidates are a line per address, or per network with several of them. The analysis has
+//! decided already who is a candidate.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -31,7 +31,9 @@ pub(crate) struct AnsweredPath<'r> {
 impl AnsweredPath<'_> {
     /// The status and the size: `200, 412 bytes`.
     pub(crate) fn response(&self) -> String {
-        let Some(answer) = &self.row.answer else { return String::new() };
+        let Some(answer) = &self.row.answer else {
+            return String::new();
+        };
         let statuses = answer.joined_statuses(" ");
         match answer.bytes {
             Some(bytes) => format!("{statuses}, {}", counted(bytes, "byte", "bytes")),
@@ -43,13 +45,24 @@ impl AnsweredPath<'_> {
 /// The answers: new ones first, then by severity.
 pub(crate) fn answers<'r>(summary: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
     let rows = &summary.report.answered;
-    let host = |row: &'r Row<'r>| if let RowKey::Answer(host, ..) = row.key { host } else { None };
+    let host = |row: &'r Row<'r>| {
+        if let RowKey::Answer(host, ..) = row.key {
+            host
+        } else {
+            None
+        }
+    };
     let has_several_hosts = rows.windows(2).any(|pair| host(&pair[0]) != host(&pair[1]));
     let answer = |row: &'r Row<'r>| {
         let path = row.path_or_target().redacted();
-        let is_new = !summary.is_first && news_of(summary, NoveltyKind::Answer).any(|news| is_key_of_path(&news.key, &path));
+        let is_new = !summary.is_first
+            && news_of(summary, NoveltyKind::Answer).any(|news| is_key_of_path(&news.key, &path));
         let host = host(row).filter(|_| has_several_hosts).unwrap_or_default();
-        AnsweredPath { label: format!("{host}{}", grades::paths(row)), row, is_new }
+        AnsweredPath {
+            label: format!("{host}{}", grades::paths(row)),
+            row,
+            is_new,
+        }
     };
     let mut answers: Vec<_> = rows.iter().map(answer).collect();
     answers.sort_by_key(|answer| Reverse((answer.is_new, answer.row.severity, answer.row.hits)));
@@ -57,13 +70,17 @@ pub(crate) fn answers<'r>(summary: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
 }
 
 /// New items of one kind.
-pub(crate) fn news_of<'p, 'a>(summary: &'p RunSummary<'a>, kind: NoveltyKind) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
+pub(crate) fn news_of<'p, 'a>(
+    summary: &'p RunSummary<'a>,
+    kind: NoveltyKind,
+) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
     summary.news.iter().filter(move |news| news.kind == kind)
 }
 
 /// Whether a key is this path, with or without a host.
 fn is_key_of_path(key: &str, path: &str) -> bool {
-    key.strip_suffix(path).is_some_and(|host| !host.contains('/'))
+    key.strip_suffix(path)
+        .is_some_and(|host| !host.contains('/'))
 }
 
 /// A client, or all clients of an IPv6 network, which count as one.
@@ -85,7 +102,9 @@ impl TopClient<'_> {
     pub(crate) fn name(&self) -> String {
         match (self.row.key.client(), self.clients) {
             (Some(client), 1) => client.to_string(),
-            (Some(client), _) => block_candidates::network(client).map(|network| network.to_string()).unwrap_or_default(),
+            (Some(client), _) => block_candidates::network(client)
+                .map(|network| network.to_string())
+                .unwrap_or_default(),
             (None, _) => String::new(),
         }
     }
@@ -93,19 +112,40 @@ impl TopClient<'_> {
 
 /// The clients with the most hits.
 pub(crate) fn top_clients<'r>(report: &'r ReportModel<'r>, max: usize) -> Vec<TopClient<'r>> {
-    let blocks = report.blocks.as_deref().unwrap_or_default().iter().map(Some).chain(std::iter::repeat(None));
+    let blocks = report
+        .blocks
+        .as_deref()
+        .unwrap_or_default()
+        .iter()
+        .map(Some)
+        .chain(std::iter::repeat(None));
     let mut top: Vec<TopClient<'r>> = Vec::new();
     let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
     for (row, block) in report.clients.iter().zip(blocks) {
-        let network = row.key.client().filter(|client| matches!(client, Client::V6(_))).map(Network::from_client);
-        let at = network.map_or(top.len(), |network| *networks.entry(network).or_insert(top.len()));
+        let network = row
+            .key
+            .client()
+            .filter(|client| matches!(client, Client::V6(_)))
+            .map(Network::from_client);
+        let at = network.map_or(top.len(), |network| {
+            *networks.entry(network).or_insert(top.len())
+        });
         if at == top.len() {
-            top.push(TopClient { row, block, clients: 0, hits: 0, paths: 0, answered: 0 });
+            top.push(TopClient {
+                row,
+                block,
+                clients: 0,
+                hits: 0,
+                paths: 0,
+                answered: 0,
+            });
         }
         let client = &mut top[at];
         client.clients += 1;
         client.hits += row.hits;
-        client.paths = client.paths.max(block.map_or(row.paths, |block| block.stats.paths));
+        client.paths = client
+            .paths
+            .max(block.map_or(row.paths, |block| block.stats.paths));
         client.answered += row.answered;
     }
     top.sort_by_key(|client| Reverse(client.hits));
@@ -116,18 +156,38 @@ pub(crate) fn top_clients<'r>(report: &'r ReportModel<'r>, max: usize) -> Vec<To
 /// The title of the most severe of a row's rules.
 pub(crate) fn worst_rule_title<'r>(report: &ReportModel<'r>, rules: &[RuleId]) -> &'r str {
     // Of equal ones the first: `max_by_key` returns the last, and rules are sorted.
-    rules.iter().rev().map(|&rule| report.rule_set.rule(rule)).max_by_key(|rule| rule.severity).map_or("", |rule| &rule.title)
+    rules
+        .iter()
+        .rev()
+        .map(|&rule| report.rule_set.rule(rule))
+        .max_by_key(|rule| rule.severity)
+        .map_or("", |rule| &rule.title)
 }
 
 /// The title of a rule; the ID of an unknown rule.
 pub(crate) fn rule_title<'r>(report: &ReportModel<'r>, id: &'r str) -> &'r str {
-    report.rule_set.rules().iter().find(|rule| rule.id == id).map_or(id, |rule| &rule.title)
+    report
+        .rule_set
+        .rules()
+        .iter()
+        .find(|rule| rule.id == id)
+        .map_or(id, |rule| &rule.title)
 }
 
 /// Notes: problems of inputs first, with each input's `name`, then the other notes.
-pub(crate) fn notes(summary: &RunSummary<'_>, name: impl Fn(&InputSummary) -> String) -> Vec<String> {
-    let remarks = |input| InputSummary::remarks(input).map(|remark| format!("{}: {remark}", name(input)));
-    summary.report.inputs.iter().flat_map(remarks).chain(summary.notes.iter().cloned()).collect()
+pub(crate) fn notes(
+    summary: &RunSummary<'_>,
+    name: impl Fn(&InputSummary) -> String,
+) -> Vec<String> {
+    let remarks =
+        |input| InputSummary::remarks(input).map(|remark| format!("{}: {remark}", name(input)));
+    summary
+        .report
+        .inputs
+        .iter()
+        .flat_map(remarks)
+        .chain(summary.notes.iter().cloned())
+        .collect()
 }
 
 /// One address or network.
@@ -166,7 +226,10 @@ impl BlockCandidates {
     pub(crate) fn cost(&self) -> String {
         match self.cost {
             0 => "at the cost of no ordinary request".to_owned(),
-            n => format!("at the cost of {}", counted(n, "ordinary request", "ordinary requests")),
+            n => format!(
+                "at the cost of {}",
+                counted(n, "ordinary request", "ordinary requests")
+            ),
         }
     }
 }
@@ -177,34 +240,70 @@ const MIN_TO_MERGE: u64 = 3;
 /// Gathers the candidates of a report.
 pub(crate) fn gather_candidates(report: &ReportModel<'_>) -> BlockCandidates {
     let mut found = BlockCandidates::default();
-    let Some(blocks) = &report.blocks else { return found };
-    let candidates = || report.clients.iter().zip(blocks).filter(|(_, block)| block.verdict == BlockVerdict::Candidate);
+    let Some(blocks) = &report.blocks else {
+        return found;
+    };
+    let candidates = || {
+        report
+            .clients
+            .iter()
+            .zip(blocks)
+            .filter(|(_, block)| block.verdict == BlockVerdict::Candidate)
+    };
     let mut of_network: HashMap<IpNet, u64> = HashMap::new();
     for network in candidates().filter_map(|(_, block)| block.network) {
         *of_network.entry(network).or_default() += 1;
     }
-    let is_merged = |network: &IpNet| of_network[network] >= if matches!(network, IpNet::V4(_)) { MIN_TO_MERGE } else { 2 };
+    let is_merged = |network: &IpNet| {
+        of_network[network]
+            >= if matches!(network, IpNet::V4(_)) {
+                MIN_TO_MERGE
+            } else {
+                2
+            }
+    };
     let mut merged: HashMap<IpNet, usize> = HashMap::new();
     for (row, block) in candidates() {
-        let (Some(client), Some(network)) = (row.key.client(), block.network) else { continue };
+        let (Some(client), Some(network)) = (row.key.client(), block.network) else {
+            continue;
+        };
         let (at, name) = if is_merged(&network) {
             let at = *merged.entry(network).or_insert(found.lines.len());
             // A network can be blocked only if it was judged as a whole.
-            let name = if block.stats.clients > 1 { network.to_string() } else { format!("{} in {network}", of_network[&network]) };
+            let name = if block.stats.clients > 1 {
+                network.to_string()
+            } else {
+                format!("{} in {network}", of_network[&network])
+            };
             (at, name)
         } else {
             (found.lines.len(), client.to_string())
         };
         if at == found.lines.len() {
-            let (network, country) = (labels::network_and_country(row.geo.as_deref()), labels::country(row.geo.as_deref()).into_owned());
-            found.lines.push(CandidateLine { name, addresses: 0, hits: 0, paths: 0, cost: 0, network, country });
+            let (network, country) = (
+                labels::network_and_country(row.geo.as_deref()),
+                labels::country(row.geo.as_deref()).into_owned(),
+            );
+            found.lines.push(CandidateLine {
+                name,
+                addresses: 0,
+                hits: 0,
+                paths: 0,
+                cost: 0,
+                network,
+                country,
+            });
         }
         let line = &mut found.lines[at];
         line.addresses += 1;
         line.hits += row.hits;
         line.paths = line.paths.max(block.stats.paths);
         // The cost of a network that was judged as one counts once.
-        line.cost = if block.stats.clients > 1 { block.stats.ordinary() } else { line.cost + block.stats.ordinary() };
+        line.cost = if block.stats.clients > 1 {
+            block.stats.ordinary()
+        } else {
+            line.cost + block.stats.ordinary()
+        };
     }
     found.addresses = found.lines.iter().map(|line| line.addresses).sum();
     found.cost = found.lines.iter().map(|line| line.cost).sum();

@@ -1,7 +1,8 @@
-//! The summary of a run for people: `summary.txt`, and a mail of a few lines if something is notable.
+//! The summary of a run for people: `summary.txt`, and a mail of a few lines if something is
+//! notable.
 //!
-//! The most important comes first: answers, what is new, top clients, block candidates. Programs read CSV or JSON: the
-//! layout may change.
+//! The most important comes first: answers, what is new, top clients, block candidates. Programs
+//! read CSV or JSON: the layout may change.
 
 mod content;
 mod message;
@@ -36,25 +37,45 @@ pub(crate) struct RunSummary<'a> {
     pub is_first: bool,
     /// The final folder of the files.
     pub folder: &'a Path,
-    /// Further notes, a sentence each: late lines, counts that are bounds. Problems of inputs are not among them.
+    /// Further notes, a sentence each: late lines, counts that are bounds. Problems of inputs are
+    /// not among them.
     pub notes: &'a [String],
     /// The least severity for a mail.
     pub level: Severity,
 }
 
-/// Whether a mail is due: for an answer or a flood, a new answer, rule or campaign, or a withdrawn answer, at or above the level. New
-/// paths and clients are too frequent for a mail, and in the first run everything is new. A campaign that guesses passwords is worth a
-/// mail even then, but not in every run, as it may last for months.
+/// Whether a mail is due: for an answer or a flood, a new answer, rule or campaign, or a withdrawn
+/// answer, at or above the level. New paths and clients are too frequent for a mail, and in the
+/// first run everything is new. A campaign that guesses passwords is worth a mail even then, but
+/// not in every run, as it may last for months.
 #[must_use]
 pub(crate) fn is_notable(summary: &RunSummary<'_>) -> bool {
     let is_rare_news = |news: &NewItem<'_>| {
-        matches!(news.kind, NoveltyKind::Answer | NoveltyKind::Rule | NoveltyKind::Campaign) && news.severity >= summary.level
+        matches!(
+            news.kind,
+            NoveltyKind::Answer | NoveltyKind::Rule | NoveltyKind::Campaign
+        ) && news.severity >= summary.level
     };
-    summary.report.answered.iter().any(|row| row.severity >= summary.level)
-        || summary.withdrawn.iter().any(|answer| answer.severity >= summary.level)
-        || summary.report.floods.iter().any(|flood| flood.severity >= summary.level)
+    summary
+        .report
+        .answered
+        .iter()
+        .any(|row| row.severity >= summary.level)
+        || summary
+            .withdrawn
+            .iter()
+            .any(|answer| answer.severity >= summary.level)
+        || summary
+            .report
+            .floods
+            .iter()
+            .any(|flood| flood.severity >= summary.level)
         || (summary.is_first
-            && summary.report.campaigns.iter().any(|campaign| campaign.guesses.is_some() && campaign.severity >= summary.level))
+            && summary
+                .report
+                .campaigns
+                .iter()
+                .any(|campaign| campaign.guesses.is_some() && campaign.severity >= summary.level))
         || (!summary.is_first && summary.news.iter().any(is_rare_news))
 }
 
@@ -88,7 +109,13 @@ mod tests {
         let (tally, allow) = (Tally::default(), AllowList::default());
         let report_input = fixture::report_input(report.rule_set, &tally, &[], &[], &allow);
         let analysis = LogAnalysis::new(&report_input);
-        report.blocks = Some(block_decisions(report, &report_input, &analysis, &BlockPolicy::new(&[], &[], &allow), max));
+        report.blocks = Some(block_decisions(
+            report,
+            &report_input,
+            &analysis,
+            &BlockPolicy::new(&[], &[], &allow),
+            max,
+        ));
     }
 
     fn campaign<'a>(report: &ReportModel<'a>) -> Campaign<'a> {
@@ -104,7 +131,10 @@ mod tests {
             severity: Severity::High,
             first_time: row.first_time,
             last_time: row.last_time,
-            sample_paths: vec![LogText::new(b"/boaform/admin/formLogin"), LogText::new(b"/HNAP1/")],
+            sample_paths: vec![
+                LogText::new(b"/boaform/admin/formLogin"),
+                LogText::new(b"/HNAP1/"),
+            ],
             sample: row.sample,
         }
     }
@@ -121,7 +151,11 @@ mod tests {
             sample: row.sample,
         };
         vec![
-            one(NoveltyKind::Answer, "shop.example/backup/.env", Severity::Critical),
+            one(
+                NoveltyKind::Answer,
+                "shop.example/backup/.env",
+                Severity::Critical,
+            ),
             one(NoveltyKind::Rule, "php/eval-stdin", Severity::High),
             one(NoveltyKind::Rule, "dotfiles/env", Severity::High),
             one(NoveltyKind::Rule, "wordpress/login", Severity::Low),
@@ -166,7 +200,10 @@ mod tests {
         report.campaigns.push(campaign(&report));
         let news = news(&report);
         let notes = ["112 lines came late and were added to 2026-11-01.".to_owned()];
-        let run = RunSummary { notes: &notes, ..run_summary(&report, &news) };
+        let run = RunSummary {
+            notes: &notes,
+            ..run_summary(&report, &news)
+        };
         assert!(is_notable(&run));
         insta::assert_snapshot!("answered_mail", mail(&run));
         insta::assert_snapshot!("answered_page", summary(&run));
@@ -178,7 +215,10 @@ mod tests {
         report.answered.clear();
         report.totals.answered = 0;
         report.inputs.truncate(1);
-        let news: Vec<_> = news(&report).into_iter().filter(|news| news.kind == NoveltyKind::Rule).collect();
+        let news: Vec<_> = news(&report)
+            .into_iter()
+            .filter(|news| news.kind == NoveltyKind::Rule)
+            .collect();
         let run = run_summary(&report, &news);
         insta::assert_snapshot!("refused_mail", mail(&run));
         insta::assert_snapshot!("refused_page", summary(&run));
@@ -188,7 +228,11 @@ mod tests {
     fn a_first_run_marks_nothing_as_new() {
         let report = report();
         let news = news(&report);
-        let run = RunSummary { is_first: true, host: None, ..run_summary(&report, &news) };
+        let run = RunSummary {
+            is_first: true,
+            host: None,
+            ..run_summary(&report, &news)
+        };
         insta::assert_snapshot!("first_mail", mail(&run));
         insta::assert_snapshot!("first_page", summary(&run));
     }
@@ -205,11 +249,25 @@ mod tests {
 
     /// Many addresses of few networks, each with three paths.
     fn of_networks(report: &mut ReportModel<'static>) {
-        let row = report.clients.iter().find(|row| row.paths >= 3).unwrap().clone();
-        let row = |client| Row { key: RowKey::Client(client), ..row.clone() };
-        report.clients = (1..=40).map(|n| row(Client::V6(0x2001_0db8_0001_0002 << 64 | n))).collect();
-        report.clients.extend((1..=5).map(|n| row(Client::V4(0xc633_6400 + n))));
-        report.clients.extend((1..=2).map(|n| row(Client::V4(0xcb00_7100 + n))));
+        let row = report
+            .clients
+            .iter()
+            .find(|row| row.paths >= 3)
+            .unwrap()
+            .clone();
+        let row = |client| Row {
+            key: RowKey::Client(client),
+            ..row.clone()
+        };
+        report.clients = (1..=40)
+            .map(|n| row(Client::V6(0x2001_0db8_0001_0002 << 64 | n)))
+            .collect();
+        report
+            .clients
+            .extend((1..=5).map(|n| row(Client::V4(0xc633_6400 + n))));
+        report
+            .clients
+            .extend((1..=2).map(|n| row(Client::V4(0xcb00_7100 + n))));
         report.pairs.clear();
     }
 
@@ -218,8 +276,12 @@ mod tests {
         let mut report = report();
         of_networks(&mut report);
         add_blocks(&mut report, Some(46));
-        let notes = ["Counts are bounds: hits of a client may be up to 1,200 more than said.".to_owned()];
-        let run = RunSummary { notes: &notes, ..run_summary(&report, &[]) };
+        let notes =
+            ["Counts are bounds: hits of a client may be up to 1,200 more than said.".to_owned()];
+        let run = RunSummary {
+            notes: &notes,
+            ..run_summary(&report, &[])
+        };
         insta::assert_snapshot!("networks_mail", mail(&run));
         insta::assert_snapshot!("networks_page", summary(&run));
     }
@@ -229,11 +291,26 @@ mod tests {
         let mut report = report();
         add_blocks(&mut report, Some(1));
         let mut lines_with = |as_name: &str| {
-            report.clients.iter_mut().for_each(|row| row.geo = Some(fixture::geo("DE", 64_500, as_name).into()));
+            report
+                .clients
+                .iter_mut()
+                .for_each(|row| row.geo = Some(fixture::geo("DE", 64_500, as_name).into()));
             let run = run_summary(&report, &[]);
-            let line = mail(&run).lines().find(|line| line.starts_with("Could block")).unwrap().to_owned();
-            let candidates = summary(&run).split("BLOCK CANDIDATES").nth(1).unwrap().to_owned();
-            assert!(line.chars().count() <= 70 && candidates.lines().all(|line| line.chars().count() <= 78), "{line}\n{candidates}");
+            let line = mail(&run)
+                .lines()
+                .find(|line| line.starts_with("Could block"))
+                .unwrap()
+                .to_owned();
+            let candidates = summary(&run)
+                .split("BLOCK CANDIDATES")
+                .nth(1)
+                .unwrap()
+                .to_owned();
+            assert!(
+                line.chars().count() <= 70
+                    && candidates.lines().all(|line| line.chars().count() <= 78),
+                "{line}\n{candidates}"
+            );
             (line, candidates)
         };
         let (line, candidates) = lines_with("X");
@@ -249,27 +326,58 @@ mod tests {
         let mut report = report();
         let news = news(&report);
         let due = |report: &ReportModel<'_>, kind, level| {
-            let news: Vec<_> = news.iter().filter(|news| news.kind == kind).cloned().collect();
-            is_notable(&RunSummary { level, ..run_summary(report, &news) })
+            let news: Vec<_> = news
+                .iter()
+                .filter(|news| news.kind == kind)
+                .cloned()
+                .collect();
+            is_notable(&RunSummary {
+                level,
+                ..run_summary(report, &news)
+            })
         };
-        assert!(due(&report, NoveltyKind::Path, Severity::Critical), "an answer, new or not");
+        assert!(
+            due(&report, NoveltyKind::Path, Severity::Critical),
+            "an answer, new or not"
+        );
         report.answered.retain(|row| row.severity < Severity::High);
         assert!(!due(&report, NoveltyKind::Path, Severity::High));
         assert!(!due(&report, NoveltyKind::Client, Severity::High));
-        for kind in [NoveltyKind::Answer, NoveltyKind::Rule, NoveltyKind::Campaign] {
+        for kind in [
+            NoveltyKind::Answer,
+            NoveltyKind::Rule,
+            NoveltyKind::Campaign,
+        ] {
             assert!(due(&report, kind, Severity::High), "{kind:?}");
         }
         assert!(!due(&report, NoveltyKind::Rule, Severity::Critical));
-        assert!(!is_notable(&RunSummary { is_first: true, ..run_summary(&report, &news) }), "everything is new in a first run");
+        assert!(
+            !is_notable(&RunSummary {
+                is_first: true,
+                ..run_summary(&report, &news)
+            }),
+            "everything is new in a first run"
+        );
     }
 
     #[test]
     fn the_same_path_of_another_host_is_another_answer() {
         let mut report = report();
-        let RowKey::Answer(_, path, _) = report.answered[1].key else { unreachable!() };
-        report.answered[1].key = RowKey::Answer(Some(LogText::new(b"blog.example")), path, LogText::new(b"blog.example"));
+        let RowKey::Answer(_, path, _) = report.answered[1].key else {
+            unreachable!()
+        };
+        report.answered[1].key = RowKey::Answer(
+            Some(LogText::new(b"blog.example")),
+            path,
+            LogText::new(b"blog.example"),
+        );
         let run = run_summary(&report, &[]);
-        assert!(mail(&run).contains("shop.example/backup/.env") || mail(&run).contains("shop.example/.git/config"), "{}", mail(&run));
+        assert!(
+            mail(&run).contains("shop.example/backup/.env")
+                || mail(&run).contains("shop.example/.git/config"),
+            "{}",
+            mail(&run)
+        );
     }
 
     /// Texts of a log with unsafe characters or secrets.
@@ -278,7 +386,8 @@ mod tests {
             any::<Vec<u8>>(),
             any::<String>().prop_map(String::into_bytes),
             "(/[a-z]{0,60}){0,4}\\?password=hunter2[a-z]{0,9}".prop_map(String::into_bytes),
-            "\u{1b}\\]0;[a-z]{0,9}\u{7}|\u{202e}[a-z日本]{0,90}|[\r\n\t ]{0,9}=cmd".prop_map(String::into_bytes),
+            "\u{1b}\\]0;[a-z]{0,9}\u{7}|\u{202e}[a-z日本]{0,90}|[\r\n\t ]{0,9}=cmd"
+                .prop_map(String::into_bytes),
         ]
     }
 

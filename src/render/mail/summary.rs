@@ -41,10 +41,16 @@ pub(crate) fn write<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Resu
 }
 
 fn opening<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let host = summary.host.map(|host| format!(" on {host}")).unwrap_or_default();
+    let host = summary
+        .host
+        .map(|host| format!(" on {host}"))
+        .unwrap_or_default();
     wrapped(&format!("{}{host}", summary.label), 0, out)?;
     wrapped(&table::headline(summary.report).0, 0, out)?;
-    match (summary.report.totals.first_time, summary.report.totals.last_time) {
+    match (
+        summary.report.totals.first_time,
+        summary.report.totals.last_time,
+    ) {
         (Some(first), Some(last)) => wrapped(&span(first, last), 0, out),
         _ => Ok(()),
     }
@@ -52,17 +58,34 @@ fn opening<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
 
 fn answered<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let answers = content::answers(summary);
-    let clients = |answer: &AnsweredPath<'_>| match answer.row.answer.as_ref().and_then(|answer| answer.client) {
+    let clients = |answer: &AnsweredPath<'_>| match answer
+        .row
+        .answer
+        .as_ref()
+        .and_then(|answer| answer.client)
+    {
         Some(one) => one.to_string(),
         None => counted(answer.row.clients, "client", "clients"),
     };
     let grid = Grid::new(first(&answers, Some(ROWS)))
-        .column(Column::text("new"), |answer| TextCell::new(if answer.is_new { "new" } else { "" }))
-        .column(Column::text("severity"), |answer| TextCell::new(answer.row.severity.as_str()))
-        .column(Column::text("path").flexible(24), |answer| TextCell::new(&answer.label))
-        .column(Column::text("answer"), |answer| TextCell::new(answer.response()))
-        .column(Column::number("hits").rank(1), |answer| TextCell::new(grouped(answer.row.hits)))
-        .column(Column::text("client").rank(2), |answer| TextCell::new(clients(answer)));
+        .column(Column::text("new"), |answer| {
+            TextCell::new(if answer.is_new { "new" } else { "" })
+        })
+        .column(Column::text("severity"), |answer| {
+            TextCell::new(answer.row.severity.as_str())
+        })
+        .column(Column::text("path").flexible(24), |answer| {
+            TextCell::new(&answer.label)
+        })
+        .column(Column::text("answer"), |answer| {
+            TextCell::new(answer.response())
+        })
+        .column(Column::number("hits").rank(1), |answer| {
+            TextCell::new(grouped(answer.row.hits))
+        })
+        .column(Column::text("client").rank(2), |answer| {
+            TextCell::new(clients(answer))
+        });
     section("WHAT ANSWERED", &grid, answers.len(), "answered.csv", out)?;
     grades(summary, out)
 }
@@ -74,10 +97,18 @@ fn withdrawn<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> 
         return Ok(());
     }
     heading("WITHDRAWN", out)?;
-    wrapped("Earlier reports listed these answers. They are what the site gives to any path.", 2, out)?;
+    wrapped(
+        "Earlier reports listed these answers. They are what the site gives to any path.",
+        2,
+        out,
+    )?;
     Grid::new(first(withdrawn, Some(ROWS)))
-        .column(Column::text("severity"), |answer| TextCell::new(answer.severity.as_str()))
-        .column(Column::text("path").flexible(24), |answer| TextCell::new(&answer.key))
+        .column(Column::text("severity"), |answer| {
+            TextCell::new(answer.severity.as_str())
+        })
+        .column(Column::text("path").flexible(24), |answer| {
+            TextCell::new(&answer.key)
+        })
         .write(WIDTH, PLAIN_PAINTER, out)?;
     match withdrawn.len().saturating_sub(ROWS) {
         0 => Ok(()),
@@ -87,27 +118,52 @@ fn withdrawn<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> 
 
 /// Sites that answer anything, and the number of uncertain answers.
 fn grades<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let sentences: Vec<String> = first(&summary.report.soft_404, Some(SITES)).iter().map(grades::sentence).collect();
+    let sentences: Vec<String> = first(&summary.report.soft_404, Some(SITES))
+        .iter()
+        .map(grades::sentence)
+        .collect();
     let uncertain = summary.report.uncertain.len() as u64;
     if sentences.is_empty() && uncertain == 0 {
         return Ok(());
     }
     writeln!(out)?;
-    sentences.iter().try_for_each(|sentence| wrapped(sentence, 2, out))?;
+    sentences
+        .iter()
+        .try_for_each(|sentence| wrapped(sentence, 2, out))?;
     match summary.report.soft_404.len().saturating_sub(SITES) {
         0 => {}
-        more => wrapped(&format!("… and {} more sites that answer anything: report.json", grouped(more as u64)), 2, out)?,
+        more => wrapped(
+            &format!(
+                "… and {} more sites that answer anything: report.json",
+                grouped(more as u64)
+            ),
+            2,
+            out,
+        )?,
     }
     match uncertain {
         0 => Ok(()),
-        n => wrapped(&format!("{} may be soft 404s: report.json", counted(n, "answer", "answers")), 2, out),
+        n => wrapped(
+            &format!(
+                "{} may be soft 404s: report.json",
+                counted(n, "answer", "answers")
+            ),
+            2,
+            out,
+        ),
     }
 }
 
 /// New rules, and counts of other news. New answers and campaigns are marked in their sections.
 fn news<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     if summary.is_first {
-        return heading("WHAT IS NEW", out).and_then(|()| wrapped("This is the first run; later reports list what is new.", 2, out));
+        return heading("WHAT IS NEW", out).and_then(|()| {
+            wrapped(
+                "This is the first run; later reports list what is new.",
+                2,
+                out,
+            )
+        });
     }
     if summary.news.is_empty() {
         return Ok(());
@@ -124,13 +180,26 @@ fn news<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         count(NoveltyKind::Path, "path", "paths"),
         count(NoveltyKind::Client, "client", "clients"),
     ];
-    wrapped(&format!("{}: new.csv", counts.into_iter().flatten().collect::<Vec<_>>().join(", ")), 2, out)?;
+    wrapped(
+        &format!(
+            "{}: new.csv",
+            counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        ),
+        2,
+        out,
+    )?;
     let rules: Vec<&NewItem<'_>> = content::news_of(summary, NoveltyKind::Rule).collect();
     Grid::new(first(&rules, Some(ROWS)))
-        .column(Column::text("severity"), |news| TextCell::new(news.severity.as_str()))
+        .column(Column::text("severity"), |news| {
+            TextCell::new(news.severity.as_str())
+        })
         .column(Column::text("rule"), |news| TextCell::new(&news.key))
-        .column(Column::number("hits"), |news| TextCell::new(grouped(news.hits)))
-        .column(Column::text("what it finds").rank(1).flexible(16), |news| TextCell::new(content::rule_title(summary.report, &news.key)))
+        .column(Column::number("hits"), |news| {
+            TextCell::new(grouped(news.hits))
+        })
+        .column(Column::text("what it finds").rank(1).flexible(16), |news| {
+            TextCell::new(content::rule_title(summary.report, &news.key))
+        })
         .write(WIDTH, PLAIN_PAINTER, out)?;
     more(rules.len(), "new.csv", out)
 }
@@ -143,37 +212,70 @@ fn floods<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         return Ok(());
     }
     heading("FLOODS", out)?;
-    guesses.iter().try_for_each(|sentence| wrapped(sentence, 2, out))?;
-    first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&describe(flood), 2, out))?;
+    guesses
+        .iter()
+        .try_for_each(|sentence| wrapped(sentence, 2, out))?;
+    first(floods, Some(ROWS))
+        .iter()
+        .try_for_each(|flood| wrapped(&describe(flood), 2, out))?;
     more(floods.len(), "report.json", out)
 }
 
 fn campaigns<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let campaigns = &summary.report.campaigns;
     let is_new = |campaign: &Campaign<'_>| {
-        !summary.is_first && content::news_of(summary, NoveltyKind::Campaign).any(|news| news.key == campaign.key)
+        !summary.is_first
+            && content::news_of(summary, NoveltyKind::Campaign).any(|news| news.key == campaign.key)
     };
     let paths = |campaign: &Campaign<'_>| labels::joined(&campaign.sample_paths);
     let grid = Grid::new(first(campaigns, Some(ROWS)))
-        .column(Column::text("new"), |campaign| TextCell::new(if is_new(campaign) { "new" } else { "" }))
-        .column(Column::number("networks"), |campaign| TextCell::new(grouped(campaign.networks)))
-        .column(Column::number("clients").rank(2), |campaign| TextCell::new(grouped(campaign.clients)))
-        .column(Column::number("paths"), |campaign| TextCell::new(grouped(campaign.paths)))
-        .column(Column::text("such as").flexible(20), |campaign| TextCell::new(paths(campaign)));
+        .column(Column::text("new"), |campaign| {
+            TextCell::new(if is_new(campaign) { "new" } else { "" })
+        })
+        .column(Column::number("networks"), |campaign| {
+            TextCell::new(grouped(campaign.networks))
+        })
+        .column(Column::number("clients").rank(2), |campaign| {
+            TextCell::new(grouped(campaign.clients))
+        })
+        .column(Column::number("paths"), |campaign| {
+            TextCell::new(grouped(campaign.paths))
+        })
+        .column(Column::text("such as").flexible(20), |campaign| {
+            TextCell::new(paths(campaign))
+        });
     section("CAMPAIGNS", &grid, campaigns.len(), "report.json", out)
 }
 
 fn top_clients<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let top = content::top_clients(summary.report, ROWS);
-    let classes = |client: &TopClient<'_>| labels::classes(summary.report.rule_set, &client.row.rules).join(", ");
+    let classes = |client: &TopClient<'_>| {
+        labels::classes(summary.report.rule_set, &client.row.rules).join(", ")
+    };
     let grid = Grid::new(&top)
-        .column(Column::number("hits"), |client| TextCell::new(grouped(client.hits)))
-        .column(Column::text("client"), |client| TextCell::new(client.name()))
-        .column(Column::number("paths").rank(1), |client| TextCell::new(grouped(client.paths)))
-        .column(Column::number("answered").rank(2), |client| TextCell::new(grouped(client.answered)))
-        .column(Column::text("may block").rank(3), |client| TextCell::new(client.block.map(BlockDecision::label).unwrap_or_default()))
-        .column(Column::text("looks for").rank(4).flexible(12), |client| TextCell::new(classes(client)));
-    let left = summary.report.clients.len().saturating_sub(top.iter().map(|client| client.clients as usize).sum());
+        .column(Column::number("hits"), |client| {
+            TextCell::new(grouped(client.hits))
+        })
+        .column(Column::text("client"), |client| {
+            TextCell::new(client.name())
+        })
+        .column(Column::number("paths").rank(1), |client| {
+            TextCell::new(grouped(client.paths))
+        })
+        .column(Column::number("answered").rank(2), |client| {
+            TextCell::new(grouped(client.answered))
+        })
+        .column(Column::text("may block").rank(3), |client| {
+            TextCell::new(client.block.map(BlockDecision::label).unwrap_or_default())
+        })
+        .column(Column::text("looks for").rank(4).flexible(12), |client| {
+            TextCell::new(classes(client))
+        });
+    let left = summary
+        .report
+        .clients
+        .len()
+        .saturating_sub(top.iter().map(|client| client.clients as usize).sum());
     section("TOP CLIENTS", &grid, top.len() + left, "clients.csv", out)
 }
 
@@ -184,19 +286,48 @@ fn block<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     }
     heading("BLOCK CANDIDATES", out)?;
     if found.addresses > 0 {
-        wrapped(&format!("{}, {}.", counted(found.addresses, "address", "addresses"), found.cost()), 2, out)?;
+        wrapped(
+            &format!(
+                "{}, {}.",
+                counted(found.addresses, "address", "addresses"),
+                found.cost()
+            ),
+            2,
+            out,
+        )?;
     }
-    found.edges.iter().try_for_each(|edges| wrapped(&format!("{edges}."), 2, out))?;
+    found
+        .edges
+        .iter()
+        .try_for_each(|edges| wrapped(&format!("{edges}."), 2, out))?;
     if found.left_out > 0 {
-        wrapped(&format!("--max-block left out {} more.", grouped(found.left_out)), 2, out)?;
+        wrapped(
+            &format!("--max-block left out {} more.", grouped(found.left_out)),
+            2,
+            out,
+        )?;
     }
     Grid::new(first(&found.lines, Some(ROWS)))
         .column(Column::text("address"), |line| TextCell::new(&line.name))
-        .column(Column::number("addresses"), |line| TextCell::new(if line.addresses > 1 { grouped(line.addresses) } else { String::new() }))
-        .column(Column::number("probes"), |line| TextCell::new(grouped(line.hits)))
-        .column(Column::number("paths"), |line| TextCell::new(grouped(line.paths)))
-        .column(Column::number("ordinary"), |line| TextCell::new(grouped(line.cost)))
-        .column(Column::text("network").rank(1).flexible(10), |line| TextCell::new(&line.network))
+        .column(Column::number("addresses"), |line| {
+            TextCell::new(if line.addresses > 1 {
+                grouped(line.addresses)
+            } else {
+                String::new()
+            })
+        })
+        .column(Column::number("probes"), |line| {
+            TextCell::new(grouped(line.hits))
+        })
+        .column(Column::number("paths"), |line| {
+            TextCell::new(grouped(line.paths))
+        })
+        .column(Column::number("ordinary"), |line| {
+            TextCell::new(grouped(line.cost))
+        })
+        .column(Column::text("network").rank(1).flexible(10), |line| {
+            TextCell::new(&line.network)
+        })
         .write(WIDTH, PLAIN_PAINTER, out)?;
     more(found.lines.len(), "clients.csv, block_candidate", out)
 }
@@ -204,9 +335,22 @@ fn block<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
 fn lines<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     heading("WHERE EACH LINE WENT", out)?;
     let sum = &summary.report.totals.sum;
-    let parts: Vec<_> = sum.parts().into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", grouped(n))).collect();
+    let parts: Vec<_> = sum
+        .parts()
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{} {what}", grouped(n)))
+        .collect();
     let inputs = counted(summary.report.inputs.len() as u64, "log", "logs");
-    wrapped(&format!("{} of {inputs}: {}", counted(sum.lines, "line", "lines"), parts.join(", ")), 2, out)
+    wrapped(
+        &format!(
+            "{} of {inputs}: {}",
+            counted(sum.lines, "line", "lines"),
+            parts.join(", ")
+        ),
+        2,
+        out,
+    )
 }
 
 fn notes<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
@@ -218,7 +362,13 @@ fn notes<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     notes.iter().try_for_each(|note| wrapped(note, 2, out))
 }
 
-fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, file: &str, out: &mut W) -> io::Result<()> {
+fn section<T, W: Write>(
+    title: &str,
+    grid: &Grid<'_, T>,
+    rows: usize,
+    file: &str,
+    out: &mut W,
+) -> io::Result<()> {
     if rows == 0 {
         return Ok(());
     }
@@ -234,7 +384,11 @@ fn heading<W: Write>(title: &str, out: &mut W) -> io::Result<()> {
 fn more<W: Write>(rows: usize, file: &str, out: &mut W) -> io::Result<()> {
     match rows.saturating_sub(ROWS) {
         0 => Ok(()),
-        more => wrapped(&format!("… and {} more: {file}", grouped(more as u64)), 2, out),
+        more => wrapped(
+            &format!("… and {} more: {file}", grouped(more as u64)),
+            2,
+            out,
+        ),
     }
 }
 

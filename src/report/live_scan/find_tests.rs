@@ -29,10 +29,25 @@ struct FollowedSite<'a> {
 
 impl<'a> FollowedSite<'a> {
     fn new(scan_options: &'a ScanOptions) -> Self {
-        let job = ScanJob { rules: &RULES, scan_options, formats: &FORMATS, prefix: None };
-        let filter = ReportFilter { min_severity: Severity::Low, outcomes: &[], apps: &[] };
+        let job = ScanJob {
+            rules: &RULES,
+            scan_options,
+            formats: &FORMATS,
+            prefix: None,
+        };
+        let filter = ReportFilter {
+            min_severity: Severity::Low,
+            outcomes: &[],
+            apps: &[],
+        };
         let stream = LiveScan::new(job, filter, LiveState::default());
-        Self { stream, clock: Duration::ZERO, read: (0, 0), finds: Vec::new(), withdrawn: Vec::new() }
+        Self {
+            stream,
+            clock: Duration::ZERO,
+            read: (0, 0),
+            finds: Vec::new(),
+            withdrawn: Vec::new(),
+        }
     }
 
     /// Reads one request: its time in seconds, path, status and size.
@@ -42,15 +57,42 @@ impl<'a> FollowedSite<'a> {
 
     /// Reads a request on a virtual host.
     fn get_on(&mut self, host: &str, seconds: i64, path: &str, status: u16, bytes: u64) {
-        let time = LogTime { utc: 1_793_600_000 + seconds, offset: 0 }.clf().expect("a year of four digits");
+        let time = LogTime {
+            utc: 1_793_600_000 + seconds,
+            offset: 0,
+        }
+        .clf()
+        .expect("a year of four digits");
         let (time, client) = (String::from_utf8_lossy(&time), self.read.1 % 250);
-        let host = if host == "-" { String::new() } else { format!("{host}:80 ") };
-        let line = format!("{host}198.51.100.{client} - - [{time}] \"GET {path} HTTP/1.1\" {status} {bytes} \"-\" \"Mozilla/5.0\"\n");
-        let chunk = Chunk { offset: self.read.0, body: Body::Lines(line.as_bytes()) };
+        let host = if host == "-" {
+            String::new()
+        } else {
+            format!("{host}:80 ")
+        };
+        let line = format!(
+            "{host}198.51.100.{client} - - [{time}] \"GET {path} HTTP/1.1\" {status} {bytes} \"-\" \"Mozilla/5.0\"\n"
+        );
+        let chunk = Chunk {
+            offset: self.read.0,
+            body: Body::Lines(line.as_bytes()),
+        };
         let path = Path::new("access.log");
-        let line_chunk =
-            LineChunk { log: 1, generation: 7, path, named: true, from_pattern: false, fresh: true, lines_before: self.read.1, chunk };
-        let Self { stream, finds, withdrawn, .. } = self;
+        let line_chunk = LineChunk {
+            log: 1,
+            generation: 7,
+            path,
+            named: true,
+            from_pattern: false,
+            fresh: true,
+            lines_before: self.read.1,
+            chunk,
+        };
+        let Self {
+            stream,
+            finds,
+            withdrawn,
+            ..
+        } = self;
         let Ok(_) = stream.process(&line_chunk, self.clock, &mut |live: &LiveHit<'_>| {
             note(live, finds, withdrawn);
             Ok::<(), Infallible>(())
@@ -82,7 +124,12 @@ impl<'a> FollowedSite<'a> {
     /// The clock advances, and no line arrives.
     fn wait(&mut self, seconds: u64) {
         self.clock += Duration::from_secs(seconds);
-        let Self { stream, finds, withdrawn, .. } = self;
+        let Self {
+            stream,
+            finds,
+            withdrawn,
+            ..
+        } = self;
         let Ok(()) = stream.regrade_all(self.clock, &mut |live: &LiveHit<'_>| {
             note(live, finds, withdrawn);
             Ok::<(), Infallible>(())
@@ -91,7 +138,12 @@ impl<'a> FollowedSite<'a> {
 
     /// The run ends.
     fn end(&mut self) {
-        let Self { stream, finds, withdrawn, .. } = self;
+        let Self {
+            stream,
+            finds,
+            withdrawn,
+            ..
+        } = self;
         let Ok(()) = stream.settle_all(&mut |live: &LiveHit<'_>| {
             note(live, finds, withdrawn);
             Ok::<(), Infallible>(())
@@ -113,7 +165,10 @@ fn a_single_answer_is_a_find_within_a_minute_of_the_log_or_of_the_clock() {
     let scan_options = ScanOptions::default();
     let mut site = FollowedSite::new(&scan_options);
     site.get(0, "/.env", 200, 412);
-    assert_eq!(site.finds, [""; 0], "the next requests may show that it is none");
+    assert_eq!(
+        site.finds, [""; 0],
+        "the next requests may show that it is none"
+    );
     site.wait(29);
     assert_eq!(site.finds, [""; 0]);
     site.wait(30);
@@ -143,7 +198,11 @@ fn three_answers_of_a_fresh_log_are_finds_once_it_refuses() {
     let scan_options = ScanOptions::default();
     for pause in [0, 5, 5 * MINUTE] {
         let mut site = FollowedSite::new(&scan_options);
-        let paths = [("/.git/config", 263), ("/.env", 412), ("/backup.zip", 302_122)];
+        let paths = [
+            ("/.git/config", 263),
+            ("/.env", 412),
+            ("/backup.zip", 302_122),
+        ];
         for (n, (path, bytes)) in (0..).zip(paths) {
             site.get(n * pause, path, 200, bytes);
         }
@@ -169,7 +228,10 @@ fn a_leak_of_a_soft_404_site_is_a_find_at_once_however_late() {
         for hour in 1..4 {
             site.scan(hour * 60 * MINUTE, 200, size);
         }
-        assert_eq!((&site.finds[..], &site.withdrawn[..]), (&["/.env.bak".to_owned()][..], &["/.env.bak".to_owned()][..]));
+        assert_eq!(
+            (&site.finds[..], &site.withdrawn[..]),
+            (&["/.env.bak".to_owned()][..], &["/.env.bak".to_owned()][..])
+        );
         site.get(4 * 60 * MINUTE, "/.git/config", 200, 41_263);
         assert_eq!(site.finds[1..], ["/.git/config"]);
         site.end();
@@ -182,7 +244,11 @@ fn a_leak_of_a_soft_404_site_is_a_find_at_once_however_late() {
 fn a_site_that_answered_before_waits_for_a_refusal() {
     let scan_options = ScanOptions::default();
     let mut site = FollowedSite::new(&scan_options);
-    for (n, (path, bytes)) in (0..).zip([("/.env", 1_000), ("/.git/config", 1_700), ("/.htpasswd", 2_400)]) {
+    for (n, (path, bytes)) in (0..).zip([
+        ("/.env", 1_000),
+        ("/.git/config", 1_700),
+        ("/.htpasswd", 2_400),
+    ]) {
         site.get(n * 10 * MINUTE, path, 200, bytes);
         site.wait(60);
     }
@@ -222,7 +288,12 @@ fn a_deploy_of_a_site_that_answers_anything_raises_one_find() {
         site.scan(hour * 60 * MINUTE, 200, |_| 948);
     }
     site.end();
-    assert!(site.finds.len() <= 1 && site.withdrawn == site.finds, "{:?} {:?}", site.finds, site.withdrawn);
+    assert!(
+        site.finds.len() <= 1 && site.withdrawn == site.finds,
+        "{:?} {:?}",
+        site.finds,
+        site.withdrawn
+    );
 }
 
 #[test]
@@ -233,7 +304,10 @@ fn maintenance_is_no_evidence_against_a_leak() {
     site.scan(60 * MINUTE, 404, |_| 153);
     site.get(90 * MINUTE, "/.env", 200, 412);
     site.scan(91 * MINUTE, 503, |_| 1_200);
-    assert_eq!((&site.finds[..], site.withdrawn.len()), (&["/.env".to_owned()][..], 0));
+    assert_eq!(
+        (&site.finds[..], site.withdrawn.len()),
+        (&["/.env".to_owned()][..], 0)
+    );
 }
 
 #[test]

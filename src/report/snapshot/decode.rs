@@ -1,5 +1,5 @@
-//! Rebuilds a tally from the rows of a snapshot, which is untrusted input: every number must refer to an earlier row,
-//! every time must be valid in a log, and no sum may overflow.
+//! Rebuilds a tally from the rows of a snapshot, which is untrusted input: every number must refer
+//! to an earlier row, every time must be valid in a log, and no sum may overflow.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,12 +14,14 @@ use crate::log::client::{Client, Ipv6Prefix};
 use crate::log::finding::{BoundedSet, OtherFormatCounts, RuleId};
 use crate::log::source::{SourceInfo, unescaped};
 use crate::log::time::LogTime;
-use crate::rules::{AnswerMeaning, By, Guess, MAX_RULES, Rule, RuleNotes, RuleSet, Window, WithClient};
+use crate::rules::{
+    AnswerMeaning, By, Guess, MAX_RULES, Rule, RuleNotes, RuleSet, Window, WithClient,
+};
 use crate::scan::input_summary::InputSummary;
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, SiteEvidence};
 use crate::tally::{
-    Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, ListedTimes, MinuteKey, Sample, SampleContent, SizeSpan,
-    TimeCounts, TimeUnit, UnmatchedAnswers, WEEK_HOURS,
+    Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, ListedTimes,
+    MinuteKey, Sample, SampleContent, SizeSpan, TimeCounts, TimeUnit, UnmatchedAnswers, WEEK_HOURS,
 };
 use crate::text::redact::mask::pre_redacted;
 use crate::text::redact::sanitize::escape;
@@ -29,7 +31,8 @@ const MOST: u64 = 1 << 50;
 /// The most formats of one log, because each is stored by name.
 const MOST_FORMATS: usize = 256;
 
-/// The most targets that are known by their text; checking a target for secrets takes as long as the rest of a cell.
+/// The most targets that are known by their text; checking a target for secrets takes as long as
+/// the rest of a cell.
 const MOST_TARGETS: usize = 1 << 13;
 
 /// A tally that is being rebuilt.
@@ -76,7 +79,11 @@ impl<'r> SnapshotDecoder<'r> {
 
     /// The snapshot, after its last row.
     pub(crate) fn finish(self) -> Result<ReportSnapshot, String> {
-        if self.unit.is_some() && self.times.is_none() { Ok(self.evidence) } else { Err("it is incomplete".into()) }
+        if self.unit.is_some() && self.times.is_none() {
+            Ok(self.evidence)
+        } else {
+            Err("it is incomplete".into())
+        }
     }
 
     /// Adds a row.
@@ -93,30 +100,48 @@ impl<'r> SnapshotDecoder<'r> {
                 if self.hosts.is_empty() != host.is_empty() {
                     return Err("exactly the first host must be empty".into());
                 }
-                self.hosts.push((self.evidence.tally.insert_host(&host), host.into()));
+                self.hosts
+                    .push((self.evidence.tally.insert_host(&host), host.into()));
             }
             SnapshotRow::Client(name, requests, allowed) => {
                 self.add(requests)?;
                 self.add(allowed)?;
-                let count = ClientCount { requests, allowed, ..ClientCount::default() };
-                self.clients.push(self.evidence.tally.insert_client(Client::parse(&bytes(&name)?), count));
+                let count = ClientCount {
+                    requests,
+                    allowed,
+                    ..ClientCount::default()
+                };
+                self.clients.push(
+                    self.evidence
+                        .tally
+                        .insert_client(Client::parse(&bytes(&name)?), count),
+                );
             }
             SnapshotRow::UnmatchedAnswers(client, refused, redirected, served, least, most) => {
                 if (served == 0) != (least > most) {
                     return Err(format!("{served} pages have the sizes {least} to {most}"));
                 }
-                let unmatched = UnmatchedAnswers { refused, redirected, served, sizes: SizeSpan { least, most } };
-                self.evidence.tally.insert_unmatched_answers(*at(&self.clients, client, "client")?, unmatched);
+                let unmatched = UnmatchedAnswers {
+                    refused,
+                    redirected,
+                    served,
+                    sizes: SizeSpan { least, most },
+                };
+                self.evidence
+                    .tally
+                    .insert_unmatched_answers(*at(&self.clients, client, "client")?, unmatched);
             }
             SnapshotRow::Path(path) => {
                 let path = bytes(&path)?;
-                self.paths.push((self.evidence.tally.insert_path(&path), path.into()));
+                self.paths
+                    .push((self.evidence.tally.insert_path(&path), path.into()));
             }
             SnapshotRow::List(rules) => {
                 let mut rules = self.rules(&rules)?;
                 rules.sort_unstable();
                 rules.dedup();
-                self.lists.push(self.evidence.tally.insert_rule_list(&rules));
+                self.lists
+                    .push(self.evidence.tally.insert_rule_list(&rules));
             }
             SnapshotRow::Generation(generation) => self.generations.push(generation),
             SnapshotRow::Agent(agent) => self.agents.push(imported_text(&agent)),
@@ -128,7 +153,9 @@ impl<'r> SnapshotDecoder<'r> {
             SnapshotRow::Cell(row) => self.cell(row)?,
             SnapshotRow::Minute(client, path, list, minute, requests) => {
                 self.add(requests)?;
-                let is_known = minute.checked_mul(60).is_some_and(|seconds| LogTime::try_from((seconds, 0)).is_ok());
+                let is_known = minute
+                    .checked_mul(60)
+                    .is_some_and(|seconds| LogTime::try_from((seconds, 0)).is_ok());
                 let rules = *at(&self.lists, list, "list of rules")?;
                 let (client, path) = match (client, path) {
                     _ if !is_known => return Err(format!("minute {minute} is no time of a log")),
@@ -136,7 +163,15 @@ impl<'r> SnapshotDecoder<'r> {
                     (None, Some(path)) => (SymbolTables::OTHER, at(&self.paths, path, "path")?.0),
                     _ => return Err("it counts requests in a minute that are neither those of one client nor those for one path".into()),
                 };
-                self.evidence.tally.insert_minute(MinuteKey { client, path, rules, minute }, requests);
+                self.evidence.tally.insert_minute(
+                    MinuteKey {
+                        client,
+                        path,
+                        rules,
+                        minute,
+                    },
+                    requests,
+                );
             }
             SnapshotRow::AppEvidence(rule, input, host, clients, sizes, magnitudes) => {
                 self.app_evidence(rule, (input, host), clients, sizes.as_deref(), magnitudes)?;
@@ -152,54 +187,95 @@ impl<'r> SnapshotDecoder<'r> {
             SnapshotRow::SitePath(input, host, path, rules, numbers) => {
                 let (input, host) = self.site(input, host)?;
                 let mut evidence = SiteEvidence::default();
-                evidence.insert(path, &Arc::new(PathEvidence::from_numbers(numbers, &self.rules(&rules)?)));
+                evidence.insert(
+                    path,
+                    &Arc::new(PathEvidence::from_numbers(numbers, &self.rules(&rules)?)),
+                );
                 self.evidence.tally.insert_evidence(input, host, &evidence);
             }
             SnapshotRow::Allowed(file, line, reason, requests) => {
                 self.add(requests)?;
                 let shown = |logged: &str| escape(logged.as_bytes()).into_owned();
                 let entry = u16::try_from(self.evidence.allowed.len());
-                let entry = entry.map_err(|_| "it has too many entries of allow lists".to_owned())?;
-                self.evidence.allowed.push(AllowOrigin { file: shown(&file), line, reason: shown(&reason) });
+                let entry =
+                    entry.map_err(|_| "it has too many entries of allow lists".to_owned())?;
+                self.evidence.allowed.push(AllowOrigin {
+                    file: shown(&file),
+                    line,
+                    reason: shown(&reason),
+                });
                 self.evidence.tally.insert_allowed(entry, requests);
             }
             SnapshotRow::ClientError(client, hits, requests) => {
                 self.add(hits)?;
                 self.add(requests)?;
-                self.evidence.tally.insert_client_error(*at(&self.clients, client, "client")?, hits, requests);
+                self.evidence.tally.insert_client_error(
+                    *at(&self.clients, client, "client")?,
+                    hits,
+                    requests,
+                );
             }
             SnapshotRow::PathError(path, hits) => {
                 self.add(hits)?;
-                self.evidence.tally.insert_path_error(at(&self.paths, path, "path")?.0, hits);
+                self.evidence
+                    .tally
+                    .insert_path_error(at(&self.paths, path, "path")?.0, hits);
             }
         }
         Ok(())
     }
 
     fn head(&mut self, row: HeadRow) -> Result<(), String> {
-        let HeadRow { log_host, period, ipv6_prefix, time_unit, has_hours, without_time, uncounted, floor } = row;
-        let unit = TimeUnit::from_seconds(time_unit).ok_or_else(|| format!("{time_unit} seconds is no unit of time"))?;
-        let prefix = ipv6_prefix.map(|bits| Ipv6Prefix::new(bits).ok_or_else(|| format!("{bits} is no ipv6_prefix"))).transpose()?;
+        let HeadRow {
+            log_host,
+            period,
+            ipv6_prefix,
+            time_unit,
+            has_hours,
+            without_time,
+            uncounted,
+            floor,
+        } = row;
+        let unit = TimeUnit::from_seconds(time_unit)
+            .ok_or_else(|| format!("{time_unit} seconds is no unit of time"))?;
+        let prefix = ipv6_prefix
+            .map(|bits| Ipv6Prefix::new(bits).ok_or_else(|| format!("{bits} is no ipv6_prefix")))
+            .transpose()?;
         self.add(without_time)?;
         self.add(uncounted)?;
         self.unit = Some(unit);
         let shown = |logged: String| escape(logged.as_bytes()).into_owned();
-        self.evidence =
-            ReportSnapshot { log_host: log_host.map(shown), period: period.map(shown), prefix, without_time, ..ReportSnapshot::default() };
+        self.evidence = ReportSnapshot {
+            log_host: log_host.map(shown),
+            period: period.map(shown),
+            prefix,
+            without_time,
+            ..ReportSnapshot::default()
+        };
         let tally = &mut self.evidence.tally;
         tally.insert_time_unit(unit, has_hours);
         tally.insert_uncounted(uncounted);
         if let Some(floor) = floor {
-            let ErrorFloor { pairs, clients, requests, paths } = floor;
+            let ErrorFloor {
+                pairs,
+                clients,
+                requests,
+                paths,
+            } = floor;
             tally.insert_error_floor(floor);
-            [pairs, clients, requests, paths].into_iter().try_for_each(|most| self.add(most))?;
+            [pairs, clients, requests, paths]
+                .into_iter()
+                .try_for_each(|most| self.add(most))?;
         }
         Ok(())
     }
 
     /// The rules with these indices, without those that are ignored here.
     fn rules(&self, indices: &[u32]) -> Result<Vec<RuleId>, String> {
-        indices.iter().filter_map(|&index| at(&self.rules, index, "rule").copied().transpose()).collect()
+        indices
+            .iter()
+            .filter_map(|&index| at(&self.rules, index, "rule").copied().transpose())
+            .collect()
     }
 
     fn rule(&mut self, row: RuleRow<'_>) -> Result<(), String> {
@@ -212,7 +288,10 @@ impl<'r> SnapshotDecoder<'r> {
                 let unknown = &mut self.evidence.unknown_rules;
                 let number = self.known.rules().len() + unknown.len();
                 if number >= MAX_RULES || unknown.iter().any(|rule| rule.id == *row.id) {
-                    return Err(format!("the rule '{}' occurs twice, or there are too many rules", row.id));
+                    return Err(format!(
+                        "the rule '{}' occurs twice, or there are too many rules",
+                        row.id
+                    ));
                 }
                 unknown.push(imported_rule(row)?);
                 Some(RuleId(number as u16))
@@ -233,45 +312,79 @@ impl<'r> SnapshotDecoder<'r> {
             .try_for_each(|count| self.add(count))?;
         let sum = parts.iter().sum::<u64>();
         if row.counts.lines != sum {
-            return Err(format!("an input has {} lines, and its parts have {sum}", row.counts.lines));
+            return Err(format!(
+                "an input has {} lines, and its parts have {sum}",
+                row.counts.lines
+            ));
         }
         if row.others.iter().count() > MOST_FORMATS {
-            return Err(format!("it has {} formats of one log", row.others.iter().count()));
+            return Err(format!(
+                "it has {} formats of one log",
+                row.others.iter().count()
+            ));
         }
-        for text in [&mut row.log_host, &mut row.problem, &mut row.warning].into_iter().flatten() {
+        for text in [&mut row.log_host, &mut row.problem, &mut row.warning]
+            .into_iter()
+            .flatten()
+        {
             *text = escape(text.as_bytes()).into_owned();
         }
         let mut others = OtherFormatCounts::default();
-        row.others.iter().for_each(|(name, lines)| others.count(&escape(name.as_bytes()).as_ref().into(), lines));
+        row.others.iter().for_each(|(name, lines)| {
+            others.count(&escape(name.as_bytes()).as_ref().into(), lines)
+        });
         row.format = LogFormat::most_frequent(&row.formats, &others);
         row.others = others;
         // Each report counts the severities that it prints.
         row.counts.hits = 0;
-        self.evidence.sources.push(SourceInfo::new(row.path.clone(), 0, Vec::new()).with_host(row.log_host.as_deref()));
+        self.evidence.sources.push(
+            SourceInfo::new(row.path.clone(), 0, Vec::new()).with_host(row.log_host.as_deref()),
+        );
         self.evidence.inputs.push(row);
         Ok(())
     }
 
     /// The times of a cell with these hits.
-    fn cell_times(&mut self, hits: u64, times: Option<(LogTime, LogTime)>) -> Result<Option<Box<TimeCounts>>, String> {
-        let (Some(listed), Some((first, last)), Some(unit)) = (self.times.take(), times, self.unit) else { return Ok(None) };
-        Ok(Some(Box::new(TimeCounts::from_listed(unit, &listed_times(listed, unit, hits, first, last)?))))
+    fn cell_times(
+        &mut self,
+        hits: u64,
+        times: Option<(LogTime, LogTime)>,
+    ) -> Result<Option<Box<TimeCounts>>, String> {
+        let (Some(listed), Some((first, last)), Some(unit)) = (self.times.take(), times, self.unit)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Box::new(TimeCounts::from_listed(
+            unit,
+            &listed_times(listed, unit, hits, first, last)?,
+        ))))
     }
 
     fn cell(&mut self, row: CellRow<'_>) -> Result<(), String> {
         self.add(row.hits)?;
         self.add(row.error)?;
         at(&self.evidence.inputs, row.input, "input")?;
-        let host = row.host.map(|host| at(&self.hosts, host, "host")).transpose()?;
+        let host = row
+            .host
+            .map(|host| at(&self.hosts, host, "host"))
+            .transpose()?;
         if host.is_none() && row.client.or(row.path).is_none() {
             return Err("it has a cell without a host, a client and a path".into());
         }
         let key = ImportedKey {
-            client: row.client.map_or(Ok(SymbolTables::OTHER), |client| at(&self.clients, client, "client").copied())?,
-            path: row.path.map_or(Ok(SymbolTables::OTHER), |path| Ok::<_, String>(at(&self.paths, path, "path")?.0))?,
+            client: row.client.map_or(Ok(SymbolTables::OTHER), |client| {
+                at(&self.clients, client, "client").copied()
+            })?,
+            path: row.path.map_or(Ok(SymbolTables::OTHER), |path| {
+                Ok::<_, String>(at(&self.paths, path, "path")?.0)
+            })?,
             rules: *at(&self.lists, row.list, "list of rules")?,
             status: row.status,
-            input: if host.is_some() { row.input } else { SymbolTables::NO_INPUT },
+            input: if host.is_some() {
+                row.input
+            } else {
+                SymbolTables::NO_INPUT
+            },
             host: host.map_or(SymbolTables::NO_HOST, |host| host.0),
             answered: row.answered,
             is_probe: row.is_probe,
@@ -283,17 +396,33 @@ impl<'r> SnapshotDecoder<'r> {
         // Only pairs can lack hits here; evicted hits are all in other cells.
         let error = row.client.and(row.path).map_or(0, |_| row.error);
         let counts = self.cell_times(row.hits, row.times)?;
-        self.evidence.tally.insert_cell(key, Cell { hits: row.hits, error, times: row.times, counts, sample });
+        self.evidence.tally.insert_cell(
+            key,
+            Cell {
+                hits: row.hits,
+                error,
+                times: row.times,
+                counts,
+                sample,
+            },
+        );
         Ok(())
     }
 
     /// The sample of a cell with this input, path, host and status.
-    fn sample(&mut self, row: SampleRow<'_>, of: (u32, Option<u32>, Option<u32>, Option<u16>)) -> Result<Sample, String> {
+    fn sample(
+        &mut self,
+        row: SampleRow<'_>,
+        of: (u32, Option<u32>, Option<u32>, Option<u16>),
+    ) -> Result<Sample, String> {
         let (input, path, host, status) = of;
         if row.offset >= 1 << 62 || row.line >= 1 << 62 {
             return Err("a line number or an offset is out of range".into());
         }
-        let user_agent = row.agent.map(|agent| at(&self.agents, agent, "user agent").cloned()).transpose()?;
+        let user_agent = row
+            .agent
+            .map(|agent| at(&self.agents, agent, "user agent").cloned())
+            .transpose()?;
         let target = match (row.target, path) {
             (Some(target), _) => self.target(target),
             (None, Some(path)) => Arc::clone(&at(&self.paths, path, "path")?.1),
@@ -301,19 +430,33 @@ impl<'r> SnapshotDecoder<'r> {
         };
         let usual = || {
             let host = host.map(|host| at(&self.hosts, host, "host")).transpose()?;
-            Ok::<_, String>(host.map(|host| host.1.clone()).filter(|host| !host.is_empty()))
+            Ok::<_, String>(
+                host.map(|host| host.1.clone())
+                    .filter(|host| !host.is_empty()),
+            )
         };
         let imported = ImportedSample {
             generation: *at(&self.generations, row.generation, "generation")?,
             line: row.line,
             target,
             status,
-            host: row.host.map_or_else(usual, |host| Ok(Some(imported_text(&host))))?,
+            host: row
+                .host
+                .map_or_else(usual, |host| Ok(Some(imported_text(&host))))?,
             user_agent,
             user: row.user.map(|user| imported_text(&user).as_ref().into()),
         };
-        let position = LinePosition { input, chunk: row.offset, offset: 0, line: row.line };
-        Ok(Sample { time: row.time, position, content: SampleContent::Imported(Box::new(imported)) })
+        let position = LinePosition {
+            input,
+            chunk: row.offset,
+            offset: 0,
+            line: row.line,
+        };
+        Ok(Sample {
+            time: row.time,
+            position,
+            content: SampleContent::Imported(Box::new(imported)),
+        })
     }
 
     /// The target of a sample. A scanner sends the same ones from many clients.
@@ -323,7 +466,8 @@ impl<'r> SnapshotDecoder<'r> {
         }
         let target = imported_text(&printed);
         if self.targets.len() < MOST_TARGETS {
-            self.targets.insert(printed.into_owned(), Arc::clone(&target));
+            self.targets
+                .insert(printed.into_owned(), Arc::clone(&target));
         }
         target
     }
@@ -339,7 +483,9 @@ impl<'r> SnapshotDecoder<'r> {
         let rule = *at(&self.rules, rule, "rule")?;
         let (input, host) = self.site(site.0, site.1)?;
         let client = |index| at(&self.clients, index, "client").copied();
-        let clients: Option<Vec<u32>> = clients.map(|indices| indices.into_iter().map(client).collect()).transpose()?;
+        let clients: Option<Vec<u32>> = clients
+            .map(|indices| indices.into_iter().map(client).collect())
+            .transpose()?;
         // Without a list there were enough clients; any three represent them.
         let any: [u32; BoundedSet::MIN_DISTINCT] = match (&clients, self.clients.first_chunk()) {
             (None, None) => return Err("more clients saw an app than there are".into()),
@@ -347,7 +493,9 @@ impl<'r> SnapshotDecoder<'r> {
         };
         if let Some(rule) = rule {
             let evidence = BoundedSet::from_listed(clients.as_deref(), sizes, magnitudes, any);
-            self.evidence.tally.insert_app_evidence(rule, input, host, &evidence);
+            self.evidence
+                .tally
+                .insert_app_evidence(rule, input, host, &evidence);
         }
         Ok(())
     }
@@ -359,12 +507,17 @@ impl<'r> SnapshotDecoder<'r> {
     }
 
     fn add(&mut self, count: u64) -> Result<(), String> {
-        self.sum = self.sum.checked_add(count).filter(|sum| *sum <= MOST).ok_or("it counts more than any log can hold")?;
+        self.sum = self
+            .sum
+            .checked_add(count)
+            .filter(|sum| *sum <= MOST)
+            .ok_or("it counts more than any log can hold")?;
         Ok(())
     }
 }
 
-/// The times of a cell with these hits, checked: sorted, between its first and its last, and no more than its hits.
+/// The times of a cell with these hits, checked: sorted, between its first and its last, and no
+/// more than its hits.
 fn listed_times(
     (untimed, hours, buckets): (u64, Vec<u64>, Vec<u64>),
     unit: TimeUnit,
@@ -372,23 +525,40 @@ fn listed_times(
     first: LogTime,
     last: LogTime,
 ) -> Result<ListedTimes, String> {
-    let mut listed = ListedTimes { untimed, ..ListedTimes::default() };
+    let mut listed = ListedTimes {
+        untimed,
+        ..ListedTimes::default()
+    };
     for pair in hours.chunks(2) {
-        let hour = u32::try_from(pair[0]).ok().filter(|&hour| (hour as usize) < WEEK_HOURS);
+        let hour = u32::try_from(pair[0])
+            .ok()
+            .filter(|&hour| (hour as usize) < WEEK_HOURS);
         let is_next = hour > listed.hours.last().map(|before| before.0);
-        let hour = hour.filter(|_| is_next).ok_or("the hours of a cell are in the wrong order")?;
+        let hour = hour
+            .filter(|_| is_next)
+            .ok_or("the hours of a cell are in the wrong order")?;
         listed.hours.push((hour, pair.get(1).copied().unwrap_or(0)));
     }
     let (mut bucket, end) = (unit.bucket(first.utc), unit.bucket(last.utc));
     for (number, pair) in buckets.chunks(2).enumerate() {
-        let more = u32::try_from(pair[0]).ok().filter(|&more| more > 0 || number == 0);
-        let next = more.and_then(|more| bucket.checked_add(more)).filter(|&next| next <= end);
+        let more = u32::try_from(pair[0])
+            .ok()
+            .filter(|&more| more > 0 || number == 0);
+        let next = more
+            .and_then(|more| bucket.checked_add(more))
+            .filter(|&next| next <= end);
         bucket = next.ok_or("the times of a cell are not within its first and its last")?;
-        listed.buckets.push((bucket, pair.get(1).copied().unwrap_or(0)));
+        listed
+            .buckets
+            .push((bucket, pair.get(1).copied().unwrap_or(0)));
     }
-    let most = hits.checked_sub(1).and_then(|timed| timed.checked_sub(untimed));
+    let most = hits
+        .checked_sub(1)
+        .and_then(|timed| timed.checked_sub(untimed));
     let fits = |list: &[(u32, u64)]| {
-        let sum = list.iter().try_fold(0_u64, |sum, (_, hits)| sum.checked_add(*hits));
+        let sum = list
+            .iter()
+            .try_fold(0_u64, |sum, (_, hits)| sum.checked_add(*hits));
         sum <= most && sum.is_some()
     };
     if most.is_none() || !fits(&listed.hours) || !fits(&listed.buckets) {
@@ -398,11 +568,17 @@ fn listed_times(
 }
 
 fn at<'t, T>(list: &'t [T], index: u32, what: &str) -> Result<&'t T, String> {
-    list.get(index as usize).ok_or_else(|| format!("it refers to {what} {index} of {}", list.len()))
+    list.get(index as usize)
+        .ok_or_else(|| format!("it refers to {what} {index} of {}", list.len()))
 }
 
 fn bytes(exact: &str) -> Result<Vec<u8>, String> {
-    unescaped(exact).ok_or_else(|| format!("'{}' has a backslash that begins no \\xNN", escape(exact.as_bytes())))
+    unescaped(exact).ok_or_else(|| {
+        format!(
+            "'{}' has a backslash that begins no \\xNN",
+            escape(exact.as_bytes())
+        )
+    })
 }
 
 /// A text that was printed before. It is escaped again, as it is untrusted.
@@ -417,28 +593,64 @@ const WORDS: usize = 100;
 
 /// Checks the id of a rule.
 pub(crate) fn check_rule_id(id: &str) -> Result<(), String> {
-    check(id.split_once('/').is_some_and(|(family, name)| is_word(family) && is_word(name)), "id", id)
+    check(
+        id.split_once('/')
+            .is_some_and(|(family, name)| is_word(family) && is_word(name)),
+        "id",
+        id,
+    )
 }
 
 /// A rule that is known only from a report; it matches nothing.
 fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
-    let RuleRow { id, title, class, severity, exposes, with_client, same_answer, window: _, counts, others, guess, unless_app, .. } = row;
-    let RuleRow { is_app_evidence, subject, cve, .. } = row;
+    let RuleRow {
+        id,
+        title,
+        class,
+        severity,
+        exposes,
+        with_client,
+        same_answer,
+        window: _,
+        counts,
+        others,
+        guess,
+        unless_app,
+        ..
+    } = row;
+    let RuleRow {
+        is_app_evidence,
+        subject,
+        cve,
+        ..
+    } = row;
     check(is_word(&class), "class", &class)?;
     let words = |words: Vec<_>| -> Result<Vec<String>, String> {
         check(words.len() <= WORDS, "list", "of too many words")?;
-        words.iter().try_for_each(|word: &Cow<'_, str>| check(is_word(word), "word", word))?;
+        words
+            .iter()
+            .try_for_each(|word: &Cow<'_, str>| check(is_word(word), "word", word))?;
         Ok(words.into_iter().map(Cow::into_owned).collect())
     };
     let with_client = with_client
-        .map(|(distinct_paths, classes)| Ok::<_, String>(WithClient { distinct_paths, classes: words(classes)?, same_answer }))
+        .map(|(distinct_paths, classes)| {
+            Ok::<_, String>(WithClient {
+                distinct_paths,
+                classes: words(classes)?,
+                same_answer,
+            })
+        })
         .transpose()?;
     Ok(Rule {
         id: id.into_owned(),
         title: escape(title.as_bytes()).chars().take(WORD).collect(),
         class: class.into_owned(),
         severity,
-        answer: if exposes { AnswerMeaning::Exposes } else { AnswerMeaning::Inconclusive },
+        answer: if exposes {
+            AnswerMeaning::Exposes
+        } else {
+            AnswerMeaning::Inconclusive
+        },
         wants: None,
         remedy: None,
         with_client,
@@ -447,7 +659,11 @@ fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
         unless_app: words(unless_app)?,
         is_app_evidence,
         subject,
-        notes: RuleNotes { cve: words(cve)?, ..RuleNotes::default() }.into(),
+        notes: RuleNotes {
+            cve: words(cve)?,
+            ..RuleNotes::default()
+        }
+        .into(),
         false_positives: Vec::new(),
         must_match: Vec::new(),
         must_not_match: Vec::new(),
@@ -455,21 +671,45 @@ fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
 }
 
 fn window((by, count, within): (By, u32, u32), others: Option<u32>) -> Result<Window, String> {
-    let window = Window { by, count, within, others };
-    if window.is_valid() { Ok(window) } else { Err(format!("{count} requests within {within} seconds is no window of a rule")) }
+    let window = Window {
+        by,
+        count,
+        within,
+        others,
+    };
+    if window.is_valid() {
+        Ok(window)
+    } else {
+        Err(format!(
+            "{count} requests within {within} seconds is no window of a rule"
+        ))
+    }
 }
 
 fn checked_guess(guess: Option<Guess>) -> Result<Option<Guess>, String> {
     match guess {
-        Some(guess) if !guess.is_valid() => Err(format!("{} requests are no guesses of a rule", guess.count)),
+        Some(guess) if !guess.is_valid() => {
+            Err(format!("{} requests are no guesses of a rule", guess.count))
+        }
         guess => Ok(guess),
     }
 }
 
 fn is_word(word: &str) -> bool {
-    !word.is_empty() && word.len() <= WORD && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+    !word.is_empty()
+        && word.len() <= WORD
+        && word
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
 fn check(holds: bool, what: &str, found: &str) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(format!("'{}' is no {what} of a rule", escape(found.as_bytes()))) }
+    if holds {
+        Ok(())
+    } else {
+        Err(format!(
+            "'{}' is no {what} of a rule",
+            escape(found.as_bytes())
+        ))
+    }
 }

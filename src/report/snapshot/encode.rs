@@ -60,20 +60,45 @@ impl<'a> SnapshotEncoder<'a> {
         for (app, site, evidence) in tally.app_evidence() {
             app_evidence.gather(app, site, evidence);
         }
-        let app_evidence: Vec<_> = app_evidence.iter().map(|(app, site, evidence)| (app, site, *evidence)).collect();
+        let app_evidence: Vec<_> = app_evidence
+            .iter()
+            .map(|(app, site, evidence)| (app, site, *evidence))
+            .collect();
         let kept: Vec<_> = tally.kept_evidence().map(|(_, site, ..)| site).collect();
-        let sites = || cells_of(tally).filter_map(site_of).chain(app_evidence.iter().map(|row| row.1)).chain(kept.iter().copied());
-        let with_counts = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
-        let clients = (0..).zip(tally.client_counts()).filter_map(|pair| with_counts(&pair));
+        let sites = || {
+            cells_of(tally)
+                .filter_map(site_of)
+                .chain(app_evidence.iter().map(|row| row.1))
+                .chain(kept.iter().copied())
+        };
+        let with_counts = |&(client, count): &(u32, &ClientCount)| {
+            (*count != ClientCount::default()).then_some(client)
+        };
+        let clients = (0..)
+            .zip(tally.client_counts())
+            .filter_map(|pair| with_counts(&pair));
         let clients = clients
             .chain(cells_of(tally).map(|view| view.client))
-            .chain(app_evidence.iter().filter_map(|row| row.2.clients()).flatten().copied());
+            .chain(
+                app_evidence
+                    .iter()
+                    .filter_map(|row| row.2.clients())
+                    .flatten()
+                    .copied(),
+            );
         let clients = clients.chain(tally.minutes().iter().map(|(key, _)| key.client));
         let counted = tally.minutes().iter().map(|(key, _)| key);
-        let lists =
-            SortedIds::new(cells_of(tally).map(|view| view.rules).chain(counted.map(|key| key.rules)), |list| tally.rule_list(list));
+        let lists = SortedIds::new(
+            cells_of(tally)
+                .map(|view| view.rules)
+                .chain(counted.map(|key| key.rules)),
+            |list| tally.rule_list(list),
+        );
         let counted = tally.minutes().iter().map(|(key, _)| key.path);
-        let paths = cells_of(tally).map(|view| view.path).chain(nonzero(tally.path_errors())).chain(counted);
+        let paths = cells_of(tally)
+            .map(|view| view.path)
+            .chain(nonzero(tally.path_errors()))
+            .chain(counted);
         let mut rules: Vec<RuleId> = lists
             .names
             .iter()
@@ -89,7 +114,9 @@ impl<'a> SnapshotEncoder<'a> {
             inputs: InputTable::new(
                 report,
                 source.sources,
-                cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of)),
+                cells_of(tally)
+                    .map(|view| source_of(&view))
+                    .chain(sites().filter_map(input_of)),
             ),
             clients: SortedIds::new(clients, |client| ClientText::new(tally.client(client))),
             paths: SortedIds::new(paths, |path| PathText::new(tally.path(path))),
@@ -114,14 +141,33 @@ impl<'a> SnapshotEncoder<'a> {
         };
         let mut cells: Vec<_> = cells_of(self.source.tally).map(indexed).collect();
         cells.sort_unstable_by_key(|cell| {
-            let CellView { status, answered, is_probe, method, bytes, extra, .. } = cell.view;
-            (cell.client, cell.path, cell.input, cell.host, cell.list, status, (answered, is_probe, method, bytes, extra))
+            let CellView {
+                status,
+                answered,
+                is_probe,
+                method,
+                bytes,
+                extra,
+                ..
+            } = cell.view;
+            (
+                cell.client,
+                cell.path,
+                cell.input,
+                cell.host,
+                cell.list,
+                status,
+                (answered, is_probe, method, bytes, extra),
+            )
         });
         self.cells = cells;
     }
 
     fn host(&self, site: Site<'_>) -> u32 {
-        host_of(site).and_then(|host| self.hosts.indices.get(host)).copied().unwrap_or(0)
+        host_of(site)
+            .and_then(|host| self.hosts.indices.get(host))
+            .copied()
+            .unwrap_or(0)
     }
 
     fn rule_index(&self, rule: RuleId) -> u32 {
@@ -130,48 +176,120 @@ impl<'a> SnapshotEncoder<'a> {
 
     /// The rules that occur in the counts.
     pub(crate) fn rules(&self) -> impl Iterator<Item = RuleRow<'a>> {
-        self.rules.iter().map(|&rule| rule_row(self.report.rule_set.rule(rule)))
+        self.rules
+            .iter()
+            .map(|&rule| rule_row(self.report.rule_set.rule(rule)))
     }
 
     /// Passes on all rows, each after those that it refers to.
-    pub(crate) fn for_each<E>(&self, mut put: impl FnMut(SnapshotRow<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn for_each<E>(
+        &self,
+        mut put: impl FnMut(SnapshotRow<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         put(SnapshotRow::Head(self.head()))?;
-        self.rules().try_for_each(|row| put(SnapshotRow::Rule(row)))?;
-        self.inputs.rows().try_for_each(|row| put(SnapshotRow::Input(row)))?;
-        self.hosts.names.iter().try_for_each(|host| put(SnapshotRow::Host(escape_lossless(host))))?;
-        let clients = || (0..).zip(self.clients.numbered()).map(|(index, (client, name))| (index, name, self.count(client)));
-        clients().try_for_each(|(_, name, count)| put(SnapshotRow::Client(name.escape_lossless(), count.requests, count.allowed)))?;
+        self.rules()
+            .try_for_each(|row| put(SnapshotRow::Rule(row)))?;
+        self.inputs
+            .rows()
+            .try_for_each(|row| put(SnapshotRow::Input(row)))?;
+        self.hosts
+            .names
+            .iter()
+            .try_for_each(|host| put(SnapshotRow::Host(escape_lossless(host))))?;
+        let clients = || {
+            (0..)
+                .zip(self.clients.numbered())
+                .map(|(index, (client, name))| (index, name, self.count(client)))
+        };
+        clients().try_for_each(|(_, name, count)| {
+            put(SnapshotRow::Client(
+                name.escape_lossless(),
+                count.requests,
+                count.allowed,
+            ))
+        })?;
         for (index, _, count) in clients() {
-            let UnmatchedAnswers { refused, redirected, served, sizes } = count.unmatched;
+            let UnmatchedAnswers {
+                refused,
+                redirected,
+                served,
+                sizes,
+            } = count.unmatched;
             if refused > 0 || redirected > 0 || served > 0 {
-                put(SnapshotRow::UnmatchedAnswers(index, refused, redirected, served, sizes.least, sizes.most))?;
+                put(SnapshotRow::UnmatchedAnswers(
+                    index,
+                    refused,
+                    redirected,
+                    served,
+                    sizes.least,
+                    sizes.most,
+                ))?;
             }
         }
-        self.paths.names.iter().try_for_each(|path| put(SnapshotRow::Path(escape_lossless(&path.bytes))))?;
+        self.paths
+            .names
+            .iter()
+            .try_for_each(|path| put(SnapshotRow::Path(escape_lossless(&path.bytes))))?;
         for list in &self.lists.names {
-            put(SnapshotRow::List(list.iter().map(|&rule| self.rule_index(rule)).collect()))?;
+            put(SnapshotRow::List(
+                list.iter().map(|&rule| self.rule_index(rule)).collect(),
+            ))?;
         }
         self.for_each_cell(&mut put)?;
-        self.minutes().into_iter().try_for_each(|(client, path, list, minute, requests)| {
-            put(SnapshotRow::Minute(known(client), known(path), list, minute, requests))
-        })?;
+        self.minutes()
+            .into_iter()
+            .try_for_each(|(client, path, list, minute, requests)| {
+                put(SnapshotRow::Minute(
+                    known(client),
+                    known(path),
+                    list,
+                    minute,
+                    requests,
+                ))
+            })?;
         self.for_each_app(&mut put)?;
-        self.home_pages().into_iter().try_for_each(|((input, host), sizes)| put(SnapshotRow::HomePage(input, host, sizes)))?;
+        self.home_pages()
+            .into_iter()
+            .try_for_each(|((input, host), sizes)| {
+                put(SnapshotRow::HomePage(input, host, sizes))
+            })?;
         self.site_paths()
             .into_iter()
-            .try_for_each(|((input, host), hash, rules, path)| put(SnapshotRow::SitePath(input, host, hash, rules, path)))?;
-        for AllowedCount { file, line, reason, requests } in &self.report.allowed {
-            put(SnapshotRow::Allowed(escape(file.as_bytes()), *line, escape(reason.as_bytes()), *requests))?;
+            .try_for_each(|((input, host), hash, rules, path)| {
+                put(SnapshotRow::SitePath(input, host, hash, rules, path))
+            })?;
+        for AllowedCount {
+            file,
+            line,
+            reason,
+            requests,
+        } in &self.report.allowed
+        {
+            put(SnapshotRow::Allowed(
+                escape(file.as_bytes()),
+                *line,
+                escape(reason.as_bytes()),
+                *requests,
+            ))?;
         }
-        for (index, _, count) in clients().filter(|(.., count)| count.error > 0 || count.missed > 0) {
+        for (index, _, count) in clients().filter(|(.., count)| count.error > 0 || count.missed > 0)
+        {
             put(SnapshotRow::ClientError(index, count.error, count.missed))?;
         }
-        let errors = (0..).zip(self.paths.numbered()).map(|(index, (path, _))| (index, self.source.tally.path_error(path)));
-        errors.filter(|(_, error)| *error > 0).try_for_each(|(index, error)| put(SnapshotRow::PathError(index, error)))
+        let errors = (0..)
+            .zip(self.paths.numbered())
+            .map(|(index, (path, _))| (index, self.source.tally.path_error(path)));
+        errors
+            .filter(|(_, error)| *error > 0)
+            .try_for_each(|(index, error)| put(SnapshotRow::PathError(index, error)))
     }
 
     fn head(&self) -> HeadRow {
-        let Self { report, source: SnapshotSource { tally, .. }, .. } = self;
+        let Self {
+            report,
+            source: SnapshotSource { tally, .. },
+            ..
+        } = self;
         HeadRow {
             log_host: report.log_host.clone(),
             period: report.period.clone(),
@@ -185,13 +303,29 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     fn count(&self, client: u32) -> ClientCount {
-        self.source.tally.client_counts().get(client as usize).copied().unwrap_or_default()
+        self.source
+            .tally
+            .client_counts()
+            .get(client as usize)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Passes on the cells, and their agents and times.
-    fn for_each_cell<E>(&self, put: &mut impl FnMut(SnapshotRow<'_>) -> Result<(), E>) -> Result<(), E> {
+    fn for_each_cell<E>(
+        &self,
+        put: &mut impl FnMut(SnapshotRow<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut samples = SampleEncoder::default();
-        for IndexedCell { client, path, input, host, list, view } in &self.cells {
+        for IndexedCell {
+            client,
+            path,
+            input,
+            host,
+            list,
+            view,
+        } in &self.cells
+        {
             let source = &self.source.sources[source_of(view) as usize];
             let request = sample_request(source, view.sample());
             let (generation, new) = samples.generation(request.id.generation);
@@ -205,7 +339,11 @@ impl<'a> SnapshotEncoder<'a> {
             if let Some((untimed, hours, buckets)) = self.times(view) {
                 put(SnapshotRow::Times(untimed, hours, buckets))?;
             }
-            let shown = self.paths.names.get(*path as usize).map(|path| &*path.redacted);
+            let shown = self
+                .paths
+                .names
+                .get(*path as usize)
+                .map(|path| &*path.redacted);
             put(SnapshotRow::Cell(CellRow {
                 client: known(*client),
                 path: known(*path),
@@ -221,7 +359,12 @@ impl<'a> SnapshotEncoder<'a> {
                 hits: view.cell.hits,
                 error: view.error(),
                 times: view.cell.times(),
-                sample: SampleRow { time: view.sample().time, generation, agent, ..samples.row(&request, shown, view.site) },
+                sample: SampleRow {
+                    time: view.sample().time,
+                    generation,
+                    agent,
+                    ..samples.row(&request, shown, view.site)
+                },
             }))?;
         }
         Ok(())
@@ -238,27 +381,57 @@ impl<'a> SnapshotEncoder<'a> {
             buckets.extend([u64::from(bucket - before), hits]);
             before = bucket;
         }
-        Some((listed.untimed, listed.hours.into_iter().flat_map(|(hour, hits)| [hour.into(), hits]).collect(), buckets))
+        Some((
+            listed.untimed,
+            listed
+                .hours
+                .into_iter()
+                .flat_map(|(hour, hits)| [hour.into(), hits])
+                .collect(),
+            buckets,
+        ))
     }
 
     fn minutes(&self) -> Vec<(u32, u32, u32, i64, u64)> {
         let row = |(key, requests): (MinuteKey, u64)| {
-            (self.clients.index(key.client), self.paths.index(key.path), self.lists.index(key.rules), key.minute, requests)
+            (
+                self.clients.index(key.client),
+                self.paths.index(key.path),
+                self.lists.index(key.rules),
+                key.minute,
+                requests,
+            )
         };
         let mut rows: Vec<_> = self.source.tally.minutes().iter().map(row).collect();
         rows.sort_unstable();
         rows
     }
 
-    fn for_each_app<E>(&self, put: &mut impl FnMut(SnapshotRow<'_>) -> Result<(), E>) -> Result<(), E> {
-        let mut rows: Vec<_> =
-            self.app_evidence.iter().map(|(app, site, evidence)| (self.rule_index(*app), self.site(*site), evidence)).collect();
+    fn for_each_app<E>(
+        &self,
+        put: &mut impl FnMut(SnapshotRow<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut rows: Vec<_> = self
+            .app_evidence
+            .iter()
+            .map(|(app, site, evidence)| (self.rule_index(*app), self.site(*site), evidence))
+            .collect();
         rows.sort_unstable_by_key(|(app, site, _)| (*app, *site));
-        rows.into_iter().try_for_each(|(app, (input, host), evidence)| {
-            let clients = evidence.clients().map(|clients| clients.iter().map(|&client| self.clients.index(client)));
-            let sizes = evidence.sizes().map(|sizes| sizes.iter().copied());
-            put(SnapshotRow::AppEvidence(app, input, host, clients.map(sorted), sizes.map(sorted), evidence.magnitudes()))
-        })
+        rows.into_iter()
+            .try_for_each(|(app, (input, host), evidence)| {
+                let clients = evidence
+                    .clients()
+                    .map(|clients| clients.iter().map(|&client| self.clients.index(client)));
+                let sizes = evidence.sizes().map(|sizes| sizes.iter().copied());
+                put(SnapshotRow::AppEvidence(
+                    app,
+                    input,
+                    host,
+                    clients.map(sorted),
+                    sizes.map(sorted),
+                    evidence.magnitudes(),
+                ))
+            })
     }
 
     /// Sizes of home pages.
@@ -267,19 +440,34 @@ impl<'a> SnapshotEncoder<'a> {
         let mut sites: BTreeMap<SiteIndex, BTreeSet<u64>> = BTreeMap::new();
         for (_, site, _, home) in self.source.tally.kept_evidence() {
             if let Some(home) = home {
-                sites.entry(self.site(site)).or_default().extend(home.iter());
+                sites
+                    .entry(self.site(site))
+                    .or_default()
+                    .extend(home.iter());
             }
         }
-        sites.into_iter().map(|(site, sizes)| (site, sizes.into_iter().collect())).collect()
+        sites
+            .into_iter()
+            .map(|(site, sizes)| (site, sizes.into_iter().collect()))
+            .collect()
     }
 
     /// The responses of sites whose cells were pruned.
     fn site_paths(&self) -> Vec<(SiteIndex, u64, Vec<u32>, PathNumbers)> {
         let mut rows = Vec::new();
         for (_, site, evidence, _) in self.source.tally.kept_evidence() {
-            let paths = evidence.into_iter().flat_map(|evidence| evidence.answered().chain(evidence.refused()));
-            let rules = |path: &PathEvidence| path.rules().iter().map(|&rule| self.rule_index(rule)).collect();
-            rows.extend(paths.map(|(hash, path)| (self.site(site), hash, rules(path), path.numbers())));
+            let paths = evidence
+                .into_iter()
+                .flat_map(|evidence| evidence.answered().chain(evidence.refused()));
+            let rules = |path: &PathEvidence| {
+                path.rules()
+                    .iter()
+                    .map(|&rule| self.rule_index(rule))
+                    .collect()
+            };
+            rows.extend(
+                paths.map(|(hash, path)| (self.site(site), hash, rules(path), path.numbers())),
+            );
         }
         rows.sort_unstable();
         rows
@@ -309,13 +497,20 @@ fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
 
 /// The rules that occur in evidence outside the cells.
 fn kept_rules(tally: &Tally) -> impl Iterator<Item = RuleId> {
-    let evidence = tally.kept_evidence().filter_map(|(_, _, evidence, _)| evidence);
-    evidence.flat_map(|evidence| evidence.answered().chain(evidence.refused())).flat_map(|(_, path)| path.rules().to_vec())
+    let evidence = tally
+        .kept_evidence()
+        .filter_map(|(_, _, evidence, _)| evidence);
+    evidence
+        .flat_map(|evidence| evidence.answered().chain(evidence.refused()))
+        .flat_map(|(_, path)| path.rules().to_vec())
 }
 
 /// All cells, the path cells of evicted pairs, and the overflow.
 fn cells_of(tally: &Tally) -> impl Iterator<Item = CellView<'_>> {
-    tally.cells().chain(tally.path_cells()).chain(tally.overflow_cells())
+    tally
+        .cells()
+        .chain(tally.path_cells())
+        .chain(tally.overflow_cells())
 }
 
 /// The site of a cell, if it has one.
@@ -325,12 +520,19 @@ fn site_of(view: CellView<'_>) -> Option<Site<'_>> {
 
 /// The number of the input that is stored with a cell.
 fn source_of(view: &CellView<'_>) -> u32 {
-    if view.is_overflow() { view.sample().position.input } else { view.input }
+    if view.is_overflow() {
+        view.sample().position.input
+    } else {
+        view.input
+    }
 }
 
 /// The numbers of paths that may lack hits.
 fn nonzero(errors: &[u64]) -> impl Iterator<Item = u32> {
-    (0..).zip(errors).filter(|(_, error)| **error > 0).map(|(number, _)| number)
+    (0..)
+        .zip(errors)
+        .filter(|(_, error)| **error > 0)
+        .map(|(number, _)| number)
 }
 
 fn input_of(site: Site<'_>) -> Option<u32> {
@@ -340,14 +542,26 @@ fn input_of(site: Site<'_>) -> Option<u32> {
     }
 }
 
-/// The hosts in their encoded order, after the one that stands for no host, and the index of each by its text in the
-/// tally.
+/// The hosts in their encoded order, after the one that stands for no host, and the index of each
+/// by its text in the tally.
 fn hosts<'a>(sites: impl Iterator<Item = Site<'a>>) -> HostTable<'a> {
     let known: HashSet<&[u8]> = sites.filter_map(host_of).collect();
-    let mut hosts: Vec<_> = known.into_iter().map(|host| (RedactedKey::new(host).into_bytes(), host)).collect();
+    let mut hosts: Vec<_> = known
+        .into_iter()
+        .map(|host| (RedactedKey::new(host).into_bytes(), host))
+        .collect();
     hosts.sort_unstable();
-    let indices = hosts.iter().zip(1..).map(|((_, host), index)| (*host, index)).collect();
-    HostTable { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(encoded, _)| encoded)).collect(), indices }
+    let indices = hosts
+        .iter()
+        .zip(1..)
+        .map(|((_, host), index)| (*host, index))
+        .collect();
+    HostTable {
+        names: std::iter::once(Cow::Borrowed(&b""[..]))
+            .chain(hosts.into_iter().map(|(encoded, _)| encoded))
+            .collect(),
+        indices,
+    }
 }
 
 fn host_of(site: Site<'_>) -> Option<&[u8]> {
@@ -365,10 +579,18 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
         class: Cow::Borrowed(&rule.class),
         severity: rule.severity,
         exposes: rule.exposes(),
-        with_client: rule.with_client.as_ref().map(|with| (with.distinct_paths, all(&with.classes))),
-        same_answer: rule.with_client.as_ref().is_some_and(|with| with.same_answer),
+        with_client: rule
+            .with_client
+            .as_ref()
+            .map(|with| (with.distinct_paths, all(&with.classes))),
+        same_answer: rule
+            .with_client
+            .as_ref()
+            .is_some_and(|with| with.same_answer),
         window: rule.counts_requests(),
-        counts: rule.window.map(|window| (window.by, window.count, window.within)),
+        counts: rule
+            .window
+            .map(|window| (window.by, window.count, window.within)),
         others: rule.window.and_then(|window| window.others),
         guess: rule.guess,
         unless_app: all(&rule.unless_app),
@@ -383,17 +605,31 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
 struct SampleEncoder<'a> {
     generations: HashMap<u64, u32>,
     agents: HashMap<Cow<'a, str>, u32>,
-    /// The number of an agent by its text in the tally: most come again, and are not redacted again.
+    /// The number of an agent by its text in the tally: most come again, and are not redacted
+    /// again.
     agents_by_text: HashMap<LogText<'a>, u32>,
     hosts: HashMap<&'a [u8], Cow<'a, str>>,
 }
 
 impl<'a> SampleEncoder<'a> {
-    /// The row of a sample, without time and indices. `path` and `site` are those of its cell, and are not repeated.
-    fn row(&mut self, request: &SampleRequest<'a>, path: Option<&str>, site: Site<'a>) -> SampleRow<'a> {
+    /// The row of a sample, without time and indices. `path` and `site` are those of its cell, and
+    /// are not repeated.
+    fn row(
+        &mut self,
+        request: &SampleRequest<'a>,
+        path: Option<&str>,
+        site: Site<'a>,
+    ) -> SampleRow<'a> {
         let host = request.host.map(LogText::redacted);
         let is_usual = match site {
-            Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| LogText::new(usual).redacted())),
+            Site::Host(usual) => {
+                host.as_ref()
+                    == Some(
+                        self.hosts
+                            .entry(usual)
+                            .or_insert_with(|| LogText::new(usual).redacted()),
+                    )
+            }
             Site::Input(_) => host.is_none(),
         };
         let target = request.target.redacted();
@@ -457,12 +693,20 @@ impl<T: Ord> SortedIds<T> {
         for (index, number) in (0..).zip(&numbers) {
             indices[*number as usize] = index;
         }
-        Self { names, numbers, indices }
+        Self {
+            names,
+            numbers,
+            indices,
+        }
     }
 
-    /// The index of a name by its number. [`SymbolTables::OTHER`] stays, so it sorts after all others.
+    /// The index of a name by its number. [`SymbolTables::OTHER`] stays, so it sorts after all
+    /// others.
     pub(crate) fn index(&self, number: u32) -> u32 {
-        self.indices.get(number as usize).copied().unwrap_or(SymbolTables::OTHER)
+        self.indices
+            .get(number as usize)
+            .copied()
+            .unwrap_or(SymbolTables::OTHER)
     }
 
     /// All names with their numbers.
@@ -504,7 +748,10 @@ pub(crate) struct PathText<'a> {
 impl<'a> PathText<'a> {
     pub(crate) fn new(path: &'a [u8]) -> Self {
         let key = RedactedKey::new(path);
-        Self { redacted: key.redacted(), bytes: key.into_bytes() }
+        Self {
+            redacted: key.redacted(),
+            bytes: key.into_bytes(),
+        }
     }
 }
 
@@ -519,11 +766,17 @@ struct InputTable<'a> {
 
 impl<'a> InputTable<'a> {
     /// The inputs in the order of the report, followed by used sources that are no input of it.
-    fn new(report: &'a ReportModel<'a>, sources: &'a [SourceInfo], used: impl Iterator<Item = u32>) -> Self {
+    fn new(
+        report: &'a ReportModel<'a>,
+        sources: &'a [SourceInfo],
+        used: impl Iterator<Item = u32>,
+    ) -> Self {
         let log_host = report.log_host.as_deref();
         let mut known: HashMap<(Option<&str>, &[u8]), u32> = HashMap::new();
         for (input, index) in report.inputs.iter().zip(0..) {
-            known.entry((input.log_host.as_deref().or(log_host), &input.path)).or_insert(index);
+            known
+                .entry((input.log_host.as_deref().or(log_host), &input.path))
+                .or_insert(index);
         }
         let (mut others, mut indices) = (Vec::new(), vec![u32::MAX; sources.len()]);
         for number in used {
@@ -537,7 +790,11 @@ impl<'a> InputTable<'a> {
                 });
             }
         }
-        Self { report, others, indices }
+        Self {
+            report,
+            others,
+            indices,
+        }
     }
 
     /// The index of a log by its number.
@@ -551,7 +808,9 @@ impl<'a> InputTable<'a> {
             // Hits of one severity: each report counts its own.
             row.counts.hits = 0;
             row.log_host = row.log_host.or_else(|| self.report.log_host.clone());
-            if let Some(format) = LogFormat::ALL.iter().position(|format| Some(format.as_str()) == row.format.as_deref())
+            if let Some(format) = LogFormat::ALL
+                .iter()
+                .position(|format| Some(format.as_str()) == row.format.as_deref())
                 && row.formats == [0; 3]
                 && row.others.is_empty()
             {

@@ -1,8 +1,10 @@
-//! The two files that hold a snapshot: a JSON report, and a partial report, the smallest file that can be merged.
+//! The two files that hold a snapshot: a JSON report, and a partial report, the smallest file that
+//! can be merged.
 //!
-//! A snapshot is one zstd frame of JSON rows, a line each, so its text is never in memory. In a JSON report it is Base64 text; a
-//! partial report is a header of eight bytes, the last of which is the version, and the frame. The same report gives the same
-//! bytes. No input causes a panic, or uses much more memory than its own size.
+//! A snapshot is one zstd frame of JSON rows, a line each, so its text is never in memory. In a
+//! JSON report it is Base64 text; a partial report is a header of eight bytes, the last of which is
+//! the version, and the frame. The same report gives the same bytes. No input causes a panic, or
+//! uses much more memory than its own size.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -26,10 +28,11 @@ use crate::text::redact::sanitize::escape;
 
 /// The first bytes of a partial report. No text starts with the first one.
 const MAGIC: [u8; 7] = *b"\x8cPWPART";
-/// The compression level of a partial report: higher ones take a multiple of the time for a few percent.
+/// The compression level of a partial report: higher ones take a multiple of the time for a few
+/// percent.
 const PARTIAL_LEVEL: i32 = 9;
-/// The compression level of the snapshot in a JSON report, which is a small part of it: level 9 takes ten times as long and saves a
-/// quarter.
+/// The compression level of the snapshot in a JSON report, which is a small part of it: level 9
+/// takes ten times as long and saves a quarter.
 const JSON_LEVEL: i32 = 1;
 /// The bytes of text that are decompressed at once.
 const BUFFER: usize = 64 << 10;
@@ -60,8 +63,8 @@ fn write_rows(encoder: &SnapshotEncoder<'_>, level: i32, out: &mut impl Write) -
     frame.finish()
 }
 
-/// The snapshot in a JSON report, and its rules, because a reader may want to know which of them mean that an answer exposes
-/// something; `null` in a truncated report.
+/// The snapshot in a JSON report, and its rules, because a reader may want to know which of them
+/// mean that an answer exposes something; `null` in a truncated report.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub(crate) struct PackedSnapshot(Option<PackedRows>);
@@ -79,10 +82,15 @@ impl PackedSnapshot {
     ///
     /// Errors of the compressor.
     pub(crate) fn new(report: &ReportModel<'_>, is_whole: bool) -> io::Result<Self> {
-        let Some(encoder) = is_whole.then(|| SnapshotEncoder::new(report)).flatten() else { return Ok(Self(None)) };
+        let Some(encoder) = is_whole.then(|| SnapshotEncoder::new(report)).flatten() else {
+            return Ok(Self(None));
+        };
         let mut text = EncoderStringWriter::new(&STANDARD);
         write_rows(&encoder, JSON_LEVEL, &mut text)?;
-        Ok(Self(Some(PackedRows { rules: to_raw_value(&encoder.rules().collect::<Vec<_>>())?, packed: text.into_inner() })))
+        Ok(Self(Some(PackedRows {
+            rules: to_raw_value(&encoder.rules().collect::<Vec<_>>())?,
+            packed: text.into_inner(),
+        })))
     }
 }
 
@@ -118,7 +126,8 @@ impl JsonSchema for PackedSnapshot {
 struct Document<'a> {
     schema_version: u32,
     generated_by: String,
-    /// [`LineTotals`], if the version is ours. Their hits are those of the severities that the report prints.
+    /// [`LineTotals`], if the version is ours. Their hits are those of the severities that the
+    /// report prints.
     #[serde(borrow)]
     totals: Option<&'a RawValue>,
     log_host: Option<String>,
@@ -135,33 +144,49 @@ struct Evidence<'a> {
     packed: Cow<'a, str>,
 }
 
-/// Reads the snapshot of a partial or a JSON report. Its rules are those of `rules` that have the same id.
+/// Reads the snapshot of a partial or a JSON report. Its rules are those of `rules` that have the
+/// same id.
 ///
 /// # Errors
 ///
 /// The input cannot be read, is no report, is of another version, has no snapshot, or is damaged.
 pub fn read(mut input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, SnapshotError> {
     let mut head = Vec::new();
-    input.by_ref().take(MAGIC.len() as u64 + 1).read_to_end(&mut head)?;
+    input
+        .by_ref()
+        .take(MAGIC.len() as u64 + 1)
+        .read_to_end(&mut head)?;
     if let Some([version]) = head.strip_prefix(&MAGIC) {
         check_version(u32::from(*version))?;
         return read_rows(FrameReader::new(input), rules);
     }
     input.by_ref().take(HEAD).read_to_end(&mut head)?;
     if !starts_like_report(&head) {
-        return Err(SnapshotError::Foreign("its first keys are not 'schema_version' and 'generated_by'".into()));
+        return Err(SnapshotError::Foreign(
+            "its first keys are not 'schema_version' and 'generated_by'".into(),
+        ));
     }
     let mut text = Vec::new();
-    RowSkipper::new(head.as_slice().chain(input)).take(MOST_JSON).read_to_end(&mut text)?;
-    let document: Document<'_> = serde_json::from_slice(&text).map_err(|error| SnapshotError::Damaged(shown(&error)))?;
+    RowSkipper::new(head.as_slice().chain(input))
+        .take(MOST_JSON)
+        .read_to_end(&mut text)?;
+    let document: Document<'_> =
+        serde_json::from_slice(&text).map_err(|error| SnapshotError::Damaged(shown(&error)))?;
     if !document.generated_by.starts_with("probewatch ") {
         return Err(SnapshotError::Foreign("another program wrote it".into()));
     }
     check_version(document.schema_version)?;
     let Some(evidence) = &document.evidence else {
-        return Err(if document.anonymized.is_some() { SnapshotError::Hidden } else { SnapshotError::Cut });
+        return Err(if document.anonymized.is_some() {
+            SnapshotError::Hidden
+        } else {
+            SnapshotError::Cut
+        });
     };
-    let snapshot = read_rows(FrameReader::new(DecoderReader::new(evidence.packed.as_bytes(), &STANDARD)), rules)?;
+    let snapshot = read_rows(
+        FrameReader::new(DecoderReader::new(evidence.packed.as_bytes(), &STANDARD)),
+        rules,
+    )?;
     document.check(&snapshot).map_err(SnapshotError::Damaged)?;
     Ok(snapshot)
 }
@@ -174,7 +199,9 @@ fn shown(error: &serde_json::Error) -> String {
 /// Whether these first bytes of a file are those of a JSON report.
 pub(crate) fn starts_like_report(head: &[u8]) -> bool {
     let has = |part: &[u8]| memchr::memmem::find(head, part).is_some();
-    head.trim_ascii_start().first() == Some(&b'{') && has(b"\"schema_version\"") && has(b"\"generated_by\"")
+    head.trim_ascii_start().first() == Some(&b'{')
+        && has(b"\"schema_version\"")
+        && has(b"\"generated_by\"")
 }
 
 fn check_version(version: u32) -> Result<(), SnapshotError> {
@@ -195,14 +222,25 @@ pub fn read_rows(text: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Sna
     let mut text = BufReader::with_capacity(BUFFER, text);
     let mut line = Vec::new();
     let damaged = |error: io::Error| match error.kind() {
-        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => SnapshotError::Damaged(error.to_string()),
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+            SnapshotError::Damaged(error.to_string())
+        }
         _ => SnapshotError::Io(error),
     };
-    while text.by_ref().take(LONGEST).read_until(b'\n', &mut line).map_err(damaged)? > 0 {
+    while text
+        .by_ref()
+        .take(LONGEST)
+        .read_until(b'\n', &mut line)
+        .map_err(damaged)?
+        > 0
+    {
         if !line.ends_with(b"\n") {
-            return Err(SnapshotError::Damaged("it ends within a row, or has one longer than any line of a log".into()));
+            return Err(SnapshotError::Damaged(
+                "it ends within a row, or has one longer than any line of a log".into(),
+            ));
         }
-        let row: SnapshotRow<'_> = serde_json::from_slice(&line).map_err(|error| SnapshotError::Damaged(shown(&error)))?;
+        let row: SnapshotRow<'_> =
+            serde_json::from_slice(&line).map_err(|error| SnapshotError::Damaged(shown(&error)))?;
         decoder.row(row).map_err(SnapshotError::Damaged)?;
         line.clear();
     }
@@ -212,24 +250,40 @@ pub fn read_rows(text: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Sna
 impl Document<'_> {
     /// Compares what the document says with its snapshot.
     fn check(&self, snapshot: &ReportSnapshot) -> Result<(), String> {
-        let escaped = |text: &Option<String>| text.as_ref().map(|text| escape(text.as_bytes()).into_owned());
+        let escaped = |text: &Option<String>| {
+            text.as_ref()
+                .map(|text| escape(text.as_bytes()).into_owned())
+        };
         let bits = snapshot.prefix.map(crate::log::client::Ipv6Prefix::bits);
-        if (escaped(&self.log_host), escaped(&self.period), self.ipv6_prefix) != (snapshot.log_host.clone(), snapshot.period.clone(), bits)
+        if (
+            escaped(&self.log_host),
+            escaped(&self.period),
+            self.ipv6_prefix,
+        ) != (snapshot.log_host.clone(), snapshot.period.clone(), bits)
         {
-            return Err("its host, its period or its 'ipv6_prefix' is not that of its evidence".into());
+            return Err(
+                "its host, its period or its 'ipv6_prefix' is not that of its evidence".into(),
+            );
         }
         let sums = LineTotals::sum(&snapshot.inputs);
-        let totals = self.totals.map(|totals| serde_json::from_str::<LineTotals>(totals.get()));
-        let totals = totals.transpose().map_err(|error| shown(&error))?.map(|totals| LineTotals { hits: 0, ..totals });
+        let totals = self
+            .totals
+            .map(|totals| serde_json::from_str::<LineTotals>(totals.get()));
+        let totals = totals
+            .transpose()
+            .map_err(|error| shown(&error))?
+            .map(|totals| LineTotals { hits: 0, ..totals });
         match totals {
-            Some(totals) if totals != sums => Err(format!("its totals have {totals:?}, and its inputs {sums:?}")),
+            Some(totals) if totals != sums => Err(format!(
+                "its totals have {totals:?}, and its inputs {sums:?}"
+            )),
             _ => Ok(()),
         }
     }
 }
 
-/// A reader that leaves out the rows of a report, which a merge does not need: lines in the form that this program writes them. The
-/// lists are then empty. Any other text is unchanged.
+/// A reader that leaves out the rows of a report, which a merge does not need: lines in the form
+/// that this program writes them. The lists are then empty. Any other text is unchanged.
 pub(crate) struct RowSkipper<R> {
     from: BufReader<R>,
     /// The start of a line that may be a row, until it is known.
@@ -244,7 +298,12 @@ const ROW_START: &[u8] = b"    {\"";
 
 impl<R: Read> RowSkipper<R> {
     pub(crate) fn new(from: R) -> Self {
-        Self { from: BufReader::with_capacity(ROWS_BUFFER, from), line: Vec::new(), given: 0, is_line_start: true }
+        Self {
+            from: BufReader::with_capacity(ROWS_BUFFER, from),
+            line: Vec::new(),
+            given: 0,
+            is_line_start: true,
+        }
     }
 
     /// Skips rows. The next line, if it only begins like a row, is in `line` then.
@@ -264,7 +323,10 @@ impl<R: Read> RowSkipper<R> {
             if !buffer.starts_with(&ROW_START[..ROW_START.len().min(buffer.len())]) {
                 return Ok(());
             }
-            self.from.by_ref().take(LONGEST).read_until(b'\n', &mut self.line)?;
+            self.from
+                .by_ref()
+                .take(LONGEST)
+                .read_until(b'\n', &mut self.line)?;
             if !is_row(self.line.strip_suffix(b"\n").unwrap_or_default()) {
                 return Ok(());
             }
@@ -318,18 +380,29 @@ mod tests {
 
     fn without_rows(text: &str, piece: usize) -> String {
         let mut out = String::new();
-        RowSkipper::new(Pieces(text.as_bytes(), piece)).read_to_string(&mut out).unwrap();
+        RowSkipper::new(Pieces(text.as_bytes(), piece))
+            .read_to_string(&mut out)
+            .unwrap();
         out
     }
 
     #[test]
     fn rows_are_left_out() {
         let report = "{\n  \"totals\": {\"hits\":1},\n  \"pairs\": [\n    {\"client\":\"a\"},\n    {\"client\":\"b\"}\n  ],\n  \"evidence\": \"x\"\n}\n";
-        let short = "{\n  \"totals\": {\"hits\":1},\n  \"pairs\": [\n  ],\n  \"evidence\": \"x\"\n}\n";
+        let short =
+            "{\n  \"totals\": {\"hits\":1},\n  \"pairs\": [\n  ],\n  \"evidence\": \"x\"\n}\n";
         for piece in [1, 3, 7, 1000] {
             assert_eq!(without_rows(report, piece), short);
         }
-        for other in ["", "    {\n      \"a\": 1\n    }", "    {\"a\": {\n", "    {\"cut\":1", "    ", "x    {\"a\":1}\n", "\u{8c}"] {
+        for other in [
+            "",
+            "    {\n      \"a\": 1\n    }",
+            "    {\"a\": {\n",
+            "    {\"cut\":1",
+            "    ",
+            "x    {\"a\":1}\n",
+            "\u{8c}",
+        ] {
             for piece in [1, 4, 1000] {
                 assert_eq!(without_rows(other, piece), other);
             }

@@ -1,10 +1,11 @@
-//! The snapshot of a report: the data it was made of, stored in the JSON report under `evidence` and alone in a partial report, so
-//! that reports can be merged and analysed again.
+//! The snapshot of a report: the data it was made of, stored in the JSON report under `evidence`
+//! and alone in a partial report, so that reports can be merged and analysed again.
 //!
-//! It holds every cell of the tally, whatever rows the report prints, in an order that does not depend on threads: a
-//! merge of the parts gives the same bytes as one scan. Texts are redacted as in all outputs; where two keys become
-//! equal, a hash of the logged text keeps them distinct. A tally that is not exact includes its error bounds. A
-//! snapshot is untrusted input: it is validated, its size is limited, and it cannot cause a panic.
+//! It holds every cell of the tally, whatever rows the report prints, in an order that does not
+//! depend on threads: a merge of the parts gives the same bytes as one scan. Texts are redacted as
+//! in all outputs; where two keys become equal, a hash of the logged text keeps them distinct. A
+//! tally that is not exact includes its error bounds. A snapshot is untrusted input: it is
+//! validated, its size is limited, and it cannot cause a panic.
 
 mod decode;
 mod encode;
@@ -49,7 +50,8 @@ pub struct ReportSnapshot {
     pub period: Option<String>,
     /// Which IPv6 addresses count as one client.
     pub prefix: Option<Ipv6Prefix>,
-    /// All hits. Unknown rules have the numbers after the known ones, in the order of `unknown_rules`.
+    /// All hits. Unknown rules have the numbers after the known ones, in the order of
+    /// `unknown_rules`.
     pub tally: Tally,
     /// The logs, by number of the input, without line numbers: each sample stores its own.
     pub sources: Vec<SourceInfo>,
@@ -63,15 +65,22 @@ pub struct ReportSnapshot {
     pub unknown_rules: Vec<Rule>,
 }
 
-/// Encodes a report and decodes it in memory: the same result as writing and reading it, without log lines and secrets.
+/// Encodes a report and decodes it in memory: the same result as writing and reading it, without
+/// log lines and secrets.
 ///
 /// # Errors
 ///
-/// [`SnapshotError::Damaged`] where a count is out of range; [`SnapshotError::Cut`] where the report has no snapshot.
+/// [`SnapshotError::Damaged`] where a count is out of range; [`SnapshotError::Cut`] where the
+/// report has no snapshot.
 pub(crate) fn roundtrip(report: &ReportModel<'_>) -> Result<ReportSnapshot, SnapshotError> {
-    let Some(encoder) = SnapshotEncoder::new(report) else { return Err(SnapshotError::Cut) };
+    let Some(encoder) = SnapshotEncoder::new(report) else {
+        return Err(SnapshotError::Cut);
+    };
     let mut decoder = SnapshotDecoder::new(report.rule_set);
-    encoder.for_each(|row| decoder.row(row)).and_then(|()| decoder.finish()).map_err(SnapshotError::Damaged)
+    encoder
+        .for_each(|row| decoder.row(row))
+        .and_then(|()| decoder.finish())
+        .map_err(SnapshotError::Damaged)
 }
 
 /// The `schema_version` of reports that this version writes and reads.
@@ -84,19 +93,27 @@ pub enum SnapshotError {
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
     /// It is no report.
-    #[error("is no report: {0}; give files written by `probewatch scan -f json`, `-f partial` or `probewatch report`")]
+    #[error(
+        "is no report: {0}; give files written by `probewatch scan -f json`, `-f partial` or `probewatch report`"
+    )]
     Foreign(String),
     /// A later version wrote it.
-    #[error("is a report of schema_version {0}, and this probewatch reads {SCHEMA_VERSION}; use the one that wrote it, or a newer one")]
+    #[error(
+        "is a report of schema_version {0}, and this probewatch reads {SCHEMA_VERSION}; use the one that wrote it, or a newer one"
+    )]
     Newer(u32),
     /// An older version wrote it.
-    #[error("is a report of schema_version {0}, and this probewatch reads {SCHEMA_VERSION}; scan the logs again with it")]
+    #[error(
+        "is a report of schema_version {0}, and this probewatch reads {SCHEMA_VERSION}; scan the logs again with it"
+    )]
     Older(u32),
     /// It was truncated.
     #[error("has no evidence because of --top; write it again without --top")]
     Cut,
     /// Its clients are hidden.
-    #[error("has no evidence because its clients are hidden; write it again without --anonymize, and anonymize the merged report")]
+    #[error(
+        "has no evidence because its clients are hidden; write it again without --anonymize, and anonymize the merged report"
+    )]
     Hidden,
     /// It is incomplete or was modified.
     #[error("is damaged: {0}; write it again, or leave it out")]

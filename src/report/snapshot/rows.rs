@@ -1,6 +1,8 @@
-//! The rows of a snapshot: a JSON value each, mostly an array, because there are many of them and field names would repeat.
+//! The rows of a snapshot: a JSON value each, mostly an array, because there are many of them and
+//! field names would repeat.
 //!
-//! Types that read themselves check their values; whether a row fits the others is checked by the decoder.
+//! Types that read themselves check their values; whether a row fits the others is checked by the
+//! decoder.
 
 use std::borrow::Cow;
 
@@ -25,8 +27,8 @@ pub(crate) enum SnapshotRow<'a> {
     Host(#[serde(borrow)] Cow<'a, str>),
     /// A client, all its requests, and the allowed ones.
     Client(#[serde(borrow)] Cow<'a, str>, u64, u64),
-    /// The index of a client, and its requests that no rule matched: how many were refused, redirected and served, and the
-    /// least and the greatest size of what was served.
+    /// The index of a client, and its requests that no rule matched: how many were refused,
+    /// redirected and served, and the least and the greatest size of what was served.
     UnmatchedAnswers(u32, u32, u32, u32, u32, u32),
     Path(#[serde(borrow)] Cow<'a, str>),
     /// The rules that matched a request.
@@ -35,21 +37,28 @@ pub(crate) enum SnapshotRow<'a> {
     Generation(u64),
     /// A user agent, redacted.
     Agent(#[serde(borrow)] Cow<'a, str>),
-    /// The times of the next cell between its first and its last: its hits without a time, hours of the week and their hits in
-    /// turn, and buckets and their hits in turn. Each bucket is the number after the one before it; the first one is that after
-    /// the bucket of the first time.
+    /// The times of the next cell between its first and its last: its hits without a time, hours of
+    /// the week and their hits in turn, and buckets and their hits in turn. Each bucket is the
+    /// number after the one before it; the first one is that after the bucket of the first time.
     Times(u64, Vec<u64>, Vec<u64>),
     Cell(#[serde(borrow)] CellRow<'a>),
-    /// Requests that rules with a window count: the index of a client or of a path, that of a list of rules, the minute since
-    /// 1970, and the requests.
+    /// Requests that rules with a window count: the index of a client or of a path, that of a list
+    /// of rules, the minute since 1970, and the requests.
     Minute(Option<u32>, Option<u32>, u32, i64, u64),
-    /// Evidence of an app: the rule, the input or the host, the clients and sizes while they are not sufficient, and the
-    /// magnitudes of the sizes.
-    AppEvidence(u32, Option<u32>, Option<u32>, Option<Vec<u32>>, Option<Vec<u64>>, u64),
+    /// Evidence of an app: the rule, the input or the host, the clients and sizes while they are
+    /// not sufficient, and the magnitudes of the sizes.
+    AppEvidence(
+        u32,
+        Option<u32>,
+        Option<u32>,
+        Option<Vec<u32>>,
+        Option<Vec<u64>>,
+        u64,
+    ),
     /// Sizes of the home page of an input or a host, sorted.
     HomePage(Option<u32>, Option<u32>, Vec<u64>),
-    /// The response of a site for a path whose cells may be pruned: the input or the host, the hash of the path, the rules, and
-    /// the response.
+    /// The response of a site for a path whose cells may be pruned: the input or the host, the hash
+    /// of the path, the rules, and the response.
     SitePath(Option<u32>, Option<u32>, u64, Vec<u32>, PathNumbers),
     /// An entry of an allow list and its requests: file, line, reason, requests.
     Allowed(Cow<'a, str>, usize, Cow<'a, str>, u64),
@@ -109,10 +118,11 @@ pub(crate) struct RuleRow<'a> {
     pub(crate) cve: Vec<Cow<'a, str>>,
 }
 
-/// A cell, written as an array. Without a path, it holds the evicted pairs of a client; without a client too, it holds evicted
-/// clients. With a path and without a client, it holds the evicted pairs of that path; those hits are in other cells as well.
-/// Without a host, it belongs to the overflow: further hits of a pair, a client or a path on several sites. Those hits are in
-/// other cells as well, the input is that of the sample, and there is no size.
+/// A cell, written as an array. Without a path, it holds the evicted pairs of a client; without a
+/// client too, it holds evicted clients. With a path and without a client, it holds the evicted
+/// pairs of that path; those hits are in other cells as well. Without a host, it belongs to the
+/// overflow: further hits of a pair, a client or a path on several sites. Those hits are in other
+/// cells as well, the input is that of the sample, and there is no size.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CellRow<'a> {
     pub(crate) client: Option<u32>,
@@ -157,16 +167,43 @@ pub(crate) struct SampleRow<'a> {
 
 impl Serialize for CellRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let &Self { client, path, list, status, input, host, answered, is_probe, method, bytes, extra, hits, error, times, ref sample } =
-            self;
-        (client, path, list, status, input, host, answered, is_probe, method, bytes, extra, hits, error, times, sample)
+        let &Self {
+            client,
+            path,
+            list,
+            status,
+            input,
+            host,
+            answered,
+            is_probe,
+            method,
+            bytes,
+            extra,
+            hits,
+            error,
+            times,
+            ref sample,
+        } = self;
+        (
+            client, path, list, status, input, host, answered, is_probe, method, bytes, extra,
+            hits, error, times, sample,
+        )
             .serialize(serializer)
     }
 }
 
 impl Serialize for SampleRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { time, generation, offset, line, target, host, agent, user } = self;
+        let Self {
+            time,
+            generation,
+            offset,
+            line,
+            target,
+            host,
+            agent,
+            user,
+        } = self;
         (time, generation, offset, line, target, host, agent, user).serialize(serializer)
     }
 }

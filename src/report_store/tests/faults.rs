@@ -1,4 +1,5 @@
-//! Injects faults at a given system call: either it fails, or the run ends there and makes no further calls.
+//! Injects faults at a given system call: either it fails, or the run ends there and makes no
+//! further calls.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -65,7 +66,10 @@ pub(in crate::report_store) fn in_listing_order(mut names: Vec<OsString>) -> Vec
 
 /// Sets a fault at the call with this number, from 1, on this thread.
 pub(super) fn plan(at: Option<(usize, Fault)>) {
-    PLAN.set(Plan { at, ..Plan::default() });
+    PLAN.set(Plan {
+        at,
+        ..Plan::default()
+    });
 }
 
 /// Whether the fault happened.
@@ -85,7 +89,14 @@ pub(super) fn removed_too_early() -> bool {
 
 /// Forgets the changes so far.
 pub(super) fn clear_changes() {
-    PLAN.with_borrow_mut(|plan| *plan = Plan { at: plan.at, calls: plan.calls, dead: plan.dead, ..Plan::default() });
+    PLAN.with_borrow_mut(|plan| {
+        *plan = Plan {
+            at: plan.at,
+            calls: plan.calls,
+            dead: plan.dead,
+            ..Plan::default()
+        }
+    });
 }
 
 /// A step outside the report store: saving the state.
@@ -118,7 +129,11 @@ pub(in crate::report_store) fn failpoint(call: Syscall, fd: BorrowedFd<'_>) -> R
             plan.moved.remove(&id);
         }
         plan.next()?;
-        let FileSystem { can_exchange, can_link, .. } = FILE_SYSTEM.get();
+        let FileSystem {
+            can_exchange,
+            can_link,
+            ..
+        } = FILE_SYSTEM.get();
         match call {
             Syscall::Exchange if !can_exchange => return Err(Errno::INVAL),
             Syscall::Link if !can_link => return Err(Errno::PERM),

@@ -8,7 +8,10 @@ use crate::report_store::tests::*;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 fn keep(runs: impl Into<Option<usize>>, age: impl Into<Option<Duration>>) -> Retention {
-    Retention { runs: runs.into(), age: age.into() }
+    Retention {
+        runs: runs.into(),
+        age: age.into(),
+    }
 }
 
 #[test]
@@ -31,7 +34,11 @@ fn keeps_by_number_and_by_age() {
         let store = open(&out);
         assert_eq!(prune(&store, keep, now), 3 - left.len(), "{keep:?}");
         assert_eq!(prune(&store, keep, now), 0);
-        assert_eq!(reports(&out).into_keys().collect::<Vec<_>>(), left, "{keep:?}");
+        assert_eq!(
+            reports(&out).into_keys().collect::<Vec<_>>(),
+            left,
+            "{keep:?}"
+        );
         assert_eq!((latest(&out).as_str(), hidden(&out)), (RUN_3, vec![]));
     }
 }
@@ -42,8 +49,14 @@ fn keeps_the_latest_and_removes_nothing_with_a_clock_of_1970() {
     publish(&out, 1, &[RUN_1], "one");
     publish(&out, 2, &[RUN_2], "two");
     let store = open(&out);
-    assert_eq!(prune(&store, keep(None, DAY), SystemTime::UNIX_EPOCH - DAY), 0);
-    assert_eq!(prune(&store, keep(None, DAY), at("2126-01-01T00:00:00Z")), 1);
+    assert_eq!(
+        prune(&store, keep(None, DAY), SystemTime::UNIX_EPOCH - DAY),
+        0
+    );
+    assert_eq!(
+        prune(&store, keep(None, DAY), at("2126-01-01T00:00:00Z")),
+        1
+    );
     assert_eq!(reports(&out), expected(&[(RUN_2, "two")]));
 }
 
@@ -56,10 +69,19 @@ fn runs_days_and_hours_are_counted_separately() {
     let store = open(&out);
     assert_eq!(prune(&store, keep(2, None), SystemTime::now()), 1);
     assert_eq!(prune(&store, keep(1, None), SystemTime::now()), 2);
-    assert_eq!(reports(&out).into_keys().collect::<Vec<_>>(), [RUN_3, "2026-11-20", "2026-11-20T02"]);
+    assert_eq!(
+        reports(&out).into_keys().collect::<Vec<_>>(),
+        [RUN_3, "2026-11-20", "2026-11-20T02"]
+    );
     // The age of a day counts from its end.
-    assert_eq!(prune(&store, keep(None, DAY), at("2026-11-21T23:59:59Z")), 1);
-    assert_eq!(prune(&store, keep(None, DAY), at("2026-11-22T00:00:00Z")), 1);
+    assert_eq!(
+        prune(&store, keep(None, DAY), at("2026-11-21T23:59:59Z")),
+        1
+    );
+    assert_eq!(
+        prune(&store, keep(None, DAY), at("2026-11-22T00:00:00Z")),
+        1
+    );
     assert_eq!(reports(&out).into_keys().collect::<Vec<_>>(), [RUN_3]);
 }
 
@@ -72,7 +94,15 @@ fn keeps_everything_that_is_not_a_report() {
     fs::write(elsewhere.join(REPORT), "probewatch").unwrap();
     symlink(&elsewhere, out.join(RUN_1)).unwrap();
     fs::write(out.join(RUN_2), "a file").unwrap();
-    let others = ["2026-01-01", "2026-01-02", "2026-01-03", "1-20260101T000000Z", "notes", "000001-20260101T000000Z.bak", ".gone-notes"];
+    let others = [
+        "2026-01-01",
+        "2026-01-02",
+        "2026-01-03",
+        "1-20260101T000000Z",
+        "notes",
+        "000001-20260101T000000Z.bak",
+        ".gone-notes",
+    ];
     for other in others {
         fs::create_dir(out.join(other)).unwrap();
         fs::write(out.join(other).join("notes.txt"), "mine").unwrap();
@@ -120,8 +150,14 @@ fn leftovers_of_earlier_removals_do_not_matter() {
     assert_eq!(names(&out), [RUN_2, LATEST]);
 }
 
-/// Runs with this clock, and then returns how many folders exist and how many would not without the jump.
-fn run_at(out: &Path, last: &mut Option<RetentionClock>, now: &str, keep: Retention) -> (usize, usize) {
+/// Runs with this clock, and then returns how many folders exist and how many would not without the
+/// jump.
+fn run_at(
+    out: &Path,
+    last: &mut Option<RetentionClock>,
+    now: &str,
+    keep: Retention,
+) -> (usize, usize) {
     let store = open(out);
     let clock = store.clock(*last, at(now), &[], keep).unwrap();
     let number = store.last_run_number().unwrap() + 1;
@@ -137,22 +173,52 @@ fn a_clock_that_jumps_ahead_removes_nothing() {
     let keep = keep(None, 90 * DAY);
     let (_temp_dir, out) = staging_folder();
     let mut last = None;
-    for (number, now) in ["2026-09-01T00:05:00Z", "2026-10-01T00:05:00Z", "2026-11-01T00:05:00Z"].into_iter().enumerate() {
+    for (number, now) in [
+        "2026-09-01T00:05:00Z",
+        "2026-10-01T00:05:00Z",
+        "2026-11-01T00:05:00Z",
+    ]
+    .into_iter()
+    .enumerate()
+    {
         assert_eq!(run_at(&out, &mut last, now, keep), (number + 1, 0));
     }
     // A year ahead, for a day, and in the next year again.
-    for (number, now) in ["2027-11-01T01:05:00Z", "2027-11-01T02:05:00Z", "2027-11-02T00:05:00Z"].into_iter().enumerate() {
+    for (number, now) in [
+        "2027-11-01T01:05:00Z",
+        "2027-11-01T02:05:00Z",
+        "2027-11-02T00:05:00Z",
+    ]
+    .into_iter()
+    .enumerate()
+    {
         assert_eq!(run_at(&out, &mut last, now, keep), (number + 4, 3), "{now}");
     }
-    assert_eq!(run_at(&out, &mut last, "2026-11-02T00:05:00Z", keep), (7, 0));
-    assert_eq!(run_at(&out, &mut last, "2027-11-02T00:15:00Z", keep), (8, 4));
-    assert_eq!(run_at(&out, &mut last, "2026-11-03T00:05:00Z", keep), (9, 0));
+    assert_eq!(
+        run_at(&out, &mut last, "2026-11-02T00:05:00Z", keep),
+        (7, 0)
+    );
+    assert_eq!(
+        run_at(&out, &mut last, "2027-11-02T00:15:00Z", keep),
+        (8, 4)
+    );
+    assert_eq!(
+        run_at(&out, &mut last, "2026-11-03T00:05:00Z", keep),
+        (9, 0)
+    );
     // Time passes as usual after that: 90 days after each run, it is removed.
-    assert_eq!(run_at(&out, &mut last, "2026-12-01T00:05:00Z", keep), (9, 0));
-    assert_eq!(run_at(&out, &mut last, "2026-12-31T00:05:00Z", keep), (9, 0));
+    assert_eq!(
+        run_at(&out, &mut last, "2026-12-01T00:05:00Z", keep),
+        (9, 0)
+    );
+    assert_eq!(
+        run_at(&out, &mut last, "2026-12-31T00:05:00Z", keep),
+        (9, 0)
+    );
 }
 
-/// The logs were not read for a year: older folders are kept for as long as if that year had not passed.
+/// The logs were not read for a year: older folders are kept for as long as if that year had not
+/// passed.
 #[test]
 fn a_pause_only_delays_retention() {
     let keep = keep(None, 90 * DAY);
@@ -161,18 +227,42 @@ fn a_pause_only_delays_retention() {
     for now in ["2026-10-01T00:00:00Z", "2026-11-01T00:00:00Z"] {
         run_at(&out, &mut last, now, keep);
     }
-    assert_eq!(run_at(&out, &mut last, "2027-11-01T00:00:00Z", keep), (3, 2));
-    assert_eq!(run_at(&out, &mut last, "2027-12-01T00:00:00Z", keep), (4, 2), "61 days old, and 30");
-    assert_eq!(run_at(&out, &mut last, "2027-12-30T00:00:00Z", keep), (4, 1), "90 days old, and 59");
-    assert_eq!(run_at(&out, &mut last, "2028-01-30T00:00:00Z", keep), (3, 0), "90 days old, and 90");
+    assert_eq!(
+        run_at(&out, &mut last, "2027-11-01T00:00:00Z", keep),
+        (3, 2)
+    );
+    assert_eq!(
+        run_at(&out, &mut last, "2027-12-01T00:00:00Z", keep),
+        (4, 2),
+        "61 days old, and 30"
+    );
+    assert_eq!(
+        run_at(&out, &mut last, "2027-12-30T00:00:00Z", keep),
+        (4, 1),
+        "90 days old, and 59"
+    );
+    assert_eq!(
+        run_at(&out, &mut last, "2028-01-30T00:00:00Z", keep),
+        (3, 0),
+        "90 days old, and 90"
+    );
 }
 
 #[test]
 fn a_new_state_takes_the_clock_from_the_newest_folder() {
     let (_temp_dir, out) = staging_folder();
-    publish(&out, 1, &["2026-08-20", "2026-11-19", "2026-11-20", "2038-01-19"], "days");
+    publish(
+        &out,
+        1,
+        &["2026-08-20", "2026-11-19", "2026-11-20", "2038-01-19"],
+        "days",
+    );
     let keep = keep(None, 90 * DAY);
-    assert_eq!(run_at(&out, &mut None, "2027-11-21T00:00:00Z", keep), (4, 2), "as old as on 2026-11-21");
+    assert_eq!(
+        run_at(&out, &mut None, "2027-11-21T00:00:00Z", keep),
+        (4, 2),
+        "as old as on 2026-11-21"
+    );
 }
 
 /// The first run, on logs that end a year ago, or with a clock that is a year ahead.
@@ -182,8 +272,17 @@ fn the_days_of_the_logs_are_evidence_too() {
     let keep = keep(None, 90 * DAY);
     let days = ["2026-08-20", "2026-11-19", "2026-11-20"];
     let store = open(&out);
-    let clock = store.clock(None, at("2027-11-21T00:00:00Z"), &days.map(str::to_owned), keep).unwrap();
-    store.publish(&stage(&store, 1, &days, "days").unwrap()).unwrap();
+    let clock = store
+        .clock(
+            None,
+            at("2027-11-21T00:00:00Z"),
+            &days.map(str::to_owned),
+            keep,
+        )
+        .unwrap();
+    store
+        .publish(&stage(&store, 1, &days, "days").unwrap())
+        .unwrap();
     assert_eq!(store.prune(keep, clock).unwrap().removed, 1);
     assert_eq!(reports(&out).into_keys().collect::<Vec<_>>(), days[1..]);
 }
@@ -191,15 +290,31 @@ fn the_days_of_the_logs_are_evidence_too() {
 /// From which time between two runs on days do not count, by what is kept.
 #[test]
 fn the_longest_interval_of_runs() {
-    for (kept, longest) in [(1, 2), (2, 2), (14, 8), (30, 16), (62, 32), (90, 32), (3650, 32)] {
+    for (kept, longest) in [
+        (1, 2),
+        (2, 2),
+        (14, 8),
+        (30, 16),
+        (62, 32),
+        (90, 32),
+        (3650, 32),
+    ] {
         let keep = keep(None, kept * DAY);
         let jump = |seconds| {
             let (_temp_dir, out) = staging_folder();
             let mut last = None;
             run_at(&out, &mut last, "2026-11-01T00:00:00Z", keep);
             let now = at("2026-11-01T00:00:00Z") + longest * DAY + Duration::from_secs(seconds);
-            open(&out).clock(last, now, &[], keep).unwrap().new_jump(last).map(Jump::days)
+            open(&out)
+                .clock(last, now, &[], keep)
+                .unwrap()
+                .new_jump(last)
+                .map(Jump::days)
         };
-        assert_eq!((jump(0), jump(1)), (None, Some(u64::from(longest))), "--keep {kept}d");
+        assert_eq!(
+            (jump(0), jump(1)),
+            (None, Some(u64::from(longest))),
+            "--keep {kept}d"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! What the system does to a whole process: umask, limits, full and read-only file systems, other users.
+//! What the system does to a whole process: umask, limits, full and read-only file systems, other
+//! users.
 
 use std::process::Output;
 
@@ -8,7 +9,11 @@ use crate::report_store::tests::*;
 
 fn passed(run: &Output) -> bool {
     let text = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&run.stderr));
+    assert!(
+        run.status.success() && text.contains("1 passed"),
+        "{text}{}",
+        String::from_utf8_lossy(&run.stderr)
+    );
     true
 }
 
@@ -17,7 +22,14 @@ fn passed(run: &Output) -> bool {
 #[ignore = "run by `the_umask_does_not_matter`"]
 fn publish_once() {
     let out = out_from_environment();
-    let store = ReportStore::open(&out, Access { mode: 0o640, group: None }).unwrap();
+    let store = ReportStore::open(
+        &out,
+        Access {
+            mode: 0o640,
+            group: None,
+        },
+    )
+    .unwrap();
     let run = stage(&store, 1, &[RUN_1], "one").unwrap();
     store.publish(&run).unwrap();
 }
@@ -26,9 +38,21 @@ fn publish_once() {
 fn the_umask_does_not_matter() {
     for umask in ["000", "022", "077"] {
         let (_temp_dir, out) = staging_folder();
-        passed(&other_process("system::publish_once", &format!("umask {umask}; exec"), &out).output().unwrap());
+        passed(
+            &other_process(
+                "system::publish_once",
+                &format!("umask {umask}; exec"),
+                &out,
+            )
+            .output()
+            .unwrap(),
+        );
         let folder = out.join(RUN_1);
-        assert_eq!([mode(&out), mode(&folder), mode(folder.join(REPORT))], [0o750, 0o750, 0o640], "{umask}");
+        assert_eq!(
+            [mode(&out), mode(&folder), mode(folder.join(REPORT))],
+            [0o750, 0o750, 0o640],
+            "{umask}"
+        );
     }
 }
 
@@ -38,17 +62,36 @@ fn the_umask_does_not_matter() {
 fn stage_past_the_size_limit() {
     let out = out_from_environment();
     let store = ReportStore::open(&out, PRIVATE).unwrap();
-    setrlimit(Resource::Fsize, Rlimit { current: Some(4096), maximum: Some(4096) }).unwrap();
-    let refusal = stage(&store, 1, &[RUN_1], &"x".repeat(5000)).unwrap_err().to_string();
+    setrlimit(
+        Resource::Fsize,
+        Rlimit {
+            current: Some(4096),
+            maximum: Some(4096),
+        },
+    )
+    .unwrap();
+    let refusal = stage(&store, 1, &[RUN_1], &"x".repeat(5000))
+        .unwrap_err()
+        .to_string();
     let file = out.join(".run-1.tmp").join(RUN_1).join("pairs.csv");
-    assert_eq!(refusal, format!("cannot write {}: file too large; raise the file size limit (ulimit -f)", file.display()));
+    assert_eq!(
+        refusal,
+        format!(
+            "cannot write {}: file too large; raise the file size limit (ulimit -f)",
+            file.display()
+        )
+    );
     assert_eq!(names(&out), [""; 0]);
 }
 
 #[test]
 fn a_size_limit_is_an_error() {
     let (_temp_dir, out) = staging_folder();
-    passed(&other_process("system::stage_past_the_size_limit", "exec", &out).output().unwrap());
+    passed(
+        &other_process("system::stage_past_the_size_limit", "exec", &out)
+            .output()
+            .unwrap(),
+    );
 }
 
 /// Runs in its own process, with a small file system at its `--out`.
@@ -64,7 +107,12 @@ fn publish_on_a_full_disk() {
         store.recover(Some(&book)).unwrap();
         // At most as much as fits.
         let _ = fs::write(out.join("ballast"), vec![0; ballast]);
-        let staged = stage(&store, book.number + 1, &["2026-11-20", "2026-11-21"], &second);
+        let staged = stage(
+            &store,
+            book.number + 1,
+            &["2026-11-20", "2026-11-21"],
+            &second,
+        );
         let committed = staged.is_ok();
         let done = staged.and_then(|run| {
             book = run;
@@ -74,7 +122,12 @@ fn publish_on_a_full_disk() {
             Ok(()) => wrote += 1,
             Err(error) => {
                 refused += 1;
-                assert!(error.to_string().ends_with("no space left on device; free some space or choose another --out"), "{error}");
+                assert!(
+                    error.to_string().ends_with(
+                        "no space left on device; free some space or choose another --out"
+                    ),
+                    "{error}"
+                );
             }
         }
         if !committed {
@@ -89,7 +142,10 @@ fn publish_on_a_full_disk() {
         };
         assert!(reports(&out) == expected && hidden(&out).is_empty());
     }
-    assert!(wrote > 3 && refused > 3, "{wrote} written, {refused} refused");
+    assert!(
+        wrote > 3 && refused > 3,
+        "{wrote} written, {refused} refused"
+    );
 }
 
 /// Runs in its own process, with a file system at its `--out` that becomes read-only.
@@ -98,18 +154,38 @@ fn publish_on_a_full_disk() {
 fn publish_on_a_read_only_disk() {
     let out = out_from_environment();
     let run = publish(&out, 1, &[RUN_1], "one");
-    assert!(Command::new("mount").args(["-o", "remount,ro"]).arg(&out).status().unwrap().success());
+    assert!(
+        Command::new("mount")
+            .args(["-o", "remount,ro"])
+            .arg(&out)
+            .status()
+            .unwrap()
+            .success()
+    );
     let refusal = ReportStore::open(&out, PRIVATE).unwrap_err().to_string();
-    assert_eq!(refusal, format!("cannot write to {}: read-only file system; choose an --out that may be written to", out.display()));
-    assert_eq!((reports(&out), run.number), (expected(&[(RUN_1, "one")]), 1));
+    assert_eq!(
+        refusal,
+        format!(
+            "cannot write to {}: read-only file system; choose an --out that may be written to",
+            out.display()
+        )
+    );
+    assert_eq!(
+        (reports(&out), run.number),
+        (expected(&[(RUN_1, "one")]), 1)
+    );
 }
 
-/// A shell prefix that gives a process a small file system of its own at `--out`; `None` if that is not permitted.
+/// A shell prefix that gives a process a small file system of its own at `--out`; `None` if that is
+/// not permitted.
 fn own_disk() -> Option<&'static str> {
     const MOUNT: &str = "mount -t tmpfs -o size=256k,nr_inodes=64 tmpfs \"$PROBEWATCH_TEST_OUT\"";
     let (_temp_dir, out) = staging_folder();
     fs::create_dir(&out).unwrap();
-    let may = Command::new("unshare").args(["-m", "sh", "-c", MOUNT]).env("PROBEWATCH_TEST_OUT", &out).output();
+    let may = Command::new("unshare")
+        .args(["-m", "sh", "-c", MOUNT])
+        .env("PROBEWATCH_TEST_OUT", &out)
+        .output();
     may.is_ok_and(|run| run.status.success()).then_some(MOUNT)
 }
 
@@ -120,7 +196,11 @@ fn on_its_own_disk(test: &str) {
     fs::create_dir(&out).unwrap();
     let inner = other_process(test, &format!("{mount} && exec"), &out);
     let mut outer = Command::new("unshare");
-    outer.arg("-m").arg(inner.get_program()).args(inner.get_args()).env("PROBEWATCH_TEST_OUT", &out);
+    outer
+        .arg("-m")
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .env("PROBEWATCH_TEST_OUT", &out);
     passed(&outer.output().unwrap());
     assert_eq!(names(&out), [""; 0], "it was on the other disk");
 }
@@ -149,10 +229,19 @@ fn open_as_another_user() {
         )
     );
     let report_folders = out.join("ours");
-    let refusal = ReportStore::open(&report_folders, Access { mode: 0o640, group: Some(0) })
-        .and_then(|store| store.stage(1).map(|_| ()))
-        .unwrap_err();
-    assert!(refusal.to_string().starts_with("cannot set the rights of "), "{refusal}");
+    let refusal = ReportStore::open(
+        &report_folders,
+        Access {
+            mode: 0o640,
+            group: Some(0),
+        },
+    )
+    .and_then(|store| store.stage(1).map(|_| ()))
+    .unwrap_err();
+    assert!(
+        refusal.to_string().starts_with("cannot set the rights of "),
+        "{refusal}"
+    );
     assert!(
         refusal.to_string().ends_with(": operation not permitted; choose an --out that is yours to write to, and a --group you belong to")
     );
@@ -172,14 +261,28 @@ fn a_folder_of_another_user_is_refused_at_the_start() {
     fs::create_dir(out.join("theirs")).unwrap();
     let as_nobody = || {
         let mut command = Command::new("setpriv");
-        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).env("PROBEWATCH_TEST_OUT", &out).current_dir("/");
+        command
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+            .env("PROBEWATCH_TEST_OUT", &out)
+            .current_dir("/");
         command
     };
     let program = std::env::current_exe().unwrap();
-    if !as_nobody().args(["test", "-x"]).arg(&program).status().is_ok_and(|status| status.success()) {
+    if !as_nobody()
+        .args(["test", "-x"])
+        .arg(&program)
+        .status()
+        .is_ok_and(|status| status.success())
+    {
         // There is no `setpriv`, or that user has no access to the folder.
         return;
     }
     let test = "report_store::tests::system::open_as_another_user";
-    passed(&as_nobody().arg(&program).args(["--ignored", "--nocapture", "--exact", test]).output().unwrap());
+    passed(
+        &as_nobody()
+            .arg(&program)
+            .args(["--ignored", "--nocapture", "--exact", test])
+            .output()
+            .unwrap(),
+    );
 }

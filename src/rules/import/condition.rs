@@ -1,5 +1,5 @@
-//! Parses conditions of Sigma rules, such as `selection and not 1 of filter*`, and converts them to alternatives, each a list of
-//! tests that must all hold: a rule can express that.
+//! Parses conditions of Sigma rules, such as `selection and not 1 of filter*`, and converts them to
+//! alternatives, each a list of tests that must all hold: a rule can express that.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -21,16 +21,24 @@ pub(super) enum Expression<T> {
 /// A test, and whether it is negated.
 pub(super) type NegatableTest<T> = (T, bool);
 
-/// Parses a condition. `find` returns the searches with a name, or with a pattern such as `selection*`.
+/// Parses a condition. `find` returns the searches with a name, or with a pattern such as
+/// `selection*`.
 ///
 /// # Errors
 ///
 /// The part that is not supported.
-pub(super) fn parse<T>(text: &str, find: &impl Fn(&str) -> Vec<Expression<T>>) -> Result<Expression<T>, String> {
+pub(super) fn parse<T>(
+    text: &str,
+    find: &impl Fn(&str) -> Vec<Expression<T>>,
+) -> Result<Expression<T>, String> {
     if text.contains('|') {
         return Err("it counts events; our rules see one request".into());
     }
-    let mut parser = ConditionParser { chars: text.chars().peekable(), find, depth: 0 };
+    let mut parser = ConditionParser {
+        chars: text.chars().peekable(),
+        find,
+        depth: 0,
+    };
     let mut next = parser.next();
     let expression = parser.parse_or(&mut next)?;
     match next {
@@ -51,7 +59,10 @@ impl<F> ConditionParser<'_, F> {
         let first = self.chars.next()?;
         let mut word = String::from(first);
         if !matches!(first, '(' | ')') {
-            while let Some(c) = self.chars.next_if(|c| !c.is_whitespace() && !matches!(c, '(' | ')')) {
+            while let Some(c) = self
+                .chars
+                .next_if(|c| !c.is_whitespace() && !matches!(c, '(' | ')'))
+            {
                 word.push(c);
             }
         }
@@ -67,7 +78,11 @@ impl<F> ConditionParser<'_, F> {
             *next = self.next();
             parts.push(self.parse_and(next)?);
         }
-        Ok(if parts.len() == 1 { parts.remove(0) } else { Expression::Any(parts) })
+        Ok(if parts.len() == 1 {
+            parts.remove(0)
+        } else {
+            Expression::Any(parts)
+        })
     }
 
     fn parse_and<T>(&mut self, next: &mut Option<String>) -> Result<Expression<T>, String>
@@ -79,7 +94,11 @@ impl<F> ConditionParser<'_, F> {
             *next = self.next();
             parts.push(self.parse_operand(next)?);
         }
-        Ok(if parts.len() == 1 { parts.remove(0) } else { Expression::All(parts) })
+        Ok(if parts.len() == 1 {
+            parts.remove(0)
+        } else {
+            Expression::All(parts)
+        })
     }
 
     fn parse_operand<T>(&mut self, next: &mut Option<String>) -> Result<Expression<T>, String>
@@ -109,7 +128,11 @@ impl<F> ConditionParser<'_, F> {
                 if found.is_empty() {
                     return Err(format!("no search is called '{name}'"));
                 }
-                if quantity == "all" { Expression::All(found) } else { Expression::Any(found) }
+                if quantity == "all" {
+                    Expression::All(found)
+                } else {
+                    Expression::Any(found)
+                }
             }
             _ => match (self.find)(&word).pop() {
                 Some(found) if !word.contains('*') && word != "them" => found,
@@ -130,7 +153,10 @@ fn is_word(word: Option<&String>, expected: &str) -> bool {
 /// # Errors
 ///
 /// There are too many.
-pub(super) fn alternatives<T: Clone>(expression: &Expression<T>, negated: bool) -> Result<Vec<Vec<NegatableTest<T>>>, String> {
+pub(super) fn alternatives<T: Clone>(
+    expression: &Expression<T>,
+    negated: bool,
+) -> Result<Vec<Vec<NegatableTest<T>>>, String> {
     match (expression, negated) {
         (Expression::Is(test), _) => Ok(vec![vec![(test.clone(), negated)]]),
         (Expression::Not(inner), _) => alternatives(inner, !negated),
@@ -147,7 +173,14 @@ pub(super) fn alternatives<T: Clone>(expression: &Expression<T>, negated: bool) 
             for part in parts {
                 let of_part = alternatives(part, negated)?;
                 check_count(all.len() * of_part.len())?;
-                all = all.iter().flat_map(|left| of_part.iter().map(|right| [left.as_slice(), right].concat())).collect();
+                all = all
+                    .iter()
+                    .flat_map(|left| {
+                        of_part
+                            .iter()
+                            .map(|right| [left.as_slice(), right].concat())
+                    })
+                    .collect();
             }
             Ok(all)
         }
@@ -155,10 +188,15 @@ pub(super) fn alternatives<T: Clone>(expression: &Expression<T>, negated: bool) 
 }
 
 fn check_count(count: usize) -> Result<(), String> {
-    if count > MAX_ALTERNATIVES { Err(format!("it has more than {MAX_ALTERNATIVES} alternatives")) } else { Ok(()) }
+    if count > MAX_ALTERNATIVES {
+        Err(format!("it has more than {MAX_ALTERNATIVES} alternatives"))
+    } else {
+        Ok(())
+    }
 }
 
-/// Decodes a text that another tool compares with undecoded requests. `None` if it ends within an escape.
+/// Decodes a text that another tool compares with undecoded requests. `None` if it ends within an
+/// escape.
 pub(super) fn decoded(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let ends_within = text.ends_with('%') || (bytes.len() > 1 && bytes[bytes.len() - 2] == b'%');
@@ -167,7 +205,9 @@ pub(super) fn decoded(text: &str) -> Option<String> {
     }
     let (mut out, mut spare) = (text.as_bytes().to_vec(), Vec::new());
     crate::text::normalize::decode(text.as_bytes(), &mut out, &mut spare);
-    String::from_utf8(out).ok().filter(|text| !text.is_empty() && !text.contains('\0'))
+    String::from_utf8(out)
+        .ok()
+        .filter(|text| !text.is_empty() && !text.contains('\0'))
 }
 
 #[cfg(test)]
@@ -179,7 +219,11 @@ mod tests {
         let find = |name: &str| {
             let pattern = name.strip_suffix('*').or((name == "them").then_some(""));
             let holds = |n: &&&str| pattern.map_or(**n == name, |start| n.starts_with(start));
-            names.iter().filter(holds).map(|n| Expression::Is((*n).to_owned())).collect()
+            names
+                .iter()
+                .filter(holds)
+                .map(|n| Expression::Is((*n).to_owned()))
+                .collect()
         };
         alternatives(&parse(text, &find)?, false)
     }
@@ -187,23 +231,42 @@ mod tests {
     #[test]
     fn conditions_become_alternatives() {
         let alternatives = |text: &str| {
-            let selection = |(name, negated): &(String, bool)| format!("{}{name}", if *negated { "!" } else { "" });
+            let selection = |(name, negated): &(String, bool)| {
+                format!("{}{name}", if *negated { "!" } else { "" })
+            };
             let all = read(text).unwrap();
-            all.iter().map(|all| all.iter().map(selection).collect::<Vec<_>>().join("&")).collect::<Vec<_>>().join(" ")
+            all.iter()
+                .map(|all| all.iter().map(selection).collect::<Vec<_>>().join("&"))
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         for (text, expected) in [
             ("selection_a", "selection_a"),
             ("selection_a and not filter", "selection_a&!filter"),
             ("1 of selection_*", "selection_a selection_b"),
             ("all of selection*", "selection_a&selection_b"),
-            ("all of selection* and not 1 of filter*", "selection_a&selection_b&!filter"),
-            ("(selection_a or selection_b) and not filter", "selection_a&!filter selection_b&!filter"),
+            (
+                "all of selection* and not 1 of filter*",
+                "selection_a&selection_b&!filter",
+            ),
+            (
+                "(selection_a or selection_b) and not filter",
+                "selection_a&!filter selection_b&!filter",
+            ),
             ("not (selection_a or filter)", "!selection_a&!filter"),
             ("not (selection_a and filter)", "!selection_a !filter"),
         ] {
             assert_eq!(alternatives(text), expected, "{text}");
         }
-        for text in ["", "nothing", "selection_a and", "(selection_a", "selection_a | count() > 5", "1 of x*", "selection_a filter"] {
+        for text in [
+            "",
+            "nothing",
+            "selection_a and",
+            "(selection_a",
+            "selection_a | count() > 5",
+            "1 of x*",
+            "selection_a filter",
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
         assert!(read(&"(".repeat(1000)).is_err());

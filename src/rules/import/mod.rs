@@ -1,7 +1,8 @@
 //! Imports rules of other tools: word lists, CRS data files, Sigma rules, nuclei templates.
 //!
-//! Unsupported parts are skipped with the reason; an imported rule never matches more than its source. Words of other tools are
-//! mapped to a class and a severity. Nothing is read from disk: texts go in, rule builders come out.
+//! Unsupported parts are skipped with the reason; an imported rule never matches more than its
+//! source. Words of other tools are mapped to a class and a severity. Nothing is read from disk:
+//! texts go in, rule builders come out.
 
 mod condition;
 mod nuclei;
@@ -68,7 +69,10 @@ impl SkippedItems {
 /// Whether a file may hold rules to import, by its extension.
 #[must_use]
 pub(crate) fn is_known(file: &Path) -> bool {
-    matches!(extension(file).as_str(), "txt" | "lst" | "data" | "yml" | "yaml")
+    matches!(
+        extension(file).as_str(),
+        "txt" | "lst" | "data" | "yml" | "yaml"
+    )
 }
 
 /// Imports the rules of a text. The format is detected if `format` is `None`.
@@ -78,10 +82,21 @@ pub(crate) fn is_known(file: &Path) -> bool {
 /// The text is not in a supported format.
 pub fn import(file: &Path, text: &str, format: Option<ImportFormat>) -> Result<Import, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = file
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let is_yaml = matches!(extension(file).as_str(), "yml" | "yaml");
-    let format =
-        format.or_else(|| (!is_yaml).then(|| if extension(file) == "data" { ImportFormat::CrsData } else { ImportFormat::Wordlist }));
+    let format = format.or_else(|| {
+        (!is_yaml).then(|| {
+            if extension(file) == "data" {
+                ImportFormat::CrsData
+            } else {
+                ImportFormat::Wordlist
+            }
+        })
+    });
     match format {
         Some(ImportFormat::Wordlist) => Ok(word_lists::path_rules(&stem, text)),
         Some(ImportFormat::CrsData) => Ok(word_lists::crs_rules(&stem, text)),
@@ -95,13 +110,17 @@ pub fn import(file: &Path, text: &str, format: Option<ImportFormat>) -> Result<I
             } else if has("info") {
                 Ok(nuclei::rules(&stem, &documents))
             } else {
-                Err("neither a Sigma rule (with `detection`) nor a nuclei template (with `info`)".into())
+                Err(
+                    "neither a Sigma rule (with `detection`) nor a nuclei template (with `info`)"
+                        .into(),
+                )
             }
         }
     }
 }
 
-/// Makes the ids of rules unique by adding numbers, and skips rules that the loader rejects, with its message as the reason.
+/// Makes the ids of rules unique by adding numbers, and skips rules that the loader rejects, with
+/// its message as the reason.
 pub fn finalize(import: &mut Import, used_ids: &mut BTreeSet<String>) {
     let mut rejected = Vec::new();
     import.drafts.retain_mut(|draft| {
@@ -124,13 +143,23 @@ pub fn finalize(import: &mut Import, used_ids: &mut BTreeSet<String>) {
 
 fn reason(error: &RuleError) -> String {
     match error {
-        RuleError::Rule { message, .. } => message.lines().next_back().unwrap_or_default().to_owned(),
-        error => error.to_string().lines().next_back().unwrap_or_default().to_owned(),
+        RuleError::Rule { message, .. } => {
+            message.lines().next_back().unwrap_or_default().to_owned()
+        }
+        error => error
+            .to_string()
+            .lines()
+            .next_back()
+            .unwrap_or_default()
+            .to_owned(),
     }
 }
 
 fn extension(file: &Path) -> String {
-    file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase()
+    file.extension()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_ascii_lowercase()
 }
 
 /// Whether ordinary clients request a path, so that it is no probe alone.
@@ -199,12 +228,18 @@ fn class(text: &str, fallback: &'static str) -> &'static str {
     let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     let occurs = |word: &str| {
         text.match_indices(word).any(|(at, _)| {
-            let (before, after) = (text[..at].chars().next_back(), text[at + word.len()..].chars().next());
+            let (before, after) = (
+                text[..at].chars().next_back(),
+                text[at + word.len()..].chars().next(),
+            );
             // A short word must be a whole word: `git` is not in `digital` or `github`.
             !is_letter(before) && (word.len() > 4 || !is_letter(after))
         })
     };
-    CLASS_KEYWORDS.iter().find(|(word, _)| occurs(word)).map_or(fallback, |(_, class)| class)
+    CLASS_KEYWORDS
+        .iter()
+        .find(|(word, _)| occurs(word))
+        .map_or(fallback, |(_, class)| class)
 }
 
 /// The severity for a word of another tool.
@@ -224,7 +259,8 @@ fn cves<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<String> {
         let text = text.trim().to_ascii_uppercase().replace('.', "-");
         let (year, number) = text.strip_prefix("CVE-")?.split_once('-')?;
         let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
-        (year.len() == 4 && (4..=7).contains(&number.len()) && digits(year) && digits(number)).then_some(text)
+        (year.len() == 4 && (4..=7).contains(&number.len()) && digits(year) && digits(number))
+            .then_some(text)
     });
     let mut ids: Vec<String> = ids.collect();
     ids.sort();
@@ -234,8 +270,16 @@ fn cves<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<String> {
 
 /// The first URLs of a list of references.
 fn reference_urls(texts: Vec<&str>) -> Vec<String> {
-    let is_page = |text: &&str| text.starts_with("http") && text.len() > 12 && !text.contains(char::is_whitespace);
-    texts.into_iter().map(str::trim).filter(is_page).take(3).map(str::to_owned).collect()
+    let is_page = |text: &&str| {
+        text.starts_with("http") && text.len() > 12 && !text.contains(char::is_whitespace)
+    };
+    texts
+        .into_iter()
+        .map(str::trim)
+        .filter(is_page)
+        .take(3)
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]
@@ -259,7 +303,12 @@ mod tests {
 
     /// A Sigma rule with this detection.
     fn sigma(detection: &str) -> Import {
-        imported("web_test.yml", &format!("title: test\nlogsource:\n  category: webserver\nlevel: high\ndetection:\n{detection}"))
+        imported(
+            "web_test.yml",
+            &format!(
+                "title: test\nlogsource:\n  category: webserver\nlevel: high\ndetection:\n{detection}"
+            ),
+        )
     }
 
     /// Matches requests against the rules of an import.
@@ -274,8 +323,12 @@ mod tests {
         fn finds(&self, request: &str, status: u16, agent: &str) -> bool {
             let mut worker_state = WorkerState::default();
             let request = format!("{request} HTTP/1.1");
-            let record =
-                LogEntry { request: request.as_bytes(), status: Some(status), user_agent: Some(agent.as_bytes()), ..LogEntry::default() };
+            let record = LogEntry {
+                request: request.as_bytes(),
+                status: Some(status),
+                user_agent: Some(agent.as_bytes()),
+                ..LogEntry::default()
+            };
             let verdict = Matcher::new(&self.0).match_uncached(&record, &mut worker_state);
             !worker_state.rules(verdict).is_empty()
         }
@@ -284,22 +337,66 @@ mod tests {
     #[test]
     fn sigma_rules_match_the_same_requests() {
         let cases = [
-            ("  k: ['zz/y', 'qq']\n  condition: k", "GET /a/zz/y", "GET /zz"),
-            ("  s:\n    cs-uri-query|contains|all: ['aaa', 'bbb']\n  condition: s", "GET /?x=bbb&y=aaa", "GET /?x=bbb"),
-            ("  s:\n    cs-uri-query|startswith: '/zz/'\n  condition: s", "GET /zz/y", "GET /a/zz/y"),
-            ("  s:\n    cs-uri-query: '*zzz?y*'\n  condition: s", "GET /?zzz1y2", "GET /?zzzy"),
-            ("  s:\n    cs-uri-query|endswith: '/zz.x'\n  condition: s", "GET /a/zz.x", "GET /zz.xy"),
-            ("  s:\n    cs-uri-stem|endswith: '.zz'\n  condition: s", "GET /a.zz?b", "GET /?a.zz"),
-            ("  s:\n    cs-uri-stem|contains: '/zz/'\n  condition: s", "GET /a/zz/b", "GET /a/zzz/b"),
-            ("  s:\n    cs-uri-stem: '/zz/y'\n  condition: s", "GET /zz/y?b", "GET /a/zz/y"),
-            ("  s:\n    cs-uri-query|re: '/zz/[a-c]+\\.x'\n  condition: s", "GET /zz/abc.x", "GET /zz/d.x"),
-            ("  s:\n    cs-method: PUT\n    cs-uri-stem|startswith: '/zz'\n  condition: s", "PUT /zzy", "GET /zzy"),
+            (
+                "  k: ['zz/y', 'qq']\n  condition: k",
+                "GET /a/zz/y",
+                "GET /zz",
+            ),
+            (
+                "  s:\n    cs-uri-query|contains|all: ['aaa', 'bbb']\n  condition: s",
+                "GET /?x=bbb&y=aaa",
+                "GET /?x=bbb",
+            ),
+            (
+                "  s:\n    cs-uri-query|startswith: '/zz/'\n  condition: s",
+                "GET /zz/y",
+                "GET /a/zz/y",
+            ),
+            (
+                "  s:\n    cs-uri-query: '*zzz?y*'\n  condition: s",
+                "GET /?zzz1y2",
+                "GET /?zzzy",
+            ),
+            (
+                "  s:\n    cs-uri-query|endswith: '/zz.x'\n  condition: s",
+                "GET /a/zz.x",
+                "GET /zz.xy",
+            ),
+            (
+                "  s:\n    cs-uri-stem|endswith: '.zz'\n  condition: s",
+                "GET /a.zz?b",
+                "GET /?a.zz",
+            ),
+            (
+                "  s:\n    cs-uri-stem|contains: '/zz/'\n  condition: s",
+                "GET /a/zz/b",
+                "GET /a/zzz/b",
+            ),
+            (
+                "  s:\n    cs-uri-stem: '/zz/y'\n  condition: s",
+                "GET /zz/y?b",
+                "GET /a/zz/y",
+            ),
+            (
+                "  s:\n    cs-uri-query|re: '/zz/[a-c]+\\.x'\n  condition: s",
+                "GET /zz/abc.x",
+                "GET /zz/d.x",
+            ),
+            (
+                "  s:\n    cs-method: PUT\n    cs-uri-stem|startswith: '/zz'\n  condition: s",
+                "PUT /zzy",
+                "GET /zzy",
+            ),
             (
                 "  s:\n    cs-uri-query|contains: 'zzz'\n  f:\n    cs-uri-query|contains: 'yyy'\n  condition: s and not f",
                 "GET /zzz",
                 "GET /zzz?yyy",
             ),
-            ("  s:\n    cs-uri-query|contains: '=select%20'\n  condition: s", "GET /?a=select%20b", "GET /?a=selected"),
+            (
+                "  s:\n    cs-uri-query|contains: '=select%20'\n  condition: s",
+                "GET /?a=select%20b",
+                "GET /?a=selected",
+            ),
             (
                 "  a:\n    cs-uri-query|contains: 'aaa'\n  b:\n    cs-uri-query|contains: 'bbb'\n  condition: 1 of them",
                 "GET /bbb",
@@ -308,47 +405,104 @@ mod tests {
         ];
         for (detection, hit, miss) in cases {
             let import = sigma(detection);
-            assert!(import.skipped.is_empty(), "{detection}: {:?}", import.skipped);
+            assert!(
+                import.skipped.is_empty(),
+                "{detection}: {:?}",
+                import.skipped
+            );
             let runner = ImportRunner::new(&import);
-            assert!(runner.finds(hit, 404, "-") && !runner.finds(miss, 404, "-"), "{detection}: {}", import.drafts[0].to_toml());
+            assert!(
+                runner.finds(hit, 404, "-") && !runner.finds(miss, 404, "-"),
+                "{detection}: {}",
+                import.drafts[0].to_toml()
+            );
         }
     }
 
     #[test]
     fn sigma_statuses_and_agents_are_imported() {
-        let runner = ImportRunner::new(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n    sc-status: [200, 301]\n  condition: s"));
+        let runner = ImportRunner::new(&sigma(
+            "  s:\n    cs-uri-query|contains: 'zzz'\n    sc-status: [200, 301]\n  condition: s",
+        ));
         assert!(runner.finds("GET /zzz", 301, "-") && !runner.finds("GET /zzz", 404, "-"));
         let runner = ImportRunner::new(&sigma(
             "  s:\n    cs-uri-query|contains: 'zzz'\n  filter:\n    sc-status: 404\n  condition: s and not filter",
         ));
         assert!(runner.finds("GET /zzz", 500, "-") && !runner.finds("GET /zzz", 404, "-"));
-        let runner = ImportRunner::new(&sigma("  s:\n    cs-user-agent|contains: ['eviltool', 'worse']\n  condition: s"));
-        assert!(runner.finds("GET /", 200, "x Worse/1") && !runner.finds("GET /worse", 200, "Mozilla/5.0"));
-        let runner = ImportRunner::new(&sigma("  s:\n    c-useragent: 'evil*tool'\n  condition: s"));
-        assert!(runner.finds("GET /", 200, "evil big tool") && !runner.finds("GET /", 200, "an evil tool"));
+        let runner = ImportRunner::new(&sigma(
+            "  s:\n    cs-user-agent|contains: ['eviltool', 'worse']\n  condition: s",
+        ));
+        assert!(
+            runner.finds("GET /", 200, "x Worse/1")
+                && !runner.finds("GET /worse", 200, "Mozilla/5.0")
+        );
+        let runner =
+            ImportRunner::new(&sigma("  s:\n    c-useragent: 'evil*tool'\n  condition: s"));
+        assert!(
+            runner.finds("GET /", 200, "evil big tool")
+                && !runner.finds("GET /", 200, "an evil tool")
+        );
     }
 
     #[test]
     fn unsupported_sigma_features_are_reported() {
         for (detection, why) in [
-            ("  s:\n    cs-cookie|contains: x\n  condition: s", "'cs-cookie'"),
-            ("  s:\n    cs-uri-query|base64: x\n  condition: s", "'base64'"),
-            ("  s:\n    cs-uri-query|contains: zzz\n  condition: s | count() > 10", "counts events"),
+            (
+                "  s:\n    cs-cookie|contains: x\n  condition: s",
+                "'cs-cookie'",
+            ),
+            (
+                "  s:\n    cs-uri-query|base64: x\n  condition: s",
+                "'base64'",
+            ),
+            (
+                "  s:\n    cs-uri-query|contains: zzz\n  condition: s | count() > 10",
+                "counts events",
+            ),
             ("  s:\n    cs-method: GET\n  condition: s", "only a status"),
-            ("  s:\n    cs-uri-query|contains: zzz\n    cs-referer|contains: yyy\n  condition: s", "two fields"),
-            ("  s:\n    cs-uri-query|re: '[a-z]+'\n  condition: s", "three letters"),
-            ("  s:\n    cs-uri-query|re: '(?=zzz)a'\n  condition: s", "look-around"),
-            ("  s:\n    cs-uri-query|contains: zzz\n  f:\n    cs-method: GET\n  condition: s and not f", "`unless`"),
-            ("  s:\n    cs-uri-query|contains|all: [aaa, bbb, ccc, ddd]\n  condition: s", "more than 3"),
-            ("  s:\n    cs-uri-query|contains: 'zz%2'\n  condition: s", "within an escape"),
+            (
+                "  s:\n    cs-uri-query|contains: zzz\n    cs-referer|contains: yyy\n  condition: s",
+                "two fields",
+            ),
+            (
+                "  s:\n    cs-uri-query|re: '[a-z]+'\n  condition: s",
+                "three letters",
+            ),
+            (
+                "  s:\n    cs-uri-query|re: '(?=zzz)a'\n  condition: s",
+                "look-around",
+            ),
+            (
+                "  s:\n    cs-uri-query|contains: zzz\n  f:\n    cs-method: GET\n  condition: s and not f",
+                "`unless`",
+            ),
+            (
+                "  s:\n    cs-uri-query|contains|all: [aaa, bbb, ccc, ddd]\n  condition: s",
+                "more than 3",
+            ),
+            (
+                "  s:\n    cs-uri-query|contains: 'zz%2'\n  condition: s",
+                "within an escape",
+            ),
             ("  s:\n    cs-uri-query: ''\n  condition: s", "empty"),
         ] {
             let import = sigma(detection);
-            assert!(import.drafts.is_empty() && skipped(&import).iter().any(|w| w.contains(why)), "{detection}: {:?}", import.skipped);
+            assert!(
+                import.drafts.is_empty() && skipped(&import).iter().any(|w| w.contains(why)),
+                "{detection}: {:?}",
+                import.skipped
+            );
         }
-        let proxy = imported("p.yml", "title: t\nlogsource: {category: proxy}\ndetection: {a: [x], condition: a}");
+        let proxy = imported(
+            "p.yml",
+            "title: t\nlogsource: {category: proxy}\ndetection: {a: [x], condition: a}",
+        );
         assert!(skipped(&proxy)[0].contains("'proxy'"));
-        assert!(import(Path::new("x.yml"), "a: b", None).unwrap_err().contains("neither"));
+        assert!(
+            import(Path::new("x.yml"), "a: b", None)
+                .unwrap_err()
+                .contains("neither")
+        );
     }
 
     #[test]
@@ -358,11 +512,35 @@ mod tests {
             - '{{BaseURL}}'\n  - '{{BaseURL}}/login'\n  - '{{BaseURL}}/zz/{{user}}'\n- raw:\n  - |\n    POST /zz/d HTTP/1.1\n    Host: x\n";
         let import = imported("x.yaml", text);
         let ids: Vec<_> = import.drafts.iter().map(|d| d.id.as_str()).collect();
-        assert_eq!(ids, ["nuclei/cve-2020-12345", "nuclei/cve-2020-12345-2", "nuclei/cve-2020-12345-3"]);
+        assert_eq!(
+            ids,
+            [
+                "nuclei/cve-2020-12345",
+                "nuclei/cve-2020-12345-2",
+                "nuclei/cve-2020-12345-3"
+            ]
+        );
         let first = &import.drafts[0];
-        assert_eq!((first.class.as_str(), first.title.as_str(), first.severity.as_str()), ("panel", "Some panel", "high"));
-        assert_eq!((&first.cve[..], &first.cwe[..]), (&["CVE-2020-12345".to_owned()][..], &[22, 79][..]));
-        assert_eq!(skipped(&import), ["every client requests '/'", "it holds a variable", "ordinary clients request it too"]);
+        assert_eq!(
+            (
+                first.class.as_str(),
+                first.title.as_str(),
+                first.severity.as_str()
+            ),
+            ("panel", "Some panel", "high")
+        );
+        assert_eq!(
+            (&first.cve[..], &first.cwe[..]),
+            (&["CVE-2020-12345".to_owned()][..], &[22, 79][..])
+        );
+        assert_eq!(
+            skipped(&import),
+            [
+                "every client requests '/'",
+                "it holds a variable",
+                "ordinary clients request it too"
+            ]
+        );
         let runner = ImportRunner::new(&import);
         for (request, expected) in [
             ("GET /zz/a.php", true),
@@ -382,18 +560,28 @@ mod tests {
 
     #[test]
     fn path_tricks_of_a_template_are_kept() {
-        let runner = ImportRunner::new(&imported("x.yaml", "id: a\ninfo: {name: x}\nhttp: [{path: ['{{BaseURL}}/..;/manager/html']}]"));
-        assert!(runner.finds("GET /..;/manager/html", 404, "-") && !runner.finds("GET /manager/html", 404, "-"));
+        let runner = ImportRunner::new(&imported(
+            "x.yaml",
+            "id: a\ninfo: {name: x}\nhttp: [{path: ['{{BaseURL}}/..;/manager/html']}]",
+        ));
+        assert!(
+            runner.finds("GET /..;/manager/html", 404, "-")
+                && !runner.finds("GET /manager/html", 404, "-")
+        );
     }
 
     #[test]
     fn data_files_are_words_by_their_name() {
         let import = imported("lfi-os-files.data", "# words\n/etc/zz\nab\nproc%2Fzz\n");
-        assert_eq!((import.drafts[0].class.as_str(), &import.drafts[0].words[..]), ("lfi", &["/etc/zz".to_owned(), "proc/zz".into()][..]));
+        assert_eq!(
+            (import.drafts[0].class.as_str(), &import.drafts[0].words[..]),
+            ("lfi", &["/etc/zz".to_owned(), "proc/zz".into()][..])
+        );
         assert_eq!(import.skipped.len(), 1);
         let agents = imported("scanners-user-agents.data", "eviltool\n");
         assert!(
-            ImportRunner::new(&agents).finds("GET /", 200, "EvilTool/1") && !ImportRunner::new(&agents).finds("GET /eviltool", 200, "-")
+            ImportRunner::new(&agents).finds("GET /", 200, "EvilTool/1")
+                && !ImportRunner::new(&agents).finds("GET /eviltool", 200, "-")
         );
         assert!(imported("sql-errors.data", "x\n").drafts.is_empty());
     }

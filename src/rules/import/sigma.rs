@@ -1,8 +1,9 @@
 //! Sigma rules for web servers.
 //!
-//! `cs-uri-query` is read as the whole decoded target, as existing rules use it; `cs-uri-stem` is the path. Values are texts with
-//! `*` and `?`, anchored or not, and regexes. Each alternative of a condition becomes a rule of tests that must all hold.
-//! Unsupported conditions, such as texts in two headers, are skipped with the reason.
+//! `cs-uri-query` is read as the whole decoded target, as existing rules use it; `cs-uri-stem` is
+//! the path. Values are texts with `*` and `?`, anchored or not, and regexes. Each alternative of a
+//! condition becomes a rule of tests that must all hold. Unsupported conditions, such as texts in
+//! two headers, are skipped with the reason.
 
 use regex_syntax::hir::{Hir, HirKind};
 
@@ -17,37 +18,63 @@ pub(super) fn rules(stem: &str, documents: &[YamlNode]) -> Import {
     let mut import = Import::default();
     for document in documents {
         if let Err(why) = rule(stem, document, &mut import) {
-            import.skipped.push(why, document.text_of("title").unwrap_or(stem));
+            import
+                .skipped
+                .push(why, document.text_of("title").unwrap_or(stem));
         }
     }
     import
 }
 
 fn rule(stem: &str, document: &YamlNode, import: &mut Import) -> Result<(), String> {
-    let category = document.get("logsource").and_then(|source| source.text_of("category")).unwrap_or("none");
+    let category = document
+        .get("logsource")
+        .and_then(|source| source.text_of("category"))
+        .unwrap_or("none");
     if category != "webserver" {
-        return Err(format!("its logs are of the category '{category}', not 'webserver'"));
+        return Err(format!(
+            "its logs are of the category '{category}', not 'webserver'"
+        ));
     }
     let detection = document.get("detection").ok_or("it has no `detection`")?;
     let searches = searches(detection)?;
     let find = |name: &str| -> Vec<Expression<SigmaTest>> {
-        let pattern = if name == "them" { Some("") } else { name.strip_suffix('*') };
-        let holds = |key: &str| pattern.map_or(key == name, |start| key.starts_with(start) && !key.starts_with('_'));
-        searches.iter().filter(|(key, _)| holds(key)).map(|(_, search)| search.clone()).collect()
+        let pattern = if name == "them" {
+            Some("")
+        } else {
+            name.strip_suffix('*')
+        };
+        let holds = |key: &str| {
+            pattern.map_or(key == name, |start| {
+                key.starts_with(start) && !key.starts_with('_')
+            })
+        };
+        searches
+            .iter()
+            .filter(|(key, _)| holds(key))
+            .map(|(_, search)| search.clone())
+            .collect()
     };
     let metadata = metadata(stem, document);
     let title = metadata.title.clone();
-    let conditions = detection.get("condition").map(YamlNode::texts).unwrap_or_default();
+    let conditions = detection
+        .get("condition")
+        .map(YamlNode::texts)
+        .unwrap_or_default();
     if conditions.is_empty() {
         return Err("it has no condition".into());
     }
     for condition in conditions {
-        let expression = condition::parse(condition, &find).map_err(|why| format!("its condition '{condition}': {why}"))?;
+        let expression = condition::parse(condition, &find)
+            .map_err(|why| format!("its condition '{condition}': {why}"))?;
         for mut tests in alternatives(&expression, false)? {
             drop_unusable(&mut tests, &title, &mut import.skipped);
             match build_rule(&metadata, &tests) {
                 Ok(draft) => {
-                    if tests.iter().any(|(test, _)| test.values.iter().any(SigmaPattern::is_regex)) {
+                    if tests
+                        .iter()
+                        .any(|(test, _)| test.values.iter().any(SigmaPattern::is_regex))
+                    {
                         import.notes.push("its regex ignores case", title.clone());
                     }
                     import.drafts.push(draft);
@@ -63,7 +90,10 @@ fn rule(stem: &str, document: &YamlNode, import: &mut Import) -> Result<(), Stri
 fn drop_unusable(tests: &mut [(SigmaTest, bool)], title: &str, skipped: &mut SkippedItems) {
     for (test, _) in tests.iter_mut().filter(|(_, negated)| !negated) {
         for value in test.values.extract_if(.., |value| value.unusable.is_some()) {
-            skipped.push(value.unusable.unwrap_or_default(), format!("{title}: '{}'", value.example().unwrap_or_default()));
+            skipped.push(
+                value.unusable.unwrap_or_default(),
+                format!("{title}: '{}'", value.example().unwrap_or_default()),
+            );
         }
     }
 }
@@ -73,14 +103,27 @@ fn metadata(stem: &str, document: &YamlNode) -> RuleBuilder {
     let texts = |key: &str| document.get(key).map(YamlNode::texts).unwrap_or_default();
     let title = document.text_of("title").unwrap_or(stem);
     let tags = texts("tags");
-    let cve = cves(tags.iter().filter(|tag| tag.starts_with("cve.")).map(|tag| &**tag));
+    let cve = cves(
+        tags.iter()
+            .filter(|tag| tag.starts_with("cve."))
+            .map(|tag| &**tag),
+    );
     let techniques = tags.iter().filter_map(|tag| tag.strip_prefix("attack.t"));
-    let is_technique = |text: &&str| text.len() >= 4 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let is_technique =
+        |text: &&str| text.len() >= 4 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let about = format!("{title} {}", stem.replace('_', " "));
     let fallback = if cve.is_empty() { "exposure" } else { "cve" };
     let level = severity(document.text_of("level").unwrap_or_default());
-    let mut draft = RuleBuilder::new(format!("sigma/{}", slug(stem, "rule")), title, class(&about, fallback), level);
-    draft.attack = techniques.filter(is_technique).map(|text| format!("T{text}")).collect();
+    let mut draft = RuleBuilder::new(
+        format!("sigma/{}", slug(stem, "rule")),
+        title,
+        class(&about, fallback),
+        level,
+    );
+    draft.attack = techniques
+        .filter(is_technique)
+        .map(|text| format!("T{text}"))
+        .collect();
     draft.cve = cve;
     draft.references = reference_urls(texts("references"));
     draft
@@ -88,17 +131,28 @@ fn metadata(stem: &str, document: &YamlNode) -> RuleBuilder {
 
 /// The searches of a detection, by name.
 fn searches(detection: &YamlNode) -> Result<Vec<(String, Expression<SigmaTest>)>, String> {
-    let named = detection.entries().iter().filter(|(name, _)| name != "condition" && name != "timeframe");
-    named.map(|(name, node)| Ok((name.clone(), search(node)?))).collect()
+    let named = detection
+        .entries()
+        .iter()
+        .filter(|(name, _)| name != "condition" && name != "timeframe");
+    named
+        .map(|(name, node)| Ok((name.clone(), search(node)?)))
+        .collect()
 }
 
 /// A search: a map whose keys must all hold, a list of such maps, or words anywhere in the line.
 fn search(node: &YamlNode) -> Result<Expression<SigmaTest>, String> {
     match node {
-        YamlNode::Map(entries) => entries.iter().map(|(key, value)| field(key, value)).collect::<Result<_, _>>().map(Expression::All),
-        YamlNode::List(items) if items.iter().any(|item| matches!(item, YamlNode::Map(_))) => {
-            items.iter().map(search).collect::<Result<_, _>>().map(Expression::Any)
-        }
+        YamlNode::Map(entries) => entries
+            .iter()
+            .map(|(key, value)| field(key, value))
+            .collect::<Result<_, _>>()
+            .map(Expression::All),
+        YamlNode::List(items) if items.iter().any(|item| matches!(item, YamlNode::Map(_))) => items
+            .iter()
+            .map(search)
+            .collect::<Result<_, _>>()
+            .map(Expression::Any),
         words => field("", words),
     }
 }
@@ -107,8 +161,13 @@ fn search(node: &YamlNode) -> Result<Expression<SigmaTest>, String> {
 fn field(key: &str, value: &YamlNode) -> Result<Expression<SigmaTest>, String> {
     let mut parts = key.split('|');
     let name = parts.next().unwrap_or_default();
-    let part = RequestPart::from_name(name).ok_or_else(|| format!("it asks for '{name}', which our rules do not support"))?;
-    let mut mode = if part == RequestPart::Anywhere { MatchMode::Contains } else { MatchMode::Exact };
+    let part = RequestPart::from_name(name)
+        .ok_or_else(|| format!("it asks for '{name}', which our rules do not support"))?;
+    let mut mode = if part == RequestPart::Anywhere {
+        MatchMode::Contains
+    } else {
+        MatchMode::Exact
+    };
     let mut all = false;
     for modifier in parts {
         match modifier {
@@ -117,18 +176,43 @@ fn field(key: &str, value: &YamlNode) -> Result<Expression<SigmaTest>, String> {
             "endswith" => mode = MatchMode::EndsWith,
             "re" => mode = MatchMode::Regex,
             "all" => all = true,
-            other => return Err(format!("the modifier '{other}' is not supported by our rules")),
+            other => {
+                return Err(format!(
+                    "the modifier '{other}' is not supported by our rules"
+                ));
+            }
         }
     }
     let values = value.texts();
-    if values.is_empty() || values.len() != value.items().len() || values.iter().any(|v| v.is_empty() || *v == "null" || *v == "~") {
+    if values.is_empty()
+        || values.len() != value.items().len()
+        || values
+            .iter()
+            .any(|v| v.is_empty() || *v == "null" || *v == "~")
+    {
         return Err(format!("the value of '{key}' is empty or no text"));
     }
-    let patterns = values.iter().map(|value| SigmaPattern::new(value, mode, part.is_sent())).collect::<Result<Vec<_>, _>>()?;
+    let patterns = values
+        .iter()
+        .map(|value| SigmaPattern::new(value, mode, part.is_sent()))
+        .collect::<Result<Vec<_>, _>>()?;
     Ok(if all {
-        Expression::All(patterns.into_iter().map(|pattern| Expression::Is(SigmaTest { part, values: vec![pattern] })).collect())
+        Expression::All(
+            patterns
+                .into_iter()
+                .map(|pattern| {
+                    Expression::Is(SigmaTest {
+                        part,
+                        values: vec![pattern],
+                    })
+                })
+                .collect(),
+        )
     } else {
-        Expression::Is(SigmaTest { part, values: patterns })
+        Expression::Is(SigmaTest {
+            part,
+            values: patterns,
+        })
     })
 }
 
@@ -137,9 +221,9 @@ const MAX_TEXTS: usize = 3;
 
 /// All common statuses, for rules that exclude some.
 const STATUSES: [u16; 56] = [
-    200, 201, 202, 203, 204, 205, 206, 207, 226, 300, 301, 302, 303, 304, 305, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407, 408, 409,
-    410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422, 423, 424, 426, 428, 429, 431, 444, 451, 494, 499, 500, 501, 502, 503, 504, 505,
-    507, 520,
+    200, 201, 202, 203, 204, 205, 206, 207, 226, 300, 301, 302, 303, 304, 305, 307, 308, 400, 401,
+    402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422,
+    423, 424, 426, 428, 429, 431, 444, 451, 494, 499, 500, 501, 502, 503, 504, 505, 507, 520,
 ];
 
 /// The part of a request that a test checks.
@@ -226,29 +310,51 @@ fn build_rule(metadata: &RuleBuilder, tests: &[(SigmaTest, bool)]) -> Result<Rul
     if no_literal && (draft.methods.is_empty() || draft.methods.iter().any(ordinary)) {
         return Err("it checks only a status or an ordinary method".into());
     }
-    if !draft.agents.is_empty() && draft.words.is_empty() && draft.globs.is_empty() && draft.class == "exposure" {
+    if !draft.agents.is_empty()
+        && draft.words.is_empty()
+        && draft.globs.is_empty()
+        && draft.class == "exposure"
+    {
         draft.class = "scanner-agent".into();
     }
     add_cases(&mut draft, &term, tests);
     Ok(draft)
 }
 
-fn add_test<'t>(draft: &mut RuleBuilder, term: &mut SearchTerm<'t>, test: &'t SigmaTest) -> Result<(), String> {
+fn add_test<'t>(
+    draft: &mut RuleBuilder,
+    term: &mut SearchTerm<'t>,
+    test: &'t SigmaTest,
+) -> Result<(), String> {
     match test.part {
         RequestPart::Method => {
             let methods = exact(test, "a method")?;
-            draft.methods = if draft.methods.is_empty() { methods } else { intersection(&draft.methods, &methods)? };
+            draft.methods = if draft.methods.is_empty() {
+                methods
+            } else {
+                intersection(&draft.methods, &methods)?
+            };
         }
         RequestPart::Status => {
             let statuses = statuses(test)?;
-            draft.statuses = if draft.statuses.is_empty() { statuses } else { intersection(&draft.statuses, &statuses)? };
+            draft.statuses = if draft.statuses.is_empty() {
+                statuses
+            } else {
+                intersection(&draft.statuses, &statuses)?
+            };
         }
         RequestPart::Stem if draft.globs.is_empty() => {
-            let globs = test.values.iter().map(SigmaPattern::globs).collect::<Option<Vec<_>>>();
+            let globs = test
+                .values
+                .iter()
+                .map(SigmaPattern::globs)
+                .collect::<Option<Vec<_>>>();
             draft.globs = globs.ok_or("its path pattern is not supported")?.concat();
         }
         RequestPart::Stem => return Err("it has two conditions on the path".into()),
-        RequestPart::Agent if draft.agents.is_empty() && test.values.iter().all(|v| v.word().is_some()) => {
+        RequestPart::Agent
+            if draft.agents.is_empty() && test.values.iter().all(|v| v.word().is_some()) =>
+        {
             draft.agents = words(test);
         }
         part => {
@@ -264,11 +370,15 @@ fn add_test<'t>(draft: &mut RuleBuilder, term: &mut SearchTerm<'t>, test: &'t Si
 
 /// Words and regex.
 fn words_and_regex(draft: &mut RuleBuilder, term: &SearchTerm<'_>) -> Result<(), String> {
-    let (Some(part), tests) = (term.part, &term.tests) else { return Ok(()) };
+    let (Some(part), tests) = (term.part, &term.tests) else {
+        return Ok(());
+    };
     if tests.len() > MAX_TEXTS {
         return Err(format!("it looks for more than {MAX_TEXTS} texts at once"));
     }
-    let anchored = tests.iter().any(|t| t.values.iter().any(|v| v.at_start || v.at_end));
+    let anchored = tests
+        .iter()
+        .any(|t| t.values.iter().any(|v| v.at_start || v.at_end));
     draft.fields = part.fields(anchored);
     if let [test] = tests[..]
         && test.values.iter().all(|v| v.word().is_some())
@@ -276,13 +386,38 @@ fn words_and_regex(draft: &mut RuleBuilder, term: &SearchTerm<'_>) -> Result<(),
         draft.words = words(test);
         return Ok(());
     }
-    let literals = |test: &&SigmaTest| test.values.iter().map(|v| v.literal().map(str::to_owned)).collect::<Option<Vec<_>>>();
-    draft.words = tests.iter().find_map(literals).ok_or("it requires no text of three letters")?;
+    let literals = |test: &&SigmaTest| {
+        test.values
+            .iter()
+            .map(|v| v.literal().map(str::to_owned))
+            .collect::<Option<Vec<_>>>()
+    };
+    draft.words = tests
+        .iter()
+        .find_map(literals)
+        .ok_or("it requires no text of three letters")?;
     draft.words.sort();
     draft.words.dedup();
-    let each: Vec<String> =
-        tests.iter().map(|t| format!("(?:{})", t.values.iter().map(SigmaPattern::regex).collect::<Vec<_>>().join("|"))).collect();
-    draft.regex = Some(permutations(&each).iter().map(|order| order.join(".*")).collect::<Vec<_>>().join("|"));
+    let each: Vec<String> = tests
+        .iter()
+        .map(|t| {
+            format!(
+                "(?:{})",
+                t.values
+                    .iter()
+                    .map(SigmaPattern::regex)
+                    .collect::<Vec<_>>()
+                    .join("|")
+            )
+        })
+        .collect();
+    draft.regex = Some(
+        permutations(&each)
+            .iter()
+            .map(|order| order.join(".*"))
+            .collect::<Vec<_>>()
+            .join("|"),
+    );
     Ok(())
 }
 
@@ -295,20 +430,38 @@ fn permutations(texts: &[String]) -> Vec<Vec<String>> {
     for first in 0..texts.len() {
         let mut rest = texts.to_vec();
         let first = rest.remove(first);
-        all.extend(permutations(&rest).into_iter().map(|order| [vec![first.clone()], order].concat()));
+        all.extend(
+            permutations(&rest)
+                .into_iter()
+                .map(|order| [vec![first.clone()], order].concat()),
+        );
     }
     all
 }
 
-fn add_exception(draft: &mut RuleBuilder, part: Option<RequestPart>, test: &SigmaTest) -> Result<(), String> {
+fn add_exception(
+    draft: &mut RuleBuilder,
+    part: Option<RequestPart>,
+    test: &SigmaTest,
+) -> Result<(), String> {
     let all_words = test.values.iter().all(|v| v.word().is_some());
     match test.part {
         RequestPart::Status => {
             let excluded = statuses(test)?;
-            let from = if draft.statuses.is_empty() { &STATUSES[..] } else { &draft.statuses[..] };
-            draft.statuses = from.iter().copied().filter(|s| !excluded.contains(s)).collect();
+            let from = if draft.statuses.is_empty() {
+                &STATUSES[..]
+            } else {
+                &draft.statuses[..]
+            };
+            draft.statuses = from
+                .iter()
+                .copied()
+                .filter(|s| !excluded.contains(s))
+                .collect();
         }
-        RequestPart::Agent if part != Some(RequestPart::Agent) && all_words => draft.unless_agents.extend(words(test)),
+        RequestPart::Agent if part != Some(RequestPart::Agent) && all_words => {
+            draft.unless_agents.extend(words(test))
+        }
         RequestPart::Target | RequestPart::Agent | RequestPart::Referer | RequestPart::Anywhere
             if part.unwrap_or(RequestPart::Target) == test.part =>
         {
@@ -321,7 +474,13 @@ fn add_exception(draft: &mut RuleBuilder, part: Option<RequestPart>, test: &Sigm
             if all_words {
                 draft.unless_words.extend(words(test));
             } else if draft.unless_regex.is_none() {
-                draft.unless_regex = Some(test.values.iter().map(SigmaPattern::regex).collect::<Vec<_>>().join("|"));
+                draft.unless_regex = Some(
+                    test.values
+                        .iter()
+                        .map(SigmaPattern::regex)
+                        .collect::<Vec<_>>()
+                        .join("|"),
+                );
             } else {
                 return Err("its filter has two patterns".into());
             }
@@ -332,60 +491,120 @@ fn add_exception(draft: &mut RuleBuilder, part: Option<RequestPart>, test: &Sigm
 }
 
 fn words(test: &SigmaTest) -> Vec<String> {
-    let mut words: Vec<String> = test.values.iter().filter_map(SigmaPattern::word).map(str::to_owned).collect();
+    let mut words: Vec<String> = test
+        .values
+        .iter()
+        .filter_map(SigmaPattern::word)
+        .map(str::to_owned)
+        .collect();
     let mut seen = std::collections::HashSet::new();
     words.retain(|word| seen.insert(word.to_ascii_lowercase()));
     words
 }
 
 fn exact(test: &SigmaTest, what: &str) -> Result<Vec<String>, String> {
-    let values: Option<Vec<_>> = test.values.iter().map(|v| v.exact().map(str::to_owned)).collect();
+    let values: Option<Vec<_>> = test
+        .values
+        .iter()
+        .map(|v| v.exact().map(str::to_owned))
+        .collect();
     values.ok_or_else(|| format!("it matches {what} by a pattern"))
 }
 
 fn statuses(test: &SigmaTest) -> Result<Vec<u16>, String> {
-    exact(test, "a status")?.iter().map(|text| text.parse().map_err(|_| format!("'{text}' is no status"))).collect()
+    exact(test, "a status")?
+        .iter()
+        .map(|text| text.parse().map_err(|_| format!("'{text}' is no status")))
+        .collect()
 }
 
 fn intersection<T: PartialEq + Clone>(left: &[T], right: &[T]) -> Result<Vec<T>, String> {
-    let both: Vec<T> = left.iter().filter(|item| right.contains(item)).cloned().collect();
-    if both.is_empty() { Err("it can never match".into()) } else { Ok(both) }
+    let both: Vec<T> = left
+        .iter()
+        .filter(|item| right.contains(item))
+        .cloned()
+        .collect();
+    if both.is_empty() {
+        Err("it can never match".into())
+    } else {
+        Ok(both)
+    }
 }
 
 /// Adds two requests that the rule matches, if they can be made, and two ordinary requests.
 fn add_cases(draft: &mut RuleBuilder, term: &SearchTerm<'_>, tests: &[(SigmaTest, bool)]) {
-    draft.must_match = (0..2).filter_map(|n| example(draft, term, tests, n)).collect();
+    draft.must_match = (0..2)
+        .filter_map(|n| example(draft, term, tests, n))
+        .collect();
     draft.must_match.dedup();
-    draft.must_not_match = ["/about", "/search?q=red+shoes"].map(|target| ExampleRequest::new(format!("GET {target}"))).into();
+    draft.must_not_match = ["/about", "/search?q=red+shoes"]
+        .map(|target| ExampleRequest::new(format!("GET {target}")))
+        .into();
 }
 
-fn example(draft: &RuleBuilder, term: &SearchTerm<'_>, tests: &[(SigmaTest, bool)], n: usize) -> Option<ExampleRequest> {
-    let pick =
-        |test: &SigmaTest| test.values.get(n).or(test.values.first()).and_then(|v| v.example().map(|text| (v.at_start, v.at_end, text)));
-    let mut parts = term.tests.iter().map(|test| pick(test)).collect::<Option<Vec<_>>>()?;
+fn example(
+    draft: &RuleBuilder,
+    term: &SearchTerm<'_>,
+    tests: &[(SigmaTest, bool)],
+    n: usize,
+) -> Option<ExampleRequest> {
+    let pick = |test: &SigmaTest| {
+        test.values
+            .get(n)
+            .or(test.values.first())
+            .and_then(|v| v.example().map(|text| (v.at_start, v.at_end, text)))
+    };
+    let mut parts = term
+        .tests
+        .iter()
+        .map(|test| pick(test))
+        .collect::<Option<Vec<_>>>()?;
     parts.sort_by_key(|(at_start, at_end, _)| (!at_start, *at_end));
-    let text = parts.iter().map(|(.., text)| text.as_str()).collect::<Vec<_>>().join(" ");
+    let text = parts
+        .iter()
+        .map(|(.., text)| text.as_str())
+        .collect::<Vec<_>>()
+        .join(" ");
     let at_start = parts.first().is_some_and(|(at_start, ..)| *at_start);
     let at_end = parts.last().is_some_and(|(_, at_end, _)| *at_end);
-    let stem = tests.iter().find(|(test, negated)| test.part == RequestPart::Stem && !negated).and_then(|(test, _)| pick(test));
+    let stem = tests
+        .iter()
+        .find(|(test, negated)| test.part == RequestPart::Stem && !negated)
+        .and_then(|(test, _)| pick(test));
     let path = stem.map_or_else(
         || if n == 0 { "/".into() } else { "/index".into() },
         |(.., text)| {
-            if text.starts_with('/') { text } else { format!("/x{text}") }
+            if text.starts_with('/') {
+                text
+            } else {
+                format!("/x{text}")
+            }
         },
     );
     let header = |part: RequestPart| (term.part == Some(part)).then(|| text.replace('\\', "\\\\"));
     let target = match term.part {
         Some(RequestPart::Target) if at_start => percent_encoded(&text, b"/-._~?=&"),
         Some(RequestPart::Target) if n == 1 && !at_end => {
-            format!("{}?x=1&q={}", percent_encoded(&path, b"/-._~"), percent_encoded(&text, b"/-._"))
+            format!(
+                "{}?x=1&q={}",
+                percent_encoded(&path, b"/-._~"),
+                percent_encoded(&text, b"/-._")
+            )
         }
         Some(RequestPart::Target | RequestPart::Anywhere) => {
-            format!("{}?q={}", percent_encoded(&path, b"/-._~"), percent_encoded(&text, b"/-._"))
+            format!(
+                "{}?q={}",
+                percent_encoded(&path, b"/-._~"),
+                percent_encoded(&text, b"/-._")
+            )
         }
         _ => percent_encoded(&path, b"/-._~"),
     };
-    let agent = draft.agents.get(n).or(draft.agents.first()).map(|agent| agent.replace('\\', "\\\\"));
+    let agent = draft
+        .agents
+        .get(n)
+        .or(draft.agents.first())
+        .map(|agent| agent.replace('\\', "\\\\"));
     let method = draft.methods.first().map_or("GET", String::as_str);
     Some(ExampleRequest {
         request: format!("{method} {target}"),
@@ -432,14 +651,17 @@ enum PatternPiece {
 }
 
 impl SigmaPattern {
-    /// Parses a value. `sent`: it is compared with an undecoded part of a request, which rules decode.
+    /// Parses a value. `sent`: it is compared with an undecoded part of a request, which rules
+    /// decode.
     fn new(value: &str, mode: MatchMode, sent: bool) -> Result<Self, String> {
         if mode == MatchMode::Regex {
             return Self::from_regex(value);
         }
         let mut pieces = pieces(value);
-        let (mut at_start, mut at_end) =
-            (matches!(mode, MatchMode::Exact | MatchMode::StartsWith), matches!(mode, MatchMode::Exact | MatchMode::EndsWith));
+        let (mut at_start, mut at_end) = (
+            matches!(mode, MatchMode::Exact | MatchMode::StartsWith),
+            matches!(mode, MatchMode::Exact | MatchMode::EndsWith),
+        );
         while pieces.first() == Some(&PatternPiece::Any) {
             at_start = false;
             pieces.remove(0);
@@ -460,18 +682,38 @@ impl SigmaPattern {
                 }
             }
         }
-        if pieces.is_empty() { Err(format!("'{value}' matches everything")) } else { Ok(Self { at_start, at_end, unusable, pieces }) }
+        if pieces.is_empty() {
+            Err(format!("'{value}' matches everything"))
+        } else {
+            Ok(Self {
+                at_start,
+                at_end,
+                unusable,
+                pieces,
+            })
+        }
     }
 
     fn from_regex(source: &str) -> Result<Self, String> {
         let source = source.strip_prefix("(?i)").unwrap_or(source);
-        if source.as_bytes().windows(3).any(|w| w[0] == b'%' && w[1].is_ascii_hexdigit() && w[2].is_ascii_hexdigit()) {
+        if source
+            .as_bytes()
+            .windows(3)
+            .any(|w| w[0] == b'%' && w[1].is_ascii_hexdigit() && w[2].is_ascii_hexdigit())
+        {
             return Err("its regex looks for escapes, and our fields are decoded".into());
         }
-        let hir = regex_syntax::parse(source).map_err(|_| "its regex is not supported: no look-around, no back-references".to_owned())?;
+        let hir = regex_syntax::parse(source).map_err(|_| {
+            "its regex is not supported: no look-around, no back-references".to_owned()
+        })?;
         let mut longest = String::new();
         required_text(&hir, &mut longest);
-        Ok(Self { at_start: false, at_end: false, unusable: None, pieces: vec![PatternPiece::Regex(source.to_owned(), longest)] })
+        Ok(Self {
+            at_start: false,
+            at_end: false,
+            unusable: None,
+            pieces: vec![PatternPiece::Regex(source.to_owned(), longest)],
+        })
     }
 
     fn is_regex(&self) -> bool {
@@ -500,7 +742,9 @@ impl SigmaPattern {
             PatternPiece::Text(text) | PatternPiece::Regex(_, text) => text.as_str(),
             PatternPiece::Any | PatternPiece::One => "",
         });
-        texts.max_by_key(|text| text.len()).filter(|text| text.len() >= MIN_LITERAL_LEN)
+        texts
+            .max_by_key(|text| text.len())
+            .filter(|text| text.len() >= MIN_LITERAL_LEN)
     }
 
     /// The equivalent regex.
@@ -515,7 +759,11 @@ impl SigmaPattern {
                 PatternPiece::Regex(source, _) => format!("(?:{source})"),
             })
             .collect();
-        format!("{}{body}{}", if self.at_start { "^" } else { "" }, if self.at_end { "$" } else { "" })
+        format!(
+            "{}{body}{}",
+            if self.at_start { "^" } else { "" },
+            if self.at_end { "$" } else { "" }
+        )
     }
 
     /// The equivalent globs for a path, from its start.
@@ -523,7 +771,12 @@ impl SigmaPattern {
         let mut body = String::new();
         for piece in &self.pieces {
             match piece {
-                PatternPiece::Text(text) if text.contains(['*', '?']) || (body.ends_with('*') && text.starts_with('/')) => return None,
+                PatternPiece::Text(text)
+                    if text.contains(['*', '?'])
+                        || (body.ends_with('*') && text.starts_with('/')) =>
+                {
+                    return None;
+                }
                 PatternPiece::Text(text) => body.push_str(text),
                 PatternPiece::Any => body.push_str("**"),
                 PatternPiece::One | PatternPiece::Regex(..) => return None,
@@ -565,7 +818,11 @@ fn pieces(value: &str) -> Vec<PatternPiece> {
                 if !text.is_empty() {
                     pieces.push(PatternPiece::Text(std::mem::take(&mut text)));
                 }
-                pieces.push(if c == '*' { PatternPiece::Any } else { PatternPiece::One });
+                pieces.push(if c == '*' {
+                    PatternPiece::Any
+                } else {
+                    PatternPiece::One
+                });
             }
             c => text.push(c),
         }
@@ -588,7 +845,9 @@ fn required_text(hir: &Hir, longest: &mut String) {
         }
         HirKind::Capture(capture) => required_text(&capture.sub, longest),
         HirKind::Concat(parts) => parts.iter().for_each(|part| required_text(part, longest)),
-        HirKind::Repetition(repetition) if repetition.min > 0 => required_text(&repetition.sub, longest),
+        HirKind::Repetition(repetition) if repetition.min > 0 => {
+            required_text(&repetition.sub, longest)
+        }
         _ => {}
     }
 }

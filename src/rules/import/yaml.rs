@@ -1,7 +1,7 @@
 //! Parses YAML as rules of other tools use it: texts, lists and maps.
 //!
-//! Every scalar is a text; tags are ignored. An alias is expanded to a copy, and the number of nodes is limited: else a few lines
-//! of nested aliases would take gigabytes.
+//! Every scalar is a text; tags are ignored. An alias is expanded to a copy, and the number of
+//! nodes is limited: else a few lines of nested aliases would take gigabytes.
 
 use std::collections::HashMap;
 
@@ -24,20 +24,35 @@ pub(super) enum YamlNode {
 impl YamlNode {
     /// The value of a key, if this is a map with that key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
-        self.entries().iter().find(|(name, _)| name == key).map(|(_, value)| value)
+        self.entries()
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
     }
 
     pub(super) fn entries(&self) -> &[(String, Self)] {
-        if let Self::Map(entries) = self { entries } else { &[] }
+        if let Self::Map(entries) = self {
+            entries
+        } else {
+            &[]
+        }
     }
 
     pub(super) fn text(&self) -> Option<&str> {
-        if let Self::Text(text) = self { Some(text) } else { None }
+        if let Self::Text(text) = self {
+            Some(text)
+        } else {
+            None
+        }
     }
 
     /// The items of a list; any other node is a list of one.
     pub(super) fn items(&self) -> &[Self] {
-        if let Self::List(items) = self { items } else { std::slice::from_ref(self) }
+        if let Self::List(items) = self {
+            items
+        } else {
+            std::slice::from_ref(self)
+        }
     }
 
     /// The texts of a list, or the one text.
@@ -73,7 +88,8 @@ enum OpenNode {
 pub(super) fn documents(text: &str) -> Result<Vec<YamlNode>, String> {
     let mut reader = YamlReader::default();
     for event in Parser::new_from_str(text) {
-        let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
+        let (event, _) =
+            event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
         reader.handle(event)?;
     }
     Ok(reader.documents)
@@ -90,23 +106,35 @@ struct YamlReader {
 impl YamlReader {
     fn handle(&mut self, event: Event<'_>) -> Result<(), String> {
         match event {
-            Event::Scalar(text, _, anchor, _) => self.close(anchor, YamlNode::Text(text.into_owned()))?,
+            Event::Scalar(text, _, anchor, _) => {
+                self.close(anchor, YamlNode::Text(text.into_owned()))?
+            }
             Event::Alias(anchor) => {
-                let node = self.anchors.get(&anchor).cloned().ok_or("an alias of nothing")?;
+                let node = self
+                    .anchors
+                    .get(&anchor)
+                    .cloned()
+                    .ok_or("an alias of nothing")?;
                 self.nodes += node.size();
                 self.close(0, node)?;
             }
             Event::SequenceStart(anchor, _) => self.open.push(OpenNode::List(anchor, Vec::new())),
-            Event::MappingStart(anchor, _) => self.open.push(OpenNode::Map(anchor, Vec::new(), None)),
+            Event::MappingStart(anchor, _) => {
+                self.open.push(OpenNode::Map(anchor, Vec::new(), None))
+            }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(OpenNode::List(anchor, items)) => self.close(anchor, YamlNode::List(items))?,
-                Some(OpenNode::Map(anchor, entries, _)) => self.close(anchor, YamlNode::Map(entries))?,
+                Some(OpenNode::Map(anchor, entries, _)) => {
+                    self.close(anchor, YamlNode::Map(entries))?
+                }
                 None => {}
             },
             _ => {}
         }
         if self.open.len() > MAX_DEPTH {
-            return Err(format!("more than {MAX_DEPTH} lists and maps within one another"));
+            return Err(format!(
+                "more than {MAX_DEPTH} lists and maps within one another"
+            ));
         }
         Ok(())
     }
@@ -126,7 +154,13 @@ impl YamlReader {
             Some(OpenNode::List(_, items)) => items.push(node),
             Some(OpenNode::Map(_, entries, key)) => match key.take() {
                 Some(key) => entries.push((key, node)),
-                None => *key = Some(if let YamlNode::Text(text) = node { text } else { String::new() }),
+                None => {
+                    *key = Some(if let YamlNode::Text(text) = node {
+                        text
+                    } else {
+                        String::new()
+                    })
+                }
             },
         }
         Ok(())
@@ -143,7 +177,10 @@ mod tests {
         let documents = documents(text).unwrap();
         assert_eq!(documents[0].text_of("a"), Some("1"));
         assert_eq!(documents[0].get("b").unwrap().texts(), ["x", "y z"]);
-        assert_eq!(documents[0].get("c").unwrap().items()[0].text_of("d"), Some("line\n"));
+        assert_eq!(
+            documents[0].get("c").unwrap().items()[0].text_of("d"),
+            Some("line\n")
+        );
         assert_eq!(documents[1].texts(), ["q", "q"]);
     }
 
@@ -151,7 +188,9 @@ mod tests {
     fn nested_aliases_and_lists_are_refused() {
         let nine = |item: String| format!("[{}]\n", vec![item; 9].join(", "));
         let lines = (1..12).map(|n| format!("- &a{n} {}", nine(format!("*a{}", n - 1))));
-        let text: String = std::iter::once(format!("- &a0 {}", nine("x".into()))).chain(lines).collect();
+        let text: String = std::iter::once(format!("- &a0 {}", nine("x".into())))
+            .chain(lines)
+            .collect();
         assert!(documents(&text).unwrap_err().contains("values"));
         assert!(documents(&"[".repeat(10_000)).is_err());
         assert!(documents("a: 'b\n").unwrap_err().contains("line "));

@@ -1,7 +1,7 @@
 //! Accumulates results by period: tallies and line counts.
 //!
-//! Only a few periods have workers at a time, because each worker caches requests. When a period is closed, its workers
-//! are merged into its tally.
+//! Only a few periods have workers at a time, because each worker caches requests. When a period is
+//! closed, its workers are merged into its tally.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,22 +51,33 @@ struct SourceStats {
 
 impl PeriodAccumulators {
     /// The workers of these periods, at most [`MAX_OPEN`].
-    pub(super) fn open(&mut self, periods: &BTreeSet<PeriodKey>, threads: usize, job: &ScanJob<'_>) -> BTreeMap<PeriodKey, &WorkerPool> {
+    pub(super) fn open(
+        &mut self,
+        periods: &BTreeSet<PeriodKey>,
+        threads: usize,
+        job: &ScanJob<'_>,
+    ) -> BTreeMap<PeriodKey, &WorkerPool> {
         self.turn += 1;
         let turn = self.turn;
         for period in periods {
             let part = self.parts.entry(*period).or_default();
             part.used = turn;
             let tally = || Tally::with_budget(Budget::STANDARD).with_unknown(job.rules.unknown());
-            part.workers.get_or_insert_with(|| WorkerPool::new(threads, tally()).with_prefix(job.prefix));
+            part.workers
+                .get_or_insert_with(|| WorkerPool::new(threads, tally()).with_prefix(job.prefix));
         }
-        let mut open: Vec<_> = self.parts.values_mut().filter(|part| part.workers.is_some()).collect();
+        let mut open: Vec<_> = self
+            .parts
+            .values_mut()
+            .filter(|part| part.workers.is_some())
+            .collect();
         open.sort_by_key(|part| part.used);
         let surplus = open.len().saturating_sub(MAX_OPEN);
         for part in open.into_iter().take(surplus) {
             part.close();
         }
-        let workers = |period: &PeriodKey| Some((*period, self.parts.get(period)?.workers.as_ref()?));
+        let workers =
+            |period: &PeriodKey| Some((*period, self.parts.get(period)?.workers.as_ref()?));
         periods.iter().filter_map(workers).collect()
     }
 
@@ -80,7 +91,11 @@ impl PeriodAccumulators {
         if self.parts.len() < 2 {
             return;
         }
-        let (sum, largest) = self.parts.values().map(PeriodAccumulator::bytes).fold((0, 0), |(sum, largest), n| (sum + n, n.max(largest)));
+        let (sum, largest) = self
+            .parts
+            .values()
+            .map(PeriodAccumulator::bytes)
+            .fold((0, 0), |(sum, largest), n| (sum + n, n.max(largest)));
         self.are_full = sum + 2 * largest >= MAX_PERIOD_BYTES;
     }
 
@@ -118,34 +133,61 @@ impl PeriodAccumulators {
             all_hits.add(*hits);
         }
         let problems = |(input, (nul_bytes, hits)): (u32, (u64, HitLines))| {
-            let unparsed = if all_hits.are_much_unparsed() { hits.problem() } else { None };
-            [unparsed, nul_bytes_problem(nul_bytes)].into_iter().flatten().map(move |problem| (input, problem))
+            let unparsed = if all_hits.are_much_unparsed() {
+                hits.problem()
+            } else {
+                None
+            };
+            [unparsed, nul_bytes_problem(nul_bytes)]
+                .into_iter()
+                .flatten()
+                .map(move |problem| (input, problem))
         };
         sums.into_iter().flat_map(problems).collect()
     }
 
     fn sum(&mut self, period: PeriodKey, input: u32) -> &mut SourceStats {
-        self.parts.entry(period).or_default().sums.entry(input).or_default()
+        self.parts
+            .entry(period)
+            .or_default()
+            .sums
+            .entry(input)
+            .or_default()
     }
 
     fn latest(&mut self, input: u32) -> Option<&mut SourceStats> {
-        self.parts.values_mut().rev().find_map(|part| part.sums.get_mut(&input))
+        self.parts
+            .values_mut()
+            .rev()
+            .find_map(|part| part.sums.get_mut(&input))
     }
 
     /// Lines without a time, if a time range is set.
     pub(super) fn without_time(&self) -> u64 {
-        self.parts.values().flat_map(|part| part.sums.values()).map(|sum| sum.stats.without_time).sum()
+        self.parts
+            .values()
+            .flat_map(|part| part.sums.values())
+            .map(|sum| sum.stats.without_time)
+            .sum()
     }
 
     /// The results by period, the earliest first.
     pub(super) fn into_parts(self, sources: &[SourceInfo]) -> Vec<PeriodResult> {
-        self.parts.into_iter().map(|(period, part)| part.finish(period, sources)).collect()
+        self.parts
+            .into_iter()
+            .map(|(period, part)| part.finish(period, sources))
+            .collect()
     }
 }
 
 impl Default for PeriodAccumulator {
     fn default() -> Self {
-        Self { workers: None, used: 0, tally: Tally::with_budget(Budget::STANDARD), sums: BTreeMap::new() }
+        Self {
+            workers: None,
+            used: 0,
+            tally: Tally::with_budget(Budget::STANDARD),
+            sums: BTreeMap::new(),
+        }
     }
 }
 
@@ -165,9 +207,19 @@ impl PeriodAccumulator {
         self.close();
         let lines = self.sums.values().map(|sum| sum.stats.lines.lines).sum();
         let nothing = SourceStats::default();
-        let input = |(number, source): (u32, &SourceInfo)| self.sums.get(&number).unwrap_or(&nothing).input(&source.path);
+        let input = |(number, source): (u32, &SourceInfo)| {
+            self.sums
+                .get(&number)
+                .unwrap_or(&nothing)
+                .input(&source.path)
+        };
         let inputs = (0..).zip(sources).map(input).collect();
-        PeriodResult { period, tally: self.tally, inputs, lines }
+        PeriodResult {
+            period,
+            tally: self.tally,
+            inputs,
+            lines,
+        }
     }
 }
 
@@ -175,8 +227,15 @@ impl SourceStats {
     fn input(&self, path: &[u8]) -> InputSummary {
         let input = self.stats.input(path.to_vec(), self.bytes);
         InputSummary {
-            counts: LineTotals { lines: input.counts.lines + self.pending, pending: self.pending, ..input.counts },
-            problem: self.problem.clone().or_else(|| nul_bytes_problem(self.stats.lines.nul_bytes)),
+            counts: LineTotals {
+                lines: input.counts.lines + self.pending,
+                pending: self.pending,
+                ..input.counts
+            },
+            problem: self
+                .problem
+                .clone()
+                .or_else(|| nul_bytes_problem(self.stats.lines.nul_bytes)),
             ..input
         }
     }

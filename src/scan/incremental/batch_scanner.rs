@@ -1,7 +1,7 @@
 //! Gathers lines into batches, scans them on all threads, and counts the results.
 //!
-//! All lines pass through two parallel steps, which read times and match rules. Between them, one thread assigns each
-//! batch to a period in order.
+//! All lines pass through two parallel steps, which read times and match rules. Between them, one
+//! thread assigns each batch to a period in order.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,9 @@ use std::sync::mpsc::Sender;
 use rayon::prelude::*;
 
 use super::accumulator::{MAX_OPEN, PeriodAccumulators, PeriodKey};
-use super::line_batch::{BatchLines, CountedRun, LineBatch, OwnedPiece, PeriodRun, period_runs, whole_run};
+use super::line_batch::{
+    BatchLines, CountedRun, LineBatch, OwnedPiece, PeriodRun, period_runs, whole_run,
+};
 use super::{IncrementalOptions, IncrementalResult};
 use crate::engine::LineScanner;
 use crate::input::tail::{LineChunk, LogView, Notice, Tail};
@@ -63,10 +65,12 @@ impl IncrementalLog {
     /// Takes the waiting batches, in order, as runs of a period.
     fn release(&mut self, period: PeriodKey) -> impl Iterator<Item = (LineBatch, Vec<PeriodRun>)> {
         self.waiting_bytes = 0;
-        std::mem::take(&mut self.waiting).into_iter().map(move |batch| {
-            let runs = whole_run(&batch, period);
-            (batch, runs)
-        })
+        std::mem::take(&mut self.waiting)
+            .into_iter()
+            .map(move |batch| {
+                let runs = whole_run(&batch, period);
+                (batch, runs)
+            })
     }
 }
 
@@ -93,7 +97,12 @@ pub(super) struct BatchScanner<'a> {
 
 impl<'a> BatchScanner<'a> {
     /// Scans lines in batches of `max_bytes`. Sends their buffers to `used`.
-    pub(super) fn new(job: &'a ScanJob<'a>, options: &'a IncrementalOptions<'a>, max_bytes: usize, used: Sender<Vec<u8>>) -> Self {
+    pub(super) fn new(
+        job: &'a ScanJob<'a>,
+        options: &'a IncrementalOptions<'a>,
+        max_bytes: usize,
+        used: Sender<Vec<u8>>,
+    ) -> Self {
         Self {
             job,
             options,
@@ -111,19 +120,29 @@ impl<'a> BatchScanner<'a> {
         }
     }
 
-    /// Adds a chunk of a log; scans the batch if it is full. The lines of a file that is no access log are dropped.
+    /// Adds a chunk of a log; scans the batch if it is full. The lines of a file that is no access
+    /// log are dropped.
     pub(super) fn take(&mut self, owned: OwnedPiece) {
         if self.options.stop.load(Ordering::Relaxed) {
             return;
         }
         let line_chunk = owned.line_chunk();
         let is_first = !self.logs.contains_key(&line_chunk.log);
-        let log = self.logs.entry(line_chunk.log).or_insert_with(|| IncrementalLog::new(&line_chunk, self.job));
-        let header = log.scanned.advance_header(line_chunk.chunk.body, self.job.scan_options.max_line);
+        let log = self
+            .logs
+            .entry(line_chunk.log)
+            .or_insert_with(|| IncrementalLog::new(&line_chunk, self.job));
+        let header = log
+            .scanned
+            .advance_header(line_chunk.chunk.body, self.job.scan_options.max_line);
         if !log.scanned.is_access_log() {
             if is_first && line_chunk.fresh {
                 let SkippedLog { what, is_requested } = log.scanned.skipped();
-                self.notices.extend(what.map(|what| Notice { path: line_chunk.path.to_owned(), what, problem: is_requested }));
+                self.notices.extend(what.map(|what| Notice {
+                    path: line_chunk.path.to_owned(),
+                    what,
+                    problem: is_requested,
+                }));
             }
             return;
         }
@@ -154,7 +173,10 @@ impl<'a> BatchScanner<'a> {
             self.assign_periods(batch, runs, &mut ready);
         }
         self.count(&ready);
-        for buffer in ready.into_iter().filter_map(|(batch, _)| batch.lines.into_buffer()) {
+        for buffer in ready
+            .into_iter()
+            .filter_map(|(batch, _)| batch.lines.into_buffer())
+        {
             // Fails if the reader is done.
             let _ = self.used.send(buffer);
         }
@@ -162,16 +184,36 @@ impl<'a> BatchScanner<'a> {
 
     /// The runs of lines of one period in a batch.
     fn runs(&self, batch: &LineBatch) -> Vec<PeriodRun> {
-        let (Some(cut), BatchLines::Text(text)) = (self.options.cut, &batch.lines) else { return whole_run(batch, None) };
-        let ScanJob { formats, scan_options, .. } = *self.job;
-        period_runs(text, cut, scan_options, self.logs[&batch.log].scanned.context(formats, scan_options, batch.header.clone()))
+        let (Some(cut), BatchLines::Text(text)) = (self.options.cut, &batch.lines) else {
+            return whole_run(batch, None);
+        };
+        let ScanJob {
+            formats,
+            scan_options,
+            ..
+        } = *self.job;
+        period_runs(
+            text,
+            cut,
+            scan_options,
+            self.logs[&batch.log]
+                .scanned
+                .context(formats, scan_options, batch.header.clone()),
+        )
     }
 
-    /// Decides in which period the runs of a batch count: lines without a time are in the period of the line before them. A batch
-    /// before the first time of a log waits for it.
-    fn assign_periods(&mut self, batch: LineBatch, mut runs: Vec<PeriodRun>, ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>) {
+    /// Decides in which period the runs of a batch count: lines without a time are in the period of
+    /// the line before them. A batch before the first time of a log waits for it.
+    fn assign_periods(
+        &mut self,
+        batch: LineBatch,
+        mut runs: Vec<PeriodRun>,
+        ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>,
+    ) {
         let log = log_mut(&mut self.logs, batch.log);
-        let before = log.period.or_else(|| runs.iter().find_map(|run| run.period));
+        let before = log
+            .period
+            .or_else(|| runs.iter().find_map(|run| run.period));
         if self.options.cut.is_some() && before.is_none() {
             let number = batch.log;
             log.waiting_bytes += batch.lines.held();
@@ -205,15 +247,25 @@ impl<'a> BatchScanner<'a> {
         for (batch, runs) in ready {
             let input = self.input_of(batch.log);
             for run in runs {
-                counted.push(CountedRun { period: run.period, input, log: batch.log, batch, run: *run });
+                counted.push(CountedRun {
+                    period: run.period,
+                    input,
+                    log: batch.log,
+                    batch,
+                    run: *run,
+                });
             }
         }
         counted.sort_by_key(|run| run.period);
         let mut rest = counted.as_slice();
         while !rest.is_empty() {
-            let periods: BTreeSet<PeriodKey> =
-                rest.chunk_by(|one, other| one.period == other.period).take(MAX_OPEN).map(|runs| runs[0].period).collect();
-            let end = rest.partition_point(|run| periods.last().is_some_and(|last| run.period <= *last));
+            let periods: BTreeSet<PeriodKey> = rest
+                .chunk_by(|one, other| one.period == other.period)
+                .take(MAX_OPEN)
+                .map(|runs| runs[0].period)
+                .collect();
+            let end =
+                rest.partition_point(|run| periods.last().is_some_and(|last| run.period <= *last));
             let group;
             (group, rest) = rest.split_at(end);
             self.count_group(group, &periods);
@@ -221,9 +273,19 @@ impl<'a> BatchScanner<'a> {
     }
 
     fn count_group(&mut self, group: &[CountedRun<'_>], periods: &BTreeSet<PeriodKey>) {
-        let Self { job, scanner, parts, logs, .. } = self;
+        let Self {
+            job,
+            scanner,
+            parts,
+            logs,
+            ..
+        } = self;
         let workers = parts.open(periods, rayon::current_num_threads(), job);
-        let done: Vec<InputStats> = group.par_iter().with_max_len(1).map(|run| scan_run(*scanner, job, logs, run, &workers)).collect();
+        let done: Vec<InputStats> = group
+            .par_iter()
+            .with_max_len(1)
+            .map(|run| scan_run(*scanner, job, logs, run, &workers))
+            .collect();
         for (run, stats) in group.iter().zip(done) {
             parts.count(run.period, run.input, run.bytes(), &stats);
             log_mut(&mut self.logs, run.log).counts.add(&stats.lines);
@@ -241,7 +303,8 @@ impl<'a> BatchScanner<'a> {
         let new = self.sources.len() as u32;
         let input = *self.by_path.entry(path.clone()).or_insert(new);
         if input == new {
-            self.sources.push(SourceInfo::new(path, log.generation, Vec::new()));
+            self.sources
+                .push(SourceInfo::new(path, log.generation, Vec::new()));
         }
         log.input = Some(input);
         input
@@ -265,7 +328,11 @@ impl<'a> BatchScanner<'a> {
         self.add_line_notices(&mut notices);
         // After a pause, the rest of the line is there and will be read.
         let is_pending = |log: &LogView<'_>| log.pending && !self.is_full();
-        let pending: Vec<_> = tail.logs().filter(is_pending).map(|log| log.path.to_owned()).collect();
+        let pending: Vec<_> = tail
+            .logs()
+            .filter(is_pending)
+            .map(|log| log.path.to_owned())
+            .collect();
         for path in pending {
             if let Some(input) = self.by_path.get(path.as_os_str().as_bytes()) {
                 self.parts.count_pending(*input);
@@ -284,11 +351,28 @@ impl<'a> BatchScanner<'a> {
 
     /// Adds notices about a counted log: no line parses, or the client of some lines is unknown.
     fn add_log_notices(&mut self, number: u32, notices: &mut Vec<Notice>) {
-        let IncrementalLog { scanned, counts, .. } = &self.logs[&number];
-        let ScanJob { scan_options, formats, .. } = *self.job;
-        let mut add = |what, problem| notices.push(Notice { path: scanned.path.clone(), what, problem });
-        scanned.notices(counts, formats).for_each(|what| add(what, false));
-        scanned.unparsed_problem(counts, formats, scan_options).into_iter().for_each(|what| add(what, true));
+        let IncrementalLog {
+            scanned, counts, ..
+        } = &self.logs[&number];
+        let ScanJob {
+            scan_options,
+            formats,
+            ..
+        } = *self.job;
+        let mut add = |what, problem| {
+            notices.push(Notice {
+                path: scanned.path.clone(),
+                what,
+                problem,
+            })
+        };
+        scanned
+            .notices(counts, formats)
+            .for_each(|what| add(what, false));
+        scanned
+            .unparsed_problem(counts, formats, scan_options)
+            .into_iter()
+            .for_each(|what| add(what, true));
     }
 
     /// Adds problems of a log to its line counts, and those that its lines show to the notices.
@@ -299,18 +383,31 @@ impl<'a> BatchScanner<'a> {
             }
         }
         for (input, what) in self.parts.line_problems() {
-            let path = Path::new(std::ffi::OsStr::from_bytes(&self.sources[input as usize].path)).to_owned();
+            let path = Path::new(std::ffi::OsStr::from_bytes(
+                &self.sources[input as usize].path,
+            ))
+            .to_owned();
             self.parts.set_problem(input, &what);
             // Its first problem says enough.
-            if !notices.iter().any(|notice| notice.problem && notice.path == path) {
-                notices.push(Notice { path, what, problem: true });
+            if !notices
+                .iter()
+                .any(|notice| notice.problem && notice.path == path)
+            {
+                notices.push(Notice {
+                    path,
+                    what,
+                    problem: true,
+                });
             }
         }
     }
 }
 
 /// The log of a line_chunk.
-#[expect(clippy::expect_used, reason = "logs are added with their first chunk and never removed")]
+#[expect(
+    clippy::expect_used,
+    reason = "logs are added with their first chunk and never removed"
+)]
 fn log_mut(logs: &mut HashMap<u32, IncrementalLog>, number: u32) -> &mut IncrementalLog {
     logs.get_mut(&number).expect("the log of a chunk is known")
 }
@@ -326,16 +423,34 @@ fn scan_run(
     let mut stats = InputStats::default();
     let worker = WorkerPool::current_index();
     let range = run.run.start..run.run.end;
-    let (BatchLines::Text(text), Some(workers)) = (&run.batch.lines, workers.get(&run.period)) else {
+    let (BatchLines::Text(text), Some(workers)) = (&run.batch.lines, workers.get(&run.period))
+    else {
         stats.add(&Findings::of_oversized_line());
         return stats;
     };
-    let header = run.batch.header.clone().after(&text[..range.start], job.scan_options.max_line);
-    let context = logs[&run.log].scanned.context(job.formats, job.scan_options, header);
+    let header = run
+        .batch
+        .header
+        .clone()
+        .after(&text[..range.start], job.scan_options.max_line);
+    let context = logs[&run.log]
+        .scanned
+        .context(job.formats, job.scan_options, header);
     let mut worker_state = workers.worker_state(worker);
-    let findings = workers.scanner(worker).scan(scanner, job.scan_options, &text[range], &context, &mut worker_state);
+    let findings = workers.scanner(worker).scan(
+        scanner,
+        job.scan_options,
+        &text[range],
+        &context,
+        &mut worker_state,
+    );
     let chunk = run.batch.offset + run.run.start as u64;
-    let position = LinePosition { input: run.input, chunk, offset: 0, line: run.batch.lines_before + run.run.lines_before };
+    let position = LinePosition {
+        input: run.input,
+        chunk,
+        offset: 0,
+        line: run.batch.lines_before + run.run.lines_before,
+    };
     workers.tally(worker).add_findings(&findings, position);
     stats.add(&findings);
     worker_state.recycle(findings);

@@ -34,8 +34,9 @@ pub(super) enum BatchLines {
     Oversized(u64),
 }
 
-/// The fewest and the most bytes of a buffer that is reused. Most chunks of a large log have almost a block of 256 KiB. A small chunk
-/// must not hold such a buffer, as a batch has up to a thousand small ones; a longer buffer, of one long line, is rarely needed again.
+/// The fewest and the most bytes of a buffer that is reused. Most chunks of a large log have almost
+/// a block of 256 KiB. A small chunk must not hold such a buffer, as a batch has up to a thousand
+/// small ones; a longer buffer, of one long line, is rarely needed again.
 const REUSED_BYTES: RangeInclusive<usize> = 128 << 10..=512 << 10;
 
 fn is_reusable(bytes: usize) -> bool {
@@ -58,7 +59,16 @@ pub(super) struct OwnedPiece {
 impl OwnedPiece {
     /// Copies the lines, into one of the `buffers` if there are many of them.
     pub(super) fn new(line_chunk: &LineChunk<'_>, buffers: &Receiver<Vec<u8>>) -> Self {
-        let LineChunk { log, generation, path, named, from_pattern, fresh, lines_before, chunk } = *line_chunk;
+        let LineChunk {
+            log,
+            generation,
+            path,
+            named,
+            from_pattern,
+            fresh,
+            lines_before,
+            chunk,
+        } = *line_chunk;
         let lines = match chunk.body {
             Body::Lines(lines) if is_reusable(lines.len()) => {
                 let mut buffer = buffers.try_recv().unwrap_or_default();
@@ -69,21 +79,56 @@ impl OwnedPiece {
             Body::Lines(lines) => BatchLines::Text(lines.to_vec()),
             Body::Oversized { bytes } => BatchLines::Oversized(bytes),
         };
-        Self { log, generation, path: path.to_owned(), named, from_pattern, fresh, lines_before, offset: chunk.offset, lines }
+        Self {
+            log,
+            generation,
+            path: path.to_owned(),
+            named,
+            from_pattern,
+            fresh,
+            lines_before,
+            offset: chunk.offset,
+            lines,
+        }
     }
 
     /// The line_chunk, borrowed.
     pub(super) fn line_chunk(&self) -> LineChunk<'_> {
-        let Self { log, generation, ref path, named, from_pattern, fresh, lines_before, offset, ref lines } = *self;
+        let Self {
+            log,
+            generation,
+            ref path,
+            named,
+            from_pattern,
+            fresh,
+            lines_before,
+            offset,
+            ref lines,
+        } = *self;
         let body = match lines {
             BatchLines::Text(text) => Body::Lines(text),
             BatchLines::Oversized(bytes) => Body::Oversized { bytes: *bytes },
         };
-        LineChunk { log, generation, path, named, from_pattern, fresh, lines_before, chunk: Chunk { offset, body } }
+        LineChunk {
+            log,
+            generation,
+            path,
+            named,
+            from_pattern,
+            fresh,
+            lines_before,
+            chunk: Chunk { offset, body },
+        }
     }
 
     pub(super) fn into_batch(self, header: W3cHeader) -> LineBatch {
-        LineBatch { log: self.log, offset: self.offset, lines_before: self.lines_before, header, lines: self.lines }
+        LineBatch {
+            log: self.log,
+            offset: self.offset,
+            lines_before: self.lines_before,
+            header,
+            lines: self.lines,
+        }
     }
 }
 
@@ -134,7 +179,12 @@ impl CountedRun<'_> {
 
 /// The whole batch as one run.
 pub(super) fn whole_run(batch: &LineBatch, period: PeriodKey) -> Vec<PeriodRun> {
-    vec![PeriodRun { period, start: 0, end: batch.lines.held(), lines_before: 0 }]
+    vec![PeriodRun {
+        period,
+        start: 0,
+        end: batch.lines.held(),
+        lines_before: 0,
+    }]
 }
 
 /// Consecutive lines of one period, or of an unknown one.
@@ -149,22 +199,46 @@ pub(super) struct PeriodRun {
     pub(super) lines_before: u64,
 }
 
-/// Splits whole lines, at least one, into runs of one period each. A line without a time belongs to the run of the line before it.
-/// Lines before the first time have no period: they may belong to lines that were read earlier. `context` is that of the first line.
-pub(super) fn period_runs(lines: &[u8], cut: &PeriodRule, scan_options: &ScanOptions, mut context: LineContext<'_>) -> Vec<PeriodRun> {
+/// Splits whole lines, at least one, into runs of one period each. A line without a time belongs to
+/// the run of the line before it. Lines before the first time have no period: they may belong to
+/// lines that were read earlier. `context` is that of the first line.
+pub(super) fn period_runs(
+    lines: &[u8],
+    cut: &PeriodRule,
+    scan_options: &ScanOptions,
+    mut context: LineContext<'_>,
+) -> Vec<PeriodRun> {
     let (mut reader, mut clock) = (LogReader::default(), ClfTimeParser::default());
     let mut known: Option<(LogTime, Period)> = None;
-    let mut runs = vec![PeriodRun { period: None, start: 0, end: lines.len(), lines_before: 0 }];
+    let mut runs = vec![PeriodRun {
+        period: None,
+        start: 0,
+        end: lines.len(),
+        lines_before: 0,
+    }];
     let (mut start, mut count) = (0, 0);
     while start < lines.len() {
         let end = memchr(b'\n', &lines[start..]).map_or(lines.len(), |n| start + n);
-        if let Some(time) = time_of(&lines[start..end], scan_options, &mut context, &mut reader, &mut clock) {
-            let period = known.filter(|(last, _)| *last == time).map_or_else(|| cut.period_of(time), |(_, period)| period);
+        if let Some(time) = time_of(
+            &lines[start..end],
+            scan_options,
+            &mut context,
+            &mut reader,
+            &mut clock,
+        ) {
+            let period = known
+                .filter(|(last, _)| *last == time)
+                .map_or_else(|| cut.period_of(time), |(_, period)| period);
             known = Some((time, period));
             let last = runs.len() - 1;
             if runs[last].period != Some(period) {
                 runs[last].end = start;
-                runs.push(PeriodRun { period: Some(period), start, end: lines.len(), lines_before: count });
+                runs.push(PeriodRun {
+                    period: Some(period),
+                    start,
+                    end: lines.len(),
+                    lines_before: count,
+                });
             }
         }
         start = end + 1;
@@ -187,7 +261,14 @@ fn time_of(
         return None;
     }
     let is_clf = scan_options.format.is_some() || context.is_clf_first();
-    let frame = if is_clf { Frame::locate(text.strip_suffix(b"\r").unwrap_or(text), scan_options.format) } else { None };
+    let frame = if is_clf {
+        Frame::locate(
+            text.strip_suffix(b"\r").unwrap_or(text),
+            scan_options.format,
+        )
+    } else {
+        None
+    };
     match frame {
         Some(frame) => Some(clock.parse(frame.time)?.time()),
         None if scan_options.format.is_some() => None,

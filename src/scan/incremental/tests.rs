@@ -1,4 +1,5 @@
-//! Incremental scans compared with a slow reference: one scanner over whole texts, line by line, and a sum by period.
+//! Incremental scans compared with a slow reference: one scanner over whole texts, line by line,
+//! and a sum by period.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -23,10 +24,18 @@ use crate::tally::LinePosition;
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
 /// Formats of which one is requested that no test has: then no layout is discovered.
-static REQUESTED: LazyLock<Formats> =
-    LazyLock::new(|| Formats::new(&FormatChoice { requested: Some("envoy".to_owned()), ..FormatChoice::default() }).expect("formats"));
+static REQUESTED: LazyLock<Formats> = LazyLock::new(|| {
+    Formats::new(&FormatChoice {
+        requested: Some("envoy".to_owned()),
+        ..FormatChoice::default()
+    })
+    .expect("formats")
+});
 static NOT: AtomicBool = AtomicBool::new(false);
-const NOW: LogTime = LogTime { utc: 1_700_000_000, offset: 0 };
+const NOW: LogTime = LogTime {
+    utc: 1_700_000_000,
+    offset: 0,
+};
 
 /// A folder of logs, and the saved read positions.
 struct TestLogs {
@@ -37,27 +46,66 @@ struct TestLogs {
 
 impl TestLogs {
     fn new() -> Self {
-        Self { folder: TempDir::new().unwrap(), state: None, formats: &FORMATS }
+        Self {
+            folder: TempDir::new().unwrap(),
+            state: None,
+            formats: &FORMATS,
+        }
     }
 
     fn append(&self, name: &str, text: &[u8]) {
         let path = self.folder.path().join(name);
-        OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text).unwrap();
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .unwrap()
+            .write_all(text)
+            .unwrap();
     }
 
-    fn run(&mut self, names: &[&str], cut: Option<&PeriodRule>, block: usize, most: usize) -> IncrementalResult {
-        let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.path().join(name)).collect();
+    fn run(
+        &mut self,
+        names: &[&str],
+        cut: Option<&PeriodRule>,
+        block: usize,
+        most: usize,
+    ) -> IncrementalResult {
+        let paths: Vec<PathBuf> = names
+            .iter()
+            .map(|name| self.folder.path().join(name))
+            .collect();
         let mut tail = Tail::new(
             paths,
-            TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block, max_open: 1000 },
+            TailOptions {
+                start: StartPosition::ExplicitInputs,
+                max_line: 1000,
+                block,
+                max_open: 1000,
+            },
             self.state.take(),
         );
-        let scan_options = ScanOptions { max_line: 1000, ..ScanOptions::default() };
-        let job = ScanJob { rules: &RULES, scan_options: &scan_options, formats: self.formats, prefix: None };
-        let options = IncrementalOptions { stop: &NOT, now: NOW, cut, max_bytes: u64::MAX };
+        let scan_options = ScanOptions {
+            max_line: 1000,
+            ..ScanOptions::default()
+        };
+        let job = ScanJob {
+            rules: &RULES,
+            scan_options: &scan_options,
+            formats: self.formats,
+            prefix: None,
+        };
+        let options = IncrementalOptions {
+            stop: &NOT,
+            now: NOW,
+            cut,
+            max_bytes: u64::MAX,
+        };
         let (used, buffers) = mpsc::channel();
         let mut scanner = BatchScanner::new(&job, &options, most, used);
-        tail.read_once(Instant::now(), &mut |line_chunk| scanner.take(OwnedPiece::new(&line_chunk, &buffers)));
+        tail.read_once(Instant::now(), &mut |line_chunk| {
+            scanner.take(OwnedPiece::new(&line_chunk, &buffers))
+        });
         let increment = scanner.finish(&mut tail);
         self.state = Some(tail.checkpoints());
         increment
@@ -66,7 +114,12 @@ impl TestLogs {
 
 /// A line at this many seconds after midnight of 2 November 2026.
 fn line(seconds: u32, request: &str, status: u16) -> String {
-    let (day, hour, minute, second) = (2 + seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let (day, hour, minute, second) = (
+        2 + seconds / 86_400,
+        seconds / 3600 % 24,
+        seconds / 60 % 60,
+        seconds % 60,
+    );
     let client = seconds % 7;
     format!(
         "192.0.2.{client} - - [{day:02}/Nov/2026:{hour:02}:{minute:02}:{second:02} +0000] \"{request}\" {status} 512 \"-\" \"Mozilla/5.0\"\n"
@@ -78,7 +131,11 @@ type Cells = Vec<(String, String, Vec<String>, Option<u16>, u64, u64, u64)>;
 
 fn cells(tally: &Tally) -> Cells {
     let cell = |view: crate::tally::CellView<'_>| {
-        let rules = tally.rule_list(view.rules).iter().map(|&rule| RULES.rule(rule).id.clone()).collect();
+        let rules = tally
+            .rule_list(view.rules)
+            .iter()
+            .map(|&rule| RULES.rule(rule).id.clone())
+            .collect();
         let position = view.sample().position;
         let path = String::from_utf8_lossy(tally.path(view.path)).into_owned();
         (
@@ -97,12 +154,19 @@ fn cells(tally: &Tally) -> Cells {
 }
 
 fn requests(tally: &Tally) -> u64 {
-    tally.client_counts().iter().map(|count| count.requests).sum()
+    tally
+        .client_counts()
+        .iter()
+        .map(|count| count.requests)
+        .sum()
 }
 
 /// The reference: the tally and the lines of each period, scanned line by line.
 fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (Tally, u64)> {
-    let scan_options = ScanOptions { max_line: 1000, ..ScanOptions::default() };
+    let scan_options = ScanOptions {
+        max_line: 1000,
+        ..ScanOptions::default()
+    };
     let line_scanner = LineScanner::new(&RULES, &scan_options);
     let time = |line: &str| {
         let at = line.find('[')?;
@@ -110,7 +174,10 @@ fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (
         LogTime::parse_clf(line.get(at + 1..at + 27)?.as_bytes())
     };
     let of = |line: &str| cut.and_then(|cut| Some(cut.period_of(time(line)?)));
-    let first = text.lines().find_map(of).or(cut.map(|cut| cut.period_of(NOW)));
+    let first = text
+        .lines()
+        .find_map(of)
+        .or(cut.map(|cut| cut.period_of(NOW)));
     let mut period = first;
     let mut parts: BTreeMap<_, (Tally, u64)> = BTreeMap::new();
     let mut offset = 0;
@@ -119,7 +186,15 @@ fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (
         let mut worker_state = WorkerState::default();
         let findings = line_scanner.scan(line.as_bytes(), &mut worker_state);
         let mut one = Tally::default();
-        one.add_findings(&findings, LinePosition { input: 0, chunk: offset, offset: 0, line: number });
+        one.add_findings(
+            &findings,
+            LinePosition {
+                input: 0,
+                chunk: offset,
+                offset: 0,
+                line: number,
+            },
+        );
         let part = parts.entry(period).or_default();
         part.0.merge(one.with_names(worker_state.names));
         part.1 += 1;
@@ -139,11 +214,19 @@ fn assert_same(increment: &IncrementalResult, text: &str, cut: Option<&PeriodRul
         let input = &part.inputs[0];
         assert_eq!(
             input.counts.lines,
-            input.counts.parsed + input.counts.unparsed + input.counts.oversized + input.counts.skipped + input.counts.pending
+            input.counts.parsed
+                + input.counts.unparsed
+                + input.counts.oversized
+                + input.counts.skipped
+                + input.counts.pending
         );
         assert_eq!(input.counts.lines, *lines);
     }
-    let bytes: u64 = increment.parts.iter().map(|part| part.inputs[0].counts.bytes).sum();
+    let bytes: u64 = increment
+        .parts
+        .iter()
+        .map(|part| part.inputs[0].counts.bytes)
+        .sum();
     let longest = text.lines().map(str::len).max().unwrap_or(0);
     assert!(longest > 1000 || bytes == text.len() as u64);
 }
@@ -212,11 +295,24 @@ proptest! {
 /// A line of another format at this many seconds after midnight of 2 November 2026.
 fn any_other_line() -> impl Strategy<Value = String> {
     let day = |seconds: u32| format!("2026-11-{:02}", 2 + seconds / 86_400);
-    let hour = |seconds: u32| format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let hour = |seconds: u32| {
+        format!(
+            "{:02}:{:02}:{:02}",
+            seconds / 3600 % 24,
+            seconds / 60 % 60,
+            seconds % 60
+        )
+    };
     let json = (0u32..200_000).prop_map(move |at| {
         format!("{{\"ip\":\"192.0.2.9\",\"time\":\"{}T{}Z\",\"request\":\"GET /.env HTTP/1.1\",\"status\":404}}\n", day(at), hour(at))
     });
-    let w3c = (0u32..200_000).prop_map(move |at| format!("{} {} 192.0.2.8 GET /wp-login.php - 200\n", day(at), hour(at)));
+    let w3c = (0u32..200_000).prop_map(move |at| {
+        format!(
+            "{} {} 192.0.2.8 GET /wp-login.php - 200\n",
+            day(at),
+            hour(at)
+        )
+    });
     let names = prop::sample::select(vec![
         "#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status\n",
         "#Fields: date time c-ip\n",
@@ -229,8 +325,14 @@ fn any_other_line() -> impl Strategy<Value = String> {
 /// The lines in the Common Log Format.
 fn written_down(text: &str) -> Vec<u8> {
     let header = crate::formats::W3cHeader::from_log_start(text.as_bytes(), 1000);
-    let mut context =
-        LineContext { formats: &FORMATS, preferred: &[], header, layouts: None, clients: ClientPosition::Unknown, max_line: 1000 };
+    let mut context = LineContext {
+        formats: &FORMATS,
+        preferred: &[],
+        header,
+        layouts: None,
+        clients: ClientPosition::Unknown,
+        max_line: 1000,
+    };
     let mut log_reader = LogReader::default();
     let mut written = Vec::new();
     for line in each(text.as_bytes()) {
@@ -245,23 +347,61 @@ fn written_down(text: &str) -> Vec<u8> {
 }
 
 fn combined_line(entry: &LogEntry<'_>) -> Vec<u8> {
-    let host = entry.host.map_or(Vec::new(), |host| [host, b":80 "].concat());
-    let time = entry.time.and_then(LogTime::clf).unwrap_or(*b"--/---/----:--:--:-- -----");
-    let (status, bytes) = (entry.status.map_or("---".to_owned(), |n| n.to_string()), entry.bytes.map_or("-".to_owned(), |n| n.to_string()));
+    let host = entry
+        .host
+        .map_or(Vec::new(), |host| [host, b":80 "].concat());
+    let time = entry
+        .time
+        .and_then(LogTime::clf)
+        .unwrap_or(*b"--/---/----:--:--:-- -----");
+    let (status, bytes) = (
+        entry.status.map_or("---".to_owned(), |n| n.to_string()),
+        entry.bytes.map_or("-".to_owned(), |n| n.to_string()),
+    );
     let [referer, agent] = [entry.referer, entry.user_agent].map(|header| header.unwrap_or(b"-"));
     let answer = format!("\" {status} {bytes} \"");
-    [&host, entry.client, b" - - [", &time, b"] \"", entry.request, answer.as_bytes(), referer, b"\" \"", agent, b"\""].concat()
+    [
+        &host,
+        entry.client,
+        b" - - [",
+        &time,
+        b"] \"",
+        entry.request,
+        answer.as_bytes(),
+        referer,
+        b"\" \"",
+        agent,
+        b"\"",
+    ]
+    .concat()
 }
 
-/// The sums of each period, without offsets and directive lines: all lines, parsed and unparsed lines, and for each pair
-/// its hits and the line of its sample.
-type Sums = (Option<Period>, u64, u64, u64, Vec<(String, String, u64, u64)>);
+/// The sums of each period, without offsets and directive lines: all lines, parsed and unparsed
+/// lines, and for each pair its hits and the line of its sample.
+type Sums = (
+    Option<Period>,
+    u64,
+    u64,
+    u64,
+    Vec<(String, String, u64, u64)>,
+);
 
 fn sums(increment: &IncrementalResult) -> Vec<Sums> {
-    let cells = |tally: &Tally| cells(tally).into_iter().map(|(client, path, _, _, hits, _, line)| (client, path, hits, line)).collect();
+    let cells = |tally: &Tally| {
+        cells(tally)
+            .into_iter()
+            .map(|(client, path, _, _, hits, _, line)| (client, path, hits, line))
+            .collect()
+    };
     let of = |part: &PeriodResult| {
         let input = &part.inputs[0];
-        (part.period, part.lines, input.counts.parsed, input.counts.unparsed + input.counts.skipped, cells(&part.tally))
+        (
+            part.period,
+            part.lines,
+            input.counts.parsed,
+            input.counts.unparsed + input.counts.skipped,
+            cells(&part.tally),
+        )
     };
     increment.parts.iter().map(of).collect()
 }
@@ -311,19 +451,50 @@ proptest! {
 
 #[test]
 fn threads_and_batch_sizes_do_not_matter() {
-    let text: String =
-        (0..20_000).map(|n| line(n * 17 % 250_000, if n % 3 == 0 { "GET /.env HTTP/1.1" } else { "GET / HTTP/1.1" }, 404)).collect();
+    let text: String = (0..20_000)
+        .map(|n| {
+            line(
+                n * 17 % 250_000,
+                if n % 3 == 0 {
+                    "GET /.env HTTP/1.1"
+                } else {
+                    "GET / HTTP/1.1"
+                },
+                404,
+            )
+        })
+        .collect();
     let cut = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
     let mut all: Vec<Vec<(Option<Period>, u64, Cells)>> = Vec::new();
-    for (threads, block, most) in [(1, 4096, 1), (2, 65_536, 1 << 20), (4, 10_000, 50_000), (2, 200_000, 400_000)] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    for (threads, block, most) in [
+        (1, 4096, 1),
+        (2, 65_536, 1 << 20),
+        (4, 10_000, 50_000),
+        (2, 200_000, 400_000),
+    ] {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
         let mut logs = TestLogs::new();
         logs.append("access.log", text.as_bytes());
         let increment = pool.install(|| logs.run(&["access.log"], Some(&cut), block, most));
-        assert_eq!(increment.parts.iter().map(|part| part.lines).sum::<u64>(), 20_000);
-        all.push(increment.parts.iter().map(|part| (part.period, part.lines, cells(&part.tally))).collect());
+        assert_eq!(
+            increment.parts.iter().map(|part| part.lines).sum::<u64>(),
+            20_000
+        );
+        all.push(
+            increment
+                .parts
+                .iter()
+                .map(|part| (part.period, part.lines, cells(&part.tally)))
+                .collect(),
+        );
     }
-    assert!(all[0].len() > OPEN_PERIODS, "workers of a period are closed and opened again");
+    assert!(
+        all[0].len() > OPEN_PERIODS,
+        "workers of a period are closed and opened again"
+    );
     // In the last one the buffers are reused.
     assert!(all[1..].iter().all(|other| *other == all[0]));
 }
@@ -337,7 +508,9 @@ fn nothing_new_has_no_period() {
     logs.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
     assert_eq!(logs.run(&["access.log"], None, 4096, 8192).parts.len(), 1);
     let increment = logs.run(&["access.log"], None, 4096, 8192);
-    assert!(increment.parts.is_empty() && increment.sources.is_empty() && increment.notices.is_empty());
+    assert!(
+        increment.parts.is_empty() && increment.sources.is_empty() && increment.notices.is_empty()
+    );
 }
 
 #[test]
@@ -348,12 +521,26 @@ fn a_file_of_a_folder_that_is_no_log_is_skipped() {
     logs.append("error.log", b"2026/11/02 08:00:00 [error] 1#1: *1 open() \"/.env\" failed (2: No such file or directory)\n");
     let increment = logs.run(&[""], None, 4096, 8192);
     assert_eq!((increment.sources.len(), increment.parts[0].lines), (1, 1));
-    assert_eq!(increment.notices.len(), 1, "of the two only one is a log: {:?}", increment.notices);
-    assert!(increment.notices.iter().all(|notice| !notice.problem && notice.what.starts_with("skipped")));
+    assert_eq!(
+        increment.notices.len(),
+        1,
+        "of the two only one is a log: {:?}",
+        increment.notices
+    );
+    assert!(
+        increment
+            .notices
+            .iter()
+            .all(|notice| !notice.problem && notice.what.starts_with("skipped"))
+    );
     // It is not mentioned again.
     logs.append("error.log", b"2026/11/02 08:00:00 [error] 1#1: *1 open() \"/.env\" failed (2: No such file or directory)\n");
     let increment = logs.run(&[""], None, 4096, 8192);
-    assert!(increment.parts.is_empty() && increment.notices.is_empty(), "{:?}", increment.notices);
+    assert!(
+        increment.parts.is_empty() && increment.notices.is_empty(),
+        "{:?}",
+        increment.notices
+    );
 }
 
 #[test]
@@ -361,10 +548,21 @@ fn a_named_file_that_is_no_log_is_a_problem() {
     let mut logs = TestLogs::new();
     logs.append("notes.txt", b"nothing\nto see\n");
     let increment = logs.run(&["notes.txt"], None, 4096, 8192);
-    assert_eq!((increment.parts[0].lines, increment.parts[0].inputs[0].counts.unparsed), (2, 2));
+    assert_eq!(
+        (
+            increment.parts[0].lines,
+            increment.parts[0].inputs[0].counts.unparsed
+        ),
+        (2, 2)
+    );
     assert_eq!(increment.notices.len(), 1, "{:?}", increment.notices);
-    assert!(increment.notices[0].problem && increment.notices[0].what.contains("none of its 2 lines"));
-    assert_eq!(increment.parts[0].inputs[0].problem.as_deref(), Some(increment.notices[0].what.as_str()));
+    assert!(
+        increment.notices[0].problem && increment.notices[0].what.contains("none of its 2 lines")
+    );
+    assert_eq!(
+        increment.parts[0].inputs[0].problem.as_deref(),
+        Some(increment.notices[0].what.as_str())
+    );
 }
 
 #[test]
@@ -410,8 +608,17 @@ fn an_incomplete_line_is_pending() {
     logs.append("access.log", (whole + "192.0.2.1 - - [").as_bytes());
     let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
     let increment = logs.run(&["access.log"], Some(&cut), 4096, 8192);
-    let inputs: Vec<_> =
-        increment.parts.iter().map(|part| (part.lines, part.inputs[0].counts.lines, part.inputs[0].counts.pending)).collect();
+    let inputs: Vec<_> = increment
+        .parts
+        .iter()
+        .map(|part| {
+            (
+                part.lines,
+                part.inputs[0].counts.lines,
+                part.inputs[0].counts.pending,
+            )
+        })
+        .collect();
     assert_eq!(inputs, [(1, 1, 0), (1, 2, 1)]);
 }
 
@@ -422,9 +629,18 @@ fn line_numbers_start_at_the_start_of_the_log() {
         logs.append("access.log", line(n, "GET /a HTTP/1.1", 200).as_bytes());
         logs.append("access.log", line(n, "GET /.env HTTP/1.1", 404).as_bytes());
         let increment = logs.run(&["access.log"], None, 4096, 8192);
-        let position = increment.parts[0].tally.cells().next().unwrap().sample().position;
+        let position = increment.parts[0]
+            .tally
+            .cells()
+            .next()
+            .unwrap()
+            .sample()
+            .position;
         let text = &increment.sources[position.input as usize];
-        assert_eq!(text.line_number(position.chunk, position.line), u64::from(n) * 2 + 2);
+        assert_eq!(
+            text.line_number(position.chunk, position.line),
+            u64::from(n) * 2 + 2
+        );
         assert!(increment.sources[0].path.ends_with(b"access.log"));
     }
 }
@@ -437,32 +653,64 @@ fn logs_of_one_run_are_counted_separately() {
     }
     fs::write(logs.folder.path().join("empty.log"), "").unwrap();
     let increment = logs.run(&["a.log", "b.log", "empty.log"], None, 4096, 8192);
-    assert_eq!(increment.parts[0].inputs.iter().map(|input| input.counts.lines).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(
+        increment.parts[0]
+            .inputs
+            .iter()
+            .map(|input| input.counts.lines)
+            .collect::<Vec<_>>(),
+        [1, 1]
+    );
     assert_eq!(increment.parts[0].tally.cells().count(), 2);
 }
 
-/// A scan that may read little at once continues where it paused, and nothing is lost or counted twice.
+/// A scan that may read little at once continues where it paused, and nothing is lost or counted
+/// twice.
 #[test]
 fn a_scan_that_pauses_continues_at_its_checkpoints() {
     let logs = TestLogs::new();
-    let text: String = (0..20_000).map(|n| line(n * 20, &format!("GET /{n}/.env HTTP/1.1"), 404)).collect();
+    let text: String = (0..20_000)
+        .map(|n| line(n * 20, &format!("GET /{n}/.env HTTP/1.1"), 404))
+        .collect();
     for name in ["access.log", "other.log"] {
         logs.append(name, text.as_bytes());
     }
     let scan_options = ScanOptions::default();
-    let job = ScanJob { rules: &RULES, scan_options: &scan_options, formats: &FORMATS, prefix: None };
+    let job = ScanJob {
+        rules: &RULES,
+        scan_options: &scan_options,
+        formats: &FORMATS,
+        prefix: None,
+    };
     let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
     for (cut, fewest) in [(None, 3), (Some(&cut), 3)] {
         let (mut checkpoints, mut scans, mut lines, mut hits) = (None, 0, 0, 0);
         loop {
-            let paths = ["access.log", "other.log"].map(|name| logs.folder.path().join(name)).to_vec();
-            let options = TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096, max_open: 1000 };
+            let paths = ["access.log", "other.log"]
+                .map(|name| logs.folder.path().join(name))
+                .to_vec();
+            let options = TailOptions {
+                start: StartPosition::ExplicitInputs,
+                max_line: 1000,
+                block: 4096,
+                max_open: 1000,
+            };
             let mut tail = Tail::new(paths, options, checkpoints.take());
-            let options = IncrementalOptions { stop: &NOT, now: NOW, cut, max_bytes: 200_000 };
+            let options = IncrementalOptions {
+                stop: &NOT,
+                now: NOW,
+                cut,
+                max_bytes: 200_000,
+            };
             let increment = scan_new_lines(&mut tail, &job, &options).unwrap();
             scans += 1;
             lines += increment.parts.iter().map(|part| part.lines).sum::<u64>();
-            hits += increment.parts.iter().flat_map(|part| part.tally.cells()).map(|view| view.cell.hits).sum::<u64>();
+            hits += increment
+                .parts
+                .iter()
+                .flat_map(|part| part.tally.cells())
+                .map(|view| view.cell.hits)
+                .sum::<u64>();
             checkpoints = Some(tail.checkpoints());
             if !increment.has_more {
                 break;
@@ -482,13 +730,28 @@ fn a_stop_is_reported() {
     let scan_options = ScanOptions::default();
     let mut tail = Tail::new(
         vec![logs.folder.path().join("access.log")],
-        TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096, max_open: 1000 },
+        TailOptions {
+            start: StartPosition::ExplicitInputs,
+            max_line: 1000,
+            block: 4096,
+            max_open: 1000,
+        },
         None,
     );
     let stopped = scan_new_lines(
         &mut tail,
-        &ScanJob { rules: &RULES, scan_options: &scan_options, formats: &FORMATS, prefix: None },
-        &IncrementalOptions { stop: &stop, now: NOW, cut: None, max_bytes: u64::MAX },
+        &ScanJob {
+            rules: &RULES,
+            scan_options: &scan_options,
+            formats: &FORMATS,
+            prefix: None,
+        },
+        &IncrementalOptions {
+            stop: &stop,
+            now: NOW,
+            cut: None,
+            max_bytes: u64::MAX,
+        },
     )
     .unwrap();
     assert!(stopped.stopped && stopped.parts.is_empty());

@@ -1,9 +1,9 @@
 //! Parses an nginx configuration: words, `;` and blocks in braces.
 //!
-//! Follows nginx's own parser (`ngx_conf_read_token`): both kinds of quotes, `\` before a quote, a backslash, `t`,
-//! `r` and `n`, comments, and `${name}` within a word. Lua blocks are skipped. Source:
-//! <https://nginx.org/en/docs/dev/development_guide.html#config_directives>. Has no knowledge of particular
-//! directives.
+//! Follows nginx's own parser (`ngx_conf_read_token`): both kinds of quotes, `\` before a quote, a
+//! backslash, `t`, `r` and `n`, comments, and `${name}` within a word. Lua blocks are skipped.
+//! Source: <https://nginx.org/en/docs/dev/development_guide.html#config_directives>. Has no
+//! knowledge of particular directives.
 
 use memchr::memchr_iter;
 
@@ -42,8 +42,14 @@ enum NginxToken {
 
 /// Parses the directives of a text.
 pub(super) fn parse(text: &[u8]) -> Result<Vec<NginxDirective>, NginxSyntaxError> {
-    let mut lexer = NginxLexer { text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text), at: 0, line: 1, token_line: 1 };
-    // The directives of each open block. The block belongs to the last directive of the level above.
+    let mut lexer = NginxLexer {
+        text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text),
+        at: 0,
+        line: 1,
+        token_line: 1,
+    };
+    // The directives of each open block. The block belongs to the last directive of the level
+    // above.
     let mut levels: Vec<Vec<NginxDirective>> = vec![Vec::new()];
     let (mut words, mut start) = (Vec::new(), 1);
     while let Some(token) = lexer.token()? {
@@ -54,11 +60,16 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<NginxDirective>, NginxSyntaxError
                 }
                 words.push(word);
             }
-            NginxToken::End | NginxToken::Open if words.is_empty() => return Err(lexer.error("a ';' or '{' without a directive before it")),
-            NginxToken::Close if !words.is_empty() => return Err(lexer.error("a '}' where a ';' should end the directive")),
+            NginxToken::End | NginxToken::Open if words.is_empty() => {
+                return Err(lexer.error("a ';' or '{' without a directive before it"));
+            }
+            NginxToken::Close if !words.is_empty() => {
+                return Err(lexer.error("a '}' where a ';' should end the directive"));
+            }
             NginxToken::End => add(&mut levels, std::mem::take(&mut words), start, None),
             NginxToken::Open if is_lua_block(&words) => {
-                let skipped = lua_block_len(&lexer.text[lexer.at..]).ok_or_else(|| lexer.error("a Lua block that is not closed"))?;
+                let skipped = lua_block_len(&lexer.text[lexer.at..])
+                    .ok_or_else(|| lexer.error("a Lua block that is not closed"))?;
                 lexer.skip(skipped);
                 add(&mut levels, std::mem::take(&mut words), start, None);
             }
@@ -66,14 +77,22 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<NginxDirective>, NginxSyntaxError
                 if levels.len() > MAX_DEPTH {
                     return Err(lexer.error("blocks nested more than 100 deep"));
                 }
-                add(&mut levels, std::mem::take(&mut words), start, Some(Vec::new()));
+                add(
+                    &mut levels,
+                    std::mem::take(&mut words),
+                    start,
+                    Some(Vec::new()),
+                );
                 levels.push(Vec::new());
             }
             NginxToken::Close => close(&mut levels).map_err(|what| lexer.error(what))?,
         }
     }
     if !words.is_empty() {
-        return Err(NginxSyntaxError { line: start, what: "a directive without a ';' at its end".to_owned() });
+        return Err(NginxSyntaxError {
+            line: start,
+            what: "a directive without a ';' at its end".to_owned(),
+        });
     }
     match levels.pop() {
         Some(directives) if levels.is_empty() => Ok(directives),
@@ -81,7 +100,12 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<NginxDirective>, NginxSyntaxError
     }
 }
 
-fn add(levels: &mut [Vec<NginxDirective>], words: Vec<Vec<u8>>, line: usize, block: Option<Vec<NginxDirective>>) {
+fn add(
+    levels: &mut [Vec<NginxDirective>],
+    words: Vec<Vec<u8>>,
+    line: usize,
+    block: Option<Vec<NginxDirective>>,
+) {
     if let Some(level) = levels.last_mut() {
         level.push(NginxDirective { words, line, block });
     }
@@ -90,8 +114,14 @@ fn add(levels: &mut [Vec<NginxDirective>], words: Vec<Vec<u8>>, line: usize, blo
 /// Moves the directives of the innermost block to the directive that they belong to.
 fn close(levels: &mut Vec<Vec<NginxDirective>>) -> Result<(), &'static str> {
     const NO_OPEN_BLOCK: &str = "a '}' without an open block";
-    let inner = levels.pop().filter(|_| !levels.is_empty()).ok_or(NO_OPEN_BLOCK)?;
-    let owner = levels.last_mut().and_then(|level| level.last_mut()).ok_or(NO_OPEN_BLOCK)?;
+    let inner = levels
+        .pop()
+        .filter(|_| !levels.is_empty())
+        .ok_or(NO_OPEN_BLOCK)?;
+    let owner = levels
+        .last_mut()
+        .and_then(|level| level.last_mut())
+        .ok_or(NO_OPEN_BLOCK)?;
     owner.block = Some(inner);
     Ok(())
 }
@@ -106,7 +136,10 @@ struct NginxLexer<'a> {
 
 impl NginxLexer<'_> {
     fn error(&self, what: &str) -> NginxSyntaxError {
-        NginxSyntaxError { line: self.line, what: what.to_owned() }
+        NginxSyntaxError {
+            line: self.line,
+            what: what.to_owned(),
+        }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -121,13 +154,19 @@ impl NginxLexer<'_> {
 
     fn token(&mut self) -> Result<Option<NginxToken>, NginxSyntaxError> {
         loop {
-            let Some(byte) = self.peek() else { return Ok(None) };
+            let Some(byte) = self.peek() else {
+                return Ok(None);
+            };
             self.token_line = self.line;
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => self.skip(1),
                 b'#' => {
                     let rest = &self.text[self.at..];
-                    self.skip(rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len()));
+                    self.skip(
+                        rest.iter()
+                            .position(|byte| *byte == b'\n')
+                            .unwrap_or(rest.len()),
+                    );
                 }
                 b';' | b'{' | b'}' => {
                     self.skip(1);
@@ -148,7 +187,12 @@ impl NginxLexer<'_> {
         let start = self.at;
         loop {
             match self.peek() {
-                None => return Err(NginxSyntaxError { line: self.token_line, what: "a quote that is not closed".to_owned() }),
+                None => {
+                    return Err(NginxSyntaxError {
+                        line: self.token_line,
+                        what: "a quote that is not closed".to_owned(),
+                    });
+                }
                 Some(b'\\') => self.skip(2),
                 Some(byte) if byte == quote => break,
                 Some(_) => self.skip(1),
@@ -198,11 +242,14 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
 
 /// Whether the block after these words is Lua: `content_by_lua_block {`.
 fn is_lua_block(words: &[Vec<u8>]) -> bool {
-    words.first().is_some_and(|name| name.ends_with(b"_by_lua_block"))
+    words
+        .first()
+        .is_some_and(|name| name.ends_with(b"_by_lua_block"))
 }
 
-/// The length up to and including the brace that ends a Lua block; `None` if there is none. Follows the syntax of
-/// Lua: strings, comments and braces. Source: <https://www.lua.org/manual/5.1/manual.html#2.1>.
+/// The length up to and including the brace that ends a Lua block; `None` if there is none. Follows
+/// the syntax of Lua: strings, comments and braces. Source:
+/// <https://www.lua.org/manual/5.1/manual.html#2.1>.
 fn lua_block_len(text: &[u8]) -> Option<usize> {
     let mut depth = 1_usize;
     let mut at = 0;
@@ -241,19 +288,29 @@ fn lua_string_len(text: &[u8]) -> usize {
 
 /// The length of a comment without its line end.
 fn lua_comment_len(text: &[u8]) -> usize {
-    let line = || text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
+    let line = || {
+        text.iter()
+            .position(|byte| *byte == b'\n')
+            .unwrap_or(text.len())
+    };
     lua_long_bracket_len(&text[2..]).map_or_else(line, |len| 2 + len)
 }
 
 /// The length of a long bracket, `[[...]]` or `[==[...]==]`; `None` if none starts here.
 fn lua_long_bracket_len(text: &[u8]) -> Option<usize> {
-    let level = text.get(1..)?.iter().take_while(|byte| **byte == b'=').count();
+    let level = text
+        .get(1..)?
+        .iter()
+        .take_while(|byte| **byte == b'=')
+        .count();
     if text.first() != Some(&b'[') || text.get(1 + level) != Some(&b'[') {
         return None;
     }
     let close = [b"]", &vec![b'='; level][..], b"]"].concat();
     let inner = &text[level + 2..];
-    let end = inner.windows(close.len()).position(|window| window == close);
+    let end = inner
+        .windows(close.len())
+        .position(|window| window == close);
     Some(end.map_or(text.len(), |end| level + 2 + end + close.len()))
 }
 
@@ -263,17 +320,32 @@ mod tests {
     use proptest::prelude::*;
 
     fn words(text: &str) -> Vec<Vec<String>> {
-        let of = |directive: &NginxDirective| directive.words.iter().map(|word| String::from_utf8(word.clone()).unwrap()).collect();
+        let of = |directive: &NginxDirective| {
+            directive
+                .words
+                .iter()
+                .map(|word| String::from_utf8(word.clone()).unwrap())
+                .collect()
+        };
         parse(text.as_bytes()).unwrap().iter().map(of).collect()
     }
 
     #[test]
     fn words_are_split_as_nginx_does() {
-        assert_eq!(words("a b;\n c  'd e' \"f;\\\"{\";"), [vec!["a", "b"], vec!["c", "d e", "f;\"{"]]);
-        assert_eq!(words("a ${b}c;d e#f; # g;\n"), [vec!["a", "${b}c"], vec!["d", "e#f"]]);
+        assert_eq!(
+            words("a b;\n c  'd e' \"f;\\\"{\";"),
+            [vec!["a", "b"], vec!["c", "d e", "f;\"{"]]
+        );
+        assert_eq!(
+            words("a ${b}c;d e#f; # g;\n"),
+            [vec!["a", "${b}c"], vec!["d", "e#f"]]
+        );
         assert_eq!(words(r"a '\t\\n\x' \;;"), [vec!["a", "\t\\n\\x", "\\;"]]);
         assert_eq!(words("\u{feff}a 'ü';"), [vec!["a", "ü"]]);
-        assert_eq!(words("if ($a = \"b\") { c; }"), [vec!["if", "($a", "=", "b", ")"]]);
+        assert_eq!(
+            words("if ($a = \"b\") { c; }"),
+            [vec!["if", "($a", "=", "b", ")"]]
+        );
     }
 
     #[test]
@@ -281,7 +353,15 @@ mod tests {
         let directives = parse(b"http {\n server {\n  a\n b;\n }\n}\nc;").unwrap();
         let server = &directives[0].block.as_ref().unwrap()[0];
         let inner = &server.block.as_ref().unwrap()[0];
-        assert_eq!((directives[0].line, server.line, inner.line, directives[1].line), (1, 2, 3, 7));
+        assert_eq!(
+            (
+                directives[0].line,
+                server.line,
+                inner.line,
+                directives[1].line
+            ),
+            (1, 2, 3, 7)
+        );
         assert_eq!(directives[1].block, None);
     }
 
@@ -305,15 +385,36 @@ mod tests {
             ("x_by_lua_block { {", 1, "Lua"),
         ] {
             let wrong = parse(text.as_bytes()).unwrap_err();
-            assert!(wrong.line == line && wrong.what.contains(what), "{text}: {wrong:?}");
+            assert!(
+                wrong.line == line && wrong.what.contains(what),
+                "{text}: {wrong:?}"
+            );
         }
-        assert!(parse("a {".repeat(5_000).as_bytes()).unwrap_err().what.contains("100 deep"));
+        assert!(
+            parse("a {".repeat(5_000).as_bytes())
+                .unwrap_err()
+                .what
+                .contains("100 deep")
+        );
     }
 
     #[test]
     fn a_lua_block_ends_at_its_own_brace() {
-        for text in ["}", " a = {} }", " s = '}\\'}' }", " --}\n }", " --[[ } ]] }", " s = [==[ ]] } ]==] }", " a = b[1] }", " a - -b }"] {
-            assert_eq!(lua_block_len(format!("{text};}}").as_bytes()), Some(text.len()), "{text}");
+        for text in [
+            "}",
+            " a = {} }",
+            " s = '}\\'}' }",
+            " --}\n }",
+            " --[[ } ]] }",
+            " s = [==[ ]] } ]==] }",
+            " a = b[1] }",
+            " a - -b }",
+        ] {
+            assert_eq!(
+                lua_block_len(format!("{text};}}").as_bytes()),
+                Some(text.len()),
+                "{text}"
+            );
         }
         for text in ["", "{}", " '}", " --}", " [[ }", "\"\\"] {
             assert_eq!(lua_block_len(text.as_bytes()), None, "{text}");

@@ -1,13 +1,14 @@
 //! Alternative decodings: how a database, a shell, or a script that decodes Base64 reads a text.
 //!
-//! The views are the decoded texts as a server gets them. Some obfuscations cannot be decoded there, as different programs read
-//! them differently: a comment within a word is nothing to one database and a space to another, a line break in a path is dropped
-//! but is a space in a query, a shell ignores a quote within a word, and an application with routes gets its values from the
-//! segments of the path. Each alternative is at most as long as the text, those of segments twice. Most texts have none, which one
-//! pass over them finds out.
+//! The views are the decoded texts as a server gets them. Some obfuscations cannot be decoded
+//! there, as different programs read them differently: a comment within a word is nothing to one
+//! database and a space to another, a line break in a path is dropped but is a space in a query, a
+//! shell ignores a quote within a word, and an application with routes gets its values from the
+//! segments of the path. Each alternative is at most as long as the text, those of segments twice.
+//! Most texts have none, which one pass over them finds out.
 //!
-//! Base64 is decoded in both alphabets, with padding and without, and only once. Only values of printable text are decoded;
-//! nearly all tokens, hashes and long words fail at their first bytes.
+//! Base64 is decoded in both alphabets, with padding and without, and only once. Only values of
+//! printable text are decoded; nearly all tokens, hashes and long words fail at their first bytes.
 
 use super::decode::{decode, unescape};
 use super::{byte_class, is_space, needs_decoding, without_comments};
@@ -29,7 +30,13 @@ pub(crate) enum AltDecoding {
 
 impl AltDecoding {
     /// All kinds.
-    pub(crate) const ALL: [Self; 5] = [Self::Spaced, Self::Joined, Self::Unquoted, Self::Unwrapped, Self::Segments];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Spaced,
+        Self::Joined,
+        Self::Unquoted,
+        Self::Unwrapped,
+        Self::Segments,
+    ];
 }
 
 /// The origin of a text.
@@ -71,7 +78,13 @@ impl AltDecoder {
 
     /// An alternative of the text, in lower case; `None` if it does not differ.
     pub(crate) fn read(&mut self, reading: AltDecoding) -> Option<&[u8]> {
-        let Self { decoded, reading: out, spare, signs, .. } = self;
+        let Self {
+            decoded,
+            reading: out,
+            spare,
+            signs,
+            ..
+        } = self;
         out.clear();
         if !signs[reading as usize] {
             return None;
@@ -88,9 +101,14 @@ impl AltDecoder {
     }
 }
 
-/// Whether a decoded text may have each alternative. There are false positives, but no false negatives.
+/// Whether a decoded text may have each alternative. There are false positives, but no false
+/// negatives.
 fn signs(text: &[u8], source: DecodingSource, was_encoded: bool) -> [bool; 5] {
-    let plus = if source == DecodingSource::Header { byte_class::PLUS } else { 0 };
+    let plus = if source == DecodingSource::Header {
+        byte_class::PLUS
+    } else {
+        0
+    };
     let kinds = byte_class::of_text(text);
     let has_class = |wanted: u8| kinds & wanted != 0;
     [
@@ -99,7 +117,9 @@ fn signs(text: &[u8], source: DecodingSource, was_encoded: bool) -> [bool; 5] {
         has_class(byte_class::QUOTE),
         has_base64_value(text),
         // Clients send code with a quote or an escape at least.
-        source == DecodingSource::Target && (was_encoded || has_class(byte_class::QUOTE)) && path_segments(text).any(is_code),
+        source == DecodingSource::Target
+            && (was_encoded || has_class(byte_class::QUOTE))
+            && path_segments(text).any(is_code),
     ]
 }
 
@@ -118,7 +138,11 @@ fn spaced(text: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> bool {
         let at = text.len() - rest.len();
         // A comment up to the line break.
         let is_comment = at < last_break && (*byte == b'#' || rest.starts_with(b"--"));
-        let line = if is_comment { memchr::memchr(b'\n', rest) } else { None };
+        let line = if is_comment {
+            memchr::memchr(b'\n', rest)
+        } else {
+            None
+        };
         let is_gap = line.is_some() || (*byte == b'+' && at > query) || is_space(text, at);
         spare.push(if is_gap { b' ' } else { *byte });
         rest = line.map_or(tail, |end| &rest[end + 1..]);
@@ -128,11 +152,16 @@ fn spaced(text: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> bool {
 }
 
 fn joined(text: &[u8], out: &mut Vec<u8>) -> bool {
-    let letter = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(u8::is_ascii_alphabetic);
+    let letter = |at: Option<usize>| {
+        at.and_then(|at| text.get(at))
+            .is_some_and(u8::is_ascii_alphabetic)
+    };
     // An opening without an end after it is searched for none.
     let last_end = memchr::memmem::rfind(text, b"*/").unwrap_or(0);
     let within = memchr::memmem::find_iter(&text[..last_end], b"/*").any(|start| {
-        let end = letter(start.checked_sub(1)).then(|| memchr::memmem::find(&text[start + 2..], b"*/")).flatten();
+        let end = letter(start.checked_sub(1))
+            .then(|| memchr::memmem::find(&text[start + 2..], b"*/"))
+            .flatten();
         end.is_some_and(|length| letter(Some(start + length + 4)))
     });
     if within {
@@ -160,7 +189,8 @@ fn unquoted(text: &[u8], out: &mut Vec<u8>) -> bool {
     out.len() < text.len()
 }
 
-/// Writes each segment that may be code, with `=` before it like a parameter and `&` between them; returns whether there is any.
+/// Writes each segment that may be code, with `=` before it like a parameter and `&` between them;
+/// returns whether there is any.
 fn segments(text: &[u8], out: &mut Vec<u8>) -> bool {
     for segment in path_segments(text).filter(|segment| is_code(segment)) {
         out.extend_from_slice(if out.is_empty() { b"=" } else { b"&=" });
@@ -172,12 +202,18 @@ fn segments(text: &[u8], out: &mut Vec<u8>) -> bool {
 /// The segments of a path, up to a `data:` URL, whose slashes are data.
 fn path_segments(target: &[u8]) -> impl Iterator<Item = &[u8]> {
     let path = &target[..memchr::memchr(b'?', target).unwrap_or(target.len())];
-    path.split(|byte| *byte == b'/').take_while(|segment| !segment.starts_with(b"data:"))
+    path.split(|byte| *byte == b'/')
+        .take_while(|segment| !segment.starts_with(b"data:"))
 }
 
 /// Whether a segment has a byte that statements and commands have, and words of a URL do not.
 fn is_code(segment: &[u8]) -> bool {
-    segment.iter().any(|byte| matches!(byte, b' ' | b'"' | b'\'' | b'(' | b';' | b'<' | b'`' | b'{' | b'|'))
+    segment.iter().any(|byte| {
+        matches!(
+            byte,
+            b' ' | b'"' | b'\'' | b'(' | b';' | b'<' | b'`' | b'{' | b'|'
+        )
+    })
 }
 
 /// The shortest value that is decoded, with its padding: the length of an encoded `<script>`.
@@ -191,7 +227,8 @@ fn has_base64_value(text: &[u8]) -> bool {
     base64_values(text).next().is_some()
 }
 
-/// Writes the text of each value, with `=` before it like a parameter and `&` between values; returns whether there is any.
+/// Writes the text of each value, with `=` before it like a parameter and `&` between values;
+/// returns whether there is any.
 fn unwrap_base64(text: &[u8], out: &mut Vec<u8>) -> bool {
     for value in base64_values(text).filter(|value| value.len() % 4 != 1) {
         push_text(value, out);
@@ -202,7 +239,10 @@ fn unwrap_base64(text: &[u8], out: &mut Vec<u8>) -> bool {
 /// The values that are long enough, from left to right. In a path, a slash ends one.
 fn base64_values(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let query = memchr::memchr(b'?', text).unwrap_or(text.len());
-    let ends = move |at: &usize| byte_class::of_byte(text[*at]) & byte_class::SEXTET == 0 || (text[*at] == b'/' && *at < query);
+    let ends = move |at: &usize| {
+        byte_class::of_byte(text[*at]) & byte_class::SEXTET == 0
+            || (text[*at] == b'/' && *at < query)
+    };
     let mut start = 0;
     std::iter::from_fn(move || {
         while start + MIN_BASE64_LEN <= text.len() {
@@ -225,7 +265,10 @@ fn base64_values(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// The padding at the start of a text.
 fn padding(text: &[u8]) -> usize {
-    text.iter().take(MAX_PADDING).take_while(|&&b| b == b'=').count()
+    text.iter()
+        .take(MAX_PADDING)
+        .take_while(|&&b| b == b'=')
+        .count()
 }
 
 /// Appends the decoded value, if it is text.
@@ -239,8 +282,8 @@ fn push_text(value: &[u8], out: &mut Vec<u8>) {
         if held >= 8 {
             held -= 8;
             let byte = (bits >> held) as u8;
-            // A line break is accepted only at the end, as `echo` adds it; else the value is more likely a word that decodes by
-            // chance.
+            // A line break is accepted only at the end, as `echo` adds it; else the value is more
+            // likely a word that decodes by chance.
             if !matches!(byte, b' '..=b'~' | b'\t' | b'\n') || out.last() == Some(&b'\n') {
                 return out.truncate(before);
             }
@@ -260,36 +303,73 @@ mod tests {
         if !reader.take(text.as_bytes(), source) {
             return None;
         }
-        reader.read(reading).map(|text| String::from_utf8_lossy(text).into_owned())
+        reader
+            .read(reading)
+            .map(|text| String::from_utf8_lossy(text).into_owned())
     }
 
     #[test]
     fn decodes_each_alternative() {
         for (text, reading, expected) in [
-            ("/4'%09union%0aselect%a01", AltDecoding::Spaced, Some("/4' union select 1")),
-            ("/?q=1--%20x%0Aor%23y%0A2", AltDecoding::Spaced, Some("/?q=1 or 2")),
+            (
+                "/4'%09union%0aselect%a01",
+                AltDecoding::Spaced,
+                Some("/4' union select 1"),
+            ),
+            (
+                "/?q=1--%20x%0Aor%23y%0A2",
+                AltDecoding::Spaced,
+                Some("/?q=1 or 2"),
+            ),
             ("/4/**/or/*x*/5", AltDecoding::Spaced, Some("/4 or 5")),
             ("/a+b?c+d", AltDecoding::Spaced, Some("/a+b?c d")),
             ("/?q=plain", AltDecoding::Spaced, None),
-            ("/?q=un/**/ion+SEL/*x*/ECT", AltDecoding::Joined, Some("/?q=union+select")),
+            (
+                "/?q=un/**/ion+SEL/*x*/ECT",
+                AltDecoding::Joined,
+                Some("/?q=union+select"),
+            ),
             ("/?q=1/**/or/**/2", AltDecoding::Joined, None),
             ("/?q=1/*un", AltDecoding::Joined, None),
-            ("/?q=;c'a't%20/e\"t\"c/pa%5Css$@wd", AltDecoding::Unquoted, Some("/?q=;cat /etc/passwd")),
+            (
+                "/?q=;c'a't%20/e\"t\"c/pa%5Css$@wd",
+                AltDecoding::Unquoted,
+                Some("/?q=;cat /etc/passwd"),
+            ),
             ("/?q=wh``oa$()mi", AltDecoding::Unquoted, Some("/?q=whoami")),
             ("/?q='1'='1'", AltDecoding::Unquoted, None),
-            ("/?q=PHNjcmlwdD4=", AltDecoding::Unwrapped, Some("=<script>")),
+            (
+                "/?q=PHNjcmlwdD4=",
+                AltDecoding::Unwrapped,
+                Some("=<script>"),
+            ),
             ("/?q=hello", AltDecoding::Unwrapped, None),
-            ("/a/1%27%3Bselect%201/b/%7Bx%7D?q='", AltDecoding::Segments, Some("=1';select 1&={x}")),
+            (
+                "/a/1%27%3Bselect%201/b/%7Bx%7D?q='",
+                AltDecoding::Segments,
+                Some("=1';select 1&={x}"),
+            ),
             ("/a/b/c?q='/(", AltDecoding::Segments, None),
         ] {
-            let source = if reading == AltDecoding::Segments { DecodingSource::Target } else { DecodingSource::Header };
-            assert_eq!(read(text, source, reading).as_deref(), expected, "{text} {reading:?}");
+            let source = if reading == AltDecoding::Segments {
+                DecodingSource::Target
+            } else {
+                DecodingSource::Header
+            };
+            assert_eq!(
+                read(text, source, reading).as_deref(),
+                expected,
+                "{text} {reading:?}"
+            );
         }
     }
 
     #[test]
     fn a_plus_in_a_target_is_no_candidate() {
-        assert_eq!(read("/?q=a+b", DecodingSource::Target, AltDecoding::Spaced), None);
+        assert_eq!(
+            read("/?q=a+b", DecodingSource::Target, AltDecoding::Spaced),
+            None
+        );
     }
 
     proptest! {
@@ -352,13 +432,23 @@ mod tests {
             ("/Pz8/Pz8/Pz8/", ""),
             ("a=internationalization", ""),
             ("a=d41d8cd98f00b204e9800998ecf8427e", ""),
-            ("PHNjcmlwdD4=?PHNjcmlwdD4=/PHNjcmlwdD4=", "=<script>&=<script>"),
+            (
+                "PHNjcmlwdD4=?PHNjcmlwdD4=/PHNjcmlwdD4=",
+                "=<script>&=<script>",
+            ),
             ("", ""),
         ] {
             let mut out = Vec::new();
-            assert_eq!(unwrap_base64(text.as_bytes(), &mut out), !expected.is_empty(), "{text}");
+            assert_eq!(
+                unwrap_base64(text.as_bytes(), &mut out),
+                !expected.is_empty(),
+                "{text}"
+            );
             assert_eq!(String::from_utf8_lossy(&out), expected, "{text}");
-            assert!(expected.is_empty() || has_base64_value(text.as_bytes()), "{text}");
+            assert!(
+                expected.is_empty() || has_base64_value(text.as_bytes()),
+                "{text}"
+            );
         }
     }
 }

@@ -37,13 +37,18 @@ const fn kinds_of(byte: u8) -> u8 {
     const fn flag(holds: bool, byte_class: u8) -> u8 {
         if holds { byte_class } else { 0 }
     }
-    flag(matches!(byte, b'%' | b'\\' | b'+' | b';' | b'*' | b'#' | 0..0x20 | 0x7f..), NEEDS_DECODING)
-        | flag(matches!(byte, b'%' | b'\\' | b'&' | 0xc0..), ESCAPE)
+    flag(
+        matches!(byte, b'%' | b'\\' | b'+' | b';' | b'*' | b'#' | 0..0x20 | 0x7f..),
+        NEEDS_DECODING,
+    ) | flag(matches!(byte, b'%' | b'\\' | b'&' | 0xc0..), ESCAPE)
         | flag(matches!(byte, b'%' | b'\\' | 0x80..), ENCODED)
         | flag(matches!(byte, 0..0x20 | 0x7f | 0xa0), SPACE)
         | flag(byte == b'+', PLUS)
         | flag(byte == b'*', STAR)
-        | flag(matches!(byte, b'\'' | b'"' | b'\\' | b'^' | b'$' | b'`'), QUOTE)
+        | flag(
+            matches!(byte, b'\'' | b'"' | b'\\' | b'^' | b'$' | b'`'),
+            QUOTE,
+        )
         | flag(sextet(byte).is_some(), SEXTET)
 }
 
@@ -64,7 +69,10 @@ pub(super) fn of_text(text: &[u8]) -> u8 {
 pub(super) fn first(text: &[u8], byte_class: u8) -> Option<usize> {
     let is = |byte: &u8| of_byte(*byte) & byte_class != 0;
     // No branch within a piece, so that bytes are classified independently.
-    let pieces = text.chunks_exact(PIECE).take_while(|piece| of_text(piece) & byte_class == 0).count();
+    let pieces = text
+        .chunks_exact(PIECE)
+        .take_while(|piece| of_text(piece) & byte_class == 0)
+        .count();
     let start = pieces * PIECE;
     text[start..].iter().position(is).map(|at| start + at)
 }

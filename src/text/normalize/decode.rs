@@ -1,12 +1,12 @@
-//! Decodes text until nothing changes: percent, `%u`, HTML entities, JavaScript escapes, overlong UTF-8, full-width forms. Before
-//! that, [`unescape`] removes the escapes of the log writer, once.
+//! Decodes text until nothing changes: percent, `%u`, HTML entities, JavaScript escapes, overlong
+//! UTF-8, full-width forms. Before that, [`unescape`] removes the escapes of the log writer, once.
 //!
-//! Every round makes the text shorter or changes nothing, so decoding ends; [`MAX_ROUNDS`] also bounds the work. Invalid escapes
-//! are kept: an attacker's `%zz` is evidence, not an error.
+//! Every round makes the text shorter or changes nothing, so decoding ends; [`MAX_ROUNDS`] also
+//! bounds the work. Invalid escapes are kept: an attacker's `%zz` is evidence, not an error.
 //!
-//! nginx (`escape=default`) writes `\xHH` for `"`, `\` and all bytes below 0x20 and above 0x7e; with `escape=json` it writes
-//! `\"`, `\\`, `\n` and `\u00HH`; Apache writes `\"`, `\\`, `\xhh` and the C escapes. Other text is kept, for writers without
-//! escapes.
+//! nginx (`escape=default`) writes `\xHH` for `"`, `\` and all bytes below 0x20 and above 0x7e;
+//! with `escape=json` it writes `\"`, `\\`, `\n` and `\u00HH`; Apache writes `\"`, `\\`, `\xhh` and
+//! the C escapes. Other text is kept, for writers without escapes.
 
 use super::byte_class;
 use crate::text::short_bytes::append;
@@ -38,10 +38,15 @@ pub(super) fn decode_in_place(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> Decode
         }
         std::mem::swap(text, spare);
     }
-    if round(text, spare) { DecodeStatus::RoundLimit } else { DecodeStatus::Complete }
+    if round(text, spare) {
+        DecodeStatus::RoundLimit
+    } else {
+        DecodeStatus::Complete
+    }
 }
 
-/// All rounds that change something, in order. The text of the last one is the result of [`decode`].
+/// All rounds that change something, in order. The text of the last one is the result of
+/// [`decode`].
 #[must_use]
 pub(crate) fn rounds(text: &[u8]) -> Vec<DecodeRound> {
     let mut rounds: Vec<DecodeRound> = Vec::new();
@@ -71,7 +76,11 @@ fn disguises(text: &[u8]) -> Vec<&'static str> {
     let mut kinds = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let escape_sequence = if byte_class::of_byte(rest[0]) & byte_class::ESCAPE != 0 { escape(rest) } else { None };
+        let escape_sequence = if byte_class::of_byte(rest[0]) & byte_class::ESCAPE != 0 {
+            escape(rest)
+        } else {
+            None
+        };
         if escape_sequence.is_some() {
             let byte_class = match rest {
                 [b'%', b'u' | b'U', ..] => "%u",
@@ -110,9 +119,14 @@ fn round(text: &[u8], out: &mut Vec<u8>) -> bool {
     out.len() != text.len()
 }
 
-/// A round over a text whose bytes have these `starts` elsewhere, which end with its length there; `None` if it changes nothing.
+/// A round over a text whose bytes have these `starts` elsewhere, which end with its length there;
+/// `None` if it changes nothing.
 pub(crate) fn round_with_starts(text: &[u8], starts: &[usize]) -> Option<(Vec<u8>, Vec<usize>)> {
-    let (mut out, mut new_starts, mut at) = (Vec::with_capacity(text.len()), Vec::with_capacity(starts.len()), 0);
+    let (mut out, mut new_starts, mut at) = (
+        Vec::with_capacity(text.len()),
+        Vec::with_capacity(starts.len()),
+        0,
+    );
     while at < text.len() {
         let (decoded, length) = escape(&text[at..]).unwrap_or((Decoded::Byte(text[at]), 1));
         decoded.push_to(&mut out);
@@ -208,14 +222,21 @@ fn entity(text: &[u8]) -> Option<(Decoded, usize)> {
     let Some(number) = body.strip_prefix(b"#") else {
         return NAMED
             .iter()
-            .find(|(name, _)| body.get(..name.len()).is_some_and(|b| b.eq_ignore_ascii_case(name)))
+            .find(|(name, _)| {
+                body.get(..name.len())
+                    .is_some_and(|b| b.eq_ignore_ascii_case(name))
+            })
             .map(|(name, byte)| (Decoded::Byte(*byte), name.len() + 1));
     };
     let (digits, radix, before) = match number {
         [b'x' | b'X', hex @ ..] => (hex, 16, 3),
         _ => (number, 10, 2),
     };
-    let length = digits.iter().take(8).take_while(|b| char::from(**b).is_digit(radix)).count();
+    let length = digits
+        .iter()
+        .take(8)
+        .take_while(|b| char::from(**b).is_digit(radix))
+        .count();
     let value = u32::from_str_radix(std::str::from_utf8(&digits[..length]).ok()?, radix).ok()?;
     let end = before + length + usize::from(digits.get(length) == Some(&b';'));
     Decoded::code_point(value).map(|decoded| (decoded, end))
@@ -230,14 +251,19 @@ fn odd_utf8(text: &[u8]) -> Option<(Decoded, usize)> {
         [0xf0, 0x80, a @ 0x80..=0x9f, b, ..] => ascii(tail(*a)? << 6 | tail(*b)?, 4),
         [0xef, a, b, ..] => {
             let value = 0xf000 | tail(*a)? << 6 | tail(*b)?;
-            (0xff01..=0xff5e).contains(&value).then(|| (Decoded::Byte((value - 0xfee0) as u8), 3))
+            (0xff01..=0xff5e)
+                .contains(&value)
+                .then(|| (Decoded::Byte((value - 0xfee0) as u8), 3))
         }
         _ => None,
     }
 }
 
 fn ascii(value: u32, length: usize) -> Option<(Decoded, usize)> {
-    u8::try_from(value).ok().filter(u8::is_ascii).map(|byte| (Decoded::Byte(byte), length))
+    u8::try_from(value)
+        .ok()
+        .filter(u8::is_ascii)
+        .map(|byte| (Decoded::Byte(byte), length))
 }
 
 /// Writes `logged` without the escapes of the log writer to `sent`.
@@ -257,7 +283,9 @@ pub(crate) fn unescape(logged: &[u8], sent: &mut Vec<u8>) {
 fn logged_escape(text: &[u8]) -> (u8, usize) {
     match text {
         [_, b'x', high, low, ..] => hex_pair(*high, *low).map_or((b'\\', 1), |byte| (byte, 4)),
-        [_, b'u', b'0', b'0', high, low, ..] => hex_pair(*high, *low).map_or((b'\\', 1), |byte| (byte, 6)),
+        [_, b'u', b'0', b'0', high, low, ..] => {
+            hex_pair(*high, *low).map_or((b'\\', 1), |byte| (byte, 6))
+        }
         [_, quoted @ (b'"' | b'\\' | b'/'), ..] => (*quoted, 2),
         [_, b'n', ..] => (b'\n', 2),
         [_, b'r', ..] => (b'\r', 2),
@@ -310,14 +338,27 @@ mod tests {
             ("&lt", "&lt"),
             ("a&b=c&d=e", "a&b=c&d=e"),
         ] {
-            assert_eq!(decoded(text.as_bytes()), (plain.to_owned(), DecodeStatus::Complete), "{text}");
+            assert_eq!(
+                decoded(text.as_bytes()),
+                (plain.to_owned(), DecodeStatus::Complete),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn every_round_names_its_escapes() {
-        let kinds: Vec<_> = rounds(b"%252e%u003c&lt;\\x41%c0%ae").into_iter().map(|round| round.undone.join(", ")).collect();
-        assert_eq!(kinds, ["percent, %u, HTML entity, JavaScript", "percent, overlong UTF-8"]);
+        let kinds: Vec<_> = rounds(b"%252e%u003c&lt;\\x41%c0%ae")
+            .into_iter()
+            .map(|round| round.undone.join(", "))
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                "percent, %u, HTML entity, JavaScript",
+                "percent, overlong UTF-8"
+            ]
+        );
         assert_eq!(rounds(b"/plain%zz&x"), []);
     }
 
@@ -336,7 +377,13 @@ mod tests {
 
     #[test]
     fn overlong_forms_are_ascii() {
-        for text in [&b"\xc0\xae"[..], b"\xe0\x80\xae", b"\xf0\x80\x80\xae", b"\xef\xbc\x8e", b"%c0%ae"] {
+        for text in [
+            &b"\xc0\xae"[..],
+            b"\xe0\x80\xae",
+            b"\xf0\x80\x80\xae",
+            b"\xef\xbc\x8e",
+            b"%c0%ae",
+        ] {
             assert_eq!(decoded(text).0, ".", "{text:?}");
         }
         assert_eq!(decoded(b"\xc0").0, "\u{fffd}");

@@ -1,28 +1,31 @@
 //! Decodes and normalises requests as logged to the views that rules match.
 //!
-//! Pure functions over bytes, with buffers of the caller. A plain target is returned unchanged after one pass over its bytes. Case
-//! is preserved for reports; matching folds it. This module does not depend on rules. The views are not safe to display: hostile
-//! text stays hostile.
+//! Pure functions over bytes, with buffers of the caller. A plain target is returned unchanged
+//! after one pass over its bytes. Case is preserved for reports; matching folds it. This module
+//! does not depend on rules. The views are not safe to display: hostile text stays hostile.
 
 mod alt_decoder;
 mod byte_class;
 mod decode;
 
 pub(crate) use alt_decoder::{AltDecoder, AltDecoding, DecodingSource};
-pub(crate) use decode::{DecodeRound, DecodeStatus, MAX_ROUNDS, decode, round_with_starts, rounds, unescape};
+pub(crate) use decode::{
+    DecodeRound, DecodeStatus, MAX_ROUNDS, decode, round_with_starts, rounds, unescape,
+};
 
 use std::ops::Range;
 
 use self::decode::decode_in_place;
 use crate::text::short_bytes::{append, has_pair};
 
-/// The views of a request target that rules match. Views that need no decoding borrow from the log line.
+/// The views of a request target that rules match. Views that need no decoding borrow from the log
+/// line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodedViews<'a> {
     /// The target, decoded only.
     pub target: &'a [u8],
-    /// The path decoded and normalised, with `..` unresolved. It ends before a `#`, as in nginx (RFC 3986, 3.5: clients do not send
-    /// a fragment).
+    /// The path decoded and normalised, with `..` unresolved. It ends before a `#`, as in nginx
+    /// (RFC 3986, 3.5: clients do not send a fragment).
     pub path: &'a [u8],
     /// The path with `..` resolved, which reports call the path.
     pub resolved: &'a [u8],
@@ -40,7 +43,13 @@ impl<'a> DecodedViews<'a> {
             return None;
         }
         let (path, query) = split(target);
-        Some(Self { target, path, resolved: path, query, round_limit: false })
+        Some(Self {
+            target,
+            path,
+            resolved: path,
+            query,
+            round_limit: false,
+        })
     }
 }
 
@@ -91,13 +100,30 @@ impl Normalizer {
             append(&mut self.target, target);
             self.target.make_ascii_lowercase();
             let (path, query) = split(&self.target);
-            return DecodedViews { target: &self.target, path, resolved: path, query, round_limit: false };
+            return DecodedViews {
+                target: &self.target,
+                path,
+                resolved: path,
+                query,
+                round_limit: false,
+            };
         }
         let round_limit = self.undo(target).round_limit;
-        for view in [&mut self.target, &mut self.path, &mut self.resolved, &mut self.query] {
+        for view in [
+            &mut self.target,
+            &mut self.path,
+            &mut self.resolved,
+            &mut self.query,
+        ] {
             view.make_ascii_lowercase();
         }
-        DecodedViews { target: &self.target, path: &self.path, resolved: &self.resolved, query: &self.query, round_limit }
+        DecodedViews {
+            target: &self.target,
+            path: &self.path,
+            resolved: &self.resolved,
+            query: &self.query,
+            round_limit,
+        }
     }
 
     /// A header as logged, decoded like a target and in lower case.
@@ -126,11 +152,12 @@ impl Normalizer {
     }
 }
 
-/// Whether a text as logged may have an escape. An `&` is the start of one only with the `#` or `;` of an entity, and most separate
-/// parameters.
+/// Whether a text as logged may have an escape. An `&` is the start of one only with the `#` or `;`
+/// of an entity, and most separate parameters.
 fn needs_decoding(text: &[u8]) -> bool {
     let kinds = byte_class::of_text(text);
-    kinds & byte_class::ENCODED != 0 || kinds & byte_class::ESCAPE != 0 && kinds & byte_class::NEEDS_DECODING != 0
+    kinds & byte_class::ENCODED != 0
+        || kinds & byte_class::ESCAPE != 0 && kinds & byte_class::NEEDS_DECODING != 0
 }
 
 /// Path and query of a target.
@@ -148,7 +175,8 @@ fn fragment(path: &[u8]) -> Option<usize> {
 pub(crate) enum PathReading {
     /// As a server without fragments reads it: `#` is a byte of the path.
     Fragment,
-    /// As a server that ends the path at a file: `/.env/` is `/.env`, and `/x.php/a.css` runs `/x.php` with `PATH_INFO`.
+    /// As a server that ends the path at a file: `/.env/` is `/.env`, and `/x.php/a.css` runs
+    /// `/x.php` with `PATH_INFO`.
     PathInfo,
 }
 
@@ -156,9 +184,14 @@ impl PathReading {
     /// All of them.
     pub(crate) const ALL: [Self; 2] = [Self::Fragment, Self::PathInfo];
 
-    /// Writes a request that is read in this way by the ordinary rules. `target` is the range of the target in the request. Returns the
-    /// range of the new target; `None` if it is the old one.
-    pub(crate) fn rewrite(self, request: &[u8], target: Range<usize>, out: &mut Vec<u8>) -> Option<Range<usize>> {
+    /// Writes a request that is read in this way by the ordinary rules. `target` is the range of
+    /// the target in the request. Returns the range of the new target; `None` if it is the old one.
+    pub(crate) fn rewrite(
+        self,
+        request: &[u8],
+        target: Range<usize>,
+        out: &mut Vec<u8>,
+    ) -> Option<Range<usize>> {
         let (path, _) = split(&request[target.clone()]);
         let end = match self {
             Self::Fragment => fragment(path).map(|_| path.len()),
@@ -169,7 +202,11 @@ impl PathReading {
         out.extend_from_slice(&request[..path.start]);
         for byte in &request[path.start..path.start + end] {
             let is_escaped = self == Self::Fragment && *byte == b'#';
-            out.extend_from_slice(if is_escaped { b"%23" } else { std::slice::from_ref(byte) });
+            out.extend_from_slice(if is_escaped {
+                b"%23"
+            } else {
+                std::slice::from_ref(byte)
+            });
         }
         let query = out.len();
         out.extend_from_slice(&request[path.end..]);
@@ -177,33 +214,51 @@ impl PathReading {
     }
 }
 
-/// The end of the first file in a path, if slashes follow it to the end, or segments follow a script.
+/// The end of the first file in a path, if slashes follow it to the end, or segments follow a
+/// script.
 fn file_end(path: &[u8]) -> Option<usize> {
     let dot = memchr::memchr(b'.', path)?;
-    memchr::memchr_iter(b'/', &path[dot..]).map(|at| dot + at).find(|&end| {
-        let name = &path[memchr::memrchr(b'/', &path[..end]).map_or(0, |slash| slash + 1)..end];
-        let Some(dot) = memchr::memrchr(b'.', name) else { return false };
-        let is_last = || path[end..].iter().all(|byte| *byte == b'/');
-        SCRIPTS.iter().any(|extension| name[dot + 1..].eq_ignore_ascii_case(extension.as_bytes())) || is_last()
-    })
+    memchr::memchr_iter(b'/', &path[dot..])
+        .map(|at| dot + at)
+        .find(|&end| {
+            let name = &path[memchr::memrchr(b'/', &path[..end]).map_or(0, |slash| slash + 1)..end];
+            let Some(dot) = memchr::memrchr(b'.', name) else {
+                return false;
+            };
+            let is_last = || path[end..].iter().all(|byte| *byte == b'/');
+            SCRIPTS
+                .iter()
+                .any(|extension| name[dot + 1..].eq_ignore_ascii_case(extension.as_bytes()))
+                || is_last()
+        })
 }
 
 /// The extensions of scripts, which servers run with the rest of the path as `PATH_INFO`.
-const SCRIPTS: [&str; 14] = ["php", "php3", "php4", "php5", "php7", "phtml", "asp", "aspx", "ashx", "jsp", "jspx", "cgi", "cfm", "pl"];
+const SCRIPTS: [&str; 14] = [
+    "php", "php3", "php4", "php5", "php7", "phtml", "asp", "aspx", "ashx", "jsp", "jspx", "cgi",
+    "cfm", "pl",
+];
 
 /// A target without the `http://host` of the absolute form.
 fn without_authority(target: &[u8]) -> &[u8] {
-    let Some(scheme) = memchr::memmem::find(target, b"://") else { return target };
+    let Some(scheme) = memchr::memmem::find(target, b"://") else {
+        return target;
+    };
     if scheme == 0 || !target[..scheme].iter().all(u8::is_ascii_alphabetic) {
         return target;
     }
     let rest = &target[scheme + 3..];
-    rest.iter().position(|b| matches!(b, b'/' | b'?')).map_or(b"/", |at| &rest[at..])
+    rest.iter()
+        .position(|b| matches!(b, b'/' | b'?'))
+        .map_or(b"/", |at| &rest[at..])
 }
 
-/// Whether all views equal the target: it begins with a slash and needs no decoding or normalization.
+/// Whether all views equal the target: it begins with a slash and needs no decoding or
+/// normalization.
 fn is_plain(target: &[u8]) -> bool {
-    if target.first() != Some(&b'/') || byte_class::of_text(target) & byte_class::NEEDS_DECODING != 0 {
+    if target.first() != Some(&b'/')
+        || byte_class::of_text(target) & byte_class::NEEDS_DECODING != 0
+    {
         return false;
     }
     let is_trigger = |a, b| is_untidy(a, b) || a == b'&' && b == b'#' || a == b' ' && b == b'?';
@@ -215,7 +270,8 @@ fn is_untidy(a: u8, b: u8) -> bool {
     a == b'/' && (b == b'/' || b == b'.')
 }
 
-/// Decodes and normalises a path into `out`. If a control byte was inside an escape, the rest is decoded again.
+/// Decodes and normalises a path into `out`. If a control byte was inside an escape, the rest is
+/// decoded again.
 fn decode_path(path: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
     out.clear();
     append(out, path);
@@ -230,8 +286,9 @@ fn decode_path(path: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeSta
     DecodeStatus::RoundLimit
 }
 
-/// Normalises a decoded path in place: `\` and NUL become `/`; `;params`, other control bytes and trailing spaces are removed; `//`
-/// and `/./` become `/`. `..` is kept. Returns whether control bytes were removed, which may have been inside an escape.
+/// Normalises a decoded path in place: `\` and NUL become `/`; `;params`, other control bytes and
+/// trailing spaces are removed; `//` and `/./` become `/`. `..` is kept. Returns whether control
+/// bytes were removed, which may have been inside an escape.
 fn tidy_path(path: &mut Vec<u8>) -> bool {
     if is_tidy(path) {
         return false;
@@ -273,7 +330,9 @@ fn tidy_path(path: &mut Vec<u8>) -> bool {
 
 /// Whether [`tidy_path`] changes nothing, as for most paths.
 fn is_tidy(path: &[u8]) -> bool {
-    if path.last().is_none_or(|&last| last == b' ') || byte_class::of_text(path) & byte_class::NEEDS_DECODING != 0 {
+    if path.last().is_none_or(|&last| last == b' ')
+        || byte_class::of_text(path) & byte_class::NEEDS_DECODING != 0
+    {
         return false;
     }
     !has_pair(path, is_untidy)
@@ -281,7 +340,11 @@ fn is_tidy(path: &[u8]) -> bool {
 
 /// Drops a `.` segment that ends at `end`.
 fn drop_dot(path: &[u8], end: usize) -> usize {
-    if path[..end].ends_with(b"/.") { end - 1 } else { end }
+    if path[..end].ends_with(b"/.") {
+        end - 1
+    } else {
+        end
+    }
 }
 
 /// Resolves the `..` segments of a normalised path; those above the root are ignored.
@@ -294,7 +357,10 @@ fn resolve(path: &[u8], resolved: &mut Vec<u8>) {
         }
         // Remove the slash, then the segment before it.
         let end = resolved.len().saturating_sub(1);
-        let keep = resolved[..end].iter().rposition(|&b| b == b'/').map_or(0, |slash| slash + 1);
+        let keep = resolved[..end]
+            .iter()
+            .rposition(|&b| b == b'/')
+            .map_or(0, |slash| slash + 1);
         resolved.truncate(if end == 0 { resolved.len() } else { keep });
     }
 }
@@ -306,8 +372,8 @@ fn decode_query(query: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeS
     decode_in_place(out, spare)
 }
 
-/// Replaces control bytes, the no-break space of Latin-1 and SQL comments by spaces. The content of `/*!50000 ... */` is kept,
-/// because `MySQL` runs it.
+/// Replaces control bytes, the no-break space of Latin-1 and SQL comments by spaces. The content of
+/// `/*!50000 ... */` is kept, because `MySQL` runs it.
 fn tidy_query(query: &mut Vec<u8>, spare: &mut Vec<u8>) {
     for at in 0..query.len() {
         if is_space(query, at) {
@@ -321,7 +387,8 @@ fn tidy_query(query: &mut Vec<u8>, spare: &mut Vec<u8>) {
     }
 }
 
-/// Whether a database reads the byte at `at` as a space: a control byte, or a no-break space that is not part of UTF-8.
+/// Whether a database reads the byte at `at` as a space: a control byte, or a no-break space that
+/// is not part of UTF-8.
 fn is_space(text: &[u8], at: usize) -> bool {
     let byte = text[at];
     byte < 0x20 || byte == 0x7f || (byte == 0xa0 && (at == 0 || text[at - 1] < 0x80))
@@ -331,7 +398,9 @@ fn is_space(text: &[u8], at: usize) -> bool {
 fn without_comments(text: &[u8], gap: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(start) = memchr::memmem::find(rest, b"/*") {
-        let Some(length) = memchr::memmem::find(&rest[start + 2..], b"*/") else { break };
+        let Some(length) = memchr::memmem::find(&rest[start + 2..], b"*/") else {
+            break;
+        };
         out.extend_from_slice(&rest[..start]);
         out.extend_from_slice(gap);
         let inside = &rest[start + 2..start + 2 + length];
@@ -354,7 +423,8 @@ mod tests {
     fn seen(target: &str) -> [String; 4] {
         let mut normalizer = Normalizer::default();
         let views = normalizer.views(target.as_bytes());
-        [views.target, views.path, views.resolved, views.query].map(|v| String::from_utf8_lossy(v).into_owned())
+        [views.target, views.path, views.resolved, views.query]
+            .map(|v| String::from_utf8_lossy(v).into_owned())
     }
 
     #[test]
@@ -379,9 +449,17 @@ mod tests {
             ("/.env%20%09?a=1", "/.env", "/.env"),
             ("/.env ?a=1", "/.env", "/.env"),
             ("/.%%0165nv", "/.env", "/.env"),
-            ("http://example.org/wp-login.php?a=1", "/wp-login.php", "/wp-login.php"),
+            (
+                "http://example.org/wp-login.php?a=1",
+                "/wp-login.php",
+                "/wp-login.php",
+            ),
             ("http://example.org", "/", "/"),
-            ("/cgi-bin/.%2e/.%2e/bin/sh", "/cgi-bin/../../bin/sh", "/bin/sh"),
+            (
+                "/cgi-bin/.%2e/.%2e/bin/sh",
+                "/cgi-bin/../../bin/sh",
+                "/bin/sh",
+            ),
             ("/../../etc/passwd", "/../../etc/passwd", "/etc/passwd"),
             ("/a/b/..", "/a/b/..", "/a/"),
             ("/.env#x", "/.env", "/.env"),
@@ -394,7 +472,11 @@ mod tests {
             ("", "", ""),
         ] {
             let views = seen(target);
-            assert_eq!([views[1].as_str(), views[2].as_str()], [path, resolved], "{target}");
+            assert_eq!(
+                [views[1].as_str(), views[2].as_str()],
+                [path, resolved],
+                "{target}"
+            );
         }
     }
 
@@ -430,16 +512,26 @@ mod tests {
             ("/a.php", None),
             ("/a/", None),
         ] {
-            assert_eq!(file_end(path.as_bytes()).map(|end| &path[..end]), file, "{path}");
+            assert_eq!(
+                file_end(path.as_bytes()).map(|end| &path[..end]),
+                file,
+                "{path}"
+            );
         }
         let (mut out, request) = (Vec::new(), b"GET /x.php/a#b?c=d HTTP/1.1");
         let target = PathReading::PathInfo.rewrite(request, 4..18, &mut out);
-        assert_eq!((out.as_slice(), target), (&b"GET /x.php?c=d HTTP/1.1"[..], Some(4..14)));
+        assert_eq!(
+            (out.as_slice(), target),
+            (&b"GET /x.php?c=d HTTP/1.1"[..], Some(4..14))
+        );
     }
 
     #[test]
     fn the_target_is_only_decoded() {
-        assert_eq!(seen("//a/..;/b%0d%0aX:1?q=1+2")[0], "//a/..;/b\r\nX:1?q=1+2");
+        assert_eq!(
+            seen("//a/..;/b%0d%0aX:1?q=1+2")[0],
+            "//a/..;/b\r\nX:1?q=1+2"
+        );
     }
 
     #[test]
@@ -489,7 +581,8 @@ mod tests {
         prop_oneof![
             prop::collection::vec(any::<u8>(), 0..80),
             prop::collection::vec(pieces, 0..24).prop_map(|pieces| pieces.concat()),
-            (prop::collection::vec(any::<u8>(), 0..20)).prop_map(|text| [b"/".as_slice(), &text].concat()),
+            (prop::collection::vec(any::<u8>(), 0..20))
+                .prop_map(|text| [b"/".as_slice(), &text].concat()),
         ]
     }
 

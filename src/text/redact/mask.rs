@@ -1,16 +1,18 @@
 //! Masks secrets of a log: passwords, tokens and session IDs.
 //!
-//! A secret is recognised by its form alone: the value of a parameter with a secret name (`password=`), the password of a URL, a
-//! signed token, credentials of the `Authorization` header, a reset link. A secret under a harmless name is missed, and an attack
-//! in a password field is masked with it. Rules match before this, on the real text.
+//! A secret is recognised by its form alone: the value of a parameter with a secret name
+//! (`password=`), the password of a URL, a signed token, credentials of the `Authorization` header,
+//! a reset link. A secret under a harmless name is missed, and an attack in a password field is
+//! masked with it. Rules match before this, on the real text.
 //!
-//! A text is read byte by byte through its escapes and otherwise unchanged: `%3D`, the same encoded again (`%253D`, any number of
-//! times), and the `\x3D`, `\u003D`, `\n` and `\"` of log writers.
+//! A text is read byte by byte through its escapes and otherwise unchanged: `%3D`, the same encoded
+//! again (`%253D`, any number of times), and the `\x3D`, `\u003D`, `\n` and `\"` of log writers.
 //!
-//! Texts that were redacted before, as an earlier report printed them, must not be masked or escaped again. A marker after the
-//! text shows it: a newline and sixteen hexadecimal digits. No client can send one: a field of a line is kept as logged and contains
-//! no newline, and a path contains no control bytes. A decoded text may contain both, so it has no marker, and the marker of its
-//! target counts for it.
+//! Texts that were redacted before, as an earlier report printed them, must not be masked or
+//! escaped again. A marker after the text shows it: a newline and sixteen hexadecimal digits. No
+//! client can send one: a field of a line is kept as logged and contains no newline, and a path
+//! contains no control bytes. A decoded text may contain both, so it has no marker, and the marker
+//! of its target counts for it.
 
 mod forms;
 mod names;
@@ -54,7 +56,11 @@ fn masked_and_escaped(text: &[u8]) -> Cow<'_, str> {
 #[must_use]
 pub(crate) fn redacted_value<'a>(name: &[u8], value: &'a [u8]) -> Cow<'a, str> {
     let is_empty = matches!(value, b"" | b"-");
-    if !is_empty && names::is_secret_name(name) { String::from_utf8_lossy(MASK) } else { redacted(value) }
+    if !is_empty && names::is_secret_name(name) {
+        String::from_utf8_lossy(MASK)
+    } else {
+        redacted(value)
+    }
 }
 
 /// What a byte may be part of, for [`is_plain`].
@@ -64,8 +70,8 @@ enum ByteUse {
     Plain,
     /// Separates the name of a parameter from its value.
     Separator,
-    /// An unsafe byte or the start of an escape, or in any secret but the value of a parameter and a one-time token: the `@` of a
-    /// URL, the blank after `Basic`, the `J` of `eyJ`.
+    /// An unsafe byte or the start of an escape, or in any secret but the value of a parameter and
+    /// a one-time token: the `@` of a URL, the blank after `Basic`, the `J` of `eyJ`.
     Special,
 }
 
@@ -83,8 +89,9 @@ const BYTE_USES: [ByteUse; 256] = {
     uses
 };
 
-/// Whether every output shows a text as it is: a quick check that most methods and paths pass, and many targets. Nothing is
-/// masked or escaped, also in JSON. A text that does not pass may still be unchanged.
+/// Whether every output shows a text as it is: a quick check that most methods and paths pass, and
+/// many targets. Nothing is masked or escaped, also in JSON. A text that does not pass may still be
+/// unchanged.
 pub(crate) fn is_plain(text: &[u8]) -> bool {
     for (at, &byte) in text.iter().enumerate() {
         match BYTE_USES[usize::from(byte)] {
@@ -110,10 +117,13 @@ pub(crate) fn redacted_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, 
 
 /// The decoded form of a target as logged, with `***` in place of every secret.
 ///
-/// Decoding reveals delimiters: the secret of `password=a%26b` is `a&b`, but in the decoded text it would seem to end at `a`. So the
-/// target is masked before it is decoded, and once more for the secrets that only decoding reveals.
+/// Decoding reveals delimiters: the secret of `password=a%26b` is `a&b`, but in the decoded text it
+/// would seem to end at `a`. So the target is masked before it is decoded, and once more for the
+/// secrets that only decoding reveals.
 pub(crate) fn mask_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, [u8]> {
-    let Cow::Owned(masked) = mask(target) else { return mask(decoded) };
+    let Cow::Owned(masked) = mask(target) else {
+        return mask(decoded);
+    };
     let (mut sent, mut decoded, mut spare) = (Vec::new(), Vec::new(), Vec::new());
     normalize::unescape(&masked, &mut sent);
     normalize::decode(&sent, &mut decoded, &mut spare);
@@ -123,20 +133,25 @@ pub(crate) fn mask_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, [u8]
 /// Decoded secrets that are searched for one by one; a text with more of them is masked as a whole.
 const MAX_DECODED_VALUES: usize = 64;
 
-/// Where the secrets are in the decoded form of `logged`, including those that only the logged form reveals.
+/// Where the secrets are in the decoded form of `logged`, including those that only the logged form
+/// reveals.
 pub(crate) fn secrets_in_decoded(logged: &[u8], decoded: &[u8]) -> Vec<Range<usize>> {
     let mut ranges = secrets(decoded);
     if logged == decoded {
         return ranges;
     }
-    let mut values: Vec<_> = secrets(logged).into_iter().flat_map(|secret| decoded_values(&logged[secret])).collect();
+    let mut values: Vec<_> = secrets(logged)
+        .into_iter()
+        .flat_map(|secret| decoded_values(&logged[secret]))
+        .collect();
     values.sort_unstable();
     values.dedup();
     if values.len() > MAX_DECODED_VALUES {
         return Vec::from_iter((!decoded.is_empty()).then_some(0..decoded.len()));
     }
     for value in values {
-        ranges.extend(memchr::memmem::find_iter(decoded, &value).map(|at| at + 1..at + value.len()));
+        ranges
+            .extend(memchr::memmem::find_iter(decoded, &value).map(|at| at + 1..at + value.len()));
     }
     merged(ranges)
 }
@@ -147,12 +162,15 @@ pub(crate) fn mask(text: &[u8]) -> Cow<'_, [u8]> {
     mask_ranges(text, secrets(text))
 }
 
-/// The text with `***` in place of e-mail addresses and of the values of parameters that name people. A marker stays.
+/// The text with `***` in place of e-mail addresses and of the values of parameters that name
+/// people. A marker stays.
 #[must_use]
 pub(crate) fn mask_people(text: &[u8]) -> Cow<'_, [u8]> {
     let end = split_marker(text).map_or(text.len(), |(text, _)| text.len());
     let undisguised = Undisguised::new(&text[..end]);
-    let plain = undisguised.as_ref().map_or(&text[..end], |undisguised| &undisguised.text[..]);
+    let plain = undisguised
+        .as_ref()
+        .map_or(&text[..end], |undisguised| &undisguised.text[..]);
     if memchr::memchr3(b'=', b':', b'@', plain).is_none() && memchr::memchr(b'>', plain).is_none() {
         return Cow::Borrowed(text);
     }
@@ -167,25 +185,46 @@ pub(crate) fn mask_people(text: &[u8]) -> Cow<'_, [u8]> {
     mask_ranges(text, merged(ranges))
 }
 
-/// Adds e-mail addresses: a name, `@`, and a host whose last label has letters only; and the user of a URL.
+/// Adds e-mail addresses: a name, `@`, and a host whose last label has letters only; and the user
+/// of a URL.
 fn find_emails(text: &[u8], ranges: &mut Vec<Range<usize>>) {
-    let is_delimiter = |byte: &u8| byte.is_ascii_whitespace() || byte.is_ascii_control() || b"/?&=#;,\"'<>()[]{}|\\:@".contains(byte);
+    let is_delimiter = |byte: &u8| {
+        byte.is_ascii_whitespace()
+            || byte.is_ascii_control()
+            || b"/?&=#;,\"'<>()[]{}|\\:@".contains(byte)
+    };
     let mut searched = 0;
     for at in memchr::memchr_iter(b'@', text) {
-        let start = text[searched..at].iter().rposition(is_delimiter).map_or(searched, |delimiter| searched + delimiter + 1);
-        let is_label = |b: &u8| b.is_ascii_alphanumeric() || !b.is_ascii() || matches!(b, b'.' | b'-');
+        let start = text[searched..at]
+            .iter()
+            .rposition(is_delimiter)
+            .map_or(searched, |delimiter| searched + delimiter + 1);
+        let is_label =
+            |b: &u8| b.is_ascii_alphanumeric() || !b.is_ascii() || matches!(b, b'.' | b'-');
         let length = text[at + 1..].iter().take_while(|b| is_label(b)).count();
         let host = &text[at + 1..at + 1 + length];
         let host = host.strip_suffix(b".").unwrap_or(host);
         let mut labels = host.split(|b| *b == b'.');
         // `package@1.2.3.min.js` is a version.
-        let is_version = labels.clone().take(2).all(|label| label.iter().all(u8::is_ascii_digit));
+        let is_version = labels
+            .clone()
+            .take(2)
+            .all(|label| label.iter().all(u8::is_ascii_digit));
         let last = labels.next_back().unwrap_or_default();
-        let is_host = host.contains(&b'.') && last.len() >= 2 && last.iter().all(u8::is_ascii_alphabetic) && !is_version;
+        let is_host = host.contains(&b'.')
+            && last.len() >= 2
+            && last.iter().all(u8::is_ascii_alphabetic)
+            && !is_version;
         // The user may have a password.
         let before = text[searched..start]
             .strip_suffix(b":")
-            .map_or(start, |before| searched + before.iter().rposition(is_delimiter).map_or(0, |delimiter| delimiter + 1));
+            .map_or(start, |before| {
+                searched
+                    + before
+                        .iter()
+                        .rposition(is_delimiter)
+                        .map_or(0, |delimiter| delimiter + 1)
+            });
         if text[..before].ends_with(b"//") {
             ranges.extend((before < at).then_some(before..at));
         } else if is_host && start < at {
@@ -195,7 +234,8 @@ fn find_emails(text: &[u8], ranges: &mut Vec<Range<usize>>) {
     }
 }
 
-/// A text without escapes of the log writer and without disguises, as rules match it, and where each byte of it is in the text.
+/// A text without escapes of the log writer and without disguises, as rules match it, and where
+/// each byte of it is in the text.
 #[derive(Debug)]
 pub(crate) struct Undisguised {
     pub(crate) text: Vec<u8>,
@@ -209,13 +249,19 @@ impl Undisguised {
             return None;
         }
         let decoded = decoded_bytes(text, 0);
-        let (mut plain, mut starts): (Vec<u8>, Vec<usize>) = decoded.map(|decoded| (decoded.byte, decoded.start)).unzip();
+        let (mut plain, mut starts): (Vec<u8>, Vec<usize>) =
+            decoded.map(|decoded| (decoded.byte, decoded.start)).unzip();
         starts.push(text.len());
         for _ in 0..normalize::MAX_ROUNDS {
-            let Some(next) = normalize::round_with_starts(&plain, &starts) else { break };
+            let Some(next) = normalize::round_with_starts(&plain, &starts) else {
+                break;
+            };
             (plain, starts) = next;
         }
-        (plain.len() != text.len()).then_some(Self { text: plain, starts })
+        (plain.len() != text.len()).then_some(Self {
+            text: plain,
+            starts,
+        })
     }
 
     /// Changes ranges in it to those in the text.
@@ -226,10 +272,14 @@ impl Undisguised {
     }
 }
 
-/// Changes ranges in the [`unescaped`] form of a text to those in the text, which differ only if that form `is_other`.
+/// Changes ranges in the [`unescaped`] form of a text to those in the text, which differ only if
+/// that form `is_other`.
 fn in_escaped(text: &[u8], is_other: bool, ranges: &mut [Range<usize>]) {
     if !ranges.is_empty() && is_other {
-        let starts: Vec<usize> = decoded_bytes(text, 0).map(|decoded| decoded.start).chain([text.len()]).collect();
+        let starts: Vec<usize> = decoded_bytes(text, 0)
+            .map(|decoded| decoded.start)
+            .chain([text.len()])
+            .collect();
         for range in ranges {
             *range = starts[range.start]..starts[range.end];
         }
@@ -267,7 +317,9 @@ fn secrets(text: &[u8]) -> Vec<Range<usize>> {
     secrets::find(text, &mut ranges);
     secrets::find_user_info(text, &mut ranges);
     // `%u0070assword=` and `pass%26%23119%3Bord=`, which rules undo too.
-    let is_disguised = |plain: &[u8]| has_encoded(plain, &[b"u", b"U"]) || memchr::memmem::find(plain, b"&#").is_some();
+    let is_disguised = |plain: &[u8]| {
+        has_encoded(plain, &[b"u", b"U"]) || memchr::memmem::find(plain, b"&#").is_some()
+    };
     if matches!(&plain, Cow::Owned(plain) if is_disguised(plain))
         && let Some(undisguised) = Undisguised::new(text)
     {
@@ -297,7 +349,10 @@ fn decoded_values(secret: &[u8]) -> Vec<Vec<u8>> {
     let mut sent = Vec::new();
     normalize::unescape(&[b"=", secret].concat(), &mut sent);
     // A query has its `+` decoded before its escapes.
-    let spaced = sent.iter().map(|&b| if b == b'+' { b' ' } else { b }).collect::<Vec<_>>();
+    let spaced = sent
+        .iter()
+        .map(|&b| if b == b'+' { b' ' } else { b })
+        .collect::<Vec<_>>();
     let mut values = Vec::new();
     for text in [spaced, sent] {
         let rounds = normalize::rounds(&text);
@@ -316,7 +371,9 @@ fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
     let mut at = 0;
     while let Some(next) = memchr::memchr2(b'%', b'\\', &text[at..]) {
         plain.extend_from_slice(&text[at..at + next]);
-        let Some(decoded) = decoded_byte_at(text, at + next) else { break };
+        let Some(decoded) = decoded_byte_at(text, at + next) else {
+            break;
+        };
         plain.push(decoded.byte);
         at = decoded.end;
     }
@@ -332,7 +389,8 @@ fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
 pub(crate) struct DecodedByte {
     /// The byte.
     pub(crate) byte: u8,
-    /// How often it was percent-encoded. An escape of the log writer does not count: the client sent the byte as it is.
+    /// How often it was percent-encoded. An escape of the log writer does not count: the client
+    /// sent the byte as it is.
     pub(crate) depth: usize,
     /// Where it begins.
     pub(crate) start: usize,
@@ -352,26 +410,60 @@ pub(crate) fn decoded_bytes(text: &[u8], start: usize) -> impl Iterator<Item = D
 
 /// Whether one of these follows a `%`: a quick check before all bytes are decoded.
 pub(crate) fn has_encoded(text: &[u8], digits: &[&[u8]]) -> bool {
-    memchr::memchr_iter(b'%', text).any(|at| digits.iter().any(|digits| text[at + 1..].starts_with(digits)))
+    memchr::memchr_iter(b'%', text).any(|at| {
+        digits
+            .iter()
+            .any(|digits| text[at + 1..].starts_with(digits))
+    })
 }
 
 #[inline]
 pub(crate) fn decoded_byte_at(text: &[u8], start: usize) -> Option<DecodedByte> {
-    let bare = DecodedByte { byte: *text.get(start)?, depth: 0, start, end: start + 1 };
+    let bare = DecodedByte {
+        byte: *text.get(start)?,
+        depth: 0,
+        start,
+        end: start + 1,
+    };
     let decoded = match bare.byte {
         b'%' => {
             let (mut digits, mut depth) = (start + 1, 1);
             while text[digits..].starts_with(b"25") && hex(text, digits + 2).is_some() {
                 (digits, depth) = (digits + 2, depth + 1);
             }
-            hex(text, digits).map(|byte| DecodedByte { byte, depth, start, end: digits + 2 })
+            hex(text, digits).map(|byte| DecodedByte {
+                byte,
+                depth,
+                start,
+                end: digits + 2,
+            })
         }
         b'\\' => match text.get(start + 1) {
-            Some(b'x') => hex(text, start + 2).map(|byte| DecodedByte { byte, depth: 0, start, end: start + 4 }),
-            Some(&quote @ (b'"' | b'\'')) => Some(DecodedByte { byte: quote, depth: 0, start, end: start + 2 }),
-            Some(b'n' | b'r' | b't') => Some(DecodedByte { byte: b'\n', depth: 0, start, end: start + 2 }),
+            Some(b'x') => hex(text, start + 2).map(|byte| DecodedByte {
+                byte,
+                depth: 0,
+                start,
+                end: start + 4,
+            }),
+            Some(&quote @ (b'"' | b'\'')) => Some(DecodedByte {
+                byte: quote,
+                depth: 0,
+                start,
+                end: start + 2,
+            }),
+            Some(b'n' | b'r' | b't') => Some(DecodedByte {
+                byte: b'\n',
+                depth: 0,
+                start,
+                end: start + 2,
+            }),
             Some(b'u') if text[start + 2..].starts_with(b"00") => {
-                hex(text, start + 4).map(|byte| DecodedByte { byte, depth: 0, start, end: start + 6 })
+                hex(text, start + 4).map(|byte| DecodedByte {
+                    byte,
+                    depth: 0,
+                    start,
+                    end: start + 6,
+                })
             }
             _ => None,
         },
@@ -402,11 +494,20 @@ impl<'a> RedactedKey<'a> {
     #[must_use]
     pub(crate) fn new(text: &'a [u8]) -> Self {
         if let Some((text, hash)) = split_marker(text) {
-            return Self { text: Cow::Borrowed(text), hash: Some(hash) };
+            return Self {
+                text: Cow::Borrowed(text),
+                hash: Some(hash),
+            };
         }
         match mask(text) {
-            Cow::Borrowed(text) => Self { text: Cow::Borrowed(text), hash: None },
-            masked @ Cow::Owned(_) => Self { text: masked, hash: Some(xxh3_64(text)) },
+            Cow::Borrowed(text) => Self {
+                text: Cow::Borrowed(text),
+                hash: None,
+            },
+            masked @ Cow::Owned(_) => Self {
+                text: masked,
+                hash: Some(xxh3_64(text)),
+            },
         }
     }
 
@@ -432,13 +533,21 @@ impl<'a> RedactedKey<'a> {
 /// The text with a marker if redacting it would change it: outputs show it as it is.
 #[must_use]
 pub(crate) fn pre_redacted(shown: &str) -> Vec<u8> {
-    if redacted(shown.as_bytes()) == shown { shown.as_bytes().to_vec() } else { with_marker(shown.as_bytes(), 0) }
+    if redacted(shown.as_bytes()) == shown {
+        shown.as_bytes().to_vec()
+    } else {
+        with_marker(shown.as_bytes(), 0)
+    }
 }
 
 /// The text with a marker, so that outputs show its secrets. One that has a marker is unchanged.
 #[must_use]
 pub(crate) fn unredacted(text: &[u8]) -> Vec<u8> {
-    if split_marker(text).is_some() { text.to_vec() } else { with_marker(text, 0) }
+    if split_marker(text).is_some() {
+        text.to_vec()
+    } else {
+        with_marker(text, 0)
+    }
 }
 
 fn with_marker(text: &[u8], hash: u64) -> Vec<u8> {
@@ -453,7 +562,9 @@ fn with_marker(text: &[u8], hash: u64) -> Vec<u8> {
 pub(crate) fn split_marker(bytes: &[u8]) -> Option<(&[u8], u64)> {
     let (text, marker) = bytes.split_at(bytes.len().checked_sub(MARKER_LEN)?);
     let digits = marker.strip_prefix(b"\n")?;
-    let hash = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    let hash = std::str::from_utf8(digits)
+        .ok()
+        .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
     Some((text, u64::from_str_radix(hash, 16).ok()?))
 }
 
@@ -474,7 +585,15 @@ mod tests {
 
     #[test]
     fn paths_without_secrets_are_plain() {
-        for text in ["GET", "HTTP/1.1", "/.env", "/wp-login.php?action=rp&lang=en", "/a/b/c.php?x=1:2#top", "/verify/eval.php", ""] {
+        for text in [
+            "GET",
+            "HTTP/1.1",
+            "/.env",
+            "/wp-login.php?action=rp&lang=en",
+            "/a/b/c.php?x=1:2#top",
+            "/verify/eval.php",
+            "",
+        ] {
             assert!(is_plain(text.as_bytes()), "{text}");
         }
     }
@@ -482,53 +601,131 @@ mod tests {
     #[test]
     fn masks_secrets() {
         let cases = [
-            ("/login?user=bob&password=hunter2&next=/", "/login?user=bob&password=***&next=/"),
+            (
+                "/login?user=bob&password=hunter2&next=/",
+                "/login?user=bob&password=***&next=/",
+            ),
             ("/a?TOKEN=abc", "/a?TOKEN=***"),
             ("/a?access_token=abc#top", "/a?access_token=***#top"),
             ("/a?accessToken=abc;b=c", "/a?accessToken=***;b=c"),
             ("/a?user[password]=abc&x=1", "/a?user[password]=***&x=1"),
-            ("/a?user%5Bpassword%5D=abc&x=1", "/a?user%5Bpassword%5D=***&x=1"),
+            (
+                "/a?user%5Bpassword%5D=abc&x=1",
+                "/a?user%5Bpassword%5D=***&x=1",
+            ),
             ("/a?tokens[]=1&token[]=2", "/a?tokens[]=1&token[]=***"),
-            ("/a?X-Amz-Signature=00ff&X-Amz-Date=1", "/a?X-Amz-Signature=***&X-Amz-Date=1"),
+            (
+                "/a?X-Amz-Signature=00ff&X-Amz-Date=1",
+                "/a?X-Amz-Signature=***&X-Amz-Date=1",
+            ),
             ("/a;jsessionid=00FF?x=1", "/a;jsessionid=***?x=1"),
-            ("/a?next=%2Fb%3Ftoken%3Dabc%26x%3D1&y=2", "/a?next=%2Fb%3Ftoken%3D***%26x%3D1&y=2"),
-            ("/a?next=%252Fb%253Fkey%253Dabc%2526x%253D1", "/a?next=%252Fb%253Fkey%253D***%2526x%253D1"),
+            (
+                "/a?next=%2Fb%3Ftoken%3Dabc%26x%3D1&y=2",
+                "/a?next=%2Fb%3Ftoken%3D***%26x%3D1&y=2",
+            ),
+            (
+                "/a?next=%252Fb%253Fkey%253Dabc%2526x%253D1",
+                "/a?next=%252Fb%253Fkey%253D***%2526x%253D1",
+            ),
             ("/a?password=p%26ss%23&x=1", "/a?password=***&x=1"),
             (r"/a?password=abc\x22&x=1", r"/a?password=***\x22&x=1"),
-            (r#"{"user":"bob","password":"hunter2 & more","x":1}"#, r#"{"user":"bob","password":"***","x":1}"#),
-            (r#"{\"password\": \"hunter2\"}"#, r#"{\"password\": \"***\"}"#),
+            (
+                r#"{"user":"bob","password":"hunter2 & more","x":1}"#,
+                r#"{"user":"bob","password":"***","x":1}"#,
+            ),
+            (
+                r#"{\"password\": \"hunter2\"}"#,
+                r#"{\"password\": \"***\"}"#,
+            ),
             ("/oauth?code=abc&state=1", "/oauth?code=***&state=1"),
             ("/a?n=4111111111111111&m=378282246310005", "/a?n=***&m=***"),
-            ("/a?n=5500-0000-0000-0004&m=3782-822463-10005", "/a?n=***&m=***"),
-            ("http://bob:hunter2@example.com/x", "http://bob:***@example.com/x"),
-            ("/p?url=http%3A%2F%2Fbob%3Ahunter2%40example.com%2Fx", "/p?url=http%3A%2F%2Fbob%3A***%40example.com%2Fx"),
-            ("https://ghp_0123456789abcdefABCD@github.com/a", "https://***@github.com/a"),
-            ("/x/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl/y", "/x/***/y"),
-            ("/x?a%3DeyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln&b=1", "/x?a%3D***&b=1"),
-            ("curl Authorization: Basic dXNlcjpwYXNz end", "curl Authorization: Basic *** end"),
+            (
+                "/a?n=5500-0000-0000-0004&m=3782-822463-10005",
+                "/a?n=***&m=***",
+            ),
+            (
+                "http://bob:hunter2@example.com/x",
+                "http://bob:***@example.com/x",
+            ),
+            (
+                "/p?url=http%3A%2F%2Fbob%3Ahunter2%40example.com%2Fx",
+                "/p?url=http%3A%2F%2Fbob%3A***%40example.com%2Fx",
+            ),
+            (
+                "https://ghp_0123456789abcdefABCD@github.com/a",
+                "https://***@github.com/a",
+            ),
+            (
+                "/x/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl/y",
+                "/x/***/y",
+            ),
+            (
+                "/x?a%3DeyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln&b=1",
+                "/x?a%3D***&b=1",
+            ),
+            (
+                "curl Authorization: Basic dXNlcjpwYXNz end",
+                "curl Authorization: Basic *** end",
+            ),
             ("x bearer%20abcDEF0123456789", "x bearer%20***"),
-            ("/reset-password/0123456789abcdef0123", "/reset-password/***"),
-            ("/accounts/reset/MQ/5xx-0123456789abcdef0123/", "/accounts/reset/MQ/***/"),
-            ("/Users/Magic_Link/abcdefghijKLMNOPQRSTUV?x=1", "/Users/Magic_Link/***?x=1"),
-            ("/a?password1=a&pass2=b&pin=1&password[0]=c&x=1", "/a?password1=***&pass2=***&pin=***&password[0]=***&x=1"),
+            (
+                "/reset-password/0123456789abcdef0123",
+                "/reset-password/***",
+            ),
+            (
+                "/accounts/reset/MQ/5xx-0123456789abcdef0123/",
+                "/accounts/reset/MQ/***/",
+            ),
+            (
+                "/Users/Magic_Link/abcdefghijKLMNOPQRSTUV?x=1",
+                "/Users/Magic_Link/***?x=1",
+            ),
+            (
+                "/a?password1=a&pass2=b&pin=1&password[0]=c&x=1",
+                "/a?password1=***&pass2=***&pin=***&password[0]=***&x=1",
+            ),
             ("/a?password=a;b&x=1", "/a?password=***&x=1"),
             ("/a?password=a;b;x=1", "/a?password=***;x=1"),
             ("/a?password=a'b\"c&x=1", "/a?password=***&x=1"),
             ("/a?password='a'&x=1", "/a?password='***'&x=1"),
             ("/a?password='a&b'&x=1", "/a?password='***'&x=1"),
-            ("{'password' => 'a', 'x': 1}", "{'password' => '***', 'x': 1}"),
-            (r#"{"password":"a\"b","x":1}"#, r#"{"password":"***","x":1}"#),
+            (
+                "{'password' => 'a', 'x': 1}",
+                "{'password' => '***', 'x': 1}",
+            ),
+            (
+                r#"{"password":"a\"b","x":1}"#,
+                r#"{"password":"***","x":1}"#,
+            ),
             (r#"{"token":["a","b"],"x":1}"#, r#"{"token":[***],"x":1}"#),
-            ("/a?d={%22password%22:%22a,b%22}", "/a?d={%22password%22:%22***%22}"),
-            ("<a><password>b c</password></a>", "<a><password>***</password></a>"),
-            ("X-Api-Key: abc, Password: d", "X-Api-Key: ***, Password: ***"),
+            (
+                "/a?d={%22password%22:%22a,b%22}",
+                "/a?d={%22password%22:%22***%22}",
+            ),
+            (
+                "<a><password>b c</password></a>",
+                "<a><password>***</password></a>",
+            ),
+            (
+                "X-Api-Key: abc, Password: d",
+                "X-Api-Key: ***, Password: ***",
+            ),
             ("/a?d={password:a,x:1}", "/a?d={password:***,x:1}"),
             ("/a/password=b&c/d", "/a/password=***"),
-            ("Authorization: Digest abc end", "Authorization: Digest *** end"),
+            (
+                "Authorization: Digest abc end",
+                "Authorization: Digest *** end",
+            ),
             ("//bob:hunter2@example.com/x", "//bob:***@example.com/x"),
             ("/(S(0123456789abcdefghij))/x", "/(S(***))/x"),
-            ("/services/T0123456/B01234567/abcdefghijKLMNOPQRSTUV", "/services/T0123456/B01234567/***"),
-            ("/bot123456789:AAbcdefghijklmnopqrstuvwxyz01234567/x", "/bot123456789:***/x"),
+            (
+                "/services/T0123456/B01234567/abcdefghijKLMNOPQRSTUV",
+                "/services/T0123456/B01234567/***",
+            ),
+            (
+                "/bot123456789:AAbcdefghijklmnopqrstuvwxyz01234567/x",
+                "/bot123456789:***/x",
+            ),
             ("/x?a=AKIAIOSFODNN7EXAMPLE&b=1", "/x?a=***&b=1"),
             ("/x?a%3DAKIAIOSFODNN7EXAMPLE&b=1", "/x?a%3D***&b=1"),
             (r"\x22AKIAIOSFODNN7EXAMPLE\x22", r"\x22***\x22"),
@@ -571,17 +768,38 @@ mod tests {
 
     #[test]
     fn an_attack_next_to_a_secret_is_kept() {
-        assert_eq!(redacted(b"/?token=abc&cmd=;cat /etc/passwd"), "/?token=***&cmd=;cat /etc/passwd");
+        assert_eq!(
+            redacted(b"/?token=abc&cmd=;cat /etc/passwd"),
+            "/?token=***&cmd=;cat /etc/passwd"
+        );
         assert_eq!(redacted(b"/?pass=x' or 1=1"), "/?pass=***' or 1=1");
     }
 
     #[test]
     fn a_secret_stays_hidden_when_its_delimiters_are_decoded() {
-        assert_eq!(redacted_decoded(b"/?password=a%26b%2520c&x=<", b"/?password=a&b c&x=<"), "/?password=***&x=<");
-        assert_eq!(redacted_decoded(b"/?password=my+dog%23&x=1", b"/?password=my dog#&x=1"), "/?password=***&x=1");
-        assert_eq!(redacted_decoded(b"/?password=a%u0026b&x=1", b"/?password=a&b&x=1"), "/?password=***&x=1");
-        assert_eq!(redacted_decoded(b"/?password=a%26amp;b&x=1", b"/?password=a&b&x=1"), "/?password=***&x=1");
-        assert_eq!(redacted_decoded(b"/?password=a%26b&%70assword=c", b"/?password=a&b&password=c"), "/?password=***&password=***");
+        assert_eq!(
+            redacted_decoded(b"/?password=a%26b%2520c&x=<", b"/?password=a&b c&x=<"),
+            "/?password=***&x=<"
+        );
+        assert_eq!(
+            redacted_decoded(b"/?password=my+dog%23&x=1", b"/?password=my dog#&x=1"),
+            "/?password=***&x=1"
+        );
+        assert_eq!(
+            redacted_decoded(b"/?password=a%u0026b&x=1", b"/?password=a&b&x=1"),
+            "/?password=***&x=1"
+        );
+        assert_eq!(
+            redacted_decoded(b"/?password=a%26amp;b&x=1", b"/?password=a&b&x=1"),
+            "/?password=***&x=1"
+        );
+        assert_eq!(
+            redacted_decoded(
+                b"/?password=a%26b&%70assword=c",
+                b"/?password=a&b&password=c"
+            ),
+            "/?password=***&password=***"
+        );
         assert_eq!(redacted_decoded(b"/%2e%2e/x", b"/../x"), "/../x");
     }
 
@@ -610,7 +828,8 @@ mod tests {
             }
             thread_time() - start
         };
-        // Both mask as many bytes. The long one took 64 times as long when every secret was searched in the whole decoded text.
+        // Both mask as many bytes. The long one took 64 times as long when every secret was
+        // searched in the whole decoded text.
         let (short, long) = (time_of(4_000, PARTS), time_of(4_000 * PARTS, 1));
         assert!(long < 8 * short, "{short} ns, {long} ns");
     }
@@ -618,10 +837,19 @@ mod tests {
     #[test]
     fn a_decoded_text_cannot_end_in_a_marker() {
         let target = b"/?password=hunter2&x=%0a0123456789abcdef";
-        assert_eq!(redacted_decoded(target, &decoded(target)), r"/?password=***&x=\x0a0123456789abcdef");
+        assert_eq!(
+            redacted_decoded(target, &decoded(target)),
+            r"/?password=***&x=\x0a0123456789abcdef"
+        );
         let plain = b"/?x=%0a0123456789abcdef";
-        assert_eq!(redacted_decoded(plain, &decoded(plain)), r"/?x=\x0a0123456789abcdef");
-        assert_eq!(redacted_decoded(&unredacted(plain), &decoded(plain)), r"/?x=\x0a0123456789abcdef");
+        assert_eq!(
+            redacted_decoded(plain, &decoded(plain)),
+            r"/?x=\x0a0123456789abcdef"
+        );
+        assert_eq!(
+            redacted_decoded(&unredacted(plain), &decoded(plain)),
+            r"/?x=\x0a0123456789abcdef"
+        );
     }
 
     #[test]
@@ -711,7 +939,11 @@ mod tests {
 
     #[test]
     fn decodes_every_escape() {
-        let read = |text: &[u8]| decoded_bytes(text, 0).map(|o| (o.byte, o.depth)).collect::<Vec<_>>();
+        let read = |text: &[u8]| {
+            decoded_bytes(text, 0)
+                .map(|o| (o.byte, o.depth))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(read(b"a%3D"), [(b'a', 0), (b'=', 1)]);
         assert_eq!(read(b"%253d%25253D"), [(b'=', 2), (b'=', 3)]);
         assert_eq!(read(br"\x3d\x"), [(b'=', 0), (b'\\', 0), (b'x', 0)]);
@@ -723,13 +955,24 @@ mod tests {
 
     #[test]
     fn texts_with_equal_masks_have_different_keys() {
-        let (one, other) =
-            (RedactedKey::new(b"/reset-password/0123456789abcdef0123"), RedactedKey::new(b"/reset-password/0123456789abcdef0124"));
-        assert_eq!((&*one.text, &*other.text), (&b"/reset-password/***"[..], &b"/reset-password/***"[..]));
+        let (one, other) = (
+            RedactedKey::new(b"/reset-password/0123456789abcdef0123"),
+            RedactedKey::new(b"/reset-password/0123456789abcdef0124"),
+        );
+        assert_eq!(
+            (&*one.text, &*other.text),
+            (&b"/reset-password/***"[..], &b"/reset-password/***"[..])
+        );
         assert_ne!(one, other);
         assert_ne!(one.clone().into_bytes(), other.into_bytes());
         assert_eq!(redacted(&one.into_bytes()), "/reset-password/***");
-        assert_eq!(RedactedKey::new(b"/plain"), RedactedKey { text: Cow::Borrowed(b"/plain"), hash: None });
+        assert_eq!(
+            RedactedKey::new(b"/plain"),
+            RedactedKey {
+                text: Cow::Borrowed(b"/plain"),
+                hash: None
+            }
+        );
     }
 
     #[test]
@@ -743,8 +986,14 @@ mod tests {
 
     #[test]
     fn an_unredacted_text_keeps_its_secrets() {
-        assert_eq!(redacted(&unredacted(b"/?password=hunter2\x1b")), "/?password=hunter2\\x1b");
-        assert_eq!(redacted_decoded(&unredacted(b"/?password=a%26b"), b"/?password=a&b"), "/?password=a&b");
+        assert_eq!(
+            redacted(&unredacted(b"/?password=hunter2\x1b")),
+            "/?password=hunter2\\x1b"
+        );
+        assert_eq!(
+            redacted_decoded(&unredacted(b"/?password=a%26b"), b"/?password=a&b"),
+            "/?password=a&b"
+        );
         let earlier = pre_redacted("/?password=***");
         assert_eq!(unredacted(&unredacted(b"/x")), unredacted(b"/x"));
         assert_eq!(redacted(&unredacted(&earlier)), "/?password=***");

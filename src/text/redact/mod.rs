@@ -1,4 +1,5 @@
-//! Makes text from a log safe to print: masks secrets, and escapes what a terminal, a spreadsheet or a parser would act on.
+//! Makes text from a log safe to print: masks secrets, and escapes what a terminal, a spreadsheet
+//! or a parser would act on.
 //!
 //! No text of a log reaches an output except as a [`LogText`]. It makes no decision about requests.
 
@@ -13,7 +14,8 @@ use serde::{Serialize, Serializer};
 
 use self::sanitize::escape;
 
-/// A text of a log. Whatever prints it masks its secrets and escapes it: `/?password=a&x=<ESC>` is `/?password=***&x=\x1b`.
+/// A text of a log. Whatever prints it masks its secrets and escapes it: `/?password=a&x=<ESC>` is
+/// `/?password=***&x=\x1b`.
 ///
 /// Two texts are equal if their bytes are, also where outputs show them alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -122,8 +124,8 @@ impl From<LogText<'_>> for LogString {
     }
 }
 
-/// The percent-decoded form of a target. Only the target shows which parts of it are secret, so it prints with
-/// [`LogText::redacted_decoded`].
+/// The percent-decoded form of a target. Only the target shows which parts of it are secret, so it
+/// prints with [`LogText::redacted_decoded`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DecodedText<'a>(&'a [u8]);
 
@@ -142,17 +144,28 @@ impl<'a> DecodedText<'a> {
 }
 
 /// Writes text that is of no log, such as the path of one.
-pub(crate) fn serialize_escaped<S: Serializer>(text: &(impl AsRef<[u8]> + ?Sized), serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize_escaped<S: Serializer>(
+    text: &(impl AsRef<[u8]> + ?Sized),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&escape(text.as_ref()))
 }
 
 /// Writes a name of a host or of a database, if there is one.
 #[expect(clippy::ref_option, reason = "serde passes a reference")]
-pub(crate) fn serialize_name<S: Serializer>(name: &Option<impl AsRef<str>>, serializer: S) -> Result<S::Ok, S::Error> {
-    name.as_ref().map(|name| escape(name.as_ref().as_bytes())).serialize(serializer)
+pub(crate) fn serialize_name<S: Serializer>(
+    name: &Option<impl AsRef<str>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    name.as_ref()
+        .map(|name| escape(name.as_ref().as_bytes()))
+        .serialize(serializer)
 }
 
 /// Writes names of a database.
-pub(crate) fn serialize_names<S: Serializer>(names: &[Arc<str>], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize_names<S: Serializer>(
+    names: &[Arc<str>],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(names.iter().map(|name| escape(name.as_bytes())))
 }

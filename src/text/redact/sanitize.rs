@@ -1,8 +1,8 @@
 //! Escapes text of a log before it is printed.
 //!
-//! A character that a terminal or a spreadsheet could act on, or that cannot be seen, is *unsafe* and becomes `\xNN` (a
-//! byte) or `\u{..}` (a character). Everything else is unchanged. Nothing is decoded: the literal text `\x1b` is
-//! harmless and stays.
+//! A character that a terminal or a spreadsheet could act on, or that cannot be seen, is *unsafe*
+//! and becomes `\xNN` (a byte) or `\u{..}` (a character). Everything else is unchanged. Nothing is
+//! decoded: the literal text `\x1b` is harmless and stays.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -11,7 +11,8 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::text::short_bytes::is_printable_ascii;
 
-/// Combining marks allowed in a row. Vietnamese needs two and pointed Hebrew three; many of them cover the lines around.
+/// Combining marks allowed in a row. Vietnamese needs two and pointed Hebrew three; many of them
+/// cover the lines around.
 const MAX_COMBINING_MARKS: usize = 4;
 
 /// The text of these bytes with unsafe characters escaped. Escaping it again changes nothing.
@@ -23,14 +24,17 @@ pub(crate) fn escape(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Escapes bytes so that they can be read back without loss with [`unescaped`](crate::log::source::unescaped).
+/// Escapes bytes so that they can be read back without loss with
+/// [`unescaped`](crate::log::source::unescaped).
 ///
-/// Every backslash, every byte that is not UTF-8 and every byte of an unsafe character is written as `\xNN`. For keys of
-/// reports that a program reads again; people get [`escape`].
+/// Every backslash, every byte that is not UTF-8 and every byte of an unsafe character is written
+/// as `\xNN`. For keys of reports that a program reads again; people get [`escape`].
 #[must_use]
 pub(crate) fn escape_lossless(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
-        Ok(text) if is_printable_ascii(bytes) && memchr::memchr(b'\\', bytes).is_none() => Cow::Borrowed(text),
+        Ok(text) if is_printable_ascii(bytes) && memchr::memchr(b'\\', bytes).is_none() => {
+            Cow::Borrowed(text)
+        }
         _ => Cow::Owned(escape_lossless_owned(bytes)),
     }
 }
@@ -63,22 +67,31 @@ fn push_bytes(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Puts a `'` before a cell that a spreadsheet would run as a formula: one that begins with `= + - @`, a tab or a
-/// carriage return (already escaped to `\x09` and `\x0d`), or a full-width form of these, also after spaces or quotes.
+/// Puts a `'` before a cell that a spreadsheet would run as a formula: one that begins with
+/// `= + - @`, a tab or a carriage return (already escaped to `\x09` and `\x0d`), or a full-width
+/// form of these, also after spaces or quotes.
 ///
 /// A single `-` is a log's empty field, not a formula, and is unchanged.
 #[must_use]
 pub(crate) fn csv_guard(cell: Cow<'_, str>) -> Cow<'_, str> {
-    let first = cell.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '＂' | '＇' | '“' | '”' | '‘' | '’'));
-    let formula = first.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫', '−'])
-        || first.starts_with(r"\x09")
+    let first = cell.trim_start_matches(|c: char| {
+        c.is_whitespace() || matches!(c, '"' | '\'' | '＂' | '＇' | '“' | '”' | '‘' | '’')
+    });
+    let formula = first.starts_with([
+        '=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫', '−',
+    ]) || first.starts_with(r"\x09")
         || first.starts_with(r"\x0d");
-    if formula && cell != "-" { Cow::Owned(format!("'{cell}")) } else { cell }
+    if formula && cell != "-" {
+        Cow::Owned(format!("'{cell}"))
+    } else {
+        cell
+    }
 }
 
 fn is_unsafe(text: &str) -> bool {
     let mut marks = CombiningMarks::default();
-    text.chars().any(|c| is_unsafe_char(c) || marks.exceeded_by(c))
+    text.chars()
+        .any(|c| is_unsafe_char(c) || marks.exceeded_by(c))
 }
 
 fn escape_owned(bytes: &[u8]) -> String {
@@ -104,7 +117,11 @@ fn escape_owned(bytes: &[u8]) -> String {
 
 fn push_escaped(out: &mut String, c: char) {
     let code = u32::from(c);
-    let _ = if c.is_ascii() { write!(out, "\\x{code:02x}") } else { write!(out, "\\u{{{code:x}}}") };
+    let _ = if c.is_ascii() {
+        write!(out, "\\x{code:02x}")
+    } else {
+        write!(out, "\\u{{{code:x}}}")
+    };
 }
 
 /// Counts combining marks in a row.
@@ -114,14 +131,18 @@ struct CombiningMarks(usize);
 impl CombiningMarks {
     fn exceeded_by(&mut self, c: char) -> bool {
         // A safe character of width 0 is a combining mark.
-        self.0 = if !c.is_ascii() && c.width() == Some(0) { self.0 + 1 } else { 0 };
+        self.0 = if !c.is_ascii() && c.width() == Some(0) {
+            self.0 + 1
+        } else {
+            0
+        };
         self.0 > MAX_COMBINING_MARKS
     }
 }
 
-/// Whether a terminal could act on a character, or it cannot be seen: controls, the bidirectional controls of UAX #9, line
-/// and paragraph separators, and the default-ignorable code points of Unicode (zero-width, fillers, variation
-/// selectors, tags).
+/// Whether a terminal could act on a character, or it cannot be seen: controls, the bidirectional
+/// controls of UAX #9, line and paragraph separators, and the default-ignorable code points of
+/// Unicode (zero-width, fillers, variation selectors, tags).
 fn is_unsafe_char(c: char) -> bool {
     matches!(
         c,
@@ -170,9 +191,15 @@ mod tests {
             (b"\xc3(", r"\xc3("),
             (b"\xed\xa0\x80", r"\xed\xa0\x80"),
             ("a\u{202e}txt.exe".as_bytes(), r"a\u{202e}txt.exe"),
-            ("a\u{200b}b\u{feff}\u{ad}".as_bytes(), r"a\u{200b}b\u{feff}\u{ad}"),
+            (
+                "a\u{200b}b\u{feff}\u{ad}".as_bytes(),
+                r"a\u{200b}b\u{feff}\u{ad}",
+            ),
             ("\u{e0041}\u{fe0f}".as_bytes(), r"\u{e0041}\u{fe0f}"),
-            (br"already \x1b written \u{202e} out", r"already \x1b written \u{202e} out"),
+            (
+                br"already \x1b written \u{202e} out",
+                r"already \x1b written \u{202e} out",
+            ),
             ("/größe/日本/שלום".as_bytes(), "/größe/日本/שלום"),
         ];
         for (bytes, shown) in cases {
@@ -183,24 +210,42 @@ mod tests {
     #[test]
     fn clean_text_is_borrowed() {
         for clean in ["", "/index.php?id=1", "/größe", "e\u{301}\u{302}"] {
-            assert!(matches!(escape(clean.as_bytes()), Cow::Borrowed(_)), "{clean}");
+            assert!(
+                matches!(escape(clean.as_bytes()), Cow::Borrowed(_)),
+                "{clean}"
+            );
         }
     }
 
     #[test]
     fn too_many_combining_marks_are_escaped() {
         let flood = format!("a{}", "\u{301}".repeat(9));
-        assert_eq!(escape(flood.as_bytes()), "a\u{301}\u{301}\u{301}\u{301}\\u{301}\u{301}\u{301}\u{301}\u{301}");
+        assert_eq!(
+            escape(flood.as_bytes()),
+            "a\u{301}\u{301}\u{301}\u{301}\\u{301}\u{301}\u{301}\u{301}\u{301}"
+        );
     }
 
     #[test]
     fn formulas_are_guarded() {
-        let formulas =
-            ["=1+1", "+1", "-1+1", "@SUM(A1)", " =1", "\"=1", "' \"@x", "＝1", "＋1", "－1", "＠x", "\t=1", "\r", "--", "\u{a0}=1"];
+        let formulas = [
+            "=1+1", "+1", "-1+1", "@SUM(A1)", " =1", "\"=1", "' \"@x", "＝1", "＋1", "－1", "＠x",
+            "\t=1", "\r", "--", "\u{a0}=1",
+        ];
         for cell in formulas {
             assert!(csv_cell(cell.as_bytes()).starts_with('\''), "{cell}");
         }
-        for cell in ["", "-", "a=1", "/x", "1-1", "Mozilla/5.0", "\"quoted\"", "203.0.113.7", "::1"] {
+        for cell in [
+            "",
+            "-",
+            "a=1",
+            "/x",
+            "1-1",
+            "Mozilla/5.0",
+            "\"quoted\"",
+            "203.0.113.7",
+            "::1",
+        ] {
             assert_eq!(csv_cell(cell.as_bytes()), cell);
         }
     }
@@ -209,8 +254,11 @@ mod tests {
         let piece = prop_oneof![
             any::<Vec<u8>>(),
             any::<String>().prop_map(String::into_bytes),
-            prop::sample::select(vec!["\x1b[0m", "\u{202e}", "\u{9b}", "\u{301}", "\u{200d}", "\r\n", "=", "\"", "\u{2028}", "\\x1b"])
-                .prop_map(|s| s.as_bytes().to_vec()),
+            prop::sample::select(vec![
+                "\x1b[0m", "\u{202e}", "\u{9b}", "\u{301}", "\u{200d}", "\r\n", "=", "\"",
+                "\u{2028}", "\\x1b"
+            ])
+            .prop_map(|s| s.as_bytes().to_vec()),
         ];
         prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
     }

@@ -1,6 +1,8 @@
-//! Kinds of sites made with Apache: fallback resources, rewritten errors, listings, prefixes that answer anything.
+//! Kinds of sites made with Apache: fallback resources, rewritten errors, listings, prefixes that
+//! answer anything.
 //!
-//! Each kind is one server process with one log. If Apache is not installed, these kinds are skipped with a message.
+//! Each kind is one server process with one log. If Apache is not installed, these kinds are
+//! skipped with a message.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,29 +13,65 @@ use super::site::{self, Kind, SECRETS, Score, TWO};
 use crate::harness::{Harness, skip};
 use crate::servers::daemon::Daemon;
 
-const PLACES: [&str; 3] = ["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/apache2/bin/httpd"];
+const PLACES: [&str; 3] = [
+    "/usr/sbin/apache2",
+    "/usr/sbin/httpd",
+    "/usr/local/apache2/bin/httpd",
+];
 
 /// The folder of Apache's modules.
-const MODULES: [&str; 3] = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"];
+const MODULES: [&str; 3] = [
+    "/usr/lib/apache2/modules",
+    "/usr/lib64/httpd/modules",
+    "/usr/local/apache2/modules",
+];
 
-/// The `LogFormat` directive for the size, and part of the configuration. FOLDER is replaced by the folder.
+/// The `LogFormat` directive for the size, and part of the configuration. FOLDER is replaced by the
+/// folder.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conf {
     size: &'static str,
     conf: &'static str,
 }
 
-const fn kind(name: &'static str, plants: &'static [(&'static str, usize)], size: &'static str, conf: &'static str) -> Kind<Conf> {
+const fn kind(
+    name: &'static str,
+    plants: &'static [(&'static str, usize)],
+    size: &'static str,
+    conf: &'static str,
+) -> Kind<Conf> {
     Kind::new(name, plants, Conf { size, conf })
 }
 
 const KINDS: &[Kind<Conf>] = &[
     kind("apache ordinary", SECRETS, "%O", ""),
     kind("apache ordinary body", TWO, "%b", ""),
-    kind("apache fallback", SECRETS, "%b", "FallbackResource /index.html"),
-    kind("apache fallback sent", SECRETS, "%O", "FallbackResource /index.html"),
-    kind("apache fallback few", TWO, "%O", "FallbackResource /index.html").few(9),
-    kind("apache fallback gzip", TWO, "%O", "FallbackResource /index.html\nSetOutputFilter DEFLATE").gzip(),
+    kind(
+        "apache fallback",
+        SECRETS,
+        "%b",
+        "FallbackResource /index.html",
+    ),
+    kind(
+        "apache fallback sent",
+        SECRETS,
+        "%O",
+        "FallbackResource /index.html",
+    ),
+    kind(
+        "apache fallback few",
+        TWO,
+        "%O",
+        "FallbackResource /index.html",
+    )
+    .few(9),
+    kind(
+        "apache fallback gzip",
+        TWO,
+        "%O",
+        "FallbackResource /index.html\nSetOutputFilter DEFLATE",
+    )
+    .gzip(),
     kind(
         "apache rewrite",
         SECRETS,
@@ -46,8 +84,20 @@ const KINDS: &[Kind<Conf>] = &[
         "%O",
         "RewriteEngine on\nRewriteCond %{DOCUMENT_ROOT}%{REQUEST_URI} !-f\nRewriteRule \\.php$ /404.html [L]",
     ),
-    kind("apache listing", SECRETS, "%O", "<Directory FOLDER/site>\nOptions Indexes\n</Directory>").pages(&["/backup/", "/.git/"]),
-    kind("apache user folders", TWO, "%b", "AliasMatch ^/~[^/]+ FOLDER/site/404.html").folders(&["/~root/", "/~admin/"]),
+    kind(
+        "apache listing",
+        SECRETS,
+        "%O",
+        "<Directory FOLDER/site>\nOptions Indexes\n</Directory>",
+    )
+    .pages(&["/backup/", "/.git/"]),
+    kind(
+        "apache user folders",
+        TWO,
+        "%b",
+        "AliasMatch ^/~[^/]+ FOLDER/site/404.html",
+    )
+    .folders(&["/~root/", "/~admin/"]),
     kind(
         "apache prefix",
         &[("/.env", 214), ("/cgi-bin/.env", 190)],
@@ -59,11 +109,18 @@ const KINDS: &[Kind<Conf>] = &[
 
 /// The scores of all kinds; empty if Apache is not installed.
 pub(super) fn scores(test: &str) -> Vec<(&'static str, Score)> {
-    let Some((program, modules)) = PLACES.into_iter().zip(MODULES).find(|(place, _)| Path::new(place).exists()) else {
+    let Some((program, modules)) = PLACES
+        .into_iter()
+        .zip(MODULES)
+        .find(|(place, _)| Path::new(place).exists())
+    else {
         skip(test, "Apache is not installed");
         return Vec::new();
     };
-    (40..).zip(KINDS).map(|(seed, kind)| (kind.name, run(program, modules, kind, seed))).collect()
+    (40..)
+        .zip(KINDS)
+        .map(|(seed, kind)| (kind.name, run(program, modules, kind, seed)))
+        .collect()
 }
 
 fn run(program: &str, modules: &str, kind: &Kind<Conf>, seed: u64) -> Score {
@@ -76,7 +133,10 @@ fn run(program: &str, modules: &str, kind: &Kind<Conf>, seed: u64) -> Score {
     let daemon = Daemon::start(&harness, |port| {
         harness.file("apache2.conf", conf(&harness, &kind.engine, port, modules));
         let mut command = Command::new(program);
-        command.args(["-D", "FOREGROUND", "-f"]).arg(harness.path("apache2.conf")).env("TZ", "UTC");
+        command
+            .args(["-D", "FOREGROUND", "-f"])
+            .arg(harness.path("apache2.conf"))
+            .env("TZ", "UTC");
         command
     });
     site::score_server(kind, &harness, daemon, seed)
@@ -85,7 +145,11 @@ fn run(program: &str, modules: &str, kind: &Kind<Conf>, seed: u64) -> Score {
 fn conf(harness: &Harness, Conf { size, conf }: &Conf, port: u16, modules: &str) -> String {
     let root = harness.path("");
     let root = root.display().to_string().trim_end_matches('/').to_owned();
-    let user = if rustix::process::geteuid().is_root() { "User nobody\nGroup nogroup\n" } else { "" };
+    let user = if rustix::process::geteuid().is_root() {
+        "User nobody\nGroup nogroup\n"
+    } else {
+        ""
+    };
     let names = [
         "mpm_prefork",
         "authz_core",

@@ -1,6 +1,8 @@
-//! Kinds of sites made with nginx: single-page applications, echoes, tokens, partial fallbacks, filters, many hosts.
+//! Kinds of sites made with nginx: single-page applications, echoes, tokens, partial fallbacks,
+//! filters, many hosts.
 //!
-//! Each kind is one server process with one log. If nginx is not installed, these kinds are skipped with a message.
+//! Each kind is one server process with one log. If nginx is not installed, these kinds are skipped
+//! with a message.
 
 use std::fs;
 use std::path::Path;
@@ -12,32 +14,47 @@ use crate::servers::daemon::Daemon;
 
 const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
-/// Part of a configuration: the log format and the content of `http`. PORT and TEXT are replaced by the port and 700 bytes.
+/// Part of a configuration: the log format and the content of `http`. PORT and TEXT are replaced by
+/// the port and 700 bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conf {
     format: &'static str,
     http: &'static str,
 }
 
-const COMBINED: &str =
-    r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
+const COMBINED: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
 const SENT: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $bytes_sent "$http_referer" "$http_user_agent""#;
 const NO_SIZE: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status - "$http_referer" "$http_user_agent""#;
-const VHOST: &str =
-    r#"$host:80 $remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
+const VHOST: &str = r#"$host:80 $remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
 
 const ONE: &[(&str, usize)] = &[("/.env.production", 388)];
-const SMALL: &[(&str, usize)] = &[("/.htpasswd", 46), ("/id_rsa", 2_602), ("/config.json", 911)];
+const SMALL: &[(&str, usize)] = &[
+    ("/.htpasswd", 46),
+    ("/id_rsa", 2_602),
+    ("/config.json", 911),
+];
 
 const SPA: &str = "server { listen 127.0.0.1:PORT; root site; location / { try_files $uri /index.html; } error_page 405 =200 $uri; }";
 const ORDINARY: &str = "server { listen 127.0.0.1:PORT; root site; }";
 const ECHO: &str = "server { listen 127.0.0.1:PORT; root site; location / { try_files $uri @page; } location = / { index index.html; }
     location @page { return 200 '<p>$request_uri</p>TEXT'; } }";
-const ECHO_TWICE: &str = "server { listen 127.0.0.1:PORT; root site; location / { try_files $uri @page; }
+const ECHO_TWICE: &str =
+    "server { listen 127.0.0.1:PORT; root site; location / { try_files $uri @page; }
     location @page { return 200 '<title>$request_uri</title>TEXT<p>$request_uri</p>'; } }";
 
-const fn kind(name: &'static str, plants: &'static [(&'static str, usize)], http: &'static str) -> Kind<Conf> {
-    Kind::new(name, plants, Conf { format: COMBINED, http })
+const fn kind(
+    name: &'static str,
+    plants: &'static [(&'static str, usize)],
+    http: &'static str,
+) -> Kind<Conf> {
+    Kind::new(
+        name,
+        plants,
+        Conf {
+            format: COMBINED,
+            http,
+        },
+    )
 }
 
 const fn logs(mut kind: Kind<Conf>, format: &'static str) -> Kind<Conf> {
@@ -47,7 +64,14 @@ const fn logs(mut kind: Kind<Conf>, format: &'static str) -> Kind<Conf> {
 
 /// A server with one site, and the default server for other hosts.
 const fn made_up_hosts(name: &'static str, http: &'static str) -> Kind<Conf> {
-    let kind = kind(name, &[("www.example.com /.env", 300), ("www.example.com /backup.zip", 120_000)], http);
+    let kind = kind(
+        name,
+        &[
+            ("www.example.com /.env", 300),
+            ("www.example.com /backup.zip", 120_000),
+        ],
+        http,
+    );
     logs(kind.few(5).hosts(&MADE_UP), VHOST)
 }
 
@@ -228,7 +252,10 @@ pub(super) fn scores(test: &str) -> Vec<(&'static str, Score)> {
         skip(test, "nginx is not installed");
         return Vec::new();
     };
-    (0..).zip(KINDS).map(|(seed, kind)| (kind.name, run(program, kind, seed))).collect()
+    (0..)
+        .zip(KINDS)
+        .map(|(seed, kind)| (kind.name, run(program, kind, seed)))
+        .collect()
 }
 
 fn run(program: &str, kind: &Kind<Conf>, seed: u64) -> Score {
@@ -240,17 +267,27 @@ fn run(program: &str, kind: &Kind<Conf>, seed: u64) -> Score {
     let daemon = Daemon::start(&harness, |port| {
         harness.file("nginx.conf", conf(&kind.engine, port));
         let mut command = Command::new(program);
-        command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(harness.path("")).env("TZ", "UTC");
+        command
+            .args(["-e", "error.log", "-c", "nginx.conf", "-p"])
+            .arg(harness.path(""))
+            .env("TZ", "UTC");
         command
     });
     site::score_server(kind, &harness, daemon, seed)
 }
 
 fn conf(Conf { format, http }: &Conf, port: u16) -> String {
-    let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
-    let temporary: String =
-        ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path tmp/{name};")).concat();
-    let http = http.replace("PORT", &port.to_string()).replace("TEXT", &site::text(700));
+    let user = if rustix::process::geteuid().is_root() {
+        "user root;"
+    } else {
+        ""
+    };
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|name| format!("{name}_temp_path tmp/{name};"))
+        .concat();
+    let http = http
+        .replace("PORT", &port.to_string())
+        .replace("TEXT", &site::text(700));
     format!(
         "{user} daemon off; worker_processes 1; pid nginx.pid; error_log error.log crit;
         events {{ worker_connections 64; }}

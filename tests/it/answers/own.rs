@@ -1,4 +1,5 @@
-//! Kinds of sites that configurations cannot make: a small server in the test that writes a combined log.
+//! Kinds of sites that configurations cannot make: a small server in the test that writes a
+//! combined log.
 //!
 //! It answers one connection after the other, as many as there are requests, and ends.
 
@@ -36,14 +37,26 @@ impl HandlerRequest<'_> {
     }
 
     fn name(&self) -> &str {
-        self.path.rsplit('/').find(|part| !part.is_empty()).unwrap_or("")
+        self.path
+            .rsplit('/')
+            .find(|part| !part.is_empty())
+            .unwrap_or("")
     }
 }
 
-const SECRETS: &[(&str, usize)] =
-    &[("/.env", 214), ("/.git/HEAD", 21), ("/wp-config.php.bak", 9_177), ("/dump.sql", 48_211), ("/backup.zip", 500_000)];
+const SECRETS: &[(&str, usize)] = &[
+    ("/.env", 214),
+    ("/.git/HEAD", 21),
+    ("/wp-config.php.bak", 9_177),
+    ("/dump.sql", 48_211),
+    ("/backup.zip", 500_000),
+];
 
-const fn kind(name: &'static str, plants: &'static [(&'static str, usize)], handler: Handler) -> Kind<Handler> {
+const fn kind(
+    name: &'static str,
+    plants: &'static [(&'static str, usize)],
+    handler: Handler,
+) -> Kind<Handler> {
     Kind::new(name, plants, handler)
 }
 
@@ -71,8 +84,15 @@ fn not_found() -> (u16, String) {
 }
 
 /// A page with a home page of its own.
-fn home_or(request: &HandlerRequest<'_>, otherwise: impl FnOnce() -> (u16, String)) -> (u16, String) {
-    if request.is_home() { page(3_301) } else { otherwise() }
+fn home_or(
+    request: &HandlerRequest<'_>,
+    otherwise: impl FnOnce() -> (u16, String),
+) -> (u16, String) {
+    if request.is_home() {
+        page(3_301)
+    } else {
+        otherwise()
+    }
 }
 
 fn random_sizes(request: &mut HandlerRequest<'_>) -> (u16, String) {
@@ -90,24 +110,50 @@ fn drifts(request: &mut HandlerRequest<'_>) -> (u16, String) {
 }
 
 fn counts(request: &mut HandlerRequest<'_>) -> (u16, String) {
-    (200, format!("{}{} ms, {} visits", site::text(1_700), request.rng.below(3_000), request.number))
+    (
+        200,
+        format!(
+            "{}{} ms, {} visits",
+            site::text(1_700),
+            request.rng.below(3_000),
+            request.number
+        ),
+    )
 }
 
 fn login(request: &mut HandlerRequest<'_>) -> (u16, String) {
-    let is_login = ["/admin", "/manager", "/phpmyadmin", "/wp-admin", "/console", "/actuator", "/solr", "/jenkins", "/pma", "/config"]
-        .iter()
-        .any(|prefix| request.path.starts_with(prefix));
+    let is_login = [
+        "/admin",
+        "/manager",
+        "/phpmyadmin",
+        "/wp-admin",
+        "/console",
+        "/actuator",
+        "/solr",
+        "/jenkins",
+        "/pma",
+        "/config",
+    ]
+    .iter()
+    .any(|prefix| request.path.starts_with(prefix));
     home_or(request, || if is_login { page(2_214) } else { not_found() })
 }
 
 fn login_returns(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let target = request.target.replace('/', "%2F");
-    home_or(request, || (200, format!("{}<input name=next value=\"{target}\">", site::text(1_214))))
+    home_or(request, || {
+        (
+            200,
+            format!("{}<input name=next value=\"{target}\">", site::text(1_214)),
+        )
+    })
 }
 
 fn api_errors(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let (method, path) = (request.method, request.path);
-    let is_api = ["/api/", "/v2/", "/actuator/", "/graphql", "/wp-json/"].iter().any(|prefix| path.starts_with(prefix));
+    let is_api = ["/api/", "/v2/", "/actuator/", "/graphql", "/wp-json/"]
+        .iter()
+        .any(|prefix| path.starts_with(prefix));
     let answer = || {
         (
             200,
@@ -124,7 +170,10 @@ fn captcha(request: &mut HandlerRequest<'_>) -> (u16, String) {
     if request.client.ends_with(['1', '3']) {
         request.secret = None;
         let token = request.rng.below(1_000_000_000);
-        return (200, format!("{}<input value=\"{token}\">", site::text(4_211)));
+        return (
+            200,
+            format!("{}<input value=\"{token}\">", site::text(4_211)),
+        );
     }
     home_or(request, not_found)
 }
@@ -139,35 +188,73 @@ fn maintenance(request: &mut HandlerRequest<'_>) -> (u16, String) {
 
 fn search(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let name = request.name();
-    home_or(request, || (200, format!("{}<h1>0 results for {name}</h1><input value=\"{name}\">", site::text(6_020))))
+    home_or(request, || {
+        (
+            200,
+            format!(
+                "{}<h1>0 results for {name}</h1><input value=\"{name}\">",
+                site::text(6_020)
+            ),
+        )
+    })
 }
 
 fn search_words(request: &mut HandlerRequest<'_>) -> (u16, String) {
-    let words: Vec<&str> = request.path.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).collect();
-    let list: String = words.iter().map(|word| format!("<a href=\"/search?q={word}\">{word}</a> ")).collect();
+    let words: Vec<&str> = request
+        .path
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.len() > 2)
+        .collect();
+    let list: String = words
+        .iter()
+        .map(|word| format!("<a href=\"/search?q={word}\">{word}</a> "))
+        .collect();
     home_or(request, || (200, format!("{}{list}", site::text(6_020))))
 }
 
 fn encoded(request: &mut HandlerRequest<'_>) -> (u16, String) {
-    let encoded: String = request.target.bytes().fold(String::new(), |mut text, byte| {
-        if byte.is_ascii_alphanumeric() {
-            text.push(char::from(byte));
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-        text
-    });
-    home_or(request, || (200, format!("{}<a href=\"/login?next={encoded}\">", site::text(2_300))))
+    let encoded: String = request
+        .target
+        .bytes()
+        .fold(String::new(), |mut text, byte| {
+            if byte.is_ascii_alphanumeric() {
+                text.push(char::from(byte));
+            } else {
+                let _ = write!(text, "%{byte:02X}");
+            }
+            text
+        });
+    home_or(request, || {
+        (
+            200,
+            format!("{}<a href=\"/login?next={encoded}\">", site::text(2_300)),
+        )
+    })
 }
 
 fn breadcrumbs(request: &mut HandlerRequest<'_>) -> (u16, String) {
-    let parts: String = request.path.split('/').filter(|part| !part.is_empty()).map(|part| format!("<li><a>{part}</a></li>")).collect();
-    home_or(request, || (200, format!("{}<ol>{parts}</ol>", site::text(8_011))))
+    let parts: String = request
+        .path
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .map(|part| format!("<li><a>{part}</a></li>"))
+        .collect();
+    home_or(request, || {
+        (200, format!("{}<ol>{parts}</ol>", site::text(8_011)))
+    })
 }
 
 fn base_folders(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let up = "../".repeat(request.path.matches('/').count());
-    home_or(request, || (200, format!("{}<link href={up}a.css><link href={up}b.css><script src={up}c.js>", site::text(3_000))))
+    home_or(request, || {
+        (
+            200,
+            format!(
+                "{}<link href={up}a.css><link href={up}b.css><script src={up}c.js>",
+                site::text(3_000)
+            ),
+        )
+    })
 }
 
 fn templates(request: &mut HandlerRequest<'_>) -> (u16, String) {
@@ -181,8 +268,17 @@ fn redeployed(request: &mut HandlerRequest<'_>) -> (u16, String) {
 
 fn suggestions(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let count = request.path.bytes().map(usize::from).sum::<usize>() % 5;
-    let list: String = (0..count).map(|n| format!("<li><a href=\"/products/{}\">Product {n}</a></li>", "x".repeat(8 + 5 * n))).collect();
-    home_or(request, || (200, format!("{}<ul>{list}</ul>", site::text(12_000))))
+    let list: String = (0..count)
+        .map(|n| {
+            format!(
+                "<li><a href=\"/products/{}\">Product {n}</a></li>",
+                "x".repeat(8 + 5 * n)
+            )
+        })
+        .collect();
+    home_or(request, || {
+        (200, format!("{}<ul>{list}</ul>", site::text(12_000)))
+    })
 }
 
 fn platform_errors(request: &mut HandlerRequest<'_>) -> (u16, String) {
@@ -198,7 +294,13 @@ fn platform_errors(request: &mut HandlerRequest<'_>) -> (u16, String) {
 fn half_refused(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let sum: usize = request.path.bytes().map(usize::from).sum();
     let is_refused = sum % 5 < 2;
-    home_or(request, || if is_refused { (403, site::text(90)) } else { page(1_333) })
+    home_or(request, || {
+        if is_refused {
+            (403, site::text(90))
+        } else {
+            page(1_333)
+        }
+    })
 }
 
 fn limits(request: &mut HandlerRequest<'_>) -> (u16, String) {
@@ -228,7 +330,14 @@ fn tarpit(request: &mut HandlerRequest<'_>) -> (u16, String) {
 fn shop(request: &mut HandlerRequest<'_>) -> (u16, String) {
     // A varying number of products: sizes differ by a few percent.
     let products = request.rng.below(12) as usize;
-    (200, format!("{}{}", site::text(24_000), "<div>A product with a name</div>".repeat(products)))
+    (
+        200,
+        format!(
+            "{}{}",
+            site::text(24_000),
+            "<div>A product with a name</div>".repeat(products)
+        ),
+    )
 }
 
 fn accepted(request: &mut HandlerRequest<'_>) -> (u16, String) {
@@ -236,9 +345,27 @@ fn accepted(request: &mut HandlerRequest<'_>) -> (u16, String) {
 }
 
 fn by_extension(request: &mut HandlerRequest<'_>) -> (u16, String) {
-    let extension = request.name().rsplit_once('.').map_or("", |(_, extension)| extension).to_owned();
-    let sizes = [("json", 120), ("xml", 260), ("yml", 333), ("sql", 641), ("php", 25), ("zip", 1_020), ("gz", 1_020), ("log", 702)];
-    page(sizes.iter().find(|(name, _)| *name == extension).map_or(2_408, |(_, size)| *size))
+    let extension = request
+        .name()
+        .rsplit_once('.')
+        .map_or("", |(_, extension)| extension)
+        .to_owned();
+    let sizes = [
+        ("json", 120),
+        ("xml", 260),
+        ("yml", 333),
+        ("sql", 641),
+        ("php", 25),
+        ("zip", 1_020),
+        ("gz", 1_020),
+        ("log", 702),
+    ];
+    page(
+        sizes
+            .iter()
+            .find(|(name, _)| *name == extension)
+            .map_or(2_408, |(_, size)| *size),
+    )
 }
 
 fn balanced(request: &mut HandlerRequest<'_>) -> (u16, String) {
@@ -266,12 +393,20 @@ fn large(request: &mut HandlerRequest<'_>) -> (u16, String) {
 
 fn half_refused_shop(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let sum: usize = request.path.bytes().map(usize::from).sum();
-    if sum % 5 < 2 { (403, site::text(90)) } else { shop(request) }
+    if sum % 5 < 2 {
+        (403, site::text(90))
+    } else {
+        shop(request)
+    }
 }
 
 fn half_refused_echo(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let sum: usize = request.path.bytes().map(usize::from).sum();
-    if sum % 5 < 3 { (403, site::text(90)) } else { (200, format!("{}{}", site::text(1_433), request.target)) }
+    if sum % 5 < 3 {
+        (403, site::text(90))
+    } else {
+        (200, format!("{}{}", site::text(1_433), request.target))
+    }
 }
 
 fn banned(request: &mut HandlerRequest<'_>) -> (u16, String) {
@@ -279,16 +414,27 @@ fn banned(request: &mut HandlerRequest<'_>) -> (u16, String) {
         request.secret = None;
         return (403, site::text(90));
     }
-    (200, format!("{}{}", site::text(2_100), request.rng.below(100_000)))
+    (
+        200,
+        format!("{}{}", site::text(2_100), request.rng.below(100_000)),
+    )
 }
 
 fn history(request: &mut HandlerRequest<'_>) -> (u16, String) {
-    if request.name().contains('.') { not_found() } else { page(1_187) }
+    if request.name().contains('.') {
+        not_found()
+    } else {
+        page(1_187)
+    }
 }
 
 fn history_nonce(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let nonce = request.rng.below(10_000_000_000);
-    if request.name().contains('.') { not_found() } else { (200, format!("{}{nonce}", site::text(1_187))) }
+    if request.name().contains('.') {
+        not_found()
+    } else {
+        (200, format!("{}{nonce}", site::text(1_187)))
+    }
 }
 
 fn handshakes(request: &mut HandlerRequest<'_>) -> (u16, String) {
@@ -298,13 +444,27 @@ fn handshakes(request: &mut HandlerRequest<'_>) -> (u16, String) {
 fn related(request: &mut HandlerRequest<'_>) -> (u16, String) {
     // A list of zero to ten posts for the word, each with its own length.
     let seed: usize = request.path.bytes().map(usize::from).sum();
-    let posts: String = (0..seed % 11).map(|n| format!("<article>{}</article>", site::text(300 + (seed * (n + 7)) % 400))).collect();
+    let posts: String = (0..seed % 11)
+        .map(|n| {
+            format!(
+                "<article>{}</article>",
+                site::text(300 + (seed * (n + 7)) % 400)
+            )
+        })
+        .collect();
     (200, format!("{}{posts}", site::text(15_000)))
 }
 
 fn two_languages_echo(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let client = usize::from(*request.client.as_bytes().last().unwrap());
-    (200, format!("{}{}", site::text([4_400, 4_977][client % 2]), request.target))
+    (
+        200,
+        format!(
+            "{}{}",
+            site::text([4_400, 4_977][client % 2]),
+            request.target
+        ),
+    )
 }
 
 fn dated(request: &mut HandlerRequest<'_>) -> (u16, String) {
@@ -314,7 +474,13 @@ fn dated(request: &mut HandlerRequest<'_>) -> (u16, String) {
 
 fn one_folder_varies(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let size = 900 + request.rng.below(700) as usize;
-    home_or(request, || if request.path.starts_with("/shop/") { page(size) } else { not_found() })
+    home_or(request, || {
+        if request.path.starts_with("/shop/") {
+            page(size)
+        } else {
+            not_found()
+        }
+    })
 }
 
 fn dot_refused(request: &mut HandlerRequest<'_>) -> (u16, String) {
@@ -322,28 +488,55 @@ fn dot_refused(request: &mut HandlerRequest<'_>) -> (u16, String) {
     if request.path.contains("/.") {
         (403, site::text(90))
     } else {
-        (200, format!("{}{}", site::text(1_900), request.rng.below(1_000_000)))
+        (
+            200,
+            format!("{}{}", site::text(1_900), request.rng.below(1_000_000)),
+        )
     }
 }
 
 fn history_varies(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let page = page(2_000 + request.rng.below(4_000) as usize);
-    if request.name().contains('.') { not_found() } else { page }
+    if request.name().contains('.') {
+        not_found()
+    } else {
+        page
+    }
 }
 
 fn dot_varies(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let varied = page(2_000 + request.rng.below(4_000) as usize);
-    home_or(request, || if request.path.contains("/.") { varied } else { not_found() })
+    home_or(request, || {
+        if request.path.contains("/.") {
+            varied
+        } else {
+            not_found()
+        }
+    })
 }
 
 fn php_varies(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let varied = page(2_000 + request.rng.below(4_000) as usize);
-    home_or(request, || if Path::new(&request.path).extension().is_some_and(|extension| extension == "php") { varied } else { not_found() })
+    home_or(request, || {
+        if Path::new(&request.path)
+            .extension()
+            .is_some_and(|extension| extension == "php")
+        {
+            varied
+        } else {
+            not_found()
+        }
+    })
 }
 
 fn files_refused(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let varied = page(2_000 + request.rng.below(4_000) as usize);
-    let is_route = |name: &str| !name.contains('.') || [".php", ".jsp", ".action", ".aspx", ".axd"].iter().any(|end| name.ends_with(end));
+    let is_route = |name: &str| {
+        !name.contains('.')
+            || [".php", ".jsp", ".action", ".aspx", ".axd"]
+                .iter()
+                .any(|end| name.ends_with(end))
+    };
     let is_file = !request.path.contains("/.") && !is_route(request.name());
     home_or(request, || if is_file { not_found() } else { varied })
 }
@@ -358,7 +551,13 @@ fn captcha_varies(request: &mut HandlerRequest<'_>) -> (u16, String) {
 
 fn two_folders(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let varied = page(1_000 + request.rng.below(4_000) as usize);
-    home_or(request, || if request.path.starts_with("/shop/") || request.path.starts_with("/blog/") { varied } else { not_found() })
+    home_or(request, || {
+        if request.path.starts_with("/shop/") || request.path.starts_with("/blog/") {
+            varied
+        } else {
+            not_found()
+        }
+    })
 }
 
 const KINDS: &[Kind<Handler>] = &[
@@ -368,7 +567,16 @@ const KINDS: &[Kind<Handler>] = &[
     many("files refused", files_refused),
     many("captcha varies", captcha_varies),
     many("two folders", two_folders).folders(&["/shop/", "/blog/"]),
-    kind("by extension", &[("/.env", 214), ("/backup.zip", 500_000), ("/server.key", 1_704), ("/config.json", 911)], by_extension),
+    kind(
+        "by extension",
+        &[
+            ("/.env", 214),
+            ("/backup.zip", 500_000),
+            ("/server.key", 1_704),
+            ("/config.json", 911),
+        ],
+        by_extension,
+    ),
     many("balanced", balanced),
     many("balanced echo", balanced_echo),
     many("incidents", incidents),
@@ -382,13 +590,33 @@ const KINDS: &[Kind<Handler>] = &[
     many("history", history),
     few("history few", history, 12),
     many("history nonce", history_nonce),
-    kind("handshakes", &[("/.env", 214), ("/dump.sql", 48_211)], handshakes),
+    kind(
+        "handshakes",
+        &[("/.env", 214), ("/dump.sql", 48_211)],
+        handshakes,
+    ),
     many("related", related),
     many("languages and echo", two_languages_echo),
     many("dated", dated),
-    kind("one folder varies", &[("/.env", 214), ("/shop/.git/config", 262), ("/shop/backup.zip", 90_000)], one_folder_varies)
-        .folders(&["/shop/"]),
-    kind("dot refused", &[("/id_rsa", 2_602), ("/backup.zip", 500_000), ("/config.json", 611)], dot_refused),
+    kind(
+        "one folder varies",
+        &[
+            ("/.env", 214),
+            ("/shop/.git/config", 262),
+            ("/shop/backup.zip", 90_000),
+        ],
+        one_folder_varies,
+    )
+    .folders(&["/shop/"]),
+    kind(
+        "dot refused",
+        &[
+            ("/id_rsa", 2_602),
+            ("/backup.zip", 500_000),
+            ("/config.json", 611),
+        ],
+        dot_refused,
+    ),
     few("drifting few", drifts, 12),
     few("shop few", shop, 9),
     few("breadcrumbs few", breadcrumbs, 12),
@@ -409,7 +637,13 @@ const KINDS: &[Kind<Handler>] = &[
     ),
     kind(
         "ordinary git",
-        &[("/.git/HEAD", 21), ("/.git/config", 262), ("/.git/index", 14_311), ("/.git/logs/HEAD", 177), ("/.gitignore", 61)],
+        &[
+            ("/.git/HEAD", 21),
+            ("/.git/config", 262),
+            ("/.git/index", 14_311),
+            ("/.git/logs/HEAD", 177),
+            ("/.gitignore", 61),
+        ],
         ordinary,
     ),
     many("random sizes", random_sizes),
@@ -432,7 +666,11 @@ const KINDS: &[Kind<Handler>] = &[
     few("encoded few", encoded, 10),
     many("breadcrumbs", breadcrumbs),
     many("base folders", base_folders),
-    kind("templates", &[("/.env", 214), ("/backup.zip", 500_000)], templates),
+    kind(
+        "templates",
+        &[("/.env", 214), ("/backup.zip", 500_000)],
+        templates,
+    ),
     many("redeployed", redeployed),
     many("suggestions", suggestions),
     many("platform errors", platform_errors),
@@ -449,7 +687,10 @@ const KINDS: &[Kind<Handler>] = &[
 
 /// The scores of all kinds.
 pub(super) fn scores() -> Vec<(&'static str, Score)> {
-    (60..).zip(KINDS).map(|(seed, kind)| (kind.name, run(kind, seed))).collect()
+    (60..)
+        .zip(KINDS)
+        .map(|(seed, kind)| (kind.name, run(kind, seed)))
+        .collect()
 }
 
 fn run(kind: &Kind<Handler>, seed: u64) -> Score {
@@ -478,8 +719,17 @@ fn serve(listener: &TcpListener, kind: &Kind<Handler>, total: usize) -> String {
     log
 }
 
-fn answer(mut stream: TcpStream, kind: &Kind<Handler>, number: usize, total: usize, rng: &mut Rng, log: &mut String) {
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+fn answer(
+    mut stream: TcpStream,
+    kind: &Kind<Handler>,
+    number: usize,
+    total: usize,
+    rng: &mut Rng,
+    log: &mut String,
+) {
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut head = Vec::new();
     loop {
@@ -490,7 +740,12 @@ fn answer(mut stream: TcpStream, kind: &Kind<Handler>, number: usize, total: usi
         }
         head.push(line.trim_end().to_owned());
     }
-    let field = |name: &str| head.iter().find_map(|line| line.strip_prefix(name)).unwrap_or("").trim();
+    let field = |name: &str| {
+        head.iter()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap_or("")
+            .trim()
+    };
     let length: u64 = field("Content-Length:").parse().unwrap_or(0);
     reader.take(length).read_to_end(&mut Vec::new()).unwrap();
     let mut words = head[0].split(' ');
@@ -524,7 +779,10 @@ fn answer(mut stream: TcpStream, kind: &Kind<Handler>, number: usize, total: usi
         field("User-Agent:")
     )
     .unwrap();
-    let reply = format!("HTTP/1.1 {status} OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    let reply = format!(
+        "HTTP/1.1 {status} OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
     stream.write_all(reply.as_bytes()).unwrap();
     let _ = stream.write_all(sent);
 }

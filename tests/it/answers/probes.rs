@@ -1,4 +1,5 @@
-//! The requests of scanners and visitors. The lists are fixed; order and clients come from a generator with a fixed seed.
+//! The requests of scanners and visitors. The lists are fixed; order and clients come from a
+//! generator with a fixed seed.
 //!
 //! Nothing here knows what a server answers.
 
@@ -205,7 +206,12 @@ const FOLDER_PATHS: &[&str] = &[
 
 const BROWSER: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36";
 /// User agents of different lengths.
-const SCANNERS: [&str; 4] = ["Mozilla/5.0", "python-requests/2.31.0", BROWSER, "curl/8.5.0"];
+const SCANNERS: [&str; 4] = [
+    "Mozilla/5.0",
+    "python-requests/2.31.0",
+    BROWSER,
+    "curl/8.5.0",
+];
 
 /// What is requested from one site.
 #[derive(Debug, Clone, Copy)]
@@ -236,7 +242,11 @@ pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
             shuffle(&mut paths, &mut rng);
             paths.truncate(few);
         }
-        paths.extend(plan.also.iter().map(|(path, _)| path.split_once(' ').map_or(*path, |(_, path)| path).to_owned()));
+        paths.extend(plan.also.iter().map(|(path, _)| {
+            path.split_once(' ')
+                .map_or(*path, |(_, path)| path)
+                .to_owned()
+        }));
         for folder in plan.folders {
             paths.extend(FOLDER_PATHS.iter().map(|name| format!("{folder}{name}")));
         }
@@ -250,7 +260,10 @@ pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
         let visits = if plan.few.is_none() { 12 } else { 2 };
         for visit in 0..visits {
             let client = format!("203.0.113.{}", 10 + visit);
-            for target in ["/", "/assets/app.js", "/assets/style.css", "/about"].into_iter().take(2 + visit % 3) {
+            for target in ["/", "/assets/app.js", "/assets/style.css", "/about"]
+                .into_iter()
+                .take(2 + visit % 3)
+            {
                 requests.push(Request {
                     method: "GET",
                     target: target.to_owned(),
@@ -278,7 +291,9 @@ pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
                     1 => requests.push(scan("POST", path, scanner)),
                     2 => requests.push(scan("OPTIONS", path, scanner)),
                     3 | 4 => requests.push(scan("GET", path, (scanner + 1) % SCANNERS.len())),
-                    5 if !path.contains('?') => requests.push(scan("GET", format!("{path}?x=12345"), scanner)),
+                    5 if !path.contains('?') => {
+                        requests.push(scan("GET", format!("{path}?x=12345"), scanner))
+                    }
                     _ => {}
                 }
             }
@@ -294,7 +309,16 @@ pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
 /// A name as scanners invent them to see what a site answers to anything.
 fn made_up(rng: &mut Rng) -> String {
     let letters = b"abcdefghijklmnopqrstuvwxyz";
-    (0..16).map(|n| if n % 4 == 3 { b'0' + rng.below(10) as u8 } else { letters[rng.below(26) as usize] }).map(char::from).collect()
+    (0..16)
+        .map(|n| {
+            if n % 4 == 3 {
+                b'0' + rng.below(10) as u8
+            } else {
+                letters[rng.below(26) as usize]
+            }
+        })
+        .map(char::from)
+        .collect()
 }
 
 fn shuffle<T>(values: &mut [T], rng: &mut Rng) {

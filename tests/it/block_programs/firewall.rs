@@ -1,4 +1,5 @@
-//! nftables and ipset: lists are loaded in a namespace, drop what they name, and a refused list changes nothing.
+//! nftables and ipset: lists are loaded in a namespace, drop what they name, and a refused list
+//! changes nothing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,19 +11,31 @@ use serde_json::Value;
 
 use super::namespace::{DEADLINE, Namespace, Network};
 use super::{
-    LISTED, LISTED_AS, MANY, SPARED, assert_refused, empty_list, has_programs, large_list, list_of_log, open_folder, output_of, plain,
-    sample, stage,
+    LISTED, LISTED_AS, MANY, SPARED, assert_refused, empty_list, has_programs, large_list,
+    list_of_log, open_folder, output_of, plain, sample, stage,
 };
 use crate::harness::{Harness, Run, finish, skip};
 
-/// The table of `nft-setup.nft` in a namespace; `None`, with a message, if this kernel has no nftables.
+/// The table of `nft-setup.nft` in a namespace; `None`, with a message, if this kernel has no
+/// nftables.
 pub(super) fn set_up_table(test: &str, namespace: &Namespace) -> Option<()> {
     if !has_programs(test, &["nft"]) {
         return None;
     }
-    let setup = namespace.program("nft").arg("-f").arg(sample("nft-setup.nft")).output().unwrap();
+    let setup = namespace
+        .program("nft")
+        .arg("-f")
+        .arg(sample("nft-setup.nft"))
+        .output()
+        .unwrap();
     if !setup.status.success() {
-        skip(test, &format!("nft refuses the table: {}", String::from_utf8_lossy(&setup.stderr).trim()));
+        skip(
+            test,
+            &format!(
+                "nft refuses the table: {}",
+                String::from_utf8_lossy(&setup.stderr).trim()
+            ),
+        );
         return None;
     }
     Some(())
@@ -34,40 +47,73 @@ fn load(namespace: &Namespace, script: &str, list: &Path) -> Run {
 
 pub(super) fn load_ok(namespace: &Namespace, script: &str, list: &Path) {
     let run = load(namespace, script, list);
-    assert_eq!((run.code, run.stderr.as_str(), run.text().as_str()), (0, "", ""), "{}", list.display());
+    assert_eq!(
+        (run.code, run.stderr.as_str(), run.text().as_str()),
+        (0, "", ""),
+        "{}",
+        list.display()
+    );
 }
 
 /// The elements of both sets, as nft lists them.
 fn nft_elements(namespace: &Namespace) -> BTreeSet<String> {
     let elements = |set| {
-        let text = output_of(namespace.program("nft").args(["-j", "list", "set", "inet", "probewatch", set]));
+        let text = output_of(namespace.program("nft").args([
+            "-j",
+            "list",
+            "set",
+            "inet",
+            "probewatch",
+            set,
+        ]));
         let json: Value = serde_json::from_str(&text).unwrap();
         let objects = json["nftables"].as_array().unwrap();
         let set = objects.iter().find_map(|object| object.get("set")).unwrap();
-        set.get("elem").and_then(Value::as_array).cloned().unwrap_or_default()
+        set.get("elem")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
     };
     let written = |element: Value| match element.get("prefix") {
         Some(prefix) => format!("{}/{}", prefix["addr"].as_str().unwrap(), prefix["len"]),
-        None => element.as_str().unwrap_or_else(|| panic!("neither an address nor a network: {element}")).to_owned(),
+        None => element
+            .as_str()
+            .unwrap_or_else(|| panic!("neither an address nor a network: {element}"))
+            .to_owned(),
     };
-    ["block4", "block6"].into_iter().flat_map(elements).map(written).collect()
+    ["block4", "block6"]
+        .into_iter()
+        .flat_map(elements)
+        .map(written)
+        .collect()
 }
 
 /// The packets that the chain dropped.
 fn dropped(namespace: &Namespace) -> u64 {
-    let json: Value = serde_json::from_str(&output_of(namespace.program("nft").args(["-j", "list", "counters"]))).unwrap();
+    let json: Value = serde_json::from_str(&output_of(
+        namespace.program("nft").args(["-j", "list", "counters"]),
+    ))
+    .unwrap();
     let objects = json["nftables"].as_array().unwrap();
-    objects.iter().filter_map(|object| object["counter"]["packets"].as_u64()).sum()
+    objects
+        .iter()
+        .filter_map(|object| object["counter"]["packets"].as_u64())
+        .sum()
 }
 
 /// The elements of both sets, as ipset saves them.
 fn ipset_elements(namespace: &Namespace) -> BTreeSet<String> {
     let text = output_of(namespace.program("ipset").arg("save"));
-    let added = text.lines().filter_map(|line| line.strip_prefix("add probewatch"));
-    added.map(|line| line.split(' ').nth(1).unwrap().to_owned()).collect()
+    let added = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("add probewatch"));
+    added
+        .map(|line| line.split(' ').nth(1).unwrap().to_owned())
+        .collect()
 }
 
-/// Lists that are no list any more: cut in the middle, with an invalid address, with a command, with a huge network.
+/// Lists that are no list any more: cut in the middle, with an invalid address, with a command,
+/// with a huge network.
 fn broken_lists(harness: &Harness, format: &str, command: &str) -> Vec<PathBuf> {
     let text = fs::read_to_string(list_of_log(harness, format)).unwrap();
     let cut = &text[..text.find(LISTED_AS[1]).unwrap()];
@@ -90,15 +136,23 @@ fn broken_lists(harness: &Harness, format: &str, command: &str) -> Vec<PathBuf> 
 fn nftables_has_what_the_list_names() {
     let test = "nftables_has_what_the_list_names";
     let harness = stage();
-    let Some(namespace) = Namespace::new(test) else { return };
-    let Some(()) = set_up_table(test, &namespace) else { return };
+    let Some(namespace) = Namespace::new(test) else {
+        return;
+    };
+    let Some(()) = set_up_table(test, &namespace) else {
+        return;
+    };
     let list = list_of_log(&harness, "nft");
     for _ in 0..2 {
         load_ok(&namespace, "load-nft.sh", &list);
         assert_eq!(nft_elements(&namespace), plain(&harness));
     }
     // The setup may be loaded again, and another table stays.
-    output_of(namespace.program("nft").args(["add", "table", "inet", "other"]));
+    output_of(
+        namespace
+            .program("nft")
+            .args(["add", "table", "inet", "other"]),
+    );
     assert_eq!(set_up_table(test, &namespace), Some(()));
     load_ok(&namespace, "load-nft.sh", &list);
     assert_eq!(nft_elements(&namespace), plain(&harness));
@@ -112,8 +166,12 @@ fn nftables_has_what_the_list_names() {
 fn the_loader_needs_only_what_the_unit_grants() {
     let test = "the_loader_needs_only_what_the_unit_grants";
     let harness = stage();
-    let Some(namespace) = Namespace::new(test) else { return };
-    let Some(()) = set_up_table(test, &namespace) else { return };
+    let Some(namespace) = Namespace::new(test) else {
+        return;
+    };
+    let Some(()) = set_up_table(test, &namespace) else {
+        return;
+    };
     if !has_programs(test, &["setpriv"]) {
         return;
     }
@@ -127,7 +185,12 @@ fn the_loader_needs_only_what_the_unit_grants() {
     }
     let load = |capabilities: &str| {
         let mut command = namespace.program("setpriv");
-        command.args([&format!("--bounding-set=-all,{capabilities}"), "--no-new-privs"]).arg(sample("load-nft.sh"));
+        command
+            .args([
+                &format!("--bounding-set=-all,{capabilities}"),
+                "--no-new-privs",
+            ])
+            .arg(sample("load-nft.sh"));
         finish(command.arg(folder.join("list.nft")))
     };
     assert_eq!(load("+dac_read_search").code, 1);
@@ -144,7 +207,9 @@ fn the_loader_needs_only_what_the_unit_grants() {
 fn nftables_takes_the_list_without_the_script() {
     let test = "nftables_takes_the_list_without_the_script";
     let harness = stage();
-    let Some(namespace) = Namespace::new(test) else { return };
+    let Some(namespace) = Namespace::new(test) else {
+        return;
+    };
     if !has_programs(test, &["nft"]) {
         return;
     }
@@ -161,36 +226,67 @@ fn nftables_takes_the_list_without_the_script() {
 fn a_broken_list_leaves_the_old_one_in_nftables() {
     let test = "a_broken_list_leaves_the_old_one_in_nftables";
     let harness = stage();
-    let Some(namespace) = Namespace::new(test) else { return };
-    let Some(()) = set_up_table(test, &namespace) else { return };
+    let Some(namespace) = Namespace::new(test) else {
+        return;
+    };
+    let Some(()) = set_up_table(test, &namespace) else {
+        return;
+    };
     load_ok(&namespace, "load-nft.sh", &list_of_log(&harness, "nft"));
     let before = output_of(namespace.program("nft").args(["list", "ruleset"]));
     let mut broken = broken_lists(&harness, "nft", "flush ruleset");
-    for command in ["include \"/etc/hostname\"", "add rule inet probewatch input accept", "delete table inet probewatch", "!cat"] {
+    for command in [
+        "include \"/etc/hostname\"",
+        "add rule inet probewatch input accept",
+        "delete table inet probewatch",
+        "!cat",
+    ] {
         broken.extend(broken_lists(&harness, "nft", command).into_iter().nth(3));
         let list = broken.last().unwrap();
         assert_refused(&load(&namespace, "load-nft.sh", list), list);
     }
     for list in &broken {
         assert_refused(&load(&namespace, "load-nft.sh", list), list);
-        assert_eq!(output_of(namespace.program("nft").args(["list", "ruleset"])), before, "{}", list.display());
+        assert_eq!(
+            output_of(namespace.program("nft").args(["list", "ruleset"])),
+            before,
+            "{}",
+            list.display()
+        );
     }
     let missing = harness.path("missing.nft");
     assert_ne!(load(&namespace, "load-nft.sh", &missing).code, 0);
-    assert_eq!(output_of(namespace.program("nft").args(["list", "ruleset"])), before);
+    assert_eq!(
+        output_of(namespace.program("nft").args(["list", "ruleset"])),
+        before
+    );
 }
 
 #[test]
 fn nftables_drops_requests_of_listed_addresses() {
     let test = "nftables_drops_requests_of_listed_addresses";
     let harness = stage();
-    let Some(network) = Network::new(test, &[&LISTED[..], &SPARED].concat()) else { return };
-    let Some(()) = set_up_table(test, &network.server) else { return };
-    let Some(_server) = super::servers::start_nginx(test, &harness, &network, "") else { return };
+    let Some(network) = Network::new(test, &[&LISTED[..], &SPARED].concat()) else {
+        return;
+    };
+    let Some(()) = set_up_table(test, &network.server) else {
+        return;
+    };
+    let Some(_server) = super::servers::start_nginx(test, &harness, &network, "") else {
+        return;
+    };
     for source in LISTED.iter().chain(&SPARED) {
-        assert_eq!(network.status(source, 80, "/"), 200, "{source} before the list");
+        assert_eq!(
+            network.status(source, 80, "/"),
+            200,
+            "{source} before the list"
+        );
     }
-    load_ok(&network.server, "load-nft.sh", &list_of_log(&harness, "nft"));
+    load_ok(
+        &network.server,
+        "load-nft.sh",
+        &list_of_log(&harness, "nft"),
+    );
     for source in SPARED {
         assert_eq!(network.status(source, 80, "/"), 200, "{source}");
     }
@@ -208,7 +304,11 @@ fn nftables_drops_requests_of_listed_addresses() {
     }
     load_ok(&network.server, "load-nft.sh", &empty_list(&harness, "nft"));
     for source in LISTED {
-        assert_eq!(network.status(source, 80, "/"), 200, "{source} after an empty list");
+        assert_eq!(
+            network.status(source, 80, "/"),
+            200,
+            "{source} after an empty list"
+        );
     }
 }
 
@@ -216,17 +316,27 @@ fn nftables_drops_requests_of_listed_addresses() {
 fn ipset_has_what_the_list_names() {
     let test = "ipset_has_what_the_list_names";
     let harness = stage();
-    let Some(namespace) = namespace_with_ipset(test) else { return };
+    let Some(namespace) = namespace_with_ipset(test) else {
+        return;
+    };
     for _ in 0..2 {
         load_ok(&namespace, "load-ipset.sh", &list_of_log(&harness, "ipset"));
         assert_eq!(ipset_elements(&namespace), plain(&harness));
     }
     for listed in LISTED {
-        let set = if listed.contains(':') { "probewatch6" } else { "probewatch4" };
+        let set = if listed.contains(':') {
+            "probewatch6"
+        } else {
+            "probewatch4"
+        };
         output_of(namespace.program("ipset").args(["-q", "test", set, listed]));
     }
     let names = output_of(namespace.program("ipset").args(["list", "-n"]));
-    assert_eq!(names.lines().collect::<BTreeSet<_>>(), ["probewatch4", "probewatch6"].into(), "sets are left over");
+    assert_eq!(
+        names.lines().collect::<BTreeSet<_>>(),
+        ["probewatch4", "probewatch6"].into(),
+        "sets are left over"
+    );
     load_ok(&namespace, "load-ipset.sh", &empty_list(&harness, "ipset"));
     assert_eq!(ipset_elements(&namespace), BTreeSet::new());
 }
@@ -235,10 +345,18 @@ fn ipset_has_what_the_list_names() {
 fn ipset_takes_the_list_without_the_script() {
     let test = "ipset_takes_the_list_without_the_script";
     let harness = stage();
-    let Some(namespace) = namespace_with_ipset(test) else { return };
+    let Some(namespace) = namespace_with_ipset(test) else {
+        return;
+    };
     let list = list_of_log(&harness, "ipset");
     for _ in 0..2 {
-        output_of(namespace.program("ipset").arg("restore").arg("-file").arg(&list));
+        output_of(
+            namespace
+                .program("ipset")
+                .arg("restore")
+                .arg("-file")
+                .arg(&list),
+        );
         assert_eq!(ipset_elements(&namespace), plain(&harness));
     }
 }
@@ -247,13 +365,24 @@ fn ipset_takes_the_list_without_the_script() {
 fn a_broken_list_leaves_the_old_one_in_ipset() {
     let test = "a_broken_list_leaves_the_old_one_in_ipset";
     let harness = stage();
-    let Some(namespace) = namespace_with_ipset(test) else { return };
-    output_of(namespace.program("ipset").args(["create", "other", "hash:ip"]));
+    let Some(namespace) = namespace_with_ipset(test) else {
+        return;
+    };
+    output_of(
+        namespace
+            .program("ipset")
+            .args(["create", "other", "hash:ip"]),
+    );
     load_ok(&namespace, "load-ipset.sh", &list_of_log(&harness, "ipset"));
     let before = output_of(namespace.program("ipset").arg("save"));
     for list in broken_lists(&harness, "ipset", "destroy other") {
         assert_refused(&load(&namespace, "load-ipset.sh", &list), &list);
-        assert_eq!(output_of(namespace.program("ipset").arg("save")), before, "{}", list.display());
+        assert_eq!(
+            output_of(namespace.program("ipset").arg("save")),
+            before,
+            "{}",
+            list.display()
+        );
     }
 }
 
@@ -264,9 +393,19 @@ fn namespace_with_ipset(test: &str) -> Option<Namespace> {
         return None;
     }
     for family in ["inet", "inet6"] {
-        let trial = namespace.program("ipset").args(["create", "trial", "hash:net", "family", family]).output().unwrap();
+        let trial = namespace
+            .program("ipset")
+            .args(["create", "trial", "hash:net", "family", family])
+            .output()
+            .unwrap();
         if !trial.status.success() {
-            skip(test, &format!("no set of ipset: {}", String::from_utf8_lossy(&trial.stderr).trim()));
+            skip(
+                test,
+                &format!(
+                    "no set of ipset: {}",
+                    String::from_utf8_lossy(&trial.stderr).trim()
+                ),
+            );
             return None;
         }
         output_of(namespace.program("ipset").args(["destroy", "trial"]));
@@ -278,7 +417,9 @@ fn namespace_with_ipset(test: &str) -> Option<Namespace> {
 fn a_list_of_100_000_addresses_loads() {
     let test = "a_list_of_100_000_addresses_loads";
     let harness = Harness::new();
-    let Some(namespace) = Namespace::new(test) else { return };
+    let Some(namespace) = Namespace::new(test) else {
+        return;
+    };
     if set_up_table(test, &namespace).is_some() {
         load_ok(&namespace, "load-nft.sh", &large_list(&harness, "nft"));
         assert_eq!(nft_elements(&namespace).len(), MANY as usize);

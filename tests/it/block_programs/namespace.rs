@@ -1,5 +1,5 @@
-//! Two network namespaces that a pair of interfaces connects: one with a server, one with the addresses of its clients. Both
-//! end with the test, and neither can reach another network.
+//! Two network namespaces that a pair of interfaces connects: one with a server, one with the
+//! addresses of its clients. Both end with the test, and neither can reach another network.
 
 use std::fs;
 use std::net::IpAddr;
@@ -26,14 +26,25 @@ impl Process {
     pub(super) fn start(command: &mut Command) -> Self {
         use std::os::unix::process::CommandExt as _;
         // Apache signals its whole process group when it ends.
-        Self(command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        Self(
+            command
+                .process_group(0)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        )
     }
 
     /// Waits until the condition is true while the process runs.
     pub(super) fn wait_until(&mut self, what: &str, mut is_true: impl FnMut() -> bool) {
         let start = Instant::now();
         while !is_true() {
-            assert!(self.0.try_wait().unwrap().is_none(), "the process ended: {what}");
+            assert!(
+                self.0.try_wait().unwrap().is_none(),
+                "the process ended: {what}"
+            );
             assert!(start.elapsed() < DEADLINE, "{what}");
             thread::sleep(Duration::from_millis(10));
         }
@@ -60,14 +71,28 @@ impl Namespace {
         if !has_programs(test, &["unshare", "nsenter", "ip"]) {
             return None;
         }
-        let trial = program("unshare").args(["--net", "ip", "link", "set", "lo", "up"]).output().unwrap();
+        let trial = program("unshare")
+            .args(["--net", "ip", "link", "set", "lo", "up"])
+            .output()
+            .unwrap();
         if !trial.status.success() {
-            skip(test, &format!("no network namespace: {}", String::from_utf8_lossy(&trial.stderr).trim()));
+            skip(
+                test,
+                &format!(
+                    "no network namespace: {}",
+                    String::from_utf8_lossy(&trial.stderr).trim()
+                ),
+            );
             return None;
         }
         let mut holder = Process::start(program("unshare").args(["--net", "sleep", "3600"]));
-        let (own, its) = (fs::read_link("/proc/self/ns/net").unwrap(), namespace_of(&holder));
-        holder.wait_until("a network namespace", || fs::read_link(&its).is_ok_and(|link| link != own));
+        let (own, its) = (
+            fs::read_link("/proc/self/ns/net").unwrap(),
+            namespace_of(&holder),
+        );
+        holder.wait_until("a network namespace", || {
+            fs::read_link(&its).is_ok_and(|link| link != own)
+        });
         let namespace = Self { holder };
         namespace.set_up("ip link set lo up");
         Some(namespace)
@@ -76,7 +101,9 @@ impl Namespace {
     /// A program in this namespace.
     pub(super) fn program(&self, name: impl AsRef<Path>) -> Command {
         let mut command = program("nsenter");
-        command.arg(format!("--net={}", namespace_of(&self.holder).display())).arg(name.as_ref());
+        command
+            .arg(format!("--net={}", namespace_of(&self.holder).display()))
+            .arg(name.as_ref());
         command
     }
 
@@ -99,13 +126,32 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Each of the `sources` is an address of the client. `None`, with a message, if this user or this kernel cannot do that.
+    /// Each of the `sources` is an address of the client. `None`, with a message, if this user or
+    /// this kernel cannot do that.
     pub(super) fn new(test: &str, sources: &[&'static str]) -> Option<Self> {
-        let network = Self { server: Namespace::new(test)?, client: Namespace::new(test)?, sources: sources.to_vec() };
-        let pair = format!("link add server type veth peer name client netns {}", network.client.holder.0.id());
-        let made = network.server.program("ip").args(pair.split(' ')).output().unwrap();
+        let network = Self {
+            server: Namespace::new(test)?,
+            client: Namespace::new(test)?,
+            sources: sources.to_vec(),
+        };
+        let pair = format!(
+            "link add server type veth peer name client netns {}",
+            network.client.holder.0.id()
+        );
+        let made = network
+            .server
+            .program("ip")
+            .args(pair.split(' '))
+            .output()
+            .unwrap();
         if !made.status.success() {
-            skip(test, &format!("no pair of interfaces: {}", String::from_utf8_lossy(&made.stderr).trim()));
+            skip(
+                test,
+                &format!(
+                    "no pair of interfaces: {}",
+                    String::from_utf8_lossy(&made.stderr).trim()
+                ),
+            );
             return None;
         }
         network.server.set_up("ip link set server up");
@@ -118,11 +164,21 @@ impl Network {
 
     /// Connections of the client to this destination have this source.
     fn connect(&self, source: &str, destination: &str) {
-        let (length, nodad) = if source.contains(':') { (128, "nodad") } else { (32, "") };
-        self.client.set_up(&format!("ip addr add {source}/{length} dev client {nodad}"));
-        self.server.set_up(&format!("ip addr add {destination}/{length} dev server {nodad}"));
-        self.client.set_up(&format!("ip route add {destination}/{length} dev client src {source}"));
-        self.server.set_up(&format!("ip route add {source}/{length} dev server"));
+        let (length, nodad) = if source.contains(':') {
+            (128, "nodad")
+        } else {
+            (32, "")
+        };
+        self.client
+            .set_up(&format!("ip addr add {source}/{length} dev client {nodad}"));
+        self.server.set_up(&format!(
+            "ip addr add {destination}/{length} dev server {nodad}"
+        ));
+        self.client.set_up(&format!(
+            "ip route add {destination}/{length} dev client src {source}"
+        ));
+        self.server
+            .set_up(&format!("ip route add {source}/{length} dev server"));
     }
 
     /// Starts a server with `command` and waits until it listens on this port.
@@ -130,7 +186,11 @@ impl Network {
         let mut process = Process::start(command);
         let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port}");
         process.wait_until("the server listens", || {
-            self.server.program("bash").args(["-c", &script]).output().is_ok_and(|output| output.status.success())
+            self.server
+                .program("bash")
+                .args(["-c", &script])
+                .output()
+                .is_ok_and(|output| output.status.success())
         });
         process
     }
@@ -138,7 +198,10 @@ impl Network {
     /// The status of the answer to a request for this path from this source.
     pub(super) fn status(&self, source: &str, port: u16, path: &str) -> u16 {
         let answer = self.get(source, port, path, "60");
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = answer
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
         status.unwrap_or_else(|| panic!("{source} gets no answer: {answer:?}"))
     }
 
@@ -150,7 +213,10 @@ impl Network {
             if found == status {
                 break;
             }
-            assert!(start.elapsed() < DEADLINE, "{source} gets {found}, not {status}");
+            assert!(
+                start.elapsed() < DEADLINE,
+                "{source} gets {found}, not {status}"
+            );
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -162,12 +228,21 @@ impl Network {
 
     /// What a request from this source gets within `seconds`.
     fn get(&self, source: &str, port: u16, path: &str, seconds: &str) -> String {
-        let number = self.sources.iter().position(|known| *known == source).unwrap();
+        let number = self
+            .sources
+            .iter()
+            .position(|known| *known == source)
+            .unwrap();
         let to = destination(number, source);
         let script = format!(
             "exec 3<>/dev/tcp/{to}/{port} && printf 'GET {path} HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' >&3 && cat <&3"
         );
-        let output = self.client.program("timeout").args([seconds, "bash", "-c", &script]).output().unwrap();
+        let output = self
+            .client
+            .program("timeout")
+            .args([seconds, "bash", "-c", &script])
+            .output()
+            .unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }

@@ -37,11 +37,28 @@ fn report(harness: &Harness, args: &[&str]) -> Run {
 
 /// The lists name this, in both formats.
 fn assert_lists(harness: &Harness, expected: &[&str]) {
-    let deny = |line: &str| line.strip_prefix("deny ").map(|rest| rest.split(';').next().unwrap().to_owned());
-    let element = |line: &str| line.strip_prefix("  ").map(|rest| rest.split([',', ' ']).next().unwrap().to_owned());
-    let nginx: BTreeSet<_> = fs::read_to_string(harness.path("list.nginx")).unwrap().lines().filter_map(deny).collect();
-    let nft: BTreeSet<_> = fs::read_to_string(harness.path("list.nft")).unwrap().lines().filter_map(element).collect();
-    let expected: BTreeSet<_> = expected.iter().map(|address| (*address).to_owned()).collect();
+    let deny = |line: &str| {
+        line.strip_prefix("deny ")
+            .map(|rest| rest.split(';').next().unwrap().to_owned())
+    };
+    let element = |line: &str| {
+        line.strip_prefix("  ")
+            .map(|rest| rest.split([',', ' ']).next().unwrap().to_owned())
+    };
+    let nginx: BTreeSet<_> = fs::read_to_string(harness.path("list.nginx"))
+        .unwrap()
+        .lines()
+        .filter_map(deny)
+        .collect();
+    let nft: BTreeSet<_> = fs::read_to_string(harness.path("list.nft"))
+        .unwrap()
+        .lines()
+        .filter_map(element)
+        .collect();
+    let expected: BTreeSet<_> = expected
+        .iter()
+        .map(|address| (*address).to_owned())
+        .collect();
     assert_eq!((&nft, &nginx), (&expected, &expected));
 }
 
@@ -49,8 +66,16 @@ fn assert_lists(harness: &Harness, expected: &[&str]) {
 fn load(harness: &Harness, network: &Network, target: &Path) {
     firewall::load_ok(&network.server, "load-nft.sh", &harness.path("list.nft"));
     let mut nginx = network.server.program(super::sample("load-nginx.sh"));
-    let run = finish(nginx.arg(harness.path("list.nginx")).arg(target).env("NGINX", servers::nginx_command(harness)));
-    assert_eq!((run.code, run.stderr.as_str(), run.text().as_str()), (0, "", ""));
+    let run = finish(
+        nginx
+            .arg(harness.path("list.nginx"))
+            .arg(target)
+            .env("NGINX", servers::nginx_command(harness)),
+    );
+    assert_eq!(
+        (run.code, run.stderr.as_str(), run.text().as_str()),
+        (0, "", "")
+    );
 }
 
 #[test]
@@ -58,11 +83,18 @@ fn lists_follow_the_log_from_run_to_run() {
     const TEST: &str = "lists_follow_the_log_from_run_to_run";
     const LATER: &str = "208.67.220.220";
     let harness = stage();
-    let Some(network) = Network::new(TEST, &[&LISTED[..], &SPARED, &[LATER]].concat()) else { return };
-    let Some(()) = firewall::set_up_table(TEST, &network.server) else { return };
+    let Some(network) = Network::new(TEST, &[&LISTED[..], &SPARED, &[LATER]].concat()) else {
+        return;
+    };
+    let Some(()) = firewall::set_up_table(TEST, &network.server) else {
+        return;
+    };
     fs::create_dir(harness.path("conf.d")).unwrap();
     let target = harness.path("conf.d/probewatch.conf");
-    let Some(_server) = servers::start_nginx(TEST, &harness, &network, "include conf.d/*.conf;") else { return };
+    let Some(_server) = servers::start_nginx(TEST, &harness, &network, "include conf.d/*.conf;")
+    else {
+        return;
+    };
 
     report(&harness, &[]);
     assert_lists(&harness, &LISTED_AS);
@@ -92,8 +124,12 @@ fn lists_follow_the_log_from_run_to_run() {
     assert_blocked(&LISTED);
 
     // A new prober.
-    let mut log = fs::OpenOptions::new().append(true).open(harness.path("access.log")).unwrap();
-    log.write_all(prober(LATER, SignedDuration::from_secs(30)).as_bytes()).unwrap();
+    let mut log = fs::OpenOptions::new()
+        .append(true)
+        .open(harness.path("access.log"))
+        .unwrap();
+    log.write_all(prober(LATER, SignedDuration::from_secs(30)).as_bytes())
+        .unwrap();
     report(&harness, &[]);
     assert_lists(&harness, &[&LISTED_AS[..], &[LATER]].concat());
     load(&harness, &network, &target);

@@ -1,26 +1,37 @@
-//! nginx and Apache in a namespace: listed addresses get a 403, others do not, and a refused list changes nothing.
+//! nginx and Apache in a namespace: listed addresses get a 403, others do not, and a refused list
+//! changes nothing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::namespace::{Network, Process};
-use super::{LISTED, LISTED_AS, SPARED, assert_refused, empty_list, has_programs, large_list, list_of_log, open_folder, sample, stage};
+use super::{
+    LISTED, LISTED_AS, SPARED, assert_refused, empty_list, has_programs, large_list, list_of_log,
+    open_folder, sample, stage,
+};
 use crate::harness::{Harness, Run, finish};
 
 /// The folder of Apache's modules on Debian.
 const MODULES: &str = "/usr/lib/apache2/modules";
 
-/// Starts nginx in the namespace of the server, with these directives in `http`; `None`, with a message, if it is missing.
-pub(super) fn start_nginx(test: &str, harness: &Harness, network: &Network, http: &str) -> Option<Process> {
+/// Starts nginx in the namespace of the server, with these directives in `http`; `None`, with a
+/// message, if it is missing.
+pub(super) fn start_nginx(
+    test: &str,
+    harness: &Harness,
+    network: &Network,
+    http: &str,
+) -> Option<Process> {
     if !has_programs(test, &["nginx"]) {
         return None;
     }
     open_folder(harness);
     fs::create_dir_all(harness.path("site")).unwrap();
     harness.file("site/index.html", "ok\n");
-    let temporary: String =
-        ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path tmp-{name};")).concat();
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|name| format!("{name}_temp_path tmp-{name};"))
+        .concat();
     let conf = format!(
         "user root; daemon off; worker_processes 1; pid nginx.pid; error_log error.log;
         events {{ worker_connections 64; }}
@@ -28,7 +39,11 @@ pub(super) fn start_nginx(test: &str, harness: &Harness, network: &Network, http
             server {{ listen 80; listen [::]:80; listen 8080; listen [::]:8080; root site; SERVER }}
         }}\n"
     );
-    let server = if harness.path("conf.d/nginx-geo.conf").exists() { "if ($probewatch_block) { return 403; }" } else { "" };
+    let server = if harness.path("conf.d/nginx-geo.conf").exists() {
+        "if ($probewatch_block) { return 403; }"
+    } else {
+        ""
+    };
     harness.file("nginx.conf", conf.replace("SERVER", server));
     let words = nginx_command(harness);
     let words: Vec<_> = words.split(' ').collect();
@@ -65,17 +80,34 @@ impl Stage {
         }
         let server = start_nginx(test, &harness, &network, "include conf.d/*.conf;")?;
         let variable = ("NGINX", nginx_command(&harness));
-        Some(Self { harness, network, target, script: "load-nginx.sh", variable, _server: server })
+        Some(Self {
+            harness,
+            network,
+            target,
+            script: "load-nginx.sh",
+            variable,
+            _server: server,
+        })
     }
 
     fn load(&self, list: &Path) -> Run {
         let mut command = self.network.server.program(sample(self.script));
-        finish(command.arg(list).arg(&self.target).env(self.variable.0, &self.variable.1))
+        finish(
+            command
+                .arg(list)
+                .arg(&self.target)
+                .env(self.variable.0, &self.variable.1),
+        )
     }
 
     fn load_ok(&self, list: &Path) {
         let run = self.load(list);
-        assert_eq!((run.code, run.stderr.as_str(), run.text().as_str()), (0, "", ""), "{}", list.display());
+        assert_eq!(
+            (run.code, run.stderr.as_str(), run.text().as_str()),
+            (0, "", ""),
+            "{}",
+            list.display()
+        );
         assert_eq!(fs::read(&self.target).unwrap(), fs::read(list).unwrap());
         self.assert_nothing_left();
     }
@@ -83,8 +115,12 @@ impl Stage {
     /// No temporary file is next to the target.
     fn assert_nothing_left(&self) {
         let name = self.target.file_name().unwrap().to_str().unwrap();
-        let entries = fs::read_dir(self.target.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let left: Vec<_> = entries.filter(|entry| entry.starts_with(name) && entry != name).collect();
+        let entries = fs::read_dir(self.target.parent().unwrap())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let left: Vec<_> = entries
+            .filter(|entry| entry.starts_with(name) && entry != name)
+            .collect();
         assert!(left.is_empty(), "{left:?}");
     }
 
@@ -109,7 +145,8 @@ impl Stage {
         self.wait_for(&SPARED, 200);
     }
 
-    /// A broken list changes neither the file nor what the server does. Also `refused`, which only the server can refuse.
+    /// A broken list changes neither the file nor what the server does. Also `refused`, which only
+    /// the server can refuse.
     fn assert_keeps_the_old_list(&self, format: &str, directive: &str, refused: &str) {
         let good = list_of_log(&self.harness, format);
         let text = fs::read_to_string(&good).unwrap();
@@ -154,7 +191,9 @@ impl Stage {
 
 #[test]
 fn nginx_refuses_listed_addresses() {
-    let Some(stage) = Stage::nginx("nginx_refuses_listed_addresses", "nginx") else { return };
+    let Some(stage) = Stage::nginx("nginx_refuses_listed_addresses", "nginx") else {
+        return;
+    };
     stage.assert_enforces("nginx");
     stage.assert_keeps_the_old_list("nginx", "include /etc/hostname;", "deny 8.8.8.8;\n}\n");
     stage.assert_recovers("nginx");
@@ -162,9 +201,15 @@ fn nginx_refuses_listed_addresses() {
 
 #[test]
 fn nginx_refuses_listed_addresses_by_geo() {
-    let Some(stage) = Stage::nginx("nginx_refuses_listed_addresses_by_geo", "nginx-geo") else { return };
+    let Some(stage) = Stage::nginx("nginx_refuses_listed_addresses_by_geo", "nginx-geo") else {
+        return;
+    };
     stage.assert_enforces("nginx-geo");
-    stage.assert_keeps_the_old_list("nginx-geo", "include /etc/hostname;", "geo $probewatch_block {\n    default 0;\n    8.8.8.8 1;\n");
+    stage.assert_keeps_the_old_list(
+        "nginx-geo",
+        "include /etc/hostname;",
+        "geo $probewatch_block {\n    default 0;\n    8.8.8.8 1;\n",
+    );
     stage.assert_recovers("nginx-geo");
 }
 
@@ -177,17 +222,29 @@ fn a_list_for_an_nginx_that_does_not_run() {
         return;
     }
     let target = harness.file("probewatch.conf", "deny 1.2.3.4;\n");
-    harness.file("nginx.conf", format!("pid nginx.pid; error_log error.log; events {{}} http {{ include {}; }}", target.display()));
+    harness.file(
+        "nginx.conf",
+        format!(
+            "pid nginx.pid; error_log error.log; events {{}} http {{ include {}; }}",
+            target.display()
+        ),
+    );
     let list = list_of_log(&harness, "nginx");
-    let run =
-        finish(super::program(sample("load-nginx.sh").to_str().unwrap()).arg(&list).arg(&target).env("NGINX", nginx_command(&harness)));
+    let run = finish(
+        super::program(sample("load-nginx.sh").to_str().unwrap())
+            .arg(&list)
+            .arg(&target)
+            .env("NGINX", nginx_command(&harness)),
+    );
     assert_refused(&run, &list);
     assert_eq!(fs::read_to_string(&target).unwrap(), "deny 1.2.3.4;\n");
 }
 
 #[test]
 fn nginx_takes_100_000_addresses() {
-    let Some(stage) = Stage::nginx("nginx_takes_100_000_addresses", "nginx-geo") else { return };
+    let Some(stage) = Stage::nginx("nginx_takes_100_000_addresses", "nginx-geo") else {
+        return;
+    };
     stage.load_ok(&large_list(&stage.harness, "nginx-geo"));
     stage.wait_for(&["8.8.8.8", "8.8.4.4"], 403);
     stage.wait_for(&SPARED, 200);
@@ -202,16 +259,37 @@ fn apache(test: &str) -> Option<Stage> {
     open_folder(&harness);
     let network = Network::new(test, &[&LISTED[..], &SPARED].concat())?;
     let target = harness.path("probewatch.list");
-    for (path, text) in [("site/index.html", "ok\n"), ("site/closed/index.html", "secret\n"), ("site/open/index.html", "open\n")] {
+    for (path, text) in [
+        ("site/index.html", "ok\n"),
+        ("site/closed/index.html", "secret\n"),
+        ("site/open/index.html", "open\n"),
+    ] {
         fs::create_dir_all(harness.path(path).parent().unwrap()).unwrap();
         harness.file(path, text);
     }
     let setup = fs::read_to_string(sample("apache-setup.conf")).unwrap();
-    harness.file("setup.conf", setup.replace("/etc/apache2/probewatch.list", target.to_str().unwrap()));
+    harness.file(
+        "setup.conf",
+        setup.replace("/etc/apache2/probewatch.list", target.to_str().unwrap()),
+    );
     harness.file("apache2.conf", apache_conf(&harness));
     let control = apachectl(&harness);
-    let server = network.serve(network.server.program("apache2").args(["-D", "FOREGROUND", "-f"]).arg(harness.path("apache2.conf")), 80);
-    Some(Stage { harness, network, target, script: "load-apache.sh", variable: ("APACHECTL", control), _server: server })
+    let server = network.serve(
+        network
+            .server
+            .program("apache2")
+            .args(["-D", "FOREGROUND", "-f"])
+            .arg(harness.path("apache2.conf")),
+        80,
+    );
+    Some(Stage {
+        harness,
+        network,
+        target,
+        script: "load-apache.sh",
+        variable: ("APACHECTL", control),
+        _server: server,
+    })
 }
 
 fn apache_conf(harness: &Harness) -> String {
@@ -230,7 +308,8 @@ fn apache_conf(harness: &Harness) -> String {
     )
 }
 
-/// The control program for this configuration: that of Debian if it is installed, or one that does the same.
+/// The control program for this configuration: that of Debian if it is installed, or one that does
+/// the same.
 fn apachectl(harness: &Harness) -> String {
     let root = harness.path("").display().to_string();
     let root = root.trim_end_matches('/');
@@ -238,7 +317,9 @@ fn apachectl(harness: &Harness) -> String {
         harness.file("envvars", format!("export APACHE_RUN_DIR={root}/run APACHE_LOCK_DIR={root}/lock APACHE_RUN_USER=nobody\n"));
         format!("export APACHE_CONFDIR={root}\nexec /usr/sbin/apachectl \"$@\"\n")
     } else {
-        format!("case $1 in graceful) set -- -k graceful ;; esac\nexec apache2 -f {root}/apache2.conf \"$@\"\n")
+        format!(
+            "case $1 in graceful) set -- -k graceful ;; esac\nexec apache2 -f {root}/apache2.conf \"$@\"\n"
+        )
     };
     let path = harness.file("control", format!("#!/bin/sh\n{script}"));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -247,14 +328,20 @@ fn apachectl(harness: &Harness) -> String {
 
 #[test]
 fn apache_refuses_listed_addresses() {
-    let Some(stage) = apache("apache_refuses_listed_addresses") else { return };
+    let Some(stage) = apache("apache_refuses_listed_addresses") else {
+        return;
+    };
     stage.assert_enforces("apache");
     // The list adds to the rules of other sections.
     stage.load_ok(&list_of_log(&stage.harness, "apache"));
     stage.wait_for(&LISTED, 403);
     for source in SPARED {
         let status = |path| stage.network.status(source, 80, path);
-        assert_eq!((status("/open/"), status("/closed/")), (200, 403), "{source}");
+        assert_eq!(
+            (status("/open/"), status("/closed/")),
+            (200, 403),
+            "{source}"
+        );
     }
     stage.load_ok(&empty_list(&stage.harness, "apache"));
     stage.wait_for(&LISTED, 200);

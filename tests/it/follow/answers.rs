@@ -1,5 +1,5 @@
-//! Grades of answers while a log is followed: alerts for sites that answer anything, alerts for single answers, and the
-//! final grades of a log.
+//! Grades of answers while a log is followed: alerts for sites that answer anything, alerts for
+//! single answers, and the final grades of a log.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -16,29 +16,46 @@ use crate::harness::{Harness, line, sized};
 
 /// Follows `access.log` from its start, with alerts in a file.
 fn follow(harness: &Harness) -> Follower {
-    Follower::start(&mut harness.command(["follow", "-f", "ndjson", "--from-start", "--alert-file", "alerts", "access.log"]))
+    Follower::start(&mut harness.command([
+        "follow",
+        "-f",
+        "ndjson",
+        "--from-start",
+        "--alert-file",
+        "alerts",
+        "access.log",
+    ]))
 }
 
 fn append(harness: &Harness, text: &str) {
-    let mut log = OpenOptions::new().append(true).create(true).open(harness.path("access.log")).unwrap();
+    let mut log = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(harness.path("access.log"))
+        .unwrap();
     log.write_all(text.as_bytes()).unwrap();
 }
 
 /// The latest reported grade for each line.
 fn answers<'h>(hits: impl IntoIterator<Item = &'h Value>) -> BTreeMap<u64, Value> {
-    hits.into_iter().map(|hit| (hit["line"].as_u64().unwrap(), hit["answer"].clone())).collect()
+    hits.into_iter()
+        .map(|hit| (hit["line"].as_u64().unwrap(), hit["answer"].clone()))
+        .collect()
 }
 
 fn answers_of(result: &FollowerOutput) -> BTreeMap<u64, Value> {
     answers(result.hits.iter().map(|hit| &hit.0))
 }
 
-/// Probes for different paths, all answered with 200. Ten clients of one network are no campaign, and none requests enough
-/// paths for an alert of its own.
+/// Probes for different paths, all answered with 200. Ten clients of one network are no campaign,
+/// and none requests enough paths for an alert of its own.
 fn answered_probes(size: impl Fn(usize, &str) -> u64) -> Vec<String> {
     let probe = |(n, path): (usize, &&str)| {
         let request = format!("GET {path} HTTP/1.1");
-        sized(&line(&format!("198.51.100.{}", n % 10), &request, 200), size(n, path))
+        sized(
+            &line(&format!("198.51.100.{}", n % 10), &request, 200),
+            size(n, path),
+        )
     };
     PATHS.iter().enumerate().map(probe).collect()
 }
@@ -48,8 +65,14 @@ fn answered_probes(size: impl Fn(usize, &str) -> u64) -> Vec<String> {
 fn a_soft_404_site_raises_one_alert_at_most_and_withdraws_it() {
     let sites = [
         ("one size", answered_probes(|_, _| 612)),
-        ("an echo", answered_probes(|_, path| 1_300 + path.len() as u64)),
-        ("a token", answered_probes(|n, _| 2_100 + (n * 7 % 13) as u64)),
+        (
+            "an echo",
+            answered_probes(|_, path| 1_300 + path.len() as u64),
+        ),
+        (
+            "a token",
+            answered_probes(|n, _| 2_100 + (n * 7 % 13) as u64),
+        ),
     ];
     for (name, lines) in sites {
         let harness = Harness::new();
@@ -65,7 +88,10 @@ fn a_soft_404_site_raises_one_alert_at_most_and_withdraws_it() {
         follower.end();
         let alerts = objects(&harness.path("alerts"));
         let of_kind = |kind: &str| alerts.iter().filter(|alert| alert["kind"] == kind).count();
-        assert!(of_kind("answered") <= 1 && of_kind("withdrawn") == of_kind("answered"), "{name}: {alerts:#?}");
+        assert!(
+            of_kind("answered") <= 1 && of_kind("withdrawn") == of_kind("answered"),
+            "{name}: {alerts:#?}"
+        );
     }
 }
 
@@ -79,13 +105,23 @@ fn a_single_answer_raises_an_alert() {
         append(&harness, &line("192.0.2.1", "GET /.env HTTP/1.1", 200));
         follower.until("the hit", |result| result.hits.len() == 1);
         if !is_at_end {
-            append(&harness, &line("192.0.2.2", "GET /about HTTP/1.1", 200).replace(":08:01:00 ", ":08:01:30 "));
+            append(
+                &harness,
+                &line("192.0.2.2", "GET /about HTTP/1.1", 200).replace(":08:01:00 ", ":08:01:30 "),
+            );
             follower.until_process("an alert", |_| !objects(&harness.path("alerts")).is_empty());
         }
         let result = follower.end();
-        assert_eq!(answers_of(&result), BTreeMap::from([(1, "distinct".into())]));
+        assert_eq!(
+            answers_of(&result),
+            BTreeMap::from([(1, "distinct".into())])
+        );
         let alerts = objects(&harness.path("alerts"));
-        assert_eq!((alerts.len(), &alerts[0]["kind"]), (1, &"answered".into()), "{alerts:#?}");
+        assert_eq!(
+            (alerts.len(), &alerts[0]["kind"]),
+            (1, &"answered".into()),
+            "{alerts:#?}"
+        );
     }
 }
 

@@ -1,4 +1,5 @@
-//! More logs than a process may open files: all of them are followed, through rotations and restarts.
+//! More logs than a process may open files: all of them are followed, through rotations and
+//! restarts.
 //!
 //! The limits are those of `ulimit -n`, soft and hard.
 
@@ -24,15 +25,25 @@ impl Logs {
     fn new(count: usize) -> Self {
         let harness = Harness::new();
         fs::create_dir(harness.path("log")).unwrap();
-        Self { harness, count, next: 0 }
+        Self {
+            harness,
+            count,
+            next: 0,
+        }
     }
 
     fn path(&self, number: usize, ending: &str) -> std::path::PathBuf {
-        self.harness.path("log").join(format!("site{number:04}.access.log{ending}"))
+        self.harness
+            .path("log")
+            .join(format!("site{number:04}.access.log{ending}"))
     }
 
     fn append(&mut self, number: usize, lines: u64) {
-        let mut log = fs::OpenOptions::new().append(true).create(true).open(self.path(number, "")).unwrap();
+        let mut log = fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(self.path(number, ""))
+            .unwrap();
         for _ in 0..lines {
             log.write_all(line(self.next).as_bytes()).unwrap();
             self.next += 1;
@@ -51,7 +62,11 @@ impl Logs {
         for number in 0..self.count {
             for old in (1..5).rev() {
                 if self.path(number, &format!(".{old}")).exists() {
-                    fs::rename(self.path(number, &format!(".{old}")), self.path(number, &format!(".{}", old + 1))).unwrap();
+                    fs::rename(
+                        self.path(number, &format!(".{old}")),
+                        self.path(number, &format!(".{}", old + 1)),
+                    )
+                    .unwrap();
                 }
             }
             self.append(number, 1);
@@ -63,14 +78,20 @@ impl Logs {
     /// A follower that may have this number of files open.
     fn follow(&self, limit: usize, args: &[&str]) -> Follower {
         let limit = format!("--nofile={limit}:{limit}");
-        Follower::start(&mut self.harness.under(&["prlimit", &limit], FOLLOW.iter().chain(args).chain(&["log"])))
+        Follower::start(&mut self.harness.under(
+            &["prlimit", &limit],
+            FOLLOW.iter().chain(args).chain(&["log"]),
+        ))
     }
 
     fn assert_complete(&self, outputs: &[super::FollowerOutput]) {
         for output in outputs {
             assert!(!output.notices.contains("open files"), "{}", output.notices);
         }
-        let hits: Vec<&[super::oracle::Hit]> = outputs.iter().map(|output| output.hits.as_slice()).collect();
+        let hits: Vec<&[super::oracle::Hit]> = outputs
+            .iter()
+            .map(|output| output.hits.as_slice())
+            .collect();
         exactly_once(&on_disk(&self.harness.path("log")), &hits).unwrap();
     }
 }
@@ -88,7 +109,11 @@ fn sixty_logs_are_followed_through_rotations_with_forty_descriptors() {
     if !can_limit("many logs with few descriptors") {
         return;
     }
-    for args in [&[][..], &["--state", "state"], &["--poll", "--poll-interval", "100ms"]] {
+    for args in [
+        &[][..],
+        &["--state", "state"],
+        &["--poll", "--poll-interval", "100ms"],
+    ] {
         let mut logs = Logs::new(60);
         logs.write(3);
         let mut follower = logs.follow(40, args);
@@ -146,14 +171,30 @@ fn the_program_of_exec_gets_the_inherited_limit() {
     }
     let logs = Logs::new(1);
     logs.harness.file("log/site0000.access.log", "");
-    let script = logs.harness.file("hook", format!("#!/bin/sh\nsleep 0.3\nulimit -Sn > '{}'\n", logs.harness.path("limit").display()));
+    let script = logs.harness.file(
+        "hook",
+        format!(
+            "#!/bin/sh\nsleep 0.3\nulimit -Sn > '{}'\n",
+            logs.harness.path("limit").display()
+        ),
+    );
     fs::set_permissions(logs.harness.path("hook"), fs::Permissions::from_mode(0o700)).unwrap();
     let args = FOLLOW.iter().copied().chain(["--exec", "./hook", "log"]);
     let follower = Follower::start(&mut logs.harness.under(&["prlimit", "--nofile=100:900"], args));
-    follower.until_process("the program runs", |_| fs::read_to_string(logs.harness.path("limit")).is_ok_and(|limit| limit.ends_with('\n')));
-    assert_eq!(fs::read_to_string(logs.harness.path("limit")).unwrap(), "100\n", "{script:?}");
-    let limits = fs::read_to_string(format!("/proc/{}/limits", follower.pid().as_raw_nonzero())).unwrap();
-    let own = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    follower.until_process("the program runs", |_| {
+        fs::read_to_string(logs.harness.path("limit")).is_ok_and(|limit| limit.ends_with('\n'))
+    });
+    assert_eq!(
+        fs::read_to_string(logs.harness.path("limit")).unwrap(),
+        "100\n",
+        "{script:?}"
+    );
+    let limits =
+        fs::read_to_string(format!("/proc/{}/limits", follower.pid().as_raw_nonzero())).unwrap();
+    let own = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"))
+        .unwrap();
     assert_eq!(own.split_whitespace().nth(3), Some("900"), "{own}");
     follower.end_with(Signal::TERM);
 }

@@ -1,6 +1,7 @@
 //! A running `follow` whose output is read while it runs, so that a test can wait for it.
 //!
-//! Nothing waits for a fixed time: tests wait for a condition, and on a timeout fail with all output.
+//! Nothing waits for a fixed time: tests wait for a condition, and on a timeout fail with all
+//! output.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::os::unix::process::ExitStatusExt as _;
@@ -54,13 +55,21 @@ pub(super) struct FollowerResult {
     pub(super) output: FollowerOutput,
 }
 
-/// `follow -f ndjson --from-start` with only the rule that the numbered lines match, for a fast start.
+/// `follow -f ndjson --from-start` with only the rule that the numbered lines match, for a fast
+/// start.
 pub(super) fn command(harness: &Harness, args: &[&str]) -> Command {
     harness.command(FOLLOW.iter().chain(args))
 }
 
 /// The arguments of [`command`] before those of the test.
-pub(super) const FOLLOW: [&str; 6] = ["follow", "-f", "ndjson", "--from-start", "--only", "vcs/git"];
+pub(super) const FOLLOW: [&str; 6] = [
+    "follow",
+    "-f",
+    "ndjson",
+    "--from-start",
+    "--only",
+    "vcs/git",
+];
 
 /// Starts [`command`].
 pub(super) fn follow(harness: &Harness, args: &[&str]) -> Follower {
@@ -81,14 +90,25 @@ impl Follower {
 
     /// With another standard output.
     pub(super) fn start_to(command: &mut Command, stdout: Stdio) -> Self {
-        let mut child = command.stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdout(stdout)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let shared = Arc::new(OutputChannel::default());
         let stderr = child.stderr.take().unwrap();
         let sender = Arc::clone(&shared);
         let reader = thread::spawn(move || {
-            lines(stderr, |line| sender.describe(|output| output.notices += &line));
+            lines(stderr, |line| {
+                sender.describe(|output| output.notices += &line)
+            });
         });
-        Self { stdout: child.stdout.take(), child, shared, readers: vec![reader] }
+        Self {
+            stdout: child.stdout.take(),
+            child,
+            shared,
+            readers: vec![reader],
+        }
     }
 
     /// Starts reading standard output.
@@ -96,9 +116,14 @@ impl Follower {
         let (stdout, sender) = (self.stdout.take().unwrap(), Arc::clone(&self.shared));
         self.readers.push(thread::spawn(move || {
             lines(stdout, |line| {
-                sender.describe(|output| match line.strip_suffix('\n').and_then(|line| serde_json::from_str::<Value>(line).ok()) {
-                    Some(hit) => output.hits.push(Hit(hit)),
-                    None => output.other.push(line),
+                sender.describe(|output| {
+                    match line
+                        .strip_suffix('\n')
+                        .and_then(|line| serde_json::from_str::<Value>(line).ok())
+                    {
+                        Some(hit) => output.hits.push(Hit(hit)),
+                        None => output.other.push(line),
+                    }
                 });
             });
         }));
@@ -125,8 +150,16 @@ impl Follower {
                 "{what}: it ended: {ended:?}\n{}",
                 describe(&output)
             );
-            assert!(start.elapsed() < DEADLINE, "{what}: it does not come\n{}", describe(&output));
-            output = shared.news.wait_timeout(output, Duration::from_millis(50)).unwrap().0;
+            assert!(
+                start.elapsed() < DEADLINE,
+                "{what}: it does not come\n{}",
+                describe(&output)
+            );
+            output = shared
+                .news
+                .wait_timeout(output, Duration::from_millis(50))
+                .unwrap()
+                .0;
         }
     }
 
@@ -134,8 +167,13 @@ impl Follower {
     pub(super) fn until_seen(&mut self, numbers: impl IntoIterator<Item = u64>) {
         let numbers: Vec<u64> = numbers.into_iter().collect();
         let missing = |output: &FollowerOutput| {
-            let seen: std::collections::BTreeSet<u64> = output.hits.iter().filter_map(Hit::number).collect();
-            numbers.iter().filter(|number| !seen.contains(number)).copied().collect::<Vec<_>>()
+            let seen: std::collections::BTreeSet<u64> =
+                output.hits.iter().filter_map(Hit::number).collect();
+            numbers
+                .iter()
+                .filter(|number| !seen.contains(number))
+                .copied()
+                .collect::<Vec<_>>()
         };
         // Compares counts first: the sets are built only if they can be equal.
         let enough = numbers.len();
@@ -146,10 +184,17 @@ impl Follower {
             if output.hits.len() >= enough && missing(&output).is_empty() {
                 return;
             }
-            if self.child.try_wait().unwrap().is_some() && self.readers.iter().all(JoinHandle::is_finished) {
+            if self.child.try_wait().unwrap().is_some()
+                && self.readers.iter().all(JoinHandle::is_finished)
+            {
                 break;
             }
-            drop(shared.news.wait_timeout(output, Duration::from_millis(20)).unwrap());
+            drop(
+                shared
+                    .news
+                    .wait_timeout(output, Duration::from_millis(20))
+                    .unwrap(),
+            );
         }
         let output = self.shared.output.lock().unwrap();
         let missing = missing(&output);
@@ -195,7 +240,11 @@ impl Follower {
         let start = Instant::now();
         while !done(self) {
             let is_there = start.elapsed() < DEADLINE && self.process_state() != 'Z';
-            assert!(is_there, "{what}: it does not come\n{}", describe(&self.shared.output.lock().unwrap()));
+            assert!(
+                is_there,
+                "{what}: it does not come\n{}",
+                describe(&self.shared.output.lock().unwrap())
+            );
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -208,14 +257,28 @@ impl Follower {
     /// CPU time of its threads in nanoseconds, because `stat` counts in ticks that are too long.
     pub(super) fn processor_time(&self) -> u64 {
         let tasks = std::fs::read_dir(self.proc("task")).unwrap();
-        let times = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok());
-        times.map(|time| time.split_whitespace().next().unwrap().parse::<u64>().unwrap()).sum()
+        let times = tasks
+            .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok());
+        times
+            .map(|time| {
+                time.split_whitespace()
+                    .next()
+                    .unwrap()
+                    .parse::<u64>()
+                    .unwrap()
+            })
+            .sum()
     }
 
     /// The fields of `/proc/PID/stat` after the name.
     fn stat(&self) -> Vec<String> {
         let stat = std::fs::read_to_string(self.proc("stat")).unwrap();
-        stat.rsplit(')').next().unwrap().split_whitespace().map(str::to_owned).collect()
+        stat.rsplit(')')
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Kilobytes of a kind of memory: `VmRSS`, `VmHWM`.
@@ -228,7 +291,9 @@ impl Follower {
     /// The targets of its descriptors.
     pub(super) fn descriptors(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.proc("fd")).unwrap();
-        entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok()).collect()
+        entries
+            .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+            .collect()
     }
 
     fn proc(&self, name: &str) -> PathBuf {
@@ -260,7 +325,11 @@ impl Follower {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(start.elapsed() < DEADLINE, "it does not end\n{}", describe(&self.shared.output.lock().unwrap()));
+            assert!(
+                start.elapsed() < DEADLINE,
+                "it does not end\n{}",
+                describe(&self.shared.output.lock().unwrap())
+            );
             thread::sleep(Duration::from_millis(2));
         };
         for reader in self.readers.drain(..) {
@@ -275,7 +344,12 @@ impl Follower {
 impl FollowerResult {
     /// The exit code; fails if a signal ended it.
     pub(super) fn code(&self) -> i32 {
-        assert_eq!(self.status.signal(), None, "killed by a signal: {}", self.output.notices);
+        assert_eq!(
+            self.status.signal(),
+            None,
+            "killed by a signal: {}",
+            self.output.notices
+        );
         self.status.code().unwrap()
     }
 }
@@ -298,25 +372,47 @@ impl OutputChannel {
 fn lines(stream: impl Read, mut each: impl FnMut(String)) {
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
-    while stream.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+    while stream
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|read| read > 0)
+    {
         each(String::from_utf8(std::mem::take(&mut line)).expect("output is UTF-8"));
     }
 }
 
 /// The output, shortened for messages.
 fn describe(output: &FollowerOutput) -> String {
-    let last: Vec<_> = output.hits.iter().rev().take(3).map(|hit| hit.0.to_string()).collect();
-    format!("{} hits, the last {last:#?}\nother: {:#?}\nstderr: {}", output.hits.len(), output.other, output.notices)
+    let last: Vec<_> = output
+        .hits
+        .iter()
+        .rev()
+        .take(3)
+        .map(|hit| hit.0.to_string())
+        .collect();
+    format!(
+        "{} hits, the last {last:#?}\nother: {:#?}\nstderr: {}",
+        output.hits.len(),
+        output.other,
+        output.notices
+    )
 }
 
 #[test]
 fn the_harness_reads_output_and_exit_code() {
     let harness = Harness::new();
     let script = r#"echo '{"id":"1:0","target":"/.git/config?n=0000007"}'; echo note >&2; echo for people; read line < go; exit 5"#;
-    assert!(Command::new("mkfifo").arg(harness.path("go")).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(harness.path("go"))
+            .status()
+            .unwrap()
+            .success()
+    );
     let mut follower = Follower::start(&mut harness.shell(script));
     follower.until_seen([7]);
-    follower.until("a note", |output| output.notices == "note\n" && output.other == ["for people\n"]);
+    follower.until("a note", |output| {
+        output.notices == "note\n" && output.other == ["for people\n"]
+    });
     follower.stall();
     follower.resume();
     std::fs::write(harness.path("go"), "\n").unwrap();

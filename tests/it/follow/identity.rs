@@ -10,8 +10,8 @@ use super::writer::Writer;
 use super::{assert_complete, stage};
 use crate::harness;
 
-/// E10. A new file may get the inode of a deleted one. That cannot happen while a follower holds it open, so the follower is
-/// stopped then.
+/// E10. A new file may get the inode of a deleted one. That cannot happen while a follower holds it
+/// open, so the follower is stopped then.
 #[test]
 fn a_new_log_with_the_inode_of_the_old_one() {
     let (harness, mut writer) = stage();
@@ -24,7 +24,14 @@ fn a_new_log_with_the_inode_of_the_old_one() {
         let mut follower = follow(&harness, &args);
         follower.until_seen(written..writer.next());
         runs.push(follower.end());
-        exactly_once(&on_disk(&harness.path("log")), &runs.iter().map(|run| run.hits.as_slice()).collect::<Vec<_>>()).unwrap();
+        exactly_once(
+            &on_disk(&harness.path("log")),
+            &runs
+                .iter()
+                .map(|run| run.hits.as_slice())
+                .collect::<Vec<_>>(),
+        )
+        .unwrap();
         written = writer.next();
         let inode = fs::metadata(&path).unwrap().ino();
         fs::remove_file(&path).unwrap();
@@ -59,7 +66,9 @@ fn removed_and_made_again() {
 #[test]
 fn logs_with_the_same_start() {
     let (harness, _) = stage();
-    let head: String = (0..30).map(|_| harness::line("192.0.2.9", "GET /health HTTP/1.1", 200)).collect();
+    let head: String = (0..30)
+        .map(|_| harness::line("192.0.2.9", "GET /health HTTP/1.1", 200))
+        .collect();
     let args = ["--state", "state", "log"];
     let mut runs = Vec::new();
     for round in 0..3 {
@@ -76,13 +85,23 @@ fn logs_with_the_same_start() {
         }
         runs.push(follower.end().hits);
         for n in (1..4).filter(|_| round < 2) {
-            let name = |old: u64| harness.path(if old == 0 { format!("log/site{n}.log") } else { format!("log/site{n}.log.{old}") });
+            let name = |old: u64| {
+                harness.path(if old == 0 {
+                    format!("log/site{n}.log")
+                } else {
+                    format!("log/site{n}.log.{old}")
+                })
+            };
             for old in (0..=round).rev() {
                 fs::rename(name(old), name(old + 1)).unwrap();
             }
         }
     }
-    exactly_once(&on_disk(&harness.path("log")), &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+    exactly_once(
+        &on_disk(&harness.path("log")),
+        &runs.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+    )
+    .unwrap();
 }
 
 /// E12.
@@ -103,7 +122,10 @@ fn a_log_that_does_not_exist_yet() {
     for mode in MODES {
         let (harness, _) = stage();
         let path = harness.path("log/late.log");
-        let mut follower = follow(&harness, &[mode, &["log/access.log", "log/late.log"]].concat());
+        let mut follower = follow(
+            &harness,
+            &[mode, &["log/access.log", "log/late.log"]].concat(),
+        );
         follower.until_seen(0..10);
         let mut late = Writer::from(&path, 100);
         late.write(5);
@@ -117,8 +139,16 @@ fn a_log_that_does_not_exist_yet() {
         follower.until_seen(105..110);
         let result = assert_complete(&harness, follower, &mut late);
         // Once before it appeared, and once after it was removed, if that was noticed.
-        let count = result.notices.lines().filter(|line| line.contains("late.log") && line.contains("waiting")).count();
-        assert!((1..=2).contains(&count), "reported {count} times: {}", result.notices);
+        let count = result
+            .notices
+            .lines()
+            .filter(|line| line.contains("late.log") && line.contains("waiting"))
+            .count();
+        assert!(
+            (1..=2).contains(&count),
+            "reported {count} times: {}",
+            result.notices
+        );
     }
 }
 
@@ -128,17 +158,34 @@ fn times_of_files_do_not_matter() {
     let (harness, mut writer) = stage();
     let path = harness.path("log/access.log");
     let args = ["--state", "state", "log/access.log"];
-    let times = [SystemTime::UNIX_EPOCH, SystemTime::now() + Duration::from_secs(20 * 365 * 24 * 3600)];
+    let times = [
+        SystemTime::UNIX_EPOCH,
+        SystemTime::now() + Duration::from_secs(20 * 365 * 24 * 3600),
+    ];
     let mut runs = Vec::new();
     for time in times {
         let mut follower = follow(&harness, &args);
         for time in times {
-            OpenOptions::new().append(true).open(&path).unwrap().set_times(FileTimes::new().set_modified(time).set_accessed(time)).unwrap();
+            OpenOptions::new()
+                .append(true)
+                .open(&path)
+                .unwrap()
+                .set_times(FileTimes::new().set_modified(time).set_accessed(time))
+                .unwrap();
             writer.write(3);
             follower.until_seen([writer.next() - 1]);
         }
         runs.push(follower.end());
-        OpenOptions::new().append(true).open(&path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
+        OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .set_times(FileTimes::new().set_modified(time))
+            .unwrap();
     }
-    exactly_once(&on_disk(&harness.path("log")), &[&runs[0].hits, &runs[1].hits]).unwrap();
+    exactly_once(
+        &on_disk(&harness.path("log")),
+        &[&runs[0].hits, &runs[1].hits],
+    )
+    .unwrap();
 }

@@ -27,7 +27,8 @@ fn a_line_in_three_writes_is_one_line() {
     }
 }
 
-/// E20. Writes through a map cause no events, and before the lines are written, the file has zeros there.
+/// E20. Writes through a map cause no events, and before the lines are written, the file has zeros
+/// there.
 #[test]
 fn a_log_written_through_a_map() {
     let python = "import mmap, sys
@@ -47,9 +48,16 @@ with open(sys.argv[1], 'r+b') as log:
         let mapped = harness.file("log/mapped.log", "");
         let mut follower = follow(&harness, &[mode, &["log"]].concat());
         follower.until_seen(0..10);
-        let mut server = Command::new("python3").args(["-uc", python]).arg(&mapped).stdin(Stdio::piped()).spawn().unwrap();
+        let mut server = Command::new("python3")
+            .args(["-uc", python])
+            .arg(&mapped)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut lines = server.stdin.take().unwrap();
-        follower.until_process("the log has its length", |_| mapped.metadata().unwrap().len() == 4096);
+        follower.until_process("the log has its length", |_| {
+            mapped.metadata().unwrap().len() == 4096
+        });
         for number in 800..803 {
             // A later line of another log was read, so the zeros were read too.
             writer.write(1);

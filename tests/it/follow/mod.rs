@@ -1,7 +1,9 @@
-//! `follow` as a process: writers of numbered lines, the real logrotate and nginx, pauses, kills and restarts.
+//! `follow` as a process: writers of numbered lines, the real logrotate and nginx, pauses, kills
+//! and restarts.
 //!
-//! The oracle is the disk: each line that is there at the end was reported once (`oracle`). Tests that need root or a
-//! missing program are skipped with a message. Lines that a rotation destroyed do not count.
+//! The oracle is the disk: each line that is there at the end was reported once (`oracle`). Tests
+//! that need root or a missing program are skipped with a message. Lines that a rotation destroyed
+//! do not count.
 
 mod actions;
 mod alerts;
@@ -48,7 +50,11 @@ fn stage() -> (Harness, Writer) {
 }
 
 /// Waits for all lines on disk and for one more, stops the follower, and compares.
-fn assert_complete(harness: &Harness, mut follower: Follower, writer: &mut Writer) -> FollowerOutput {
+fn assert_complete(
+    harness: &Harness,
+    mut follower: Follower,
+    writer: &mut Writer,
+) -> FollowerOutput {
     follower.until_seen(on_disk(&harness.path("log")).into_keys());
     writer.reopen();
     writer.write(1);
@@ -58,22 +64,32 @@ fn assert_complete(harness: &Harness, mut follower: Follower, writer: &mut Write
     output
 }
 
-/// A command that starts in its own mount namespace, if the system allows that; `line` is shell and ends with `exec "$0"
-/// "$@"`.
+/// A command that starts in its own mount namespace, if the system allows that; `line` is shell and
+/// ends with `exec "$0" "$@"`.
 fn mounting(test: &str, harness: &Harness, line: &str, args: &[&str]) -> Option<Command> {
     // Root needs no user namespace; others get one if the system has them.
-    let flags = ["-m", "-Urm"].into_iter().find(|flags| works(Command::new("unshare").args([flags, "true"])));
+    let flags = ["-m", "-Urm"]
+        .into_iter()
+        .find(|flags| works(Command::new("unshare").args([flags, "true"])));
     let Some(flags) = flags else {
         skip(test, "no name space for mounts: needs root");
         return None;
     };
     let probe = line.replace(r#"exec "$0" "$@""#, "true");
-    if !works(Command::new("unshare").args([flags, "sh", "-ec", &probe]).current_dir(harness.path(""))) {
+    if !works(
+        Command::new("unshare")
+            .args([flags, "sh", "-ec", &probe])
+            .current_dir(harness.path("")),
+    ) {
         skip(test, "the mount is not allowed here");
         return None;
     }
     let mut command = Command::new("unshare");
-    command.args([flags, "sh", "-ec", line, crate::harness::EXE]).args(follower::FOLLOW).args(args).current_dir(harness.path(""));
+    command
+        .args([flags, "sh", "-ec", line, crate::harness::EXE])
+        .args(follower::FOLLOW)
+        .args(args)
+        .current_dir(harness.path(""));
     Some(command)
 }
 

@@ -1,5 +1,5 @@
-//! Logs that are moved or copied to names that no rotation gives, with changing links, and during compression: recognised by
-//! their content.
+//! Logs that are moved or copied to names that no rotation gives, with changing links, and during
+//! compression: recognised by their content.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::symlink;
@@ -10,23 +10,41 @@ use super::stage;
 use super::writer::Writer;
 use crate::compression::COMPRESSIONS;
 
-const NAMES: [&str; 5] = ["access.log.away", "access.log~", "old.log", "access-1.log", "access.log.1-2026112223.backup"];
+const NAMES: [&str; 5] = [
+    "access.log.away",
+    "access.log~",
+    "old.log",
+    "access-1.log",
+    "access.log.1-2026112223.backup",
+];
 
 /// While not running, and with unread lines.
 #[test]
 fn a_moved_log_is_read_to_its_end() {
     for target in ["log", "log/access.log"] {
-        for (is_copied, name) in [false, true].into_iter().zip(NAMES.into_iter().cycle()).chain(NAMES.map(|name| (false, name))) {
+        for (is_copied, name) in [false, true]
+            .into_iter()
+            .zip(NAMES.into_iter().cycle())
+            .chain(NAMES.map(|name| (false, name)))
+        {
             let (harness, mut writer) = stage();
             let args = ["--state", "state", target];
             let mut follower = follow(&harness, &args);
             follower.until_seen(0..10);
             let first = follower.end();
             writer.write(5);
-            let (log, away) = (harness.path("log/access.log"), harness.path("log").join(name));
+            let (log, away) = (
+                harness.path("log/access.log"),
+                harness.path("log").join(name),
+            );
             if is_copied {
                 fs::copy(&log, away).unwrap();
-                OpenOptions::new().write(true).open(&log).unwrap().set_len(0).unwrap();
+                OpenOptions::new()
+                    .write(true)
+                    .open(&log)
+                    .unwrap()
+                    .set_len(0)
+                    .unwrap();
             } else {
                 fs::rename(&log, away).unwrap();
             }
@@ -49,7 +67,13 @@ fn the_rest_of_a_link_target_is_read() {
         let names: Vec<_> = folders
             .iter()
             .zip([22, 23])
-            .map(|(folder, day)| if folder.is_empty() { format!("day-{day}") } else { format!("{folder}/access.log") })
+            .map(|(folder, day)| {
+                if folder.is_empty() {
+                    format!("day-{day}")
+                } else {
+                    format!("{folder}/access.log")
+                }
+            })
             .collect();
         let link = |name: &str| {
             let _ = fs::remove_file(harness.path("current"));
@@ -71,7 +95,8 @@ fn the_rest_of_a_link_target_is_read() {
         let mut follower = follow(&harness, &args);
         follower.until_seen(10..20);
         let second = follower.end();
-        exactly_once(&on_disk(&harness.path("log")), &[&first.hits, &second.hits]).unwrap_or_else(|what| panic!("{names:?}: {what}"));
+        exactly_once(&on_disk(&harness.path("log")), &[&first.hits, &second.hits])
+            .unwrap_or_else(|what| panic!("{names:?}: {what}"));
     }
 }
 
@@ -81,8 +106,10 @@ fn a_start_during_compression_reads_the_log_once() {
     for compression in COMPRESSIONS {
         for target in ["log", "log/access.log"] {
             let (harness, mut writer) = stage();
-            let (plain, compressed) =
-                (harness.path("log/access.log.1"), harness.path(format!("log/access.log.1.{}", compression.ending())));
+            let (plain, compressed) = (
+                harness.path("log/access.log.1"),
+                harness.path(format!("log/access.log.1.{}", compression.ending())),
+            );
             fs::rename(harness.path("log/access.log"), &plain).unwrap();
             fs::write(&compressed, compression.pack(&fs::read(&plain).unwrap())).unwrap();
             writer.reopen();

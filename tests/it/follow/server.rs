@@ -27,8 +27,8 @@ struct Nginx {
 }
 
 impl Nginx {
-    /// Starts it with this `log_format` escape and these options of `access_log`; `None`, with a message, if it is not
-    /// installed.
+    /// Starts it with this `log_format` escape and these options of `access_log`; `None`, with a
+    /// message, if it is not installed.
     fn start(test: &str, harness: &Harness, escape: &str, options: &str) -> Option<Self> {
         let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
             skip(test, "nginx is not installed");
@@ -36,12 +36,20 @@ impl Nginx {
         };
         fs::create_dir_all(harness.path("log")).unwrap();
         fs::create_dir_all(harness.path("tmp")).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
-        let temporary: String =
-            ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path tmp/{name};")).concat();
-        let format =
-            r#"'$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"'"#;
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let user = if rustix::process::geteuid().is_root() {
+            "user root;"
+        } else {
+            ""
+        };
+        let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|name| format!("{name}_temp_path tmp/{name};"))
+            .concat();
+        let format = r#"'$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"'"#;
         let conf = format!(
             "{user} daemon off; worker_processes 1; pid nginx.pid; error_log error.log;
             events {{ worker_connections 64; }}
@@ -50,13 +58,24 @@ impl Nginx {
         );
         harness.file("nginx.conf", conf);
         let mut command = Command::new(program);
-        command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(harness.path("")).stdin(Stdio::null()).stdout(Stdio::null());
-        let mut server = Self { master: command.stderr(Stdio::null()).spawn().unwrap(), port, next: 0 };
+        command
+            .args(["-e", "error.log", "-c", "nginx.conf", "-p"])
+            .arg(harness.path(""))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        let mut server = Self {
+            master: command.stderr(Stdio::null()).spawn().unwrap(),
+            port,
+            next: 0,
+        };
         let start = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let ended = server.master.try_wait().unwrap();
             let errors = fs::read_to_string(harness.path("error.log")).unwrap_or_default();
-            assert!(ended.is_none() && start.elapsed() < DEADLINE, "nginx does not start: {errors}");
+            assert!(
+                ended.is_none() && start.elapsed() < DEADLINE,
+                "nginx does not start: {errors}"
+            );
             thread::sleep(Duration::from_millis(5));
         }
         Some(server)
@@ -66,12 +85,18 @@ impl Nginx {
     fn request(&mut self, times: u64) {
         for _ in 0..times {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-            let request =
-                format!("GET /.git/config?n={:07} HTTP/1.1\r\nHost: x\r\nUser-Agent: {AGENT}\r\nConnection: close\r\n\r\n", self.next);
+            let request = format!(
+                "GET /.git/config?n={:07} HTTP/1.1\r\nHost: x\r\nUser-Agent: {AGENT}\r\nConnection: close\r\n\r\n",
+                self.next
+            );
             stream.write_all(request.as_bytes()).unwrap();
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer).unwrap();
-            assert!(answer.starts_with(b"HTTP/1.1 40"), "{}", String::from_utf8_lossy(&answer));
+            assert!(
+                answer.starts_with(b"HTTP/1.1 40"),
+                "{}",
+                String::from_utf8_lossy(&answer)
+            );
             self.next += 1;
         }
     }
@@ -83,7 +108,10 @@ impl Nginx {
         self.signal(Signal::USR1);
         let start = Instant::now();
         while !log.exists() {
-            assert!(start.elapsed() < DEADLINE, "nginx does not open its log anew");
+            assert!(
+                start.elapsed() < DEADLINE,
+                "nginx does not open its log anew"
+            );
             thread::sleep(Duration::from_millis(2));
         }
     }
@@ -109,13 +137,16 @@ impl Drop for Nginx {
     }
 }
 
-/// E24. Nothing for a while, then everything at once; what was buffered when the log was moved is in the old one.
+/// E24. Nothing for a while, then everything at once; what was buffered when the log was moved is
+/// in the old one.
 #[test]
 fn buffers_and_reopening() {
     for options in ["", "buffer=32k flush=60s", "buffer=1k flush=100ms"] {
         for mode in MODES {
             let harness = Harness::new();
-            let Some(mut nginx) = Nginx::start("E24", &harness, "default", options) else { return };
+            let Some(mut nginx) = Nginx::start("E24", &harness, "default", options) else {
+                return;
+            };
             let mut follower = follow(&harness, &[mode, &["log/access.log"]].concat());
             for round in 1..4 {
                 nginx.request(20);
@@ -129,7 +160,8 @@ fn buffers_and_reopening() {
             let output = follower.end();
             let disk = on_disk(&harness.path("log"));
             assert_eq!(disk.len() as u64, all);
-            exactly_once(&disk, &[&output.hits]).unwrap_or_else(|e| panic!("{options}, {mode:?}: {e}"));
+            exactly_once(&disk, &[&output.hits])
+                .unwrap_or_else(|e| panic!("{options}, {mode:?}: {e}"));
         }
     }
 }
@@ -139,15 +171,23 @@ fn buffers_and_reopening() {
 fn escape_forms() {
     for escape in ["default", "json", "none"] {
         let harness = Harness::new();
-        let Some(mut nginx) = Nginx::start("B15", &harness, escape, "") else { return };
+        let Some(mut nginx) = Nginx::start("B15", &harness, escape, "") else {
+            return;
+        };
         let mut follower = follow(&harness, &["log/access.log"]);
         nginx.request(5);
         follower.until_seen(0..5);
         let output = follower.end();
-        exactly_once(&on_disk(&harness.path("log")), &[&output.hits]).unwrap_or_else(|e| panic!("{escape}: {e}"));
+        exactly_once(&on_disk(&harness.path("log")), &[&output.hits])
+            .unwrap_or_else(|e| panic!("{escape}: {e}"));
         for hit in &output.hits {
             let (client, status) = (hit.0["client"].as_str(), hit.0["status"].as_u64());
-            assert_eq!((client, status), (Some("127.0.0.1"), Some(404)), "{escape}: {}", hit.0);
+            assert_eq!(
+                (client, status),
+                (Some("127.0.0.1"), Some(404)),
+                "{escape}: {}",
+                hit.0
+            );
         }
     }
 }

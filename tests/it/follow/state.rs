@@ -1,5 +1,5 @@
-//! Runs that stop and start again (F3, F5, F9-F13): with a state, each hit is reported exactly once after a clean stop;
-//! after a kill nothing is lost, and repeated hits have the same ID.
+//! Runs that stop and start again (F3, F5, F9-F13): with a state, each hit is reported exactly once
+//! after a clean stop; after a kill nothing is lost, and repeated hits have the same ID.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -17,12 +17,20 @@ const STATE: [&str; 3] = ["--state", "state", "log/access.log"];
 
 /// Moves the log away as logrotate does; the writer keeps its open file.
 fn rotate(harness: &Harness, round: u64) {
-    fs::rename(harness.path("log/access.log"), harness.path(format!("log/access.log.{round}"))).unwrap();
+    fs::rename(
+        harness.path("log/access.log"),
+        harness.path(format!("log/access.log.{round}")),
+    )
+    .unwrap();
     File::create(harness.path("log/access.log")).unwrap();
 }
 
 /// Repeats runs with a busy writer and rotations; each run is ended by `end`, the last one cleanly.
-fn again_and_again(mode: &[&str], rounds: u64, end: impl Fn(Follower) -> Vec<Hit>) -> (Harness, Vec<Vec<Hit>>) {
+fn again_and_again(
+    mode: &[&str],
+    rounds: u64,
+    end: impl Fn(Follower) -> Vec<Hit>,
+) -> (Harness, Vec<Vec<Hit>>) {
     let (harness, writer) = stage();
     let args = [mode, &STATE].concat();
     let busy = writer.go(Reopen::Every(200));
@@ -36,7 +44,12 @@ fn again_and_again(mode: &[&str], rounds: u64, end: impl Fn(Follower) -> Vec<Hit
         rotate(&harness, 2 * round + 1);
     }
     let writer = busy.stop();
-    let seen = |runs: &[Vec<Hit>]| runs.iter().flatten().filter_map(Hit::number).collect::<std::collections::BTreeSet<_>>();
+    let seen = |runs: &[Vec<Hit>]| {
+        runs.iter()
+            .flatten()
+            .filter_map(Hit::number)
+            .collect::<std::collections::BTreeSet<_>>()
+    };
     let seen = seen(&runs);
     let mut follower = follow(&harness, &args);
     follower.until_seen((0..writer.next()).filter(|number| !seen.contains(number)));
@@ -48,7 +61,8 @@ fn again_and_again(mode: &[&str], rounds: u64, end: impl Fn(Follower) -> Vec<Hit
 fn clean_stops_report_each_line_once() {
     for mode in MODES {
         for signal in [Signal::TERM, Signal::INT] {
-            let (harness, runs) = again_and_again(mode, 3, |follower| follower.end_with(signal).output.hits);
+            let (harness, runs) =
+                again_and_again(mode, 3, |follower| follower.end_with(signal).output.hits);
             let runs: Vec<_> = runs.iter().map(Vec::as_slice).collect();
             exactly_once(&on_disk(&harness.path("log")), &runs).unwrap();
         }
@@ -83,19 +97,34 @@ fn kills_at_any_moment() {
         }
     }
     let writer = busy.stop();
-    let seen: std::collections::BTreeSet<_> = runs.iter().flatten().filter_map(Hit::number).collect();
+    let seen: std::collections::BTreeSet<_> =
+        runs.iter().flatten().filter_map(Hit::number).collect();
     let mut follower = follow(&harness, &STATE);
     follower.until_seen((0..writer.next()).filter(|number| !seen.contains(number)));
     runs.push(follower.end().hits);
-    at_least_once(&on_disk(&harness.path("log")), &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+    at_least_once(
+        &on_disk(&harness.path("log")),
+        &runs.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+    )
+    .unwrap();
 }
 
-/// The complete hits that a run appended to a file. A newline before them ends a partial line of the run before, and a partial
-/// line follows them if the run was killed.
+/// The complete hits that a run appended to a file. A newline before them ends a partial line of
+/// the run before, and a partial line follows them if the run was killed.
 fn appended(text: &str, follows_partial_line: bool) -> Vec<Hit> {
-    let text = if follows_partial_line { text.strip_prefix('\n').expect("the partial line is continued") } else { text };
+    let text = if follows_partial_line {
+        text.strip_prefix('\n')
+            .expect("the partial line is continued")
+    } else {
+        text
+    };
     let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
-    whole.lines().map(|line| Hit(serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))).collect()
+    whole
+        .lines()
+        .map(|line| {
+            Hit(serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        })
+        .collect()
 }
 
 /// F1. The same with hits that are appended to a file. `benches/kills.sh` repeats this for hours.
@@ -106,14 +135,21 @@ fn kills_at_any_moment_of_runs_that_append_to_a_file() {
     let path = harness.path("hits.ndjson");
     let text = || fs::read_to_string(&path).unwrap_or_default();
     let start = || {
-        let file = OpenOptions::new().append(true).create(true).open(&path).unwrap();
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&path)
+            .unwrap();
         Follower::start_to(&mut command(&harness, &STATE), file.into())
     };
     let (mut runs, mut rng) = (Vec::new(), crate::harness::Rng::new());
     let mut run = |before: &str| {
         let now = text();
         if now.len() > before.len() {
-            runs.push(appended(&now[before.len()..], !before.is_empty() && !before.ends_with('\n')));
+            runs.push(appended(
+                &now[before.len()..],
+                !before.is_empty() && !before.ends_with('\n'),
+            ));
         }
     };
     for round in 0..12 {
@@ -133,8 +169,15 @@ fn kills_at_any_moment_of_runs_that_append_to_a_file() {
     let disk = on_disk(&harness.path("log"));
     let before = text();
     let follower = start();
-    let is_there = |text: &str, number: u64| text.contains(&format!("?n={number:0digits$}\"", digits = super::oracle::DIGITS));
-    follower.until_process("each line", |_| disk.keys().all(|number| is_there(&text(), *number)));
+    let is_there = |text: &str, number: u64| {
+        text.contains(&format!(
+            "?n={number:0digits$}\"",
+            digits = super::oracle::DIGITS
+        ))
+    };
+    follower.until_process("each line", |_| {
+        disk.keys().all(|number| is_there(&text(), *number))
+    });
     follower.end();
     run(&before);
     at_least_once(&disk, &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
@@ -169,22 +212,33 @@ fn a_run_with_nothing_new() {
         follower.until_seen([writer.next() - 1]);
         runs.push(follower.end().hits);
         let socket = super::actions::socket(&harness.path("ready"));
-        let idle = Follower::start(command(&harness, &STATE).env("NOTIFY_SOCKET", harness.path("ready")));
+        let idle =
+            Follower::start(command(&harness, &STATE).env("NOTIFY_SOCKET", harness.path("ready")));
         super::actions::read_until(&socket, "READY=1");
         assert_eq!(idle.end().hits.len(), 0);
         fs::remove_file(harness.path("ready")).unwrap();
     }
-    exactly_once(&on_disk(&harness.path("log")), &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+    exactly_once(
+        &on_disk(&harness.path("log")),
+        &runs.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+    )
+    .unwrap();
 }
 
-/// F9, F10. Locked by another run: exits with 5 immediately, and the other run continues. The lock ends with its process.
+/// F9, F10. Locked by another run: exits with 5 immediately, and the other run continues. The lock
+/// ends with its process.
 #[test]
 fn only_one_run_at_a_time() {
     let (harness, mut writer) = stage();
     let mut first = follow(&harness, &STATE);
     first.until_seen(0..10);
     let second = finish(&mut command(&harness, &STATE));
-    assert_eq!((second.code, second.stdout.len()), (5, 0), "{}", second.stderr);
+    assert_eq!(
+        (second.code, second.stdout.len()),
+        (5, 0),
+        "{}",
+        second.stderr
+    );
     assert!(second.stderr.contains("state"), "{}", second.stderr);
     writer.write(5);
     first.until_seen(10..15);
@@ -192,7 +246,11 @@ fn only_one_run_at_a_time() {
     writer.write(5);
     let mut third = follow(&harness, &STATE);
     third.until_seen(15..20);
-    at_least_once(&on_disk(&harness.path("log")), &[&first.hits, &third.end().hits]).unwrap();
+    at_least_once(
+        &on_disk(&harness.path("log")),
+        &[&first.hits, &third.end().hits],
+    )
+    .unwrap();
 }
 
 /// The state after a run, and its files: the state itself, and the lock.
@@ -201,7 +259,9 @@ fn with_state() -> (Harness, Vec<PathBuf>) {
     let mut follower = follow(&harness, &STATE);
     follower.until_seen(0..10);
     follower.end();
-    let entries = fs::read_dir(harness.path("state")).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(harness.path("state"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let files: Vec<_> = entries.collect();
     assert_eq!(files.len(), 2, "{files:?}");
     (harness, files)
@@ -210,7 +270,12 @@ fn with_state() -> (Harness, Vec<PathBuf>) {
 /// Tries to follow, which must fail before anything is read.
 fn refused(harness: &Harness, what: &str) -> String {
     let run = wait(crate::harness::spawn(&mut command(harness, &STATE)));
-    assert_eq!((run.code, run.stdout.len()), (2, 0), "{what}: {}", run.stderr);
+    assert_eq!(
+        (run.code, run.stdout.len()),
+        (2, 0),
+        "{what}: {}",
+        run.stderr
+    );
     run.stderr
 }
 
@@ -228,7 +293,10 @@ fn a_damaged_state_is_refused() {
         ("something else", |_| b"{}\n".to_vec()),
     ] {
         let (harness, files) = with_state();
-        let file = files.iter().find(|file| file.extension().is_some_and(|name| name == "json")).unwrap();
+        let file = files
+            .iter()
+            .find(|file| file.extension().is_some_and(|name| name == "json"))
+            .unwrap();
         fs::write(file, damage(fs::read(file).unwrap())).unwrap();
         let before = fs::read(file).unwrap();
         for _ in 0..2 {
@@ -238,7 +306,10 @@ fn a_damaged_state_is_refused() {
             assert_eq!(fs::read(file).unwrap(), before, "{what}");
         }
         // With `--reset` it starts again.
-        let mut follower = follow(&harness, &["--reset-state", "--state", "state", "log/access.log"]);
+        let mut follower = follow(
+            &harness,
+            &["--reset-state", "--state", "state", "log/access.log"],
+        );
         follower.until_seen(0..10);
         follower.end();
     }
@@ -298,15 +369,30 @@ fn links_in_the_state_are_refused() {
 #[test]
 fn the_state_is_private() {
     let (harness, _) = stage();
-    let mut command = harness.under(&["sh", "-c", r#"umask 000; exec "$@""#, "sh"], super::follower::FOLLOW.iter().chain(&STATE));
+    let mut command = harness.under(
+        &["sh", "-c", r#"umask 000; exec "$@""#, "sh"],
+        super::follower::FOLLOW.iter().chain(&STATE),
+    );
     let mut follower = Follower::start(&mut command);
     follower.until_seen(0..10);
     follower.end();
     for entry in fs::read_dir(harness.path("state")).unwrap() {
         let entry = entry.unwrap();
-        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{}", entry.path().display());
+        assert_eq!(
+            entry.metadata().unwrap().permissions().mode() & 0o777,
+            0o600,
+            "{}",
+            entry.path().display()
+        );
     }
-    assert_eq!(fs::metadata(harness.path("state")).unwrap().permissions().mode() & 0o077, 0);
+    assert_eq!(
+        fs::metadata(harness.path("state"))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o077,
+        0
+    );
 }
 
 /// G3. A state that cannot be written is an error.
@@ -316,7 +402,10 @@ fn a_state_that_cannot_be_written() {
     if !std::path::Path::new("/proc/self").exists() {
         return skip("G3", "no /proc");
     }
-    let run = finish(&mut command(&harness, &["--state", "/proc/self/state", "log/access.log"]));
+    let run = finish(&mut command(
+        &harness,
+        &["--state", "/proc/self/state", "log/access.log"],
+    ));
     assert!([2, 4].contains(&run.code), "{}: {}", run.code, run.stderr);
     assert_eq!(run.stdout.len(), 0);
 }

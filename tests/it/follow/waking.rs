@@ -21,7 +21,8 @@ fn a_folder_that_is_removed_and_created_again() {
                 fs::create_dir(&folder).unwrap();
                 let mut writer = Writer::from(folder.join("access.log"), first);
                 writer.write(5);
-                let follower = follower.get_or_insert_with(|| follow(&harness, &[mode, &[run_measured]].concat()));
+                let follower = follower
+                    .get_or_insert_with(|| follow(&harness, &[mode, &[run_measured]].concat()));
                 follower.until_seen(first..first + 5);
                 writer.write(5);
                 follower.until_seen(first..first + 10);
@@ -38,7 +39,8 @@ fn a_folder_that_is_removed_and_created_again() {
 /// E16. More events than the system queues, and a new log among them.
 #[test]
 fn a_queue_that_overflows() {
-    let limit: u64 = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").map_or(0, |text| text.trim().parse().unwrap());
+    let limit: u64 = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events")
+        .map_or(0, |text| text.trim().parse().unwrap());
     if limit == 0 || limit > 200_000 {
         return skip("E16", "no queue that could be filled soon");
     }
@@ -52,7 +54,11 @@ fn a_queue_that_overflows() {
         fs::remove_file(&noise).unwrap();
     }
     writer.write(20);
-    fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
+    fs::rename(
+        harness.path("log/access.log"),
+        harness.path("log/access.log.1"),
+    )
+    .unwrap();
     writer.write(20);
     writer.reopen();
     writer.write(20);
@@ -69,20 +75,35 @@ fn no_watches_left() {
     for limit in ["max_inotify_instances", "max_inotify_watches"] {
         let line = format!(r#"echo 0 > /proc/sys/user/{limit} && exec "$0" "$@""#);
         if !works(Command::new("unshare").args(["-Ur", "sh", "-c", &line, "true"])) {
-            return skip("E17", "no name space for users in which the limit can be set");
+            return skip(
+                "E17",
+                "no name space for users in which the limit can be set",
+            );
         }
         let (harness, mut writer) = stage();
         let mut command = Command::new("unshare");
-        command.args(["-Ur", "sh", "-c", &line, EXE]).args(FOLLOW).args(["log", "log/access.log"]).current_dir(harness.path(""));
+        command
+            .args(["-Ur", "sh", "-c", &line, EXE])
+            .args(FOLLOW)
+            .args(["log", "log/access.log"])
+            .current_dir(harness.path(""));
         let mut follower = Follower::start(&mut command);
         follower.until_seen(0..10);
         writer.write(10);
         follower.until_seen(10..20);
-        fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
+        fs::rename(
+            harness.path("log/access.log"),
+            harness.path("log/access.log.1"),
+        )
+        .unwrap();
         writer.reopen();
         writer.write(10);
         let output = assert_complete(&harness, follower, &mut writer);
-        let notices: Vec<_> = output.notices.lines().filter(|line| line.contains("polling instead")).collect();
+        let notices: Vec<_> = output
+            .notices
+            .lines()
+            .filter(|line| line.contains("polling instead"))
+            .collect();
         assert_eq!(notices.len(), 1, "{limit}: {}", output.notices);
     }
 }
@@ -95,7 +116,9 @@ fn the_lower_layer_of_an_overlay() {
         fs::create_dir(harness.path(name)).unwrap();
     }
     let mount = r#"mount -t overlay overlay -o lowerdir=log,upperdir=upper,workdir=work merged; exec "$0" "$@""#;
-    let Some(mut command) = mounting("E18", &harness, mount, &["merged/access.log"]) else { return };
+    let Some(mut command) = mounting("E18", &harness, mount, &["merged/access.log"]) else {
+        return;
+    };
     let mut follower = Follower::start(&mut command);
     follower.until_seen(0..10);
     for _ in 0..3 {
@@ -111,17 +134,29 @@ fn a_single_file_that_is_mounted() {
     let (harness, mut writer) = stage();
     harness.file("mounted.log", "");
     let mount = r#"mount --bind log/access.log mounted.log; exec "$0" "$@""#;
-    let Some(mut command) = mounting("E19", &harness, mount, &["mounted.log"]) else { return };
+    let Some(mut command) = mounting("E19", &harness, mount, &["mounted.log"]) else {
+        return;
+    };
     let mut follower = Follower::start(&mut command);
     follower.until_seen(0..10);
-    fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
+    fs::rename(
+        harness.path("log/access.log"),
+        harness.path("log/access.log.1"),
+    )
+    .unwrap();
     writer.write(5);
     follower.until_seen(10..15);
-    follower.until("a word on the mount", |output| output.notices.contains("mount"));
+    follower.until("a word on the mount", |output| {
+        output.notices.contains("mount")
+    });
     writer.write(5);
     follower.until_seen(15..20);
     let output = follower.end();
-    let notices = output.notices.lines().filter(|line| line.contains("is a mounted file")).count();
+    let notices = output
+        .notices
+        .lines()
+        .filter(|line| line.contains("is a mounted file"))
+        .count();
     assert_eq!(notices, 1, "{}", output.notices);
     assert_eq!(output.hits.len(), 20);
 }
@@ -157,7 +192,9 @@ fn an_append_only_log() {
     let mut follower = follow(&harness, &["log/access.log"]);
     follower.until_seen(0..10);
     writer.write(5);
-    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| assert_complete(&harness, follower, &mut writer)));
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        assert_complete(&harness, follower, &mut writer)
+    }));
     // Otherwise the folder could not be removed.
     assert!(works(Command::new("chattr").arg("-a").arg(&path)));
     done.unwrap();

@@ -12,7 +12,11 @@ use crate::harness;
 
 /// The line with this number.
 pub(super) fn line(number: u64) -> String {
-    harness::line("192.0.2.7", &format!("GET /.git/config?n={number:07} HTTP/1.1"), 404)
+    harness::line(
+        "192.0.2.7",
+        &format!("GET /.git/config?n={number:07} HTTP/1.1"),
+        404,
+    )
 }
 
 /// An open log, as a server holds it.
@@ -31,7 +35,11 @@ impl Writer {
     /// Starts with this number.
     pub(super) fn from(path: impl AsRef<Path>, first: u64) -> Self {
         let path = path.as_ref().to_owned();
-        Self { log: append(&path), path, next: first }
+        Self {
+            log: append(&path),
+            path,
+            next: first,
+        }
     }
 
     /// Writes this many lines, each with one write.
@@ -42,7 +50,8 @@ impl Writer {
         }
     }
 
-    /// Writes the next line in parts that end at these offsets, and calls `between` after each but the last.
+    /// Writes the next line in parts that end at these offsets, and calls `between` after each but
+    /// the last.
     pub(super) fn write_in_parts(&mut self, ends: &[usize], mut between: impl FnMut(&mut Self)) {
         let line = line(self.next);
         let mut start = 0;
@@ -69,7 +78,10 @@ impl Writer {
     pub(super) fn go(self, reopen: Reopen) -> BusyWriter {
         let over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&over);
-        BusyWriter { over, thread: Some(thread::spawn(move || self.run(&until, &reopen))) }
+        BusyWriter {
+            over,
+            thread: Some(thread::spawn(move || self.run(&until, &reopen))),
+        }
     }
 
     fn run(mut self, over: &AtomicBool, reopen: &Reopen) -> Self {
@@ -126,5 +138,9 @@ impl Drop for BusyWriter {
 }
 
 fn append(path: &Path) -> File {
-    OpenOptions::new().append(true).create(true).open(path).unwrap()
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .unwrap()
 }

@@ -1,6 +1,7 @@
 //! Writes small databases in MaxMind's format, by its specification (MaxMind DB File Format 2.0).
 //!
-//! Knows what the tests need: trees for IPv4 and IPv6 with aliases, three sizes of records, pointers, and values of any type.
+//! Knows what the tests need: trees for IPv4 and IPv6 with aliases, three sizes of records,
+//! pointers, and values of any type.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -49,10 +50,16 @@ enum Record {
 impl Database {
     /// An empty database of IPv4 (4) or of both (6), with records of 24, 28 or 32 bits.
     pub(crate) fn new(ip_version: u16, record_size: u16) -> Self {
-        Self { ip_version, record_size, nodes: vec![[Record::Empty; 2]], data: DataSection::default() }
+        Self {
+            ip_version,
+            record_size,
+            nodes: vec![[Record::Empty; 2]],
+            data: DataSection::default(),
+        }
     }
 
-    /// Adds a network, such as `192.0.2.0/24`, and its record. Wide networks come before those inside them.
+    /// Adds a network, such as `192.0.2.0/24`, and its record. Wide networks come before those
+    /// inside them.
     pub(crate) fn insert(&mut self, network: &str, value: &Value) {
         let offset = self.data.push(value);
         let (bits, len) = self.prefix(network);
@@ -63,7 +70,9 @@ impl Database {
     pub(crate) fn alias(&mut self, network: &str) {
         let mut node = 0;
         for _ in 0..96 {
-            let Record::Node(next) = self.nodes[node][0] else { panic!("there is no IPv4 network") };
+            let Record::Node(next) = self.nodes[node][0] else {
+                panic!("there is no IPv4 network")
+            };
             node = next;
         }
         let (bits, len) = self.prefix(network);
@@ -131,7 +140,10 @@ impl Database {
             ("binary_format_minor_version", Value::U16(0)),
             ("build_epoch", Value::U64(1_793_577_600)),
             ("database_type", "Test".into()),
-            ("description", Value::Map(vec![("en", "Made by a test".into())])),
+            (
+                "description",
+                Value::Map(vec![("en", "Made by a test".into())]),
+            ),
             ("ip_version", Value::U16(self.ip_version)),
             ("languages", Value::Array(vec!["en".into()])),
             ("node_count", Value::U32(self.nodes.len() as u32)),
@@ -184,7 +196,11 @@ impl DataSection {
             Some(&at) if at < 2048 => self.bytes.extend([1 << 5 | (at >> 8) as u8, at as u8]),
             Some(&at) => {
                 let past = at - 2048;
-                self.bytes.extend([1 << 5 | 1 << 3 | (past >> 16) as u8, (past >> 8) as u8, past as u8]);
+                self.bytes.extend([
+                    1 << 5 | 1 << 3 | (past >> 16) as u8,
+                    (past >> 8) as u8,
+                    past as u8,
+                ]);
             }
             None => {
                 self.texts.insert(text.to_owned(), self.bytes.len());

@@ -19,7 +19,10 @@ fn a_rotated_log_counts_once_with_any_compression() {
         site.rotate();
         site.reopen();
         site.write(5);
-        let (plain, done) = (harness.path(format!("{LOG}.1")), harness.path(format!("{LOG}.1.{}", compression.ending())));
+        let (plain, done) = (
+            harness.path(format!("{LOG}.1")),
+            harness.path(format!("{LOG}.1.{}", compression.ending())),
+        );
         let compressed = compression.pack(&fs::read(&plain).unwrap());
         fs::write(&done, &compressed[..compressed.len() / 2]).unwrap();
         site.run(&[]);
@@ -47,7 +50,11 @@ fn lines_compressed_before_they_were_read_are_read() {
         site.reopen();
         site.write(5);
         let plain = harness.path(format!("{LOG}.1"));
-        fs::write(harness.path(format!("{LOG}.1.{}", compression.ending())), compression.pack(&fs::read(&plain).unwrap())).unwrap();
+        fs::write(
+            harness.path(format!("{LOG}.1.{}", compression.ending())),
+            compression.pack(&fs::read(&plain).unwrap()),
+        )
+        .unwrap();
         fs::remove_file(&plain).unwrap();
         site.run(&[]);
         site.assert_complete(&format!("{compression:?}"));
@@ -59,16 +66,30 @@ fn lines_compressed_before_they_were_read_are_read() {
 fn a_growing_compressed_log_counts_part_by_part() {
     for compression in COMPRESSIONS {
         let harness = Harness::new();
-        let part = |from: u64| compression.pack((from..from + 50).map(numbered).collect::<String>().as_bytes());
+        let part = |from: u64| {
+            compression.pack(
+                (from..from + 50)
+                    .map(numbered)
+                    .collect::<String>()
+                    .as_bytes(),
+            )
+        };
         let parts = [part(0), part(50), part(100), part(150)];
         let args = [&QUICK[..], &["grown"]].concat();
         let hits = || Out::read(&harness).sums().get("hits");
         harness.file("grown", &parts[0]);
         report_ok(&harness, &args);
         assert_eq!(hits(), 50, "{compression:?}");
-        harness.file("grown", [&parts[0][..], &parts[1][..parts[1].len() / 2]].concat());
+        harness.file(
+            "grown",
+            [&parts[0][..], &parts[1][..parts[1].len() / 2]].concat(),
+        );
         report(&harness, &args);
-        assert_eq!(hits(), 50, "{compression:?}: a partial part does not count yet");
+        assert_eq!(
+            hits(),
+            50,
+            "{compression:?}: a partial part does not count yet"
+        );
         harness.file("grown", parts[..2].concat());
         report_ok(&harness, &args);
         assert_eq!(hits(), 100, "{compression:?}");

@@ -1,7 +1,7 @@
 //! A run that is stopped or killed at a chosen system call, with fault injection of `strace`.
 //!
-//! Calls are counted in each thread; the first thread that reaches the number triggers the fault. The tracer is a process of
-//! its own (`-D`), so that the run is a child of the test.
+//! Calls are counted in each thread; the first thread that reaches the number triggers the fault.
+//! The tracer is a process of its own (`-D`), so that the run is a child of the test.
 
 use std::fs;
 use std::ops::Deref;
@@ -27,8 +27,17 @@ pub(super) fn can_trace(test: &str) -> bool {
 
 /// `report` with a tracer that writes to `trace`, with these additional options of the tracer.
 pub(super) fn traced(harness: &Harness, options: &[&str], args: &[&str]) -> Command {
-    let tracer = ["strace", "-D", "-f", "-q", "-o", "trace"].iter().chain(options).copied().collect::<Vec<_>>();
-    harness.under(&tracer, ["report", "--state", "state", "--out", "out"].iter().chain(args))
+    let tracer = ["strace", "-D", "-f", "-q", "-o", "trace"]
+        .iter()
+        .chain(options)
+        .copied()
+        .collect::<Vec<_>>();
+    harness.under(
+        &tracer,
+        ["report", "--state", "state", "--out", "out"]
+            .iter()
+            .chain(args),
+    )
 }
 
 /// A traced run that has ended, and its process ID.
@@ -47,8 +56,16 @@ impl Deref for TracedRun {
 
 /// Waits for the end of a run, by a signal or by itself.
 pub(super) fn output(command: &mut Command) -> TracedRun {
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    TracedRun { pid: child.id(), output: child.wait_with_output().unwrap() }
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    TracedRun {
+        pid: child.id(),
+        output: child.wait_with_output().unwrap(),
+    }
 }
 
 /// Whether a run was killed.
@@ -65,19 +82,45 @@ pub(super) struct Interrupt {
 impl Interrupt {
     /// Runs until the `when`th call of this name.
     pub(super) fn at(harness: &Harness, call: &str, when: usize, args: &[&str]) -> Self {
-        let (which, what) = (format!("trace={call}"), format!("inject={call}:signal=STOP:when={when}"));
-        // With one thread, files are synced one by one, so that the same call is the same step of each run.
+        let (which, what) = (
+            format!("trace={call}"),
+            format!("inject={call}:signal=STOP:when={when}"),
+        );
+        // With one thread, files are synced one by one, so that the same call is the same step of
+        // each run.
         let args = [args, &["-j1"]].concat();
         let mut command = traced(harness, &["-e", &which, "-e", &what], &args);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut interrupt = Self { pid: Pid::from_child(&child), child: Some(child) };
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut interrupt = Self {
+            pid: Pid::from_child(&child),
+            child: Some(child),
+        };
         let start = Instant::now();
-        while !fs::read_to_string(harness.path("trace")).is_ok_and(|trace| trace.contains("--- stopped by SIGSTOP ---")) {
-            if interrupt.child.as_mut().unwrap().try_wait().unwrap().is_some() {
+        while !fs::read_to_string(harness.path("trace"))
+            .is_ok_and(|trace| trace.contains("--- stopped by SIGSTOP ---"))
+        {
+            if interrupt
+                .child
+                .as_mut()
+                .unwrap()
+                .try_wait()
+                .unwrap()
+                .is_some()
+            {
                 let output = interrupt.child.take().unwrap().wait_with_output().unwrap();
-                panic!("it ended before call {when} of {call}: {}", String::from_utf8_lossy(&output.stderr));
+                panic!(
+                    "it ended before call {when} of {call}: {}",
+                    String::from_utf8_lossy(&output.stderr)
+                );
             }
-            assert!(start.elapsed() < DEADLINE, "it does not get to call {when} of {call}");
+            assert!(
+                start.elapsed() < DEADLINE,
+                "it does not get to call {when} of {call}"
+            );
             thread::sleep(Duration::from_millis(5));
         }
         interrupt
@@ -103,7 +146,9 @@ impl Interrupt {
     /// Kills it, as a power cut would.
     pub(super) fn kill(mut self) {
         self.signal(Signal::KILL);
-        assert!(was_killed(&self.child.take().unwrap().wait_with_output().unwrap()));
+        assert!(was_killed(
+            &self.child.take().unwrap().wait_with_output().unwrap()
+        ));
     }
 }
 

@@ -1,5 +1,5 @@
-//! Runs before, between and after rotations of every mode, with the newest log given alone, with its siblings, by its folder
-//! and by a glob: the totals are those of one `scan` over all lines.
+//! Runs before, between and after rotations of every mode, with the newest log given alone, with
+//! its siblings, by its folder and by a glob: the totals are those of one `scan` over all lines.
 //!
 //! The server pauses during rotations, so that even `copytruncate` loses nothing.
 
@@ -18,11 +18,19 @@ enum LogArgument {
     Pattern,
 }
 
-const GIVEN: [LogArgument; 4] = [LogArgument::Alone, LogArgument::WithSiblings, LogArgument::Folder, LogArgument::Pattern];
+const GIVEN: [LogArgument; 4] = [
+    LogArgument::Alone,
+    LogArgument::WithSiblings,
+    LogArgument::Folder,
+    LogArgument::Pattern,
+];
 
 impl LogArgument {
     fn run(self, harness: &Harness) {
-        let siblings: Vec<_> = entries(&harness.path("log")).into_iter().map(|(name, _)| format!("log/{name}")).collect();
+        let siblings: Vec<_> = entries(&harness.path("log"))
+            .into_iter()
+            .map(|(name, _)| format!("log/{name}"))
+            .collect();
         let paths = match self {
             Self::Alone => vec![LOG],
             Self::WithSiblings => siblings.iter().map(String::as_str).collect(),
@@ -42,16 +50,31 @@ enum Writes {
 }
 
 /// After which of the steps a run is made: one bit per step.
-const RUNS: [u32; 5] = [0b1111_1111, 0b1000_0001, 0b1010_1011, 0b1001_0101, 0b1100_0001];
+const RUNS: [u32; 5] = [
+    0b1111_1111,
+    0b1000_0001,
+    0b1010_1011,
+    0b1001_0101,
+    0b1100_0001,
+];
 
 /// Writes and rotates, with runs in between, and sums up.
 fn rotated(directives: &str, writes: Writes) {
     for (n, given) in GIVEN.into_iter().enumerate() {
-        // In the short test: a run at each step, and one other set of steps for each way of giving the log.
-        for (_, runs) in RUNS.into_iter().enumerate().filter(|&(m, _)| full() || m == 0 || m == n + 1) {
+        // In the short test: a run at each step, and one other set of steps for each way of giving
+        // the log.
+        for (_, runs) in RUNS
+            .into_iter()
+            .enumerate()
+            .filter(|&(m, _)| full() || m == 0 || m == n + 1)
+        {
             let harness = Harness::new();
             let mut site = Site::new(&harness);
-            let Some(logrotate) = Logrotate::new(&format!("logrotate, {directives}"), &harness, directives) else { return };
+            let Some(logrotate) =
+                Logrotate::new(&format!("logrotate, {directives}"), &harness, directives)
+            else {
+                return;
+            };
             let mut step = 0;
             let mut run = |site: &Site<'_>| {
                 if runs & (1 << step) != 0 {
@@ -88,7 +111,9 @@ fn rotated(directives: &str, writes: Writes) {
             run(&site);
             site.write(1);
             run(&site);
-            site.assert_complete(&format!("{directives:?}, {given:?}, {writes:?}, runs {runs:#b}"));
+            site.assert_complete(&format!(
+                "{directives:?}, {given:?}, {writes:?}, runs {runs:#b}"
+            ));
         }
     }
 }
@@ -129,7 +154,8 @@ fn copytruncate_and_delaycompress() {
     rotated("copytruncate\ncompress\ndelaycompress", Writes::Not);
 }
 
-/// Two rotations within a second get different names here, because the real names would be the same.
+/// Two rotations within a second get different names here, because the real names would be the
+/// same.
 #[test]
 fn dateext() {
     dated("create\ndateext\ndateformat -%Y%m%d-%s");
@@ -145,7 +171,11 @@ fn dated(directives: &str) {
     for given in GIVEN {
         let harness = Harness::new();
         let mut site = Site::new(&harness);
-        let Some(logrotate) = Logrotate::new(&format!("logrotate, {directives}"), &harness, directives) else { return };
+        let Some(logrotate) =
+            Logrotate::new(&format!("logrotate, {directives}"), &harness, directives)
+        else {
+            return;
+        };
         site.write(10);
         given.run(&harness);
         for _ in 0..2 {
@@ -163,10 +193,20 @@ fn dated(directives: &str) {
 /// A first run after rotations: with the folder or a glob it reads all of them.
 #[test]
 fn a_first_run_after_rotations() {
-    for given in [LogArgument::WithSiblings, LogArgument::Folder, LogArgument::Pattern] {
+    for given in [
+        LogArgument::WithSiblings,
+        LogArgument::Folder,
+        LogArgument::Pattern,
+    ] {
         let harness = Harness::new();
         let mut site = Site::new(&harness);
-        let Some(logrotate) = Logrotate::new("a first run after rotations", &harness, "create\ncompress\ndelaycompress") else { return };
+        let Some(logrotate) = Logrotate::new(
+            "a first run after rotations",
+            &harness,
+            "create\ncompress\ndelaycompress",
+        ) else {
+            return;
+        };
         for _ in 0..3 {
             site.write(5);
             logrotate.rotate();
@@ -188,7 +228,10 @@ fn a_first_run_after_rotations() {
 fn one_log_with_several_names() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
-    let Some(logrotate) = Logrotate::new("one log by several names", &harness, "create\ncompress") else { return };
+    let Some(logrotate) = Logrotate::new("one log by several names", &harness, "create\ncompress")
+    else {
+        return;
+    };
     for round in 0..8 {
         site.write(5);
         GIVEN[round % 4].run(&harness);

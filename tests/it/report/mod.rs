@@ -1,7 +1,7 @@
 //! `report` as a process: runs from cron between writes, rotations and kills, and their output.
 //!
-//! The oracle is one `scan` over every line that was written: the reports of all runs add up to it (`harness`). Tests that
-//! need root or a missing program are skipped with a message.
+//! The oracle is one `scan` over every line that was written: the reports of all runs add up to it
+//! (`harness`). Tests that need root or a missing program are skipped with a message.
 
 mod block_lists;
 mod blocks;

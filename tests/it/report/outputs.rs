@@ -1,7 +1,8 @@
-//! Where reports go (group G): full disks, limits, closed pipes, closed descriptors, modes, groups and links.
+//! Where reports go (group G): full disks, limits, closed pipes, closed descriptors, modes, groups
+//! and links.
 //!
-//! An output that cannot be written results in exit code 4, moves no checkpoint and leaves nothing partial: the next run
-//! reports everything.
+//! An output that cannot be written results in exit code 4, moves no checkpoint and leaves nothing
+//! partial: the next run reports everything.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{Read as _, Write as _, pipe};
@@ -36,11 +37,22 @@ fn the_disk_for_reports_is_full() {
          cp state/report.json before; {run}; cmp state/report.json before; cat printed; ls -A out | wc -l; cat errors >&2\n\
          mount -o remount,size=64m out; {run}; rm -rf first; cp -a out kept; umount out; rm -rf out; mv kept out"
     );
-    let Some(run) = mounting("G1", &harness, &script) else { return };
+    let Some(run) = mounting("G1", &harness, &script) else {
+        return;
+    };
     // The folder of the first run, `latest` and `.state`, as before.
-    assert_eq!(run.text().split_whitespace().collect::<Vec<_>>(), ["exit", "4", "3", "exit", "0"], "{}", run.stderr);
+    assert_eq!(
+        run.text().split_whitespace().collect::<Vec<_>>(),
+        ["exit", "4", "3", "exit", "0"],
+        "{}",
+        run.stderr
+    );
     assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
-    assert!(run.stderr.contains("out") && run.stderr.contains("no space left on device"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("out") && run.stderr.contains("no space left on device"),
+        "{}",
+        run.stderr
+    );
     fs::remove_dir_all(harness.path("mounted")).unwrap();
     site.assert_complete("a disk that was full");
 }
@@ -51,19 +63,46 @@ fn an_exhausted_quota() {
     if !can_trace("G5") {
         return;
     }
-    for (file, what) in
-        [("out/.run-2.tmp/2026-11-02/pairs.csv", "choose another --out"), ("state/report.json.tmp", "choose another --state")]
-    {
+    for (file, what) in [
+        (
+            "out/.run-2.tmp/2026-11-02/pairs.csv",
+            "choose another --out",
+        ),
+        ("state/report.json.tmp", "choose another --state"),
+    ] {
         let harness = Harness::new();
         let mut site = full(&harness);
-        let before = (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
+        let before = (
+            snapshot(&harness.path("out")),
+            fs::read(harness.path("state/report.json")).unwrap(),
+        );
         let path = harness.path(file);
-        let options = ["-P", path.to_str().unwrap(), "-e", "trace=write", "-e", "inject=write:error=EDQUOT"];
-        let run = Run::of(output(&mut traced(&harness, &options, &Site::args(&["--daily"]))).output);
-        assert_eq!((run.code, run.stdout.len(), run.stderr.lines().count()), (4, 0, 1), "{file}: {}", run.stderr);
-        assert!(run.stderr.contains("quota exceeded; free some space or ") && run.stderr.contains(what), "{file}: {}", run.stderr);
+        let options = [
+            "-P",
+            path.to_str().unwrap(),
+            "-e",
+            "trace=write",
+            "-e",
+            "inject=write:error=EDQUOT",
+        ];
+        let run =
+            Run::of(output(&mut traced(&harness, &options, &Site::args(&["--daily"]))).output);
+        assert_eq!(
+            (run.code, run.stdout.len(), run.stderr.lines().count()),
+            (4, 0, 1),
+            "{file}: {}",
+            run.stderr
+        );
         assert!(
-            (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()) == before,
+            run.stderr.contains("quota exceeded; free some space or ") && run.stderr.contains(what),
+            "{file}: {}",
+            run.stderr
+        );
+        assert!(
+            (
+                snapshot(&harness.path("out")),
+                fs::read(harness.path("state/report.json")).unwrap()
+            ) == before,
             "{file}: something is left"
         );
         assert!(!harness.path("state/report.json.tmp").exists(), "{file}");
@@ -84,8 +123,15 @@ fn the_disk_for_the_state_is_full() {
          dd if=/dev/zero of=state/filler bs=4k 2> /dev/null || true; {run}; cat printed; ls -A out | wc -l; cat errors >&2; rm state/filler\n\
          {run}; rm -rf first; cp -a state kept; umount state; rm -rf state; mv kept state; chmod 700 state"
     );
-    let Some(run) = mounting("G3", &harness, &script) else { return };
-    assert_eq!(run.text().split_whitespace().collect::<Vec<_>>(), ["exit", "4", "3", "exit", "0"], "{}", run.stderr);
+    let Some(run) = mounting("G3", &harness, &script) else {
+        return;
+    };
+    assert_eq!(
+        run.text().split_whitespace().collect::<Vec<_>>(),
+        ["exit", "4", "3", "exit", "0"],
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.contains("state/report.json"), "{}", run.stderr);
     site.assert_complete("a disk that was full of other things");
 }
@@ -100,9 +146,15 @@ fn a_read_only_disk() {
         let script = format!(
             "mount --bind {what} {what}; mount -o remount,bind,ro {what}; {run}; cat printed; cat errors >&2; umount {what}; {run}"
         );
-        let Some(run) = mounting("D12", &harness, &script) else { return };
+        let Some(run) = mounting("D12", &harness, &script) else {
+            return;
+        };
         assert_eq!(run.text(), "exit 4\nexit 0\n", "{what}: {}", run.stderr);
-        assert!(run.stderr.to_lowercase().contains("read-only file system"), "{what}: {}", run.stderr);
+        assert!(
+            run.stderr.to_lowercase().contains("read-only file system"),
+            "{what}: {}",
+            run.stderr
+        );
         assert!(run.stderr.contains(what), "{what}: {}", run.stderr);
         site.assert_complete("a disk that was read-only");
     }
@@ -111,7 +163,12 @@ fn a_read_only_disk() {
 /// D12. The same by modes, for other users than root.
 #[test]
 fn folders_without_write_permission() {
-    const WHO: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    const WHO: [&str; 4] = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+    ];
     let harness = Harness::new();
     let site = full(&harness);
     if !rustix::process::geteuid().is_root() || !is_installed("setpriv") {
@@ -124,10 +181,24 @@ fn folders_without_write_permission() {
     for (state, out) in [("new/state", "out"), ("state", "new/out")] {
         let before = snapshot(&harness.path("out"));
         let mut command = harness.program(WHO[0]);
-        command.args(&WHO[1..]).arg(&program).args(["report", "--state", state, "--out", out]).args(Site::args(&[]));
+        command
+            .args(&WHO[1..])
+            .arg(&program)
+            .args(["report", "--state", state, "--out", out])
+            .args(Site::args(&[]));
         let run = finish(&mut command);
-        assert!([2, 4].contains(&run.code), "{state} {out}: {} {}", run.code, run.stderr);
-        assert_eq!((run.stdout.len(), run.stderr.lines().count()), (0, 1), "{}", run.stderr);
+        assert!(
+            [2, 4].contains(&run.code),
+            "{state} {out}: {} {}",
+            run.code,
+            run.stderr
+        );
+        assert_eq!(
+            (run.stdout.len(), run.stderr.lines().count()),
+            (0, 1),
+            "{}",
+            run.stderr
+        );
         assert!(snapshot(&harness.path("out")) == before);
     }
     site.run(&[]);
@@ -141,8 +212,16 @@ fn a_mail_to_a_full_device() {
     let site = full(&harness);
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let run = finish(command(&harness, &Site::args(&[])).stdout(full));
-    assert_eq!((run.code, run.stderr.lines().count()), (4, 1), "{}", run.stderr);
-    assert_eq!(site.assert_complete("a mail that was lost").folders.len(), 2);
+    assert_eq!(
+        (run.code, run.stderr.lines().count()),
+        (4, 1),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(
+        site.assert_complete("a mail that was lost").folders.len(),
+        2
+    );
     assert_eq!(site.run(&[]).text(), "", "the mail is sent once at most");
     site.assert_complete("a run with nothing new");
 }
@@ -156,12 +235,31 @@ fn a_limit_on_file_sizes() {
         return skip("G4", "there is no prlimit");
     }
     for limit in ["0", "1000", "20000"] {
-        let before = (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
+        let before = (
+            snapshot(&harness.path("out")),
+            fs::read(harness.path("state/report.json")).unwrap(),
+        );
         let limit = format!("--fsize={limit}");
-        let args = [&["report", "--state", "state", "--out", "out"][..], &Site::args(&[])].concat();
+        let args = [
+            &["report", "--state", "state", "--out", "out"][..],
+            &Site::args(&[]),
+        ]
+        .concat();
         let run = finish(&mut harness.under(&["prlimit", &limit], args));
-        assert_eq!((run.code, run.stdout.len()), (4, 0), "{limit}: {}", run.stderr);
-        assert!(before == (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()), "{limit}");
+        assert_eq!(
+            (run.code, run.stdout.len()),
+            (4, 0),
+            "{limit}: {}",
+            run.stderr
+        );
+        assert!(
+            before
+                == (
+                    snapshot(&harness.path("out")),
+                    fs::read(harness.path("state/report.json")).unwrap()
+                ),
+            "{limit}"
+        );
     }
     site.run(&[]);
     site.assert_complete("a limit that was lifted");
@@ -176,7 +274,12 @@ fn standard_output_closed_before_the_mail() {
     drop(reader);
     let run = finish(command(&harness, &Site::args(&[])).stdout(writer));
     assert_eq!((run.code, run.stderr.as_str()), (141, ""));
-    assert_eq!(site.assert_complete("a mail that was not read").folders.len(), 2);
+    assert_eq!(
+        site.assert_complete("a mail that was not read")
+            .folders
+            .len(),
+        2
+    );
 }
 
 /// G7. Closed descriptors are not written to.
@@ -187,9 +290,14 @@ fn closed_descriptors() {
         let mut site = full(&harness);
         let log = fs::read(harness.path("log/access.log")).unwrap();
         let args = Site::args(&[]).join("' '");
-        let run = finish(&mut harness.shell(&format!("exec \"$0\" report --state state --out out '{args}' {closed}")));
+        let run = finish(&mut harness.shell(&format!(
+            "exec \"$0\" report --state state --out out '{args}' {closed}"
+        )));
         assert!([0, 2, 4].contains(&run.code), "{closed}: {}", run.code);
-        assert!(fs::read(harness.path("log/access.log")).unwrap() == log, "{closed}");
+        assert!(
+            fs::read(harness.path("log/access.log")).unwrap() == log,
+            "{closed}"
+        );
         site.write(1);
         site.run(&[]);
         site.assert_complete(closed);
@@ -210,12 +318,19 @@ fn a_slow_reader_of_a_non_blocking_pipe() {
     }
     drop(filler);
     let mut command = command(&harness, &Site::args(&[]));
-    let child = command.stdout(writer).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let child = command
+        .stdout(writer)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(command);
     // Everything but the mail is done before anything is read from the pipe.
     let start = std::time::Instant::now();
     while entries(&harness.path("out")).len() < 3 {
-        assert!(start.elapsed() < crate::follow::follower::DEADLINE, "no second folder");
+        assert!(
+            start.elapsed() < crate::follow::follower::DEADLINE,
+            "no second folder"
+        );
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let mut got = Vec::new();
@@ -237,9 +352,22 @@ fn no_log_is_overwritten() {
     symlink("log/access.log", harness.path("soft.log")).unwrap();
     for out in ["log/access.log", "soft.log"] {
         let run = harness.run(["report", "--state", "state", "--out", out, "log/access.log"]);
-        assert!([2, 4].contains(&run.code), "{out}: {} {}", run.code, run.stderr);
-        assert_eq!((run.stdout.len(), run.stderr.lines().count()), (0, 1), "{}", run.stderr);
-        assert!(fs::read(harness.path("log/access.log")).unwrap() == log, "{out}");
+        assert!(
+            [2, 4].contains(&run.code),
+            "{out}: {} {}",
+            run.code,
+            run.stderr
+        );
+        assert_eq!(
+            (run.stdout.len(), run.stderr.lines().count()),
+            (0, 1),
+            "{}",
+            run.stderr
+        );
+        assert!(
+            fs::read(harness.path("log/access.log")).unwrap() == log,
+            "{out}"
+        );
     }
 }
 
@@ -250,31 +378,53 @@ fn reports_are_no_logs() {
     let mut site = Site::new(&harness);
     for _ in 0..4 {
         site.write(20);
-        let args = [&["report", "--state", "log/state", "--out", "log/out"][..], &super::harness::QUICK, &["log"]].concat();
+        let args = [
+            &["report", "--state", "log/state", "--out", "log/out"][..],
+            &super::harness::QUICK,
+            &["log"],
+        ]
+        .concat();
         let run = harness.run(&args);
         // To refuse it is right too.
         if run.code == 2 {
-            assert!(run.stderr.contains("log/out") || run.stderr.contains("log/state"), "{}", run.stderr);
-            assert_eq!(entries(&harness.path("log")).len(), 1, "it is refused before anything is made");
+            assert!(
+                run.stderr.contains("log/out") || run.stderr.contains("log/state"),
+                "{}",
+                run.stderr
+            );
+            assert_eq!(
+                entries(&harness.path("log")).len(),
+                1,
+                "it is refused before anything is made"
+            );
             return;
         }
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
-    Out::read_as(&harness.path("log/out"), 0o600).sums().assert_same(&site.expected(), "reports beside the logs");
+    Out::read_as(&harness.path("log/out"), 0o600)
+        .sums()
+        .assert_same(&site.expected(), "reports beside the logs");
 }
 
 /// G12. With any umask and any mode.
 #[test]
 fn modes_of_files_and_folders() {
     for umask in ["000", "022", "077", "777"] {
-        for (given, mode) in [(None, 0o600), (Some("0640"), 0o640), (Some("644"), 0o644), (Some("0660"), 0o660)] {
+        for (given, mode) in [
+            (None, 0o600),
+            (Some("0640"), 0o640),
+            (Some("644"), 0o644),
+            (Some("0660"), 0o660),
+        ] {
             let harness = Harness::new();
             let mut site = Site::new(&harness);
             site.write(5);
             fs::create_dir(harness.path("out")).unwrap();
             let given = given.map_or(String::new(), |mode| format!("--mode {mode}"));
             let args = Site::args(&[]).join("' '");
-            let run = finish(&mut harness.shell(&format!("umask {umask}; exec \"$0\" report --state state --out out {given} '{args}'")));
+            let run = finish(&mut harness.shell(&format!(
+                "umask {umask}; exec \"$0\" report --state state --out out {given} '{args}'"
+            )));
             assert_eq!(run.code, 0, "{umask} {given}: {}", run.stderr);
             let out = Out::read_as(&harness.path("out"), mode);
             assert_eq!(out.folders.len(), 1, "{umask} {given}");
@@ -293,7 +443,12 @@ fn an_invalid_mode_is_refused() {
     site.write(1);
     for mode in ["8", "0o600", "rw", "-1", "07777777"] {
         let run = site.try_run(&[&format!("--mode={mode}")]);
-        assert_eq!((run.code, run.stdout.len()), (2, 0), "{mode}: {}", run.stderr);
+        assert_eq!(
+            (run.code, run.stdout.len()),
+            (2, 0),
+            "{mode}: {}",
+            run.stderr
+        );
     }
     // Only the owner can write what the owner reads later.
     assert!(entries(&harness.path("out")).is_empty());
@@ -305,19 +460,42 @@ fn reports_belong_to_the_given_group() {
     let mut site = Site::new(&harness);
     site.write(5);
     let unknown = site.try_run(&["--group", "no-such-group-here"]);
-    assert_eq!((unknown.code, unknown.stdout.len()), (2, 0), "{}", unknown.stderr);
-    assert!(unknown.stderr.contains("no-such-group-here"), "{}", unknown.stderr);
+    assert_eq!(
+        (unknown.code, unknown.stdout.len()),
+        (2, 0),
+        "{}",
+        unknown.stderr
+    );
+    assert!(
+        unknown.stderr.contains("no-such-group-here"),
+        "{}",
+        unknown.stderr
+    );
     let groups = fs::read_to_string("/etc/group").unwrap_or_default();
-    let adm = groups.lines().find_map(|line| line.strip_prefix("adm:x:")?.split(':').next()?.parse::<u32>().ok());
+    let adm = groups.lines().find_map(|line| {
+        line.strip_prefix("adm:x:")?
+            .split(':')
+            .next()?
+            .parse::<u32>()
+            .ok()
+    });
     let (true, Some(adm)) = (rustix::process::geteuid().is_root(), adm) else {
         return skip("--group", "needs root and a group adm");
     };
     site.run(&["--group", "adm", "--mode", "0640"]);
     let out = Out::read_as(&harness.path("out"), 0o640);
     let folder = harness.path("out").join(out.names()[0]);
-    let paths = entries(&folder).into_iter().map(|(name, _)| folder.join(name)).chain([folder.clone()]);
+    let paths = entries(&folder)
+        .into_iter()
+        .map(|(name, _)| folder.join(name))
+        .chain([folder.clone()]);
     for path in paths {
-        assert_eq!(fs::metadata(&path).unwrap().gid(), adm, "{}", path.display());
+        assert_eq!(
+            fs::metadata(&path).unwrap().gid(),
+            adm,
+            "{}",
+            path.display()
+        );
     }
 }
 
@@ -393,8 +571,14 @@ fn other_files_among_the_reports() {
         site.write(5);
         site.run(&["--keep-runs", "1"]);
     }
-    assert_eq!(fs::read_to_string(harness.path("out/notes/deep/a")).unwrap(), "mine");
-    assert_eq!(fs::read_to_string(harness.path("out/index.html")).unwrap(), "mine");
+    assert_eq!(
+        fs::read_to_string(harness.path("out/notes/deep/a")).unwrap(),
+        "mine"
+    );
+    assert_eq!(
+        fs::read_to_string(harness.path("out/index.html")).unwrap(),
+        "mine"
+    );
 }
 
 /// F7. Reports that the user deleted are not missed, and not written again.
@@ -411,16 +595,36 @@ fn folders_that_were_deleted() {
         fs::remove_dir_all(harness.path("out").join(name)).unwrap();
     }
     assert_eq!(site.run(&[]).text(), "");
-    assert_eq!(Out::visible(&harness.path("out"), 0o600).folders.len(), 0, "nothing is new");
+    assert_eq!(
+        Out::visible(&harness.path("out"), 0o600).folders.len(),
+        0,
+        "nothing is new"
+    );
     site.write(5);
     site.run(&[]);
     let out = Out::read(&harness);
-    assert_eq!((out.sums().get("hits"), out.last().name.starts_with("000003-")), (5, true), "{:?}", out.names());
+    assert_eq!(
+        (
+            out.sums().get("hits"),
+            out.last().name.starts_with("000003-")
+        ),
+        (5, true),
+        "{:?}",
+        out.names()
+    );
     fs::remove_dir_all(harness.path("out")).unwrap();
     site.write(5);
     site.run(&[]);
     let out = Out::read(&harness);
-    assert_eq!((out.sums().get("hits"), out.last().name.starts_with("000004-")), (5, true), "{:?}", out.names());
+    assert_eq!(
+        (
+            out.sums().get("hits"),
+            out.last().name.starts_with("000004-")
+        ),
+        (5, true),
+        "{:?}",
+        out.names()
+    );
     assert_eq!(out.latest.as_deref(), Some(out.last().name.as_str()));
 }
 
@@ -446,7 +650,12 @@ fn an_out_folder_that_cannot_be_used() {
     harness.file("file", "mine");
     for out in ["no/such/folder", "file", "/dev/null", "/proc/self/out"] {
         let run = harness.run(["report", "--state", "state", "--out", out, "log/access.log"]);
-        assert_eq!((run.code, run.stdout.len(), run.stderr.lines().count()), (4, 0, 1), "{out}: {}", run.stderr);
+        assert_eq!(
+            (run.code, run.stdout.len(), run.stderr.lines().count()),
+            (4, 0, 1),
+            "{out}: {}",
+            run.stderr
+        );
         assert!(run.stderr.contains(out), "{out}: {}", run.stderr);
         assert!(!harness.path("state/report.json").exists(), "{out}");
     }
@@ -465,19 +674,68 @@ fn missing_arguments() {
         &["report", "--out", "out", "access.log"],
         &["report", "--state", "state", "--out", "out"],
         &["report", "--state", "state", "--out", "out", "-"],
-        &["report", "--state", "state", "--out", "out", "--daily", "--hourly", "access.log"],
-        &["report", "--state", "state", "--out", "out", "--notify-level", "loud", "access.log"],
-        &["report", "--state", "state", "--out", "out", "--keep", "long", "access.log"],
-        &["report", "--state", "state", "--out", "out", "--keep-runs", "0", "access.log"],
+        &[
+            "report",
+            "--state",
+            "state",
+            "--out",
+            "out",
+            "--daily",
+            "--hourly",
+            "access.log",
+        ],
+        &[
+            "report",
+            "--state",
+            "state",
+            "--out",
+            "out",
+            "--notify-level",
+            "loud",
+            "access.log",
+        ],
+        &[
+            "report",
+            "--state",
+            "state",
+            "--out",
+            "out",
+            "--keep",
+            "long",
+            "access.log",
+        ],
+        &[
+            "report",
+            "--state",
+            "state",
+            "--out",
+            "out",
+            "--keep-runs",
+            "0",
+            "access.log",
+        ],
     ] {
         let run = harness.run(args);
-        assert_eq!((run.code, run.stdout.len()), (2, 0), "{args:?}: {}", run.stderr);
-        assert!(!run.stderr.is_empty() && entries(&harness.path("out")).is_empty(), "{args:?}");
+        assert_eq!(
+            (run.code, run.stdout.len()),
+            (2, 0),
+            "{args:?}: {}",
+            run.stderr
+        );
+        assert!(
+            !run.stderr.is_empty() && entries(&harness.path("out")).is_empty(),
+            "{args:?}"
+        );
     }
     // And a missing log is an unreadable input, as is a glob without matches: the rest is reported.
     for gone in ["gone.log", "*.none"] {
         let run = report(&harness, &[gone, "access.log"]);
-        assert!(run.code == 3 && run.stderr.contains(gone), "{gone}: {} {}", run.code, run.stderr);
+        assert!(
+            run.code == 3 && run.stderr.contains(gone),
+            "{gone}: {} {}",
+            run.code,
+            run.stderr
+        );
     }
     assert_eq!(Out::read(&harness).sums().get("lines"), 5);
 }
@@ -489,7 +747,11 @@ fn the_given_folders_may_be_links() {
     let mut site = Site::new(&harness);
     for (name, mode) in [("out", 0o755), ("state", 0o700)] {
         fs::create_dir(harness.path(format!("private-{name}"))).unwrap();
-        fs::set_permissions(harness.path(format!("private-{name}")), Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(
+            harness.path(format!("private-{name}")),
+            Permissions::from_mode(mode),
+        )
+        .unwrap();
         symlink(format!("private-{name}"), harness.path(name)).unwrap();
     }
     for _ in 0..2 {
@@ -498,7 +760,11 @@ fn the_given_folders_may_be_links() {
         site.assert_complete("named by links");
     }
     assert!(
-        fs::symlink_metadata(harness.path("out")).unwrap().is_symlink()
-            && fs::symlink_metadata(harness.path("state")).unwrap().is_symlink()
+        fs::symlink_metadata(harness.path("out"))
+            .unwrap()
+            .is_symlink()
+            && fs::symlink_metadata(harness.path("state"))
+                .unwrap()
+                .is_symlink()
     );
 }

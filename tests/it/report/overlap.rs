@@ -35,8 +35,19 @@ fn the_second_run_ends_at_once() {
     let before = snapshot(&harness.path("state"));
     for args in [&[][..], &["--always"], &["--reset"]] {
         let second = site.try_run(args);
-        assert_eq!((second.code, second.stdout.len()), (5, 0), "{args:?}: {}", second.stderr);
-        assert!(second.stderr.contains("state/report.lock: held by another run"), "{}", second.stderr);
+        assert_eq!(
+            (second.code, second.stdout.len()),
+            (5, 0),
+            "{args:?}: {}",
+            second.stderr
+        );
+        assert!(
+            second
+                .stderr
+                .contains("state/report.lock: held by another run"),
+            "{}",
+            second.stderr
+        );
         assert!(second.stderr.contains("--wait"), "{}", second.stderr);
     }
     assert!(snapshot(&harness.path("state")) == before);
@@ -79,8 +90,8 @@ fn a_waiting_run_can_be_stopped() {
         flock(&lock, FlockOperation::LockExclusive).unwrap();
         let before = snapshot(&harness.path("out"));
         let mut second = spawn(&mut command(&harness, &Site::args(&["--wait"])));
-        // Repeated, because the first signal may come before the handler is installed, and then it ends the process
-        // immediately.
+        // Repeated, because the first signal may come before the handler is installed, and then it
+        // ends the process immediately.
         let start = Instant::now();
         std::thread::sleep(Duration::from_millis(300));
         while second.try_wait().unwrap().is_none() {
@@ -103,10 +114,20 @@ fn many_runs_at_once() {
     let mut site = site(&harness);
     for round in 0..5 {
         site.write(20);
-        let runs: Vec<_> = (0..6).map(|n| spawn(&mut command(&harness, &Site::args(if n % 2 == 0 { &[] } else { &["--wait"] })))).collect();
+        let runs: Vec<_> = (0..6)
+            .map(|n| {
+                spawn(&mut command(
+                    &harness,
+                    &Site::args(if n % 2 == 0 { &[] } else { &["--wait"] }),
+                ))
+            })
+            .collect();
         let codes: Vec<_> = runs.into_iter().map(|run| wait(run).code).collect();
         for (n, code) in codes.iter().enumerate() {
-            assert!(*code == 0 || *code == 5 && n % 2 == 0, "round {round}: {codes:?}");
+            assert!(
+                *code == 0 || *code == 5 && n % 2 == 0,
+                "round {round}: {codes:?}"
+            );
         }
         site.assert_complete("many runs at once");
     }
@@ -136,12 +157,21 @@ fn a_signal_before_the_commit() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let harness = Harness::new();
         let site = site(&harness);
-        let before = (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
+        let before = (
+            snapshot(&harness.path("out")),
+            fs::read(harness.path("state/report.json")).unwrap(),
+        );
         let interrupt = Interrupt::at(&harness, "flock", 1, &Site::args(&[]));
         interrupt.signal(signal);
         let run = interrupt.resume();
         assert_eq!((run.code, run.stdout.len()), (code, 0), "{}", run.stderr);
-        assert!(before == (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()));
+        assert!(
+            before
+                == (
+                    snapshot(&harness.path("out")),
+                    fs::read(harness.path("state/report.json")).unwrap()
+                )
+        );
         site.run(&[]);
         site.assert_complete("after a signal");
     }
@@ -159,9 +189,19 @@ fn a_signal_during_the_commit() {
         let interrupt = Interrupt::at(&harness, "fsync", when, &Site::args(&[]));
         interrupt.signal(Signal::TERM);
         let run = interrupt.resume();
-        assert!([0, 143].contains(&run.code), "{when}: {} {}", run.code, run.stderr);
+        assert!(
+            [0, 143].contains(&run.code),
+            "{when}: {} {}",
+            run.code,
+            run.stderr
+        );
         let folders = Out::read(&harness).folders.len();
-        assert_eq!(folders, if run.code == 0 { 2 } else { 1 }, "{when}: exit {} and {folders} folders", run.code);
+        assert_eq!(
+            folders,
+            if run.code == 0 { 2 } else { 1 },
+            "{when}: exit {} and {folders} folders",
+            run.code
+        );
         site.run(&[]);
         site.assert_complete("after a signal during the commit");
     }
@@ -178,7 +218,14 @@ fn a_signal_at_any_moment() {
         let _ = kill_process(Pid::from_child(&child), Signal::TERM);
         // Before anyone listens the system ends it; that is a kill like any other.
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.code().is_none_or(|code| [0, 143].contains(&code)), "{round}: {:?}", output.status);
+        assert!(
+            output
+                .status
+                .code()
+                .is_none_or(|code| [0, 143].contains(&code)),
+            "{round}: {:?}",
+            output.status
+        );
         site.run(&[]);
         site.assert_complete("after a signal at any time");
     }
@@ -198,13 +245,22 @@ fn the_folder_is_removed_during_the_run() {
         fs::rename(harness.path("out"), harness.path("away")).unwrap();
         fs::remove_dir_all(harness.path("away")).unwrap();
         let run = interrupt.resume();
-        assert_eq!((run.code, run.stdout.len()), (4, 0), "{when}: {}", run.stderr);
+        assert_eq!(
+            (run.code, run.stdout.len()),
+            (4, 0),
+            "{when}: {}",
+            run.stderr
+        );
         assert!(run.stderr.contains("out"), "{}", run.stderr);
         assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
         site.write(3);
         site.run(&[]);
         let second = Out::read(&harness).sums();
-        assert_eq!(first.get("hits") + second.get("hits"), site.lines(), "{when}: the lines of the failed run are reported by the next");
+        assert_eq!(
+            first.get("hits") + second.get("hits"),
+            site.lines(),
+            "{when}: the lines of the failed run are reported by the next"
+        );
     }
 }
 
@@ -220,8 +276,17 @@ fn a_rotation_during_a_run() {
         let interrupt = Interrupt::at(&harness, "fsync", 2, &Site::args(&[]));
         site.write(4);
         if how == "copytruncate" {
-            fs::copy(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
-            File::options().write(true).open(harness.path("log/access.log")).unwrap().set_len(0).unwrap();
+            fs::copy(
+                harness.path("log/access.log"),
+                harness.path("log/access.log.1"),
+            )
+            .unwrap();
+            File::options()
+                .write(true)
+                .open(harness.path("log/access.log"))
+                .unwrap()
+                .set_len(0)
+                .unwrap();
         } else {
             site.rotate();
             site.reopen();
@@ -243,22 +308,54 @@ fn two_states_cannot_share_an_out() {
     let mut site = site(&harness);
     site.run(&[]);
     let other = |state: &str, more: &[&str]| {
-        let args = ["report", "--state", state, "--out", "out", "--from-start", "--daily"];
+        let args = [
+            "report",
+            "--state",
+            state,
+            "--out",
+            "out",
+            "--from-start",
+            "--daily",
+        ];
         finish(&mut harness.command(args.iter().chain(&QUICK).chain(more).chain(&[LOG])))
     };
-    let before = (snapshot(&harness.path("out")), snapshot(&harness.path("state")));
+    let before = (
+        snapshot(&harness.path("out")),
+        snapshot(&harness.path("state")),
+    );
     for more in [&[][..], &["--always"], &["--reset"], &["--wait"]] {
         let run = other("other", more);
-        assert_eq!((run.code, run.stdout.len()), (2, 0), "{more:?}: {}", run.stderr);
+        assert_eq!(
+            (run.code, run.stdout.len()),
+            (2, 0),
+            "{more:?}: {}",
+            run.stderr
+        );
         assert!(
-            run.stderr.contains("out/.state: the state ") && run.stderr.contains("/state/report.json reports to this folder"),
+            run.stderr.contains("out/.state: the state ")
+                && run
+                    .stderr
+                    .contains("/state/report.json reports to this folder"),
             "{}",
             run.stderr
         );
-        assert!(run.stderr.contains("give every --state an --out of its own"), "{}", run.stderr);
-        assert!(!harness.path("other/report.json").exists(), "it counts nothing as reported");
+        assert!(
+            run.stderr
+                .contains("give every --state an --out of its own"),
+            "{}",
+            run.stderr
+        );
+        assert!(
+            !harness.path("other/report.json").exists(),
+            "it counts nothing as reported"
+        );
     }
-    assert!((snapshot(&harness.path("out")), snapshot(&harness.path("state"))) == before);
+    assert!(
+        (
+            snapshot(&harness.path("out")),
+            snapshot(&harness.path("state"))
+        ) == before
+    );
     // The same state by another name.
     std::os::unix::fs::symlink("state", harness.path("link")).unwrap();
     site.write(5);

@@ -1,6 +1,7 @@
 //! A server that writes numbered lines to a log, and a copy of everything it wrote.
 //!
-//! Each line is a probe for its own path, so that lost lines can be distinguished from repeated ones.
+//! Each line is a probe for its own path, so that lost lines can be distinguished from repeated
+//! ones.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -32,14 +33,25 @@ pub(super) struct Site<'a> {
 /// The line with this number.
 pub(super) fn numbered(number: u64) -> String {
     let status = if number.is_multiple_of(7) { 200 } else { 404 };
-    line(&format!("192.0.2.{}", number % 50), &format!("GET /{number:07}/.git/config HTTP/1.1"), status)
+    line(
+        &format!("192.0.2.{}", number % 50),
+        &format!("GET /{number:07}/.git/config HTTP/1.1"),
+        status,
+    )
 }
 
 impl<'a> Site<'a> {
     /// With an empty log in its own folder.
     pub(super) fn new(harness: &'a Harness) -> Self {
         fs::create_dir_all(harness.path("log")).unwrap();
-        Self { harness, log: append(&harness.path(LOG)), all: append(&harness.path("all.log")), next: 0, days: 1, rest: None }
+        Self {
+            harness,
+            log: append(&harness.path(LOG)),
+            all: append(&harness.path("all.log")),
+            next: 0,
+            days: 1,
+            rest: None,
+        }
     }
 
     /// Spreads lines over this many days.
@@ -101,10 +113,15 @@ impl<'a> Site<'a> {
         self.log = append(&self.harness.path(LOG));
     }
 
-    /// Moves the log and all old ones by one number, as logrotate does; the server keeps its open file.
+    /// Moves the log and all old ones by one number, as logrotate does; the server keeps its open
+    /// file.
     pub(super) fn rotate(&self) {
-        let old = |number: u32, compressed: &str| self.harness.path(format!("{LOG}.{number}{compressed}"));
-        let last = (1..10_000).find(|&n| !old(n, "").exists() && !old(n, ".gz").exists()).unwrap();
+        let old = |number: u32, compressed: &str| {
+            self.harness.path(format!("{LOG}.{number}{compressed}"))
+        };
+        let last = (1..10_000)
+            .find(|&n| !old(n, "").exists() && !old(n, ".gz").exists())
+            .unwrap();
         for number in (1..last).rev() {
             for compressed in ["", ".gz"] {
                 if old(number, compressed).exists() {
@@ -116,11 +133,15 @@ impl<'a> Site<'a> {
         append(&self.harness.path(LOG));
     }
 
-    /// Compresses the old log with this number, as gzip does: the compressed one exists before the plain one is removed.
+    /// Compresses the old log with this number, as gzip does: the compressed one exists before the
+    /// plain one is removed.
     pub(super) fn pack(&self, number: u32) {
         let plain = self.harness.path(format!("{LOG}.{number}"));
         let Ok(text) = fs::read(&plain) else { return };
-        let mut compressed = GzEncoder::new(File::create_new(with_gz(&plain)).unwrap(), Compression::fast());
+        let mut compressed = GzEncoder::new(
+            File::create_new(with_gz(&plain)).unwrap(),
+            Compression::fast(),
+        );
         compressed.write_all(&text).unwrap();
         compressed.finish().unwrap();
         fs::remove_file(plain).unwrap();
@@ -163,7 +184,11 @@ fn with_gz(path: &Path) -> PathBuf {
 }
 
 fn append(path: &Path) -> File {
-    OpenOptions::new().append(true).create(true).open(path).unwrap()
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .unwrap()
 }
 
 #[test]
@@ -180,8 +205,20 @@ fn the_server_writes_complete_lines_to_both_logs() {
     site.reopen();
     site.pack(2);
     let text: String = (0..5).map(numbered).collect();
-    assert_eq!((fs::read_to_string(harness.path("all.log")).unwrap(), site.lines()), (text, 5));
+    assert_eq!(
+        (
+            fs::read_to_string(harness.path("all.log")).unwrap(),
+            site.lines()
+        ),
+        (text, 5)
+    );
     let sums = Sums::scanned(&harness, &[&["log"][..], &QUICK].concat());
     sums.assert_same(&site.expected(), "what lies in the folder");
-    assert_eq!((sums.get("hits"), harness.path("log/access.log.2.gz").exists()), (5, true));
+    assert_eq!(
+        (
+            sums.get("hits"),
+            harness.path("log/access.log.2.gz").exists()
+        ),
+        (5, true)
+    );
 }

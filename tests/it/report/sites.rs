@@ -9,14 +9,25 @@ use super::harness::{Folder, Out, report_ok};
 use crate::harness::{Harness, line, sized};
 
 /// Five different paths of more than three classes; neither half of them shows a soft 404.
-const HALVES: [&[&str]; 2] = [&["/.git/config", "/.env"], &["/phpinfo.php", "/id_rsa", "/actuator/env"]];
+const HALVES: [&[&str]; 2] = [
+    &["/.git/config", "/.env"],
+    &["/phpinfo.php", "/id_rsa", "/actuator/env"],
+];
 
-/// Adds lines to a log in which these paths were answered with this many bytes each. Each log has its own client.
+/// Adds lines to a log in which these paths were answered with this many bytes each. Each log has
+/// its own client.
 fn answered(harness: &Harness, log: &str, paths: &[&str], bytes: impl Fn(usize) -> u64) {
     let client = format!("198.51.100.{}", log.len());
-    let mut file = OpenOptions::new().append(true).create(true).open(harness.path(log)).unwrap();
+    let mut file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(harness.path(log))
+        .unwrap();
     for (n, path) in paths.iter().enumerate() {
-        let line = sized(&line(&client, &format!("GET {path} HTTP/1.1"), 200), bytes(n));
+        let line = sized(
+            &line(&client, &format!("GET {path} HTTP/1.1"), 200),
+            bytes(n),
+        );
         file.write_all(line.as_bytes()).unwrap();
     }
 }
@@ -35,7 +46,11 @@ fn harness() -> Harness {
 
 /// The paths that count as answered, sorted.
 fn counted(folder: &Folder) -> Vec<String> {
-    let mut paths: Vec<_> = folder.rows("answered.csv").iter().map(|row| row["path"].clone()).collect();
+    let mut paths: Vec<_> = folder
+        .rows("answered.csv")
+        .iter()
+        .map(|row| row["path"].clone())
+        .collect();
     paths.sort();
     paths
 }
@@ -52,7 +67,11 @@ fn a_soft_404_is_recognised_over_two_runs() {
     let (one, others) = (&HALVES[0][..1], HALVES[1]);
     answered(&harness, "logs/first.log", one, |_| 512);
     let (mail, first) = run(&harness);
-    assert_eq!(counted(&first), sorted(one), "nothing speaks against it yet");
+    assert_eq!(
+        counted(&first),
+        sorted(one),
+        "nothing speaks against it yet"
+    );
     assert_ne!(mail, "");
 
     answered(&harness, "logs/first.log", others, |_| 512);
@@ -61,15 +80,34 @@ fn a_soft_404_is_recognised_over_two_runs() {
     let (_, second) = run(&harness);
     let rows = second.rows("answered.csv");
     assert_eq!(counted(&second), sorted(one));
-    assert!(rows.iter().all(|row| row["source"] == "logs/two.log"), "{rows:?}");
+    assert!(
+        rows.iter().all(|row| row["source"] == "logs/two.log"),
+        "{rows:?}"
+    );
     // They are reported with their grade.
-    assert_eq!((&second.report["totals"]["answered"], &second.report["totals"]["soft_404"]), (&1.into(), &3.into()));
+    assert_eq!(
+        (
+            &second.report["totals"]["answered"],
+            &second.report["totals"]["soft_404"]
+        ),
+        (&1.into(), &3.into())
+    );
 
-    // From now on it is known: a known probe with this answer causes no mail, also after a rotation.
-    fs::rename(harness.path("logs/first.log"), harness.path("logs/first.log.1")).unwrap();
+    // From now on it is known: a known probe with this answer causes no mail, also after a
+    // rotation.
+    fs::rename(
+        harness.path("logs/first.log"),
+        harness.path("logs/first.log.1"),
+    )
+    .unwrap();
     answered(&harness, "logs/first.log", &others[..1], |_| 512);
     let (mail, third) = run(&harness);
-    assert_eq!((counted(&third).len(), mail.as_str()), (0, ""), "{}", third.summary);
+    assert_eq!(
+        (counted(&third).len(), mail.as_str()),
+        (0, ""),
+        "{}",
+        third.summary
+    );
     assert_eq!(third.report["totals"]["hits"], 1);
     // And an answer of a very different size on the same site counts.
     answered(&harness, "logs/first.log", &["/.git/config"], |_| 9_001);
@@ -83,7 +121,9 @@ fn a_soft_404_is_recognised_over_two_runs() {
 fn distinct_answers_count_in_both_runs() {
     let harness = harness();
     for (number, paths) in HALVES.into_iter().enumerate() {
-        answered(&harness, "logs/first.log", paths, |n| 100 << (3 * number + n));
+        answered(&harness, "logs/first.log", paths, |n| {
+            100 << (3 * number + n)
+        });
         let (mail, folder) = run(&harness);
         assert_eq!(counted(&folder), sorted(paths), "run {number}");
         assert_ne!(mail, "", "run {number}");

@@ -1,5 +1,5 @@
-//! The state of `report` (F5, F6, F8, F11-F13, F15, F16, F18-F20): damaged, foreign, writable by others, moved, old; and
-//! `--status`, `--dry-run`, `--reset` and `--from-start`.
+//! The state of `report` (F5, F6, F8, F11-F13, F15, F16, F18-F20): damaged, foreign, writable by
+//! others, moved, old; and `--status`, `--dry-run`, `--reset` and `--from-start`.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -29,7 +29,12 @@ fn site(harness: &Harness) -> Site<'_> {
 fn refused(site: &Site<'_>, args: &[&str], what: &str) -> Run {
     let before = snapshot(&site.harness.path("out"));
     let run = site.try_run(args);
-    assert_eq!((run.code, run.stdout.len()), (2, 0), "{what}: {}", run.stderr);
+    assert_eq!(
+        (run.code, run.stdout.len()),
+        (2, 0),
+        "{what}: {}",
+        run.stderr
+    );
     assert!(snapshot(&site.harness.path("out")) == before, "{what}");
     run
 }
@@ -59,13 +64,30 @@ fn a_damaged_state_is_refused() {
         let good = fs::read(harness.path(STATE)).unwrap();
         let bad = damage(good.clone());
         fs::write(harness.path(STATE), &bad).unwrap();
-        for args in [&[][..], &["--always"], &["--from-start"], &["--dry-run"], &["--status"]] {
+        for args in [
+            &[][..],
+            &["--always"],
+            &["--from-start"],
+            &["--dry-run"],
+            &["--status"],
+        ] {
             let run = refused(&site, args, what);
-            assert!(run.stderr.contains(STATE) && run.stderr.contains("--reset"), "{what} {args:?}: {}", run.stderr);
-            assert!(!run.stderr.contains("--reset-state"), "that is a flag of follow: {}", run.stderr);
+            assert!(
+                run.stderr.contains(STATE) && run.stderr.contains("--reset"),
+                "{what} {args:?}: {}",
+                run.stderr
+            );
+            assert!(
+                !run.stderr.contains("--reset-state"),
+                "that is a flag of follow: {}",
+                run.stderr
+            );
             assert!(fs::read(harness.path(STATE)).unwrap() == bad, "{what}");
         }
-        assert!(fs::read(harness.path("state/report.json.bad")).unwrap() == bad, "{what}: a copy is kept");
+        assert!(
+            fs::read(harness.path("state/report.json.bad")).unwrap() == bad,
+            "{what}: a copy is kept"
+        );
         // With the good state back it continues.
         fs::write(harness.path(STATE), good).unwrap();
         fs::remove_file(harness.path("state/report.json.bad")).unwrap();
@@ -89,12 +111,22 @@ fn reset_starts_again() {
         let _ = fs::remove_file(harness.path("state/report.json.bad"));
         let out = Out::read(&harness);
         assert_eq!(out.folders.len(), 2, "{:?}", out.names());
-        assert_eq!(out.folders[0].report, first.folders[0].report, "what was reported stays");
+        assert_eq!(
+            out.folders[0].report, first.folders[0].report,
+            "what was reported stays"
+        );
         assert!(out.last().name.starts_with("000002-"), "{:?}", out.names());
-        out.last().sums().assert_same(&site.expected(), "everything is read once more");
+        out.last()
+            .sums()
+            .assert_same(&site.expected(), "everything is read once more");
         assert_eq!(out.latest.as_deref(), Some(out.last().name.as_str()));
         // Every path is new again.
-        let paths = out.last().rows("new.csv").iter().filter(|row| row["kind"] == "path").count();
+        let paths = out
+            .last()
+            .rows("new.csv")
+            .iter()
+            .filter(|row| row["kind"] == "path")
+            .count();
         assert_eq!(paths, 15);
     }
 }
@@ -110,9 +142,17 @@ fn leftovers_of_a_killed_run_are_removed() {
     symlink("nowhere", harness.path("out/.latest.tmp")).unwrap();
     site.run(&[]);
     // Not created by probewatch.
-    assert_eq!(fs::read_link(harness.path("out/.latest.tmp")).unwrap(), Path::new("nowhere"));
+    assert_eq!(
+        fs::read_link(harness.path("out/.latest.tmp")).unwrap(),
+        Path::new("nowhere")
+    );
     fs::remove_file(harness.path("out/.latest.tmp")).unwrap();
-    assert_eq!(site.assert_complete("leftovers of a killed run").folders.len(), 2);
+    assert_eq!(
+        site.assert_complete("leftovers of a killed run")
+            .folders
+            .len(),
+        2
+    );
 }
 
 /// F8. The rules differ from those of earlier runs: this is reported once, and the run continues.
@@ -120,13 +160,24 @@ fn leftovers_of_a_killed_run_are_removed() {
 fn changed_rules() {
     let harness = Harness::new();
     let mut site = site(&harness);
-    assert!(!site.run(&[]).stderr.contains("rules"), "nothing has changed");
+    assert!(
+        !site.run(&[]).stderr.contains("rules"),
+        "nothing has changed"
+    );
     site.write(5);
     let more = [&["--only", "dotfiles/env", LOG][..], &QUICK].concat();
     let run = report_ok(&harness, &more);
-    assert_eq!((run.stderr.lines().count(), run.stderr.contains("rules")), (1, true), "{}", run.stderr);
+    assert_eq!(
+        (run.stderr.lines().count(), run.stderr.contains("rules")),
+        (1, true),
+        "{}",
+        run.stderr
+    );
     site.write(5);
-    assert!(!report_ok(&harness, &more).stderr.contains("rules"), "printed twice");
+    assert!(
+        !report_ok(&harness, &more).stderr.contains("rules"),
+        "printed twice"
+    );
     site.assert_complete("other rules that find the same");
 }
 
@@ -135,7 +186,13 @@ fn changed_rules() {
 fn a_state_that_others_may_write_to() {
     let harness = Harness::new();
     let site = site(&harness);
-    for (place, bits) in [("state", 0o777), ("state", 0o720), (STATE, 0o666), (STATE, 0o620), ("state/report.lock", 0o666)] {
+    for (place, bits) in [
+        ("state", 0o777),
+        ("state", 0o720),
+        (STATE, 0o666),
+        (STATE, 0o620),
+        ("state/report.lock", 0o666),
+    ] {
         let before = fs::metadata(harness.path(place)).unwrap().permissions();
         fs::set_permissions(harness.path(place), fs::Permissions::from_mode(bits)).unwrap();
         let run = refused(&site, &[], place);
@@ -170,7 +227,11 @@ fn links_in_the_state() {
         fs::rename(harness.path(file), &aside).unwrap();
         symlink(&target, harness.path(file)).unwrap();
         let run = refused(&site, &[], file);
-        assert!(run.stderr.contains(file) && run.stderr.contains("link"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains(file) && run.stderr.contains("link"),
+            "{}",
+            run.stderr
+        );
         assert_eq!(fs::read(&target).unwrap(), b"precious");
         fs::remove_file(harness.path(file)).unwrap();
         fs::rename(&aside, harness.path(file)).unwrap();
@@ -199,10 +260,16 @@ fn logs_on_another_device() {
     );
     let more: String = (100..103).map(numbered).collect();
     harness.file("more", &more);
-    let Some(run) = mounting("F15", &harness, &script) else { return };
+    let Some(run) = mounting("F15", &harness, &script) else {
+        return;
+    };
     assert_eq!(run.text(), "exit 0\nexit 0\nexit 0\n", "{}", run.stderr);
     assert!(old.exists());
-    fs::write(harness.path("all.log"), fs::read_to_string(harness.path("all.log")).unwrap() + &more).unwrap();
+    fs::write(
+        harness.path("all.log"),
+        fs::read_to_string(harness.path("all.log")).unwrap() + &more,
+    )
+    .unwrap();
     assert_eq!(site.assert_complete("another device").folders.len(), 2);
 }
 
@@ -223,7 +290,8 @@ fn copied_logs() {
     }
 }
 
-/// F16. An older copy of a log: new lines in it are reported, with a notice that some may be repeated.
+/// F16. An older copy of a log: new lines in it are reported, with a notice that some may be
+/// repeated.
 #[test]
 fn an_older_copy_of_a_log() {
     let harness = Harness::new();
@@ -241,8 +309,17 @@ fn an_older_copy_of_a_log() {
     let summary = Out::read(&harness).last().summary.clone();
     assert!(summary.contains(LOG), "missing in the summary: {summary}");
     let (sums, expected) = (Out::read(&harness).sums(), site.expected());
-    assert!(sums.get("lines") >= expected.get("lines"), "lost: {} of {}", sums.get("lines"), expected.get("lines"));
-    assert!(sums.get("lines") <= expected.get("lines") + 10, "more than the copy holds came again: {}", sums.get("lines"));
+    assert!(
+        sums.get("lines") >= expected.get("lines"),
+        "lost: {} of {}",
+        sums.get("lines"),
+        expected.get("lines")
+    );
+    assert!(
+        sums.get("lines") <= expected.get("lines") + 10,
+        "more than the copy holds came again: {}",
+        sums.get("lines")
+    );
     for number in 20..25 {
         assert_eq!(hits_of(&harness, number), 1, "the new line {number}");
     }
@@ -253,7 +330,11 @@ fn an_older_copy_of_a_log() {
 fn hits_of(harness: &Harness, number: u64) -> u64 {
     let path = format!("/{number:07}/.git/config");
     let out = Out::read(harness);
-    let rows = out.folders.iter().flat_map(|folder| folder.rows("pairs.csv")).filter(|row| row["path"] == path);
+    let rows = out
+        .folders
+        .iter()
+        .flat_map(|folder| folder.rows("pairs.csv"))
+        .filter(|row| row["path"] == path);
     rows.map(|row| super::harness::number(row, "hits")).sum()
 }
 
@@ -273,7 +354,13 @@ fn a_run_with_nothing_new() {
     // A folder that was requested contains an empty report.
     assert_eq!(site.run(&["--always"]).text(), "");
     let out = site.assert_complete("a folder with nothing in it");
-    assert_eq!((out.folders.len(), out.last().report["totals"]["lines"].as_u64()), (2, Some(0)));
+    assert_eq!(
+        (
+            out.folders.len(),
+            out.last().report["totals"]["lines"].as_u64()
+        ),
+        (2, Some(0))
+    );
     assert!(out.folders[1].name.starts_with("000002-"));
 }
 
@@ -305,7 +392,12 @@ fn lines_of_one_second() {
     site.run(&[]);
     site.assert_complete("renamed");
     fs::copy(harness.path(LOG), harness.path("log/access.log.0")).unwrap();
-    File::options().write(true).open(harness.path(LOG)).unwrap().set_len(0).unwrap();
+    File::options()
+        .write(true)
+        .open(harness.path(LOG))
+        .unwrap()
+        .set_len(0)
+        .unwrap();
     // Longer than what was truncated, before the next run.
     site.write(600);
     site.run(&[]);
@@ -319,10 +411,17 @@ fn a_state_of_a_newer_version() {
     let site = site(&harness);
     let state = fs::read_to_string(harness.path(STATE)).unwrap();
     let (head, rest) = state.split_once(':').unwrap();
-    let newer = format!("{head}:99{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    let newer = format!(
+        "{head}:99{}",
+        rest.trim_start_matches(|c: char| c.is_ascii_digit())
+    );
     fs::write(harness.path(STATE), &newer).unwrap();
     let run = refused(&site, &[], "a newer version");
-    assert!(run.stderr.contains("99") && run.stderr.contains("newer"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("99") && run.stderr.contains("newer"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(fs::read_to_string(harness.path(STATE)).unwrap(), newer);
 }
 
@@ -336,7 +435,10 @@ fn the_state_of_follow_is_not_touched() {
     harness.file("state/follow.json", "of follow");
     site.write(5);
     site.run(&[]);
-    assert_eq!(fs::read_to_string(harness.path("state/follow.json")).unwrap(), "of follow");
+    assert_eq!(
+        fs::read_to_string(harness.path("state/follow.json")).unwrap(),
+        "of follow"
+    );
     assert_eq!(Out::read_as(&harness.path("out"), 0o600).folders.len(), 1);
 }
 
@@ -348,16 +450,32 @@ fn status_and_dry_run_change_nothing() {
     site.write(10);
     for look in ["--status", "--dry-run"] {
         assert_eq!(site.try_run(&[look]).code, 0, "{look}");
-        assert!(entries(&harness.path("out")).is_empty() && entries(&harness.path("state")).is_empty(), "{look} created a file");
+        assert!(
+            entries(&harness.path("out")).is_empty() && entries(&harness.path("state")).is_empty(),
+            "{look} created a file"
+        );
     }
     site.run(&[]);
     site.write(5);
-    let before = (snapshot(&harness.path("state")), snapshot(&harness.path("out")));
+    let before = (
+        snapshot(&harness.path("state")),
+        snapshot(&harness.path("out")),
+    );
     let status = site.run(&["--status"]).text();
     assert!(status.contains(LOG), "{status}");
     let dry = site.run(&["--dry-run"]);
-    assert!(dry.text().contains('5') && !dry.text().contains("15"), "what a run would report: {}", dry.text());
-    assert!(before == (snapshot(&harness.path("state")), snapshot(&harness.path("out"))));
+    assert!(
+        dry.text().contains('5') && !dry.text().contains("15"),
+        "what a run would report: {}",
+        dry.text()
+    );
+    assert!(
+        before
+            == (
+                snapshot(&harness.path("state")),
+                snapshot(&harness.path("out"))
+            )
+    );
     assert!(fs::metadata(harness.path("out/latest")).is_ok());
     site.run(&[]);
     site.assert_complete("after --status");
@@ -374,7 +492,10 @@ fn status_shows_the_lag() {
     site.write(1);
     let lagging = site.run(&["--status"]).text();
     assert_ne!(calm, lagging, "one line more to read makes no difference");
-    assert!(lagging.contains(&length.to_string()), "{length} bytes are not read: {lagging}");
+    assert!(
+        lagging.contains(&length.to_string()),
+        "{length} bytes are not read: {lagging}"
+    );
     // A removed log is still listed.
     fs::remove_file(harness.path(LOG)).unwrap();
     assert!(site.run(&["--status"]).text().contains(LOG));
@@ -411,7 +532,18 @@ fn logs_with_several_names_are_read_once() {
     site.write(5);
     symlink("access.log", harness.path("log/link.log")).unwrap();
     fs::hard_link(harness.path(LOG), harness.path("log/hard.log")).unwrap();
-    let args = [&QUICK[..], &["log/access.log", "log/access.log", "log/link.log", "log/hard.log", "log", "log/*"]].concat();
+    let args = [
+        &QUICK[..],
+        &[
+            "log/access.log",
+            "log/access.log",
+            "log/link.log",
+            "log/hard.log",
+            "log",
+            "log/*",
+        ],
+    ]
+    .concat();
     for _ in 0..2 {
         report_ok(&harness, &args);
         site.assert_complete("several names");
@@ -452,10 +584,18 @@ fn the_last_line_of_a_rotated_log_needs_no_newline() {
     site.run(&[]);
     let lines = Out::read(&harness).sums().get("lines");
     assert_eq!(lines, 17);
-    let old = File::options().append(true).open(harness.path("log/access.log.1")).unwrap();
-    old.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    let old = File::options()
+        .append(true)
+        .open(harness.path("log/access.log.1"))
+        .unwrap();
+    old.set_modified(SystemTime::now() - Duration::from_secs(3600))
+        .unwrap();
     site.run(&[]);
-    assert_eq!(Out::read(&harness).sums().get("lines"), 18, "the half line is a line");
+    assert_eq!(
+        Out::read(&harness).sums().get("lines"),
+        18,
+        "the half line is a line"
+    );
     site.write(1);
     site.run(&[]);
     assert_eq!(Out::read(&harness).sums().get("lines"), 19, "and once");
@@ -468,19 +608,40 @@ fn clocks_that_jump() {
     let mut site = Site::new(&harness);
     site.write(10);
     site.run(&[]);
-    for (seconds, year) in [(0, "1970"), (4_102_444_800, "2100"), (1_000_000_000, "2001")] {
+    for (seconds, year) in [
+        (0, "1970"),
+        (4_102_444_800, "2100"),
+        (1_000_000_000, "2001"),
+    ] {
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         site.write(5);
         site.put(&numbered(site.lines() + 1_000).replace("/Nov/2026:", &format!("/Nov/{year}:")));
-        File::options().append(true).open(harness.path(LOG)).unwrap().set_modified(time).unwrap();
+        File::options()
+            .append(true)
+            .open(harness.path(LOG))
+            .unwrap()
+            .set_modified(time)
+            .unwrap();
         // The clock of the last run was wrong.
         let out = Out::read(&harness);
         let last = out.last().name.clone();
         let other = format!("{}-{year}0101T000000Z", last.split('-').next().unwrap());
-        fs::rename(harness.path("out").join(&last), harness.path("out").join(&other)).unwrap();
-        site.run(if year == "1970" { &[] } else { &["--keep", "36500d"] });
+        fs::rename(
+            harness.path("out").join(&last),
+            harness.path("out").join(&other),
+        )
+        .unwrap();
+        site.run(if year == "1970" {
+            &[]
+        } else {
+            &["--keep", "36500d"]
+        });
         let out = site.assert_complete(year);
-        assert_eq!(out.latest.as_deref(), Some(out.last().name.as_str()), "{year}");
+        assert_eq!(
+            out.latest.as_deref(),
+            Some(out.last().name.as_str()),
+            "{year}"
+        );
         site.rotate();
         site.reopen();
     }
@@ -489,7 +650,8 @@ fn clocks_that_jump() {
 
 /// The change time, which no tool can set back.
 fn changed(path: &Path) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(fs::metadata(path).unwrap().ctime().unsigned_abs() + 1)
+    SystemTime::UNIX_EPOCH
+        + Duration::from_secs(fs::metadata(path).unwrap().ctime().unsigned_abs() + 1)
 }
 
 /// A damaged input results in 3, does not stop the others, and does not count again.
@@ -499,18 +661,34 @@ fn a_damaged_input_does_not_stop_the_others() {
     let mut site = Site::new(&harness);
     site.write(10);
     fs::create_dir(harness.path("bad")).unwrap();
-    let broken = harness.file("bad/broken.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03broken");
+    let broken = harness.file(
+        "bad/broken.gz",
+        b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03broken",
+    );
     // One that has just changed may still be being written.
-    while !SystemTime::now().duration_since(changed(&broken)).is_ok_and(|since| since >= Duration::from_secs(2)) {
+    while !SystemTime::now()
+        .duration_since(changed(&broken))
+        .is_ok_and(|since| since >= Duration::from_secs(2))
+    {
         std::thread::sleep(Duration::from_millis(50));
     }
     let args = [&QUICK[..], &[LOG, "bad/broken.gz", "bad/gone.log"]].concat();
     let run = report(&harness, &args);
     assert_eq!(run.code, 3, "{}", run.stderr);
-    assert!(run.stderr.contains("bad/broken.gz") && run.stderr.contains("bad/gone.log"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("bad/broken.gz") && run.stderr.contains("bad/gone.log"),
+        "{}",
+        run.stderr
+    );
     let out = Out::read(&harness);
     assert_eq!(out.sums().get("hits"), 10);
-    let named = |name: &str| out.last().report["inputs"].as_array().unwrap().iter().any(|i| i["path"] == name && i["problem"].is_string());
+    let named = |name: &str| {
+        out.last().report["inputs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|i| i["path"] == name && i["problem"].is_string())
+    };
     assert!(named("bad/broken.gz"), "{}", out.last().report["inputs"]);
     site.write(5);
     report(&harness, &args);
@@ -528,16 +706,24 @@ fn a_compressed_log_given_by_itself() {
     for name in ["log/access.log.1.gz", "log/access.log.2.gz"] {
         report_ok(&harness, &[&QUICK[..], &[name]].concat());
         site.assert_complete(name);
-        let _ = fs::rename(harness.path("log/access.log.1.gz"), harness.path("log/access.log.2.gz"));
+        let _ = fs::rename(
+            harness.path("log/access.log.1.gz"),
+            harness.path("log/access.log.2.gz"),
+        );
     }
 }
 
-/// K4. Lines of logs are in reports, never in notices or in the state, which has the paths of listed answers alone.
+/// K4. Lines of logs are in reports, never in notices or in the state, which has the paths of
+/// listed answers alone.
 #[test]
 fn the_state_holds_no_line() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
-    site.put(&line("192.0.2.1", "GET /shop/.git/config?q=s3cr3t-in-a-line&token=s3cr3t HTTP/1.1", 200));
+    site.put(&line(
+        "192.0.2.1",
+        "GET /shop/.git/config?q=s3cr3t-in-a-line&token=s3cr3t HTTP/1.1",
+        200,
+    ));
     site.put("s3cr3t is no line of any log\n");
     let run = site.run(&[]);
     assert!(!run.stderr.contains("s3cr3t"), "{}", run.stderr);
@@ -546,7 +732,10 @@ fn the_state_holds_no_line() {
         assert!(memchr::memmem::find(&bytes, b"s3cr3t").is_none(), "{name}");
     }
     let out = Out::read(&harness);
-    assert!(!out.last().summary.contains("token=s3cr3t"), "a secret in the summary");
+    assert!(
+        !out.last().summary.contains("token=s3cr3t"),
+        "a secret in the summary"
+    );
     Sums::of([&out.last().report]).assert_same(&site.expected(), "odd lines");
 }
 
@@ -567,9 +756,15 @@ fn a_folder_that_belongs_to_another_user() {
 fn rewritten(state: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut whole: Value = serde_json::from_slice(state).unwrap();
     change(&mut whole["state"]);
-    let (version, body) = (whole["probewatch-state"].as_u64().unwrap(), whole["state"].to_string());
+    let (version, body) = (
+        whole["probewatch-state"].as_u64().unwrap(),
+        whole["state"].to_string(),
+    );
     let checksum = xxh3_64_with_seed(body.as_bytes(), version);
-    format!("{{\"probewatch-state\":{version},\"checksum\":\"{checksum:016x}\",\"state\":{body}}}\n").into_bytes()
+    format!(
+        "{{\"probewatch-state\":{version},\"checksum\":\"{checksum:016x}\",\"state\":{body}}}\n"
+    )
+    .into_bytes()
 }
 
 /// F17. Deleted logs do not slow down runs, and are dropped from the state after sixty days.
@@ -591,7 +786,11 @@ fn a_hundred_thousand_deleted_logs() {
             absent.insert(number.to_string(), 1.into());
         }
         // One is missing since yesterday.
-        let yesterday = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() - 24 * 60 * 60;
+        let yesterday = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap()
+            .as_secs()
+            - 24 * 60 * 60;
         absent.insert("7".into(), yesterday.into());
         state["logs"]["absent"] = absent.into();
     });
@@ -601,8 +800,18 @@ fn a_hundred_thousand_deleted_logs() {
     let took = start.elapsed();
     assert!(took < Duration::from_secs(20), "{took:?}");
     let left: Value = serde_json::from_slice(&fs::read(harness.path(STATE)).unwrap()).unwrap();
-    assert_eq!(left["state"]["logs"]["checkpoints"].as_array().unwrap().len(), 2, "the log, and the one that is missing since yesterday");
-    assert_eq!(left["state"]["logs"]["absent"].as_object().unwrap().len(), 1);
+    assert_eq!(
+        left["state"]["logs"]["checkpoints"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2,
+        "the log, and the one that is missing since yesterday"
+    );
+    assert_eq!(
+        left["state"]["logs"]["absent"].as_object().unwrap().len(),
+        1
+    );
     site.write(5);
     site.run(&[]);
     site.assert_complete("a state with many logs");

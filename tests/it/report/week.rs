@@ -41,7 +41,8 @@ fn hour(rng: &mut Rng, day: u64, hour: u64) -> String {
         };
         let status = if rng.below(30) == 0 { 200 } else { 404 };
         let time = format!("{:02}/Nov/2026:{hour:02}:{:02}:00", day + 1, 5 * n);
-        let line = line(&client, &format!("GET {path} HTTP/1.1"), status).replace("02/Nov/2026:08:01:00", &time);
+        let line = line(&client, &format!("GET {path} HTTP/1.1"), status)
+            .replace("02/Nov/2026:08:01:00", &time);
         // Of different sizes: otherwise the history of a site would show a soft 404.
         text += &sized(&line, rng.size());
     }
@@ -52,7 +53,10 @@ fn hour(rng: &mut Rng, day: u64, hour: u64) -> String {
 fn rotate(harness: &Harness, site: &str, day: u64) {
     let path = |suffix: &str| harness.path(format!("log/{site}.log{suffix}"));
     if day > 0 {
-        let compressed = std::process::Command::new("gzip").arg(path(".1")).status().unwrap();
+        let compressed = std::process::Command::new("gzip")
+            .arg(path(".1"))
+            .status()
+            .unwrap();
         assert!(compressed.success());
         fs::rename(path(".1.gz"), path(&format!(".{}.gz", 100 - day))).unwrap();
     }
@@ -60,15 +64,33 @@ fn rotate(harness: &Harness, site: &str, day: u64) {
     fs::write(path(""), "").unwrap();
 }
 
-/// Findings of rules that depend on other lines belong to the run that reads them, and do not add up.
-const LOCAL: [&str; 4] = ["--min-severity", "info", "--disable", crate::invariants::CONTEXTUAL];
+/// Findings of rules that depend on other lines belong to the run that reads them, and do not add
+/// up.
+const LOCAL: [&str; 4] = [
+    "--min-severity",
+    "info",
+    "--disable",
+    crate::invariants::CONTEXTUAL,
+];
 
-/// The classes of the probes: with only these, a run starts in a third of the time, and there are hundreds of runs.
-const CLASSES: [&str; 7] = ["backup", "cloud", "config-exposure", "debug", "java", "phpinfo", "vcs-exposure"];
+/// The classes of the probes: with only these, a run starts in a third of the time, and there are
+/// hundreds of runs.
+const CLASSES: [&str; 7] = [
+    "backup",
+    "cloud",
+    "config-exposure",
+    "debug",
+    "java",
+    "phpinfo",
+    "vcs-exposure",
+];
 
 /// The rules to use: all in the full test.
 fn rules() -> Vec<&'static str> {
-    let classes = CLASSES.iter().filter(|_| !full()).flat_map(|class| ["--only", class]);
+    let classes = CLASSES
+        .iter()
+        .filter(|_| !full())
+        .flat_map(|class| ["--only", class]);
     LOCAL.into_iter().chain(classes).collect()
 }
 
@@ -96,20 +118,39 @@ fn replayed(args: &[&str]) {
                     rotate(&harness, site, day);
                 }
             }
-            report_ok(&harness, &[&rules[..], args, &["log/blog.log", "log/shop.log", "log/wiki.log"]].concat());
-            let scanned: Value = harness.json([&rules[..], &["blog.new", "shop.new", "wiki.new"]].concat()).1;
+            report_ok(
+                &harness,
+                &[
+                    &rules[..],
+                    args,
+                    &["log/blog.log", "log/shop.log", "log/wiki.log"],
+                ]
+                .concat(),
+            );
+            let scanned: Value = harness
+                .json([&rules[..], &["blog.new", "shop.new", "wiki.new"]].concat())
+                .1;
             expected.extend(reference.take(&scanned));
             all += &of_hour;
         }
         let out = Out::read(&harness);
-        let of_day: BTreeSet<_> =
-            out.folders.iter().flat_map(|folder| new_keys(folder.rows("new.csv"))).filter(|key| !seen.contains(key)).collect();
+        let of_day: BTreeSet<_> = out
+            .folders
+            .iter()
+            .flat_map(|folder| new_keys(folder.rows("new.csv")))
+            .filter(|key| !seen.contains(key))
+            .collect();
         assert_eq!(of_day, expected, "what is new on day {day}");
         seen.extend(of_day);
     }
     harness.file("all.log", all);
-    Out::read(&harness).sums().assert_same(&Sums::scanned(&harness, &[&["all.log"][..], &rules].concat()), "a week");
-    let state = fs::metadata(harness.path("state/report.json")).unwrap().len();
+    Out::read(&harness).sums().assert_same(
+        &Sums::scanned(&harness, &[&["all.log"][..], &rules].concat()),
+        "a week",
+    );
+    let state = fs::metadata(harness.path("state/report.json"))
+        .unwrap()
+        .len();
     assert!(state < MOST_STATE, "{state} bytes of state");
 }
 

@@ -18,12 +18,29 @@ const FEW: usize = 100;
 
 /// The inputs of a report by name, with their counts.
 fn inputs(report: &Value) -> Vec<(String, &Value)> {
-    let name = |input: &Value| input["path"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
-    report["inputs"].as_array().unwrap().iter().map(|input| (name(input), input)).collect()
+    let name = |input: &Value| {
+        input["path"]
+            .as_str()
+            .unwrap()
+            .rsplit('/')
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    report["inputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|input| (name(input), input))
+        .collect()
 }
 
 fn names(served: &ServerRun) -> BTreeSet<String> {
-    served.logs.iter().map(|log| format!("{}.log", log.name)).collect()
+    served
+        .logs
+        .iter()
+        .map(|log| format!("{}.log", log.name))
+        .collect()
 }
 
 #[test]
@@ -41,19 +58,42 @@ fn configured_logs_are_read_with_their_rotated_files() {
         for (name, input) in &inputs {
             assert_eq!(input["lines"], FEW, "{name}");
         }
-        let left = if served.server == "nginx" { "syslog:server=127.0.0.1:9" } else { "piped to `|/bin/cat`" };
-        assert!(run.stderr.contains(left) && run.stderr.contains("; skipped"), "{}", run.stderr);
-        assert!(!served.harness.run(["scan", "-q", &served.flag()]).stderr.contains("; skipped"));
+        let left = if served.server == "nginx" {
+            "syslog:server=127.0.0.1:9"
+        } else {
+            "piped to `|/bin/cat`"
+        };
+        assert!(
+            run.stderr.contains(left) && run.stderr.contains("; skipped"),
+            "{}",
+            run.stderr
+        );
+        assert!(
+            !served
+                .harness
+                .run(["scan", "-q", &served.flag()])
+                .stderr
+                .contains("; skipped")
+        );
     }
 }
 
 #[test]
 fn report_reads_configured_logs() {
     for served in first_requests("report of a configuration", FEW) {
-        let run = served.harness.run(["report", "--state", "state", "--out", "out", &served.flag()]);
+        let run =
+            served
+                .harness
+                .run(["report", "--state", "state", "--out", "out", &served.flag()]);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        assert!(!run.stderr.contains("; skipped"), "cron would mail it: {}", run.stderr);
-        let status = served.harness.run(["report", "--state", "state", "--status", &served.flag()]);
+        assert!(
+            !run.stderr.contains("; skipped"),
+            "cron would mail it: {}",
+            run.stderr
+        );
+        let status = served
+            .harness
+            .run(["report", "--state", "state", "--status", &served.flag()]);
         for name in names(&served) {
             assert!(status.text().contains(&name), "{name}: {}", status.text());
         }
@@ -64,8 +104,22 @@ fn report_reads_configured_logs() {
 #[test]
 fn follow_follows_configured_logs() {
     for served in first_requests("follower of a configuration", FEW) {
-        let args = ["follow", "-f", "ndjson", "--from-start", "--only", "config-exposure", &served.flag()];
-        let mut child = served.harness.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let args = [
+            "follow",
+            "-f",
+            "ndjson",
+            "--from-start",
+            "--only",
+            "config-exposure",
+            &served.flag(),
+        ];
+        let mut child = served
+            .harness
+            .command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut missing = names(&served);
         // Ends when each log has had a hit; a follower that does not end is stopped by the timeout.
@@ -118,11 +172,19 @@ fn a_missing_configured_log_is_reported_and_the_others_are_read() {
         }
         let (run, report) = served.harness.json([served.flag()]);
         assert_eq!((run.code, inputs(&report).len()), (0, 1), "{}", run.stderr);
-        assert!(run.stderr.contains("does not exist yet; left out"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("does not exist yet; left out"),
+            "{}",
+            run.stderr
+        );
         fs::remove_file(&served.log("combined").path).unwrap();
         let run = served.harness.run(["scan", &served.flag()]);
         assert_eq!(run.code, 3, "{}", run.stderr);
-        assert!(run.stderr.contains("combined.log: no such file"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("combined.log: no such file"),
+            "{}",
+            run.stderr
+        );
     }
 }
 
@@ -133,12 +195,25 @@ fn an_invalid_configuration_is_reported_with_its_line() {
     harness.file("apache.conf", "\nInclude gone.conf\n");
     harness.file("access.log", crate::harness::log(10));
     for (flag, part) in [
-        ("--from-nginx=nginx.conf", r"nginx.conf:2: no log_format is named '\x1bmain'"),
+        (
+            "--from-nginx=nginx.conf",
+            r"nginx.conf:2: no log_format is named '\x1bmain'",
+        ),
         ("--from-apache=apache.conf", "apache.conf:2: includes "),
-        ("--from-nginx=access.log", "access.log:1: a directive without a ';' at its end"),
-        ("--from-nginx=gone.conf", "gone.conf: cannot read the configuration"),
+        (
+            "--from-nginx=access.log",
+            "access.log:1: a directive without a ';' at its end",
+        ),
+        (
+            "--from-nginx=gone.conf",
+            "gone.conf: cannot read the configuration",
+        ),
     ] {
         let run = harness.run(["scan", flag]);
-        assert!(run.code == 2 && run.stderr.contains(part), "{flag}: {}", run.stderr);
+        assert!(
+            run.code == 2 && run.stderr.contains(part),
+            "{flag}: {}",
+            run.stderr
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A server as a child process: started on a free port, sent requests, and stopped by its process ID, also if a test fails.
+//! A server as a child process: started on a free port, sent requests, and stopped by its process
+//! ID, also if a test fails.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -29,15 +30,28 @@ impl Daemon {
     /// Starts the command for a port, and waits until it listens.
     pub(crate) fn start(harness: &Harness, command: impl Fn(u16) -> Command) -> Self {
         for _ in 0..TRIES {
-            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let port = TcpListener::bind("127.0.0.1:0")
+                .unwrap()
+                .local_addr()
+                .unwrap()
+                .port();
             // Apache signals its whole process group when it ends.
-            let process = command(port).process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let process = command(port)
+                .process_group(0)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
             let mut daemon = Self { process, port };
             if daemon.listens() {
                 return daemon;
             }
         }
-        panic!("the server does not start: {}", fs::read_to_string(harness.path("error.log")).unwrap_or_default());
+        panic!(
+            "the server does not start: {}",
+            fs::read_to_string(harness.path("error.log")).unwrap_or_default()
+        );
     }
 
     fn listens(&mut self) -> bool {
@@ -57,8 +71,8 @@ impl Daemon {
         self.port
     }
 
-    /// Sends these bytes and reads the answer until the server closes the connection, which it does after it wrote its log
-    /// line.
+    /// Sends these bytes and reads the answer until the server closes the connection, which it does
+    /// after it wrote its log line.
     pub(crate) fn send(&self, request: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -72,11 +86,18 @@ impl Daemon {
 
     /// Waits until a log has a line for each request, and stops the server.
     pub(crate) fn finish(self, logs: &[&Path], lines: usize) {
-        let count = |log: &Path| fs::read(log).map_or(0, |text| text.split(|byte| *byte == b'\n').count() - 1);
+        let count = |log: &Path| {
+            fs::read(log).map_or(0, |text| text.split(|byte| *byte == b'\n').count() - 1)
+        };
         let start = Instant::now();
         for log in logs {
             while count(log) < lines {
-                assert!(start.elapsed() < DEADLINE, "{}: {} of {lines} lines", log.display(), count(log));
+                assert!(
+                    start.elapsed() < DEADLINE,
+                    "{}: {} of {lines} lines",
+                    log.display(),
+                    count(log)
+                );
                 thread::sleep(Duration::from_millis(5));
             }
         }

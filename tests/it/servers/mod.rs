@@ -1,7 +1,9 @@
-//! The real nginx and Apache on 127.0.0.1, with several logs each: the same requests in every format they write.
+//! The real nginx and Apache on 127.0.0.1, with several logs each: the same requests in every
+//! format they write.
 //!
-//! A server gets all requests once per test, in order, and its logs have a line for each request: the n-th line of every log
-//! is the n-th request. The hits in reports are compared. A server that is not installed is skipped with a message.
+//! A server gets all requests once per test, in order, and its logs have a line for each request:
+//! the n-th line of every log is the n-th request. The hits in reports are compared. A server that
+//! is not installed is skipped with a message.
 
 mod apache;
 mod compare;
@@ -16,7 +18,8 @@ use std::path::PathBuf;
 
 use crate::harness::Harness;
 
-/// A log: its name, whether its format is detected, and the format by name or as in the configuration.
+/// A log: its name, whether its format is detected, and the format by name or as in the
+/// configuration.
 type Kind = (&'static str, bool, &'static str);
 
 /// A log that a server wrote.
@@ -41,10 +44,27 @@ struct ServerRun {
 }
 
 impl ServerRun {
-    fn new(server: &'static str, harness: Harness, conf: PathBuf, kinds: &[Kind], answers: Vec<Vec<u8>>) -> Self {
-        let log = |&(name, is_detected, format): &Kind| Log { name, path: harness.path(format!("log/{name}.log")), is_detected, format };
+    fn new(
+        server: &'static str,
+        harness: Harness,
+        conf: PathBuf,
+        kinds: &[Kind],
+        answers: Vec<Vec<u8>>,
+    ) -> Self {
+        let log = |&(name, is_detected, format): &Kind| Log {
+            name,
+            path: harness.path(format!("log/{name}.log")),
+            is_detected,
+            format,
+        };
         let logs = kinds.iter().map(log).collect();
-        Self { server, harness, logs, conf, answers }
+        Self {
+            server,
+            harness,
+            logs,
+            conf,
+            answers,
+        }
     }
 
     fn log(&self, name: &str) -> &Log {
@@ -65,5 +85,11 @@ fn served(test: &str) -> Vec<ServerRun> {
 /// Both servers, after the first requests.
 fn first_requests(test: &str, count: usize) -> Vec<ServerRun> {
     let requests = &requests::all()[..count];
-    [nginx::served(test, requests), apache::served(test, requests)].into_iter().flatten().collect()
+    [
+        nginx::served(test, requests),
+        apache::served(test, requests),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

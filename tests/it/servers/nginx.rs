@@ -1,4 +1,5 @@
-//! nginx with its `log_format`s: the default, that of packages, a JSON map, one without escapes, and a custom one.
+//! nginx with its `log_format`s: the default, that of packages, a JSON map, one without escapes,
+//! and a custom one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +12,15 @@ use crate::harness::{Harness, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
-/// The logs, whether their formats are detected, and the formats by name or as in the configuration.
-const LOGS: [Kind; 5] =
-    [("combined", true, "combined"), ("main", true, MAIN), ("json", true, JSON), ("none", true, NONE), ("piped", false, PIPED)];
+/// The logs, whether their formats are detected, and the formats by name or as in the
+/// configuration.
+const LOGS: [Kind; 5] = [
+    ("combined", true, "combined"),
+    ("main", true, MAIN),
+    ("json", true, JSON),
+    ("none", true, NONE),
+    ("piped", false, PIPED),
+];
 
 /// The log directives; the formats are in a file of their own.
 const SITES: &str = r"
@@ -50,13 +57,26 @@ const PIPED: &str = r#"log_format piped '$time_iso8601|$remote_addr|$status|$bod
 pub(super) fn served(test: &str, requests: &[Request]) -> Option<ServerRun> {
     let requests: Vec<&[u8]> = requests.iter().map(|request| &request.bytes[..]).collect();
     let names: Vec<&str> = LOGS.iter().map(|(name, ..)| *name).collect();
-    let (harness, answers) = write_logs(test, SITES, &[MAIN, JSON, NONE, PIPED].concat(), &names, &requests)?;
+    let (harness, answers) = write_logs(
+        test,
+        SITES,
+        &[MAIN, JSON, NONE, PIPED].concat(),
+        &names,
+        &requests,
+    )?;
     let conf = harness.path("nginx.conf");
     Some(ServerRun::new("nginx", harness, conf, &LOGS, answers))
 }
 
-/// Sends these requests to a server with these directives for its logs, which are in `log`. Returns its answers.
-pub(super) fn write_logs(test: &str, sites: &str, formats: &str, names: &[&str], requests: &[&[u8]]) -> Option<(Harness, Vec<Vec<u8>>)> {
+/// Sends these requests to a server with these directives for its logs, which are in `log`. Returns
+/// its answers.
+pub(super) fn write_logs(
+    test: &str,
+    sites: &str,
+    formats: &str,
+    names: &[&str],
+    requests: &[&[u8]],
+) -> Option<(Harness, Vec<Vec<u8>>)> {
     let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
         skip(test, "nginx is not installed");
         return None;
@@ -71,21 +91,38 @@ pub(super) fn write_logs(test: &str, sites: &str, formats: &str, names: &[&str],
     let daemon = Daemon::start(&harness, |port| {
         harness.file("nginx.conf", conf(port));
         let mut command = Command::new(program);
-        command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(harness.path("")).env("TZ", "UTC");
+        command
+            .args(["-e", "error.log", "-c", "nginx.conf", "-p"])
+            .arg(harness.path(""))
+            .env("TZ", "UTC");
         command
     });
-    let answers = requests.iter().map(|request| daemon.send(request)).collect();
-    let logs: Vec<PathBuf> = names.iter().map(|name| harness.path(format!("log/{name}.log"))).collect();
-    daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), requests.len());
+    let answers = requests
+        .iter()
+        .map(|request| daemon.send(request))
+        .collect();
+    let logs: Vec<PathBuf> = names
+        .iter()
+        .map(|name| harness.path(format!("log/{name}.log")))
+        .collect();
+    daemon.finish(
+        &logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(),
+        requests.len(),
+    );
     Some((harness, answers))
 }
 
 fn conf(port: u16) -> String {
-    let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
-    let temporary: String =
-        ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path tmp/{name};")).concat();
-    // The client is taken from a header, because all connections come from this host. A connection is closed after its line
-    // is written.
+    let user = if rustix::process::geteuid().is_root() {
+        "user root;"
+    } else {
+        ""
+    };
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|name| format!("{name}_temp_path tmp/{name};"))
+        .concat();
+    // The client is taken from a header, because all connections come from this host. A connection
+    // is closed after its line is written.
     format!(
         "{user} daemon off; worker_processes 1; pid nginx.pid; error_log error.log;
         events {{ worker_connections 64; }}

@@ -1,4 +1,5 @@
-//! A thousand requests, the same in every run: the labelled ones, bytes that break parsers, and normal pages.
+//! A thousand requests, the same in every run: the labelled ones, bytes that break parsers, and
+//! normal pages.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -22,8 +23,14 @@ impl Request {
     /// Whether its line is hostile and matches a rule, as far as a server logs it.
     pub(super) fn is_hostile_probe(&self) -> bool {
         const PROBES: [&[u8]; 2] = [b"/.env", b"/.git/config"];
-        let line = self.bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
-        let is_probe = PROBES.iter().any(|probe| line.windows(probe.len()).any(|part| part == *probe));
+        let line = self
+            .bytes
+            .split(|byte| *byte == b'\r')
+            .next()
+            .unwrap_or_default();
+        let is_probe = PROBES
+            .iter()
+            .any(|probe| line.windows(probe.len()).any(|part| part == *probe));
         self.is_hostile && is_probe && line.len() < 8_000
     }
 
@@ -93,7 +100,12 @@ const ORDINARY: &[u8] = b"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/201001
 /// A site that answers some of the requests.
 pub(super) fn lay_out_site(harness: &Harness) {
     fs::create_dir_all(harness.path("site/.git")).unwrap();
-    for (name, text) in [("index.html", "<p>Hello"), (".git/config", "[core]\n"), (".env", "A=b\n"), ("wp-login.php", "<?php")] {
+    for (name, text) in [
+        ("index.html", "<p>Hello"),
+        (".git/config", "[core]\n"),
+        (".env", "A=b\n"),
+        ("wp-login.php", "<?php"),
+    ] {
         harness.file(format!("site/{name}"), text);
     }
 }
@@ -103,18 +115,48 @@ pub(super) fn all() -> Vec<Request> {
     let mut requests = hostile();
     let (attacks, ordinary) = labelled();
     for labelled in attacks.iter().step_by(2).chain(&ordinary) {
-        let of = |text: &str| if text == "-" { Vec::new() } else { text.as_bytes().to_vec() };
+        let of = |text: &str| {
+            if text == "-" {
+                Vec::new()
+            } else {
+                text.as_bytes().to_vec()
+            }
+        };
         let is_plain = labelled.referer == "-" && labelled.agent.as_bytes() == ORDINARY;
-        let (line, referer, agent) = (sent(&labelled.request), of(&labelled.referer), of(&labelled.agent));
-        requests.push(Target { line, referer, agent, is_plain, is_hostile: false });
+        let (line, referer, agent) = (
+            sent(&labelled.request),
+            of(&labelled.referer),
+            of(&labelled.agent),
+        );
+        requests.push(Target {
+            line,
+            referer,
+            agent,
+            is_plain,
+            is_hostile: false,
+        });
     }
-    assert!(requests.len() < ALL - 50, "no room for ordinary pages: {}", requests.len());
+    assert!(
+        requests.len() < ALL - 50,
+        "no room for ordinary pages: {}",
+        requests.len()
+    );
     for page in requests.len()..ALL {
         let line = format!("GET /page/{page}?q={page} HTTP/1.1").into_bytes();
-        requests.push(Target { line, referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: false });
+        requests.push(Target {
+            line,
+            referer: Vec::new(),
+            agent: ORDINARY.to_vec(),
+            is_plain: true,
+            is_hostile: false,
+        });
     }
     shuffle(&mut requests);
-    requests.iter().enumerate().map(|(number, target)| to_bytes(number, target)).collect()
+    requests
+        .iter()
+        .enumerate()
+        .map(|(number, target)| to_bytes(number, target))
+        .collect()
 }
 
 /// The bytes that a server logged: `\xHH` is one byte, unless it would end the line.
@@ -122,8 +164,13 @@ fn sent(logged: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = logged.as_bytes();
     while let [byte, tail @ ..] = rest {
-        let hex = rest.strip_prefix(b"\\x").and_then(|digits| digits.get(..2)).and_then(|digits| std::str::from_utf8(digits).ok());
-        let escaped = hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|byte| !b"\r\n".contains(byte));
+        let hex = rest
+            .strip_prefix(b"\\x")
+            .and_then(|digits| digits.get(..2))
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = hex
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+            .filter(|byte| !b"\r\n".contains(byte));
         bytes.push(escaped.unwrap_or(*byte));
         rest = if escaped.is_some() { &rest[4..] } else { tail };
     }
@@ -144,7 +191,13 @@ fn hostile() -> Vec<Target> {
     let target = |line: &[u8], referer: &[u8], agent: &[u8]| {
         let [line, referer, agent] = [line, referer, agent].map(<[u8]>::to_vec);
         let is_plain = agent == ORDINARY;
-        Target { line, referer, agent, is_plain, is_hostile: true }
+        Target {
+            line,
+            referer,
+            agent,
+            is_plain,
+            is_hostile: true,
+        }
     };
     let line = |line: &[u8]| target(line, b"", ORDINARY);
     let mut requests: Vec<Target> = HOSTILE.iter().map(|hostile| line(hostile)).collect();
@@ -152,7 +205,9 @@ fn hostile() -> Vec<Target> {
         let long = filler.repeat(7_000 / filler.len());
         requests.push(line(&[b"GET /.env?", &long[..], b" HTTP/1.1"].concat()));
     }
-    requests.push(line(&[b"GET /", &b"b".repeat(9_000)[..], b"/.env HTTP/1.1"].concat()));
+    requests.push(line(
+        &[b"GET /", &b"b".repeat(9_000)[..], b"/.env HTTP/1.1"].concat(),
+    ));
     for agent in AGENTS {
         requests.push(target(b"GET /.env HTTP/1.1", b"", agent));
         requests.push(target(b"GET / HTTP/1.1", agent, agent));
@@ -169,25 +224,53 @@ fn shuffle(requests: &mut [Target]) {
 
 /// A request with this line, as it is sent.
 pub(super) fn with_line(number: usize, line: &[u8]) -> Request {
-    to_bytes(number, &Target { line: line.to_vec(), referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: true })
+    to_bytes(
+        number,
+        &Target {
+            line: line.to_vec(),
+            referer: Vec::new(),
+            agent: ORDINARY.to_vec(),
+            is_plain: true,
+            is_hostile: true,
+        },
+    )
 }
 
 fn to_bytes(number: usize, target: &Target) -> Request {
-    let Target { line, referer, agent, is_plain, is_hostile } = target;
+    let Target {
+        line,
+        referer,
+        agent,
+        is_plain,
+        is_hostile,
+    } = target;
     let mut headers = String::from("\r\nHost: site.example\r\n");
-    let _ = write!(headers, "X-Test-Client: 203.0.113.{}\r\nX-Forwarded-For: 192.0.2.{}, 10.0.0.1\r\n", number % 50, number % 7);
+    let _ = write!(
+        headers,
+        "X-Test-Client: 203.0.113.{}\r\nX-Forwarded-For: 192.0.2.{}, 10.0.0.1\r\n",
+        number % 50,
+        number % 7
+    );
     let mut bytes = [line, headers.as_bytes(), b"User-Agent: ", agent].concat();
     if !referer.is_empty() {
         bytes.extend([b"\r\nReferer: ", &referer[..]].concat());
     }
     bytes.extend(b"\r\nConnection: close\r\n\r\n");
-    Request { bytes, is_plain: *is_plain, is_hostile: *is_hostile }
+    Request {
+        bytes,
+        is_plain: *is_plain,
+        is_hostile: *is_hostile,
+    }
 }
 
 #[test]
 fn the_requests_are_deterministic() {
     let (one, other) = (all(), all());
     assert_eq!(one.len(), ALL);
-    assert!(one.iter().zip(&other).all(|(one, other)| one.bytes == other.bytes));
+    assert!(
+        one.iter()
+            .zip(&other)
+            .all(|(one, other)| one.bytes == other.bytes)
+    );
     assert!(one.iter().filter(|request| !request.is_plain).count() > 20);
 }

@@ -1,5 +1,6 @@
-//! Rotated logs in every compression: each line is read once, whatever compresses them, at any time, in any number of parts.
-//! While a log is being compressed, the plain and the compressed file are one log, at every stage.
+//! Rotated logs in every compression: each line is read once, whatever compresses them, at any
+//! time, in any number of parts. While a log is being compressed, the plain and the compressed file
+//! are one log, at every stage.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -26,7 +27,11 @@ fn extension(compression: Compression) -> &'static str {
 fn compress_file(path: &Path, compression: Compression) {
     let text = fs::read(path).unwrap();
     let parts: [&[u8]; 2] = text.split_at(text.len() / 2).into();
-    fs::write(format!("{}.{}", path.display(), extension(compression)), compress(compression, parts)).unwrap();
+    fs::write(
+        format!("{}.{}", path.display(), extension(compression)),
+        compress(compression, parts),
+    )
+    .unwrap();
     fs::remove_file(path).unwrap();
 }
 
@@ -34,7 +39,10 @@ fn compress_file(path: &Path, compression: Compression) {
 fn rotate(path: impl Fn(&str) -> PathBuf, compression: Compression) {
     let end = extension(compression);
     for old in (1..9).rev() {
-        let _ = fs::rename(path(&format!("access.log.{old}.{end}")), path(&format!("access.log.{}.{end}", old + 1)));
+        let _ = fs::rename(
+            path(&format!("access.log.{old}.{end}")),
+            path(&format!("access.log.{}.{end}", old + 1)),
+        );
     }
     fs::rename(path("access.log"), path("access.log.1")).unwrap();
     compress_file(&path("access.log.1"), compression);
@@ -44,13 +52,26 @@ fn rotate(path: impl Fn(&str) -> PathBuf, compression: Compression) {
 fn lines_of_compressed_siblings_are_read_once() {
     for compression in COMPRESSIONS {
         let first = format!("access.log.1.{}", extension(compression));
-        for names in [&["access.log", &first][..], &["access.log*"], &[""], &["access.log"]] {
+        for names in [
+            &["access.log", &first][..],
+            &["access.log*"],
+            &[""],
+            &["access.log"],
+        ] {
             let mut runs = OneShotRuns::new();
             append(&runs.path("access.log.1"), &lines(0..300));
             compress_file(&runs.path("access.log.1"), compression);
             append(&runs.path("access.log"), &lines(300..310));
-            let from = if names.len() == 1 && names[0] == "access.log" { 300 } else { 0 };
-            assert_eq!(runs.run(names), some(from..310), "{compression:?} {names:?}");
+            let from = if names.len() == 1 && names[0] == "access.log" {
+                300
+            } else {
+                0
+            };
+            assert_eq!(
+                runs.run(names),
+                some(from..310),
+                "{compression:?} {names:?}"
+            );
             assert_eq!(runs.run(names), [], "{compression:?} {names:?}");
             append(&runs.path("access.log"), &lines(310..320));
             rotate(|name| runs.path(name), compression);
@@ -86,11 +107,16 @@ fn a_growing_compressed_log_is_read_part_by_part() {
     for compression in COMPRESSIONS {
         let mut runs = OneShotRuns::new();
         let name = format!("access.log.1.{}", extension(compression));
-        let parts = [lines(0..100), lines(100..200), lines(200..300)].map(|text| compress(compression, [text.as_bytes()]));
+        let parts = [lines(0..100), lines(100..200), lines(200..300)]
+            .map(|text| compress(compression, [text.as_bytes()]));
         fs::write(runs.path(&name), &parts[0]).unwrap();
         assert_eq!(runs.run(&[&name]), some(0..100), "{compression:?}");
         // An incomplete part is not read.
-        fs::write(runs.path(&name), [&parts[0][..], &parts[1][..parts[1].len() / 2]].concat()).unwrap();
+        fs::write(
+            runs.path(&name),
+            [&parts[0][..], &parts[1][..parts[1].len() / 2]].concat(),
+        )
+        .unwrap();
         assert_eq!(runs.run(&[&name]), [], "{compression:?}");
         fs::write(runs.path(&name), parts.concat()).unwrap();
         assert_eq!(runs.run(&[&name]), some(100..300), "{compression:?}");
@@ -113,15 +139,33 @@ fn damage_is_reported_once_and_the_text_before_it_is_read() {
     thread::sleep(Duration::from_millis(2100));
     for (runs, name, compression) in &mut all {
         let read = runs.run(&[name]);
-        assert!(read.len() > 500 && read.len() < 8000 && read == some(0..read.len()), "{compression:?} {}", read.len());
-        assert_eq!(runs.problems().len(), 1, "{compression:?} {:?}", runs.notices);
-        assert!(runs.problems()[0].contains(&format!("{} stream ends early", compression.name())), "{:?}", runs.notices);
+        assert!(
+            read.len() > 500 && read.len() < 8000 && read == some(0..read.len()),
+            "{compression:?} {}",
+            read.len()
+        );
+        assert_eq!(
+            runs.problems().len(),
+            1,
+            "{compression:?} {:?}",
+            runs.notices
+        );
+        assert!(
+            runs.problems()[0].contains(&format!("{} stream ends early", compression.name())),
+            "{:?}",
+            runs.notices
+        );
         assert_eq!(runs.run(&[name]), []);
-        assert!(runs.notices.is_empty(), "{compression:?} {:?}", runs.notices);
+        assert!(
+            runs.notices.is_empty(),
+            "{compression:?} {:?}",
+            runs.notices
+        );
     }
 }
 
-/// C10. The part that was not read when the log was compressed is read afterwards, whatever its name by then.
+/// C10. The part that was not read when the log was compressed is read afterwards, whatever its
+/// name by then.
 #[test]
 fn missed_rotations_are_followed() {
     for compression in COMPRESSIONS {
@@ -131,7 +175,10 @@ fn missed_rotations_are_followed() {
         append(&harness.path("access.log"), &lines(10..20));
         for rotation in 0..3 {
             rotate(|name| harness.path(name), compression);
-            append(&harness.path("access.log"), &lines(20 + rotation * 10..30 + rotation * 10));
+            append(
+                &harness.path("access.log"),
+                &lines(20 + rotation * 10..30 + rotation * 10),
+            );
         }
         harness.wait(100);
         harness.assert_numbers(50);
@@ -171,11 +218,19 @@ fn a_window_over_the_limit_is_reported_once() {
     append(&runs.path("access.log"), &lines(0..3));
     runs.run(&["access.log"]);
     // A zstd frame with a window of 256 MiB.
-    fs::write(runs.path("access.log.1.zst"), b"\x28\xb5\x2f\xfd\x00\x90\x21\0\0one\n").unwrap();
+    fs::write(
+        runs.path("access.log.1.zst"),
+        b"\x28\xb5\x2f\xfd\x00\x90\x21\0\0one\n",
+    )
+    .unwrap();
     thread::sleep(Duration::from_millis(2100));
     runs.run(&["access.log"]);
     assert_eq!(runs.problems().len(), 1, "{:?}", runs.notices);
-    assert!(runs.problems()[0].contains("needs a zstd window of 256 MiB"), "{:?}", runs.notices);
+    assert!(
+        runs.problems()[0].contains("needs a zstd window of 256 MiB"),
+        "{:?}",
+        runs.notices
+    );
     fs::rename(runs.path("access.log.1.zst"), runs.path("access.log.2.zst")).unwrap();
     runs.run(&["access.log"]);
     assert!(runs.notices.is_empty(), "{:?}", runs.notices);
@@ -199,7 +254,12 @@ const STAGES: [(CompressionStage, bool); 5] = [
 ];
 
 /// Creates `access.log.1` with `text` at a stage of its compression.
-fn write_stage(folder: &Path, compression: Compression, text: &str, (packed_at, plain): (CompressionStage, bool)) {
+fn write_stage(
+    folder: &Path,
+    compression: Compression,
+    text: &str,
+    (packed_at, plain): (CompressionStage, bool),
+) {
     let compressed = compress(compression, [text.as_bytes()]);
     let out = folder.join(format!("access.log.1.{}", extension(compression)));
     match packed_at {
@@ -237,7 +297,11 @@ fn follow_reads_a_log_that_is_being_compressed_once() {
                         harness.wait(1);
                     }
                     harness.wait(20);
-                    let mut emitted: Vec<_> = harness.lines().iter().map(|text| number_of(text).unwrap()).collect();
+                    let mut emitted: Vec<_> = harness
+                        .lines()
+                        .iter()
+                        .map(|text| number_of(text).unwrap())
+                        .collect();
                     emitted.sort_unstable();
                     assert_eq!(
                         emitted,
@@ -260,20 +324,35 @@ fn restarts_at_any_stage_of_a_compression_read_the_log_once() {
                 for steps in 1u32..1 << STAGES.len() {
                     for names in [&["."][..], &["access.log"]] {
                         let text = lines(0..length);
-                        let mut harness = TailHarness::new(names, true, |folder| append(&folder.join("access.log"), &lines(0..before)));
+                        let mut harness = TailHarness::new(names, true, |folder| {
+                            append(&folder.join("access.log"), &lines(0..before))
+                        });
                         append(&harness.path("access.log"), &lines(before..length));
                         harness.rename("access.log", "access.log.1");
                         append(&harness.path("access.log"), &lines(length..length + 10));
                         let mut state = harness.tail.checkpoints();
-                        for (_, step) in STAGES.iter().enumerate().filter(|(number, _)| steps & 1 << number != 0) {
+                        for (_, step) in STAGES
+                            .iter()
+                            .enumerate()
+                            .filter(|(number, _)| steps & 1 << number != 0)
+                        {
                             write_stage(harness.folder.path(), compression, &text, *step);
                             harness.restart(state);
                             state = harness.tail.checkpoints();
                         }
-                        write_stage(harness.folder.path(), compression, &text, (CompressionStage::Whole, false));
+                        write_stage(
+                            harness.folder.path(),
+                            compression,
+                            &text,
+                            (CompressionStage::Whole, false),
+                        );
                         harness.restart(state);
                         harness.wait(5);
-                        let mut emitted: Vec<_> = harness.lines().iter().map(|text| number_of(text).unwrap()).collect();
+                        let mut emitted: Vec<_> = harness
+                            .lines()
+                            .iter()
+                            .map(|text| number_of(text).unwrap())
+                            .collect();
                         emitted.sort_unstable();
                         assert_eq!(
                             emitted,
@@ -307,11 +386,20 @@ fn runs_at_any_stage_of_a_compression_read_the_log_once() {
                         }
                         fs::write(runs.path("access.log.1"), &text).unwrap();
                         fs::write(runs.path("access.log"), lines(length..length + 10)).unwrap();
-                        for (_, step) in STAGES.iter().enumerate().filter(|(number, _)| steps & 1 << number != 0) {
+                        for (_, step) in STAGES
+                            .iter()
+                            .enumerate()
+                            .filter(|(number, _)| steps & 1 << number != 0)
+                        {
                             write_stage(runs.folder.path(), compression, &text, *step);
                             emitted.extend(runs.run(names));
                         }
-                        write_stage(runs.folder.path(), compression, &text, (CompressionStage::Whole, false));
+                        write_stage(
+                            runs.folder.path(),
+                            compression,
+                            &text,
+                            (CompressionStage::Whole, false),
+                        );
                         emitted.extend(runs.run(names));
                         let mut emitted: Vec<_> = emitted.into_iter().map(Option::unwrap).collect();
                         emitted.sort_unstable();
@@ -329,13 +417,18 @@ fn runs_at_any_stage_of_a_compression_read_the_log_once() {
 }
 
 /// Compresses a file block by block and then removes it, without waiting for readers.
-fn compress_concurrently(path: PathBuf, compression: Compression, pause: Duration) -> thread::JoinHandle<()> {
+fn compress_concurrently(
+    path: PathBuf,
+    compression: Compression,
+    pause: Duration,
+) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         use std::io::Write;
         let text = fs::read(&path).unwrap();
         let compressed = compress(compression, [&text[..]]);
         thread::sleep(pause);
-        let mut out = File::create(format!("{}.{}", path.display(), extension(compression))).unwrap();
+        let mut out =
+            File::create(format!("{}.{}", path.display(), extension(compression))).unwrap();
         for block in compressed.chunks(compressed.len() / 4 + 1) {
             out.write_all(block).unwrap();
             thread::sleep(pause / 8);
@@ -347,7 +440,10 @@ fn compress_concurrently(path: PathBuf, compression: Compression, pause: Duratio
 
 #[test]
 fn a_concurrent_compression_is_read_once() {
-    let trials: u64 = std::env::var("PROBEWATCH_MODEL_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
+    let trials: u64 = std::env::var("PROBEWATCH_MODEL_PROGRAMS")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(60);
     let mut wrong = Vec::new();
     for trial in 0..trials {
         let compression = COMPRESSIONS[trial as usize % COMPRESSIONS.len()];
@@ -368,7 +464,11 @@ fn a_concurrent_compression_is_read_once() {
         let compressor = compress_concurrently(runs.path("access.log.1"), compression, pause);
         let mut emitted = Vec::new();
         if once {
-            let begin = if trial / 64 % 2 == 0 { StartPosition::ExplicitInputs } else { StartPosition::Start };
+            let begin = if trial / 64 % 2 == 0 {
+                StartPosition::ExplicitInputs
+            } else {
+                StartPosition::Start
+            };
             emitted.extend(runs.run_with(&[name], begin));
             compressor.join().unwrap();
             emitted.extend(runs.run_with(&[name], begin));
@@ -387,13 +487,21 @@ fn a_concurrent_compression_is_read_once() {
                 while tail.read(now, &mut |piece| record(&mut followed, piece)) {}
                 now += Duration::from_millis(500);
             }
-            emitted.extend(followed.iter().map(|emitted| emitted.text.as_deref().and_then(number_of)));
+            emitted.extend(
+                followed
+                    .iter()
+                    .map(|emitted| emitted.text.as_deref().and_then(number_of)),
+            );
         }
         let count = emitted.len();
         let mut emitted: Vec<_> = emitted.into_iter().map(Option::unwrap).collect();
         emitted.sort_unstable();
         if emitted != (0..length + 10).collect::<Vec<_>>() {
-            wrong.push(format!("{trial} {compression:?} {length} once {once} {name:?}: {count} of {}; {:?}", length + 10, runs.notices));
+            wrong.push(format!(
+                "{trial} {compression:?} {length} once {once} {name:?}: {count} of {}; {:?}",
+                length + 10,
+                runs.notices
+            ));
         }
     }
     assert!(wrong.is_empty(), "{} of {trials}: {wrong:#?}", wrong.len());

@@ -1,4 +1,5 @@
-//! Behavior of the tail: rotations, truncations and restarts, as single cases and as random programs.
+//! Behavior of the tail: rotations, truncations and restarts, as single cases and as random
+//! programs.
 
 mod compressed;
 mod model;
@@ -22,7 +23,8 @@ use crate::log::source::Checkpoint;
 
 /// As many open files as these tests need.
 const MAX_OPEN: usize = 1000;
-/// Limits of open files. With 0, every file is closed after each poll and each read that it can be closed after.
+/// Limits of open files. With 0, every file is closed after each poll and each read that it can be
+/// closed after.
 pub(super) const FILE_LIMITS: [usize; 3] = [MAX_OPEN, 1, 0];
 
 /// A line that the tail returned.
@@ -53,10 +55,27 @@ impl TailHarness {
         let folder = TempDir::new().unwrap();
         prepare(folder.path());
         let paths: Vec<_> = names.iter().map(|name| folder.path().join(name)).collect();
-        let start = if from_start { StartPosition::Start } else { StartPosition::End };
-        let options = TailOptions { start, max_line: 4096, block: 512, max_open: MAX_OPEN };
+        let start = if from_start {
+            StartPosition::Start
+        } else {
+            StartPosition::End
+        };
+        let options = TailOptions {
+            start,
+            max_line: 4096,
+            block: 512,
+            max_open: MAX_OPEN,
+        };
         let tail = Tail::new(paths.clone(), options.clone(), None);
-        let mut harness = Self { folder, paths, options, tail, now: Instant::now(), emitted: Vec::new(), notices: Vec::new() };
+        let mut harness = Self {
+            folder,
+            paths,
+            options,
+            tail,
+            now: Instant::now(),
+            emitted: Vec::new(),
+            notices: Vec::new(),
+        };
         harness.poll_and_read();
         harness
     }
@@ -72,7 +91,8 @@ impl TailHarness {
 
     fn poll(&mut self) {
         self.tail.poll(self.now, None);
-        self.notices.extend(self.tail.notices().into_iter().map(|notice| notice.what));
+        self.notices
+            .extend(self.tail.notices().into_iter().map(|notice| notice.what));
     }
 
     /// Polls and reads until there is no more data.
@@ -80,7 +100,10 @@ impl TailHarness {
         self.poll();
         let emitted = &mut self.emitted;
         let mut turns = 0;
-        while self.tail.read(self.now, &mut |piece| record(emitted, piece)) {
+        while self
+            .tail
+            .read(self.now, &mut |piece| record(emitted, piece))
+        {
             turns += 1;
             assert!(turns < 100_000, "reads without end");
         }
@@ -110,7 +133,12 @@ impl TailHarness {
 
     fn copy_truncate(&self, from: &str, to: &str) {
         fs::copy(self.path(from), self.path(to)).unwrap();
-        OpenOptions::new().write(true).open(self.path(from)).unwrap().set_len(0).unwrap();
+        OpenOptions::new()
+            .write(true)
+            .open(self.path(from))
+            .unwrap()
+            .set_len(0)
+            .unwrap();
     }
 
     fn gzip(&self, name: &str) {
@@ -118,24 +146,43 @@ impl TailHarness {
     }
 
     fn lines(&self) -> Vec<&str> {
-        self.emitted.iter().map(|emitted| emitted.text.as_deref().unwrap_or("OVERSIZED")).collect()
+        self.emitted
+            .iter()
+            .map(|emitted| emitted.text.as_deref().unwrap_or("OVERSIZED"))
+            .collect()
     }
 
     /// Asserts that the numbered lines were returned in order.
     fn assert_numbers(&self, count: usize) {
         let emitted: Vec<_> = self.lines().iter().map(|text| number_of(text)).collect();
-        assert_eq!(emitted, (0..count).map(Some).collect::<Vec<_>>(), "{:?}", self.notices);
+        assert_eq!(
+            emitted,
+            (0..count).map(Some).collect::<Vec<_>>(),
+            "{:?}",
+            self.notices
+        );
     }
 }
 
 /// Records the lines of a chunk.
 pub(super) fn record(emitted: &mut Vec<EmittedLine>, piece: LineChunk<'_>) {
-    let LineChunk { log, generation, lines_before, .. } = piece;
+    let LineChunk {
+        log,
+        generation,
+        lines_before,
+        ..
+    } = piece;
     let mut number = lines_before;
     let mut offset = piece.chunk.offset;
     let mut push = |text: Option<String>, length: u64| {
         number += 1;
-        emitted.push(EmittedLine { log, generation, offset, number, text });
+        emitted.push(EmittedLine {
+            log,
+            generation,
+            offset,
+            number,
+            text,
+        });
         offset += length;
     };
     match piece.chunk.body {
@@ -144,7 +191,10 @@ pub(super) fn record(emitted: &mut Vec<EmittedLine>, piece: LineChunk<'_>) {
             assert!(!lines.is_empty());
             for line in lines.split_inclusive(|&byte| byte == b'\n') {
                 let text = line.strip_suffix(b"\n").unwrap_or(line);
-                push(Some(String::from_utf8_lossy(text).into_owned()), line.len() as u64);
+                push(
+                    Some(String::from_utf8_lossy(text).into_owned()),
+                    line.len() as u64,
+                );
             }
         }
     }
@@ -152,12 +202,19 @@ pub(super) fn record(emitted: &mut Vec<EmittedLine>, piece: LineChunk<'_>) {
 
 /// The line with this number, in a log format.
 pub(super) fn line(number: usize) -> String {
-    format!("192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] \"GET /{number} HTTP/1.1\" 200 5 \"-\" \"-\"\n")
+    format!(
+        "192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] \"GET /{number} HTTP/1.1\" 200 5 \"-\" \"-\"\n"
+    )
 }
 
 /// The number of such a line; `None` if it is garbled.
 pub(super) fn number_of(text: &str) -> Option<usize> {
-    let number = text.split('/').nth(3)?.strip_suffix(" HTTP")?.parse().ok()?;
+    let number = text
+        .split('/')
+        .nth(3)?
+        .strip_suffix(" HTTP")?
+        .parse()
+        .ok()?;
     (line(number).trim_end() == text).then_some(number)
 }
 
@@ -166,7 +223,11 @@ pub(super) fn lines(numbers: std::ops::Range<usize>) -> String {
 }
 
 pub(super) fn append(path: &Path, text: &str) {
-    let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
+    let mut file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .unwrap();
     file.write_all(text.as_bytes()).unwrap();
 }
 
@@ -174,7 +235,12 @@ pub(super) fn append(path: &Path, text: &str) {
 pub(super) fn gzip(path: &Path) {
     let compressed = PathBuf::from(format!("{}.gz", path.display()));
     let out = File::create(compressed).unwrap();
-    let done = Command::new("gzip").arg("-c").stdin(File::open(path).unwrap()).stdout(Stdio::from(out)).status().unwrap();
+    let done = Command::new("gzip")
+        .arg("-c")
+        .stdin(File::open(path).unwrap())
+        .stdout(Stdio::from(out))
+        .status()
+        .unwrap();
     assert!(done.success());
     fs::remove_file(path).unwrap();
 }

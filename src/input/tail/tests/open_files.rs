@@ -33,7 +33,12 @@ impl TailHarness {
     fn assert_each_once(&self, count: usize) {
         let mut numbers: Vec<_> = self.lines().iter().map(|text| number_of(text)).collect();
         numbers.sort_unstable();
-        assert_eq!(numbers, (0..count).map(Some).collect::<Vec<_>>(), "{:?}", self.notices);
+        assert_eq!(
+            numbers,
+            (0..count).map(Some).collect::<Vec<_>>(),
+            "{:?}",
+            self.notices
+        );
     }
 }
 
@@ -46,7 +51,10 @@ fn logs_are_followed_through_rotations_with_few_open_files() {
         for rotation in 1..4 {
             for number in 0..LOGS {
                 for old in (1..rotation).rev() {
-                    harness.rename(&format!("{}.{old}", log(number)), &format!("{}.{}", log(number), old + 1));
+                    harness.rename(
+                        &format!("{}.{old}", log(number)),
+                        &format!("{}.{}", log(number), old + 1),
+                    );
                 }
                 // A line that is written just before the rotation, and one in the next file.
                 harness.append(&log(number), &line(2 * rotation * LOGS - LOGS + number));
@@ -54,7 +62,11 @@ fn logs_are_followed_through_rotations_with_few_open_files() {
                 harness.append(&log(number), &line(2 * rotation * LOGS + number));
             }
             harness.poll_and_read();
-            assert!(harness.tail.open_files <= max_open, "{} of {max_open} files are open", harness.tail.open_files);
+            assert!(
+                harness.tail.open_files <= max_open,
+                "{} of {max_open} files are open",
+                harness.tail.open_files
+            );
             harness.wait(2);
         }
         harness.assert_each_once(7 * LOGS);
@@ -73,13 +85,35 @@ fn a_file_that_was_deleted_while_it_was_closed_is_reported() {
         harness.append("next", &lines(6..8));
         harness.rename("next", "site.log");
         harness.wait(3);
-        let numbers: Vec<_> = harness.lines().iter().filter_map(|text| number_of(text)).collect();
-        let lost: Vec<_> = harness.notices.iter().filter(|notice| notice.contains("was removed while it was closed")).collect();
+        let numbers: Vec<_> = harness
+            .lines()
+            .iter()
+            .filter_map(|text| number_of(text))
+            .collect();
+        let lost: Vec<_> = harness
+            .notices
+            .iter()
+            .filter(|notice| notice.contains("was removed while it was closed"))
+            .collect();
         if max_open == 0 {
-            assert_eq!((numbers, lost.len()), ([0, 1, 2, 3, 4, 6, 7].to_vec(), 1), "{:?}", harness.notices);
-            assert!(lost[0].contains(&format!("after byte {}", lines(0..5).len())), "{}", lost[0]);
+            assert_eq!(
+                (numbers, lost.len()),
+                ([0, 1, 2, 3, 4, 6, 7].to_vec(), 1),
+                "{:?}",
+                harness.notices
+            );
+            assert!(
+                lost[0].contains(&format!("after byte {}", lines(0..5).len())),
+                "{}",
+                lost[0]
+            );
         } else {
-            assert_eq!((numbers, lost.len()), ((0..8).collect(), 0), "{:?}", harness.notices);
+            assert_eq!(
+                (numbers, lost.len()),
+                ((0..8).collect(), 0),
+                "{:?}",
+                harness.notices
+            );
         }
     }
 }
@@ -104,7 +138,10 @@ fn a_file_that_is_read_to_its_end_is_closed_before_others() {
 #[test]
 fn all_logs_are_read_once_with_few_open_files() {
     for max_open in FILE_LIMITS {
-        let mut runs = OneShotRuns { max_open, ..OneShotRuns::new() };
+        let mut runs = OneShotRuns {
+            max_open,
+            ..OneShotRuns::new()
+        };
         for run in 0..3 {
             for number in 0..LOGS {
                 let path = runs.path(&log(number));
@@ -115,7 +152,12 @@ fn all_logs_are_read_once_with_few_open_files() {
             }
             let mut numbers = runs.run_with(&[""], StartPosition::Start);
             numbers.sort_unstable();
-            assert_eq!(numbers, (run * LOGS..(run + 1) * LOGS).map(Some).collect::<Vec<_>>(), "run {run}: {:?}", runs.notices);
+            assert_eq!(
+                numbers,
+                (run * LOGS..(run + 1) * LOGS).map(Some).collect::<Vec<_>>(),
+                "run {run}: {:?}",
+                runs.notices
+            );
             assert!(runs.notices.is_empty(), "{:?}", runs.notices);
         }
     }
@@ -125,7 +167,10 @@ fn all_logs_are_read_once_with_few_open_files() {
 #[test]
 fn all_siblings_are_read_in_order_with_few_open_files() {
     for max_open in FILE_LIMITS {
-        let mut runs = OneShotRuns { max_open, ..OneShotRuns::new() };
+        let mut runs = OneShotRuns {
+            max_open,
+            ..OneShotRuns::new()
+        };
         for number in 0..LOGS {
             let name = format!("access.log.{}", LOGS - number);
             append(&runs.path(&name), &lines(number * 20..number * 20 + 20));
@@ -135,6 +180,11 @@ fn all_siblings_are_read_in_order_with_few_open_files() {
         }
         append(&runs.path("access.log"), &lines(LOGS * 20..LOGS * 20 + 5));
         let numbers = runs.run_with(&["access.log"], StartPosition::Start);
-        assert_eq!(numbers, (0..LOGS * 20 + 5).map(Some).collect::<Vec<_>>(), "{:?}", runs.notices);
+        assert_eq!(
+            numbers,
+            (0..LOGS * 20 + 5).map(Some).collect::<Vec<_>>(),
+            "{:?}",
+            runs.notices
+        );
     }
 }

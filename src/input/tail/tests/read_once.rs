@@ -1,4 +1,5 @@
-//! Reading once: what a first run reads, what later runs find, and how unreadable files are reported.
+//! Reading once: what a first run reads, what later runs find, and how unreadable files are
+//! reported.
 
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::Write;
@@ -42,8 +43,19 @@ impl OneShotRuns {
 
     /// A tail of `names`; an empty name is the folder.
     pub(super) fn tail(&self, names: &[&str], begin: StartPosition) -> Tail {
-        let paths = names.iter().map(|name| if name.is_empty() { self.folder.path().to_owned() } else { self.path(name) });
-        let options = TailOptions { start: begin, max_line: 4096, block: 512, max_open: self.max_open };
+        let paths = names.iter().map(|name| {
+            if name.is_empty() {
+                self.folder.path().to_owned()
+            } else {
+                self.path(name)
+            }
+        });
+        let options = TailOptions {
+            start: begin,
+            max_line: 4096,
+            block: 512,
+            max_open: self.max_open,
+        };
         Tail::new(paths.collect(), options, self.state.clone())
     }
 
@@ -57,10 +69,17 @@ impl OneShotRuns {
         let mut emitted = Vec::new();
         tail.read_once(Instant::now(), &mut |piece| record(&mut emitted, piece));
         let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
-        self.pending = tail.logs().filter(|log| log.pending).map(|log| name(log.path)).collect();
+        self.pending = tail
+            .logs()
+            .filter(|log| log.pending)
+            .map(|log| name(log.path))
+            .collect();
         self.notices = tail.notices();
         self.state = Some(tail.checkpoints());
-        let numbers = emitted.iter().map(|emitted| emitted.text.as_deref().and_then(number_of)).collect();
+        let numbers = emitted
+            .iter()
+            .map(|emitted| emitted.text.as_deref().and_then(number_of))
+            .collect();
         self.emitted.extend(emitted);
         numbers
     }
@@ -74,7 +93,11 @@ impl OneShotRuns {
     }
 
     pub(super) fn problems(&self) -> Vec<&str> {
-        self.notices.iter().filter(|notice| notice.problem).map(|notice| notice.what.as_str()).collect()
+        self.notices
+            .iter()
+            .filter(|notice| notice.problem)
+            .map(|notice| notice.what.as_str())
+            .collect()
     }
 }
 
@@ -85,7 +108,12 @@ pub(super) fn some(numbers: std::ops::Range<usize>) -> Vec<Option<usize>> {
 /// Sets the modification time to two minutes ago.
 fn make_old(path: &Path) {
     let then = SystemTime::now() - Duration::from_secs(120);
-    OpenOptions::new().append(true).open(path).unwrap().set_times(FileTimes::new().set_modified(then)).unwrap();
+    OpenOptions::new()
+        .append(true)
+        .open(path)
+        .unwrap()
+        .set_times(FileTimes::new().set_modified(then))
+        .unwrap();
 }
 
 #[test]
@@ -109,7 +137,11 @@ fn a_first_run_reads_the_named_files() {
 
 #[test]
 fn all_files_of_a_glob_or_folder_are_read_once() {
-    for names in [&["access.log", "access.log.1", "access.log.2.gz"][..], &["access.log*"], &[""]] {
+    for names in [
+        &["access.log", "access.log.1", "access.log.2.gz"][..],
+        &["access.log*"],
+        &[""],
+    ] {
         let mut runs = OneShotRuns::new();
         runs.append("access.log.2", &lines(0..10));
         gzip(&runs.path("access.log.2"));
@@ -122,7 +154,11 @@ fn all_files_of_a_glob_or_folder_are_read_once() {
         runs.rename("access.log.1.gz", "access.log.2.gz");
         runs.append("access.log", &lines(30..35));
         runs.rename("access.log", "access.log.1");
-        let more = if names.len() > 1 { &["access.log.1", "access.log.2.gz", "access.log.3.gz"] } else { names };
+        let more = if names.len() > 1 {
+            &["access.log.1", "access.log.2.gz", "access.log.3.gz"]
+        } else {
+            names
+        };
         assert_eq!(runs.run(more), some(30..35), "{names:?}");
         runs.append("access.log", &lines(35..40));
         assert_eq!(runs.run(names), some(35..40), "{names:?}");
@@ -142,7 +178,10 @@ fn rotated_files_without_their_log_are_read_once() {
     runs.rename("access.log.2.gz", "access.log.3.gz");
     runs.append("access.log.2", &lines(10..20));
     gzip(&runs.path("access.log.2"));
-    assert_eq!(runs.run(&["access.log.2.gz", "access.log.3.gz"]), some(10..20));
+    assert_eq!(
+        runs.run(&["access.log.2.gz", "access.log.3.gz"]),
+        some(10..20)
+    );
     assert!(runs.notices.is_empty(), "{:?}", runs.notices);
 }
 
@@ -175,7 +214,11 @@ fn a_file_that_is_being_compressed_is_read_once() {
             fs::remove_file(runs.path("copy.gz")).unwrap();
             compressed
         };
-        let part = if is_complete { &compressed[..] } else { &compressed[..compressed.len() / 2] };
+        let part = if is_complete {
+            &compressed[..]
+        } else {
+            &compressed[..compressed.len() / 2]
+        };
         fs::write(runs.path("access.log.1.gz"), part).unwrap();
         assert_eq!(runs.run(&["access.log"]), some(5..210));
         fs::write(runs.path("access.log.1.gz"), &compressed).unwrap();
@@ -191,9 +234,15 @@ fn the_same_file_by_many_names_is_read_once() {
     runs.append("access.log", &lines(0..10));
     fs::hard_link(runs.path("access.log"), runs.path("hard.log")).unwrap();
     std::os::unix::fs::symlink("access.log", runs.path("soft.log")).unwrap();
-    assert_eq!(runs.run(&["soft.log", "access.log", "hard.log", "./access.log", ""]), some(0..10));
+    assert_eq!(
+        runs.run(&["soft.log", "access.log", "hard.log", "./access.log", ""]),
+        some(0..10)
+    );
     runs.append("access.log", &lines(10..12));
-    assert_eq!(runs.run(&["soft.log", "access.log", "hard.log", "./access.log", ""]), some(10..12));
+    assert_eq!(
+        runs.run(&["soft.log", "access.log", "hard.log", "./access.log", ""]),
+        some(10..12)
+    );
 }
 
 #[test]
@@ -232,7 +281,10 @@ fn from_the_start_everything_is_read() {
     let mut runs = OneShotRuns::new();
     runs.append("access.log.1", &lines(0..10));
     runs.append("access.log", &lines(10..20));
-    assert_eq!(runs.run_with(&["access.log"], StartPosition::Start), some(0..20));
+    assert_eq!(
+        runs.run_with(&["access.log"], StartPosition::Start),
+        some(0..20)
+    );
     assert_eq!(runs.run_with(&["access.log"], StartPosition::Start), []);
 }
 
@@ -301,7 +353,14 @@ fn a_named_file_that_never_existed_is_a_problem() {
 #[test]
 fn a_path_that_is_not_a_file_is_a_problem() {
     let mut runs = OneShotRuns::new();
-    rustix::fs::mknodat(rustix::fs::CWD, runs.path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        runs.path("pipe"),
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
     for name in ["pipe", "/dev/null"] {
         runs.run(&[name]);
         assert_eq!(runs.problems().len(), 1, "{name}");
@@ -316,10 +375,18 @@ fn damage_is_reported_once() {
     runs.append("access.log.1", &lines(0..2000));
     gzip(&runs.path("access.log.1"));
     let compressed = fs::read(runs.path("access.log.1.gz")).unwrap();
-    fs::write(runs.path("access.log.1.gz"), &compressed[..compressed.len() / 2]).unwrap();
+    fs::write(
+        runs.path("access.log.1.gz"),
+        &compressed[..compressed.len() / 2],
+    )
+    .unwrap();
     std::thread::sleep(Duration::from_millis(2100));
     let read = runs.run(&["access.log.1.gz"]);
-    assert!(read.len() > 500 && read.len() < 2000 && read == some(0..read.len()), "{}", read.len());
+    assert!(
+        read.len() > 500 && read.len() < 2000 && read == some(0..read.len()),
+        "{}",
+        read.len()
+    );
     assert_eq!(runs.problems().len(), 1, "{:?}", runs.notices);
     assert!(runs.problems()[0].contains("ends early"));
     assert_eq!(runs.run(&["access.log.1.gz"]), []);
@@ -362,7 +429,11 @@ fn a_vanished_log_is_reported() {
     fs::write(runs.path("access.log"), lines(200..300)).unwrap();
     assert_eq!(runs.run(&["access.log"]), some(200..300));
     assert_eq!(runs.notices.len(), 1, "{:?}", runs.notices);
-    assert!(runs.notices[0].what.contains("was not found: lines that were added to it since may have been passed over"));
+    assert!(
+        runs.notices[0]
+            .what
+            .contains("was not found: lines that were added to it since may have been passed over")
+    );
     assert!(!runs.notices[0].problem);
     runs.run(&["access.log"]);
     assert!(runs.notices.is_empty(), "{:?}", runs.notices);
@@ -401,7 +472,10 @@ fn unsaved_lines_are_read_again_with_the_same_id() {
     assert_eq!(runs.run(&["access.log"]), some(10..20));
     let emitted = &runs.emitted;
     assert_eq!(emitted[10].offset, emitted[20].offset);
-    assert_eq!((emitted[10].generation, emitted[10].number), (emitted[20].generation, 11));
+    assert_eq!(
+        (emitted[10].generation, emitted[10].number),
+        (emitted[20].generation, 11)
+    );
 }
 
 #[test]
@@ -412,7 +486,10 @@ fn measuring_the_backlog_reads_nothing() {
     runs.append("access.log", &lines(10..20));
     let mut tail = runs.tail(&["access.log"], StartPosition::ExplicitInputs);
     tail.measure_backlog(Instant::now());
-    let logs: Vec<_> = tail.logs().map(|log| (log.lines, log.lag, log.live)).collect();
+    let logs: Vec<_> = tail
+        .logs()
+        .map(|log| (log.lines, log.lag, log.live))
+        .collect();
     assert_eq!(logs, [(10, lines(10..20).len() as u64, true)]);
 }
 
@@ -421,7 +498,10 @@ fn a_run_ends_although_lines_are_appended() {
     let runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..10));
     let mut tail = runs.tail(&["access.log"], StartPosition::ExplicitInputs);
-    let mut writer = OpenOptions::new().append(true).open(runs.path("access.log")).unwrap();
+    let mut writer = OpenOptions::new()
+        .append(true)
+        .open(runs.path("access.log"))
+        .unwrap();
     let mut pieces = 0;
     // A writer that is faster than the reader does not keep it from ending.
     tail.read_once(Instant::now(), &mut |_| {
@@ -432,7 +512,8 @@ fn a_run_ends_although_lines_are_appended() {
     assert!(pieces > 0);
 }
 
-/// The link of a customer leads to a file with a number in its name, and the folder of each customer has a number too.
+/// The link of a customer leads to a file with a number in its name, and the folder of each
+/// customer has a number too.
 #[test]
 fn a_number_of_a_folder_leads_to_no_other_log() {
     // The second number is the 15th of January 2012 as well.

@@ -1,5 +1,5 @@
-//! Tests reading once against a model: whatever is written, rotated and compressed between the runs, together they
-//! return every line once.
+//! Tests reading once against a model: whatever is written, rotated and compressed between the
+//! runs, together they return every line once.
 //!
 //! Runs 200 programs, or the number in `PROBEWATCH_MODEL_PROGRAMS`.
 
@@ -29,12 +29,13 @@ enum OneShotStep {
         create: bool,
     },
     Reopen,
-    /// Optionally with a run while the copy is incomplete, and one before the original is truncated.
+    /// Optionally with a run while the copy is incomplete, and one before the original is
+    /// truncated.
     CopyTruncate {
         runs: bool,
     },
-    /// Compresses the newest uncompressed rotated file; optionally with a run while that is incomplete, and one
-    /// before the original is removed.
+    /// Compresses the newest uncompressed rotated file; optionally with a run while that is
+    /// incomplete, and one before the original is removed.
     Compress {
         runs: bool,
     },
@@ -109,7 +110,10 @@ struct OneShotModel {
 
 impl OneShotModel {
     fn new(named: ArgumentKind, max_open: usize) -> Self {
-        let runs = OneShotRuns { max_open, ..OneShotRuns::new() };
+        let runs = OneShotRuns {
+            max_open,
+            ..OneShotRuns::new()
+        };
         let log = runs.path("access.log");
         fs::write(&log, lines(0..5)).unwrap();
         fs::write(runs.path("access.log.1"), lines(900_000..900_020)).unwrap();
@@ -133,7 +137,9 @@ impl OneShotModel {
             OneShotStep::Partial(bytes) => {
                 let line = line(self.next);
                 let end = (self.written + bytes).min(line.len() - 1);
-                self.writer.write_all(&line.as_bytes()[self.written..end]).unwrap();
+                self.writer
+                    .write_all(&line.as_bytes()[self.written..end])
+                    .unwrap();
                 self.written = end;
             }
             OneShotStep::Rotate { create } => {
@@ -154,7 +160,9 @@ impl OneShotModel {
 
     fn write(&mut self, count: usize) {
         for _ in 0..count {
-            self.writer.write_all(&line(self.next).as_bytes()[self.written..]).unwrap();
+            self.writer
+                .write_all(&line(self.next).as_bytes()[self.written..])
+                .unwrap();
             self.next += 1;
             self.written = 0;
         }
@@ -169,9 +177,20 @@ impl OneShotModel {
     }
 
     fn names(&self) -> Vec<PathBuf> {
-        let number =
-            |path: &PathBuf| -> u32 { path.to_str().unwrap().trim_end_matches(".gz").rsplit('.').next().unwrap().parse().unwrap_or(0) };
-        let mut names: Vec<_> = fs::read_dir(self.runs.folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let number = |path: &PathBuf| -> u32 {
+            path.to_str()
+                .unwrap()
+                .trim_end_matches(".gz")
+                .rsplit('.')
+                .next()
+                .unwrap()
+                .parse()
+                .unwrap_or(0)
+        };
+        let mut names: Vec<_> = fs::read_dir(self.runs.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         names.sort_by_key(number);
         names
     }
@@ -180,7 +199,9 @@ impl OneShotModel {
     fn shift(&mut self) {
         for name in self.names().into_iter().rev() {
             let text = name.to_str().unwrap();
-            let (plain, ending) = text.strip_suffix(".gz").map_or((text, ""), |plain| (plain, ".gz"));
+            let (plain, ending) = text
+                .strip_suffix(".gz")
+                .map_or((text, ""), |plain| (plain, ".gz"));
             let (stem, number) = plain.rsplit_once('.').unwrap();
             if let Ok(number) = number.parse::<u32>() {
                 fs::rename(&name, format!("{stem}.{}{ending}", number + 1)).unwrap();
@@ -189,7 +210,9 @@ impl OneShotModel {
     }
 
     fn copy_truncate(&mut self, runs: bool) {
-        let Ok(text) = fs::read(self.runs.path("access.log")) else { return };
+        let Ok(text) = fs::read(self.runs.path("access.log")) else {
+            return;
+        };
         self.shift();
         let mut copy = File::create_new(self.runs.path("access.log.1")).unwrap();
         copy.write_all(&text[..text.len() / 2]).unwrap();
@@ -210,9 +233,12 @@ impl OneShotModel {
             // Its halves are in two files, or the second is in a deleted file: neither is a line.
             let line = line(self.next);
             self.fragments.insert(line[..self.written].to_owned());
-            self.fragments.insert(line[self.written..].trim_end().to_owned());
+            self.fragments
+                .insert(line[self.written..].trim_end().to_owned());
             if file.metadata().unwrap().ino() == self.writer.metadata().unwrap().ino() {
-                self.writer.write_all(&line.as_bytes()[self.written..]).unwrap();
+                self.writer
+                    .write_all(&line.as_bytes()[self.written..])
+                    .unwrap();
                 self.written = 0;
                 self.next += 1;
                 self.divided.insert(self.next - 1);
@@ -232,13 +258,21 @@ impl OneShotModel {
         }
         self.moved += 1;
         let stem = UNUSUAL_NAMES[name].trim_end_matches(".log");
-        let away = self.runs.path(&format!("{stem}-copy{}{}", self.moved, if stem == UNUSUAL_NAMES[name] { "" } else { ".log" }));
+        let away = self.runs.path(&format!(
+            "{stem}-copy{}{}",
+            self.moved,
+            if stem == UNUSUAL_NAMES[name] {
+                ""
+            } else {
+                ".log"
+            }
+        ));
         match how {
             OneShotMove::Rename => fs::rename(&log, away).unwrap(),
             OneShotMove::CopyTruncate { runs } => {
                 fs::copy(&log, &away).unwrap();
-                // Two logs that are written at the same time may have the same start; only the name shows that one is a copy
-                // of the other.
+                // Two logs that are written at the same time may have the same start; only the name
+                // shows that one is a copy of the other.
                 if runs && UNUSUAL_NAMES[name].starts_with("access") {
                     self.run(true);
                 }
@@ -252,15 +286,20 @@ impl OneShotModel {
     }
 
     fn compress(&mut self, runs: bool) {
-        let plain = |path: &PathBuf| path.extension().is_some_and(|ending| ending.to_str().unwrap().parse::<u32>().is_ok());
-        let Some(plain) = self.names().into_iter().find(plain) else { return };
+        let plain = |path: &PathBuf| {
+            path.extension()
+                .is_some_and(|ending| ending.to_str().unwrap().parse::<u32>().is_ok())
+        };
+        let Some(plain) = self.names().into_iter().find(plain) else {
+            return;
+        };
         self.compress_file(&plain, runs);
     }
 
     fn compress_file(&mut self, plain: &Path, runs: bool) {
         if fs::metadata(plain).unwrap().ino() == self.writer.metadata().unwrap().ino() {
-            // With `delaycompress`, or after a signal to the writer, a file that is still written to is not
-            // compressed.
+            // With `delaycompress`, or after a signal to the writer, a file that is still written
+            // to is not compressed.
             self.reopen();
         }
         let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
@@ -283,7 +322,11 @@ impl OneShotModel {
             ArgumentKind::Alone => vec!["access.log".to_owned()],
             ArgumentKind::Folder => vec![String::new()],
             ArgumentKind::Glob => vec!["access.log*".to_owned()],
-            ArgumentKind::Each => self.names().iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect(),
+            ArgumentKind::Each => self
+                .names()
+                .iter()
+                .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+                .collect(),
         };
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         if !save {
@@ -299,8 +342,13 @@ impl OneShotModel {
         assert!(notices.iter().all(|notice| !notice.problem), "{notices:?}");
         for emitted in &self.runs.emitted[before..] {
             let text = emitted.text.clone().unwrap();
-            let known = self.ids.insert((emitted.generation, emitted.offset), text.clone());
-            assert!(known.is_none_or(|known| text.starts_with(&known)), "two lines of one name: {text}");
+            let known = self
+                .ids
+                .insert((emitted.generation, emitted.offset), text.clone());
+            assert!(
+                known.is_none_or(|known| text.starts_with(&known)),
+                "two lines of one name: {text}"
+            );
             match number_of(&text) {
                 Some(number) => *self.emitted.entry(number).or_default() += 1,
                 None => assert!(self.fragments.contains(&text), "garbled: {text}"),
@@ -315,21 +363,37 @@ impl OneShotModel {
         self.run(true);
         self.run(true);
         for number in (0..self.next).filter(|number| !self.divided.contains(number)) {
-            assert_eq!(self.emitted.get(&number), Some(&1), "line {number}; {:?}", self.runs.notices);
+            assert_eq!(
+                self.emitted.get(&number),
+                Some(&1),
+                "line {number}; {:?}",
+                self.runs.notices
+            );
         }
         let old = usize::from(self.named != ArgumentKind::Alone);
         for number in 900_000..900_020 {
-            assert_eq!(self.emitted.get(&number).copied().unwrap_or(0), old, "old line {number}");
+            assert_eq!(
+                self.emitted.get(&number).copied().unwrap_or(0),
+                old,
+                "old line {number}"
+            );
         }
     }
 }
 
 fn writer(path: &Path) -> File {
-    OpenOptions::new().append(true).create(true).open(path).unwrap()
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .unwrap()
 }
 
 fn programs() -> u32 {
-    std::env::var("PROBEWATCH_MODEL_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(200)
+    std::env::var("PROBEWATCH_MODEL_PROGRAMS")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(200)
 }
 
 proptest! {

@@ -1,5 +1,5 @@
-//! All kinds of rotations, with and without a stall, with restarts in between, and while another thread writes. Logs that are
-//! moved or copied to unusual names are recognized by their content.
+//! All kinds of rotations, with and without a stall, with restarts in between, and while another
+//! thread writes. Logs that are moved or copied to unusual names are recognized by their content.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -18,7 +18,9 @@ use crate::input::tail::{StartPosition, Tail, TailOptions};
 
 #[test]
 fn new_lines_are_returned_once() {
-    let mut harness = TailHarness::new(&["access.log"], false, |folder| fs::write(folder.join("access.log"), lines(100..120)).unwrap());
+    let mut harness = TailHarness::new(&["access.log"], false, |folder| {
+        fs::write(folder.join("access.log"), lines(100..120)).unwrap()
+    });
     assert!(harness.emitted.is_empty());
     for number in 0..20 {
         harness.append("access.log", &line(number));
@@ -34,7 +36,12 @@ fn new_lines_are_returned_once() {
 #[test]
 fn a_log_that_is_copied_back_is_not_read_again() {
     for count in [3, 100] {
-        for (names, is_slow) in [(["access.log"], false), (["access.log"], true), (["."], false), (["."], true)] {
+        for (names, is_slow) in [
+            (["access.log"], false),
+            (["access.log"], true),
+            (["."], false),
+            (["."], true),
+        ] {
             let mut harness = TailHarness::new(&names, true, |_| {});
             harness.append("access.log", &lines(0..count));
             harness.wait(1);
@@ -52,14 +59,21 @@ fn a_log_that_is_copied_back_is_not_read_again() {
             harness.append("access.log", &lines(count + 2..count + 4));
             harness.wait(4);
             let numbers = sorted(harness.lines().iter().map(|text| number_of(text)).collect());
-            assert_eq!(numbers, (0..count + 4).collect::<Vec<_>>(), "{names:?} slow {is_slow}: {:?}", harness.notices);
+            assert_eq!(
+                numbers,
+                (0..count + 4).collect::<Vec<_>>(),
+                "{names:?} slow {is_slow}: {:?}",
+                harness.notices
+            );
         }
     }
 }
 
 #[test]
 fn a_partial_line_is_held() {
-    let mut harness = TailHarness::new(&["access.log"], false, |folder| fs::write(folder.join("access.log"), "old\nhalf ").unwrap());
+    let mut harness = TailHarness::new(&["access.log"], false, |folder| {
+        fs::write(folder.join("access.log"), "old\nhalf ").unwrap()
+    });
     harness.wait(70);
     assert!(harness.emitted.is_empty());
     harness.append("access.log", "a li");
@@ -101,7 +115,10 @@ fn late_lines_of_a_closed_log_are_returned() {
     harness.wait(16);
     harness.assert_numbers(25);
     assert_eq!(harness.emitted[24].number, 15);
-    assert_eq!(harness.emitted[24].generation, harness.emitted[0].generation);
+    assert_eq!(
+        harness.emitted[24].generation,
+        harness.emitted[0].generation
+    );
 }
 
 /// Two writes within one tick of the clock have the same time.
@@ -116,9 +133,21 @@ fn other_content_of_the_same_length_and_time_is_read() {
     let rotated = harness.path("access.log.1");
     let time = fs::metadata(&rotated).unwrap().modified().unwrap();
     fs::write(&rotated, lines(15..20)).unwrap();
-    File::options().write(true).open(&rotated).unwrap().set_modified(time).unwrap();
+    File::options()
+        .write(true)
+        .open(&rotated)
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
     harness.wait(20);
-    assert_eq!(harness.lines().into_iter().map(number_of).collect::<Vec<_>>(), (10..20).map(Some).collect::<Vec<_>>());
+    assert_eq!(
+        harness
+            .lines()
+            .into_iter()
+            .map(number_of)
+            .collect::<Vec<_>>(),
+        (10..20).map(Some).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -147,7 +176,12 @@ fn a_copy_made_before_all_was_read_is_not_read() {
     fs::copy(harness.path("access.log"), harness.path("access.log.1")).unwrap();
     harness.append("access.log", &lines(10..20));
     harness.poll_and_read();
-    OpenOptions::new().write(true).open(harness.path("access.log")).unwrap().set_len(0).unwrap();
+    OpenOptions::new()
+        .write(true)
+        .open(harness.path("access.log"))
+        .unwrap()
+        .set_len(0)
+        .unwrap();
     harness.poll_and_read();
     harness.append("access.log", &lines(20..30));
     harness.wait(100);
@@ -166,7 +200,11 @@ fn missed_rotations_are_read_in_order() {
                 for ending in ["", ".gz"] {
                     let from = harness.path(&format!("access.log.{old}{ending}"));
                     if from.exists() {
-                        fs::rename(from, harness.path(&format!("access.log.{}{ending}", old + 1))).unwrap();
+                        fs::rename(
+                            from,
+                            harness.path(&format!("access.log.{}{ending}", old + 1)),
+                        )
+                        .unwrap();
                     }
                 }
             }
@@ -202,7 +240,13 @@ fn a_log_moved_away_and_back_is_read_once() {
 
 #[test]
 fn a_restart_continues_at_the_checkpoint() {
-    for how in ["nothing", "rename", "copytruncate", "compress", "copycompress"] {
+    for how in [
+        "nothing",
+        "rename",
+        "copytruncate",
+        "compress",
+        "copycompress",
+    ] {
         let mut harness = TailHarness::from_start();
         harness.append("access.log", &lines(0..10));
         harness.poll_and_read();
@@ -279,7 +323,9 @@ fn existing_siblings_are_read_only_from_the_start() {
 #[test]
 fn a_file_that_appears_in_a_folder_is_read_whole() {
     for names in [&["."][..], &["*.log"]] {
-        let mut harness = TailHarness::new(names, false, |folder| fs::write(folder.join("a.log"), lines(100..120)).unwrap());
+        let mut harness = TailHarness::new(names, false, |folder| {
+            fs::write(folder.join("a.log"), lines(100..120)).unwrap()
+        });
         harness.append("b.log", &lines(0..5));
         harness.wait(2);
         harness.rename("b.log", "b.log.1");
@@ -310,7 +356,11 @@ fn logs_are_read_in_turn() {
         fs::write(folder.join("a.log"), lines(0..1000)).unwrap();
         fs::write(folder.join("b.log"), lines(1000..1005)).unwrap();
     });
-    let last_of_b = harness.emitted.iter().position(|emitted| emitted.log == harness.emitted.last().unwrap().log).unwrap();
+    let last_of_b = harness
+        .emitted
+        .iter()
+        .position(|emitted| emitted.log == harness.emitted.last().unwrap().log)
+        .unwrap();
     assert!(last_of_b < 20, "{last_of_b}");
     assert_eq!(harness.emitted.len(), 1005);
     harness.poll_and_read();
@@ -327,8 +377,18 @@ fn a_generation_is_new_before_its_first_line() {
     let state = harness.tail.checkpoints();
     assert!(!harness.tail.has_new_generation());
     harness.poll_and_read();
-    assert!(state.iter().any(|checkpoint| checkpoint.generation == harness.emitted[0].generation && checkpoint.offset == 0));
-    assert_eq!(harness.tail.logs().map(|log| (log.offset, log.lag, log.live)).collect::<Vec<_>>(), [(lines(0..3).len() as u64, 0, true)]);
+    assert!(state.iter().any(
+        |checkpoint| checkpoint.generation == harness.emitted[0].generation
+            && checkpoint.offset == 0
+    ));
+    assert_eq!(
+        harness
+            .tail
+            .logs()
+            .map(|log| (log.offset, log.lag, log.live))
+            .collect::<Vec<_>>(),
+        [(lines(0..3).len() as u64, 0, true)]
+    );
 }
 
 #[test]
@@ -340,7 +400,11 @@ fn an_incomplete_compressed_copy_is_waited_for() {
     harness.copy_truncate("access.log", "access.log.1");
     harness.gzip("access.log.1");
     let complete = fs::read(harness.path("access.log.1.gz")).unwrap();
-    fs::write(harness.path("access.log.1.gz"), &complete[..complete.len() / 2]).unwrap();
+    fs::write(
+        harness.path("access.log.1.gz"),
+        &complete[..complete.len() / 2],
+    )
+    .unwrap();
     harness.append("access.log", &lines(600..610));
     harness.wait(1);
     // Returning its lines would leave a gap.
@@ -352,12 +416,17 @@ fn an_incomplete_compressed_copy_is_waited_for() {
 
 /// The number of descriptors of this process that lead to deleted files in a folder.
 fn deleted(folder: &Path) -> usize {
-    let links = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-    links.filter(|link| link.starts_with(folder) && link.to_string_lossy().ends_with(" (deleted)")).count()
+    let links = fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    links
+        .filter(|link| link.starts_with(folder) && link.to_string_lossy().ends_with(" (deleted)"))
+        .count()
 }
 
-/// E30. A deleted file is read as long as it is written to. A quiet one is closed after five seconds if its path has newer lines, and
-/// otherwise after a minute, as the server may still hold it.
+/// E30. A deleted file is read as long as it is written to. A quiet one is closed after five
+/// seconds if its path has newer lines, and otherwise after a minute, as the server may still hold
+/// it.
 #[test]
 fn e30_a_deleted_file_is_closed_when_it_is_quiet() {
     let mut harness = TailHarness::from_start();
@@ -368,7 +437,11 @@ fn e30_a_deleted_file_is_closed_when_it_is_quiet() {
     fs::remove_file(harness.path("access.log")).unwrap();
     drop(quiet);
     harness.wait(58);
-    assert_eq!(deleted(&folder), 1, "the server may not have opened a new file yet");
+    assert_eq!(
+        deleted(&folder),
+        1,
+        "the server may not have opened a new file yet"
+    );
     harness.wait(4);
     assert_eq!(deleted(&folder), 0);
 
@@ -387,7 +460,11 @@ fn e30_a_deleted_file_is_closed_when_it_is_quiet() {
     harness.append("access.log", &line(93));
     harness.wait(4);
     // The descriptors of the writer and of the tail.
-    assert_eq!(deleted(&folder), 2, "it is quiet for less than five seconds");
+    assert_eq!(
+        deleted(&folder),
+        2,
+        "it is quiet for less than five seconds"
+    );
     harness.wait(3);
     assert_eq!(deleted(&folder), 1, "the descriptor of the writer");
     harness.assert_numbers(94);
@@ -395,19 +472,32 @@ fn e30_a_deleted_file_is_closed_when_it_is_quiet() {
 
 const LINES: usize = 20_000;
 
-/// Runs a writer of all lines, and `rotate` repeatedly at the same time; returns the numbers of the lines returned.
+/// Runs a writer of all lines, and `rotate` repeatedly at the same time; returns the numbers of the
+/// lines returned.
 fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<usize> {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("access.log");
-    let options = TailOptions { start: StartPosition::Start, max_line: 4096, block: 64 << 10, max_open: MAX_OPEN };
+    let options = TailOptions {
+        start: StartPosition::Start,
+        max_line: 4096,
+        block: 64 << 10,
+        max_open: MAX_OPEN,
+    };
     let mut tail = Tail::new(vec![log.clone()], options, None);
-    let open = OpenOptions::new().append(true).create(true).open(&log).unwrap();
+    let open = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(&log)
+        .unwrap();
     let writer = Arc::new(Mutex::new(open));
     let done = Arc::new(AtomicBool::new(false));
     let (pen, over) = (Arc::clone(&writer), Arc::clone(&done));
     let writing = thread::spawn(move || {
         for number in 0..LINES {
-            pen.lock().unwrap().write_all(line(number).as_bytes()).unwrap();
+            pen.lock()
+                .unwrap()
+                .write_all(line(number).as_bytes())
+                .unwrap();
             if number % 20 == 0 {
                 thread::sleep(Duration::from_micros(200));
             }
@@ -443,7 +533,13 @@ fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<u
     }
     writing.join().unwrap();
     rotating.join().unwrap();
-    emitted.iter().map(|emitted| number_of(emitted.text.as_deref().unwrap()).unwrap_or_else(|| panic!("garbled: {emitted:?}"))).collect()
+    emitted
+        .iter()
+        .map(|emitted| {
+            number_of(emitted.text.as_deref().unwrap())
+                .unwrap_or_else(|| panic!("garbled: {emitted:?}"))
+        })
+        .collect()
 }
 
 fn shift(log: &Path) {
@@ -469,7 +565,11 @@ fn renamed_while_it_is_written() {
         if round % 2 == 0 {
             thread::sleep(Duration::from_millis(5));
         }
-        *writer.lock().unwrap() = OpenOptions::new().append(true).create(true).open(log).unwrap();
+        *writer.lock().unwrap() = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(log)
+            .unwrap();
     }));
 }
 
@@ -504,7 +604,11 @@ enum MoveMethod {
     Gzip,
 }
 
-const MOVE_METHODS: [MoveMethod; 3] = [MoveMethod::Rename, MoveMethod::CopyTruncate, MoveMethod::Gzip];
+const MOVE_METHODS: [MoveMethod; 3] = [
+    MoveMethod::Rename,
+    MoveMethod::CopyTruncate,
+    MoveMethod::Gzip,
+];
 
 fn move_away(folder: &Path, name: &str, how: MoveMethod) {
     let (from, to) = (folder.join("access.log"), folder.join(name));
@@ -512,7 +616,12 @@ fn move_away(folder: &Path, name: &str, how: MoveMethod) {
         MoveMethod::Rename => fs::rename(from, to).unwrap(),
         MoveMethod::CopyTruncate => {
             fs::copy(&from, to).unwrap();
-            OpenOptions::new().write(true).open(from).unwrap().set_len(0).unwrap();
+            OpenOptions::new()
+                .write(true)
+                .open(from)
+                .unwrap()
+                .set_len(0)
+                .unwrap();
         }
         MoveMethod::Gzip => {
             fs::rename(from, &to).unwrap();
@@ -523,7 +632,10 @@ fn move_away(folder: &Path, name: &str, how: MoveMethod) {
 
 fn sorted(mut emitted: Vec<Option<usize>>) -> Vec<usize> {
     emitted.sort_unstable();
-    emitted.into_iter().map(|number| number.expect("a whole line")).collect()
+    emitted
+        .into_iter()
+        .map(|number| number.expect("a whole line"))
+        .collect()
 }
 
 /// `read` of the 100 lines are read before the move, the others are not.
@@ -542,20 +654,29 @@ fn each(mut test: impl FnMut(&str, MoveMethod, &'static str, usize)) {
 #[test]
 fn a_running_follower_recognizes_a_log_by_any_name() {
     each(|name, how, target, read| {
-        let mut harness = TailHarness::new(&[target], true, |folder| append(&folder.join("access.log"), &lines(0..read)));
+        let mut harness = TailHarness::new(&[target], true, |folder| {
+            append(&folder.join("access.log"), &lines(0..read))
+        });
         append(&harness.path("access.log"), &lines(read..100));
         move_away(harness.folder.path(), name, how);
         append(&harness.path("access.log"), &lines(100..110));
         harness.wait(20);
         let emitted = harness.lines().iter().map(|text| number_of(text)).collect();
-        assert_eq!(sorted(emitted), (0..110).collect::<Vec<_>>(), "{name} {how:?} {target} {read} {:?}", harness.notices);
+        assert_eq!(
+            sorted(emitted),
+            (0..110).collect::<Vec<_>>(),
+            "{name} {how:?} {target} {read} {:?}",
+            harness.notices
+        );
     });
 }
 
 #[test]
 fn a_restarted_follower_recognizes_a_log_by_any_name() {
     each(|name, how, target, read| {
-        let mut harness = TailHarness::new(&[target], true, |folder| append(&folder.join("access.log"), &lines(0..read)));
+        let mut harness = TailHarness::new(&[target], true, |folder| {
+            append(&folder.join("access.log"), &lines(0..read))
+        });
         let state = harness.tail.checkpoints();
         append(&harness.path("access.log"), &lines(read..100));
         move_away(harness.folder.path(), name, how);
@@ -567,7 +688,12 @@ fn a_restarted_follower_recognizes_a_log_by_any_name() {
         harness.restart(state);
         harness.wait(5);
         let emitted = harness.lines().iter().map(|text| number_of(text)).collect();
-        assert_eq!(sorted(emitted), (0..120).collect::<Vec<_>>(), "{name} {how:?} {target} {read} {:?}", harness.notices);
+        assert_eq!(
+            sorted(emitted),
+            (0..120).collect::<Vec<_>>(),
+            "{name} {how:?} {target} {read} {:?}",
+            harness.notices
+        );
     });
 }
 
@@ -584,14 +710,22 @@ fn reading_once_recognizes_a_log_by_any_name() {
         emitted.extend(runs.run(&[target]));
         append(&runs.path("access.log"), &lines(110..120));
         emitted.extend(runs.run(&[target]));
-        assert_eq!(sorted(emitted), (0..120).collect::<Vec<_>>(), "{name} {how:?} {target} {read} {:?}", runs.notices);
+        assert_eq!(
+            sorted(emitted),
+            (0..120).collect::<Vec<_>>(),
+            "{name} {how:?} {target} {read} {:?}",
+            runs.notices
+        );
     });
 }
 
 /// A copy beside its log, with the lines that were read and more.
 #[test]
 fn a_copy_of_a_log_is_not_another_log() {
-    for name in NAMES.into_iter().filter(|name| !["old.log", "0"].contains(name)) {
+    for name in NAMES
+        .into_iter()
+        .filter(|name| !["old.log", "0"].contains(name))
+    {
         for read in [3, 40, 100] {
             let mut runs = OneShotRuns::new();
             append(&runs.path("access.log"), &lines(0..read));
@@ -601,7 +735,12 @@ fn a_copy_of_a_log_is_not_another_log() {
             append(&runs.path("access.log"), &lines(100..110));
             emitted.extend(runs.run(&[""]));
             emitted.extend(runs.run(&[""]));
-            assert_eq!(sorted(emitted), (0..110).collect::<Vec<_>>(), "{name} {read} {:?}", runs.notices);
+            assert_eq!(
+                sorted(emitted),
+                (0..110).collect::<Vec<_>>(),
+                "{name} {read} {:?}",
+                runs.notices
+            );
         }
     }
 }
@@ -656,7 +795,11 @@ fn the_rest_of_the_old_link_target_is_read() {
                     harness.wait(5);
                     harness.lines().iter().map(|text| number_of(text)).collect()
                 };
-                assert_eq!(sorted(emitted), (0..110).collect::<Vec<_>>(), "{old} {new} run {is_run} two {is_two}");
+                assert_eq!(
+                    sorted(emitted),
+                    (0..110).collect::<Vec<_>>(),
+                    "{old} {new} run {is_run} two {is_two}"
+                );
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Unusual files: oversized lines, holes, byte-order marks, padding, links, compressed files, several names.
+//! Unusual files: oversized lines, holes, byte-order marks, padding, links, compressed files,
+//! several names.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -22,8 +23,19 @@ fn an_oversized_line_is_skipped_however_it_is_written() {
         harness.poll_and_read();
         harness.append("access.log", "ee\n");
         harness.poll_and_read();
-        assert_eq!(harness.lines(), ["one", "OVERSIZED", "two", "three"], "{cut}");
-        assert_eq!(harness.emitted.iter().map(|emitted| emitted.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!(
+            harness.lines(),
+            ["one", "OVERSIZED", "two", "three"],
+            "{cut}"
+        );
+        assert_eq!(
+            harness
+                .emitted
+                .iter()
+                .map(|emitted| emitted.number)
+                .collect::<Vec<_>>(),
+            [1, 2, 3, 4]
+        );
         assert_eq!(harness.emitted[2].offset, 4 + 10_001);
     }
 }
@@ -32,7 +44,13 @@ fn an_oversized_line_is_skipped_however_it_is_written() {
 fn a_line_of_the_maximum_length_is_kept() {
     let mut harness = TailHarness::from_start();
     let long = "y".repeat(4096);
-    for part in ["a\n", &long[..700], &long[700..3000], &long[3000..], "\nb\n"] {
+    for part in [
+        "a\n",
+        &long[..700],
+        &long[700..3000],
+        &long[3000..],
+        "\nb\n",
+    ] {
         harness.append("access.log", part);
         harness.poll_and_read();
     }
@@ -98,7 +116,12 @@ fn two_names_of_one_file_are_followed_once() {
         fs::hard_link(folder.join("access.log"), folder.join("hard")).unwrap();
         symlink("access.log", folder.join("soft")).unwrap();
     };
-    for names in [&["access.log", "hard", "soft"][..], &["."], &["*"], &[".", "access.log"]] {
+    for names in [
+        &["access.log", "hard", "soft"][..],
+        &["."],
+        &["*"],
+        &[".", "access.log"],
+    ] {
         let mut harness = TailHarness::new(names, true, prepare);
         harness.wait(3);
         harness.assert_numbers(5);
@@ -117,14 +140,31 @@ fn a_changed_symlink_is_followed() {
     harness.rename("next", "access.log");
     harness.wait(2);
     harness.assert_numbers(15);
-    assert!(harness.notices.iter().any(|notice| notice.contains("may have been passed over")), "{:?}", harness.notices);
+    assert!(
+        harness
+            .notices
+            .iter()
+            .any(|notice| notice.contains("may have been passed over")),
+        "{:?}",
+        harness.notices
+    );
 }
 
-/// The link is switched each day. The second target was empty at the last poll and the third was never seen.
+/// The link is switched each day. The second target was empty at the last poll and the third was
+/// never seen.
 #[test]
 fn targets_of_a_link_that_were_missed_are_read() {
-    for (dir, file) in [("", "access.DATE"), ("", "access-DATE.log"), ("DATE/", "access.log"), ("", "real-00DAY.log")] {
-        let at = |day: usize| format!("{dir}{file}").replace("DATE", &format!("202611{day}")).replace("DAY", &day.to_string());
+    for (dir, file) in [
+        ("", "access.DATE"),
+        ("", "access-DATE.log"),
+        ("DATE/", "access.log"),
+        ("", "real-00DAY.log"),
+    ] {
+        let at = |day: usize| {
+            format!("{dir}{file}")
+                .replace("DATE", &format!("202611{day}"))
+                .replace("DAY", &day.to_string())
+        };
         let mut harness = TailHarness::new(&["access.log"], false, |folder| {
             for day in [22, 23, 24] {
                 fs::create_dir_all(folder.join(at(day)).parent().unwrap()).unwrap();
@@ -156,11 +196,19 @@ fn targets_of_a_link_that_were_missed_are_read() {
         harness.restart(state);
         harness.wait(3);
         harness.assert_numbers(12);
-        assert!(harness.notices.iter().any(|notice| notice.contains("is older than what was read before")), "{:?}", harness.notices);
+        assert!(
+            harness
+                .notices
+                .iter()
+                .any(|notice| notice.contains("is older than what was read before")),
+            "{:?}",
+            harness.notices
+        );
     }
 }
 
-/// The link was rotated as a file is, and its target was compressed. The target before it was never seen.
+/// The link was rotated as a file is, and its target was compressed. The target before it was never
+/// seen.
 #[test]
 fn targets_of_a_rotated_link_are_read() {
     for compressed in [false, true] {
@@ -170,7 +218,11 @@ fn targets_of_a_rotated_link_are_read() {
         let state = harness.tail.checkpoints();
         harness.rename("access.log", "access.log.2");
         for number in [1, 2] {
-            fs::write(harness.path(&format!("real-000{number}.log")), lines(number * 3..number * 3 + 3)).unwrap();
+            fs::write(
+                harness.path(&format!("real-000{number}.log")),
+                lines(number * 3..number * 3 + 3),
+            )
+            .unwrap();
         }
         symlink("real-0002.log", harness.path("access.log.1")).unwrap();
         fs::write(harness.path("access.log"), lines(9..12)).unwrap();
@@ -183,8 +235,9 @@ fn targets_of_a_rotated_link_are_read() {
     }
 }
 
-/// While nothing runs, the target of the link is truncated and written again, and the link is rotated as a file is. The target has two
-/// names in the folder that is followed, one of a rotated file and one that no rotation gives.
+/// While nothing runs, the target of the link is truncated and written again, and the link is
+/// rotated as a file is. The target has two names in the folder that is followed, one of a rotated
+/// file and one that no rotation gives.
 #[test]
 fn a_truncated_target_of_a_rotated_link_is_read() {
     let mut harness = TailHarness::new(&["."], true, |folder| {
@@ -200,12 +253,22 @@ fn a_truncated_target_of_a_rotated_link_is_read() {
     thread::sleep(Duration::from_millis(2100));
     harness.restart(state);
     harness.wait(20);
-    let mut numbers: Vec<_> = harness.lines().iter().map(|text| number_of(text).unwrap()).collect();
+    let mut numbers: Vec<_> = harness
+        .lines()
+        .iter()
+        .map(|text| number_of(text).unwrap())
+        .collect();
     numbers.sort_unstable();
-    assert_eq!(numbers, (0..20).collect::<Vec<_>>(), "{:?}", harness.notices);
+    assert_eq!(
+        numbers,
+        (0..20).collect::<Vec<_>>(),
+        "{:?}",
+        harness.notices
+    );
 }
 
-/// A copy was made before all was read, and then the log was truncated. Its checkpoint has a name that is no sibling's.
+/// A copy was made before all was read, and then the log was truncated. Its checkpoint has a name
+/// that is no sibling's.
 #[test]
 fn a_copy_of_a_part_of_unclaimed_content_is_not_read_again() {
     for compressed in [false, true] {
@@ -225,11 +288,13 @@ fn a_copy_of_a_part_of_unclaimed_content_is_not_read_again() {
     }
 }
 
-/// What was read of a log was not saved when it was copied and truncated: the copy is read again, as the same content. Its checkpoint has
-/// a name that is no sibling's.
+/// What was read of a log was not saved when it was copied and truncated: the copy is read again,
+/// as the same content. Its checkpoint has a name that is no sibling's.
 #[test]
 fn a_copy_of_content_of_which_nothing_is_saved_keeps_its_identity() {
-    let mut harness = TailHarness::new(&["access.log*"], true, |folder| fs::write(folder.join("access.log"), lines(0..100)).unwrap());
+    let mut harness = TailHarness::new(&["access.log*"], true, |folder| {
+        fs::write(folder.join("access.log"), lines(0..100)).unwrap()
+    });
     let mut state = harness.tail.checkpoints();
     (state[0].offset, state[0].lines, state[0].tail) = (0, 0, ContentHash::new(b""));
     state[0].path = harness.path("real-0004.log").into_os_string().into_vec();
@@ -239,7 +304,11 @@ fn a_copy_of_content_of_which_nothing_is_saved_keeps_its_identity() {
     }
     harness.restart(state);
     harness.wait(20);
-    let identities: std::collections::HashSet<_> = harness.emitted.iter().map(|line| (line.generation, line.offset)).collect();
+    let identities: std::collections::HashSet<_> = harness
+        .emitted
+        .iter()
+        .map(|line| (line.generation, line.offset))
+        .collect();
     assert_eq!(identities.len(), 115, "{:?}", harness.notices);
 }
 
@@ -253,9 +322,20 @@ fn logs_with_the_same_head_are_distinguished() {
     harness.append("a.log", "a\n");
     harness.append("b.log", "b\n");
     harness.poll_and_read();
-    assert_eq!(harness.lines().iter().filter(|line| **line == "a" || **line == "b").count(), 2);
+    assert_eq!(
+        harness
+            .lines()
+            .iter()
+            .filter(|line| **line == "a" || **line == "b")
+            .count(),
+        2
+    );
     assert_eq!(harness.lines().len(), 202);
-    let names: std::collections::HashSet<_> = harness.emitted.iter().map(|emitted| emitted.generation).collect();
+    let names: std::collections::HashSet<_> = harness
+        .emitted
+        .iter()
+        .map(|emitted| emitted.generation)
+        .collect();
     assert_eq!(names.len(), 2);
     harness.rename("a.log", "a.log.1");
     fs::write(harness.path("a.log"), format!("{header}c\n")).unwrap();
@@ -282,7 +362,9 @@ fn a_recreated_folder_is_followed() {
 #[test]
 fn files_in_olddir_are_found() {
     for compressed in [false, true] {
-        let mut harness = TailHarness::new(&["access.log"], true, |folder| fs::create_dir(folder.join("old")).unwrap());
+        let mut harness = TailHarness::new(&["access.log"], true, |folder| {
+            fs::create_dir(folder.join("old")).unwrap()
+        });
         harness.append("access.log", &lines(0..5));
         harness.poll_and_read();
         harness.append("access.log", &lines(5..10));
@@ -326,18 +408,36 @@ fn a_clean_restart_repeats_nothing() {
     harness.assert_numbers(60);
     let mut expected: Vec<_> = (1..=10).collect();
     expected.extend(1..=50);
-    assert_eq!(harness.emitted.iter().map(|emitted| emitted.number).collect::<Vec<_>>(), expected);
+    assert_eq!(
+        harness
+            .emitted
+            .iter()
+            .map(|emitted| emitted.number)
+            .collect::<Vec<_>>(),
+        expected
+    );
 }
 
 #[test]
 fn an_unreadable_path_is_reported_once() {
     let mut harness = TailHarness::new(&["access.log", "pipe"], true, |folder| {
         fs::create_dir(folder.join("access.log")).unwrap();
-        rustix::fs::mknodat(rustix::fs::CWD, folder.join("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            folder.join("pipe"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RWXU,
+            0,
+        )
+        .unwrap();
     });
     harness.wait(10);
     assert_eq!(harness.notices.len(), 1, "{:?}", harness.notices);
-    let mut writer = OpenOptions::new().append(true).create(true).open(harness.path("access.log/a.log")).unwrap();
+    let mut writer = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(harness.path("access.log/a.log"))
+        .unwrap();
     writer.write_all(line(0).as_bytes()).unwrap();
     harness.wait(2);
     harness.assert_numbers(1);
@@ -349,7 +449,12 @@ fn a_deleted_log_is_closed() {
         let mut harness = TailHarness::from_start();
         harness.append("access.log", &lines(0..5));
         if ends_in_nuls {
-            OpenOptions::new().write(true).open(harness.path("access.log")).unwrap().set_len(50_000).unwrap();
+            OpenOptions::new()
+                .write(true)
+                .open(harness.path("access.log"))
+                .unwrap()
+                .set_len(50_000)
+                .unwrap();
         }
         harness.poll_and_read();
         assert_eq!(harness.tail.logs().count(), 1);

@@ -1,5 +1,5 @@
-//! Finds secrets that their form alone shows: the keys and tokens of services, which begin with a fixed text so that scanners find
-//! them, and private keys.
+//! Finds secrets that their form alone shows: the keys and tokens of services, which begin with a
+//! fixed text so that scanners find them, and private keys.
 //!
 //! A token is found wherever it is, and begins after no letter or digit.
 
@@ -14,7 +14,8 @@ enum Rest {
     Digit,
     /// A digit, a small letter and a capital.
     Mixed,
-    /// Letters and digits without `-` and `_`, at least as many as the minimum, and a digit among them. Words have none.
+    /// Letters and digits without `-` and `_`, at least as many as the minimum, and a digit among
+    /// them. Words have none.
     Solid,
     /// Exactly the minimum number of hexadecimal digits.
     Hex,
@@ -24,8 +25,9 @@ enum Rest {
     Number,
 }
 
-/// The fixed text of a token, what follows it, and how many characters of base64url that are at least. The numbers are those of the
-/// services; where tokens of several lengths exist, or the service names none, it is 16.
+/// The fixed text of a token, what follows it, and how many characters of base64url that are at
+/// least. The numbers are those of the services; where tokens of several lengths exist, or the
+/// service names none, it is 16.
 const TOKENS: [(&[u8], Rest, usize); 102] = [
     // Amazon Web Services: long-lived and temporary access keys.
     (b"AKIA", Rest::Capitals, 16),
@@ -168,7 +170,8 @@ const LONGEST: usize = 256;
 const BOT_NUMBER: Range<usize> = 8..11;
 const BOT_SECRET: usize = 35;
 
-/// A token of a Discord bot has three parts: its number in Base64, which begins with one of these, the time, and a hash.
+/// A token of a Discord bot has three parts: its number in Base64, which begins with one of these,
+/// the time, and a hash.
 const DISCORD_FIRST: &[u8] = b"MNO";
 const DISCORD_PARTS: [Range<usize>; 3] = [23..29, 6..7, 27..40];
 
@@ -213,11 +216,14 @@ pub(super) fn find_keys(text: &[u8], found: &mut Vec<Range<usize>>) {
 }
 
 fn token_of(text: &[u8], run: &Range<usize>) -> Option<Range<usize>> {
-    token_in(text, run).or_else(|| dotted_token(text, run)).or_else(|| is_card(&text[run.clone()]).then(|| run.clone()))
+    token_in(text, run)
+        .or_else(|| dotted_token(text, run))
+        .or_else(|| is_card(&text[run.clone()]).then(|| run.clone()))
 }
 
-/// Whether a run is the number of a payment card, with or without its dashes: the first digits are those of a network that is in use,
-/// and the last one is the check digit (ISO/IEC 7812-1, annex B).
+/// Whether a run is the number of a payment card, with or without its dashes: the first digits are
+/// those of a network that is in use, and the last one is the check digit (ISO/IEC 7812-1, annex
+/// B).
 fn is_card(run: &[u8]) -> bool {
     if !run[0].is_ascii_digit() || run.len() > 19 {
         return false;
@@ -227,7 +233,11 @@ fn is_card(run: &[u8]) -> bool {
         *length = group.len();
     }
     let is_of_network = match run {
-        [b'4', ..] | [b'5', b'1'..=b'5', ..] | [b'2', b'2'..=b'7', ..] | [b'3', b'5', ..] | [b'6', b'0' | b'4' | b'5', ..] => {
+        [b'4', ..]
+        | [b'5', b'1'..=b'5', ..]
+        | [b'2', b'2'..=b'7', ..]
+        | [b'3', b'5', ..]
+        | [b'6', b'0' | b'4' | b'5', ..] => {
             matches!(groups, [16, 0, ..] | [4, 4, 4, 4, 0])
         }
         [b'3', b'4' | b'7', ..] => matches!(groups, [15, 0, ..] | [4, 6, 5, 0, 0]),
@@ -239,20 +249,37 @@ fn is_card(run: &[u8]) -> bool {
         .map(|(byte, weight)| u32::from(byte.wrapping_sub(b'0')) * weight)
         .map(|product| product / 10 + product % 10)
         .sum();
-    is_of_network && run.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-') && sum.is_multiple_of(10)
+    is_of_network
+        && run
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || *byte == b'-')
+        && sum.is_multiple_of(10)
 }
 
 /// The first token that begins in a run.
 fn token_in(text: &[u8], run: &Range<usize>) -> Option<Range<usize>> {
-    let mut starts = run.clone().filter(|&at| at == run.start || matches!(text[at - 1], b'_' | b'-'));
-    starts.find(|&at| token_at(text, at, run.end)).map(|start| start..end_of_parts(text, run.end))
+    let mut starts = run
+        .clone()
+        .filter(|&at| at == run.start || matches!(text[at - 1], b'_' | b'-'));
+    starts
+        .find(|&at| token_at(text, at, run.end))
+        .map(|start| start..end_of_parts(text, run.end))
 }
 
 /// Whether one of the tokens begins here and ends with the run.
 fn token_at(text: &[u8], start: usize, end: usize) -> bool {
-    let [first, second, ..] = text[start..end] else { return false };
-    let is_pair = FIRST_PAIRS.get(usize::from(first)).is_some_and(|seconds| second < 128 && seconds & 1_u128 << second != 0);
-    is_pair && TOKENS.iter().any(|(fixed, rest, min)| text[start..end].strip_prefix(*fixed).is_some_and(|after| rest.fits(after, *min)))
+    let [first, second, ..] = text[start..end] else {
+        return false;
+    };
+    let is_pair = FIRST_PAIRS
+        .get(usize::from(first))
+        .is_some_and(|seconds| second < 128 && seconds & 1_u128 << second != 0);
+    is_pair
+        && TOKENS.iter().any(|(fixed, rest, min)| {
+            text[start..end]
+                .strip_prefix(*fixed)
+                .is_some_and(|after| rest.fits(after, *min))
+        })
 }
 
 /// A token that a dot or a colon divides: `SG.`, and those of bots.
@@ -265,7 +292,11 @@ fn dotted_token(text: &[u8], run: &Range<usize>) -> Option<Range<usize>> {
         return Some(run.start - fixed.len()..end_of_parts(text, run.end));
     }
     if let Some(number) = before.strip_suffix(b":") {
-        let digits = number.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = number
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
         return (BOT_NUMBER.contains(&digits) && run.len() >= BOT_SECRET).then(|| run.clone());
     }
     if !DISCORD_FIRST.contains(&text[run.start]) {
@@ -288,15 +319,24 @@ fn dotted_token(text: &[u8], run: &Range<usize>) -> Option<Range<usize>> {
 impl Rest {
     /// Whether this may be the rest of a token that has at least `min` characters.
     fn fits(self, rest: &[u8], min: usize) -> bool {
-        // Looked for at its start only: a long run may have the fixed text of a token in thousands of places.
+        // Looked for at its start only: a long run may have the fixed text of a token in thousands
+        // of places.
         let any = |test: fn(&u8) -> bool| rest.iter().take(LONGEST).any(test);
-        let only = |test: fn(&u8) -> bool| rest[..min].iter().all(test) && !rest.get(min).is_some_and(u8::is_ascii_alphanumeric);
+        let only = |test: fn(&u8) -> bool| {
+            rest[..min].iter().all(test) && !rest.get(min).is_some_and(u8::is_ascii_alphanumeric)
+        };
         rest.len() >= min
             && match self {
                 Self::Any => true,
                 Self::Digit => any(u8::is_ascii_digit),
-                Self::Mixed => any(u8::is_ascii_digit) && any(u8::is_ascii_lowercase) && any(u8::is_ascii_uppercase),
-                Self::Solid => rest[..min].iter().all(u8::is_ascii_alphanumeric) && any(u8::is_ascii_digit),
+                Self::Mixed => {
+                    any(u8::is_ascii_digit)
+                        && any(u8::is_ascii_lowercase)
+                        && any(u8::is_ascii_uppercase)
+                }
+                Self::Solid => {
+                    rest[..min].iter().all(u8::is_ascii_alphanumeric) && any(u8::is_ascii_digit)
+                }
                 Self::Hex => only(u8::is_ascii_hexdigit),
                 Self::Capitals => only(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()),
                 Self::Number => rest[0].is_ascii_digit(),
@@ -314,7 +354,10 @@ fn end_of_parts(text: &[u8], mut end: usize) -> usize {
 
 /// Where the run of base64url characters that begins at `start` ends.
 pub(super) fn end_of_run(text: &[u8], start: usize) -> usize {
-    text[start..].iter().position(|&b| !is_base64url(b)).map_or(text.len(), |length| start + length)
+    text[start..]
+        .iter()
+        .position(|&b| !is_base64url(b))
+        .map_or(text.len(), |length| start + length)
 }
 
 pub(super) fn is_base64url(byte: u8) -> bool {
@@ -325,16 +368,19 @@ const PEM_BEGIN: &[u8] = b"-----BEGIN";
 const PEM_END: &[u8] = b"-----END";
 const PEM_KIND: &[u8] = b"PRIVATE";
 
-/// Adds private keys in PEM: from the first line, which names the kind, to the last, or to the end of the text.
+/// Adds private keys in PEM: from the first line, which names the kind, to the last, or to the end
+/// of the text.
 pub(super) fn find_private_keys(text: &[u8], found: &mut Vec<Range<usize>>) {
     let mut at = 0;
     while let Some(begin) = memchr::memmem::find(&text[at..], PEM_BEGIN) {
         let kind = at + begin + PEM_BEGIN.len();
         // The kind ends with a second row of dashes.
-        let body = memchr::memmem::find(&text[kind..], b"-----").map_or(text.len(), |dashes| kind + dashes + 5);
+        let body = memchr::memmem::find(&text[kind..], b"-----")
+            .map_or(text.len(), |dashes| kind + dashes + 5);
         at = body;
         if memchr::memmem::find(&text[kind..body], PEM_KIND).is_some() {
-            let end = memchr::memmem::find(&text[body..], PEM_END).map_or(text.len(), |end| body + end);
+            let end =
+                memchr::memmem::find(&text[body..], PEM_END).map_or(text.len(), |end| body + end);
             if end > body {
                 found.push(body..end);
             }
@@ -350,7 +396,11 @@ mod tests {
     #[test]
     fn every_token_has_a_long_run() {
         for (fixed, _, min) in TOKENS {
-            let run = if fixed.ends_with(b".") { min } else { fixed.len() + min };
+            let run = if fixed.ends_with(b".") {
+                min
+            } else {
+                fixed.len() + min
+            };
             assert!(run >= MIN_RUN, "{}", fixed.escape_ascii());
         }
     }

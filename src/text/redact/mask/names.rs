@@ -1,8 +1,9 @@
 //! Decides by the name of a parameter whether its value is secret.
 //!
-//! A name is read as words: it is split at punctuation (`_ - . [ ]`), at changes of case and at digits. So `user[password]`,
-//! `newPassword`, `password_confirmation`, `PASSWORD2` and `pass[0]` are secret, and `passenger`, `keyword`, `compass`, `monkey`
-//! and `country_code` are not. Only names in the lists are known: a secret under a harmless name is missed.
+//! A name is read as words: it is split at punctuation (`_ - . [ ]`), at changes of case and at
+//! digits. So `user[password]`, `newPassword`, `password_confirmation`, `PASSWORD2` and `pass[0]`
+//! are secret, and `passenger`, `keyword`, `compass`, `monkey` and `country_code` are not. Only
+//! names in the lists are known: a secret under a harmless name is missed.
 
 use std::borrow::Cow;
 
@@ -32,10 +33,12 @@ const ANYWHERE: [&[u8]; 20] = [
     b"apisecret",
 ];
 
-/// A name that contains one of these as a word is secret: `secret_id`, `token_hint`, but not `secretary` and `tokenizer`.
+/// A name that contains one of these as a word is secret: `secret_id`, `token_hint`, but not
+/// `secretary` and `tokenizer`.
 const WORDS: [&[u8]; 3] = [b"secret", b"secrets", b"token"];
 
-/// A name that is secret by one of these two lists is not if its last word is one of these: `token_type`, `password_min_length`.
+/// A name that is secret by one of these two lists is not if its last word is one of these:
+/// `token_type`, `password_min_length`.
 const ABOUT: [&[u8]; 22] = [
     b"type",
     b"length",
@@ -80,10 +83,18 @@ const ENDINGS: [&[u8]; 14] = [
 ];
 
 /// Words that end in `pass` and name no password.
-const NOT_PASS: [&[u8]; 7] = [b"bypass", b"compass", b"encompass", b"trespass", b"overpass", b"underpass", b"surpass"];
+const NOT_PASS: [&[u8]; 7] = [
+    b"bypass",
+    b"compass",
+    b"encompass",
+    b"trespass",
+    b"overpass",
+    b"underpass",
+    b"surpass",
+];
 
-/// A name that ends in one of these, written as one word or as several, is secret: `api_key`, `userPin`, `authcode`, but not
-/// `monkey`, `spin` and `country_code`.
+/// A name that ends in one of these, written as one word or as several, is secret: `api_key`,
+/// `userPin`, `authcode`, but not `monkey`, `spin` and `country_code`.
 const LAST_WORDS: [&[u8]; 86] = [
     b"key",
     b"authkey",
@@ -173,7 +184,8 @@ const LAST_WORDS: [&[u8]; 86] = [
     b"ccnum",
 ];
 
-/// These are secret only as the whole name: `?code=` is that of OAuth, and many forms have a `country_code`.
+/// These are secret only as the whole name: `?code=` is that of OAuth, and many forms have a
+/// `country_code`.
 const NAMES: [&[u8]; 1] = [b"code"];
 
 /// These are not secret with a number: `key1` and `key2` are the parameters of many pages.
@@ -196,7 +208,8 @@ const REPETITIONS: [&[u8]; 13] = [
     b"second",
 ];
 
-/// A name that ends in one of these words, written as one word or as several, names a person. The guide has the list.
+/// A name that ends in one of these words, written as one word or as several, names a person. The
+/// guide has the list.
 const PERSON_WORDS: [&[u8]; 33] = [
     b"user",
     b"username",
@@ -233,18 +246,23 @@ const PERSON_WORDS: [&[u8]; 33] = [
     b"passport",
 ];
 
-/// These name a person only as the whole name: `WordPress` has `log`, and many pages have an `error_log`.
+/// These name a person only as the whole name: `WordPress` has `log`, and many pages have an
+/// `error_log`.
 const PERSON_NAMES: [&[u8]; 3] = [b"log", b"nick", b"iban"];
 
 /// Every secret name has one of these pairs of letters, and few other names do: a quick check.
 const TELLING_PAIRS: Pairs = Pairs::new(&[
-    b"ss", b"wd", b"pw", b"sw", b"wo", b"cr", b"jw", b"sr", b"ok", b"ey", b"ig", b"nc", b"tk", b"mb", b"au", b"hm", b"be", b"ml", b"si",
-    b"pi", b"tp", b"fa", b"od", b"cv", b"cn", b"dp", b"nh",
+    b"ss", b"wd", b"pw", b"sw", b"wo", b"cr", b"jw", b"sr", b"ok", b"ey", b"ig", b"nc", b"tk",
+    b"mb", b"au", b"hm", b"be", b"ml", b"si", b"pi", b"tp", b"fa", b"od", b"cv", b"cn", b"dp",
+    b"nh",
 ]);
 
-/// The first letters of the words that are secret anywhere, and the last of those that are at the end: quick checks.
+/// The first letters of the words that are secret anywhere, and the last of those that are at the
+/// end: quick checks.
 const FIRST_PAIRS: Pairs = Pairs::of_words(&ANYWHERE, true).with(Pairs::of_words(&WORDS, true));
-const LAST_PAIRS: Pairs = Pairs::of_words(&ENDINGS, false).with(Pairs::of_words(&LAST_WORDS, false)).with(Pairs::of_words(&NAMES, false));
+const LAST_PAIRS: Pairs = Pairs::of_words(&ENDINGS, false)
+    .with(Pairs::of_words(&LAST_WORDS, false))
+    .with(Pairs::of_words(&NAMES, false));
 
 /// Pairs of letters: for each first letter, the second ones as bits.
 #[derive(Clone, Copy)]
@@ -307,17 +325,23 @@ pub(super) fn is_person_name(escaped: &[u8]) -> bool {
         |words| {
             let stem = without_repetitions(words);
             let stem = stem.strip_suffix(b"s").unwrap_or(stem);
-            PERSON_WORDS.iter().any(|word| ends_in_word(stem, word)) || PERSON_NAMES.iter().any(|name| stem.eq_ignore_ascii_case(name))
+            PERSON_WORDS.iter().any(|word| ends_in_word(stem, word))
+                || PERSON_NAMES
+                    .iter()
+                    .any(|name| stem.eq_ignore_ascii_case(name))
         },
     )
 }
 
-/// Whether the words of a name are as wanted; `may_be` is a quick check of the name without escapes.
+/// Whether the words of a name are as wanted; `may_be` is a quick check of the name without
+/// escapes.
 fn has_words(escaped: &[u8], may_be: fn(&[u8]) -> bool, is_wanted: fn(&[u8]) -> bool) -> bool {
     let name: Cow<'_, [u8]> = if memchr::memchr2(b'%', b'\\', escaped).is_none() {
         Cow::Borrowed(escaped)
     } else {
-        decoded_bytes(escaped, 0).map(|decoded| decoded.byte).collect()
+        decoded_bytes(escaped, 0)
+            .map(|decoded| decoded.byte)
+            .collect()
     };
     if !may_be(&name) {
         return false;
@@ -337,17 +361,23 @@ fn has_telling_pair(name: &[u8]) -> bool {
     name.windows(2).any(|pair| TELLING_PAIRS.has(pair))
 }
 
-/// Writes the letters and digits of a name, the first letter of each word in upper case and the others in lower case. Returns how
-/// many. `words` has room for all.
+/// Writes the letters and digits of a name, the first letter of each word in upper case and the
+/// others in lower case. Returns how many. `words` has room for all.
 fn split_words(name: &[u8], words: &mut [u8]) -> usize {
     let (mut length, mut before) = (0, b' ');
     for (at, &byte) in name.iter().enumerate() {
         if byte.is_ascii_alphanumeric() {
             // `apiKey`, and the `K` of `APIKey`.
             let is_capital = byte.is_ascii_uppercase()
-                && (before.is_ascii_lowercase() || before.is_ascii_uppercase() && name.get(at + 1).is_some_and(u8::is_ascii_lowercase));
+                && (before.is_ascii_lowercase()
+                    || before.is_ascii_uppercase()
+                        && name.get(at + 1).is_some_and(u8::is_ascii_lowercase));
             let starts_word = !before.is_ascii_alphabetic() || is_capital;
-            words[length] = if starts_word { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() };
+            words[length] = if starts_word {
+                byte.to_ascii_uppercase()
+            } else {
+                byte.to_ascii_lowercase()
+            };
             length += 1;
         }
         before = byte;
@@ -358,8 +388,13 @@ fn split_words(name: &[u8], words: &mut [u8]) -> usize {
 /// Whether a name is secret, by its words.
 fn is_secret(words: &[u8]) -> bool {
     let stem = without_repetitions(words);
-    let is_numbered_only = stem.len() < words.len() && UNNUMBERED.iter().any(|word| stem.eq_ignore_ascii_case(word));
-    !is_numbered_only && (ends_secret(words, stem) || contains_secret(words) && !ABOUT.iter().any(|word| ends_in_word(stem, word)))
+    let is_numbered_only = stem.len() < words.len()
+        && UNNUMBERED
+            .iter()
+            .any(|word| stem.eq_ignore_ascii_case(word));
+    !is_numbered_only
+        && (ends_secret(words, stem)
+            || contains_secret(words) && !ABOUT.iter().any(|word| ends_in_word(stem, word)))
 }
 
 /// Whether the end of a name makes it secret.
@@ -372,7 +407,10 @@ fn ends_secret(words: &[u8], stem: &[u8]) -> bool {
 
 /// Whether a name contains a word that is secret anywhere.
 fn contains_secret(words: &[u8]) -> bool {
-    words.windows(2).enumerate().any(|(at, pair)| FIRST_PAIRS.has(pair) && tells_secret(words, at))
+    words
+        .windows(2)
+        .enumerate()
+        .any(|(at, pair)| FIRST_PAIRS.has(pair) && tells_secret(words, at))
 }
 
 /// Whether the last word ends in `pass` and names no password.
@@ -382,17 +420,30 @@ fn ends_in_ordinary_pass(words: &[u8]) -> bool {
 
 /// Whether a word that is secret anywhere begins here.
 fn tells_secret(words: &[u8], at: usize) -> bool {
-    let begins = |word: &[u8]| words[at..].get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    let begins = |word: &[u8]| {
+        words[at..]
+            .get(..word.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
     ANYWHERE.iter().any(|word| begins(word))
-        || WORDS.iter().any(|word| begins(word) && is_word_start(words, at) && is_word_start(words, at + word.len()))
+        || WORDS.iter().any(|word| {
+            begins(word) && is_word_start(words, at) && is_word_start(words, at + word.len())
+        })
 }
 
 /// The words without the numbers and repetitions at the end.
 fn without_repetitions(mut words: &[u8]) -> &[u8] {
     loop {
-        let digits = words.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = words
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
         let shorter = &words[..words.len() - digits];
-        let repetition = REPETITIONS.iter().find(|word| ends_in_word(shorter, word)).map_or(0, |word| word.len());
+        let repetition = REPETITIONS
+            .iter()
+            .find(|word| ends_in_word(shorter, word))
+            .map_or(0, |word| word.len());
         let shorter = &shorter[..shorter.len() - repetition];
         if shorter.len() == words.len() || shorter.is_empty() {
             return words;
@@ -402,7 +453,10 @@ fn without_repetitions(mut words: &[u8]) -> &[u8] {
 }
 
 fn ends_in(words: &[u8], ending: &[u8]) -> bool {
-    words.len().checked_sub(ending.len()).is_some_and(|start| words[start..].eq_ignore_ascii_case(ending))
+    words
+        .len()
+        .checked_sub(ending.len())
+        .is_some_and(|start| words[start..].eq_ignore_ascii_case(ending))
 }
 
 fn ends_in_word(words: &[u8], ending: &[u8]) -> bool {
@@ -411,7 +465,10 @@ fn ends_in_word(words: &[u8], ending: &[u8]) -> bool {
 
 /// Whether a word begins here, or the last one ends.
 fn is_word_start(words: &[u8], at: usize) -> bool {
-    at == 0 || words.get(at).is_none_or(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() && !words[at - 1].is_ascii_digit())
+    at == 0
+        || words.get(at).is_none_or(|byte| {
+            byte.is_ascii_uppercase() || byte.is_ascii_digit() && !words[at - 1].is_ascii_digit()
+        })
 }
 
 #[cfg(test)]
@@ -420,11 +477,20 @@ mod tests {
 
     #[test]
     fn every_secret_word_has_a_telling_pair() {
-        let words = ANYWHERE.iter().chain(&WORDS).chain(&ENDINGS).chain(&LAST_WORDS).chain(&NAMES);
+        let words = ANYWHERE
+            .iter()
+            .chain(&WORDS)
+            .chain(&ENDINGS)
+            .chain(&LAST_WORDS)
+            .chain(&NAMES);
         for word in words {
             assert!(has_telling_pair(word), "{}", word.escape_ascii());
             assert!(is_secret_name(word), "{}", word.escape_ascii());
-            assert!(is_secret_name(&word.to_ascii_uppercase()), "{}", word.escape_ascii());
+            assert!(
+                is_secret_name(&word.to_ascii_uppercase()),
+                "{}",
+                word.escape_ascii()
+            );
         }
     }
 
@@ -446,8 +512,14 @@ mod tests {
 
     #[test]
     fn a_long_name_is_read_wholly() {
-        assert!(is_secret_name(format!("{}password", "x".repeat(200)).as_bytes()));
-        assert!(is_secret_name(format!("password_{}", "x".repeat(200)).as_bytes()));
-        assert!(!is_secret_name(format!("keyword_{}", "x".repeat(200)).as_bytes()));
+        assert!(is_secret_name(
+            format!("{}password", "x".repeat(200)).as_bytes()
+        ));
+        assert!(is_secret_name(
+            format!("password_{}", "x".repeat(200)).as_bytes()
+        ));
+        assert!(!is_secret_name(
+            format!("keyword_{}", "x".repeat(200)).as_bytes()
+        ));
     }
 }

@@ -1,11 +1,14 @@
-//! Finds secrets by their form: values of parameters with a secret name, secrets in the structure of a URL, and tokens.
+//! Finds secrets by their form: values of parameters with a secret name, secrets in the structure
+//! of a URL, and tokens.
 //!
-//! - `password=...`, `"token": "..."`, `X-Api-Key: ...`, `<password>...<`: only the name decides; the value does not matter.
-//! - The password of `http://user:password@host` and the token of a reset link. URLs are found within other text and not validated.
+//! - `password=...`, `"token": "..."`, `X-Api-Key: ...`, `<password>...<`: only the name decides;
+//!   the value does not matter.
+//! - The password of `http://user:password@host` and the token of a reset link. URLs are found
+//!   within other text and not validated.
 //! - JSON web tokens, and credentials after `Basic` and `Bearer`. They are not decoded.
 //!
-//! The delimiters of values and URLs count by how often they are encoded, so those are found in the text as logged, and all else in the
-//! text without escapes.
+//! The delimiters of values and URLs count by how often they are encoded, so those are found in the
+//! text as logged, and all else in the text without escapes.
 
 use std::ops::Range;
 
@@ -41,7 +44,12 @@ struct Name {
 
 impl Name {
     fn new(range: Range<usize>, before: u8) -> Self {
-        Self { range, before, quote: None, is_spaced: false }
+        Self {
+            range,
+            before,
+            quote: None,
+            is_spaced: false,
+        }
     }
 
     fn is_open(&self) -> bool {
@@ -68,7 +76,11 @@ pub(crate) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
 }
 
 /// Adds the values of the names that are wanted.
-pub(super) fn find_values(text: &[u8], is_wanted: fn(&[u8]) -> bool, found: &mut Vec<Range<usize>>) {
+pub(super) fn find_values(
+    text: &[u8],
+    is_wanted: fn(&[u8]) -> bool,
+    found: &mut Vec<Range<usize>>,
+) {
     let mut name = Name::new(0..0, b' ');
     let mut in_query = false;
     let mut at = 0;
@@ -78,7 +90,14 @@ pub(super) fn find_values(text: &[u8], is_wanted: fn(&[u8]) -> bool, found: &mut
         match decoded.byte {
             b if is_name(b) => {
                 if name.range.is_empty() || !name.is_open() {
-                    name = Name::new(decoded.start..at, if name.range.is_empty() { name.before } else { b' ' });
+                    name = Name::new(
+                        decoded.start..at,
+                        if name.range.is_empty() {
+                            name.before
+                        } else {
+                            b' '
+                        },
+                    );
                 }
                 name.range.end = at;
                 continue;
@@ -97,7 +116,10 @@ pub(super) fn find_values(text: &[u8], is_wanted: fn(&[u8]) -> bool, found: &mut
         if let Some(separator) = name.separator(decoded.byte, is_blank)
             && is_wanted(&text[name.range.clone()])
         {
-            let last = DecodedByte { depth: decoded.depth.max(name.quote.unwrap_or(0)), ..decoded };
+            let last = DecodedByte {
+                depth: decoded.depth.max(name.quote.unwrap_or(0)),
+                ..decoded
+            };
             let value = value_after(text, (separator, name.is_spaced), last, in_query);
             at = value.end;
             if !value.is_empty() {
@@ -108,8 +130,8 @@ pub(super) fn find_values(text: &[u8], is_wanted: fn(&[u8]) -> bool, found: &mut
     }
 }
 
-/// Whether the value of a secret name may be in it: a quick check, as most texts have none. A text with escapes passes if a
-/// separator may be among them.
+/// Whether the value of a secret name may be in it: a quick check, as most texts have none. A text
+/// with escapes passes if a separator may be among them.
 fn may_have_secret_params(text: &[u8]) -> bool {
     if memchr::memchr2(b'%', b'\\', text).is_some() {
         return memchr::memchr3(b'=', b'\\', b'>', text).is_some()
@@ -119,12 +141,21 @@ fn may_have_secret_params(text: &[u8]) -> bool {
     memchr::memchr3_iter(b'=', b':', b'>', text).any(|separator| separates_secret(text, separator))
 }
 
-/// Whether the byte at `separator` separates a secret name from its value, in a text without escapes.
+/// Whether the byte at `separator` separates a secret name from its value, in a text without
+/// escapes.
 pub(crate) fn separates_secret(text: &[u8], separator: usize) -> bool {
-    let end = text[..separator].iter().rposition(|&byte| !is_blank(byte)).map_or(0, |at| at + 1);
-    let quoted = text[..end].strip_suffix(b"\"").or_else(|| text[..end].strip_suffix(b"'"));
+    let end = text[..separator]
+        .iter()
+        .rposition(|&byte| !is_blank(byte))
+        .map_or(0, |at| at + 1);
+    let quoted = text[..end]
+        .strip_suffix(b"\"")
+        .or_else(|| text[..end].strip_suffix(b"'"));
     let before = quoted.unwrap_or(&text[..end]);
-    let start = before.iter().rposition(|&byte| !is_name(byte)).map_or(0, |at| at + 1);
+    let start = before
+        .iter()
+        .rposition(|&byte| !is_name(byte))
+        .map_or(0, |at| at + 1);
     let name = Name {
         range: start..before.len(),
         before: before[..start].last().copied().unwrap_or(b' '),
@@ -143,13 +174,19 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'+' | b'\t')
 }
 
-/// The value after a separator. A delimiter that is encoded more often than the separator is part of it: the `%26` in
-/// `password=a%26b`, but not that in `next=%3Ftoken%3Da%26b`. A `?` ends it where it begins the query, as in
-/// `;jsessionid=1?page=2`.
+/// The value after a separator. A delimiter that is encoded more often than the separator is part
+/// of it: the `%26` in `password=a%26b`, but not that in `next=%3Ftoken%3Da%26b`. A `?` ends it
+/// where it begins the query, as in `;jsessionid=1?page=2`.
 ///
-/// A `;` or a quote may be part of a password, so it ends a value only where something begins that is no part of it: the name of
-/// another parameter after the `;`, a delimiter after the quote. Outside a query this holds for `&` too.
-fn value_after(text: &[u8], (separator, is_spaced): (Separator, bool), last: DecodedByte, in_query: bool) -> Range<usize> {
+/// A `;` or a quote may be part of a password, so it ends a value only where something begins that
+/// is no part of it: the name of another parameter after the `;`, a delimiter after the quote.
+/// Outside a query this holds for `&` too.
+fn value_after(
+    text: &[u8],
+    (separator, is_spaced): (Separator, bool),
+    last: DecodedByte,
+    in_query: bool,
+) -> Range<usize> {
     let delimiters = |from| decoded_bytes(text, from).filter(|decoded| decoded.depth <= last.depth);
     let mut start = last.end;
     let mut open = None;
@@ -157,7 +194,9 @@ fn value_after(text: &[u8], (separator, is_spaced): (Separator, bool), last: Dec
     for decoded in delimiters(start) {
         match decoded.byte {
             b if is_blank(b) && may_be_spaced && decoded.start == start => start = decoded.end,
-            b'>' if separator == Separator::Equals && decoded.start == last.end => start = decoded.end,
+            b'>' if separator == Separator::Equals && decoded.start == last.end => {
+                start = decoded.end
+            }
             b'"' | b'\'' if decoded.start == start => {
                 (start, open) = (decoded.end, Some(decoded));
                 break;
@@ -166,17 +205,22 @@ fn value_after(text: &[u8], (separator, is_spaced): (Separator, bool), last: Dec
         }
     }
     if let Some(open) = open {
-        // A quote inside is written in another way than the one that opened the text, or after a backslash.
+        // A quote inside is written in another way than the one that opened the text, or after a
+        // backslash.
         let mut before = b' ';
         let closes = |decoded: &DecodedByte| {
-            let is_escaped = std::mem::replace(&mut before, decoded.byte) == b'\\' || decoded.end - decoded.start != open.end - open.start;
-            decoded.byte == open.byte && !is_escaped && (separator == Separator::QuotedColon || ends_text(text, decoded.end, last.depth))
+            let is_escaped = std::mem::replace(&mut before, decoded.byte) == b'\\'
+                || decoded.end - decoded.start != open.end - open.start;
+            decoded.byte == open.byte
+                && !is_escaped
+                && (separator == Separator::QuotedColon || ends_text(text, decoded.end, last.depth))
         };
         if let Some(close) = delimiters(start).find(closes) {
             return start..close.start;
         }
     }
-    let bracket = decoded_byte_at(text, start).filter(|first| first.byte == b'[' && separator == Separator::QuotedColon);
+    let bracket = decoded_byte_at(text, start)
+        .filter(|first| first.byte == b'[' && separator == Separator::QuotedColon);
     start = bracket.map_or(start, |bracket| bracket.end);
     let ends = |decoded: &DecodedByte| match separator {
         Separator::Equals => match decoded.byte {
@@ -188,11 +232,22 @@ fn value_after(text: &[u8], (separator, is_spaced): (Separator, bool), last: Dec
             byte => byte.is_ascii_whitespace() && open.is_none(),
         },
         Separator::QuotedColon if bracket.is_some() => decoded.byte == b']',
-        Separator::QuotedColon => open.is_none() && matches!(decoded.byte, b',' | b'}' | b' ' | b'&'),
-        Separator::Colon => matches!(decoded.byte, b',' | b';' | b'"' | b'\'' | b'&' | b'}' | b')') || decoded.byte.is_ascii_whitespace(),
+        Separator::QuotedColon => {
+            open.is_none() && matches!(decoded.byte, b',' | b'}' | b' ' | b'&')
+        }
+        Separator::Colon => {
+            matches!(
+                decoded.byte,
+                b',' | b';' | b'"' | b'\'' | b'&' | b'}' | b')'
+            ) || decoded.byte.is_ascii_whitespace()
+        }
         Separator::Tag => decoded.byte == b'<',
     };
-    let end = |start| delimiters(start).find(ends).map_or(text.len(), |decoded| decoded.start);
+    let end = |start| {
+        delimiters(start)
+            .find(ends)
+            .map_or(text.len(), |decoded| decoded.start)
+    };
     let value = start..end(start);
     let is_scheme = separator == Separator::Colon
         && text[value.clone()].iter().all(u8::is_ascii_alphabetic)
@@ -208,13 +263,16 @@ fn value_after(text: &[u8], (separator, is_spaced): (Separator, bool), last: Dec
 }
 
 fn ends_in_authorization(text: &[u8]) -> bool {
-    text.len().checked_sub(AUTHORIZATION.len()).is_some_and(|start| text[start..].eq_ignore_ascii_case(AUTHORIZATION))
+    text.len()
+        .checked_sub(AUTHORIZATION.len())
+        .is_some_and(|start| text[start..].eq_ignore_ascii_case(AUTHORIZATION))
 }
 
 /// The header whose value begins with the name of a scheme.
 const AUTHORIZATION: &[u8] = b"authorization";
 
-/// Whether what begins here is no part of a quoted text: the end, or a delimiter that is encoded no more than `depth` times.
+/// Whether what begins here is no part of a quoted text: the end, or a delimiter that is encoded no
+/// more than `depth` times.
 fn ends_text(text: &[u8], at: usize, depth: usize) -> bool {
     let is_end = |byte: u8| byte.is_ascii_whitespace() || b"&#;,)}]>\"'".contains(&byte);
     decoded_byte_at(text, at).is_none_or(|next| next.depth <= depth && is_end(next.byte))
@@ -222,9 +280,13 @@ fn ends_text(text: &[u8], at: usize, depth: usize) -> bool {
 
 /// Whether a parameter begins here, maybe after blanks: a name and a `=`. Also at the end.
 fn begins_param(text: &[u8], at: usize) -> bool {
-    let mut rest = decoded_bytes(text, at).skip_while(|decoded| is_blank(decoded.byte)).peekable();
+    let mut rest = decoded_bytes(text, at)
+        .skip_while(|decoded| is_blank(decoded.byte))
+        .peekable();
     rest.peek().is_none_or(|first| is_name(first.byte))
-        && rest.find(|decoded| !is_name(decoded.byte)).map_or(at == text.len(), |next| next.byte == b'=')
+        && rest
+            .find(|decoded| !is_name(decoded.byte))
+            .map_or(at == text.len(), |next| next.byte == b'=')
 }
 
 /// Path segments before a one-time token. `_` counts as `-`.
@@ -316,7 +378,10 @@ fn authority(text: &[u8], start: usize, depth: usize) -> (Option<Range<usize>>, 
 }
 
 fn is_user_token(user: &[u8]) -> bool {
-    user.len() >= MIN_USER_TOKEN && user.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+    user.len() >= MIN_USER_TOKEN
+        && user
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
 /// Adds the one-time tokens of links.
@@ -349,8 +414,8 @@ pub(crate) fn find_reset_tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
     segment(text.len(), false, text.len());
 }
 
-/// Whether a text has a run of token characters as long as the shortest one-time token or key. The check looks at few bytes of most
-/// texts.
+/// Whether a text has a run of token characters as long as the shortest one-time token or key. The
+/// check looks at few bytes of most texts.
 pub(crate) fn has_long_run(text: &[u8]) -> bool {
     let mut at = 0;
     while let Some(probed) = text.get(at..at + MIN_RUN) {
@@ -364,7 +429,10 @@ pub(crate) fn has_long_run(text: &[u8]) -> bool {
 
 /// Whether some segment is long enough, which few are, or begins like a session ID: a quick check.
 pub(crate) fn may_hold_token(text: &[u8]) -> bool {
-    let is_long = |at: usize| text.get(at + 1..=at + MIN_TOKEN).is_some_and(|start| start.iter().copied().all(is_token));
+    let is_long = |at: usize| {
+        text.get(at + 1..=at + MIN_TOKEN)
+            .is_some_and(|start| start.iter().copied().all(is_token))
+    };
     memchr::memchr_iter(b'/', text).any(|at| is_long(at) || session_id(&text[at + 1..]).is_some())
 }
 
@@ -374,8 +442,13 @@ fn is_token(byte: u8) -> bool {
 
 /// The session ID of ASP.NET without cookies, in the segment `(S(...))`.
 fn session_id(segment: &[u8]) -> Option<Range<usize>> {
-    let [b'(', b'A' | b'F' | b'S' | b'X', b'(', rest @ ..] = segment else { return None };
-    let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')).count();
+    let [b'(', b'A' | b'F' | b'S' | b'X', b'(', rest @ ..] = segment else {
+        return None;
+    };
+    let length = rest
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        .count();
     (length >= MIN_TOKEN).then_some(3..3 + length)
 }
 
@@ -383,21 +456,31 @@ fn session_id(segment: &[u8]) -> Option<Range<usize>> {
 fn is_slack_webhook(segment: &[u8]) -> bool {
     segment.len() >= SLACK_PART
         && segment.first() == Some(&b'B')
-        && segment.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        && segment
+            .iter()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
         && segment.iter().any(u8::is_ascii_digit)
 }
 
 fn precedes_token(segment: &[u8]) -> bool {
     let same = |word: &&str| {
-        word.len() == segment.len() && word.bytes().zip(segment).all(|(w, s)| w == s.to_ascii_lowercase() || (w == b'-' && *s == b'_'))
+        word.len() == segment.len()
+            && word
+                .bytes()
+                .zip(segment)
+                .all(|(w, s)| w == s.to_ascii_lowercase() || (w == b'-' && *s == b'_'))
     };
     TOKEN_PREFIX_SEGMENTS.iter().any(same) || is_slack_webhook(segment)
 }
 
-/// Long, made of token characters, and neither a word nor a file name, as in `/verify/eval-stdin.php`.
+/// Long, made of token characters, and neither a word nor a file name, as in
+/// `/verify/eval-stdin.php`.
 fn is_one_time_token(segment: &[u8]) -> bool {
     let any = |test: fn(&u8) -> bool| segment.iter().any(test);
-    let is_file = segment.iter().rposition(|&b| b == b'.').is_some_and(|dot| segment.len() - dot <= 6);
+    let is_file = segment
+        .iter()
+        .rposition(|&b| b == b'.')
+        .is_some_and(|dot| segment.len() - dot <= 6);
     segment.len() >= MIN_TOKEN
         && segment.iter().copied().all(is_token)
         && (any(u8::is_ascii_digit) || (any(u8::is_ascii_uppercase) && any(u8::is_ascii_lowercase)))
@@ -420,7 +503,11 @@ pub(crate) fn find_signed(text: &[u8], found: &mut Vec<Range<usize>>) {
             continue;
         }
         let head = end_of_run(text, start);
-        let body = if text.get(head) == Some(&b'.') { end_of_run(text, head + 1) } else { head };
+        let body = if text.get(head) == Some(&b'.') {
+            end_of_run(text, head + 1)
+        } else {
+            head
+        };
         at = head;
         if is_token_start(text, start) && head - start >= MIN_PART && body - head > MIN_PART {
             at = body;
@@ -448,7 +535,10 @@ pub(crate) fn find_credentials(text: &[u8], found: &mut Vec<Range<usize>>) {
     let mut at = 0;
     while let Some(next) = memchr::memchr2(b'B', b'b', &text[at..]) {
         at += next;
-        let Some(scheme) = ["basic", "bearer"].into_iter().find(|scheme| starts_with(&text[at..], scheme)) else {
+        let Some(scheme) = ["basic", "bearer"]
+            .into_iter()
+            .find(|scheme| starts_with(&text[at..], scheme))
+        else {
             at += 1;
             continue;
         };
@@ -462,24 +552,34 @@ pub(crate) fn find_credentials(text: &[u8], found: &mut Vec<Range<usize>>) {
 
 /// Whether a text has the first two letters of `Basic` or `Bearer`: a quick check.
 fn may_have_scheme(text: &[u8]) -> bool {
-    has_pair(text, |first, second| first | 0x20 == b'b' && matches!(second | 0x20, b'a' | b'e'))
+    has_pair(text, |first, second| {
+        first | 0x20 == b'b' && matches!(second | 0x20, b'a' | b'e')
+    })
 }
 
 fn starts_with(text: &[u8], word: &str) -> bool {
-    text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
+    text.get(..word.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// What may be credentials at `from`, after at least one space.
 fn credentials(text: &[u8], from: usize) -> Range<usize> {
-    let count = |from: usize, test: fn(u8) -> bool| text[from..].iter().take_while(|byte| test(**byte)).count();
+    let count = |from: usize, test: fn(u8) -> bool| {
+        text[from..].iter().take_while(|byte| test(**byte)).count()
+    };
     let start = from + count(from, |byte| matches!(byte, b' ' | b'+'));
-    if start == from { from..from } else { start..start + count(start, is_token68) }
+    if start == from {
+        from..from
+    } else {
+        start..start + count(start, is_token68)
+    }
 }
 
 /// Base64 has digits or mixes upper and lower case; the `Browser` of `Basic Browser` does not.
 fn is_credentials(value: &[u8]) -> bool {
     value.len() >= MIN_CREDENTIALS
-        && (value.iter().any(|b| b.is_ascii_digit() || *b == b'=') || value.iter().skip(1).any(u8::is_ascii_uppercase))
+        && (value.iter().any(|b| b.is_ascii_digit() || *b == b'=')
+            || value.iter().skip(1).any(u8::is_ascii_uppercase))
 }
 
 /// The characters of RFC 9110's `token68`.
