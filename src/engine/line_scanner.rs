@@ -467,9 +467,11 @@ impl LineScanner<'_> {
         (hit.rules, hit.path, hit.exposes, hit.windows) =
             (summary.rules, path, summary.exposes, summary.windows);
         hit.needs_client = summary.needs_client;
-        // A line without a client counts for no client.
-        hit.windows.by_client &=
-            !matches!(names.clients.resolve(hit.client), Client::Text(b"" | b"-"));
+        // A line without a client counts for no client. Few rules count, and the lookup is slow.
+        if hit.windows.by_client {
+            let client = names.clients.resolve(hit.client);
+            hit.windows.by_client = !matches!(client, Client::Text(b"" | b"-"));
+        }
         Some(hit)
     }
 

@@ -44,6 +44,12 @@ mod present {
     pub(super) const USER: u8 = 1 << 6;
 }
 
+/// The most bytes of what a stored entry has besides the lengths of texts and the texts.
+const MAX_NUMBERS: usize =
+    1 + size_of::<i64>() + size_of::<i16>() + size_of::<u16>() + size_of::<u64>();
+/// The bytes of the length of a text.
+const LENGTH: usize = size_of::<u32>();
+
 impl<'a> LogEntry<'a> {
     /// Appends the entry to `out` in a form that [`restore`](Self::restore) reads without parsing:
     /// which fields are present, the numbers, the lengths of the texts, and the texts.
@@ -55,25 +61,34 @@ impl<'a> LogEntry<'a> {
             (USER_AGENT, self.user_agent),
             (USER, self.user),
         ];
-        let bit = |bit, is_present| if is_present { bit } else { 0 };
-        let numbers = bit(TIME, self.time.is_some())
-            | bit(STATUS, self.status.is_some())
-            | bit(BYTES, self.bytes.is_some());
-        out.push(optional.iter().fold(numbers, |bits, (field, text)| {
-            bits | bit(*field, text.is_some())
-        }));
-        if let Some(LogTime { utc, offset }) = self.time {
-            out.extend_from_slice(&utc.to_le_bytes());
-            out.extend_from_slice(&offset.to_le_bytes());
-        }
-        out.extend(self.status.into_iter().flat_map(u16::to_le_bytes));
-        out.extend(self.bytes.into_iter().flat_map(u64::to_le_bytes));
         let texts = || {
             [Some(self.client), Some(self.request)]
                 .into_iter()
                 .chain(optional.map(|(_, text)| text))
                 .flatten()
         };
+        // Every hit is stored: room for all is made once.
+        out.reserve(MAX_NUMBERS + texts().map(|text| text.len() + LENGTH).sum::<usize>());
+        let at = out.len();
+        out.push(0);
+        let mut bits = 0;
+        if let Some(LogTime { utc, offset }) = self.time {
+            bits |= TIME;
+            out.extend_from_slice(&utc.to_le_bytes());
+            out.extend_from_slice(&offset.to_le_bytes());
+        }
+        if let Some(status) = self.status {
+            bits |= STATUS;
+            out.extend_from_slice(&status.to_le_bytes());
+        }
+        if let Some(bytes) = self.bytes {
+            bits |= BYTES;
+            out.extend_from_slice(&bytes.to_le_bytes());
+        }
+        for (bit, _) in optional.iter().filter(|(_, text)| text.is_some()) {
+            bits |= bit;
+        }
+        out[at] = bits;
         texts().for_each(|text| out.extend_from_slice(&(text.len() as u32).to_le_bytes()));
         // The bytes of a memory map may change, their number does not.
         texts().for_each(|text| append(out, text));

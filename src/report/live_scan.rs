@@ -142,7 +142,7 @@ impl LiveLog {
     }
 }
 
-/// The input of a line_chunk. Live lines are numbered from the start of the log, so no list of
+/// The input of a chunk. Live lines are numbered from the start of the log, so no list of
 /// chunks is needed.
 fn source_info(line_chunk: &LineChunk<'_>) -> SourceInfo {
     SourceInfo::new(
@@ -573,7 +573,7 @@ impl<'a> LiveScan<'a> {
         Ok(())
     }
 
-    /// The number of the input at the path of a line_chunk. All generations of a path share one:
+    /// The number of the input at the path of a chunk. All generations of a path share one:
     /// the summary would grow with every rotation otherwise.
     fn source_info(&mut self, line_chunk: &LineChunk<'_>) -> u32 {
         let source = source_info(line_chunk);
@@ -667,7 +667,7 @@ impl<'a> LiveScan<'a> {
     }
 }
 
-/// Creates a worker_state that counts clients by this prefix.
+/// Creates a state that counts clients by this prefix.
 fn worker_state(prefix: Option<Ipv6Prefix>) -> WorkerState {
     let mut worker_state = WorkerState::default();
     worker_state.names = SymbolTables::with_prefix(prefix);

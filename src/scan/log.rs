@@ -89,7 +89,7 @@ impl ScannedLog {
         )
     }
 
-    /// The log of its first known line_chunk.
+    /// The log of its first known chunk.
     pub(crate) fn of_chunk(
         line_chunk: &LineChunk<'_>,
         formats: &Formats,
@@ -120,7 +120,7 @@ impl ScannedLog {
         log
     }
 
-    /// Adds a line_chunk, in order, which may be the first one. Looks at the first lines again if
+    /// Adds a chunk, in order, which may be the first one. Looks at the first lines again if
     /// the log has twice as many as at the last look, or if they showed no request: a log that
     /// grows by lines is looked at a few times.
     pub(crate) fn grow(
@@ -320,7 +320,7 @@ impl ScannedLog {
     }
 }
 
-/// The offset after a line_chunk.
+/// The offset after a chunk.
 fn end_of(line_chunk: &LineChunk<'_>) -> u64 {
     let Chunk { offset, body } = line_chunk.chunk;
     offset + body.bytes()

@@ -1,6 +1,6 @@
 //! Scans inputs: reads them, matches their lines in parallel, and tallies the hits.
 //!
-//! Used by all commands. Each worker has its own worker_state and tally, so that threads do not
+//! Used by all commands. Each worker has its own state and tally, so that threads do not
 //! wait for each other. Tallies are merged at the end, with sums that do not depend on scheduling.
 //! Nothing is printed.
 

@@ -1,4 +1,4 @@
-//! The worker_state and tally of each thread, and how full tallies are merged.
+//! The state and tally of each thread, and how full tallies are merged.
 //!
 //! The tally of a worker is exact. When it is full, it is merged into the shared tally between two
 //! chunks. Only the shared tally evicts entries, so the accuracy of a report does not depend on the
@@ -46,7 +46,7 @@ struct Worker {
     worker_state: Mutex<WorkerState>,
     tally: Mutex<Tally>,
     scanner: Mutex<AnyFormatScanner>,
-    /// The number of findings that use IDs of the worker_state and are not tallied yet.
+    /// The number of findings that use IDs of the state and are not tallied yet.
     in_flight: AtomicUsize,
 }
 
@@ -98,7 +98,7 @@ impl WorkerPool {
         rayon::current_thread_index().unwrap_or(0)
     }
 
-    /// The worker_state of a worker.
+    /// The state of a worker.
     pub(super) fn worker_state(&self, worker: usize) -> MutexGuard<'_, WorkerState> {
         lock(&self.each[worker].worker_state)
     }
@@ -108,12 +108,12 @@ impl WorkerPool {
         lock(&self.each[worker].scanner)
     }
 
-    /// The tally of a worker; its IDs refer to the names in the worker_state.
+    /// The tally of a worker; its IDs refer to the names in the state.
     pub(super) fn tally(&self, worker: usize) -> MutexGuard<'_, Tally> {
         lock(&self.each[worker].tally)
     }
 
-    /// Marks findings of a worker as not tallied yet. Must be called while its worker_state is
+    /// Marks findings of a worker as not tallied yet. Must be called while its state is
     /// locked.
     pub(super) fn in_flight(&self, worker: usize, _held: &WorkerState) -> InFlightGuard<'_> {
         let in_flight = &self.each[worker].in_flight;
@@ -175,7 +175,7 @@ impl Worker {
             .chain(of_names)
             .any(|count| count >= capacity)
             || names.bytes() + tally.held_bytes() >= text;
-        // Findings can only get in flight while the worker_state is locked, which it is here.
+        // Findings can only get in flight while the state is locked, which it is here.
         let is_idle = self.in_flight.load(Ordering::Acquire) == 0;
         (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(worker_state.reset()))
     }

@@ -168,7 +168,7 @@ impl NginxInterpreter {
             (b"include", _) => return self.include(location, directive, context),
             (b"http", NginxContext::Main) => return inner(NginxContext::Http),
             (b"stream", NginxContext::Main) | (b"server", NginxContext::Stream) => {
-                drop(inner(NginxContext::Stream)?)
+                inner(NginxContext::Stream)?;
             }
             (b"server", NginxContext::Main | NginxContext::Http) => {
                 let sets_log = inner(NginxContext::Server)?;

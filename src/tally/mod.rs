@@ -38,6 +38,7 @@ pub(crate) use unmatched::{UnmatchedPath, UnmatchedRequests};
 pub(crate) use unmatched_answers::{SizeSpan, UnmatchedAnswers};
 
 use crate::collections::intern::SymbolTables;
+use crate::collections::prefetch::prefetch;
 use crate::log::client::Client;
 use crate::log::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId, UnmatchedAnswer};
 use crate::log::log_entry::Outcome;
@@ -54,6 +55,8 @@ pub struct Tally {
     /// Requests not yet added to `clients`, by client. Every line adds one, so a dense list of
     /// counts is faster.
     uncounted: Vec<LineCount>,
+    /// The number of those requests.
+    uncounted_lines: u64,
     cells: CellTable,
     /// How the cells count times.
     scale: TimeScale,
@@ -116,11 +119,22 @@ impl RequestsSoFar {
 }
 
 /// Counts of one client that every line changes, without branches on the answer: the requests by
-/// the class of their answer, and the sizes of pages.
+/// the class of their answer, and the sizes of pages. They are small, so that those of many clients
+/// are in the cache, and [added](Tally::add_uncounted) to its other counts before they overflow.
 #[derive(Debug, Clone, Copy, Default)]
 struct LineCount {
-    requests: [u64; UnmatchedAnswer::CLASSES],
+    requests: [u32; UnmatchedAnswer::CLASSES],
     sizes: SizeSpan,
+}
+
+impl LineCount {
+    fn requests(self) -> u64 {
+        self.requests.into_iter().map(u64::from).sum()
+    }
+
+    fn unmatched(self) -> UnmatchedAnswers {
+        UnmatchedAnswers::from_classes(self.requests, self.sizes)
+    }
 }
 
 /// A cell with its key.
@@ -191,20 +205,13 @@ impl<'t> CellView<'t> {
     }
 }
 
+/// How many requests ahead the counts of a client are prefetched: enough to overlap cache misses.
+const AHEAD: usize = 8;
+
 impl Tally {
     /// Adds the findings of one run of lines. All runs of one tally come from the same worker.
     pub fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
-        if let Some(most) = findings.requests.iter().map(|(client, _)| *client).max() {
-            self.uncounted.resize(
-                self.uncounted.len().max(most as usize + 1),
-                LineCount::default(),
-            );
-        }
-        for &(client, answer) in &findings.requests {
-            let count = &mut self.uncounted[client as usize];
-            count.requests[usize::from(answer.class())] += 1;
-            count.sizes.merge(SizeSpan::of(answer));
-        }
+        self.count_requests(&findings.requests);
         for &client in &findings.mentioned {
             self.count_mut(client).requests += 1;
         }
@@ -225,6 +232,36 @@ impl Tally {
         }
         findings.hits.iter().for_each(|hit| self.minutes.count(hit));
         self.unmatched.add_findings(findings, position);
+    }
+
+    fn count_requests(&mut self, requests: &[(u32, UnmatchedAnswer)]) {
+        let lines = requests.len() as u64;
+        if self.uncounted_lines + lines > u64::from(u32::MAX) {
+            self.add_uncounted();
+        }
+        self.uncounted_lines += lines;
+        if let Some(most) = requests.iter().map(|(client, _)| *client).max() {
+            let len = self.uncounted.len().max(most as usize + 1);
+            self.uncounted.resize(len, LineCount::default());
+        }
+        for (n, &(client, answer)) in requests.iter().enumerate() {
+            if let Some(&(next, _)) = requests.get(n + AHEAD) {
+                prefetch(&self.uncounted[next as usize]);
+            }
+            let count = &mut self.uncounted[client as usize];
+            count.requests[usize::from(answer.class())] += 1;
+            count.sizes.merge(SizeSpan::of(answer));
+        }
+    }
+
+    /// Adds the counts of lines to those of their clients.
+    fn add_uncounted(&mut self) {
+        self.uncounted_lines = 0;
+        for (client, lines) in (0..).zip(std::mem::take(&mut self.uncounted)) {
+            let count = self.count_mut(client);
+            count.requests += lines.requests();
+            count.unmatched.merge(lines.unmatched());
+        }
     }
 
     fn count_allowed(&mut self, entry: u16, requests: u64) {
@@ -276,12 +313,12 @@ impl Tally {
     /// The requests of a client before it has names.
     pub(crate) fn requests_so_far(&self, client: u32) -> RequestsSoFar {
         let at = client as usize;
-        let LineCount { requests, sizes } = self.uncounted.get(at).copied().unwrap_or_default();
+        let lines = self.uncounted.get(at).copied().unwrap_or_default();
         let counted = self.clients.get(at).copied().unwrap_or_default();
         let mut unmatched = counted.unmatched;
-        unmatched.merge(UnmatchedAnswers::from_classes(requests, sizes));
+        unmatched.merge(lines.unmatched());
         RequestsSoFar {
-            requests: counted.requests + requests.iter().sum::<u64>(),
+            requests: counted.requests + lines.requests(),
             unmatched,
         }
     }
@@ -289,15 +326,7 @@ impl Tally {
     /// Adds the names of the clients, paths, hosts and rules to which its numbers refer.
     #[must_use]
     pub fn with_names(mut self, names: SymbolTables) -> Self {
-        for (client, LineCount { requests, sizes }) in
-            (0..).zip(std::mem::take(&mut self.uncounted))
-        {
-            let count = self.count_mut(client);
-            count.requests += requests.iter().sum::<u64>();
-            count
-                .unmatched
-                .merge(UnmatchedAnswers::from_classes(requests, sizes));
-        }
+        self.add_uncounted();
         Self { names, ..self }
     }
 

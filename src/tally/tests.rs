@@ -749,3 +749,26 @@ fn unknown_names_of_clients_without_a_hit_are_dropped_first_and_counted() {
     let (is_exact, ..) = bounded(&[]);
     assert!(!is_exact, "as any other hits, they would evict the hit");
 }
+
+#[test]
+fn counts_of_lines_are_added_before_they_overflow() {
+    let answer = UnmatchedAnswer::new(Some(404), Some(9));
+    let count = |tally: &mut Tally, lines: usize| {
+        let findings = Findings {
+            requests: vec![(0, answer); lines],
+            ..Findings::default()
+        };
+        tally.add_findings(&findings, LinePosition::default());
+    };
+    let mut tally = Tally::default();
+    count(&mut tally, 1);
+    tally.uncounted[0].requests[usize::from(answer.class())] = u32::MAX - 2;
+    tally.uncounted_lines = u64::from(u32::MAX) - 2;
+    count(&mut tally, 2);
+    assert_eq!(tally.clients.len(), 0, "they fit");
+    count(&mut tally, 2);
+    assert_eq!(tally.clients[0].requests, u64::from(u32::MAX));
+    let all = tally.requests_so_far(0);
+    assert_eq!(all.requests, u64::from(u32::MAX) + 2);
+    assert_eq!(all.unmatched.refused, u32::MAX);
+}

@@ -73,11 +73,9 @@ impl SizeSpan {
 impl UnmatchedAnswers {
     /// The answers to requests, by the class of the answer.
     pub(super) fn from_classes(
-        [_, refused, redirected, served]: [u64; UnmatchedAnswer::CLASSES],
+        [_, refused, redirected, served]: [u32; UnmatchedAnswer::CLASSES],
         sizes: SizeSpan,
     ) -> Self {
-        let [refused, redirected, served] =
-            [refused, redirected, served].map(|count| count.try_into().unwrap_or(u32::MAX));
         Self {
             refused,
             redirected,
@@ -94,7 +92,7 @@ impl UnmatchedAnswers {
     /// Adds requests that got an answer.
     pub(super) fn add(&mut self, answer: UnmatchedAnswer, requests: u64) {
         let mut classes = [0; UnmatchedAnswer::CLASSES];
-        classes[usize::from(answer.class())] = requests;
+        classes[usize::from(answer.class())] = requests.try_into().unwrap_or(u32::MAX);
         self.merge(Self::from_classes(classes, SizeSpan::of(answer)));
     }
 

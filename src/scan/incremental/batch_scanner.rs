@@ -403,7 +403,7 @@ impl<'a> BatchScanner<'a> {
     }
 }
 
-/// The log of a line_chunk.
+/// The log of a chunk.
 #[expect(
     clippy::expect_used,
     reason = "logs are added with their first chunk and never removed"

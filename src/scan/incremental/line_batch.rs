@@ -92,7 +92,7 @@ impl OwnedPiece {
         }
     }
 
-    /// The line_chunk, borrowed.
+    /// The chunk, borrowed.
     pub(super) fn line_chunk(&self) -> LineChunk<'_> {
         let Self {
             log,
