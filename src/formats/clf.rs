@@ -11,7 +11,7 @@
 //! request, the referer and the agent, and with `escape=none` these may contain bare quotes; the
 //! client and the time are to their left.
 
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memchr2, memrchr};
 
 use super::LogFormat;
 use super::bytes::{marks_of_8, marks_outside};
@@ -322,7 +322,7 @@ fn rare_start(line: &[u8], first_quote: impl Fn(usize) -> Option<usize>) -> Opti
 }
 
 /// Whether nothing that another program writes is around a client: no quote, bracket or comma, and
-/// no name and colon before an address, as `access.log:192.0.2.7` of grep.
+/// no name before an address, as `access.log:192.0.2.7` of grep or `MESSAGE=192.0.2.7`.
 pub(super) fn is_bare(client: &[u8]) -> bool {
     let is_address = || Client::parse(client).address().is_some();
     let ends_in_address = || {
@@ -333,7 +333,7 @@ pub(super) fn is_bare(client: &[u8]) -> bool {
         | [.., b',' | b';' | b'"' | b'\'' | b'>' | b')'] => false,
         [b'[', ..] => is_address(),
         // Columns before it.
-        _ if memchr(b'"', client).is_some() => false,
+        _ if memchr2(b'"', b'=', client).is_some() => false,
         _ => {
             memchr(b':', client).is_none()
                 || memchr(b'.', client).is_none()

@@ -30,9 +30,20 @@ pub enum ClientPosition {
     SecondBeforeUser,
     /// As before, and each host has its port: `host:80 client - user [`.
     SecondAfterPort,
+    /// In a later field: `host - client [`. The first field is what the client sent.
+    Later,
+    /// In no field: a dash is in its place, except where the client sent something.
+    Absent,
     /// It cannot be determined.
     #[default]
     Unknown,
+}
+
+impl ClientPosition {
+    /// Whether the first field of a line is what the client sent, even if it is the only address.
+    pub(super) fn is_not_first(self) -> bool {
+        matches!(self, Self::Later | Self::Absent)
+    }
 }
 
 /// The number of lines with two addresses from which their values alone decide. In fewer lines, one
@@ -43,6 +54,9 @@ const MIN_DISTINCT: usize = 20;
 /// The maximum number of fields before the time: host, client, ident, user. A `Host` header with a
 /// space adds a field and moves the others.
 const MAX_FIELDS: usize = 4;
+
+/// The ident is one of this number of fields: host, client, ident.
+const MAX_IDENT: usize = 3;
 
 /// The fields before the time.
 struct LeadingFields<'l> {
@@ -77,15 +91,22 @@ impl<'l> LeadingFields<'l> {
     /// is never an address; the user may look like one: `192.0.2.1 - 198.51.100.7 [`. Additional
     /// fields come from a header, or from a user with blanks.
     fn is_doubtful(&self) -> bool {
-        if self.count <= MAX_FIELDS {
+        if self.count < MAX_FIELDS || self.count == MAX_FIELDS && is_address(self.first) {
             return is_address(self.second);
         }
-        // A line that starts with something else may have the prefix of another writer.
         if is_address(self.first) {
-            self.has_later_address || is_address(self.second)
-        } else {
-            self.has_client_and_ident()
+            return self.has_later_address || is_address(self.second);
         }
+        // A line that starts with something else may have the prefix of another writer, unless a
+        // dash shows where its ident is.
+        let has_ident = || {
+            fields(self.before_time)
+                .take(MAX_IDENT)
+                .any(|field| field == b"-")
+        };
+        self.has_client_and_ident()
+            || self.count == MAX_FIELDS && is_address(self.second)
+            || self.has_later_address && has_ident()
     }
 
     /// Whether the second field is an address, and a dash is in the place of the ident.
@@ -117,6 +138,7 @@ impl<'l> LeadingFields<'l> {
                 self.only_client(|_, after| after.next() == Some(b"-") && after.next().is_some())
             }
             ClientPosition::SecondAfterPort => self.only_client(|before, _| port(before).is_some()),
+            ClientPosition::Later => self.only_client(|_, _| true),
             _ => None,
         }
     }
@@ -177,8 +199,11 @@ pub(super) fn locate(
     log_position: ClientPosition,
 ) -> Option<(ClientPosition, Frame<'_>)> {
     let (bracket, _) = request_start(line)?;
-    let leading = LeadingFields::new(&line[..bracket])
-        .filter(|leading| leading.is_doubtful() || leading.has_client_and_ident())?;
+    let leading = LeadingFields::new(&line[..bracket]).filter(|leading| {
+        let is_sent =
+            log_position.is_not_first() && (leading.has_later_address || is_address(leading.first));
+        is_sent || leading.is_doubtful() || leading.has_client_and_ident()
+    })?;
     // The status of another format.
     if leading.first.iter().all(u8::is_ascii_digit) {
         return None;
@@ -210,6 +235,7 @@ pub(super) fn locate(
 #[must_use]
 pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
     let (mut clients, mut pairs, mut unescaped) = (0_u64, Vec::new(), Vec::new());
+    let (mut all, mut later, mut absent) = (0_u64, 0_u64, 0_u64);
     let (json, mut keys) = (JsonLineParser::new(), KeyCache::default());
     let (mut hosts, mut others) = (HostLines::default(), HostLines::default());
     for (number, line) in lines.split(|&byte| byte == b'\n').enumerate() {
@@ -229,6 +255,10 @@ pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
         else {
             continue;
         };
+        all += 1;
+        let is_first = is_address(leading.first) || is_address(leading.second);
+        later += u64::from(!is_first && leading.has_later_address);
+        absent += u64::from(!is_first && leading.first == b"-");
         match (is_address(leading.first), is_address(leading.second)) {
             (false, true) if leading.has_later_address => others.count(&leading, number > 0),
             (false, true) => hosts.count(&leading, number > 0),
@@ -244,6 +274,13 @@ pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
             }
             _ => {}
         }
+    }
+    // What most lines do not have in the place of the client, clients sent in the others.
+    if later * 2 > all {
+        return ClientPosition::Later;
+    }
+    if absent * 2 > all {
+        return ClientPosition::Absent;
     }
     match (hosts.names(), clients) {
         // Each user may be an address.
@@ -275,8 +312,8 @@ fn unwrapped<'l>(
 }
 
 fn without_prefixes(mut line: &[u8]) -> &[u8] {
-    while let Some(found) = strip_prefix(line)
-        .filter(|found| !matches!(found.prefix, LinePrefix::Name | LinePrefix::Logger))
+    while let Some(found) =
+        strip_prefix(line, false).filter(|found| found.prefix != LinePrefix::Name)
     {
         line = found.rest;
     }
@@ -458,9 +495,45 @@ mod tests {
     }
 
     #[test]
+    fn what_most_lines_do_not_have_as_client_was_sent() {
+        use ClientPosition::{Absent, First, Later};
+        let log = |lines: &[(&str, usize)]| -> String {
+            lines
+                .iter()
+                .map(|(before_time, count)| line(before_time).repeat(*count))
+                .collect()
+        };
+        for (lines, expected) in [
+            (
+                &[("www.example.org - 192.0.2.1", 3), ("192.0.2.1 - -", 2)][..],
+                Later,
+            ),
+            (
+                &[("www.example.org - 192.0.2.1", 2), ("192.0.2.1 - -", 2)],
+                First,
+            ),
+            (&[("- - -", 3), ("192.0.2.1 - -", 2)], Absent),
+            (&[("- - -", 2), ("192.0.2.1 - -", 2)], First),
+            (&[("- - 192.0.2.1", 3), ("- - -", 2)], Later),
+        ] {
+            assert_eq!(
+                client_position(log(lines).as_bytes()),
+                expected,
+                "{lines:?}"
+            );
+        }
+    }
+
+    #[test]
     fn the_client_is_in_the_detected_field() {
-        use ClientPosition::{First, Second, Unknown};
+        use ClientPosition::{Absent, First, Later, Second, Unknown};
         for (before_time, log_position, expected) in [
+            ("203.0.113.10 - 198.51.100.7", Later, "198.51.100.7 - -"),
+            ("203.0.113.10 - - 198.51.100.7", Later, "198.51.100.7 - -"),
+            ("203.0.113.10 - 198.51.100.7 192.0.2.1", Later, "- - -"),
+            ("203.0.113.10 - -", Later, "- - -"),
+            ("203.0.113.10 - -", Absent, "- - -"),
+            ("203.0.113.10 - 198.51.100.7", Absent, "- - -"),
             ("203.0.113.10 198.51.100.7 - -", First, "203.0.113.10 - -"),
             (
                 "203.0.113.10 198.51.100.7 - -",

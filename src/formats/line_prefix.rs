@@ -74,6 +74,12 @@ impl LinePrefix {
         Self::Blanks,
     ];
 
+    /// Whether a program writes the name of a logger after it. At the start of a line, words are
+    /// rather the name of a client, and a user whom the client chose.
+    pub(super) fn is_before_logger(self) -> bool {
+        matches!(self, Self::Time | Self::Level | Self::Syslog)
+    }
+
     /// The name for messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -138,10 +144,15 @@ const PREFIXES: [(LinePrefix, StripPrefix); 14] = [
     (LinePrefix::Name, after_name),
 ];
 
-/// Removes the first prefix of a line. The rest is never empty.
+/// Removes the first prefix of a line. The rest is never empty. `has_logger`: the line may have the
+/// name of a logger, because a prefix that [may be before one](LinePrefix::is_before_logger) was
+/// removed from it.
 #[must_use]
-pub(crate) fn strip_prefix(line: &[u8]) -> Option<StrippedLine<'_>> {
-    PREFIXES.iter().find_map(|(prefix, strip)| {
+pub(crate) fn strip_prefix(line: &[u8], has_logger: bool) -> Option<StrippedLine<'_>> {
+    let possible = PREFIXES
+        .iter()
+        .filter(|(prefix, _)| has_logger || *prefix != LinePrefix::Logger);
+    possible.into_iter().find_map(|(prefix, strip)| {
         let (rest, time) = strip(line).filter(|(rest, _)| !rest.is_empty())?;
         Some(StrippedLine {
             prefix: *prefix,
@@ -172,7 +183,7 @@ impl UsualPrefix {
             found.rest == inner && inner.len() < line.len() && line.ends_with(inner)
         };
         let is_format = || formats.tried().any(|(_, parser)| parser.may_read(line));
-        if !strip_prefix(line).is_some_and(is_certain) || !is_usual(inner) || is_format() {
+        if !strip_prefix(line, false).is_some_and(is_certain) || !is_usual(inner) || is_format() {
             return;
         }
         let start = &line[..line.len() - inner.len()];
@@ -495,7 +506,8 @@ fn after_tag(line: &[u8]) -> Option<&[u8]> {
     (length > 0).then(|| line[length..].strip_prefix(b": "))?
 }
 
-/// `2026-11-02T08:01:00.669794202Z stdout F `; `P` marks a partial line.
+/// `2026-11-02T08:01:00.669794202Z stdout F `. `P` marks the start of a longer line, in which a
+/// header is cut off; what follows is counted as a line of its own.
 fn after_cri(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     if !is_shaped(line, b"0000-00-00T00:00:00") {
         return None;
@@ -506,6 +518,7 @@ fn after_cri(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
         .or_else(|| rest.strip_prefix(b"stderr "))?;
     let rest = rest
         .strip_prefix(b"F ")
+        .or_else(|| rest.strip_prefix(b"P "))
         .or_else(|| rest.strip_prefix(b"F:").and_then(after_word))?;
     Some((rest, Some(time)))
 }
@@ -579,9 +592,13 @@ fn after_level(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
 const MAX_LOGGER: usize = 160;
 
 /// Words up to ` : `, ` - ` or `]` before an address: `1 --- [main] access : `. A quote or an
-/// address before it shows that the words are fields.
+/// address before it shows that the words are fields, and so does a dash after the first word: a
+/// client, its ident and a user, which the client chose.
 fn after_logger(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     let head = &line[..line.len().min(MAX_LOGGER)];
+    if head.split(|b| *b == b' ').nth(1) == Some(b"-") {
+        return None;
+    }
     let mut at = 0;
     for word in head.split(|b| *b == b' ') {
         let end = at + word.len();
@@ -627,7 +644,9 @@ fn after_name(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
     let is_name = name > 0 && line.get(name) == Some(&b':');
     // The start of an IPv6 address is no name.
     let is_address = || is_address_list(line.split(|b| *b == b' ').next().unwrap_or_default());
-    (is_name && !is_address()).then(|| (&line[name + 1..], None))
+    // `unix: - user [`: a client, its ident and its user.
+    let is_client = || line[name + 1..].starts_with(b" - ");
+    (is_name && !is_address() && !is_client()).then(|| (&line[name + 1..], None))
 }
 
 fn after_word(line: &[u8]) -> Option<&[u8]> {
@@ -660,7 +679,7 @@ mod tests {
         let (mut rest, mut prefixes, mut time) = (line, Vec::new(), None);
         while rest != LINE.as_bytes()
             && rest != OBJECT.as_bytes()
-            && let Some(found) = strip_prefix(rest).filter(|_| prefixes.len() < MAX_PREFIXES)
+            && let Some(found) = strip_prefix(rest, true).filter(|_| prefixes.len() < MAX_PREFIXES)
         {
             prefixes.push(found.prefix);
             (rest, time) = (found.rest, found.time.or(time));
@@ -813,7 +832,7 @@ mod tests {
             r#""a","b""#,
             r#""a""b","c""#,
         ] {
-            assert_eq!(strip_prefix(line.as_bytes()), None, "{line}");
+            assert_eq!(strip_prefix(line.as_bytes(), true), None, "{line}");
         }
     }
 
@@ -843,7 +862,7 @@ mod tests {
             for rest in [&rest, text.as_bytes()] {
                 let line = [start.as_bytes(), rest].concat();
                 let mut rest = &line[..];
-                while let Some(found) = strip_prefix(rest) {
+                while let Some(found) = strip_prefix(rest, true) {
                     prop_assert!(!found.rest.is_empty() && found.rest.len() < rest.len());
                     rest = found.rest;
                 }

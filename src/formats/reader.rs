@@ -93,6 +93,7 @@ impl LineContext<'_> {
         self.preferred.is_empty()
             && self.layouts.is_none()
             && !self.header.is_w3c()
+            && !self.clients.is_not_first()
             && self.formats.client_ip_source().is_none()
     }
 
@@ -179,9 +180,12 @@ impl LogReader {
         );
         let is_known = match kind {
             LineKind::AsIs => entry.is_some_and(|entry| is_plausible_client(entry.client)),
+            // Those of a layout with two addresses are similar; a client, a dash and a user with an
+            // address in it are not.
             LineKind::WithoutClient(_) => {
-                Client::parse_address(line.split(|byte| *byte == b' ').next().unwrap_or_default())
-                    .is_some()
+                let mut words = line.split(|byte| *byte == b' ');
+                let client = words.next().unwrap_or_default();
+                Client::parse_address(client).is_some() || words.take(2).any(|word| word == b"-")
             }
             LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::Directive => true,
         };
@@ -264,11 +268,13 @@ impl LogReader {
             preferred,
             header,
             layouts,
+            clients,
             max_line,
             ..
         } = context;
         if header.is_w3c()
             || formats.client_ip_source().is_some()
+            || clients.is_not_first()
             || line.len() > *max_line
             || *line.first()? == 0
         {
@@ -397,6 +403,7 @@ impl LogReader {
                 context,
                 buffers,
                 out,
+                reads_unknown_clients: false,
             },
             inner_entry,
             text: inner,
@@ -409,12 +416,18 @@ impl LogReader {
         if let Some(kind) = reader.fields.by_detection(text, None) {
             return Some(kind);
         }
-        *prefix = read_within(text, context.formats.json(), unwrap, &mut reader);
-        let InnerReader {
-            mut fields, kind, ..
-        } = reader;
-        kind.or_else(|| fields.loosely(text, None))
-            .or_else(|| with_unknown_client(text, context, fields.out))
+        let json = context.formats.json();
+        *prefix = read_within(text, json, unwrap, &mut reader);
+        if reader.kind.is_none() {
+            reader.kind = reader.fields.loosely(text, None);
+        }
+        // A client may have chosen the text in the place of the user, with addresses in it.
+        if reader.kind.is_none() {
+            reader.fields.reads_unknown_clients = true;
+            *prefix = read_within(text, json, unwrap, &mut reader);
+        }
+        let InnerReader { fields, kind, .. } = reader;
+        kind.or_else(|| with_unknown_client(text, context, fields.out))
     }
 }
 
@@ -441,12 +454,16 @@ impl ReadInner for InnerReader<'_, '_> {
         self.inner_entry.clear();
         self.inner_entry.begin(b"");
         let FieldReader {
-            context, buffers, ..
+            context,
+            buffers,
+            reads_unknown_clients,
+            ..
         } = &mut self.fields;
         FieldReader {
             context,
             buffers,
             out: self.inner_entry,
+            reads_unknown_clients: *reads_unknown_clients,
         }
         .inner(text, None)
         .is_some()
@@ -458,6 +475,8 @@ struct FieldReader<'r, 'f> {
     context: &'r LineContext<'f>,
     buffers: &'r mut FieldBuffers,
     out: &'r mut EntryBuffer,
+    /// Whether a line within another is read too if either of two addresses may be its client.
+    reads_unknown_clients: bool,
 }
 
 impl FieldReader<'_, '_> {
@@ -470,7 +489,11 @@ impl FieldReader<'_, '_> {
             Some(Some(kind)) => Some(kind),
             None => self
                 .by_detection(text, time)
-                .or_else(|| self.loosely(text, time)),
+                .or_else(|| self.loosely(text, time))
+                .or_else(|| {
+                    let is_read = self.reads_unknown_clients;
+                    is_read.then(|| with_unknown_client(text, self.context, self.out))?
+                }),
         }
     }
 
@@ -518,6 +541,11 @@ impl FieldReader<'_, '_> {
             {
                 self.out.push_relative(&frame, &request);
                 Some(Some(LineKind::As(FormatId(frame.format() as u8))))
+            }
+            None if context.clients.is_not_first()
+                && let Some(kind) = with_unknown_client(text, context, self.out) =>
+            {
+                Some(Some(kind))
             }
             None if starts_like_clf(text) || Frame::locate(text, None).is_some() => Some(
                 context

@@ -82,13 +82,14 @@ fn after_prefixes(
     time: &mut Option<LogTime>,
     inner: &mut impl ReadInner,
 ) -> Option<LinePrefix> {
-    let mut first = None;
+    let (mut first, mut has_logger) = (None, false);
     for _ in 0..MAX_PREFIXES {
         let StrippedLine {
             prefix,
             rest: next,
             time: next_time,
-        } = strip_prefix(rest)?;
+        } = strip_prefix(rest, has_logger)?;
+        has_logger |= prefix.is_before_logger();
         (*rest, *time) = (next, next_time.or(*time));
         first = Some(first.map_or(prefix, |first| significant(Some(first), prefix)));
         if inner.read(next, *time).is_some() {
@@ -137,14 +138,15 @@ fn without_doubled_quotes<'b>(column: &[u8], buffer: &'b mut Vec<u8>) -> &'b [u8
 }
 
 fn is_line_within(text: &[u8], inner: &mut impl ReadInner) -> bool {
-    let mut rest = text;
+    let (mut rest, mut has_logger) = (text, false);
     for _ in 0..=MAX_PREFIXES {
         if inner.is_line(rest) {
             return true;
         }
-        let Some(found) = strip_prefix(rest) else {
+        let Some(found) = strip_prefix(rest, has_logger) else {
             return false;
         };
+        has_logger |= found.prefix.is_before_logger();
         rest = found.rest;
     }
     false

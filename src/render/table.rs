@@ -362,9 +362,15 @@ pub(crate) fn headline(report: &ReportModel<'_>) -> (String, bool) {
         }
     };
     // More may have been answered than are known to be.
-    let in_doubt = if totals.answered > 0 && unknown > totals.answered {
+    let is_said = hits == 0 || totals.sum.parsed == 0 || is_much(unknown, hits);
+    let in_doubt = if unknown > totals.answered && (totals.answered > 0 || !is_said) {
+        let (are, lines) = if unknown == 1 {
+            ("is", "a line")
+        } else {
+            ("are", "lines")
+        };
         format!(
-            "; {} of them are in lines without a readable status",
+            "; {} of them {are} in {lines} without a readable status",
             grouped(unknown)
         )
     } else {
@@ -1700,7 +1706,8 @@ mod tests {
         ) = (0, 1);
         assert_eq!(
             headline(&report).0,
-            "Nothing answered; 200 probes from 18 clients."
+            "Nothing answered; 200 probes from 18 clients; 1 of them is in a line without a readable \
+             status."
         );
         report.totals.sum.hits = 0;
         report.totals.sum.lines = 0;

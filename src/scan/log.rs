@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::log_detection::{
-    BINARY_PROBLEM, LogHead, layout_notice, skipped_message, unknown_client_notices,
+    BINARY_PROBLEM, CR_PROBLEM, LogHead, layout_notice, skipped_message, unknown_client_notices,
     unparsed_problem,
 };
 use super::w3c_headers::{self, BOM};
@@ -263,6 +263,9 @@ impl ScannedLog {
         if !self.is_access_log() {
             return self.skipped().what;
         }
+        if self.head.has_cr_lines {
+            return Some(CR_PROBLEM.to_owned());
+        }
         let is_unparsed = !self.head.has_request && self.head.lines > 0;
         is_unparsed.then(|| {
             unparsed_problem(
@@ -307,6 +310,9 @@ impl ScannedLog {
         formats: &Formats,
         scan_options: &ScanOptions,
     ) -> Option<String> {
+        if self.head.has_cr_lines {
+            return Some(CR_PROBLEM.to_owned());
+        }
         let is_unparsed =
             counts.lines > counts.skipped && counts.parsed() == 0 && !self.head.has_request;
         is_unparsed.then(|| {

@@ -29,6 +29,8 @@ pub(super) struct LogHead {
     is_report: bool,
     /// The number of lines to judge by.
     pub(super) lines: u64,
+    /// Most of its lines end with a carriage return alone, so that they are one line.
+    pub(super) has_cr_lines: bool,
 }
 
 impl LogHead {
@@ -53,6 +55,7 @@ impl LogHead {
             is_binary: is_binary(lines),
             is_report: is_report(lines),
             lines: count,
+            has_cr_lines: has_cr_lines(lines),
         }
     }
 
@@ -70,6 +73,13 @@ impl LogHead {
             || by == InputOrigin::Folder && !is_named_access(path);
         self.has_request || self.lines == 0 || !is_unlikely
     }
+}
+
+/// Whether more lines end with a carriage return alone than with a newline.
+fn has_cr_lines(lines: &[u8]) -> bool {
+    let is_alone = |at: &usize| lines.get(at + 1).is_some_and(|next| *next != b'\n');
+    let alone = memchr::memchr_iter(b'\r', lines).filter(is_alone).count();
+    alone > memchr::memchr_iter(b'\n', lines).count()
 }
 
 /// Whether the name of a file in a folder says that it is an access log.
@@ -110,6 +120,10 @@ pub(super) fn skipped_message(head: &LogHead, path: &Path) -> Option<String> {
     );
     Some(format!("skipped: {what}; {READ_ANYWAY}"))
 }
+
+/// The problem of an input whose lines end with a carriage return alone.
+pub(super) const CR_PROBLEM: &str = "its lines end with a carriage return alone, so they are read \
+as one: convert it with `tr '\\r' '\\n'`";
 
 /// The problem of a named input that is binary data.
 pub(super) const BINARY_PROBLEM: &str = "is binary data, not a log; its lines are not matched";
@@ -176,7 +190,7 @@ fn unknown_client_notice(lines: u64, is_requested: bool) -> Option<String> {
         _ => format!("has {lines} lines with two addresses before the time"),
     };
     let what = format!(
-        "{what}, and its other lines do not show which of them is the client: the client of these lines is unknown"
+        "{what}, or with one that a client may have sent, and its other lines do not show which of them is the client: the client of these lines is unknown"
     );
     if is_requested {
         // Such lines are not in the requested format.

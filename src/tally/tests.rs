@@ -754,11 +754,15 @@ fn unknown_names_of_clients_without_a_hit_are_dropped_first_and_counted() {
 fn counts_of_lines_are_added_before_they_overflow() {
     let answer = UnmatchedAnswer::new(Some(404), Some(9));
     let count = |tally: &mut Tally, lines: usize| {
-        let findings = Findings {
-            requests: vec![(0, answer); lines],
-            ..Findings::default()
+        let mut findings = Findings::default();
+        findings.requests = vec![(0, answer); lines];
+        let position = LinePosition {
+            input: 0,
+            chunk: 0,
+            offset: 0,
+            line: 0,
         };
-        tally.add_findings(&findings, LinePosition::default());
+        tally.add_findings(&findings, position);
     };
     let mut tally = Tally::default();
     count(&mut tally, 1);

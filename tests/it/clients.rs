@@ -644,3 +644,207 @@ fn the_client_of_an_unparsed_line_is_one_of_its_first_addresses() {
     );
     assert_eq!(report["totals"]["requests"], 4);
 }
+
+/// A line of a client with this text before the time.
+fn sent_by(before_time: &str, path: &str, status: u16) -> String {
+    let line = line(before_time, &format!("GET {path} HTTP/1.1"), status);
+    line.replacen(" - - [", " [", 1)
+}
+
+/// Lines of ordinary requests, then probes, each with its own text before the time.
+fn log_of(visitor: impl Fn(usize) -> String, prober: &str) -> String {
+    let pages = (0..60).map(|n| sent_by(&visitor(n), &format!("/page/{n}"), 200));
+    let probes = PROBES.iter().map(|path| sent_by(prober, path, 404));
+    pages.chain(probes).collect()
+}
+
+const SENT: &str = "66.249.66.1";
+
+#[test]
+fn a_user_with_an_address_hides_no_answer_in_an_envelope() {
+    const ENVELOPES: [&str; 8] = [
+        "",
+        "<190>Nov 27 20:00:00 web nginx: ",
+        "Nov 27 20:00:00 web nginx[12]: ",
+        "2026-11-27T20:00:00.123456789Z stdout F ",
+        "2026-11-27T20:00:00.123456789Z stdout P ",
+        "2026-11-27T20:00:00.123456789Z ",
+        "web-1  | ",
+        "[pod/web-1/nginx] ",
+    ];
+    for user in [
+        "-",
+        "a b",
+        "a 1.2.3.4",
+        SENT,
+        "a - 66.249.66.1",
+        "66.249.66.1 - -",
+    ] {
+        let lines = (0..20)
+            .map(|n| {
+                line(
+                    &format!("198.51.100.{n}"),
+                    &format!("GET /{n} HTTP/1.1"),
+                    200,
+                )
+            })
+            .chain([sent_by(
+                &format!("203.0.113.99 - {user}"),
+                "/.git/config",
+                200,
+            )]);
+        let lines: Vec<String> = lines.collect();
+        let logs = ENVELOPES
+            .map(|envelope| {
+                lines
+                    .iter()
+                    .map(|line| format!("{envelope}{line}"))
+                    .collect::<String>()
+            })
+            .into_iter()
+            .chain([lines
+                .iter()
+                .map(|line| format!("{}\n", json!({"log": line, "stream": "stdout"})))
+                .collect()]);
+        for log in logs {
+            let harness = Harness::new();
+            harness.file("access.log", &log);
+            let (_, report) = harness.json(["access.log"]);
+            let last = log.lines().last();
+            assert_eq!(report["totals"]["answered"], 1, "{last:?}");
+            assert_eq!(
+                clients(&report),
+                [("203.0.113.99".to_owned(), 1)],
+                "{last:?}"
+            );
+        }
+    }
+}
+
+/// The addresses that `block` lists.
+fn blocked(harness: &Harness) -> Vec<String> {
+    let run = harness.run(["block", "access.log"]);
+    let is_entry = |line: &&str| !line.starts_with('#');
+    String::from_utf8(run.stdout)
+        .unwrap()
+        .lines()
+        .filter(is_entry)
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_user_is_never_the_client() {
+    for client in [
+        "unix:",
+        "localhost",
+        "-",
+        "crawl-1.example.net",
+        "www.example.com:443 crawl.example.net",
+        "access.log:203.0.113.9",
+    ] {
+        for user in [
+            "66.249.66.1",
+            "a - 66.249.66.1",
+            "a : 66.249.66.1",
+            "- 66.249.66.1",
+            "66.249.66.1 - -",
+            "[info]66.249.66.1 - -",
+        ] {
+            let harness = Harness::new();
+            let log = log_of(|_| format!("{client} - -"), &format!("{client} - {user}"));
+            harness.file("access.log", log);
+            let listed = blocked(&harness);
+            assert!(!listed.contains(&SENT.to_owned()), "{client} - {user}");
+            // The answers of all lines are known.
+            let (_, report) = harness.json(["access.log"]);
+            assert_eq!(report["totals"]["unparsed"], 0, "{client} - {user}");
+        }
+    }
+}
+
+#[test]
+fn a_header_before_the_client_is_never_the_client() {
+    let formats: [fn(&str, &str) -> String; 8] = [
+        |sent, client| format!("{sent} - {client}"),
+        |sent, client| format!("{sent} - - {client}"),
+        |sent, client| format!("{sent} - bob {client}"),
+        |sent, client| format!("{sent} - {client} bob"),
+        |sent, client| format!("{sent} -> {client}"),
+        |sent, client| format!("{sent} bob {client}"),
+        |sent, client| format!("{sent} - {client} - -"),
+        |sent, client| format!("{sent} {client} - -"),
+    ];
+    for (number, format) in formats.iter().enumerate() {
+        for usual in ["www.example.com", "-"] {
+            for sent in [SENT, "a 66.249.66.1", "66.249.66.1 -"] {
+                let harness = Harness::new();
+                let log = log_of(
+                    |n| format(usual, &format!("198.51.100.{n}")),
+                    &format(sent, "203.0.113.9"),
+                );
+                harness.file("access.log", log);
+                let listed = blocked(&harness);
+                let is_right = listed.is_empty() || listed == ["203.0.113.9"];
+                assert!(is_right, "format {number}, {usual}, {sent}: {listed:?}");
+            }
+        }
+    }
+    // `$http_x_forwarded_for - $remote_user`: no line has the address of its client.
+    let harness = Harness::new();
+    harness.file("access.log", log_of(|_| "- - -".into(), "66.249.66.1 - -"));
+    assert_eq!(blocked(&harness), [""; 0]);
+    let run = harness.run(["scan", "access.log"]);
+    assert!(
+        run.stderr.contains("one that a client may have sent"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_header_hides_no_answer_in_the_format_of_envoy() {
+    let line = |path: &str, status: u16, [forwarded, agent, id]: [&str; 3]| {
+        format!(
+            "[2026-11-27T10:00:00.000Z] \"GET {path} HTTP/1.1\" {status} - 0 268 5 4 \"{forwarded}\" \"{agent}\" \"{id}\" \
+             \"www.example.com\" \"10.0.0.3:80\"\n"
+        )
+    };
+    for headers in [
+        ["-", "curl", "id"],
+        ["unknown", "curl", "id"],
+        ["a b", "curl", "id"],
+        ["_x", "curl", "id"],
+        ["\\", "curl", "id"],
+        ["\"", "curl", "id"],
+        ["-", "a\\", "id"],
+        ["-", "\" \"", "id"],
+        ["-", "curl", "\\"],
+        ["-", "curl", "a\" \"b"],
+    ] {
+        let pages = (0..60).map(|n| line(&format!("/page/{n}"), 404, ["-", "curl", "id"]));
+        let harness = Harness::new();
+        harness.file(
+            "access.log",
+            pages
+                .chain([line("/.git/config", 200, headers)])
+                .collect::<String>(),
+        );
+        let (_, report) = harness.json(["access.log"]);
+        assert_eq!(report["totals"]["answered"], 1, "{headers:?}");
+        assert_eq!(clients(&report), [("-".to_owned(), 1)], "{headers:?}");
+    }
+}
+
+#[test]
+fn lines_that_end_with_a_carriage_return_are_said() {
+    let harness = Harness::new();
+    let log = prober("192.0.2.1").replace('\n', "\r");
+    harness.file("access.log", &log);
+    let (run, report) = harness.json(["access.log"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let problem = report["inputs"][0]["problem"].as_str().unwrap();
+    assert!(problem.contains("tr '\\r' '\\n'"), "{problem}");
+    harness.file("access.log", log.replace('\r', "\r\n"));
+    assert_eq!(harness.run(["scan", "access.log"]).code, 0);
+}

@@ -15,6 +15,7 @@ use crate::formats::bytes::{begins, marks_of_16};
 use crate::formats::clf::is_escaped;
 use crate::formats::fields::FieldSlot;
 use crate::formats::{Fields, RequestField, TimeField, iso_time};
+use crate::log::client::Client;
 use crate::log::log_entry::RequestLine;
 use crate::log::time::LogTime;
 
@@ -421,7 +422,11 @@ impl<'a> CapturedFields<'a> {
             _ if unknown.client => (&b""[..], &b""[..]),
             ClientField::Forwarded => (&b""[..], in_place),
             ClientField::Header => (&b""[..], self.get(FieldSlot::Forwarded)),
-            ClientField::ProxyList if memchr(b',', in_place).is_some() => {
+            // What is no address, the client sent.
+            ClientField::ProxyList
+                if memchr(b',', in_place).is_some()
+                    || in_place != b"-" && Client::parse_address(in_place).is_none() =>
+            {
                 (&b""[..], self.get(FieldSlot::Forwarded))
             }
             ClientField::ProxyList | ClientField::Peer => {
