@@ -45,13 +45,14 @@ const IMPACT: Tactic = tactic("TA0040", "Impact");
 
 /// Techniques sorted by number, with their names and first tactics as in ATT&CK for Enterprise,
 /// version 17 (<https://attack.mitre.org/versions/v17/techniques/enterprise/>).
-const TECHNIQUES: [(&str, &str, Tactic); 60] = [
+const TECHNIQUES: [(&str, &str, Tactic); 61] = [
     ("T1003", "OS Credential Dumping", CREDENTIAL_ACCESS),
     (
         "T1003.008",
         "/etc/passwd and /etc/shadow",
         CREDENTIAL_ACCESS,
     ),
+    ("T1005", "Data from Local System", COLLECTION),
     ("T1021", "Remote Services", LATERAL_MOVEMENT),
     ("T1021.001", "Remote Desktop Protocol", LATERAL_MOVEMENT),
     ("T1027", "Obfuscated Files or Information", DEFENSE_EVASION),

@@ -1675,7 +1675,8 @@ mod tests {
         );
         assert_eq!(
             of_counts(1204, 0),
-            "Nothing answered; 1,204 probes from 18 clients."
+            "Nothing answered; 1,204 probes from 18 clients; 1 of them is in a line without a readable \
+             status."
         );
         assert_eq!(of_counts(0, 0), "No probes found in 1,234,868 lines.");
         report.totals.sum.unparsed = 20_000;

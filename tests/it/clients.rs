@@ -756,9 +756,11 @@ fn a_user_is_never_the_client() {
             harness.file("access.log", log);
             let listed = blocked(&harness);
             assert!(!listed.contains(&SENT.to_owned()), "{client} - {user}");
-            // The answers of all lines are known.
+            // The answers of all lines are known, but for a bracket, which begins the time.
             let (_, report) = harness.json(["access.log"]);
-            assert_eq!(report["totals"]["unparsed"], 0, "{client} - {user}");
+            if !user.starts_with('[') {
+                assert_eq!(report["totals"]["unparsed"], 0, "{client} - {user}");
+            }
         }
     }
 }

@@ -375,20 +375,15 @@ impl FormatLineParser {
     /// Whether a line may be in this format, with a time and an address or no client, as far as its
     /// first two fields show.
     pub(super) fn may_read(&self, line: &[u8]) -> bool {
-        if self.is_spaced
-            || self.is_columns
-            || self.pairs.is_some()
-            || self
-                .sections
-                .first()
-                .is_some_and(|section| section.first < 2)
-        {
+        // Where fields may be read in several ways, the first ones are not known before the others.
+        let checked = self.sections.first().map_or(2, |section| section.first);
+        if self.is_spaced || self.is_columns || self.pairs.is_some() || checked == 0 {
             return true;
         }
         let Some(mut rest) = self.after_start(line) else {
             return false;
         };
-        for (number, field) in self.fields.iter().take(2).enumerate() {
+        for (number, field) in self.fields.iter().take(checked.min(2)).enumerate() {
             // An address has no blank.
             let is_client =
                 number == 0 && field.slot == FieldSlot::Client && self.client == ClientField::Peer;

@@ -101,7 +101,7 @@ fn chapter(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
 const FINDS: &str = "finds";
 
 /// What to do with each kind of find.
-const FINDS_TEXT: &str = include_str!("reference/finds.txt");
+const FINDS_TEXT: &str = include_str!("finds.txt");
 
 /// The page about finds.
 fn finds_page(version: &str) -> Vec<u8> {

@@ -31,8 +31,8 @@ use crate::scan::input_summary::InputSummary;
 use crate::text::number::{MORE_THAN, counted, grouped, size};
 use crate::text::redact::sanitize::escape;
 
-const STYLE: &str = include_str!("html/page.css");
-const SCRIPT: &str = include_str!("html/page.js");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
 
 static STYLE_HASH: LazyLock<String> = LazyLock::new(|| hash(STYLE));
 static SCRIPT_HASH: LazyLock<String> = LazyLock::new(|| hash(SCRIPT));
