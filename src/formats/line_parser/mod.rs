@@ -377,7 +377,7 @@ impl FormatLineParser {
     pub(super) fn may_read(&self, line: &[u8]) -> bool {
         // Where fields may be read in several ways, the first ones are not known before the others.
         let checked = self.sections.first().map_or(2, |section| section.first);
-        if self.is_spaced || self.is_columns || self.pairs.is_some() || checked == 0 {
+        if self.is_spaced || self.is_columns || self.pairs.is_some() {
             return true;
         }
         let Some(mut rest) = self.after_start(line) else {
