@@ -372,16 +372,22 @@ impl Privacy {
     /// The redacted answers.
     #[must_use]
     pub(crate) fn withdrawn(&self, answers: Vec<WithdrawnAnswer>) -> Vec<WithdrawnAnswer> {
-        let text = |key: String| {
-            String::from_utf8_lossy(&self.text(key.as_bytes(), TextKind::Text)).into_owned()
-        };
         answers
             .into_iter()
             .map(|answer| WithdrawnAnswer {
-                key: text(answer.key),
+                key: self.answer_key(answer.key),
                 ..answer
             })
             .collect()
+    }
+
+    /// The host and path of an answer, as outputs and the state of reports name it.
+    pub(crate) fn answer_key(&self, shown: String) -> String {
+        let Some(anonymizer) = &self.anonymizer else {
+            return shown;
+        };
+        let hidden = mask_people(shown.as_bytes());
+        String::from_utf8_lossy(&anonymizer.anonymize_text(&hidden, false)).into_owned()
     }
 
     /// The client as outputs show it.

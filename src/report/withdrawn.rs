@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
+use super::anonymize::Privacy;
 use super::model::RowKey;
 use super::novelty::display_key;
 use crate::judge::report_input::ReportInput;
@@ -108,7 +109,12 @@ impl ListedAnswers {
     }
 
     /// Adds the answers that a report lists.
-    pub(crate) fn record(&mut self, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) {
+    pub(crate) fn record(
+        &mut self,
+        report_input: &ReportInput<'_>,
+        analysis: &LogAnalysis<'_>,
+        privacy: &Privacy,
+    ) {
         let hashes = rule_hashes(report_input);
         let cells = report_input
             .tally
@@ -136,14 +142,14 @@ impl ListedAnswers {
                     .filter_map(|rule| hashes.hash(*rule))
                     .collect(),
                 responses: vec![response_numbers(&response)],
-                key: display_key(
+                key: privacy.answer_key(display_key(
                     report_input.rules,
                     RowKey::Answer(
                         view.site.host().map(LogText::new),
                         path.into(),
                         LogText::default(),
                     ),
-                ),
+                )),
                 severity: decision.severity,
             };
             self.add(listed);

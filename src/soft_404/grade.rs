@@ -12,14 +12,12 @@ use super::evidence::{
     Hours, MAX_PATH_CLIENTS, PathEvidence, Response, ResponseSize, SiteEvidence,
 };
 use super::region::{
-    GradedPath, MIN_UNRELATED, REFUSED_SHARE, Region, RegionKind, RegionPath, SizePosition,
-    UNCERTAIN_BELOW, has_unrelated, path_rules,
+    GradedPath, MIN_UNRELATED, REFUSED_SHARE, Region, RegionKind, RegionPath, SOFT_404_BELOW,
+    SizePosition, UNCERTAIN_BELOW, has_unrelated, path_rules,
 };
 use super::{Answer, Extension, MethodClass, PathShape, RuleSubject};
 use crate::log::finding::RuleId;
 
-/// Probability of a coincidence below which an answer is a soft 404.
-const SOFT_404_BELOW: f64 = 1e-4;
 /// Hosts with fewer paths than this are pooled: scanners invent host names and send a few requests
 /// to each.
 const FEW_PATHS: usize = 8;
@@ -483,12 +481,12 @@ impl Grader {
             path_rules: &path_rules,
         };
         let regions: Vec<&Region> = self.regions(number, &candidate.shape).collect();
-        let by_chance = regions
-            .iter()
-            .map(|region| region.chance(&path, size))
-            .fold(1.0, f64::min);
-        if by_chance < SOFT_404_BELOW {
-            return Reason::SameSize.soft_404();
+        let mut by_chance = 1.0_f64;
+        for region in &regions {
+            by_chance = by_chance.min(region.chance(&path, size));
+            if by_chance < SOFT_404_BELOW {
+                return Reason::SameSize.soft_404();
+            }
         }
         let on_others = self
             .server

@@ -10,12 +10,16 @@
     reason = "shares of sizes and counts, which are no less than zero and far below 2^52"
 )]
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use foldhash::{HashMap, HashMapExt};
 
 use super::evidence::{MAX_EXTRA, PathEvidence, ResponseSize, TOKEN_BYTES};
 use super::{PathShape, RuleSubject};
 use crate::log::finding::RuleId;
 
+/// Probability of a coincidence below which an answer is a soft 404.
+pub(super) const SOFT_404_BELOW: f64 = 1e-4;
 /// Probability of a coincidence below which an answer is uncertain.
 pub(super) const UNCERTAIN_BELOW: f64 = 1e-2;
 /// Most answered paths of a region: twice those of a site, for regions of several hosts. Models use
@@ -96,13 +100,27 @@ enum LengthOf {
     Target,
 }
 
+/// A value of a [`SizeModel`], and the index of its path.
+type Point = (i64, u16);
+
+/// What a quick check reads of a path.
+#[derive(Debug, Clone, Copy)]
+struct PathTraits {
+    id: u64,
+    name: u32,
+    /// The index of the first path with the same rules.
+    first_alike: u16,
+}
+
 /// Sizes with the printed URL subtracted.
 #[derive(Debug)]
 struct SizeModel {
     slope: u64,
     length: LengthOf,
     /// Values and indices of paths, sorted by value.
-    points: Vec<(i64, u16)>,
+    points: Vec<Point>,
+    /// The first of each run of points that are alike in value, path and rules.
+    unlike: OnceLock<Vec<Point>>,
     /// Paths whose exact value is shared by many unrelated paths.
     exact: OnceLock<Vec<bool>>,
     /// The number of paths without such a value.
@@ -115,6 +133,10 @@ struct SizeModel {
 pub(super) struct Region {
     pub(super) kind: RegionKind,
     entries: Vec<RegionPath>,
+    /// Those of the entries, if sizes are compared.
+    traits: Vec<PathTraits>,
+    /// Their names and paths, sorted and distinct.
+    names: Vec<(u32, u64)>,
     /// Distinct paths with a size.
     pub(super) paths_with_size: usize,
     pub(super) answers_any_get: bool,
@@ -206,6 +228,8 @@ impl Region {
         let mut region = Self {
             kind,
             entries,
+            traits: Vec::new(),
+            names: Vec::new(),
             paths_with_size,
             answers_any_get: false,
             answers_any_post: false,
@@ -300,6 +324,22 @@ impl Region {
         if self.paths_with_size == 0 && !self.answers_empty {
             return;
         }
+        let mut alike = HashMap::new();
+        self.traits = (0..)
+            .zip(&self.entries)
+            .map(|(number, entry)| PathTraits {
+                id: entry.id,
+                name: entry.evidence.shape.name,
+                first_alike: *alike.entry(&entry.path_rules[..]).or_insert(number),
+            })
+            .collect();
+        self.names = self
+            .traits
+            .iter()
+            .map(|path| (path.name, path.id))
+            .collect();
+        self.names.sort_unstable();
+        self.names.dedup();
         let unadjusted = self.model(0, LengthOf::Path);
         let commonest = unadjusted.commonest();
         self.models.push(unadjusted);
@@ -339,6 +379,7 @@ impl Region {
             slope,
             length,
             points: Vec::new(),
+            unlike: OnceLock::new(),
             exact: OnceLock::new(),
             unexplained: OnceLock::new(),
         };
@@ -355,16 +396,26 @@ impl Region {
     }
 
     /// The probability that this many unrelated paths have content of about this size by chance; 1
-    /// if they are related.
+    /// if they are related, or if it is no less than [`UNCERTAIN_BELOW`]. What is below
+    /// [`SOFT_404_BELOW`] may be too large.
     pub(super) fn chance(&self, path: &GradedPath<'_>, size: ResponseSize) -> f64 {
         let mut best = 1.0_f64;
         for model in &self.models {
             let value = model.value(size, path.shape);
+            if !self.may_be_unrelated(model, value, path, size.bytes) {
+                continue;
+            }
             for window in windows(size.bytes) {
-                let similar = self.paths_within(model, value, window, path, size.bytes);
                 let expected = self.paths_with_size as f64 * share(window, size.bytes);
+                let wanted = best.min(UNCERTAIN_BELOW);
+                let most = within(&model.points, value, window).len();
+                let most = most.min(self.entries.len());
+                if tail(most, expected) >= wanted {
+                    continue;
+                }
+                let similar = self.paths_within(model, value, window, path, size.bytes);
                 let by_chance = tail(similar.len(), expected);
-                if by_chance < best
+                if by_chance < wanted
                     && self.is_unrelated(
                         &similar,
                         path,
@@ -373,9 +424,71 @@ impl Region {
                 {
                     best = by_chance;
                 }
+                if best < SOFT_404_BELOW {
+                    return best;
+                }
             }
         }
         best
+    }
+
+    /// Whether [`is_unrelated`](Self::is_unrelated) can hold for any paths of about this size.
+    /// Without this check every answer of thousands of hosts would be compared with all others.
+    fn may_be_unrelated(
+        &self,
+        model: &SizeModel,
+        value: i64,
+        path: &GradedPath<'_>,
+        bytes: u64,
+    ) -> bool {
+        if self.kind == RegionKind::Extension {
+            return false;
+        }
+        let unlike = model.unlike.get_or_init(|| {
+            let mut points = model.points.clone();
+            points.dedup_by_key(|point| {
+                let traits = self.traits[usize::from(point.1)];
+                (point.0, traits.id, traits.first_alike)
+            });
+            points
+        });
+        let widest = windows(bytes).max().unwrap_or(0);
+        let unlike = within(unlike, value, widest);
+        let paths = || {
+            unlike
+                .iter()
+                .map(|point| (point.0, self.traits[usize::from(point.1)]))
+        };
+        let others = || paths().filter(|(_, other)| other.id != path.id);
+        let has_common_rule = |first: u16| {
+            let rules = &self.entries[usize::from(first)].path_rules;
+            rules.iter().any(|rule| path.path_rules.contains(rule))
+        };
+        let (mut known, mut is_known_common) = (None, false);
+        let has_other_rules = |&(_, other): &(i64, PathTraits)| {
+            if known.replace(other.first_alike) != Some(other.first_alike) {
+                is_known_common = has_common_rule(other.first_alike);
+            }
+            !is_known_common
+        };
+        let with_other_rules = paths().filter(has_other_rules);
+        let is_namesake =
+            |&(name, id): &(u32, u64)| name == path.shape.name && name != 0 && id != path.id;
+        let first = self
+            .names
+            .partition_point(|(name, _)| *name < path.shape.name);
+        let namesakes = self.names[first..].iter().take(MIN_SAME_KIND);
+        let may_have_same_name =
+            namesakes.filter(|path| is_namesake(path)).count() >= MIN_SAME_KIND - 1;
+        let of_same_name = others().filter(|(_, other)| is_namesake(&(other.name, other.id)));
+        let of_same_size = others().filter(|(exact, _)| *exact == value);
+        distinct(
+            with_other_rules.map(|(_, other)| other.first_alike),
+            MIN_UNRELATED - 1,
+        ) || may_have_same_name
+            && distinct(of_same_name.map(|(_, other)| other.id), MIN_SAME_KIND - 1)
+            || bytes >= MIN_IDENTIFYING_SIZE
+                && distinct(of_same_size.map(|(_, other)| other.name), MIN_SAME_KIND - 1)
     }
 
     /// The other paths with a value within `window`. Paths that share an exact value are one
@@ -391,28 +504,20 @@ impl Region {
     ) -> Vec<u16> {
         let is_wide = window > NARROW_WINDOWS[NARROW_WINDOWS.len() - 1]
             || (window > 0 && share(window, bytes) > UNCERTAIN_BELOW);
-        let window = i64::try_from(window).unwrap_or(i64::MAX);
-        let start = model
-            .points
-            .partition_point(|point| point.0 < value.saturating_sub(window));
-        let points = model.points[start..]
-            .iter()
-            .take_while(|point| point.0 <= value.saturating_add(window));
+        let points = within(&model.points, value, window);
         // Many adjacent exact values belong to a page that varies.
-        let mut changes = points
-            .clone()
-            .zip(points.clone().skip(1))
-            .filter(|(one, next)| one.0 != next.0);
+        let mut changes = points.windows(2).filter(|pair| pair[0].0 != pair[1].0);
         let exact =
             (is_wide && changes.nth(MIN_SAME_KIND - 1).is_none()).then(|| self.exact(model));
         let mut similar: Vec<u16> = points
+            .iter()
             .map(|point| point.1)
             .filter(|&number| exact.is_none_or(|exact| !exact[usize::from(number)]))
             .filter(|&number| {
                 let entry = &self.entries[usize::from(number)];
                 // Files of one repository have similar sizes, and seldom the same one.
                 !self.is_same(entry, path)
-                    && (window == 0 || !entry.evidence.shape.is_of_same_repository(path.shape))
+                    && (window == 0 || !path.shape.is_of_same_repository(&entry.evidence.shape))
             })
             .collect();
         similar.sort_unstable();
@@ -597,7 +702,7 @@ impl Region {
         let is_other = |entry: &RegionPath| {
             !self.is_same(entry, path) && !entry.evidence.shape.is_of_same_repository(path.shape)
         };
-        let others: Vec<&(i64, u16)> = model
+        let others: Vec<&Point> = model
             .points
             .iter()
             .filter(|point| is_other(&self.entries[usize::from(point.1)]))
@@ -614,14 +719,14 @@ impl Region {
         if is_longer && others.first().is_some_and(|point| point.0 <= value) {
             return Some(SizePosition::Among);
         }
-        let distance = |point: &(i64, u16)| point.0.abs_diff(value) as f64;
+        let distance = |point: &Point| point.0.abs_diff(value) as f64;
         let to_exact = others
             .iter()
             .filter(|point| exact[usize::from(point.1)])
             .map(|point| distance(point))
             .fold(f64::INFINITY, f64::min);
         // Scanner lists request one name in many folders, and no site has it in all of them.
-        let adds = |point: &&&(i64, u16)| {
+        let adds = |point: &&&Point| {
             let entry = &self.entries[usize::from(point.1)];
             (entry.evidence.shape.name == path.shape.name && entry.evidence.shape.name != 0)
                 || !entry
@@ -709,13 +814,24 @@ impl SizeModel {
     }
 
     /// Groups of equal values.
-    fn groups(&self) -> impl Iterator<Item = &[(i64, u16)]> {
+    fn groups(&self) -> impl Iterator<Item = &[Point]> {
         self.points.chunk_by(|a, b| a.0 == b.0)
     }
 
     fn commonest(&self) -> usize {
         self.groups().map(<[_]>::len).max().unwrap_or(0)
     }
+}
+
+/// Of sorted points, those whose values differ from this one by at most `window`.
+fn within(points: &[Point], value: i64, window: u64) -> &[Point] {
+    let (low, high) = (
+        value.saturating_sub_unsigned(window),
+        value.saturating_add_unsigned(window),
+    );
+    let start = points.partition_point(|point| point.0 < low);
+    let length = points[start..].partition_point(|point| point.0 <= high);
+    &points[start..start + length]
 }
 
 /// Whether pages have sizes of more than one decade, without the tenth of the smallest and of the
@@ -734,7 +850,7 @@ fn spans_decades(values: impl Iterator<Item = i64>) -> bool {
 }
 
 /// The median gap between the values nearest to one.
-fn usual_gap(points: &[&(i64, u16)], value: i64) -> f64 {
+fn usual_gap(points: &[&Point], value: i64) -> f64 {
     /// Enough for a median, few enough to be its neighbours.
     const NEIGHBOURS: usize = 12;
     let mut nearest: Vec<i64> = points.iter().map(|point| point.0).collect();
@@ -767,18 +883,29 @@ fn share(window: u64, bytes: u64) -> f64 {
     ((2.0 * window as f64 + 1.0) / (bytes.max(1) as f64 * SPREAD_NATS)).min(1.0)
 }
 
-/// An upper bound of the probability that a Poisson variable with this mean reaches a count.
+/// The logarithms of the factorials of all counts of paths.
+static LOG_FACTORIALS: LazyLock<Vec<f64>> = LazyLock::new(|| {
+    let mut sum = 0.0;
+    (0..=MAX_REGION_PATHS)
+        .map(|number| {
+            sum += (number.max(1) as f64).ln();
+            sum
+        })
+        .collect()
+});
+
+/// An upper bound of the probability that a Poisson variable with this mean reaches a count of
+/// paths.
 fn tail(count: usize, mean: f64) -> f64 {
-    let count = count as f64;
-    if mean >= count {
+    let number = count as f64;
+    if mean >= number {
         return 1.0;
     }
     if mean <= 0.0 {
         return 0.0;
     }
-    let log_factorial: f64 = (1..=count as usize).map(|n| (n as f64).ln()).sum();
-    let first = (count * mean.ln() - mean - log_factorial).exp();
-    (first / (1.0 - mean / (count + 1.0))).min(1.0)
+    let first = (number * mean.ln() - mean - LOG_FACTORIALS[count]).exp();
+    (first / (1.0 - mean / (number + 1.0))).min(1.0)
 }
 
 /// Whether there are `most` paths of which no two are matched by the same rule; paths without rules
@@ -812,7 +939,7 @@ fn disjoint<'a>(
 }
 
 /// Whether there are at least `enough` distinct values.
-fn distinct(values: impl Iterator<Item = u32>, enough: usize) -> bool {
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>, enough: usize) -> bool {
     let mut seen = Vec::with_capacity(enough);
     for value in values {
         if !seen.contains(&value) {

@@ -482,6 +482,19 @@ fn spellings() -> Vec<String> {
         "%ef%bc%98%ef%bc%91.2.69.142",
         "81%c0%ae2%c0%ae69%c0%ae142",
         "2001%u003adb8&colon;1:2::9",
+        "ip:2001:db8:1:2::9",
+        "2001:db8:1:2:3:4:5:6:80",
+        "v6-2001-db8-1-2--9",
+        "backup81.2.69.142.sql",
+        "ip81.2.69.142",
+        "81.2.69.142abc",
+        "/..81.2.69.142",
+        "81.2.69.142.20261120",
+        "2026-11-27-81-2-69-142",
+        "81%e3%80%822%e3%80%8269%e3%80%82142",
+        "81%ef%bd%a12%ef%bd%a169%ef%bd%a1142",
+        "81%5b.%5d2%5b.%5d69%5b.%5d142",
+        "81%2c2%2c69%2c142",
     ]
     .map(str::to_owned)
     .into_iter()
@@ -687,6 +700,13 @@ fn no_output_shows_an_address_in_any_spelling_or_a_person() {
                 .into_iter()
                 .map(|shown| format!("{shown} in the mail")),
         );
+        let kept = fs::read_to_string(harness.path(format!("{state}/report.json"))).unwrap();
+        assert!(kept.contains(r#""listed":["#), "{kept}");
+        leaks.extend(
+            shown_in(&kept)
+                .into_iter()
+                .map(|shown| format!("{shown} in the state")),
+        );
         for file in fs::read_dir(harness.path(format!("{out}/latest"))).unwrap() {
             let file = file.unwrap().path();
             let shown = shown_in(&fs::read_to_string(&file).unwrap());
@@ -747,6 +767,8 @@ fn ordinary_numbers_and_names_stay_readable() {
         "/.env?a=1-2-3",
         "/.env?x=08:01:00",
         "/.env?user_agent=x",
+        "/backup_2026_11_27_13_45_59.sql/.env",
+        "/.env?x=char(104,101,108,108,111)",
     ];
     let agents = [
         "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Chrome/120.0.0.0 Safari/537.36",

@@ -504,7 +504,9 @@ impl<'r> ReportWriter<'r> {
                     .run
                     .privacy
                     .withdrawn(state.listed.withdraw(report_input, &analysis));
-                state.listed.record(report_input, &analysis);
+                state
+                    .listed
+                    .record(report_input, &analysis, &self.run.privacy);
             }
             if !settings.block_lists.is_empty() && is_of_run {
                 let BlockState {

@@ -225,16 +225,19 @@ impl Anonymizer {
             );
             (at, after_letter) = (end, true);
         }
+        let mut quad_end = 0;
         for at in 0..text.len() {
             let before = text[..at].last().copied().unwrap_or(b' ');
             if text[at].is_ascii_digit() && !before.is_ascii_digit() {
-                found.extend(quad_in_other_form(text, at, agent).map(hidden_whole));
+                if at >= quad_end
+                    && let Some(quad) = quad_in_other_form(text, at, agent)
+                {
+                    quad_end = quad.end;
+                    found.push(hidden_whole(quad));
+                }
                 found.extend(self.number(text, at, agent));
             }
-            if matches!(text[at], b'2' | b'3' | b'f' | b'F')
-                && !before.is_ascii_alphanumeric()
-                && !matches!(before, b'-' | b'_')
-            {
+            if matches!(text[at], b'2' | b'3' | b'f' | b'F') && !before.is_ascii_alphanumeric() {
                 found.extend(
                     v6_with_dashes(&text[at..]).map(|length| hidden_whole(at..at + length)),
                 );
@@ -357,45 +360,95 @@ fn is_place_of_address(before: &[u8]) -> bool {
         .any(|ending| name.ends_with(ending))
 }
 
+/// What separates the four numbers of an address. The last two are dots to browsers (UTS #46).
+const QUAD_SEPARATORS: [&[u8]; 7] = [
+    b".",
+    b"-",
+    b"_",
+    b",",
+    b"[.]",
+    "\u{3002}".as_bytes(),
+    "\u{ff61}".as_bytes(),
+];
+
+/// How far back the start of a list of numbers is looked for.
+const MAX_NUMBERS_LEN: usize = 1_024;
+
+/// The days of a month. Few versions have two numbers above it.
+const MAX_DAY: u8 = 31;
+/// The seconds of a minute: no part of a time is above it.
+const MAX_SECOND: u8 = 59;
+
 /// Four numbers that are an address in another form than the usual one: with leading zeros, in
-/// octal or in hexadecimal digits, with `-` or `_` between them, or as the labels of a name such as
+/// octal or in hexadecimal digits, with other separators, or as the labels of a name such as
 /// `4.3.2.1.in-addr.arpa`, where their order is unknown.
+///
+/// Text beside them makes them a version or a date, unless their numbers are too large for one:
+/// then they are hidden with the numbers joined to them.
 fn quad_in_other_form(text: &[u8], start: usize, agent: bool) -> Option<Range<usize>> {
-    let (mut bits, mut octal_bits, mut is_odd, mut at, mut separator) = (0, 0, false, start, None);
+    let (mut bits, mut octal_bits, mut is_odd, mut at) = (0, 0, false, start);
+    let mut separator: &[u8] = b"";
     for number in 0..4 {
-        if number > 0 {
-            let byte = *text
-                .get(at)
-                .filter(|byte| matches!(byte, b'.' | b'-' | b'_'))?;
-            if separator.is_some_and(|separator| separator != byte) {
-                return None;
-            }
-            separator = Some(byte);
-            at += 1;
+        if number == 1 {
+            separator = QUAD_SEPARATORS
+                .into_iter()
+                .find(|separator| text[at..].starts_with(separator))?;
         }
-        let part = QuadPart::parse(&text[at..])?;
+        let part = QuadPart::parse(text[at..].strip_prefix(separator)?)?;
         (bits, octal_bits, is_odd) = (
             bits << 8 | part.value & 255,
             octal_bits << 8 | part.octal & 255,
             is_odd | part.is_odd,
         );
-        at += part.length;
+        at += separator.len() + part.length;
     }
-    let joined = |byte: Option<&u8>, beyond: Option<&u8>| {
-        byte == separator.as_ref() && beyond.is_some_and(u8::is_ascii_digit)
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let joined_after = |at: usize| {
+        let length = digits(text[at..].strip_prefix(separator)?);
+        (length > 0).then_some(separator.len() + length)
     };
-    let before = start.checked_sub(1).map(|before| &text[before]);
-    let is_joined = joined(before, start.checked_sub(2).map(|before| &text[before]))
-        || joined(text.get(at), text.get(at + 1));
+    let before = text[..start].last();
+    let is_after_number = text[..start]
+        .strip_suffix(separator)
+        .is_some_and(|before| before.last().is_some_and(u8::is_ascii_digit));
+    let is_alone = !is_after_number
+        && joined_after(at).is_none()
+        && !text.get(at).is_some_and(u8::is_ascii_alphanumeric);
     let is_label = matches!(text[at..], [b'.', letter, ..] if letter.is_ascii_alphabetic());
-    let is_after_letter = before.is_some_and(u8::is_ascii_alphanumeric);
-    let is_form = separator != Some(b'.')
-        || (is_odd || is_label) && !is_after_letter && !(agent && is_after_name(&text[..start]));
-    let is_whole = !is_joined && !text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    let is_form = match separator {
+        b"." => (is_odd || is_label) && !before.is_some_and(u8::is_ascii_alphanumeric),
+        b"," => false,
+        _ => true,
+    };
+    let above = |most: u8| move |part: &&u8| **part > most;
+    let parts = bits.to_be_bytes();
+    let is_large = parts.iter().filter(above(MAX_DAY)).count() >= 2
+        && parts.iter().any(|part| above(MAX_SECOND)(&part));
+    let is_other = || {
+        let numbers = text[..start]
+            .iter()
+            .rev()
+            .take(MAX_NUMBERS_LEN)
+            .take_while(|byte| byte.is_ascii_digit() || separator.contains(byte))
+            .count();
+        let before = &text[..start - numbers];
+        match separator {
+            b"." => agent && is_after_name(before),
+            // `char(104,101,108,108)` are the characters of a text.
+            b"," => before.ends_with(b"("),
+            _ => false,
+        }
+    };
     let is_somebody = [bits, octal_bits]
         .iter()
         .all(|bits| is_identifying(Ipv4Addr::from_bits(*bits).into()));
-    (is_form && is_whole && is_somebody).then_some(start..at)
+    if !((is_form && is_alone || is_large) && is_somebody && !is_other()) {
+        return None;
+    }
+    while let Some(length) = joined_after(at) {
+        at += length;
+    }
+    Some(start..at)
 }
 
 /// A number of a quad: `81`, `081`, `0121`, `0x51`.
@@ -536,30 +589,37 @@ impl AddressToken<'_> {
             .text
             .get(self.range.end)
             .is_some_and(u8::is_ascii_alphanumeric);
-        let is_part = self.range.len() > MAX_ADDRESS_LEN || self.after_letter || before_letter;
-        match if is_part { None } else { self.ipv6() } {
-            Some((length, address)) if is_identifying(address) => {
-                vec![(self.range.start..self.range.start + length, address)]
-            }
+        match self.ipv6(before_letter) {
+            Some((range, address)) if is_identifying(address) => vec![(range, address)],
             Some(_) => Vec::new(),
             None => self.ipv4_quads(before_letter),
         }
     }
 
-    /// Parses the token as an IPv6 address without trailing punctuation; returns the length of the
-    /// address.
-    fn ipv6(&self) -> Option<(usize, IpAddr)> {
+    /// The IPv6 address of the token: after the word that begins before it, as in `source:2a02::1`,
+    /// and without what follows a dot or a colon, as a port does.
+    fn ipv6(&self, before_letter: bool) -> Option<(Range<usize>, IpAddr)> {
+        let is_end = |byte: &u8| matches!(byte, b'.' | b':');
         let mut letters = self.letters();
+        if letters.len() > MAX_ADDRESS_LEN {
+            return None;
+        }
+        let mut start = self.range.start;
+        if self.after_letter {
+            let word = letters.iter().position(|byte| *byte == b':')? + 1;
+            (letters, start) = (&letters[word..], start + word);
+        }
+        if before_letter {
+            letters = &letters[..letters.iter().rposition(is_end)?];
+        }
         loop {
             if let Some(ipv6) = std::str::from_utf8(letters)
                 .ok()
                 .and_then(|text| text.parse::<Ipv6Addr>().ok())
             {
-                return Some((letters.len(), ipv6.to_canonical()));
+                return Some((start..start + letters.len(), ipv6.to_canonical()));
             }
-            letters = letters
-                .strip_suffix(b".")
-                .or_else(|| letters.strip_suffix(b":"))?;
+            letters = &letters[..letters.iter().rposition(is_end)?];
         }
     }
 
@@ -733,6 +793,22 @@ mod tests {
                 "%22192.0.2.0%22 %2522192.0.2.0",
             ),
             ("x%3A192.0.2.77", "x%3A192.0.2.0"),
+            ("ip:2001:db8:1:2::9", "ip:2001:db8:1::"),
+            ("source:2001:db8:1:2::9.", "source:2001:db8:1::."),
+            ("2001:db8:1:2:3:4:5:6:80", "2001:db8:1:::80"),
+            ("backup81.2.69.142.sql", "backup***.sql"),
+            ("81.2.69.142abc", "***abc"),
+            ("..81.2.69.142", "..***"),
+            ("81.2.69.142.20261120", "***"),
+            ("2026-11-20-81-2-69-142", "2026-11-***"),
+            ("v6-2001-db8-1-2--9", "v6-***"),
+            (
+                "81\u{3002}2\u{3002}69\u{ff61}142",
+                "81\u{3002}2\u{3002}69\u{ff61}142",
+            ),
+            ("81\u{3002}2\u{3002}69\u{3002}142", "***"),
+            ("81[.]2[.]69[.]142", "***"),
+            ("81,2,69,142", "***"),
         ] {
             assert_eq!(hidden(text), expected);
         }
@@ -759,9 +835,15 @@ mod tests {
             "::",
             "...",
             "%3A%3A",
+            "2026-11-27-13-45-59",
+            "char(104,101,108,108,111)",
+            "1,2,3,4",
+            "lib-1.2.3.4.5",
         ] {
             assert_eq!(hidden(text), text);
         }
+        let agent = b"App/5.120.64.99.70 Chrome/120.0.6099.109";
+        assert_eq!(&*Anonymizer::Truncate.anonymize_text(agent, true), agent);
         let agent = b"Mozilla/5.0 Chrome/120.1.2.3 (+http://192.0.2.77/bot)";
         assert_eq!(
             &*Anonymizer::Truncate.anonymize_text(agent, true),
@@ -772,7 +854,10 @@ mod tests {
     #[test]
     fn long_texts_take_linear_time() {
         // Each of these would take minutes if the search restarted at every byte.
-        for unit in ["1.2.3.4", "1.", ":", "a:", "::1 ", "%3A", "1.2.3.4:", "%25"] {
+        for unit in [
+            "1.2.3.4", "1.", ":", "a:", "::1 ", "%3A", "1.2.3.4:", "%25", "99.", "99,", "a99-",
+            "-2001",
+        ] {
             let text = unit.repeat((1 << 16) / unit.len());
             assert!(
                 !Anonymizer::Truncate

@@ -248,40 +248,37 @@ impl Undisguised {
         if text.is_ascii() && memchr::memchr3(b'%', b'\\', b'&', text).is_none() {
             return None;
         }
+        let undisguised = Self::without_escapes(text).without_disguises();
+        (undisguised.text.len() != text.len()).then_some(undisguised)
+    }
+
+    /// The [`decoded_bytes`] of a text.
+    fn without_escapes(text: &[u8]) -> Self {
         let decoded = decoded_bytes(text, 0);
-        let (mut plain, mut starts): (Vec<u8>, Vec<usize>) =
+        let (plain, mut starts): (Vec<u8>, Vec<usize>) =
             decoded.map(|decoded| (decoded.byte, decoded.start)).unzip();
         starts.push(text.len());
-        for _ in 0..normalize::MAX_ROUNDS {
-            let Some(next) = normalize::round_with_starts(&plain, &starts) else {
-                break;
-            };
-            (plain, starts) = next;
-        }
-        (plain.len() != text.len()).then_some(Self {
+        Self {
             text: plain,
             starts,
-        })
+        }
+    }
+
+    fn without_disguises(mut self) -> Self {
+        for _ in 0..normalize::MAX_ROUNDS {
+            let Some((text, starts)) = normalize::round_with_starts(&self.text, &self.starts)
+            else {
+                break;
+            };
+            self = Self { text, starts };
+        }
+        self
     }
 
     /// Changes ranges in it to those in the text.
     pub(crate) fn in_original(&self, ranges: &mut [Range<usize>]) {
         for range in ranges {
             *range = self.starts[range.start]..self.starts[range.end];
-        }
-    }
-}
-
-/// Changes ranges in the [`unescaped`] form of a text to those in the text, which differ only if
-/// that form `is_other`.
-fn in_escaped(text: &[u8], is_other: bool, ranges: &mut [Range<usize>]) {
-    if !ranges.is_empty() && is_other {
-        let starts: Vec<usize> = decoded_bytes(text, 0)
-            .map(|decoded| decoded.start)
-            .chain([text.len()])
-            .collect();
-        for range in ranges {
-            *range = starts[range.start]..starts[range.end];
         }
     }
 }
@@ -305,29 +302,35 @@ fn mask_ranges(text: &[u8], secrets: Vec<Range<usize>>) -> Cow<'_, [u8]> {
 /// Where the secrets are: in order, apart from each other, none empty.
 fn secrets(text: &[u8]) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
-    let plain = unescaped(text);
-    if secrets::has_long_run(&plain) {
-        secrets::find_reset_tokens(&plain, &mut ranges);
-        forms::find_keys(&plain, &mut ranges);
-        forms::find_private_keys(&plain, &mut ranges);
+    let unescaped = memchr::memchr2(b'%', b'\\', text)
+        .is_some()
+        .then(|| Undisguised::without_escapes(text));
+    let plain = unescaped
+        .as_ref()
+        .map_or(text, |unescaped| &unescaped.text[..]);
+    if secrets::has_long_run(plain) {
+        secrets::find_reset_tokens(plain, &mut ranges);
+        forms::find_keys(plain, &mut ranges);
+        forms::find_private_keys(plain, &mut ranges);
     }
-    secrets::find_signed(&plain, &mut ranges);
-    secrets::find_credentials(&plain, &mut ranges);
-    in_escaped(text, matches!(plain, Cow::Owned(_)), &mut ranges);
-    secrets::find(text, &mut ranges);
-    secrets::find_user_info(text, &mut ranges);
+    secrets::find_signed(plain, &mut ranges);
+    secrets::find_credentials(plain, &mut ranges);
     // `%u0070assword=` and `pass%26%23119%3Bord=`, which rules undo too.
     let is_disguised = |plain: &[u8]| {
         has_encoded(plain, &[b"u", b"U"]) || memchr::memmem::find(plain, b"&#").is_some()
     };
-    if matches!(&plain, Cow::Owned(plain) if is_disguised(plain))
-        && let Some(undisguised) = Undisguised::new(text)
-    {
-        let mut revealed = Vec::new();
-        secrets::find(&undisguised.text, &mut revealed);
-        undisguised.in_original(&mut revealed);
-        ranges.extend(revealed);
+    if let Some(unescaped) = unescaped {
+        unescaped.in_original(&mut ranges);
+        if is_disguised(&unescaped.text) {
+            let undisguised = unescaped.without_disguises();
+            let mut revealed = Vec::new();
+            secrets::find(&undisguised.text, &mut revealed);
+            undisguised.in_original(&mut revealed);
+            ranges.extend(revealed);
+        }
     }
+    secrets::find(text, &mut ranges);
+    secrets::find_user_info(text, &mut ranges);
     merged(ranges)
 }
 
@@ -363,25 +366,6 @@ fn decoded_values(secret: &[u8]) -> Vec<Vec<u8>> {
         }
     }
     values
-}
-
-/// The [`decoded_bytes`] of a text.
-fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
-    let mut plain = Vec::new();
-    let mut at = 0;
-    while let Some(next) = memchr::memchr2(b'%', b'\\', &text[at..]) {
-        plain.extend_from_slice(&text[at..at + next]);
-        let Some(decoded) = decoded_byte_at(text, at + next) else {
-            break;
-        };
-        plain.push(decoded.byte);
-        at = decoded.end;
-    }
-    if at == 0 {
-        return Cow::Borrowed(text);
-    }
-    plain.extend_from_slice(&text[at..]);
-    Cow::Owned(plain)
 }
 
 /// One byte of a text, unescaped, and where its escape is.

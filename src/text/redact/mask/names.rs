@@ -10,9 +10,12 @@ use std::borrow::Cow;
 use super::decoded_bytes;
 
 /// A name that contains one of these is secret, also within a word: no ordinary word contains them.
-const ANYWHERE: [&[u8]; 20] = [
+const ANYWHERE: [&[u8]; 23] = [
     b"password",
     b"passwd",
+    b"passwrd",
+    b"psswd",
+    b"pswd",
     b"passphrase",
     b"passcode",
     b"passkey",
@@ -95,7 +98,7 @@ const NOT_PASS: [&[u8]; 7] = [
 
 /// A name that ends in one of these, written as one word or as several, is secret: `api_key`,
 /// `userPin`, `authcode`, but not `monkey`, `spin` and `country_code`.
-const LAST_WORDS: [&[u8]; 86] = [
+const LAST_WORDS: [&[u8]; 91] = [
     b"key",
     b"authkey",
     b"appkey",
@@ -111,6 +114,11 @@ const LAST_WORDS: [&[u8]; 86] = [
     b"licensekey",
     b"activationkey",
     b"passw",
+    b"passhash",
+    b"pword",
+    b"creds",
+    b"streamkey",
+    b"securityanswer",
     b"psw",
     b"pw",
     b"userpw",

@@ -1,8 +1,8 @@
 //! Finds secrets by their form: values of parameters with a secret name, secrets in the structure
 //! of a URL, and tokens.
 //!
-//! - `password=...`, `"token": "..."`, `X-Api-Key: ...`, `<password>...<`: only the name decides;
-//!   the value does not matter.
+//! - `password=...`, `"token": "..."`, `X-Api-Key: ...`, `<password>...<`, `--password ...`: only
+//!   the name decides; the value does not matter.
 //! - The password of `http://user:password@host` and the token of a reset link. URLs are found
 //!   within other text and not validated.
 //! - JSON web tokens, and credentials after `Basic` and `Bearer`. They are not decoded.
@@ -56,6 +56,12 @@ impl Name {
         self.quote.is_none() && !self.is_spaced
     }
 
+    /// Whether it is an option of a command, so that its value may follow a blank.
+    fn is_option(&self, text: &[u8]) -> bool {
+        let mut start = decoded_bytes(text, self.range.start).take(2);
+        self.is_spaced && self.quote.is_none() && start.all(|decoded| decoded.byte == b'-')
+    }
+
     /// The separator that this byte is. `is_blank` is whether a blank follows.
     fn separator(&self, byte: u8, is_blank: impl FnOnce() -> bool) -> Option<Separator> {
         match byte {
@@ -88,6 +94,18 @@ pub(super) fn find_values(
         at = decoded.end;
         in_query |= decoded.byte == b'?';
         match decoded.byte {
+            b if !is_blank(b)
+                && !b"-=:&;|\n".contains(&b)
+                && name.is_option(text)
+                && is_wanted(&text[name.range.clone()]) =>
+            {
+                at = decoded_bytes(text, at)
+                    .find(|next| is_blank(next.byte) || b"\n&;|\"'".contains(&next.byte))
+                    .map_or(text.len(), |next| next.start);
+                found.push(decoded.start..at);
+                name = Name::new(at..at, b' ');
+                continue;
+            }
             b if is_name(b) => {
                 if name.range.is_empty() || !name.is_open() {
                     name = Name::new(
@@ -120,7 +138,7 @@ pub(super) fn find_values(
                 depth: decoded.depth.max(name.quote.unwrap_or(0)),
                 ..decoded
             };
-            let value = value_after(text, (separator, name.is_spaced), last, in_query);
+            let value = value_after(text, (separator, &name), last, in_query);
             at = value.end;
             if !value.is_empty() {
                 found.push(value);
@@ -133,6 +151,9 @@ pub(super) fn find_values(
 /// Whether the value of a secret name may be in it: a quick check, as most texts have none. A text
 /// with escapes passes if a separator may be among them.
 fn may_have_secret_params(text: &[u8]) -> bool {
+    if memchr::memmem::find(text, b"--").is_some() {
+        return true;
+    }
     if memchr::memchr2(b'%', b'\\', text).is_some() {
         return memchr::memchr3(b'=', b'\\', b'>', text).is_some()
             || memchr::memchr(b':', text).is_some()
@@ -183,14 +204,15 @@ fn is_blank(byte: u8) -> bool {
 /// Outside a query this holds for `&` too.
 fn value_after(
     text: &[u8],
-    (separator, is_spaced): (Separator, bool),
+    (separator, name): (Separator, &Name),
     last: DecodedByte,
     in_query: bool,
 ) -> Range<usize> {
     let delimiters = |from| decoded_bytes(text, from).filter(|decoded| decoded.depth <= last.depth);
     let mut start = last.end;
     let mut open = None;
-    let may_be_spaced = is_spaced || matches!(separator, Separator::QuotedColon | Separator::Colon);
+    let may_be_spaced =
+        name.is_spaced || matches!(separator, Separator::QuotedColon | Separator::Colon);
     for decoded in delimiters(start) {
         match decoded.byte {
             b if is_blank(b) && may_be_spaced && decoded.start == start => start = decoded.end,
@@ -222,6 +244,8 @@ fn value_after(
     let bracket = decoded_byte_at(text, start)
         .filter(|first| first.byte == b'[' && separator == Separator::QuotedColon);
     start = bracket.map_or(start, |bracket| bracket.end);
+    // A blank of an encoded query is encoded with it: `data=a%3Db%26password%3Dc%20d`.
+    let is_in_encoded_query = name.before == b'&' && last.depth > 0;
     let ends = |decoded: &DecodedByte| match separator {
         Separator::Equals => match decoded.byte {
             b'#' => true,
@@ -229,7 +253,7 @@ fn value_after(
             b';' => begins_param(text, decoded.end),
             b'"' | b'\'' => ends_text(text, decoded.end, last.depth),
             b'?' => !in_query,
-            byte => byte.is_ascii_whitespace() && open.is_none(),
+            byte => byte.is_ascii_whitespace() && open.is_none() && !is_in_encoded_query,
         },
         Separator::QuotedColon if bracket.is_some() => decoded.byte == b']',
         Separator::QuotedColon => {
@@ -358,11 +382,15 @@ pub(crate) fn find_user_info(text: &[u8], found: &mut Vec<Range<usize>>) {
 /// What is secret in the authority that begins here, and where the authority ends.
 fn authority(text: &[u8], start: usize, depth: usize) -> (Option<Range<usize>>, usize) {
     let (mut colon, mut host, mut end) = (None, None, text.len());
-    for decoded in decoded_bytes(text, start).filter(|decoded| decoded.depth <= depth) {
+    for decoded in decoded_bytes(text, start) {
         match decoded.byte {
+            // However often they are encoded: rules and `decoded` show `//bob%3Apassword%40host`
+            // decoded.
             b':' if colon.is_none() => colon = Some(decoded.end),
             b'@' => host = Some(decoded.start),
-            b'/' | b'?' | b'#' | b'&' | b';' | b' ' | b'"' | b'\'' | b'<' | b'>' => {
+            b'/' | b'?' | b'#' | b'&' | b';' | b' ' | b'"' | b'\'' | b'<' | b'>'
+                if decoded.depth <= depth =>
+            {
                 end = decoded.start;
                 break;
             }
@@ -407,7 +435,9 @@ pub(crate) fn find_reset_tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
     for (at, byte) in text.iter().enumerate() {
         match byte {
             b'/' => segment(at, true, at + 1),
-            b'?' | b'#' | b'&' | b';' | b' ' | b'"' | b'\'' => segment(at, false, at + 1),
+            b'?' | b'#' | b'&' | b';' | b' ' | b'"' | b'\'' | b')' | b',' | b'>' => {
+                segment(at, false, at + 1);
+            }
             _ => {}
         }
     }
