@@ -55,7 +55,7 @@ pub mod input {
     }
     pub mod read {
         pub use crate::input::read::{
-            Body, Chunk, MAX_LINE, OpenError, ReadOptions, ReadSummary, read,
+            Body, Chunk, MAX_LINE, OpenError, ReadOptions, ReadSummary, SkippedText, read,
         };
     }
 }

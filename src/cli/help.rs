@@ -14,6 +14,7 @@ use clap::{Arg, ArgAction, Command};
 
 use crate::commands::message::sanitized;
 use crate::commands::{Exit, stdout};
+use crate::os::system::check_stdout;
 
 /// The flag for help, for commands that have it last: clap puts its own at the top, among the flags
 /// without a heading.
@@ -564,10 +565,12 @@ Examples:
 pub(super) fn print_error(error: clap::Error) -> Exit {
     let error = sanitize_error(error);
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
-            Ok(()) => Exit::Success,
-            Err(failure) => stdout::failed(&failure),
-        },
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            match check_stdout().and_then(|()| error.print()) {
+                Ok(()) => Exit::Success,
+                Err(failure) => stdout::failed(&failure),
+            }
+        }
         _ => {
             let _ = error.print();
             Exit::Usage

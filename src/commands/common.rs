@@ -192,7 +192,7 @@ pub(super) fn output(
 ) -> Result<Sink, CommandError> {
     let sink = match path {
         Some(path) if path.as_os_str() != "-" => Sink::file(path)?,
-        _ => Sink::open_stdout()?,
+        _ => Sink::stdout()?,
     };
     let overwritten = |source: &&InputSource| {
         source

@@ -5,7 +5,7 @@
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -148,7 +148,10 @@ pub(crate) fn run(settings: &ExplainSettings) -> Exit {
         ..RenderOptions::default()
     };
     let explainer = Explainer::new(&rules, settings.min_severity, &apps);
-    let out = BufWriter::new(io::stdout().lock());
+    let out = match stdout::open() {
+        Ok(out) => out,
+        Err(error) => return stdout::failed(&error),
+    };
     let reader = LogLineReader {
         context,
         log_reader: LogReader::default(),

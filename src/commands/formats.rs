@@ -3,7 +3,7 @@
 //! Reads the first lines of each log and prints what a scan would make of them. No rules are
 //! matched.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,10 @@ pub(crate) fn run(settings: &FormatsSettings) -> Exit {
         color: screen.color,
         ..RenderOptions::default()
     };
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = match stdout::open() {
+        Ok(out) => out,
+        Err(error) => return stdout::failed(&error),
+    };
     let sampled: Vec<SampledLog> = settings
         .paths
         .iter()

@@ -133,7 +133,7 @@ fn file_id(file: &Path) -> Option<(u64, u64)> {
 
 /// Opens the output, which must not be one of the reports.
 pub(super) fn output_sink(path: Option<&Path>, files: &[PathBuf]) -> Result<Sink, CommandError> {
-    let sink = path.map_or_else(|| Ok(Sink::stdout()), Sink::file)?;
+    let sink = path.map_or_else(Sink::stdout, Sink::file)?;
     let overwritten =
         |file: &&PathBuf| file_id(file).is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
     match files.iter().find(overwritten) {

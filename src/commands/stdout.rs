@@ -2,20 +2,31 @@
 //! was closed.
 
 use std::env;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{Exit, message};
+use crate::os::system::check_stdout;
 use crate::render::Color;
 
 /// Prints `text`. A closed pipe ends the command silently; other errors are reported.
 #[must_use]
 pub(crate) fn print(text: &[u8]) -> Exit {
-    match write(&mut io::stdout().lock(), text) {
+    match open().and_then(|mut out| write(&mut out, text)) {
         Ok(()) => Exit::Success,
         Err(error) => failed(&error),
     }
+}
+
+/// Opens standard output, buffered.
+///
+/// # Errors
+///
+/// It was closed when the process started.
+pub(super) fn open() -> io::Result<BufWriter<StdoutLock<'static>>> {
+    check_stdout()?;
+    Ok(BufWriter::new(io::stdout().lock()))
 }
 
 /// Reports a failed write, and returns the exit code.

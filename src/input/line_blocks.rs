@@ -1,15 +1,16 @@
 //! Splits the bytes of a reader into blocks of whole lines. The longest allowed line bounds the
 //! memory.
 //!
-//! Leading and trailing NULs of the text are skipped. A line over the limit that fits into a block
-//! stays in it; only a line that would make the buffer grow is skipped.
+//! Leading and trailing NULs of the text are skipped. NULs before a line are no part of its length.
+//! Those that fit into a block, and a line over the limit that does, stay in it; only what would
+//! make the buffer grow is skipped.
 
 use std::io::{self, Read};
 use std::mem;
 
 use memchr::{memchr, memrchr};
 
-use super::sparse::{leading_nuls, trailing_nuls};
+use super::sparse::{count_nuls, leading_nuls, trailing_nuls};
 
 /// A run of whole lines of one input. The chunks of an input are ordered by `offset` and do not
 /// overlap.
@@ -26,11 +27,8 @@ pub struct Chunk<'a> {
 pub enum Body<'a> {
     /// Lines, each with its newline; the last line of the input may lack it.
     Lines(&'a [u8]),
-    /// One line over the length limit. Its text was skipped.
-    Oversized {
-        /// Length without the newline.
-        bytes: u64,
-    },
+    /// Text that was skipped.
+    Skipped(SkippedText),
 }
 
 impl Body<'_> {
@@ -38,8 +36,36 @@ impl Body<'_> {
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Lines(lines) => lines.len() as u64,
-            Self::Oversized { bytes } => *bytes,
+            Self::Skipped(skipped) => skipped.bytes,
         }
+    }
+}
+
+/// One line over the length limit, or NULs before a line, which are no line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct SkippedText {
+    /// Length without the newline.
+    pub bytes: u64,
+    /// The NULs among them.
+    pub nuls: u64,
+}
+
+impl SkippedText {
+    /// NULs before a line.
+    pub(super) fn nuls(nuls: u64) -> Self {
+        Self { bytes: nuls, nuls }
+    }
+
+    /// Adds text of the same line.
+    pub(super) fn add(&mut self, text: &[u8]) {
+        self.bytes += text.len() as u64;
+        self.nuls += count_nuls(text);
+    }
+
+    /// The number of lines: 1, or 0 for NULs.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        u64::from(self.nuls < self.bytes)
     }
 }
 
@@ -66,9 +92,11 @@ pub(super) struct LineBlock {
 enum BlockBody {
     /// The first `len` bytes of `buffer`. The buffer keeps its length: truncating it would mean
     /// clearing it again later.
-    Lines { buffer: Vec<u8>, len: usize },
-    /// A line that was skipped.
-    Oversized { bytes: u64 },
+    Lines {
+        buffer: Vec<u8>,
+        len: usize,
+    },
+    Skipped(SkippedText),
 }
 
 impl LineBlock {
@@ -76,7 +104,7 @@ impl LineBlock {
     pub(super) fn chunk(&self) -> Chunk<'_> {
         let body = match &self.body {
             BlockBody::Lines { buffer, len } => Body::Lines(&buffer[..*len]),
-            BlockBody::Oversized { bytes } => Body::Oversized { bytes: *bytes },
+            BlockBody::Skipped(skipped) => Body::Skipped(*skipped),
         };
         Chunk {
             offset: self.offset,
@@ -88,7 +116,7 @@ impl LineBlock {
     pub(super) fn into_buffer(self) -> Vec<u8> {
         match self.body {
             BlockBody::Lines { buffer, .. } => buffer,
-            BlockBody::Oversized { .. } => Vec::new(),
+            BlockBody::Skipped(_) => Vec::new(),
         }
     }
 }
@@ -163,7 +191,8 @@ impl<R: Read> LineBlockReader<R> {
         while self.offset < self.until {
             self.fill(self.step());
             if self.leading {
-                self.skip_leading_nuls();
+                self.hole_bytes += self.drop_nuls();
+                self.leading = self.filled == 0;
             }
             if let Some(len) = self.next_block_len() {
                 return Ok(Some(self.take_block(len)));
@@ -173,7 +202,7 @@ impl<R: Read> LineBlockReader<R> {
             }
             self.searched = self.filled;
             if self.filled > self.limits.max_line
-                && let Some(block) = self.skip_long_line()
+                && let Some(block) = self.skip()
             {
                 return Ok(Some(block));
             }
@@ -251,14 +280,14 @@ impl<R: Read> LineBlockReader<R> {
         }
     }
 
-    /// Drops leading NULs as they come, since a hole may be of any size.
-    fn skip_leading_nuls(&mut self) {
+    /// Drops NULs before the first line in the buffer as they come, since a hole may be of any
+    /// size. Returns their number.
+    fn drop_nuls(&mut self) -> u64 {
         let nuls = leading_nuls(&self.buffer[..self.filled]);
-        self.leading = nuls == self.filled;
         self.buffer.copy_within(nuls..self.filled, 0);
         self.filled -= nuls;
         self.offset += nuls as u64;
-        self.hole_bytes += nuls as u64;
+        nuls as u64
     }
 
     /// The length of the next block; `None` until it contains a whole line.
@@ -299,14 +328,38 @@ impl<R: Read> LineBlockReader<R> {
         }
     }
 
-    /// Skips a line that fills the buffer. Returns `None` if the source failed within it or it
-    /// contained only NULs.
+    /// Skips NULs, or else a line, that fill the buffer. Returns `None` if the source failed within
+    /// them, or ended within the NULs.
+    fn skip(&mut self) -> Option<LineBlock> {
+        let mut nuls = self.drop_nuls();
+        if nuls == 0 {
+            return self.skip_long_line();
+        }
+        self.searched = 0;
+        while self.filled == 0 {
+            if !matches!(self.end, SourceState::Open) {
+                self.hole_bytes += nuls;
+                return None;
+            }
+            self.fill(self.limits.block);
+            nuls += self.drop_nuls();
+        }
+        // The line began before the NULs.
+        self.until = self.until.max(self.offset + 1);
+        Some(LineBlock {
+            offset: self.offset - nuls,
+            body: BlockBody::Skipped(SkippedText::nuls(nuls)),
+        })
+    }
+
+    /// Skips a line that fills the buffer. Returns `None` if the source failed within it.
     ///
     /// The first `max_line` bytes are kept: without the NULs at the end of the text, the line may
     /// be short enough after all.
     fn skip_long_line(&mut self) -> Option<LineBlock> {
         let kept = self.limits.max_line;
-        let mut length = self.filled as u64;
+        let mut line = SkippedText::default();
+        line.add(&self.buffer[..self.filled]);
         let mut nuls = trailing_nuls(&self.buffer[..self.filled]) as u64;
         self.searched = 0;
         loop {
@@ -314,10 +367,11 @@ impl<R: Read> LineBlockReader<R> {
             self.fill(self.limits.block);
             let fresh = &self.buffer[kept..self.filled];
             if let Some(at) = memchr(b'\n', fresh) {
+                line.add(&fresh[..at]);
                 let rest = kept + at + 1..self.filled;
                 self.filled = rest.len();
                 self.buffer.copy_within(rest, 0);
-                return Some(self.skip_line(length + at as u64, 1));
+                return Some(self.skip_line(line, 1));
             }
             let run = trailing_nuls(fresh) as u64;
             nuls = if run == fresh.len() as u64 {
@@ -325,10 +379,14 @@ impl<R: Read> LineBlockReader<R> {
             } else {
                 run
             };
-            length += fresh.len() as u64;
+            line.add(fresh);
             match self.end {
                 SourceState::Open => {}
-                SourceState::Reached => return self.finish_long_line(length - nuls, nuls),
+                SourceState::Reached => {
+                    line.bytes -= nuls;
+                    line.nuls -= nuls;
+                    return Some(self.finish_long_line(line, nuls));
+                }
                 SourceState::Broken(_) => {
                     self.filled = 0;
                     return None;
@@ -338,23 +396,23 @@ impl<R: Read> LineBlockReader<R> {
     }
 
     /// Ends a text whose last line was skipped and ended in `nuls` NULs.
-    fn finish_long_line(&mut self, length: u64, nuls: u64) -> Option<LineBlock> {
+    fn finish_long_line(&mut self, line: SkippedText, nuls: u64) -> LineBlock {
         self.hole_bytes += nuls;
         self.filled = 0;
-        if length > self.limits.max_line as u64 {
-            return Some(self.skip_line(length, nuls));
+        if line.bytes > self.limits.max_line as u64 {
+            return self.skip_line(line, nuls);
         }
-        self.filled = length as usize;
-        (length > 0).then(|| self.take_block(length as usize))
+        self.filled = line.bytes as usize;
+        self.take_block(self.filled)
     }
 
-    /// Skips a line of `bytes` bytes, and the `extra` bytes after it.
-    fn skip_line(&mut self, bytes: u64, extra: u64) -> LineBlock {
+    /// Skips a line, and the `extra` bytes after it.
+    fn skip_line(&mut self, line: SkippedText, extra: u64) -> LineBlock {
         let offset = self.offset;
-        self.offset += bytes + extra;
+        self.offset += line.bytes + extra;
         LineBlock {
             offset,
-            body: BlockBody::Oversized { bytes },
+            body: BlockBody::Skipped(line),
         }
     }
 }

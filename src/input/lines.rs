@@ -113,7 +113,8 @@ fn read_lines<R: Read>(
             }
         };
         let flow = match block.chunk().body {
-            Body::Oversized { bytes } => emit(InputLine::Oversized(bytes), &mut summary, &mut take),
+            Body::Skipped(skipped) if skipped.lines() == 0 => ControlFlow::Continue(()),
+            Body::Skipped(line) => emit(InputLine::Oversized(line.bytes), &mut summary, &mut take),
             Body::Lines(text) => split_block(text, max_line, &mut summary, &mut take),
         };
         if flow.is_break() {

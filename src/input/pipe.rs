@@ -11,7 +11,8 @@ use std::thread;
 
 use memchr::{memchr, memchr_iter, memrchr};
 
-use super::read::{Body, Chunk};
+use super::read::{Body, Chunk, SkippedText};
+use super::sparse::leading_nuls;
 use super::tail::LineChunk;
 
 /// The path that stands for standard input.
@@ -34,8 +35,8 @@ pub(crate) struct Pipe {
 enum PipePiece {
     /// Whole lines from this offset on.
     Lines(u64, Vec<u8>),
-    /// A line over the limit from this offset on, and its length.
-    Oversized(u64, u64),
+    /// A line over the limit, or NULs before one, from this offset on.
+    Skipped(u64, SkippedText),
     /// The pipe cannot be read on.
     Failed(io::Error),
 }
@@ -70,7 +71,7 @@ impl Pipe {
         while self.end.is_none() {
             let (offset, text) = match self.pieces.try_recv() {
                 Ok(PipePiece::Lines(offset, text)) => (offset, Ok(text)),
-                Ok(PipePiece::Oversized(offset, bytes)) => (offset, Err(bytes)),
+                Ok(PipePiece::Skipped(offset, skipped)) => (offset, Err(skipped)),
                 Ok(PipePiece::Failed(error)) => {
                     self.end = Some(Err(error));
                     return;
@@ -83,7 +84,7 @@ impl Pipe {
             };
             let (body, lines) = match &text {
                 Ok(text) => (Body::Lines(text), memchr_iter(b'\n', text).count() as u64),
-                Err(bytes) => (Body::Oversized { bytes: *bytes }, 1),
+                Err(skipped) => (Body::Skipped(*skipped), skipped.lines()),
             };
             each(&LineChunk {
                 log: 0,
@@ -113,8 +114,8 @@ struct LineSplitter {
     rest: Vec<u8>,
     /// The offset of the rest.
     offset: u64,
-    /// Bytes of the current line that were dropped, as it is too long.
-    dropped: u64,
+    /// What was dropped of the current line, as it is too long.
+    dropped: SkippedText,
 }
 
 /// The receiver is gone.
@@ -151,12 +152,12 @@ impl LineSplitter {
         mut text: &[u8],
         send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
-        if self.dropped > 0 {
+        if self.dropped.bytes > 0 {
             let Some(newline) = memchr(b'\n', text) else {
-                self.dropped += text.len() as u64;
+                self.dropped.add(text);
                 return Ok(());
             };
-            self.dropped += newline as u64;
+            self.dropped.add(&text[..newline]);
             self.finish(send)?;
             // The newline.
             self.offset += 1;
@@ -169,7 +170,12 @@ impl LineSplitter {
             self.rest = next;
         }
         if self.rest.len() > self.max_line {
-            self.dropped = self.rest.len() as u64;
+            let nuls = leading_nuls(&self.rest);
+            if nuls > 0 {
+                self.rest.drain(..nuls);
+                return self.skip(SkippedText::nuls(nuls as u64), send);
+            }
+            self.dropped.add(&self.rest);
             self.rest.clear();
         }
         Ok(())
@@ -181,16 +187,24 @@ impl LineSplitter {
         send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         let dropped = std::mem::take(&mut self.dropped);
-        if dropped > 0 {
-            send(PipePiece::Oversized(self.offset, dropped))?;
-            self.offset += dropped;
-            return Ok(());
+        if dropped.bytes > 0 {
+            return self.skip(dropped, send);
         }
         if self.rest.is_empty() {
             Ok(())
         } else {
             self.send_rest(send)
         }
+    }
+
+    fn skip(
+        &mut self,
+        skipped: SkippedText,
+        send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
+        let offset = self.offset;
+        self.offset += skipped.bytes;
+        send(PipePiece::Skipped(offset, skipped))
     }
 
     fn send_rest(
@@ -231,7 +245,7 @@ mod tests {
             pipe.read(&mut |line_chunk| {
                 assert!(line_chunk.named && line_chunk.path == Path::new("-"));
                 match line_chunk.chunk.body {
-                    Body::Oversized { .. } => {
+                    Body::Skipped(_) => {
                         lines.push((line_chunk.chunk.offset, line_chunk.lines_before, None))
                     }
                     Body::Lines(text) => {
@@ -275,6 +289,30 @@ mod tests {
             }
             prop_assert_eq!(found.len(), text.as_bytes().split_inclusive(|&byte| byte == b'\n').count());
         }
+    }
+
+    #[test]
+    fn nuls_before_a_line_are_skipped_as_they_arrive() {
+        let pieces = vec![
+            vec![0; 9],
+            b"\0ab\n".to_vec(),
+            vec![0; 9],
+            vec![0; 4],
+            b"cd\n".to_vec(),
+        ];
+        let mut pipe = Pipe::open(InPieces(pieces), 5, || ());
+        let (mut text, mut skipped) = (Vec::new(), SkippedText::default());
+        while pipe.end().is_none() {
+            pipe.read(&mut |piece| match piece.chunk.body {
+                Body::Lines(lines) => text.extend_from_slice(lines),
+                Body::Skipped(nuls) => {
+                    assert_eq!(nuls.lines(), 0);
+                    skipped.bytes += nuls.bytes;
+                }
+            });
+            thread::yield_now();
+        }
+        assert_eq!((&text[..], skipped.bytes), (&b"\0ab\n\0\0\0\0cd\n"[..], 18));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::decompress::Decompressor;
 use super::file_snapshot::FileSnapshot;
 use super::find::{InputSource, SourceKind};
-pub use super::line_blocks::{Body, Chunk};
+pub use super::line_blocks::{Body, Chunk, SkippedText};
 use super::line_blocks::{LineBlock, LineBlockReader};
 use super::magic;
 use super::magic::{Compression, HEAD};

@@ -21,11 +21,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::file_snapshot::FileSnapshot;
 use super::filesystem::is_local;
-use super::line_blocks::{BlockLimits, Body, Chunk, LineBlockReader};
+use super::line_blocks::{BlockLimits, Body, Chunk, LineBlockReader, SkippedText};
 use super::mmap::GuardedMap;
 use super::read_context::{OpenError, ReadContext, ReadSummary};
 use super::readers::check_stop;
-use super::sparse::{read_full_at, text_span};
+use super::sparse::{leading_nuls, read_full_at, text_span};
 use super::{ByteRange, Mmap, failpoint, magic};
 use crate::log::source::LineSpan;
 
@@ -238,14 +238,12 @@ where
         }) else {
             return true;
         };
-        // At most two chunks: a line over the limit ends the range.
-        let mut chunks = owned.chunks(map.bytes());
-        let results = [chunks.next().map(process), chunks.next().map(process)];
+        let results: Vec<_> = owned.chunks(map.bytes()).map(process).collect();
         failpoint::after_chunk();
         let end = owned.span.end.max(mapped.end) as u64;
         let believed = self.snapshot.holds(self.file, end).unwrap_or(false) && !map.faulted();
         if believed {
-            results.into_iter().flatten().for_each(commit);
+            results.into_iter().for_each(commit);
             self.kept
                 .fetch_add(owned.span.len() as u64, Ordering::Relaxed);
         }
@@ -506,24 +504,46 @@ fn parallel_for<S: Default>(count: u64, work: &(impl Fn(u64, &mut S) -> bool + S
 pub(super) struct OwnedLines {
     /// The bytes of these lines.
     pub(super) span: Range<usize>,
-    /// Start of the last line if it is over the limit, and its length without the newline.
-    oversized: Option<(usize, u64)>,
+    /// The last line, if too much of it is after the range.
+    long: Option<LongLine>,
+}
+
+/// A line that may be over the limit.
+#[derive(Debug, PartialEq, Eq)]
+struct LongLine {
+    /// Where the NULs before it start.
+    start: usize,
+    nuls_before: usize,
+    /// The line, if it is over the limit.
+    skipped: Option<SkippedText>,
 }
 
 impl OwnedLines {
     /// Their chunks, in order.
     pub(super) fn chunks<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = Chunk<'a>> + use<'a> {
-        let lines = self.span.start..self.oversized.map_or(self.span.end, |(start, _)| start);
-        let offset = lines.start as u64;
-        let whole = (!lines.is_empty()).then(|| Chunk {
-            offset,
-            body: Body::Lines(&bytes[lines]),
-        });
-        let oversized = self.oversized.map(|(start, bytes)| Chunk {
-            offset: start as u64,
-            body: Body::Oversized { bytes },
-        });
-        whole.into_iter().chain(oversized)
+        let lines = |span: Range<usize>| (span.start, Body::Lines(&bytes[span]));
+        let skipped = |start, text| (start, Body::Skipped(text));
+        let Range { start, end } = self.span;
+        let nothing = lines(end..end);
+        let chunks = match &self.long {
+            None => [lines(start..end), nothing, nothing],
+            Some(line) => {
+                let text = line.start + line.nuls_before;
+                let nuls = SkippedText::nuls(line.nuls_before as u64);
+                let rest = match line.skipped {
+                    None => lines(text..end),
+                    Some(line) => skipped(text, line),
+                };
+                [lines(start..line.start), skipped(line.start, nuls), rest]
+            }
+        };
+        chunks
+            .into_iter()
+            .filter(|(_, body)| body.bytes() > 0)
+            .map(|(start, body)| Chunk {
+                offset: start as u64,
+                body,
+            })
     }
 }
 
@@ -544,18 +564,51 @@ fn owned_lines(
     if start == text.end {
         return Some(OwnedLines {
             span: range.end..range.end,
-            oversized: None,
+            long: None,
         });
     }
-    let newline = find_newline(map, range.end..text.end, range.len(), stopped)?;
+    let newline = find_newline(map, range.end..text.end, range.len(), &stopped)?;
     let end = newline.map_or(text.end, |at| at + 1);
-    let oversized = (end - range.end > max_line + 1).then(|| {
+    let mut long = None;
+    if end - range.end > max_line + 1 {
         let last = memrchr(b'\n', &bytes[start..range.end]).map_or(start, |at| start + at + 1);
-        (last, (newline.unwrap_or(end) - last) as u64)
-    });
+        let line = last..newline.unwrap_or(end);
+        long = Some(long_line(map, line, range.len(), max_line, stopped)?);
+    }
     Some(OwnedLines {
         span: start..end,
-        oversized,
+        long,
+    })
+}
+
+/// Measures a line without its newline, `step` bytes at a time. `None` if stopped.
+fn long_line(
+    map: &GuardedMap,
+    line: Range<usize>,
+    step: usize,
+    max_line: usize,
+    stopped: impl Fn() -> bool,
+) -> Option<LongLine> {
+    let (mut nuls_before, mut text) = (0, SkippedText::default());
+    for at in line.clone().step_by(step) {
+        if stopped() {
+            return None;
+        }
+        let part = at..line.end.min(at + step);
+        let bytes = &map.bytes()[part.clone()];
+        let nuls = if text.bytes == 0 {
+            leading_nuls(bytes)
+        } else {
+            0
+        };
+        nuls_before += nuls;
+        text.add(&bytes[nuls..]);
+        map.release(part);
+    }
+    Some(LongLine {
+        start: line.start,
+        nuls_before,
+        skipped: (text.bytes > max_line as u64).then_some(text),
     })
 }
 

@@ -2,13 +2,14 @@
 //!
 //! A writer that keeps its old offset after `copytruncate` leaves a hole at the start; a
 //! preallocated file has one at the end. Holes that the file system reports cost no time, whatever
-//! their size. NULs between lines are part of the line they are in.
+//! their size. Other NULs are left to the reader of the lines.
 
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
+use memchr::memchr_iter;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
@@ -54,11 +55,11 @@ fn data_span(file: &File, len: u64) -> io::Result<Range<u64>> {
     Ok(start..end)
 }
 
-/// Blocks of written NULs to search before the rest of the file is assumed to be NULs.
+/// Blocks of written NULs to search at a time.
 const NUL_BLOCKS: u32 = 4;
 
-/// The offset of the first byte at or after `from` that is not NUL; `None` if there is none within
-/// `NUL_BLOCKS` blocks.
+/// The end of NULs at `from` that text follows, or of as many of them as are searched at a time.
+/// `None` if there is no text; of a longer run, the last byte of the file decides that.
 ///
 /// Moves the file's position.
 ///
@@ -81,10 +82,13 @@ pub(super) fn next_text_after(file: &File, from: u64) -> io::Result<Option<u64>>
         }
         at += read as u64;
         if read < block.len() {
-            break;
+            return Ok(None);
         }
     }
-    Ok(None)
+    let mut last = [0];
+    let end = file.metadata()?.len().max(1);
+    read_full_at(file, &mut last, end - 1)?;
+    Ok((last != [0]).then_some(at))
 }
 
 /// The offset of the first byte in `span` that is not NUL, or its end.
@@ -161,6 +165,11 @@ pub(super) fn leading_nuls(bytes: &[u8]) -> usize {
     whole + bytes[whole..].iter().take_while(|&&byte| byte == 0).count()
 }
 
+/// The number of NULs in `bytes`.
+pub(super) fn count_nuls(bytes: &[u8]) -> u64 {
+    memchr_iter(0, bytes).count() as u64
+}
+
 /// The number of NULs at the end of `bytes`.
 pub(super) fn trailing_nuls(bytes: &[u8]) -> usize {
     let whole = bytes
@@ -232,6 +241,18 @@ mod tests {
         dense.write_all(&vec![0; 300_000]).unwrap();
         assert_eq!(text_span(&dense, 0, 600_005).unwrap(), 300_000..300_005);
         assert_eq!(text_span(&dense, 0, 300_000).unwrap(), 300_000..300_000);
+    }
+
+    #[test]
+    fn text_after_a_long_run_of_nuls_is_found_step_by_step() {
+        let dense = file(&[(0, &[0; 3_000_000])], 0);
+        assert_eq!(next_text_after(&dense, 5).unwrap(), None);
+        dense.write_all_at(b"line\n", 3_000_000).unwrap();
+        let steps = [0; 3].iter().scan(5, |at, _| {
+            *at = next_text_after(&dense, *at).unwrap().unwrap();
+            Some(*at)
+        });
+        assert_eq!(steps.last(), Some(3_000_000));
     }
 
     #[test]

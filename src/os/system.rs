@@ -176,9 +176,17 @@ extern "C" fn look_at_stdout() {
     STDOUT_WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
 }
 
-/// Whether standard output was closed when the process started (`>&-`).
-pub(crate) fn stdout_was_closed() -> bool {
-    STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
+/// Checks that what is written to standard output is not lost.
+///
+/// # Errors
+///
+/// It was closed when the process started (`>&-`).
+pub(crate) fn check_stdout() -> io::Result<()> {
+    if STDOUT_WAS_CLOSED.load(Ordering::Relaxed) {
+        Err(io::Error::other("it is closed"))
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

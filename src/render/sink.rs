@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::os::atomic_file::{AtomicFile, folder_of};
-use crate::os::system::{continues_line, errno_message, ignore_sigxfsz, stdout_was_closed};
+use crate::os::system::{check_stdout, continues_line, errno_message, ignore_sigxfsz};
 use crate::text::redact::sanitize::escape;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -41,34 +41,22 @@ enum SinkTarget {
 impl Sink {
     /// Standard output, buffered. If it is a file that ends within a line, a newline is written
     /// first: a killed run may have left half a line.
-    #[must_use]
-    pub(crate) fn stdout() -> Self {
+    ///
+    /// # Errors
+    ///
+    /// Standard output was closed before the process started.
+    pub(crate) fn stdout() -> Result<Self, SinkError> {
+        check_stdout().map_err(|error| SinkError::new(None, SinkStep::Write, error))?;
         ignore_sigxfsz();
         let mut out = BufWriter::with_capacity(BUFFER, BlockingWriter::new(io::stdout()));
         if continues_line(io::stdout()) {
             // The newline goes into the buffer, which cannot fail.
             let _ = out.write_all(b"\n");
         }
-        Self {
+        Ok(Self {
             path: None,
             target: SinkTarget::Stdout(out),
-        }
-    }
-
-    /// [`stdout`](Self::stdout), if it is open.
-    ///
-    /// # Errors
-    ///
-    /// Standard output was closed before the process started.
-    pub(crate) fn open_stdout() -> Result<Self, SinkError> {
-        if stdout_was_closed() {
-            return Err(SinkError::new(
-                None,
-                SinkStep::Write,
-                io::Error::other("it is closed"),
-            ));
-        }
-        Ok(Self::stdout())
+        })
     }
 
     /// Whether it is a terminal, which acts on the bytes of binary data.
@@ -482,7 +470,7 @@ mod tests {
         drop(reader);
         let error = BlockingWriter::new(writer).write(b"row").unwrap_err();
         assert!(matches!(
-            Sink::stdout().explain(error),
+            Sink::stdout().unwrap().explain(error),
             SinkError::BrokenPipe { .. }
         ));
     }

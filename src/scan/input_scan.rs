@@ -263,7 +263,10 @@ impl<'a> InputScan<'a> {
                     Some(self.workers.in_flight(worker, &worker_state)),
                 )
             }
-            Body::Oversized { .. } => (Findings::of_oversized_line(), None),
+            Body::Skipped(skipped) => (
+                Findings::of_skipped_text(skipped.lines(), skipped.nuls),
+                None,
+            ),
         };
         ChunkResult {
             worker,

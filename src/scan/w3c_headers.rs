@@ -122,7 +122,7 @@ pub(super) fn header_before(line_chunk: &LineChunk<'_>, max_line: usize) -> W3cH
             header_after(line_chunk.path, line_chunk.lines_before, max_line)
         }
         Body::Lines(lines) => header_at_start(line_chunk.chunk.offset, lines, max_line),
-        Body::Oversized { .. } => W3cHeader::None,
+        Body::Skipped(_) => W3cHeader::None,
     }
 }
 

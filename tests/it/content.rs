@@ -4,12 +4,12 @@
 //! content needs much memory. Partial lines at checkpoints (B3) are tested with runs that keep a
 //! state.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write as _;
 
 use serde_json::Value;
 
-use crate::harness::{Harness, Rng, Run, line, log, skip};
+use crate::harness::{Harness, Rng, Run, finish, line, log, skip};
 use crate::memory::bounded;
 
 const PROBE: &str = "GET /.git/config HTTP/1.1";
@@ -164,6 +164,51 @@ fn nul_bytes_inside_a_line_are_reported() {
         run.stderr
     );
     assert!(run.stderr.contains("4096 NUL bytes"), "{}", run.stderr);
+}
+
+/// B7. NULs before a line are no part of its length, however the log is read.
+#[test]
+fn a_line_after_a_long_run_of_nuls_is_found() {
+    let text = probe() + &"\0".repeat(3 << 20) + &probe();
+    let harness = Harness::new();
+    harness.file("access.log", &text);
+    let check = |run: &Run, report: &Value| {
+        assert_eq!((run.code, sums(report)), (3, [2, 2, 0, 0, 2]));
+        assert!(run.stderr.contains("3145728 NUL bytes"), "{}", run.stderr);
+    };
+    for mmap in ["always", "never"] {
+        let (run, report) = harness.json(["--mmap", mmap, "access.log"]);
+        check(&run, &report);
+    }
+    let run = harness.run_with_stdin(["scan", "-f", "json", "-"], text.as_bytes());
+    check(&run, &run.json());
+    let log = harness.path("access.log");
+    let follow = ["follow", "-q", "-f", "ndjson", "-"];
+    let run = finish(harness.command(follow).stdin(File::open(log).unwrap()));
+    assert_eq!(run.objects().len(), 2, "{}", run.stderr);
+}
+
+/// B7. A file system that reports no holes, or a copy without them, has them as data.
+#[test]
+fn a_report_continues_after_a_long_run_of_nuls() {
+    let harness = Harness::new();
+    let report = || harness.run(["report", "--state", "state", "--out", "out", "access.log"]);
+    harness.file("access.log", probe());
+    assert_eq!(report().code, 0);
+    let nuls = probe() + &"\0".repeat(3 << 20);
+    harness.file("access.log", &nuls);
+    assert_eq!(report().code, 0, "it may be preallocated space");
+    harness.file("access.log", nuls.clone() + &probe());
+    let run = report();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("3145728 NUL bytes"), "{}", run.stderr);
+    let text = fs::read_to_string(harness.path("out/latest/report.json")).unwrap();
+    let input = &serde_json::from_str::<Value>(&text).unwrap()["inputs"][0];
+    assert_eq!(input["lines"], 1);
+    assert_eq!(input["bytes"], (3 << 20) + probe().len());
+    assert!(input["problem"].as_str().unwrap().contains("NUL bytes"));
+    harness.file("access.log", nuls + &probe().repeat(2));
+    assert_eq!(report().code, 0);
 }
 
 /// B8. The result of `copytruncate` if the writer continues at its old offset.

@@ -850,7 +850,8 @@ fn ndjson_has_no_choice_of_rows() {
 #[test]
 fn a_closed_standard_output_is_a_failed_write() {
     let harness = Harness::new();
-    harness.file("access.log", log(10));
+    let probe = line("203.0.113.9", "GET /.git/config HTTP/1.1", 200);
+    harness.file("access.log", log(10) + &probe);
     for format in ["table", "csv", "json", "ndjson"] {
         let run = finish(&mut harness.shell(&format!("\"$0\" scan -f {format} access.log >&-")));
         assert_eq!(run.code, 4, "{format} {}", run.stderr);
@@ -859,6 +860,32 @@ fn a_closed_standard_output_is_a_failed_write() {
                 "cannot write standard output: it is closed; choose a file with --output"
             ),
             "{}",
+            run.stderr
+        );
+    }
+    for partial in ["one", "two"] {
+        let run = harness.run(["scan", "-f", "partial", "-o", partial, "access.log"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+    for command in [
+        "merge one two",
+        "diff one two",
+        "explain /.env",
+        "formats",
+        "formats access.log",
+        "rules list",
+        "man",
+        "scan --help",
+        "follow --from-start access.log",
+        "follow --from-start -f ndjson access.log",
+        "report --state state --out out access.log",
+        "report --state state --status",
+    ] {
+        let run = finish(&mut harness.shell(&format!("\"$0\" {command} >&-")));
+        assert_eq!(run.code, 4, "{command} {}", run.stderr);
+        assert!(
+            run.stderr.contains("standard output: it is closed"),
+            "{command} {}",
             run.stderr
         );
     }

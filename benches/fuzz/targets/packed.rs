@@ -145,7 +145,11 @@ fn seen(bytes: &[u8]) -> Result<Seen, OpenError> {
     let chunks = Mutex::new(Vec::new());
     let scan_chunk = |chunk: Chunk<'_>| match chunk.body {
         Body::Lines(lines) => (chunk.offset, lines.to_vec(), false),
-        Body::Oversized { bytes } => (chunk.offset, vec![b'?'; usize::try_from(bytes).expect("64 bits")], true),
+        Body::Skipped(skipped) => {
+            let is_line = skipped.lines() > 0;
+            let byte = if is_line { b'?' } else { 0 };
+            (chunk.offset, vec![byte; usize::try_from(skipped.bytes).expect("64 bits")], is_line)
+        }
     };
     let reading = read(&source, &options, &scan_chunk, &|chunk| chunks.lock().expect("no panic holds it").push(chunk))?;
     Ok(Seen { text: text_of(chunks.into_inner().expect("no panic holds it"), &reading), reading })

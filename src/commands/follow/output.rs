@@ -105,7 +105,7 @@ impl LiveOutput {
             }))
         } else if let Some(format) = settings.scan.format.hit_format() {
             OutputMode::Objects(Box::new(ObjectOutput {
-                out: Sink::stdout(),
+                out: Sink::stdout()?,
                 format,
                 texts: HitTexts::default(),
                 line: Vec::new(),
@@ -113,7 +113,7 @@ impl LiveOutput {
         } else {
             let fold = settings.fold.then(|| RepeatFolder::new(settings.quiet_for));
             OutputMode::Lines(Box::new(LineOutput {
-                out: Sink::stdout(),
+                out: Sink::stdout()?,
                 lines: LiveLines::new(width, color)
                     .with_countries(!settings.scan.client.geoip.is_empty()),
                 fold,
@@ -340,7 +340,7 @@ impl LiveOutput {
         if let OutputMode::View(_) = self.mode {
             let TerminalInfo { width, color, .. } = TerminalInfo::detect(self.color, false);
             let output = LineOutput {
-                out: Sink::stdout(),
+                out: Sink::stdout().expect("the live view was on standard output"),
                 lines: LiveLines::new(width, color),
                 fold: None,
                 measured: Instant::now(),

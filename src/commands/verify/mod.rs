@@ -73,7 +73,7 @@ fn run_verify(settings: &VerifySettings) -> Result<Exit, CommandError> {
     let saved = file(settings, &input_paths)
         .map(|file| open_sink(Some(&file), &input_paths, found.as_ref()))
         .transpose()?;
-    let mut out = Sink::open_stdout()?;
+    let mut out = Sink::stdout()?;
     if !scan.quiet {
         message::warnings(rule_context.rules.warnings());
     }

@@ -191,6 +191,13 @@ impl ContentFingerprint {
         self.set_tail(&tail);
     }
 
+    /// Advances past NULs.
+    pub(super) fn skip_nuls(&mut self, nuls: u64) {
+        let last = TAIL.min(usize::try_from(nuls).unwrap_or(TAIL));
+        self.offset += nuls - last as u64;
+        self.advance(&[0; TAIL][..last], 0);
+    }
+
     /// Advances to `offset`, which `before` precedes.
     pub(super) fn skip_to(&mut self, offset: u64, lines: u64, before: &[u8]) {
         self.offset = offset;

@@ -25,9 +25,8 @@ use super::content::{ContentFingerprint, ContentMatch};
 use super::inspected_file::{
     DecompressedFile, FileStat, InspectedFile, head_of, is_absent, is_read_error, open,
 };
-use super::start::bytes_before;
-use crate::input::read::{Body, Chunk};
-use crate::input::sparse::{next_text_after, read_full_at, trailing_nuls};
+use crate::input::read::{Body, Chunk, SkippedText};
+use crate::input::sparse::{leading_nuls, next_text_after, read_full_at, trailing_nuls};
 use crate::log::source::TAIL;
 
 /// The state of a generation.
@@ -95,10 +94,26 @@ pub(super) struct Generation {
     ends_in_nuls: bool,
     /// Bytes for the next read, if a line did not fit.
     next_read_len: usize,
-    /// Bytes of an oversized line that were skipped.
-    skipped_bytes: u64,
+    /// What was skipped of an oversized line.
+    skipped: SkippedText,
     /// Offset of the checkpoint that it was resumed from.
     resume_offset: u64,
+}
+
+/// Bytes of NULs that are decompressed at a time.
+const NUL_BLOCK: usize = 64 << 10;
+
+/// A block of a file.
+#[derive(Debug)]
+struct BlockRead {
+    /// Its length.
+    read: usize,
+    /// NULs at its end.
+    nuls: usize,
+    /// Whether a line starts at these NULs, or after the block if there are none.
+    starts_line: bool,
+    /// How far there is no other text after it; `None` if there is no more text.
+    beyond: Option<u64>,
 }
 
 /// The result of one read.
@@ -142,7 +157,7 @@ impl Generation {
             searched_to,
             ends_in_nuls: false,
             next_read_len: 0,
-            skipped_bytes: 0,
+            skipped: SkippedText::default(),
             resume_offset: searched_to,
         }
     }
@@ -230,7 +245,7 @@ impl Generation {
             }
             self.reader = Some(GenerationReader::new(
                 &mut inspected,
-                self.offset() + self.skipped_bytes,
+                self.offset() + self.skipped.bytes,
             )?);
         } else {
             self.reader = Some(GenerationReader::Plain(file));
@@ -268,7 +283,8 @@ impl Generation {
     pub(super) fn clear_content(&mut self) {
         self.content = None;
         self.number = 0;
-        (self.searched_to, self.skipped_bytes, self.next_read_len) = (0, 0, 0);
+        (self.searched_to, self.next_read_len) = (0, 0);
+        self.skipped = SkippedText::default();
         (self.ends_in_nuls, self.mismatched) = (false, false);
     }
 
@@ -281,7 +297,7 @@ impl Generation {
         self.stat = FileStat::default();
         self.caught_up = false;
         self.mismatched = false;
-        self.skipped_bytes = 0;
+        self.skipped = SkippedText::default();
         self.quiet_since = now;
     }
 
@@ -292,7 +308,7 @@ impl Generation {
         self.moved_to = None;
         self.stat = stat;
         self.searched_to = self.offset();
-        self.skipped_bytes = 0;
+        self.skipped = SkippedText::default();
         self.next_read_len = 0;
         self.mismatched = false;
         self.caught_up = false;
@@ -349,7 +365,7 @@ impl Generation {
         self.content
             .as_ref()
             .is_some_and(|content| self.searched_to > content.offset)
-            || self.skipped_bytes > 0
+            || self.skipped.bytes > 0
     }
 
     /// Whether all known data was read. NULs at the end do not count.
@@ -409,10 +425,16 @@ impl Generation {
         let (Some(reader), Some(content)) = (&mut self.reader, &self.content) else {
             return Ok(ReadStep::End);
         };
-        let from = content.offset + self.skipped_bytes;
+        let from = content.offset + self.skipped.bytes;
+        let in_line = self.skipped.bytes > 0;
         let read_len = block.max(self.next_read_len);
         buffer.resize(read_len.max(buffer.len()), 0);
-        let read = match reader.read(&mut buffer[..read_len], from) {
+        let BlockRead {
+            read,
+            nuls,
+            starts_line,
+            beyond,
+        } = match reader.read_block(&mut buffer[..read_len], from, in_line) {
             Ok(read) => read,
             Err(error) => {
                 // A decompressor cannot continue after that; the file is opened again.
@@ -421,20 +443,9 @@ impl Generation {
             }
         };
         self.read_error = None;
-        let nuls = trailing_nuls(&buffer[..read]);
-        let beyond = match reader.plain() {
-            Some(file) if nuls > 0 && read == read_len => {
-                next_text_after(file, from + read as u64)?
-            }
-            _ => None,
-        };
-        let at_end = read < read_len || nuls > 0 && beyond.is_none();
-        let starts_line = self.skipped_bytes == 0
-            && buffer[..read - nuls]
-                .last()
-                .is_none_or(|last| *last == b'\n');
-        let next_text = beyond.filter(|_| starts_line);
-        let fresh = &buffer[..if at_end || next_text.is_some() {
+        let at_end = beyond.is_none();
+        let next_text = beyond.filter(|_| nuls > 0);
+        let fresh = &buffer[..if at_end || starts_line {
             read - nuls
         } else {
             read
@@ -448,17 +459,21 @@ impl Generation {
         self.ends_in_nuls = at_end && nuls > 0;
         self.next_read_len = 0;
         self.searched_to = from + read as u64;
-        if self.skipped_bytes > 0 && self.skip_long_line(fresh, from, emit)? {
-            return Ok(ReadStep::More);
-        } else if self.skipped_bytes == 0 {
+        if in_line {
+            if self.skip_long_line(fresh, from, emit)? {
+                return Ok(ReadStep::More);
+            }
+            if let Some(next) = next_text {
+                let beyond = next - self.searched_to;
+                self.skipped.bytes += beyond;
+                self.skipped.nuls += beyond;
+                self.searched_to = next;
+            }
+        } else {
             self.emit_lines(fresh, from, max_line, block, emit);
-        }
-        if let (Some(next), Some(content), Some(file)) = (
-            next_text,
-            &mut self.content,
-            self.reader.as_ref().and_then(GenerationReader::plain),
-        ) {
-            content.skip_to(next, 0, &bytes_before(file, next)?);
+            if let Some(next) = next_text.filter(|_| starts_line) {
+                self.skip_nuls(next - self.offset(), emit);
+            }
         }
         if !at_end {
             return Ok(ReadStep::More);
@@ -494,9 +509,28 @@ impl Generation {
                 );
                 content.advance(lines, memchr_iter(b'\n', lines).count() as u64);
             }
-            None if fresh.len() > max_line => self.skipped_bytes = fresh.len() as u64,
+            None if fresh.len() > max_line => match leading_nuls(fresh) {
+                0 => self.skipped.add(fresh),
+                nuls => self.skip_nuls(nuls as u64, emit),
+            },
             None => self.next_read_len = fresh.len() + block,
         }
+    }
+
+    /// Skips NULs before a line.
+    fn skip_nuls(&mut self, nuls: u64, emit: &mut impl FnMut(u64, Chunk<'_>)) {
+        let Some(content) = &mut self.content else {
+            return;
+        };
+        emit(
+            content.lines,
+            Chunk {
+                offset: content.offset,
+                body: Body::Skipped(SkippedText::nuls(nuls)),
+            },
+        );
+        content.skip_nuls(nuls);
+        self.searched_to = content.offset;
     }
 
     /// Skips more of a line that is too long; returns whether it ended.
@@ -507,7 +541,7 @@ impl Generation {
         emit: &mut impl FnMut(u64, Chunk<'_>),
     ) -> io::Result<bool> {
         let Some(newline) = memchr(b'\n', fresh) else {
-            self.skipped_bytes += fresh.len() as u64;
+            self.skipped.add(fresh);
             return Ok(false);
         };
         let end = from + newline as u64 + 1;
@@ -519,19 +553,14 @@ impl Generation {
             }
             None => before = fresh[..=newline][(newline + 1).saturating_sub(TAIL)..].to_vec(),
         }
-        self.emit_oversized(self.skipped_bytes + newline as u64, end, &before, emit);
+        self.skipped.add(&fresh[..newline]);
+        self.emit_oversized(end, &before, emit);
         self.searched_to = end;
         Ok(true)
     }
 
     /// Returns a line that was skipped.
-    fn emit_oversized(
-        &mut self,
-        bytes: u64,
-        end: u64,
-        before: &[u8],
-        emit: &mut impl FnMut(u64, Chunk<'_>),
-    ) {
+    fn emit_oversized(&mut self, end: u64, before: &[u8], emit: &mut impl FnMut(u64, Chunk<'_>)) {
         let Some(content) = &mut self.content else {
             return;
         };
@@ -539,11 +568,10 @@ impl Generation {
             content.lines,
             Chunk {
                 offset: content.offset,
-                body: Body::Oversized { bytes },
+                body: Body::Skipped(std::mem::take(&mut self.skipped)),
             },
         );
         content.skip_to(end, 1, before);
-        self.skipped_bytes = 0;
     }
 
     /// Returns the unfinished line at the final end of the content.
@@ -557,9 +585,8 @@ impl Generation {
         if content.offset >= end || broken {
             return;
         }
-        if self.skipped_bytes > 0 {
-            let bytes = end - content.offset;
-            self.emit_oversized(bytes, end, &[], emit);
+        if self.skipped.bytes > 0 {
+            self.emit_oversized(end, &[], emit);
             return;
         }
         let rest = &fresh[(content.offset - from) as usize..];
@@ -683,6 +710,38 @@ impl GenerationReader {
         }
     }
 
+    /// Reads the bytes at `offset`, within a line or at its start, and looks at what follows them.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    fn read_block(
+        &mut self,
+        buffer: &mut [u8],
+        offset: u64,
+        in_line: bool,
+    ) -> io::Result<BlockRead> {
+        let read = self.read(buffer, offset)?;
+        let nuls = trailing_nuls(&buffer[..read]);
+        let starts_line = !in_line
+            && buffer[..read - nuls]
+                .last()
+                .is_none_or(|last| *last == b'\n');
+        let end = offset + read as u64;
+        let beyond = match self {
+            _ if read < buffer.len() => None,
+            Self::Plain(file) if nuls > 0 => next_text_after(file, end)?,
+            Self::Compressed(text) if nuls > 0 && starts_line => text.next_text_after(end)?,
+            _ => Some(end),
+        };
+        Ok(BlockRead {
+            read,
+            nuls,
+            starts_line,
+            beyond,
+        })
+    }
+
     /// Fills `buffer` with the bytes at `offset` and returns their number, which is smaller only at
     /// the end of the text. Offsets in a compressed file must not decrease.
     ///
@@ -720,6 +779,23 @@ impl CompressedReader {
         let read = buffer.len().min(self.buffered.len());
         buffer[..read].copy_from_slice(&self.buffered[..read]);
         Ok(read)
+    }
+
+    /// The offset of the first byte at or after `from` that is not NUL; `None` if there is none.
+    fn next_text_after(&mut self, from: u64) -> io::Result<Option<u64>> {
+        let mut at = from;
+        let mut block = vec![0; NUL_BLOCK];
+        loop {
+            let read = self.read(&mut block, at)?;
+            let nuls = leading_nuls(&block[..read]);
+            at += nuls as u64;
+            if nuls < read {
+                return Ok(Some(at));
+            }
+            if read < block.len() {
+                return Ok(None);
+            }
+        }
     }
 
     /// Closes the file, and keeps what is wrong with it.

@@ -23,7 +23,7 @@ use super::content::{ContentFingerprint, ContentMatch, IndexMatch, common};
 use super::drain::proves_copy;
 use super::generation::{Generation, GenerationReader, GenerationState};
 use super::inspected_file::{FileId, FileStat, InspectedFile};
-use super::siblings::{SiblingAction, SiblingFile};
+use super::siblings::{FoundSiblings, SiblingAction, SiblingFile};
 use super::start::{StartAt, start_after_copy, start_generation, too_short};
 use super::watched_path::{OldGeneration, PathRole, PollContext, WatchedPath};
 use crate::input::magic;
@@ -351,11 +351,7 @@ pub(super) fn is_truncated_prefix(log: &Generation, file: &Arc<File>) -> bool {
 impl WatchedPath {
     /// Searches for content that the current scan did not find, and for late lines in files that
     /// were found this way.
-    pub(super) fn search_moved(
-        &mut self,
-        found: &mut Vec<(RotationRank, Generation)>,
-        poll: &mut PollContext<'_>,
-    ) {
+    pub(super) fn search_moved(&mut self, found: &mut FoundSiblings, poll: &mut PollContext<'_>) {
         let old_paths = self
             .old_generations
             .iter()
@@ -371,12 +367,8 @@ impl WatchedPath {
                 continue;
             };
             let stat = FileStat::from_metadata(&metadata);
-            let is_read = self
-                .generations
-                .iter()
-                .filter(|log| log.has_file())
-                .chain(found.iter().map(|(_, log)| log));
-            let is_read = is_read.map(|log| log.stat.id).any(|id| id == stat.id);
+            let is_this = |log: &Generation| log.has_file() && log.stat.id == stat.id;
+            let is_read = found.contains(stat.id) || self.generations.iter().any(is_this);
             if !metadata.is_file()
                 || is_read
                 || self.is_settled(&stat)
@@ -392,7 +384,7 @@ impl WatchedPath {
                 target: None,
             };
             match self.match_moved(&sibling, found, poll) {
-                Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
+                Ok(SiblingAction::Read(log, head)) => found.push(sibling.rank, *log, head),
                 Ok(SiblingAction::Retry) => self.scan_at = None,
                 // It is not settled: it may be a sibling under another name, which waits for the
                 // other paths to be polled. An error means that it is gone, or may not be read.
@@ -471,7 +463,7 @@ impl WatchedPath {
     fn match_moved(
         &mut self,
         sibling: &SiblingFile,
-        found: &[(RotationRank, Generation)],
+        found: &FoundSiblings,
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
         let (_, mut inspected) = sibling.inspect()?;

@@ -6,13 +6,14 @@
 //! because all siblings of the first poll were recorded.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::ops::Bound;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::content::{ContentFingerprint, ContentMatch, IndexMatch};
@@ -22,7 +23,7 @@ use super::start::{bytes_before, line_start, resume_offset, start_after_copy};
 use super::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};
 use crate::input::magic;
 use crate::input::rotation::{
-    RotationRank, compressed_names, file_name_bytes, has_compression_suffix, parent_folder, rank,
+    RotationRank, bases, compressed_names, file_name_bytes, has_compression_suffix, parent_folder,
     sequence_digits, strip_compression_suffix,
 };
 use crate::input::sparse::read_full_at;
@@ -260,6 +261,9 @@ pub(super) fn is_copy(log: &Generation, inspected: &mut InspectedFile) -> io::Re
 pub(super) struct FolderListing {
     /// Names of files, sorted.
     names: Vec<Vec<u8>>,
+    /// Indices of names by the names of the logs that they may be rotated files of, once it is
+    /// needed: comparing each with each would take a minute for thousands of logs.
+    rotated: OnceLock<HashMap<Vec<u8>, Vec<(RotationRank, usize)>>>,
     /// Names of symbolic links.
     links: Vec<Vec<u8>>,
     /// Subfolders.
@@ -327,22 +331,23 @@ impl FolderListing {
 
     /// The names that a log called `base` may have been rotated to.
     pub(super) fn rotated(&self, base: &[u8]) -> impl Iterator<Item = (RotationRank, &[u8])> {
-        // Both `access.log.1` and `access-20261101.log` start with the part of the name before the
-        // last dot.
-        let dot = base
-            .iter()
-            .rposition(|&byte| byte == b'.')
-            .filter(|&dot| dot > 0)
-            .unwrap_or(base.len());
-        let stem = base[..dot].to_vec();
-        let first = self
-            .names
-            .partition_point(|name| name.as_slice() < stem.as_slice());
-        let base = base.to_vec();
-        let near = self.names[first..]
-            .iter()
-            .take_while(move |name| name.starts_with(&stem));
-        near.filter_map(move |name| Some((rank(&base, name)?, name.as_slice())))
+        let rotated = self.rotated.get_or_init(|| {
+            let mut rotated: HashMap<_, Vec<(RotationRank, usize)>> = HashMap::new();
+            for (index, name) in self.names.iter().enumerate() {
+                for (base, rank) in bases(name) {
+                    let known = rotated.entry(base).or_default();
+                    if known.last().is_none_or(|(_, last)| *last != index) {
+                        known.push((rank, index));
+                    }
+                }
+            }
+            rotated
+        });
+        rotated
+            .get(base)
+            .into_iter()
+            .flatten()
+            .map(|(rank, index)| (rank.clone(), self.names[*index].as_slice()))
     }
 }
 
@@ -390,8 +395,53 @@ pub(super) enum SiblingAction {
     /// Unknown content. Decide after all known siblings were found: it may be a compressed copy of
     /// a file that is being read.
     Unknown,
-    /// Read it.
-    Read(Box<Generation>),
+    /// Read it; with its first bytes.
+    Read(Box<Generation>, Vec<u8>),
+}
+
+/// Siblings that a scan found to read, by their first bytes: comparing each with each would take a
+/// minute for thousands of them.
+#[derive(Debug, Default)]
+pub(super) struct FoundSiblings {
+    logs: Vec<(RotationRank, Generation)>,
+    ids: HashSet<FileId>,
+    by_head: BTreeMap<Vec<u8>, Vec<usize>>,
+    head_lengths: BTreeSet<usize>,
+}
+
+impl FoundSiblings {
+    /// Adds a sibling with its first bytes.
+    pub(super) fn push(&mut self, rank: RotationRank, log: Generation, mut head: Vec<u8>) {
+        if let Some(content) = &log.content {
+            head.truncate(content.head().bytes as usize);
+        }
+        self.ids.insert(log.stat.id);
+        self.head_lengths.insert(head.len());
+        self.by_head.entry(head).or_default().push(self.logs.len());
+        self.logs.push((rank, log));
+    }
+
+    /// Whether a file is one of them.
+    pub(super) fn contains(&self, id: FileId) -> bool {
+        self.ids.contains(&id)
+    }
+
+    /// Those that a file with this head may be a copy of: one head starts with the other.
+    fn candidates(&self, head: &[u8]) -> impl Iterator<Item = &Generation> {
+        let shorter = self
+            .head_lengths
+            .range(..head.len())
+            .filter_map(|&length| self.by_head.get(&head[..length]));
+        let others = self
+            .by_head
+            .range::<[u8], _>((Bound::Included(head), Bound::Unbounded))
+            .take_while(move |(known, _)| known.starts_with(head))
+            .map(|(_, indices)| indices);
+        shorter
+            .chain(others)
+            .flatten()
+            .map(|&index| &self.logs[index].1)
+    }
 }
 
 impl WatchedPath {
@@ -432,7 +482,7 @@ impl WatchedPath {
                 },
         );
         self.rescans = self.rescans.saturating_sub(1);
-        let mut found = Vec::new();
+        let mut found = FoundSiblings::default();
         for _ in 0..MAX_TRIES {
             if self.scan_once(&mut found, poll) {
                 break;
@@ -440,6 +490,7 @@ impl WatchedPath {
             poll.listings.clear();
         }
         self.search_moved(&mut found, poll);
+        let mut found = found.logs;
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         if !found.is_empty() {
             self.files_changed = true;
@@ -515,11 +566,7 @@ impl WatchedPath {
     }
 
     /// Checks all siblings once; `false` if one was gone before it could be opened.
-    fn scan_once(
-        &mut self,
-        found: &mut Vec<(RotationRank, Generation)>,
-        poll: &mut PollContext<'_>,
-    ) -> bool {
+    fn scan_once(&mut self, found: &mut FoundSiblings, poll: &mut PollContext<'_>) -> bool {
         let mut complete = true;
         let folders = self.rotated_folders.len();
         let siblings = self.siblings(poll);
@@ -546,8 +593,7 @@ impl WatchedPath {
                 self.wanted_siblings.push((id, sibling.path));
                 continue;
             }
-            let taken = found.iter().any(|(_, log)| log.stat.id == id);
-            if taken || self.is_settled(&sibling.stat) {
+            if found.contains(id) || self.is_settled(&sibling.stat) {
                 self.mark_seen(id);
                 continue;
             }
@@ -569,7 +615,7 @@ impl WatchedPath {
         &mut self,
         action: io::Result<SiblingAction>,
         sibling: SiblingFile,
-        found: &mut Vec<(RotationRank, Generation)>,
+        found: &mut FoundSiblings,
         poll: &mut PollContext<'_>,
     ) -> bool {
         match action {
@@ -577,13 +623,13 @@ impl WatchedPath {
                 self.settle(sibling.stat);
             }
             Ok(SiblingAction::Retry) => self.scan_at = None,
-            Ok(SiblingAction::Read(mut log)) => {
+            Ok(SiblingAction::Read(mut log, head)) => {
                 // One scan may find more siblings than may be open.
                 poll.spare_files = poll.spare_files.saturating_sub(1);
                 if poll.spare_files == 0 {
                     log.close_file();
                 }
-                found.push((sibling.rank, *log));
+                found.push(sibling.rank, *log, head);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
             Err(error) => {
@@ -597,7 +643,7 @@ impl WatchedPath {
     fn classify_sibling(
         &mut self,
         sibling: &SiblingFile,
-        found: &[(RotationRank, Generation)],
+        found: &FoundSiblings,
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
         let (file, mut inspected) = sibling.inspect()?;
@@ -626,11 +672,12 @@ impl WatchedPath {
     fn classify_unknown(
         &mut self,
         sibling: &SiblingFile,
-        found: &[(RotationRank, Generation)],
+        found: &FoundSiblings,
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
         let (file, mut inspected) = sibling.inspect()?;
-        for (_, log) in found {
+        let head = inspected.head().to_vec();
+        for log in found.candidates(&head) {
             // Both the plain and the compressed file exist while a file is being compressed.
             if is_copy(log, &mut inspected)? {
                 let is_final = inspected.compressed() && inspected.is_whole();
@@ -661,7 +708,7 @@ impl WatchedPath {
         inspected: &mut InspectedFile,
         file: &Arc<File>,
         sibling: &SiblingFile,
-        found: &[(RotationRank, Generation)],
+        found: &FoundSiblings,
         poll: &mut PollContext<'_>,
     ) -> io::Result<Option<SiblingAction>> {
         for index in 0..self.generations.len() {
@@ -737,7 +784,7 @@ impl WatchedPath {
         &mut self,
         inspected: &mut InspectedFile,
         sibling: &SiblingFile,
-        found: &[(RotationRank, Generation)],
+        found: &FoundSiblings,
         poll: &mut PollContext<'_>,
     ) -> io::Result<Option<SiblingAction>> {
         self.claim_content(inspected, (sibling.stat.id, &sibling.path), poll)?;
@@ -753,7 +800,8 @@ impl WatchedPath {
             return Ok(is_prefix.then(action));
         };
         // The content that was read furthest counts; this scan may have found it in another file.
-        for (_, log) in found {
+        let head = inspected.head().to_vec();
+        for log in found.candidates(&head) {
             if is_copy(log, inspected)?
                 && log.offset() >= resume_offset(&self.old_generations[index].content, inspected)?
             {
@@ -834,9 +882,9 @@ impl WatchedPath {
                 &inspected.before(start, TAIL)?.unwrap_or_default(),
             );
         }
-        let log = reopen(old.content.clone(), inspected, sibling, poll)?;
+        let action = reopen(old.content.clone(), inspected, sibling, poll)?;
         self.old_generations.remove(index);
-        Ok(SiblingAction::Read(Box::new(log)))
+        Ok(action)
     }
 
     /// What to do with a sibling of unknown content.
@@ -871,9 +919,7 @@ impl WatchedPath {
                 return Ok(SiblingAction::Retry);
             }
             Some(IndexMatch::Moved(content)) => {
-                return Ok(SiblingAction::Read(Box::new(reopen(
-                    content, inspected, sibling, poll,
-                )?)));
+                return reopen(content, inspected, sibling, poll);
             }
             Some(IndexMatch::Copy(len) | IndexMatch::PartialCopy(len)) => Some(len),
             Some(IndexMatch::None) => None,
@@ -897,9 +943,7 @@ impl WatchedPath {
         let Some(content) = content else {
             return Ok(SiblingAction::Ignore);
         };
-        Ok(SiblingAction::Read(Box::new(reopen(
-            content, inspected, sibling, poll,
-        )?)))
+        reopen(content, inspected, sibling, poll)
     }
 
     /// Records a sibling without reading it, because it existed at the first poll. Lines added
@@ -961,13 +1005,13 @@ impl WatchedPath {
     }
 }
 
-/// A generation that continues in a sibling.
+/// Reads a generation that continues in a sibling.
 fn reopen(
     content: ContentFingerprint,
     inspected: &mut InspectedFile,
     sibling: &SiblingFile,
     poll: &mut PollContext<'_>,
-) -> io::Result<Generation> {
+) -> io::Result<SiblingAction> {
     let reader = GenerationReader::new(inspected, content.offset)?;
     let mut log = Generation::new(
         sibling.path.clone(),
@@ -978,5 +1022,8 @@ fn reopen(
     );
     log.number = poll.generation_ids.next();
     log.state = GenerationState::Draining;
-    Ok(log)
+    Ok(SiblingAction::Read(
+        Box::new(log),
+        inspected.head().to_vec(),
+    ))
 }

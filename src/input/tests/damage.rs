@@ -177,7 +177,10 @@ fn a_decompression_bomb_is_one_long_line_and_a_note() {
             lines,
             [DeliveredLine {
                 offset: 0,
-                body: DeliveredBody::Oversized(64 << 20)
+                body: DeliveredBody::Oversized(SkippedText {
+                    bytes: 64 << 20,
+                    nuls: 0
+                })
             }]
         );
         assert_eq!((summary.damage, summary.notes.len()), (None, 1));

@@ -98,9 +98,9 @@ proptest! {
             DeliveredBody::Held(text) => {
                 let ended = text.ends_with(b"\n");
                 let text = text.strip_suffix(b"\n").unwrap_or(&text);
-                let text: Vec<u8> = text.iter().copied().skip_while(|&byte| byte == 0).collect();
-                (ended || !text.is_empty()).then(|| text.strip_suffix(b"\r").unwrap_or(&text).to_vec())
+                (ended || !text.is_empty()).then(|| text.strip_suffix(b"\r").unwrap_or(text).to_vec())
             }
+            DeliveredBody::Nuls(_) => None,
             DeliveredBody::Oversized(_) => panic!("unexpected oversized line"),
         };
         let expected: Vec<_> = reference(&text, MAX_LINE).into_iter().filter_map(held).collect();
@@ -131,7 +131,11 @@ proptest! {
             for pair in bounds.windows(2) {
                 let range = Some(ByteRange { from: pair[0], to: pair[1] });
                 let (lines, summary) = collect_range(ReadMethod { mmap, max_line, sizes }, range, |context| read_by(&source(file.path()), context));
-                let owned = |line: &DeliveredLine| (pair[0]..pair[1]).contains(&line.offset) && line.offset >= end;
+                // A line starts at the NULs before it.
+                let after_nuls = after_nuls(&lines);
+                let owned = |line: &DeliveredLine| {
+                    line.offset >= end && (after_nuls.contains(&line.offset) || (pair[0]..pair[1]).contains(&line.offset))
+                };
                 prop_assert!(lines.iter().all(owned), "{:?} {:?}", pair, lines);
                 prop_assert_eq!(&summary.damage, &None);
                 if let Some(span) = summary.span.filter(|span| span.start < span.end) {
@@ -169,9 +173,53 @@ fn a_line_of_the_maximum_length_is_kept() {
             let (lines, _) = read_path(temporary(&text).path(), how);
             let long: Vec<_> = lines
                 .iter()
-                .map(|line| matches!(line.body, DeliveredBody::Oversized(101)))
+                .map(
+                    |line| matches!(line.body, DeliveredBody::Oversized(line) if line.bytes == 101),
+                )
                 .collect();
             assert_eq!(long, [false, true, false, true]);
+        }
+    }
+}
+
+#[test]
+fn the_line_after_a_long_run_of_nuls_is_delivered() {
+    let nuls = 3 << 20;
+    let text = [
+        &b"one\n"[..],
+        &vec![0; nuls],
+        b"two\nthree",
+        &vec![0; nuls],
+        b"four\n",
+    ]
+    .concat();
+    let expected = reference(&text, MAX_LINE);
+    assert!(
+        matches!(
+            expected.iter().map(|line| &line.body).collect::<Vec<_>>()[..],
+            [
+                DeliveredBody::Held(_),
+                DeliveredBody::Nuls(_),
+                DeliveredBody::Held(_),
+                DeliveredBody::Oversized(SkippedText {
+                    nuls: 3_145_728,
+                    ..
+                }),
+            ]
+        ),
+        "{expected:?}"
+    );
+    let file = temporary(&text);
+    for (range, block) in [(1 << 20, 256 << 10), (8 << 20, 8 << 20), (1000, 1000)] {
+        for mmap in [Mmap::Always, Mmap::Never] {
+            let how = ReadMethod {
+                mmap,
+                max_line: MAX_LINE,
+                sizes: WorkSizes { range, block },
+            };
+            let (lines, summary) = read_path(file.path(), how);
+            assert!(lines == expected, "{mmap:?} {range} {block}");
+            assert_eq!((summary.bytes, summary.hole_bytes), (text.len() as u64, 0));
         }
     }
 }

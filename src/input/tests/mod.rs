@@ -5,6 +5,7 @@ mod damage;
 mod equivalence;
 mod truncation;
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -13,7 +14,9 @@ use std::sync::{Mutex, OnceLock};
 use tempfile::NamedTempFile;
 
 use super::find::{InputSource, SourceKind};
-use super::read::{Body, Chunk, MAX_LINE, OpenError, ReadOptions, ReadSummary, read_by};
+use super::read::{
+    Body, Chunk, MAX_LINE, OpenError, ReadOptions, ReadSummary, SkippedText, read_by,
+};
 use super::read_context::{ChunkObserver, ReadContext, WorkSizes};
 use super::{ByteRange, Mmap, read};
 
@@ -28,7 +31,9 @@ struct DeliveredLine {
 enum DeliveredBody {
     /// With its newline.
     Held(Vec<u8>),
-    Oversized(u64),
+    Oversized(SkippedText),
+    /// NULs before a line.
+    Nuls(u64),
 }
 
 /// How a test reads.
@@ -81,31 +86,49 @@ fn temporary(content: &[u8]) -> NamedTempFile {
 /// The lines of a chunk.
 fn split(chunk: Chunk<'_>, max_line: usize) -> Vec<DeliveredLine> {
     let mut offset = chunk.offset;
-    let Body::Lines(lines) = chunk.body else {
-        let Body::Oversized { bytes } = chunk.body else {
-            unreachable!()
-        };
-        return vec![DeliveredLine {
-            offset,
-            body: DeliveredBody::Oversized(bytes),
-        }];
+    let lines = match chunk.body {
+        Body::Lines(lines) => lines,
+        Body::Skipped(text) if text.lines() == 0 => {
+            let body = DeliveredBody::Nuls(text.bytes);
+            return vec![DeliveredLine { offset, body }];
+        }
+        Body::Skipped(line) => {
+            let body = DeliveredBody::Oversized(line);
+            return vec![DeliveredLine { offset, body }];
+        }
     };
     assert!(!lines.is_empty());
-    let line = |line: &[u8]| {
-        let length = line.strip_suffix(b"\n").unwrap_or(line).len();
-        let body = if length > max_line {
-            DeliveredBody::Oversized(length as u64)
+    let mut delivered = Vec::new();
+    let mut push = |body, bytes: usize| {
+        if bytes > 0 {
+            delivered.push(DeliveredLine { offset, body });
+        }
+        offset += bytes as u64;
+    };
+    for line in lines.split_inclusive(|&byte| byte == b'\n') {
+        let nuls = line.iter().take_while(|&&byte| byte == 0).count();
+        push(DeliveredBody::Nuls(nuls as u64), nuls);
+        let line = &line[nuls..];
+        let text = line.strip_suffix(b"\n").unwrap_or(line);
+        let body = if text.len() > max_line {
+            let mut skipped = SkippedText::default();
+            skipped.add(text);
+            DeliveredBody::Oversized(skipped)
         } else {
             DeliveredBody::Held(line.to_vec())
         };
-        let at = offset;
-        offset += line.len() as u64;
-        DeliveredLine { offset: at, body }
+        push(body, line.len());
+    }
+    delivered
+}
+
+/// Where the lines after NULs start.
+fn after_nuls(lines: &[DeliveredLine]) -> HashSet<u64> {
+    let end = |line: &DeliveredLine| match line.body {
+        DeliveredBody::Nuls(nuls) => Some(line.offset + nuls),
+        _ => None,
     };
-    lines
-        .split_inclusive(|&byte| byte == b'\n')
-        .map(line)
-        .collect()
+    lines.iter().filter_map(end).collect()
 }
 
 /// Reads with `read` and returns the committed lines in order.

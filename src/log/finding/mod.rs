@@ -348,12 +348,13 @@ pub struct Windows {
 }
 
 impl Findings {
-    /// The findings of a line that is too long.
+    /// The findings of a line that is too long, or of no line, with this many NULs.
     #[must_use]
-    pub fn of_oversized_line() -> Self {
+    pub fn of_skipped_text(lines: u64, nul_bytes: u64) -> Self {
         let lines = LineCounts {
-            lines: 1,
-            oversized: 1,
+            lines,
+            oversized: lines,
+            nul_bytes,
             ..LineCounts::default()
         };
         Self {

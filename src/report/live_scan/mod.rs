@@ -365,7 +365,7 @@ impl<'a> LiveScan<'a> {
                     findings
                 }
             }
-            Body::Oversized { .. } => Findings::of_oversized_line(),
+            Body::Skipped(skipped) => Findings::of_skipped_text(skipped.lines(), skipped.nuls),
         };
         stats.add(self.record_findings(log, findings, position, emit)?);
         Ok(stats)

@@ -423,11 +423,14 @@ fn scan_run(
     let mut stats = InputStats::default();
     let worker = WorkerPool::current_index();
     let range = run.run.start..run.run.end;
-    let (BatchLines::Text(text), Some(workers)) = (&run.batch.lines, workers.get(&run.period))
-    else {
-        stats.add(&Findings::of_oversized_line());
-        return stats;
+    let text = match &run.batch.lines {
+        BatchLines::Text(text) => text,
+        BatchLines::Skipped(skipped) => {
+            stats.add(&Findings::of_skipped_text(skipped.lines(), skipped.nuls));
+            return stats;
+        }
     };
+    let workers = workers[&run.period];
     let header = run
         .batch
         .header

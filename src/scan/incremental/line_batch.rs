@@ -13,7 +13,7 @@ use crate::engine::ScanOptions;
 use crate::formats::bytes::leading_nuls;
 use crate::formats::reader::{LineContext, LogReader};
 use crate::formats::{Frame, W3cHeader};
-use crate::input::read::{Body, Chunk};
+use crate::input::read::{Body, Chunk, SkippedText};
 use crate::input::tail::LineChunk;
 use crate::log::time::{ClfTimeParser, LogTime, Period, PeriodRule};
 
@@ -31,7 +31,7 @@ pub(super) struct LineBatch {
 #[derive(Debug)]
 pub(super) enum BatchLines {
     Text(Vec<u8>),
-    Oversized(u64),
+    Skipped(SkippedText),
 }
 
 /// The fewest and the most bytes of a buffer that is reused. Most chunks of a large log have almost
@@ -77,7 +77,7 @@ impl OwnedPiece {
                 BatchLines::Text(buffer)
             }
             Body::Lines(lines) => BatchLines::Text(lines.to_vec()),
-            Body::Oversized { bytes } => BatchLines::Oversized(bytes),
+            Body::Skipped(skipped) => BatchLines::Skipped(skipped),
         };
         Self {
             log,
@@ -107,7 +107,7 @@ impl OwnedPiece {
         } = *self;
         let body = match lines {
             BatchLines::Text(text) => Body::Lines(text),
-            BatchLines::Oversized(bytes) => Body::Oversized { bytes: *bytes },
+            BatchLines::Skipped(skipped) => Body::Skipped(*skipped),
         };
         LineChunk {
             log,
@@ -137,7 +137,7 @@ impl BatchLines {
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
-            Self::Oversized(bytes) => *bytes,
+            Self::Skipped(skipped) => skipped.bytes,
         }
     }
 
@@ -145,7 +145,7 @@ impl BatchLines {
     pub(super) fn into_buffer(self) -> Option<Vec<u8>> {
         match self {
             Self::Text(text) if is_reusable(text.capacity()) => Some(text),
-            Self::Text(_) | Self::Oversized(_) => None,
+            Self::Text(_) | Self::Skipped(_) => None,
         }
     }
 
@@ -153,7 +153,7 @@ impl BatchLines {
     pub(super) fn held(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
-            Self::Oversized(_) => 0,
+            Self::Skipped(_) => 0,
         }
     }
 }
@@ -171,7 +171,7 @@ impl CountedRun<'_> {
     /// The size in the log, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         match &self.batch.lines {
-            BatchLines::Oversized(bytes) => *bytes,
+            BatchLines::Skipped(skipped) => skipped.bytes,
             BatchLines::Text(_) => (self.run.end - self.run.start) as u64,
         }
     }

@@ -186,7 +186,11 @@ pub(super) fn record(emitted: &mut Vec<EmittedLine>, piece: LineChunk<'_>) {
         offset += length;
     };
     match piece.chunk.body {
-        Body::Oversized { bytes } => push(None, bytes),
+        Body::Skipped(skipped) => {
+            for _ in 0..skipped.lines() {
+                push(None, skipped.bytes);
+            }
+        }
         Body::Lines(lines) => {
             assert!(!lines.is_empty());
             for line in lines.split_inclusive(|&byte| byte == b'\n') {

@@ -185,6 +185,26 @@ fn rotated_files_without_their_log_are_read_once() {
     assert!(runs.notices.is_empty(), "{:?}", runs.notices);
 }
 
+/// The read calls of this thread so far.
+fn read_calls() -> usize {
+    let counts = fs::read_to_string("/proc/thread-self/io").unwrap();
+    let calls = counts.lines().find_map(|line| line.strip_prefix("syscr: "));
+    calls.unwrap().parse().unwrap()
+}
+
+#[test]
+fn rotated_files_are_not_compared_with_each_other() {
+    const FILES: usize = 400;
+    let mut runs = OneShotRuns::new();
+    for number in 0..FILES {
+        runs.append(&format!("access.log.{}", FILES - number), &line(number));
+    }
+    let before = read_calls();
+    assert_eq!(runs.run(&[""]), some(0..FILES));
+    let calls = (read_calls() - before) / FILES;
+    assert!(calls < 40, "{calls} calls for each file");
+}
+
 #[test]
 fn a_compressed_file_of_any_name_is_read() {
     let mut runs = OneShotRuns::new();

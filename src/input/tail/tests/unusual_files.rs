@@ -110,6 +110,58 @@ fn preallocated_space_is_read_as_it_is_filled() {
 }
 
 #[test]
+fn lines_after_a_long_run_of_nuls_are_read() {
+    for before in ["", "a partial line"] {
+        for is_hole in [false, true] {
+            let mut harness = TailHarness::from_start();
+            harness.append("access.log", &format!("{}{before}", lines(0..5)));
+            harness.poll_and_read();
+            let file = File::options()
+                .append(true)
+                .open(harness.path("access.log"))
+                .unwrap();
+            let start = file.metadata().unwrap().len();
+            if is_hole {
+                file.set_len(start + (3 << 20)).unwrap();
+            } else {
+                harness.append("access.log", &"\0".repeat(3 << 20));
+            }
+            harness.poll_and_read();
+            assert_eq!(harness.lines().len(), 5);
+            let first = usize::from(!before.is_empty());
+            harness.append("access.log", &lines(5 - first..10));
+            harness.poll_and_read();
+            if before.is_empty() {
+                harness.assert_numbers(10);
+                assert_eq!(harness.emitted[5].offset, start + (3 << 20));
+            } else {
+                // The partial line ends after the NULs.
+                assert_eq!(harness.lines()[5], "OVERSIZED");
+                harness.emitted.remove(5);
+                harness.assert_numbers(10);
+            }
+            let checkpoints = harness.tail.checkpoints();
+            harness.restart(checkpoints);
+            harness.append("access.log", &lines(10..12));
+            harness.poll_and_read();
+            harness.assert_numbers(12);
+        }
+    }
+}
+
+#[test]
+fn lines_after_nuls_in_a_compressed_log_are_read() {
+    let mut harness = TailHarness::new(&["access.log"], true, |folder| {
+        let text = format!("{}{}{}", lines(0..5), "\0".repeat(300_000), lines(5..10));
+        fs::write(folder.join("access.log.1"), text).unwrap();
+        gzip(&folder.join("access.log.1"));
+        fs::write(folder.join("access.log"), lines(10..12)).unwrap();
+    });
+    harness.wait(5);
+    harness.assert_numbers(12);
+}
+
+#[test]
 fn two_names_of_one_file_are_followed_once() {
     let prepare = |folder: &Path| {
         fs::write(folder.join("access.log"), lines(0..5)).unwrap();
