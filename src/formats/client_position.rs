@@ -16,7 +16,7 @@ use super::bytes::leading_nuls;
 use super::clf::{request_start, starts_like_clf};
 use super::host::host;
 use super::json::{KeyCache, unescape_line};
-use super::line_prefix::{LinePrefix, strip_prefix};
+use super::line_prefix::{LinePrefix, each_csv_column, strip_prefix};
 use crate::log::client::{Client, is_private_or_shared};
 
 /// The position of the client in lines with two addresses before the time.
@@ -292,8 +292,8 @@ pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
     }
 }
 
-/// The line after its prefixes, or the only one in an object. A name before a colon may be a host,
-/// and is kept.
+/// The line after its prefixes, or the only one in an object or in a line of CSV. A name before a
+/// colon may be a host, and is kept.
 fn unwrapped<'l>(
     line: &'l [u8],
     json: &JsonLineParser,
@@ -301,6 +301,9 @@ fn unwrapped<'l>(
     unescaped: &'l mut Vec<u8>,
 ) -> &'l [u8] {
     let line = without_prefixes(line);
+    if let Some(column) = column_with_time(line) {
+        return column;
+    }
     match json
         .enclosed_texts(line, keys)
         .map(|enclosed| enclosed.texts().to_vec())
@@ -309,6 +312,17 @@ fn unwrapped<'l>(
         Some([text]) if unescape_line(text, unescaped) => without_prefixes(unescaped),
         _ => line,
     }
+}
+
+/// The only column of a line of CSV that may have a time in brackets.
+fn column_with_time(line: &[u8]) -> Option<&[u8]> {
+    let mut found = [&b""[..]; 2];
+    let columns = each_csv_column(line, |column| {
+        if memchr(b'[', column).is_some() {
+            found = [column, found[0]];
+        }
+    })?;
+    (columns > 1 && !found[0].is_empty() && found[1].is_empty()).then_some(found[0])
 }
 
 fn without_prefixes(mut line: &[u8]) -> &[u8] {

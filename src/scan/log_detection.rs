@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::formats::reader::looks_like_clf;
 use crate::formats::{
     Formats, Layouts, LogFormat, is_binary, is_error_log, is_report, line_shape, may_be_log_line,
     recognize,
@@ -75,11 +76,15 @@ impl LogHead {
     }
 }
 
-/// Whether more lines end with a carriage return alone than with a newline.
+/// Whether more lines end with a carriage return alone than with a newline. Another line follows
+/// it; elsewhere it is a part of a text.
 fn has_cr_lines(lines: &[u8]) -> bool {
-    let is_alone = |at: &usize| lines.get(at + 1).is_some_and(|next| *next != b'\n');
-    let alone = memchr::memchr_iter(b'\r', lines).filter(is_alone).count();
-    alone > memchr::memchr_iter(b'\n', lines).count()
+    let is_end = |at: &usize| {
+        let rest = &lines[at + 1..];
+        looks_like_clf(&rest[..memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len())])
+    };
+    let ends = memchr::memchr_iter(b'\r', lines).filter(is_end).count();
+    ends > memchr::memchr_iter(b'\n', lines).count()
 }
 
 /// Whether the name of a file in a folder says that it is an access log.
