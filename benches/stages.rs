@@ -170,7 +170,7 @@ fn verdicts(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str
     );
     group.throughput(Throughput::Elements(LINES as u64));
     group.bench_function("verdicts, fresh", |b| {
-        b.iter_batched_ref(WorkerState::default, hits, BatchSize::PerIteration)
+        b.iter_batched_ref(WorkerState::default, hits, BatchSize::PerIteration);
     });
     group.bench_function("verdicts, used", |b| b.iter(|| hits(&mut used)));
 }
@@ -227,7 +227,7 @@ fn loading(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet) {
     assert!(rules.rules().len() > 300);
     group.throughput(Throughput::Elements(rules.rules().len() as u64));
     group.bench_function("loading rules", |b| {
-        b.iter(|| rules::load(&choice).unwrap())
+        b.iter(|| rules::load(&choice).unwrap());
     });
 }
 

@@ -332,9 +332,9 @@ impl AlertDetector {
     pub(crate) fn observe(&mut self, hit: &ObservedHit<'_>, raise: &mut impl FnMut(Alert)) {
         self.latest = self.latest.max(hit.time.map(|time| time.utc));
         let mut raise_for = |detection: Option<Detection>| {
-            detection
-                .into_iter()
-                .for_each(|detection| raise(detection.into_alert(hit)))
+            if let Some(detection) = detection {
+                raise(detection.into_alert(hit));
+            }
         };
         match hit.event {
             HitEvent::Request => {}

@@ -921,7 +921,7 @@ fn a_withdrawal_has_the_id_of_the_alert() {
         };
         let mut raised = Vec::new();
         detector.observe(&event, &mut |alert| {
-            raised.push((alert.kind, alert.severity, alert.sample.id.offset))
+            raised.push((alert.kind, alert.severity, alert.sample.id.offset));
         });
         raised
     };
@@ -970,7 +970,7 @@ fn each_rule_has_its_own_cooldown() {
             ..TestHit::counted(time, 1, 1, BY_CLIENT)
         };
         hits.observe(0, &mut detector, &mut |alert| {
-            raised.push((time, alert.kind))
+            raised.push((time, alert.kind));
         });
     }
     assert_eq!(
@@ -1247,7 +1247,7 @@ fn a_key_remembers_eight_minutes_and_32_distinct_values() {
         let mut minutes = RecentMinutes::default();
         for request in 0..2 {
             (0..times).for_each(|minute| {
-                assert_eq!(minutes.record(entry(minute, request), window), None)
+                assert_eq!(minutes.record(entry(minute, request), window), None);
             });
         }
         minutes

@@ -158,7 +158,7 @@ pub(super) fn from_text(text: &str) -> Result<Flags, String> {
         let values = values(flag, value).map_err(|(span, message)| marked(text, span, &message))?;
         match flag.get_long() {
             Some(long) => {
-                arguments.extend(values.iter().map(|value| argument(long, OsStr::new(value))))
+                arguments.extend(values.iter().map(|value| argument(long, OsStr::new(value))));
             }
             None => paths.extend(values.into_iter().map(OsString::from)),
         }

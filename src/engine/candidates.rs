@@ -100,7 +100,7 @@ pub(super) fn each_candidate(
                 method,
                 target,
                 after,
-            })
+            });
         });
     if count == 0 {
         take(line, None);
@@ -292,7 +292,7 @@ mod tests {
     fn candidates(line: &str) -> Vec<String> {
         let mut found = Vec::new();
         each_candidate(line.as_bytes(), &mut Vec::new(), |request, _| {
-            found.push(String::from_utf8_lossy(request).into_owned())
+            found.push(String::from_utf8_lossy(request).into_owned());
         });
         found
     }
@@ -356,7 +356,7 @@ mod tests {
         ] {
             let mut found = None;
             each_candidate(line.as_bytes(), &mut Vec::new(), |_, status| {
-                found = Some(status)
+                found = Some(status);
             });
             assert_eq!(found, Some(expected), "{line}");
         }

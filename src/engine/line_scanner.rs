@@ -722,7 +722,7 @@ impl LineScanner<'_> {
             prefault(lines, start + BLOCK + PREFETCH_DISTANCE - 1);
             if let Some(&last) = index.newlines().last() {
                 let prefetch_line = |line: ScannedLine<'_, '_>| {
-                    prefetch_line(lines, line.offset as usize + PREFETCH_DISTANCE)
+                    prefetch_line(lines, line.offset as usize + PREFETCH_DISTANCE);
                 };
                 self.scan_read(
                     ScannedLine::each(block, start, &index),

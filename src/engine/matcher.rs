@@ -296,7 +296,7 @@ impl<'r> Matcher<'r> {
         let (views, raw) = search_request(literals, probe, target, raw, mark);
         self.mark_unanchored(probe, marks);
         self.match_redecoded(&TARGET, probe.line.target, redecode, |rule, _, _| {
-            rules.push(rule)
+            rules.push(rule);
         });
         // Whether a request without a method has a shape depends on its status.
         let is_status_used = probe.line.method.is_empty();

@@ -104,7 +104,7 @@ impl<'a> ParsedRequest<'a> {
             take(&ParsedRequest {
                 status,
                 ..ParsedRequest::from_raw(request)
-            })
+            });
         });
     }
 }

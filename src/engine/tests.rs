@@ -479,7 +479,7 @@ fn what_is_explained_is_what_matches() {
         let verdict = matcher.match_raw(line.as_bytes(), &mut worker);
         let mut found = Vec::new();
         ParsedRequest::each_in(line.as_bytes(), |probe| {
-            found.extend(explained(&explainer, probe))
+            found.extend(explained(&explainer, probe));
         });
         found.sort_unstable();
         found.dedup();

@@ -264,7 +264,7 @@ pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
             (false, true) => hosts.count(&leading, number > 0),
             // The first line of a log may lack its start with the host.
             (true, false) => {
-                clients += u64::from(number > 0 && leading.count > 2 && !leading.is_doubtful())
+                clients += u64::from(number > 0 && leading.count > 2 && !leading.is_doubtful());
             }
             (true, true) if leading.count <= MAX_FIELDS => {
                 pairs.push((

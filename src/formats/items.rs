@@ -161,7 +161,7 @@ pub(super) fn joined(parts: impl IntoIterator<Item = FormatItem>) -> Vec<FormatI
     for part in parts {
         match (joined.as_mut_slice(), part) {
             ([.., FormatItem::Text(before)], FormatItem::Text(text)) => {
-                before.extend_from_slice(&text)
+                before.extend_from_slice(&text);
             }
             ([.., FormatItem::Field(before)], FormatItem::Field(field)) => {
                 if !before.join(b"", &field) {

@@ -303,7 +303,7 @@ impl LogReader {
             FormatReader::Json => formats
                 .json()
                 .read_fast(line, first_quote, buffers, |fields| {
-                    buffer.push_unescaped(fields)
+                    buffer.push_unescaped(fields);
                 }),
             FormatReader::Strings(parsers) => {
                 let parser = parsers.first()?;
@@ -491,7 +491,9 @@ impl FieldReader<'_, '_> {
                 .by_detection(text, time)
                 .or_else(|| self.loosely(text, time))
                 .or_else(|| {
-                    let is_read = self.reads_unknown_clients;
+                    // A prefix that is removed in part is no client.
+                    let client = text.split(|byte| *byte == b' ').next().unwrap_or_default();
+                    let is_read = self.reads_unknown_clients && is_plausible_client(client);
                     is_read.then(|| with_unknown_client(text, self.context, self.out))?
                 }),
         }
@@ -866,7 +868,7 @@ mod tests {
                 &mut header,
                 |from| first_quote(line, from),
                 &mut buffer,
-            )
+            );
         });
         let entry = |(number, (line, kind)): (usize, (&[u8], &LineKind))| match kind {
             LineKind::Directive => (*kind, shown(None)),

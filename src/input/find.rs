@@ -127,7 +127,7 @@ impl Search {
         match fs::metadata(path) {
             Ok(metadata) => self.classify(path, &metadata, InputOrigin::Name),
             Err(error) if error.kind() == io::ErrorKind::NotFound && is_pattern(path) => {
-                self.glob(path)
+                self.glob(path);
             }
             Err(error) => self.record_error(path, &error),
         }

@@ -246,7 +246,7 @@ mod tests {
                 assert!(line_chunk.named && line_chunk.path == Path::new("-"));
                 match line_chunk.chunk.body {
                     Body::Skipped(_) => {
-                        lines.push((line_chunk.chunk.offset, line_chunk.lines_before, None))
+                        lines.push((line_chunk.chunk.offset, line_chunk.lines_before, None));
                     }
                     Body::Lines(text) => {
                         let mut offset = line_chunk.chunk.offset;

@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn text_after_a_long_run_of_nuls_is_found_step_by_step() {
-        let dense = file(&[(0, &[0; 3_000_000])], 0);
+        let dense = file(&[(0, &vec![0; 3_000_000])], 0);
         assert_eq!(next_text_after(&dense, 5).unwrap(), None);
         dense.write_all_at(b"line\n", 3_000_000).unwrap();
         let steps = [0; 3].iter().scan(5, |at, _| {

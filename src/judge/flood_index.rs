@@ -75,7 +75,7 @@ impl<'a> FloodIndex<'a> {
             match (floods.is_empty(), client) {
                 (true, _) => {}
                 (false, SymbolTables::OTHER) => {
-                    drop(index.by_path.insert((rule, tally.path(path)), floods))
+                    drop(index.by_path.insert((rule, tally.path(path)), floods));
                 }
                 (false, client) => drop(index.by_client.insert((rule, client), floods)),
             }

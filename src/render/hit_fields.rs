@@ -147,7 +147,7 @@ impl<'j> ObjectFields<'j> {
         put: impl Fn(&mut ObjectFields<'_>, T),
     ) {
         self.list(path, items, |json, item| {
-            ObjectFields::object(json, |fields| put(fields, item))
+            ObjectFields::object(json, |fields| put(fields, item));
         });
     }
 
@@ -159,7 +159,7 @@ impl<'j> ObjectFields<'j> {
     ) {
         // Writing to a `Vec` does not fail.
         self.list(path, rows, |json, row| {
-            drop(serde_json::to_writer(json, &row))
+            drop(serde_json::to_writer(json, &row));
         });
     }
 

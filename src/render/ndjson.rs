@@ -125,7 +125,7 @@ pub(crate) fn write(
     push_geo(hit.geo, json);
     json.extend_from_slice(br#","user":"#);
     push_or_null(hit.user, json, |user, json| {
-        push_string(&user.redacted(), json)
+        push_string(&user.redacted(), json);
     });
     json.extend_from_slice(b"}\n");
 }
@@ -157,7 +157,7 @@ fn push_request(hit: &ReportedHit<'_>, texts: &mut HitTexts, json: &mut Vec<u8>)
     push_or_null(hit.decoded, json, |decoded, json| {
         texts
             .decoded
-            .push_decoded(hit.target, is_unchanged, decoded, json)
+            .push_decoded(hit.target, is_unchanged, decoded, json);
     });
     json.extend_from_slice(br#","protocol":"#);
     push_short(hit.protocol, json);
@@ -173,7 +173,7 @@ fn push_answer(hit: &ReportedHit<'_>, json: &mut Vec<u8>) {
     push_string(hit.outcome.as_str(), json);
     json.extend_from_slice(br#","answer":"#);
     push_or_null(hit.answer, json, |answer, json| {
-        push_string(answer.as_str(), json)
+        push_string(answer.as_str(), json);
     });
     json.extend_from_slice(br#","severity":"#);
     push_string(hit.severity.as_str(), json);

@@ -36,7 +36,7 @@ pub(crate) fn write<W: Write>(
     out: &mut W,
 ) -> io::Result<()> {
     out.write_all(&ObjectFields::line(|fields| {
-        put_hit(fields, hit, rules, now)
+        put_hit(fields, hit, rules, now);
     }))
 }
 
@@ -103,10 +103,10 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
     fields.put_some("finding_info.first_seen_time", time);
     fields.put_some("finding_info.last_seen_time", time);
     fields.put_objects("evidences", [hit], |fields, hit| {
-        put_evidence(fields, hit, method)
+        put_evidence(fields, hit, method);
     });
     fields.put_any("vulnerabilities", about.cves, |fields, cve| {
-        fields.put("cve.uid", cve)
+        fields.put("cve.uid", cve);
     });
     fields.put_any("observables", address(hit.client), |fields, ip| {
         fields.put("name", "evidences[].src_endpoint.ip");

@@ -243,7 +243,7 @@ impl Privacy {
         let redacted = |item: &NewItem<'r>| {
             let mut redacted = item.clone();
             visit_sample(&mut redacted.sample, &mut |text, kind| {
-                *text = map.text(*text, kind)
+                *text = map.text(*text, kind);
             });
             if let Some(key) = keys.get(&(item.kind, item.key.clone())) {
                 redacted.key.clone_from(key);
@@ -648,7 +648,7 @@ mod tests {
                 fixture::rules(),
                 &mut ndjson::HitTexts::default(),
                 &mut out,
-            )
+            );
         });
         String::from_utf8(out).unwrap()
     }

@@ -699,7 +699,7 @@ paths = ["/a", "/b", "/c", "/d"]
             "over --max-block: 3 probes of 3 paths; no ordinary request"
         );
         judged(&log, &guard, Some(1), |report| {
-            assert_eq!(left_out(report.blocks.as_ref().unwrap()), 2)
+            assert_eq!(left_out(report.blocks.as_ref().unwrap()), 2);
         });
     }
 

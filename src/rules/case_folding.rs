@@ -64,7 +64,7 @@ impl RegexReader<'_> {
                 self.last = None;
             }
             b'-' if in_class && self.rest.peek().is_some_and(|next| **next != b']') => {
-                self.range()?
+                self.range()?;
             }
             // A class operator.
             b'&' | b'~' if in_class && self.rest.peek() == Some(&&byte) => return None,

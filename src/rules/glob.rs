@@ -230,13 +230,13 @@ impl<const WORDS: usize> GlobStates<WORDS> {
                 let is_slash = byte == b'/';
                 match steps.get(state) {
                     Some(GlobStep::Byte(expected)) if *expected == byte => {
-                        next.insert(state + 1, steps)
+                        next.insert(state + 1, steps);
                     }
                     Some(GlobStep::QuestionMark | GlobStep::SegmentLast) if !is_slash => {
-                        next.insert(state + 1, steps)
+                        next.insert(state + 1, steps);
                     }
                     Some(GlobStep::Star | GlobStep::SegmentRest) if !is_slash => {
-                        next.insert(state, steps)
+                        next.insert(state, steps);
                     }
                     Some(GlobStep::DoubleStar) => next.insert(state, steps),
                     Some(GlobStep::SegmentsEnd) if is_slash => next.insert(state + 1, steps),

@@ -287,7 +287,7 @@ impl Literals {
     ) {
         let mut all = Vec::new();
         self.find(bytes, |literal, range| {
-            all.push((range.end, range.start, literal))
+            all.push((range.end, range.start, literal));
         });
         all.sort_unstable();
         for (end, start, literal) in all {
@@ -485,7 +485,7 @@ mod tests {
                 vec![b'a'; length],
                 length as u16,
                 LiteralKind::Word(bit::of_field(Field::Path)),
-            )
+            );
         });
         let literals = Literals::prefiltered(collector.into_table()).unwrap();
         assert!(matches!(literals.finder, Finder::Automaton(_)));

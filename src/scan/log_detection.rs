@@ -18,6 +18,10 @@ use crate::log::finding::LineCounts;
 const MAX_FIRST_LINE: usize = 200;
 
 /// What the start of an input shows.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "findings of a text that do not exclude one another"
+)]
 #[derive(Debug, Clone, Default)]
 pub(super) struct LogHead {
     /// The first line, truncated.

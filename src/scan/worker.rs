@@ -43,7 +43,7 @@ pub(super) struct WorkerPool {
 
 #[derive(Debug, Default)]
 struct Worker {
-    worker_state: Mutex<WorkerState>,
+    state: Mutex<WorkerState>,
     tally: Mutex<Tally>,
     scanner: Mutex<AnyFormatScanner>,
     /// The number of findings that use IDs of the state and are not tallied yet.
@@ -72,7 +72,7 @@ impl WorkerPool {
     /// Counts clients by this IPv6 prefix.
     pub(super) fn with_prefix(self, prefix: Option<Ipv6Prefix>) -> Self {
         for worker in &self.each {
-            lock(&worker.worker_state).names = SymbolTables::with_prefix(prefix);
+            lock(&worker.state).names = SymbolTables::with_prefix(prefix);
         }
         self
     }
@@ -82,7 +82,7 @@ impl WorkerPool {
         // too: they have its earlier verdicts.
         let shared = Arc::<SharedCache>::default();
         let worker = || Worker {
-            worker_state: Mutex::new(WorkerState::with_shared_cache(Arc::clone(&shared))),
+            state: Mutex::new(WorkerState::with_shared_cache(Arc::clone(&shared))),
             ..Worker::default()
         };
         Self {
@@ -100,7 +100,7 @@ impl WorkerPool {
 
     /// The state of a worker.
     pub(super) fn worker_state(&self, worker: usize) -> MutexGuard<'_, WorkerState> {
-        lock(&self.each[worker].worker_state)
+        lock(&self.each[worker].state)
     }
 
     /// The scanner of a worker.
@@ -137,9 +137,8 @@ impl WorkerPool {
 
     /// The bytes that its tallies take, about.
     pub(super) fn bytes(&self) -> usize {
-        let worker = |worker: &Worker| {
-            lock(&worker.worker_state).names.all_bytes() + lock(&worker.tally).bytes()
-        };
+        let worker =
+            |worker: &Worker| lock(&worker.state).names.all_bytes() + lock(&worker.tally).bytes();
         lock(&self.merged).bytes() + self.each.iter().map(worker).sum::<usize>()
     }
 
@@ -160,7 +159,7 @@ impl WorkerPool {
 impl Worker {
     /// Takes the tally if it has this many entries of a kind, or this many bytes of text.
     fn take_full(&self, capacity: usize, text: usize) -> Option<Tally> {
-        let mut worker_state = lock(&self.worker_state);
+        let mut worker_state = lock(&self.state);
         let mut tally = lock(&self.tally);
         let names = &worker_state.names;
         let of_names = [names.clients.len(), names.paths.keys().len()];
@@ -182,7 +181,7 @@ impl Worker {
 
     fn into_tally(self) -> Tally {
         let worker_state = self
-            .worker_state
+            .state
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         self.tally

@@ -322,7 +322,7 @@ fn lock(
     loop {
         match StateLock::take(folder.as_fd(), name, &dir.join(name)) {
             Err(StateError::Locked { .. }) if !stop.load(Ordering::Relaxed) => {
-                thread::sleep(LOCK_RETRY_INTERVAL)
+                thread::sleep(LOCK_RETRY_INTERVAL);
             }
             done => return done,
         }

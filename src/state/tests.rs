@@ -58,7 +58,7 @@ fn try_open(dir: &Path, insecure: bool) -> Result<StateFolder, StateError> {
     loop {
         match StateFolder::open(dir, "follow", insecure) {
             Err(StateError::Locked { .. }) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(1))
+                std::thread::sleep(Duration::from_millis(1));
             }
             done => return done,
         }

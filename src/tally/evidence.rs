@@ -166,9 +166,9 @@ impl Tally {
         for ((input, host), evidence) in self.evidence_by_number() {
             let merged = sites.entry(self.site(input, host)).or_default();
             if merged.is_empty() {
-                *merged = evidence
+                *merged = evidence;
             } else {
-                merged.merge(&evidence)
+                merged.merge(&evidence);
             }
         }
         sites

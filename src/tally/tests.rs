@@ -83,9 +83,9 @@ fn merged(
         let is_deferred = into % 2 == 1;
         let into = &mut tallies[into / 2];
         if is_deferred {
-            into.merge_deferred(taken)
+            into.merge_deferred(taken);
         } else {
-            into.merge(taken)
+            into.merge(taken);
         }
     }
     let mut merged = tallies.pop().unwrap_or_default();

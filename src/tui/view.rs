@@ -143,7 +143,7 @@ impl ViewState {
             KeyCode::Char('q') => return KeyOutcome::Command(TuiCommand::Quit),
             KeyCode::Char('p' | ' ') => return KeyOutcome::Pause,
             KeyCode::Char('/') => {
-                self.typing = matches!(self.page, ScreenPage::Overview | ScreenPage::Details(_))
+                self.typing = matches!(self.page, ScreenPage::Overview | ScreenPage::Details(_));
             }
             KeyCode::Char('?') => self.turn_to(ScreenPage::Help),
             KeyCode::Char('l') => self.turn_to(ScreenPage::Logs),
@@ -166,7 +166,7 @@ impl ViewState {
             }
             KeyCode::Backspace => drop(self.filter.pop()),
             KeyCode::Char(c) if !c.is_control() && self.filter.chars().count() < MAX_FILTER_LEN => {
-                self.filter.push(c)
+                self.filter.push(c);
             }
             _ => {}
         }

@@ -226,7 +226,7 @@ fn a_log_truncated_within_a_page_ends_there() {
         for mmap in ["always", "never"] {
             harness.file("access.log", text);
             let run = scan_changed(&harness, 1, &["-f", "json", "-j1", "--mmap", mmap], |log| {
-                truncate(log, left)
+                truncate(log, left);
             });
             let report = run.json();
             assert_eq!(run.code, 3, "{}", run.stderr);
@@ -312,14 +312,14 @@ fn a_log_replaced_or_removed_is_read_to_its_end() {
         let new = harness.file("new.log", old_log("new", 3 * RANGE));
         assert_whole(
             &scan_changed(&harness, 1, &["-f", "ndjson", "--mmap", mmap], |log| {
-                fs::rename(new, log).unwrap()
+                fs::rename(new, log).unwrap();
             }),
             &text,
         );
         harness.file("access.log", &text);
         assert_whole(
             &scan_changed(&harness, 1, &["-f", "ndjson", "--mmap", mmap], |log| {
-                fs::remove_file(log).unwrap()
+                fs::remove_file(log).unwrap();
             }),
             &text,
         );
@@ -435,7 +435,7 @@ fn survives_two_hundred_truncations() {
             } else {
                 let args = ["-f", "ndjson", "-j4", "--mmap", "always"];
                 let run = scan_changed(harness, 1 + rng.below(4) as u32, &args, |log| {
-                    truncate(log, len as usize)
+                    truncate(log, len as usize);
                 });
                 assert_survived(&run, len, |hit| lines.has(hit));
                 // The chunk before the pause is lost. If part of the log is left, all earlier

@@ -654,8 +654,8 @@ fn sent_by(before_time: &str, path: &str, status: u16) -> String {
 /// Lines of ordinary requests, then probes, each with its own text before the time.
 fn log_of(visitor: impl Fn(usize) -> String, prober: &str) -> String {
     let pages = (0..60).map(|n| sent_by(&visitor(n), &format!("/page/{n}"), 200));
-    let probes = PROBES.iter().map(|path| sent_by(prober, path, 404));
-    pages.chain(probes).collect()
+    let answers = PROBES.iter().map(|path| sent_by(prober, path, 404));
+    pages.chain(answers).collect()
 }
 
 const SENT: &str = "66.249.66.1";
@@ -694,18 +694,16 @@ fn a_user_with_an_address_hides_no_answer_in_an_envelope() {
                 200,
             )]);
         let lines: Vec<String> = lines.collect();
+        let of_docker = |line: &String| json!({"log": line, "stream": "stdout"}).to_string() + "\n";
         let logs = ENVELOPES
             .map(|envelope| {
                 lines
                     .iter()
-                    .map(|line| format!("{envelope}{line}"))
+                    .flat_map(|line| [envelope, line])
                     .collect::<String>()
             })
             .into_iter()
-            .chain([lines
-                .iter()
-                .map(|line| format!("{}\n", json!({"log": line, "stream": "stdout"})))
-                .collect()]);
+            .chain([lines.iter().map(of_docker).collect()]);
         for log in logs {
             let harness = Harness::new();
             harness.file("access.log", &log);

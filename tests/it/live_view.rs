@@ -126,7 +126,7 @@ fn shows_a_busy_log_and_handles_keys() {
             .open(&log)
             .unwrap()
             .write_all(busy(from, lines).as_bytes())
-            .unwrap()
+            .unwrap();
     };
     terminal.wait("the empty view", |picture| picture.contains("q quit"));
     for part in 0..10 {

@@ -122,7 +122,7 @@ fn frequent_entries_are_exact_among_very_many() {
             assert!(
                 hits <= truth && truth <= hits + of(bound),
                 "{hits}, {truth}, {bound}"
-            )
+            );
         };
         for n in 0..HEAVY {
             let truth = (lines - n).div_ceil(EVERY);
@@ -277,7 +277,7 @@ fn write_files() -> Harness {
             scope.spawn(move || {
                 (0..FILES)
                     .filter(|n| n % 2 == part)
-                    .for_each(|n| drop(harness.file(format!("logs/{n}.log"), line)))
+                    .for_each(|n| drop(harness.file(format!("logs/{n}.log"), line)));
             });
         }
     });

@@ -116,7 +116,7 @@ fn check_one(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut
                 }
             }
             "minimum" | "maximum" | "minItems" | "maxItems" | "const" | "enum" => {
-                errors.push(format!("{at} is {value}: {keyword} {rule}"))
+                errors.push(format!("{at} is {value}: {keyword} {rule}"));
             }
             other => panic!("{at}: the validator does not know the keyword {other}"),
         }

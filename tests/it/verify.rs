@@ -905,7 +905,7 @@ fn a_hostile_answer_shows_nothing_and_ends() {
         "/.htpasswd" => drop(stream.write_all(b"\x1b[2Jhello\r\n\r\n")),
         "/phpinfo.php" => {}
         "/.DS_Store" => {
-            drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n<html>too short"))
+            drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n<html>too short"));
         }
         _ => respond(stream, 404, "Server: \u{1b}[2J\r\n", b"\x1b[2Jgone"),
     });

@@ -101,7 +101,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         let wake = events.sender();
         // The receiver is dropped at the end of the run, so a send error is ignored.
         Pipe::open(io::stdin(), settings.scan.max_line, move || {
-            drop(wake.send(FollowEvent::Piped))
+            drop(wake.send(FollowEvent::Piped));
         })
     });
     let logs = if is_pipe {
@@ -290,9 +290,9 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         for notice in self.stream.notices() {
             let text = format!("{}: {}", notice.path.to_string_lossy(), notice.what);
             if notice.problem {
-                self.runtime.output.warning(&text)
+                self.runtime.output.warning(&text);
             } else {
-                self.runtime.output.notice(&text)
+                self.runtime.output.notice(&text);
             }
         }
     }
@@ -786,7 +786,7 @@ impl EventQueue {
         let changes = sender.clone();
         // The receiver is dropped at the end of the run, so a send error is ignored.
         let watcher = FolderWatcher::new(poll_only, move |event| {
-            drop(changes.send(FollowEvent::Changed(event)))
+            drop(changes.send(FollowEvent::Changed(event)));
         });
         Self {
             watcher,

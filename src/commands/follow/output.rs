@@ -224,7 +224,7 @@ impl LiveOutput {
             OutputMode::Lines(output) => {
                 self.is_dirty |= output
                     .tick(now, rules)
-                    .map_err(|error| output.out.explain(error))?
+                    .map_err(|error| output.out.explain(error))?;
             }
             OutputMode::Objects(..) => {}
             OutputMode::View(view) => {
@@ -336,6 +336,7 @@ impl LiveOutput {
     }
 
     /// Leaves the live view, if it is active. What follows is printed as lines.
+    #[expect(clippy::expect_used, reason = "the live view was on standard output")]
     pub(super) fn exit_tui(&mut self) {
         if let OutputMode::View(_) = self.mode {
             let TerminalInfo { width, color, .. } = TerminalInfo::detect(self.color, false);
@@ -371,7 +372,7 @@ impl LineOutput {
         if let Some(fold) = fold {
             let mut written = Ok(());
             let decision = fold.observe(now, &live.hit, live.answered, &mut |folded| {
-                write_folded(lines, folded, rules, out, &mut written)
+                write_folded(lines, folded, rules, out, &mut written);
             });
             written?;
             if decision == FoldDecision::Folded {

@@ -200,10 +200,10 @@ impl Names {
         drop_if_others_remain(&mut left, |at| *at > request);
         match left[..] {
             [at] if !is_written_by_server(&at) || columns[at].kind == Kind::Addresses => {
-                self.put(at, "x_forwarded_for")
+                self.put(at, "x_forwarded_for");
             }
             [at] if columns[at].kind == (Kind::Address { ported: true }) => {
-                self.put(at, "remote_addr:$remote_port")
+                self.put(at, "remote_addr:$remote_port");
             }
             [at] => self.put(at, "remote_addr"),
             [] => return self.host_of_client(columns),

@@ -84,7 +84,7 @@ fn describe_split<'l>(
             };
             match separator {
                 ColumnSeparator::Blank if texts.iter().zip(&rows).any(has_gap) => {
-                    push_text("  ", out)
+                    push_text("  ", out);
                 }
                 ColumnSeparator::Blank => push_text(" ", out),
                 ColumnSeparator::Byte(byte) => push_text(&char::from(byte).to_string(), out),

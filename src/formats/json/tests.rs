@@ -754,7 +754,7 @@ fn two_peers_of_one_rank_make_the_client_unknown() {
             let mut fast = None;
             let quote = |from| Some(from + line.get(from..)?.find('"')?);
             json.read_fast(line.as_bytes(), quote, &mut buffers, |fields| {
-                fast = Some(text(fields.client))
+                fast = Some(text(fields.client));
             });
             let fields = json.read(line.as_bytes(), &mut buffers).unwrap();
             assert!(

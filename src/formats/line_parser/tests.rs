@@ -666,7 +666,7 @@ fn escaped(escape: NginxEscape, value: &[u8]) -> Vec<u8> {
     for byte in value {
         match (escape, *byte) {
             (NginxEscape::Default, 0..=0x1f | 0x7f.. | b'"' | b'\\') => {
-                text.extend(format!("\\x{byte:02X}").bytes())
+                text.extend(format!("\\x{byte:02X}").bytes());
             }
             (NginxEscape::Json, b'"' | b'\\') => text.extend([b'\\', *byte]),
             (NginxEscape::Json, b'\t') => text.extend(b"\\t"),
@@ -698,7 +698,7 @@ fn read_fast(parser: &FormatLineParser, line: &[u8]) -> Option<Vec<u8>> {
     let mut read = None;
     let first_quote = |from| Some(from + memchr::memchr(b'"', line.get(from..)?)?);
     parser.read_fast(line, first_quote, &mut FieldBuffers::default(), |fields| {
-        read = Some(entry_text(fields))
+        read = Some(entry_text(fields));
     });
     read
 }

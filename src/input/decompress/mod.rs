@@ -208,7 +208,7 @@ impl<R: BufRead> Read for Decompressor<R> {
                 Ok(state) => self.state = state,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    self.state = DecompressorState::Over(Some(self.describe_early_end(error)))
+                    self.state = DecompressorState::Over(Some(self.describe_early_end(error)));
                 }
             }
             if produced > 0 {

@@ -487,7 +487,7 @@ impl ContentIndex {
                 ContentMatch::Different => {}
                 ContentMatch::Prefix => {
                     copied =
-                        copied.max(inspected.full_len()?.unwrap_or(0).min(known.content.offset))
+                        copied.max(inspected.full_len()?.unwrap_or(0).min(known.content.offset));
                 }
                 ContentMatch::Same => {
                     known.is_taken = true;

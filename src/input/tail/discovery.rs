@@ -305,7 +305,7 @@ impl LogDiscovery {
                 path,
                 what,
                 problem: true,
-            })
+            });
         };
         for source in found.sources {
             if source.kind == SourceKind::File {

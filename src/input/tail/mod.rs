@@ -231,9 +231,9 @@ impl Tail {
         {
             if self.discover_at.is_none() || only.is_some() || !self.discovery.is_unchanged() {
                 if self.once {
-                    self.discover_explicit()
+                    self.discover_explicit();
                 } else {
-                    self.discover()
+                    self.discover();
                 }
             }
             self.discover_at = Some(now + DISCOVER_EVERY);

@@ -223,7 +223,7 @@ impl WatchedPath {
                 path: self.path.clone(),
                 what,
                 problem,
-            })
+            });
         };
         let is_empty = self.generations.is_empty() && self.old_generations.is_empty();
         if self.named

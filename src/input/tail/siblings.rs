@@ -256,6 +256,9 @@ pub(super) fn is_copy(log: &Generation, inspected: &mut InspectedFile) -> io::Re
     Ok(read == count && inspected.before(len, count)?.as_deref() == Some(&here))
 }
 
+/// Ranks and indices of names, by the names of the logs that they may be rotated files of.
+type RotatedNames = HashMap<Vec<u8>, Vec<(RotationRank, usize)>>;
+
 /// The entries of a folder.
 #[derive(Debug, Default)]
 pub(super) struct FolderListing {
@@ -263,7 +266,7 @@ pub(super) struct FolderListing {
     names: Vec<Vec<u8>>,
     /// Indices of names by the names of the logs that they may be rotated files of, once it is
     /// needed: comparing each with each would take a minute for thousands of logs.
-    rotated: OnceLock<HashMap<Vec<u8>, Vec<(RotationRank, usize)>>>,
+    rotated: OnceLock<RotatedNames>,
     /// Names of symbolic links.
     links: Vec<Vec<u8>>,
     /// Subfolders.
@@ -835,7 +838,7 @@ impl WatchedPath {
                 ContentMatch::Prefix => is_prefix = true,
                 ContentMatch::Same => {
                     *furthest =
-                        (*furthest).max(Some((old.content.offset, old.id == id, Reverse(index))))
+                        (*furthest).max(Some((old.content.offset, old.id == id, Reverse(index))));
                 }
             }
             old.last_seen_scan = self.scans;

@@ -365,11 +365,11 @@ impl WatchedPath {
         match fs::metadata(&self.path) {
             // The path was requested until the log was found that it was rotated from.
             _ if self.role == PathRole::NotRequested && self.live().is_some() => {
-                self.retire_live(poll.now)
+                self.retire_live(poll.now);
             }
             _ if self.role != PathRole::Log => {}
             Ok(metadata) if metadata.is_file() => {
-                self.path_found(FileStat::from_metadata(&metadata), poll)
+                self.path_found(FileStat::from_metadata(&metadata), poll);
             }
             Ok(_) => self.report_problem_once(poll, "is not a file; only files are followed"),
             Err(error) if is_absent(&error) => self.path_missing(poll),

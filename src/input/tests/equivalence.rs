@@ -322,7 +322,7 @@ fn a_named_pipe_is_read_to_its_end() {
                 .open(&path)
                 .unwrap()
                 .write_all(&text)
-                .unwrap()
+                .unwrap();
         });
         let (lines, summary) = read_path(&path, ReadMethod::usual(Mmap::Auto));
         assert_eq!((lines.len(), summary.bytes), (200_000, 800_000));
@@ -401,7 +401,7 @@ fn ten_thousand_files_need_few_descriptors() {
                     .unwrap()
                     .bytes,
                 8
-            )
+            );
         });
     });
     assert_eq!(lines.into_inner(), 20_000);

@@ -217,7 +217,7 @@ fn a_hole_punched_in_the_middle() {
 fn appended_to_or_unlinked_is_no_change() {
     everywhere(5, |folder, mmap| {
         let (lines, summary) = read_changed(folder, mmap, &|file| {
-            file.write_all_at(b"more\n", LEN).unwrap()
+            file.write_all_at(b"more\n", LEN).unwrap();
         });
         assert_genuine(&lines);
         assert_eq!(
@@ -252,7 +252,7 @@ fn appended_to_or_unlinked_is_no_change() {
 fn a_rewrite_further_down_is_reported() {
     everywhere(5, |folder, mmap| {
         let (_, summary) = read_changed(folder, mmap, &|file| {
-            file.write_all_at(b"LINE", LEN - LINE).unwrap()
+            file.write_all_at(b"LINE", LEN - LINE).unwrap();
         });
         assert_eq!(
             summary.damage,

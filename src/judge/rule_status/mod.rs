@@ -491,9 +491,9 @@ impl<'a> LogAnalysis<'a> {
         for (site, of_site) in report_input.tally.evidence() {
             let merged = evidence.entry(self.site_root(site)).or_default();
             if merged.is_empty() {
-                *merged = of_site
+                *merged = of_site;
             } else {
-                merged.merge(&of_site)
+                merged.merge(&of_site);
             }
         }
         let rules = rule_hashes(self.rules);

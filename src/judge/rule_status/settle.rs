@@ -585,7 +585,7 @@ mod tests {
                     ..probe("/a")
                 },
                 false,
-            )
+            );
         });
         assert_eq!(
             (

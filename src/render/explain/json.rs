@@ -71,7 +71,7 @@ fn put_request(fields: &mut ObjectFields<'_>, subject: &ExplainedRequest<'_>) {
     fields.put("views.resolved", view(TextView::Resolved));
     fields.put("views.query", view(TextView::Field(Field::Query)));
     fields.put_objects("matches", &explanation.matches, |fields, explained| {
-        put_rule(fields, explained, subject)
+        put_rule(fields, explained, subject);
     });
     fields.put_objects(
         "near_misses",

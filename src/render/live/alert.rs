@@ -37,7 +37,7 @@ const MIN_REQUEST: usize = 12;
 /// Errors of `out`.
 pub(crate) fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
     out.write_all(&ObjectFields::line(|fields| {
-        put_alert(fields, alert, rules)
+        put_alert(fields, alert, rules);
     }))
 }
 

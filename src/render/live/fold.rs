@@ -448,7 +448,7 @@ mod tests {
         let (mut fold, begin, mut emitted) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
         let mut observe = |at, hit: &ReportedHit<'_>, emitted: &mut Vec<EmittedCount>| {
             fold.observe(begin + seconds(at), hit, false, &mut |f| {
-                emitted.push(EmittedCount::new(f))
+                emitted.push(EmittedCount::new(f));
             })
         };
         assert_eq!(observe(0, &hit(7), &mut emitted), FoldDecision::Print);
@@ -563,7 +563,7 @@ mod tests {
         let (mut fold, begin, mut emitted) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
         for second in 0..=180 {
             fold.observe(begin + seconds(second), &hit(7), false, &mut |folded| {
-                emitted.push((second, folded.hits))
+                emitted.push((second, folded.hits));
             });
         }
         // The first count starts at the first repeat, the next one with the hit at the end of the
@@ -584,7 +584,7 @@ mod tests {
         }
         for client in most..most + 5 {
             fold.observe(now, &hit(client), false, &mut |folded| {
-                emitted.push((ClientKey::from(&folded.client), folded.hits))
+                emitted.push((ClientKey::from(&folded.client), folded.hits));
             });
         }
         // The first three came once more and were idle for less time.

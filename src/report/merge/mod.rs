@@ -465,7 +465,7 @@ impl MergedInputs {
                     None => {
                         _ = joined
                             .logs
-                            .insert((number, generation), lines_before(of_generation))
+                            .insert((number, generation), lines_before(of_generation));
                     }
                     Some(_) if allows_gaps => input.spans.extend_from_slice(of_generation),
                     Some((start, end)) => {

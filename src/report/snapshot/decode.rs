@@ -331,7 +331,7 @@ impl<'r> SnapshotDecoder<'r> {
         }
         let mut others = OtherFormatCounts::default();
         row.others.iter().for_each(|(name, lines)| {
-            others.count(&escape(name.as_bytes()).as_ref().into(), lines)
+            others.count(&escape(name.as_bytes()).as_ref().into(), lines);
         });
         row.format = LogFormat::most_frequent(&row.formats, &others);
         row.others = others;

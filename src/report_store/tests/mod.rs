@@ -45,7 +45,7 @@ fn try_open(out: &Path, access: Access) -> Result<ReportStore, ReportStoreError>
     loop {
         match ReportStore::open(out, access) {
             Err(ReportStoreError::Held { .. }) if Instant::now() < deadline => {
-                thread::sleep(Duration::from_millis(1))
+                thread::sleep(Duration::from_millis(1));
             }
             done => return done,
         }

@@ -460,7 +460,7 @@ fn add_exception(
                 .collect();
         }
         RequestPart::Agent if part != Some(RequestPart::Agent) && all_words => {
-            draft.unless_agents.extend(words(test))
+            draft.unless_agents.extend(words(test));
         }
         RequestPart::Target | RequestPart::Agent | RequestPart::Referer | RequestPart::Anywhere
             if part.unwrap_or(RequestPart::Target) == test.part =>
@@ -846,7 +846,7 @@ fn required_text(hir: &Hir, longest: &mut String) {
         HirKind::Capture(capture) => required_text(&capture.sub, longest),
         HirKind::Concat(parts) => parts.iter().for_each(|part| required_text(part, longest)),
         HirKind::Repetition(repetition) if repetition.min > 0 => {
-            required_text(&repetition.sub, longest)
+            required_text(&repetition.sub, longest);
         }
         _ => {}
     }

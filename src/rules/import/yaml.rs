@@ -107,7 +107,7 @@ impl YamlReader {
     fn handle(&mut self, event: Event<'_>) -> Result<(), String> {
         match event {
             Event::Scalar(text, _, anchor, _) => {
-                self.close(anchor, YamlNode::Text(text.into_owned()))?
+                self.close(anchor, YamlNode::Text(text.into_owned()))?;
             }
             Event::Alias(anchor) => {
                 let node = self
@@ -120,12 +120,12 @@ impl YamlReader {
             }
             Event::SequenceStart(anchor, _) => self.open.push(OpenNode::List(anchor, Vec::new())),
             Event::MappingStart(anchor, _) => {
-                self.open.push(OpenNode::Map(anchor, Vec::new(), None))
+                self.open.push(OpenNode::Map(anchor, Vec::new(), None));
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(OpenNode::List(anchor, items)) => self.close(anchor, YamlNode::List(items))?,
                 Some(OpenNode::Map(anchor, entries, _)) => {
-                    self.close(anchor, YamlNode::Map(entries))?
+                    self.close(anchor, YamlNode::Map(entries))?;
                 }
                 None => {}
             },
@@ -159,7 +159,7 @@ impl YamlReader {
                         text
                     } else {
                         String::new()
-                    })
+                    });
                 }
             },
         }

@@ -364,7 +364,7 @@ impl<'a> BatchScanner<'a> {
                 path: scanned.path.clone(),
                 what,
                 problem,
-            })
+            });
         };
         scanned
             .notices(counts, formats)

@@ -105,7 +105,7 @@ pub(crate) fn scan_new_lines(
             // Buffers are reused: new ones would be pages that the kernel clears. A send fails only
             // if the scan panicked.
             let mut send = |line_chunk: LineChunk<'_>| {
-                drop(sender.send(OwnedPiece::new(&line_chunk, &buffers)))
+                drop(sender.send(OwnedPiece::new(&line_chunk, &buffers)));
             };
             tail.read_once_until(Instant::now(), &pause, &mut send);
         };

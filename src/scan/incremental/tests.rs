@@ -104,7 +104,7 @@ impl TestLogs {
         let (used, buffers) = mpsc::channel();
         let mut scanner = BatchScanner::new(&job, &options, most, used);
         tail.read_once(Instant::now(), &mut |line_chunk| {
-            scanner.take(OwnedPiece::new(&line_chunk, &buffers))
+            scanner.take(OwnedPiece::new(&line_chunk, &buffers));
         });
         let increment = scanner.finish(&mut tail);
         self.state = Some(tail.checkpoints());

@@ -389,7 +389,7 @@ impl ApacheInterpreter {
             }
             (b"logformat", Some(text)) => self.log_format(text, word(1)),
             (b"customlog" | b"globallog", Some(path)) => {
-                self.log(location, path, Some(word(1).unwrap_or_default()), word(2))
+                self.log(location, path, Some(word(1).unwrap_or_default()), word(2));
             }
             (b"transferlog", Some(path)) => self.log(location, path, None, None),
             _ => {}

@@ -292,7 +292,7 @@ pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
                     2 => requests.push(scan("OPTIONS", path, scanner)),
                     3 | 4 => requests.push(scan("GET", path, (scanner + 1) % SCANNERS.len())),
                     5 if !path.contains('?') => {
-                        requests.push(scan("GET", format!("{path}?x=12345"), scanner))
+                        requests.push(scan("GET", format!("{path}?x=12345"), scanner));
                     }
                     _ => {}
                 }

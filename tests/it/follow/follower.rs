@@ -100,7 +100,7 @@ impl Follower {
         let sender = Arc::clone(&shared);
         let reader = thread::spawn(move || {
             lines(stderr, |line| {
-                sender.describe(|output| output.notices += &line)
+                sender.describe(|output| output.notices += &line);
             });
         });
         Self {

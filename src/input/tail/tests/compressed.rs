@@ -325,7 +325,7 @@ fn restarts_at_any_stage_of_a_compression_read_the_log_once() {
                     for names in [&["."][..], &["access.log"]] {
                         let text = lines(0..length);
                         let mut harness = TailHarness::new(names, true, |folder| {
-                            append(&folder.join("access.log"), &lines(0..before))
+                            append(&folder.join("access.log"), &lines(0..before));
                         });
                         append(&harness.path("access.log"), &lines(before..length));
                         harness.rename("access.log", "access.log.1");

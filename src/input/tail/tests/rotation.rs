@@ -19,7 +19,7 @@ use crate::input::tail::{StartPosition, Tail, TailOptions};
 #[test]
 fn new_lines_are_returned_once() {
     let mut harness = TailHarness::new(&["access.log"], false, |folder| {
-        fs::write(folder.join("access.log"), lines(100..120)).unwrap()
+        fs::write(folder.join("access.log"), lines(100..120)).unwrap();
     });
     assert!(harness.emitted.is_empty());
     for number in 0..20 {
@@ -72,7 +72,7 @@ fn a_log_that_is_copied_back_is_not_read_again() {
 #[test]
 fn a_partial_line_is_held() {
     let mut harness = TailHarness::new(&["access.log"], false, |folder| {
-        fs::write(folder.join("access.log"), "old\nhalf ").unwrap()
+        fs::write(folder.join("access.log"), "old\nhalf ").unwrap();
     });
     harness.wait(70);
     assert!(harness.emitted.is_empty());
@@ -324,7 +324,7 @@ fn existing_siblings_are_read_only_from_the_start() {
 fn a_file_that_appears_in_a_folder_is_read_whole() {
     for names in [&["."][..], &["*.log"]] {
         let mut harness = TailHarness::new(names, false, |folder| {
-            fs::write(folder.join("a.log"), lines(100..120)).unwrap()
+            fs::write(folder.join("a.log"), lines(100..120)).unwrap();
         });
         harness.append("b.log", &lines(0..5));
         harness.wait(2);
@@ -655,7 +655,7 @@ fn each(mut test: impl FnMut(&str, MoveMethod, &'static str, usize)) {
 fn a_running_follower_recognizes_a_log_by_any_name() {
     each(|name, how, target, read| {
         let mut harness = TailHarness::new(&[target], true, |folder| {
-            append(&folder.join("access.log"), &lines(0..read))
+            append(&folder.join("access.log"), &lines(0..read));
         });
         append(&harness.path("access.log"), &lines(read..100));
         move_away(harness.folder.path(), name, how);
@@ -675,7 +675,7 @@ fn a_running_follower_recognizes_a_log_by_any_name() {
 fn a_restarted_follower_recognizes_a_log_by_any_name() {
     each(|name, how, target, read| {
         let mut harness = TailHarness::new(&[target], true, |folder| {
-            append(&folder.join("access.log"), &lines(0..read))
+            append(&folder.join("access.log"), &lines(0..read));
         });
         let state = harness.tail.checkpoints();
         append(&harness.path("access.log"), &lines(read..100));

@@ -345,7 +345,7 @@ fn a_copy_of_a_part_of_unclaimed_content_is_not_read_again() {
 #[test]
 fn a_copy_of_content_of_which_nothing_is_saved_keeps_its_identity() {
     let mut harness = TailHarness::new(&["access.log*"], true, |folder| {
-        fs::write(folder.join("access.log"), lines(0..100)).unwrap()
+        fs::write(folder.join("access.log"), lines(0..100)).unwrap();
     });
     let mut state = harness.tail.checkpoints();
     (state[0].offset, state[0].lines, state[0].tail) = (0, 0, ContentHash::new(b""));
@@ -415,7 +415,7 @@ fn a_recreated_folder_is_followed() {
 fn files_in_olddir_are_found() {
     for compressed in [false, true] {
         let mut harness = TailHarness::new(&["access.log"], true, |folder| {
-            fs::create_dir(folder.join("old")).unwrap()
+            fs::create_dir(folder.join("old")).unwrap();
         });
         harness.append("access.log", &lines(0..5));
         harness.poll_and_read();

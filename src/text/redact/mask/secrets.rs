@@ -217,7 +217,7 @@ fn value_after(
         match decoded.byte {
             b if is_blank(b) && may_be_spaced && decoded.start == start => start = decoded.end,
             b'>' if separator == Separator::Equals && decoded.start == last.end => {
-                start = decoded.end
+                start = decoded.end;
             }
             b'"' | b'\'' if decoded.start == start => {
                 (start, open) = (decoded.end, Some(decoded));
