@@ -16,7 +16,7 @@ use super::bytes::leading_nuls;
 use super::clf::{request_start, starts_like_clf};
 use super::host::host;
 use super::json::{KeyCache, unescape_line};
-use super::line_prefix::{LinePrefix, each_csv_column, strip_prefix};
+use super::line_prefix::{LinePrefix, each_csv_column, stripped};
 use crate::log::client::{Client, is_private_or_shared};
 
 /// The position of the client in lines with two addresses before the time.
@@ -91,11 +91,12 @@ impl<'l> LeadingFields<'l> {
     /// is never an address; the user may look like one: `192.0.2.1 - 198.51.100.7 [`. Additional
     /// fields come from a header, or from a user with blanks.
     fn is_doubtful(&self) -> bool {
-        if self.count < MAX_FIELDS || self.count == MAX_FIELDS && is_address(self.first) {
-            return is_address(self.second);
+        let (is_first, is_usual) = (is_address(self.first), self.count <= MAX_FIELDS);
+        if is_address(self.second) && (is_first || is_usual) {
+            return true;
         }
-        if is_address(self.first) {
-            return self.has_later_address || is_address(self.second);
+        if is_first {
+            return !is_usual && self.has_later_address;
         }
         // A line that starts with something else may have the prefix of another writer, unless a
         // dash shows where its ident is.
@@ -105,8 +106,7 @@ impl<'l> LeadingFields<'l> {
                 .any(|field| field == b"-")
         };
         self.has_client_and_ident()
-            || self.count == MAX_FIELDS && is_address(self.second)
-            || self.has_later_address && has_ident()
+            || self.count >= MAX_FIELDS && self.has_later_address && has_ident()
     }
 
     /// Whether the second field is an address, and a dash is in the place of the ident.
@@ -256,9 +256,6 @@ pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
             continue;
         };
         all += 1;
-        let is_first = is_address(leading.first) || is_address(leading.second);
-        later += u64::from(!is_first && leading.has_later_address);
-        absent += u64::from(!is_first && leading.first == b"-");
         match (is_address(leading.first), is_address(leading.second)) {
             (false, true) if leading.has_later_address => others.count(&leading, number > 0),
             (false, true) => hosts.count(&leading, number > 0),
@@ -271,6 +268,10 @@ pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
                     Client::parse_address(leading.first),
                     Client::parse_address(leading.second),
                 ));
+            }
+            (false, false) => {
+                later += u64::from(leading.has_later_address);
+                absent += u64::from(leading.first == b"-");
             }
             _ => {}
         }
@@ -325,13 +326,11 @@ fn column_with_time(line: &[u8]) -> Option<&[u8]> {
     (columns > 1 && !found[0].is_empty() && found[1].is_empty()).then_some(found[0])
 }
 
-fn without_prefixes(mut line: &[u8]) -> &[u8] {
-    while let Some(found) =
-        strip_prefix(line, false).filter(|found| found.prefix != LinePrefix::Name)
-    {
-        line = found.rest;
-    }
-    line
+fn without_prefixes(line: &[u8]) -> &[u8] {
+    stripped(line)
+        .take_while(|found| !matches!(found.prefix, LinePrefix::Name | LinePrefix::Logger))
+        .last()
+        .map_or(line, |found| found.rest)
 }
 
 /// Counts of lines that start with a name and an address, and have no other address before the

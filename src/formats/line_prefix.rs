@@ -75,8 +75,8 @@ impl LinePrefix {
     ];
 
     /// Whether a program writes the name of a logger after it. At the start of a line, words are
-    /// rather the name of a client, and a user whom the client chose.
-    pub(super) fn is_before_logger(self) -> bool {
+    /// rather the name of a client, and a user that the client chose.
+    fn is_before_logger(self) -> bool {
         matches!(self, Self::Time | Self::Level | Self::Syslog)
     }
 
@@ -144,15 +144,25 @@ const PREFIXES: [(LinePrefix, StripPrefix); 14] = [
     (LinePrefix::Name, after_name),
 ];
 
+/// A line without its first prefix, without its first two, and so on.
+pub(crate) fn stripped(line: &[u8]) -> impl Iterator<Item = StrippedLine<'_>> {
+    let (mut rest, mut has_logger) = (line, false);
+    std::iter::from_fn(move || {
+        let found = strip_prefix(rest, has_logger)?;
+        has_logger |= found.prefix.is_before_logger();
+        rest = found.rest;
+        Some(found)
+    })
+}
+
 /// Removes the first prefix of a line. The rest is never empty. `has_logger`: the line may have the
 /// name of a logger, because a prefix that [may be before one](LinePrefix::is_before_logger) was
 /// removed from it.
-#[must_use]
-pub(crate) fn strip_prefix(line: &[u8], has_logger: bool) -> Option<StrippedLine<'_>> {
-    let possible = PREFIXES
+fn strip_prefix(line: &[u8], has_logger: bool) -> Option<StrippedLine<'_>> {
+    let mut possible = PREFIXES
         .iter()
         .filter(|(prefix, _)| has_logger || *prefix != LinePrefix::Logger);
-    possible.into_iter().find_map(|(prefix, strip)| {
+    possible.find_map(|(prefix, strip)| {
         let (rest, time) = strip(line).filter(|(rest, _)| !rest.is_empty())?;
         Some(StrippedLine {
             prefix: *prefix,

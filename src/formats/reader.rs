@@ -404,6 +404,7 @@ impl LogReader {
                 buffers,
                 out,
                 reads_unknown_clients: false,
+                has_unknown_client: false,
             },
             inner_entry,
             text: inner,
@@ -422,7 +423,7 @@ impl LogReader {
             reader.kind = reader.fields.loosely(text, None);
         }
         // A client may have chosen the text in the place of the user, with addresses in it.
-        if reader.kind.is_none() {
+        if reader.kind.is_none() && reader.fields.has_unknown_client {
             reader.fields.reads_unknown_clients = true;
             *prefix = read_within(text, json, unwrap, &mut reader);
         }
@@ -457,16 +458,19 @@ impl ReadInner for InnerReader<'_, '_> {
             context,
             buffers,
             reads_unknown_clients,
+            has_unknown_client,
             ..
         } = &mut self.fields;
-        FieldReader {
+        let mut fields = FieldReader {
             context,
             buffers,
             out: self.inner_entry,
             reads_unknown_clients: *reads_unknown_clients,
-        }
-        .inner(text, None)
-        .is_some()
+            has_unknown_client: *has_unknown_client,
+        };
+        let is_line = fields.inner(text, None).is_some();
+        *has_unknown_client = fields.has_unknown_client;
+        is_line
     }
 }
 
@@ -477,6 +481,8 @@ struct FieldReader<'r, 'f> {
     out: &'r mut EntryBuffer,
     /// Whether a line within another is read too if either of two addresses may be its client.
     reads_unknown_clients: bool,
+    /// Such a line was not read.
+    has_unknown_client: bool,
 }
 
 impl FieldReader<'_, '_> {
@@ -490,13 +496,22 @@ impl FieldReader<'_, '_> {
             None => self
                 .by_detection(text, time)
                 .or_else(|| self.loosely(text, time))
-                .or_else(|| {
-                    // A prefix that is removed in part is no client.
-                    let client = text.split(|byte| *byte == b' ').next().unwrap_or_default();
-                    let is_read = self.reads_unknown_clients && is_plausible_client(client);
-                    is_read.then(|| with_unknown_client(text, self.context, self.out))?
-                }),
+                .or_else(|| self.with_unknown_client(text)),
         }
+    }
+
+    /// Reads a line within another whose client is unknown, or notes that it is one.
+    fn with_unknown_client(&mut self, text: &[u8]) -> Option<LineKind> {
+        // A prefix that is removed in part is no client.
+        let client = text.split(|byte| *byte == b' ').next().unwrap_or_default();
+        if !is_plausible_client(client) {
+            return None;
+        }
+        if self.reads_unknown_clients {
+            return with_unknown_client(text, self.context, self.out);
+        }
+        self.has_unknown_client |= client_position::locate(text, self.context.clients).is_some();
+        None
     }
 
     /// Reads the requested formats, JSON, and what the line loop parses, which is `Some(None)`.

@@ -8,7 +8,7 @@ use super::JsonLineParser;
 use super::is_status;
 use super::json::{KeyCache, is_request, may_be_line, unescape_line};
 use super::line_prefix::{
-    LinePrefix, MAX_PREFIXES, StrippedLine, each_csv_column, strip_prefix, without_colors,
+    LinePrefix, MAX_PREFIXES, StrippedLine, each_csv_column, stripped, without_colors,
 };
 use crate::log::time::LogTime;
 
@@ -82,14 +82,13 @@ fn after_prefixes(
     time: &mut Option<LogTime>,
     inner: &mut impl ReadInner,
 ) -> Option<LinePrefix> {
-    let (mut first, mut has_logger) = (None, false);
-    for _ in 0..MAX_PREFIXES {
+    let mut first = None;
+    for found in stripped(rest).take(MAX_PREFIXES) {
         let StrippedLine {
             prefix,
             rest: next,
             time: next_time,
-        } = strip_prefix(rest, has_logger)?;
-        has_logger |= prefix.is_before_logger();
+        } = found;
         (*rest, *time) = (next, next_time.or(*time));
         first = Some(first.map_or(prefix, |first| significant(Some(first), prefix)));
         if inner.read(next, *time).is_some() {
@@ -138,18 +137,10 @@ fn without_doubled_quotes<'b>(column: &[u8], buffer: &'b mut Vec<u8>) -> &'b [u8
 }
 
 fn is_line_within(text: &[u8], inner: &mut impl ReadInner) -> bool {
-    let (mut rest, mut has_logger) = (text, false);
-    for _ in 0..=MAX_PREFIXES {
-        if inner.is_line(rest) {
-            return true;
-        }
-        let Some(found) = strip_prefix(rest, has_logger) else {
-            return false;
-        };
-        has_logger |= found.prefix.is_before_logger();
-        rest = found.rest;
-    }
-    false
+    inner.is_line(text)
+        || stripped(text)
+            .take(MAX_PREFIXES)
+            .any(|found| inner.is_line(found.rest))
 }
 
 /// The first of two writers that is not only blanks.
