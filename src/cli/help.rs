@@ -7,6 +7,7 @@
 //! characters, so it is escaped.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -599,6 +600,17 @@ fn sanitize_error(mut error: clap::Error) -> clap::Error {
     {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Suggested);
+    }
+    // A log without a command is meant for `scan`.
+    if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
+        && Path::new(typed).exists()
+    {
+        let tip = format!("to report the probes in it, type 'probewatch scan {typed}'");
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![tip.into()]),
+        );
     }
     error
 }

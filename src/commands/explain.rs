@@ -21,7 +21,7 @@ use crate::commands::error::CommandError;
 use crate::engine::explain::{Explainer, Explanation, InputRequest, SuppressedBy};
 use crate::engine::{ParsedRequest, ScanOptions};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
-use crate::formats::{FormatChoice, Formats, Frame, LogFormat, W3cHeader, recognize};
+use crate::formats::{FormatChoice, Formats, Frame, LogFormat, W3cHeader, is_directive, recognize};
 use crate::input::Mmap;
 use crate::input::find::{FoundInputs, InputOrigin, find};
 use crate::input::lines::{InputLine, LinesSummary, for_each_line};
@@ -260,7 +260,7 @@ impl LogLineReader<'_> {
     /// Whether the line is only a directive for the following lines.
     fn is_directive(&mut self, number: u64, text: &[u8]) -> bool {
         self.update_header(number, text);
-        self.context.header.is_w3c() && text.first() == Some(&b'#')
+        self.context.header.is_w3c() && is_directive(text)
     }
 
     /// The name of the line's format, and its fields. With `only`, lines of other formats are not

@@ -67,6 +67,9 @@ struct LeadingFields<'l> {
     count: usize,
     /// A field after the second one is an address.
     has_later_address: bool,
+    /// An address follows a comma, as where a proxy appends its client to a header. Any client may
+    /// have sent what is before it.
+    has_appended_address: bool,
 }
 
 impl<'l> LeadingFields<'l> {
@@ -74,9 +77,12 @@ impl<'l> LeadingFields<'l> {
         let mut fields = fields(before_time);
         let (first, second) = (fields.next()?, fields.next().unwrap_or_default());
         let (mut count, mut has_later_address) = (1 + usize::from(!second.is_empty()), false);
+        let (mut before, mut has_appended_address) = (second, false);
         for field in fields {
             count += 1;
             has_later_address |= is_address(field);
+            has_appended_address |= before.ends_with(b",") && is_address(field);
+            before = field;
         }
         Some(Self {
             before_time,
@@ -84,6 +90,7 @@ impl<'l> LeadingFields<'l> {
             second,
             count,
             has_later_address,
+            has_appended_address,
         })
     }
 
@@ -128,7 +135,7 @@ impl<'l> LeadingFields<'l> {
             {
                 Some((ClientPosition::Second, self.second))
             }
-            ClientPosition::First if is_address(self.first) => {
+            ClientPosition::First if is_address(self.first) && !self.has_appended_address => {
                 Some((ClientPosition::First, self.first))
             }
             ClientPosition::Second if is_usual && is_address(self.second) => {

@@ -51,6 +51,7 @@ pub use line_parser::FormatLineParser;
 pub(crate) use line_parser::NginxEscape;
 pub(crate) use shape::{line_shape, may_be_log_line};
 pub use w3c::W3cHeader;
+pub(crate) use w3c::is_directive;
 
 /// An access log format that the engine parses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -13,12 +13,12 @@ use super::bytes::leading_nuls;
 use super::clf::{is_bare, starts_like_clf};
 use super::client_position::{self, ClientPosition};
 use super::detect::{is_binary, is_error_log, is_report};
-use super::discover::{Layouts, SAMPLE, SHARE};
+use super::discover::{Layouts, SAMPLE, SHARE, has_target};
 use super::line_prefix::{LinePrefix, UsualPrefix, without_colors};
 use super::unwrap::{ReadInner, UnwrapBuffers, read_within};
 use super::{
-    EntryBuffer, FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, LogFormat, TimeField,
-    W3cHeader, loose_clf,
+    EntryBuffer, FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, LogFormat, RequestField,
+    TimeField, W3cHeader, loose_clf,
 };
 use crate::log::client::{Client, ClientIpSource};
 use crate::log::log_entry::{LogEntry, RequestLine};
@@ -97,6 +97,12 @@ impl LineContext<'_> {
             && self.formats.client_ip_source().is_none()
     }
 
+    /// Whether the log writer adds scheme and host to each target.
+    fn has_absolute_targets(&self) -> bool {
+        let layouts = self.layouts.as_ref();
+        layouts.is_some_and(|layouts| layouts.has_absolute_targets())
+    }
+
     /// The name of a format in counts of lines: a discovered layout is named by its format string.
     pub(crate) fn name(&self, id: FormatId) -> &Arc<str> {
         match &self.layouts {
@@ -112,7 +118,7 @@ impl LogReader {
     #[must_use]
     pub fn discover(&mut self, head: &[u8], context: &LineContext<'_>) -> Option<Arc<Layouts>> {
         if !context.preferred.is_empty()
-            || context.header.is_w3c()
+            || context.header.columns().is_some()
             || is_binary(head)
             || is_report(head)
         {
@@ -150,24 +156,20 @@ impl LogReader {
             .map(|(line, plain)| without_colors(line, plain).unwrap_or(line))
             .collect();
         let layouts = Layouts::discover(&lines, context.formats.client_ip_source())?;
-        // Lines that a known format explains must stay lines of that format.
+        // Lines that a known format explains must stay lines of that format. A client can make its
+        // own lines look like those of another.
         let buffers = &mut self.buffers;
-        let is_taken = others.iter().any(|line| {
-            layouts
-                .all()
-                .iter()
-                .any(|layout| layout.read(line, buffers).is_some())
-        });
-        (!is_taken).then(|| Arc::new(layouts))
+        let is_read = |line: &&&[u8]| {
+            let mut layouts = layouts.all().iter();
+            layouts.any(|layout| layout.read(line, buffers).is_some())
+        };
+        let taken = others.iter().filter(is_read).count();
+        (taken * SHARE <= lines.len()).then(|| Arc::new(layouts))
     }
 
     /// Whether a line is in a known format, and has a client in its place.
     fn explanation(&mut self, line: &[u8], context: &LineContext<'_>) -> KnownLine {
-        if line.len() > context.max_line
-            || line.starts_with(b"{")
-            || line.starts_with(b"[{")
-            || is_error_log(line)
-        {
+        if line.len() > context.max_line || is_error_log(line) {
             return KnownLine::Known { is_absolute: false };
         }
         let (kind, entry) = self.line(
@@ -189,9 +191,8 @@ impl LogReader {
             }
             LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::Directive => true,
         };
-        let is_absolute =
-            kind == LineKind::AsIs && entry.is_some_and(|entry| relative(entry.request).is_some());
-        if is_known {
+        let is_absolute = entry.is_some_and(|entry| relative(entry.request).is_some());
+        if is_known || is_json(line) {
             KnownLine::Known { is_absolute }
         } else {
             KnownLine::None
@@ -390,11 +391,15 @@ impl LogReader {
             ..
         } = self;
         *prefix = None;
-        if let Some(named) = header.columns() {
-            let parser = origin.map_or(&**named, |origin| {
+        let row_parser = header.columns().map(|named| {
+            origin.map_or(&**named, |origin| {
                 with_forwarded_field(columns, named, origin)
-            });
-            if let Some(kind) = push_fields(W3C, parser.read(text, buffers), None, origin, out) {
+            })
+        });
+        if let Some(parser) = row_parser {
+            let row = parser.read(text, buffers);
+            let row = row.filter(|row| parser.has_kinds(row));
+            if let Some(kind) = push_fields(W3C, row, None, context, out) {
                 return Some(kind);
             }
         }
@@ -428,7 +433,11 @@ impl LogReader {
             *prefix = read_within(text, json, unwrap, &mut reader);
         }
         let InnerReader { fields, kind, .. } = reader;
-        kind.or_else(|| with_unknown_client(text, context, fields.out))
+        kind.or_else(|| {
+            let row = row_parser?.read(text, fields.buffers);
+            push_fields(W3C, row, None, context, fields.out)
+        })
+        .or_else(|| with_unknown_client(text, context, fields.out))
     }
 }
 
@@ -534,7 +543,7 @@ impl FieldReader<'_, '_> {
                     DISCOVERED,
                     layout.read(text, self.buffers),
                     time,
-                    context.formats.client_ip_source(),
+                    context,
                     self.out,
                 )
             });
@@ -549,10 +558,7 @@ impl FieldReader<'_, '_> {
         };
         match json {
             Some(kind) => Some(Some(kind)),
-            None if context
-                .layouts
-                .as_ref()
-                .is_some_and(|layouts| layouts.has_absolute_targets())
+            None if context.has_absolute_targets()
                 && let Some(frame) = Frame::locate(text, None)
                 && let Some(request) = relative(frame.request) =>
             {
@@ -582,7 +588,7 @@ impl FieldReader<'_, '_> {
             .filter(|(_, parser)| parser.may_read(text))
             .find_map(|(id, parser)| {
                 let fields = parser.read(text, self.buffers).filter(is_plausible);
-                push_fields(id, fields, time, formats.client_ip_source(), self.out)
+                push_fields(id, fields, time, self.context, self.out)
             })
     }
 
@@ -593,24 +599,24 @@ impl FieldReader<'_, '_> {
             combined,
             loose_clf::read(text),
             time,
-            self.context.formats.client_ip_source(),
+            self.context,
             self.out,
         )
     }
 
     /// Reads a line in this format, if it matches.
     fn format(&mut self, id: FormatId, text: &[u8], time: Option<LogTime>) -> Option<LineKind> {
-        let formats = self.context.formats;
-        let origin = formats.client_ip_source();
+        let context = self.context;
+        let formats = context.formats;
         match &formats.format(id).reader {
             FormatReader::Strings(parsers) => parsers.iter().find_map(|parser| {
-                push_fields(id, parser.read(text, self.buffers), time, origin, self.out)
+                push_fields(id, parser.read(text, self.buffers), time, context, self.out)
             }),
             FormatReader::Json => push_fields(
                 id,
                 formats.json().read(text, self.buffers),
                 time,
-                origin,
+                context,
                 self.out,
             ),
             FormatReader::Clf | FormatReader::W3c | FormatReader::Discovered => None,
@@ -689,6 +695,12 @@ pub(super) struct RelativeRequest<'a> {
     pub(super) parts: [&'a [u8]; 3],
 }
 
+/// Whether a line is JSON, or a part of JSON without a request.
+fn is_json(line: &[u8]) -> bool {
+    (line.starts_with(b"{") || line.starts_with(b"[{"))
+        && (!has_target(line) || serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok())
+}
+
 /// The request without the scheme and the host of its target; `None` if it has none.
 fn relative(request: &[u8]) -> Option<RelativeRequest<'_>> {
     let RequestLine {
@@ -734,14 +746,27 @@ fn push_fields(
     id: FormatId,
     fields: Option<Fields<'_>>,
     time: Option<LogTime>,
-    origin: Option<&ClientIpSource>,
+    context: &LineContext<'_>,
     out: &mut EntryBuffer,
 ) -> Option<LineKind> {
     let mut fields = fields?;
+    if context.has_absolute_targets()
+        && let RequestField::Line(line) = fields.request
+        && let Some(RelativeRequest { host, parts }) = relative(line)
+    {
+        let [method, target, protocol] = parts;
+        fields.host = host;
+        fields.request = RequestField::Parts {
+            method,
+            target,
+            query: b"",
+            protocol,
+        };
+    }
     if fields.time == TimeField::Parsed(None) {
         fields.time = TimeField::Parsed(time);
     }
-    if let Some(origin) = origin {
+    if let Some(origin) = context.formats.client_ip_source() {
         fields.client = if fields.is_without_peer {
             origin.resolve_without_peer(fields.forwarded)
         } else {
@@ -1443,6 +1468,75 @@ mod tests {
                     assert_eq!(facts(&line), clean, "{place} in {line}");
                 }
             }
+        }
+    }
+
+    /// In JSON, in the log of a container and after a prefix too.
+    #[test]
+    fn absolute_targets_are_relative_within_other_lines() {
+        let clf = |target: &str| {
+            format!(
+                r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET {target} HTTP/1.1" 404 162 "-" "x""#
+            )
+        };
+        let escaped = |target: &str| clf(target).replace('"', "\\\"");
+        let envelopes: [&dyn Fn(&str) -> String; 3] = [
+            &|target| {
+                format!(
+                    r#"{{"time":"2026-11-02T08:01:00Z","client":"192.0.2.7","request":"GET {target} HTTP/1.1","status":404}}"#
+                )
+            },
+            &|target| format!(r#"{{"log":"{}\n","stream":"stdout"}}"#, escaped(target)),
+            &|target| format!("Nov  2 08:01:00 web varnishncsa: {}", clf(target)),
+        ];
+        for envelope in envelopes {
+            let line = envelope("http://www.example.org/.env?a=1");
+            let log = (line.clone() + "\n").repeat(MIN_ABSOLUTE);
+            let mut log_reader = LogReader::default();
+            let layouts = log_reader.discover(log.as_bytes(), &from_log_start(log.as_bytes()));
+            let mut context = LineContext {
+                layouts,
+                ..from_log_start(log.as_bytes())
+            };
+            let (_, entry) = log_reader.line(line.as_bytes(), &mut context);
+            let entry = entry.unwrap();
+            assert_eq!(
+                (entry.host, entry.request),
+                (
+                    Some(&b"www.example.org"[..]),
+                    &b"GET /.env?a=1 HTTP/1.1"[..]
+                ),
+                "{line}"
+            );
+        }
+    }
+
+    /// A log with a header in front of its lines may go on in another format.
+    #[test]
+    fn lines_of_other_formats_after_a_header_are_read() {
+        let header = b"#Fields: date time c-ip cs-method cs-uri-stem sc-status\n";
+        let mut context = from_log_start(header);
+        let mut log_reader = LogReader::default();
+        let mut read = |line: &str| {
+            let (kind, entry) = log_reader.line(line.as_bytes(), &mut context);
+            let entry = entry.map(|entry| (entry.client.to_vec(), entry.status));
+            (kind, entry.unwrap_or_default())
+        };
+        let header = std::str::from_utf8(header).unwrap().trim_end();
+        assert_eq!(read(header).0, LineKind::Directive);
+        for line in [
+            "2026-11-02 08:01:00 192.0.2.7 GET /.env 404",
+            r#"{"ts":"2026-11-02T08:01:00Z","client_ip":"192.0.2.7","method":"GET","uri":"/.env","status":404}"#,
+            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /.env HTTP/1.1" 404 162 "-" "a b""#,
+        ] {
+            assert_eq!(read(line).1, (b"192.0.2.7".to_vec(), Some(404)), "{line}");
+        }
+        // Of a name, and without a value.
+        for line in [
+            "2026-11-02 08:01:00 crawl.example.net GET /.env 404",
+            "2026-11-02 08:01:00 - GET /.env -",
+        ] {
+            assert_eq!(read(line).0, LineKind::As(W3C), "{line}");
         }
     }
 

@@ -7,15 +7,24 @@
 
 use super::FieldKind;
 use super::line_parser::{Encoding, FormatLineParser, Quotes};
+use crate::log::client::Client;
 use memchr::memchr;
 use memchr::memmem::rfind;
 use std::sync::Arc;
 
-/// Whether a line is a directive or a comment, not a request.
+/// Whether a line is a directive or a comment. It has no address, no path and no protocol: with one
+/// of them it is a request, in a log whose first field is a header that the client chose.
 #[must_use]
-#[cfg(test)]
-pub(crate) fn is_comment(line: &[u8]) -> bool {
-    line.starts_with(b"#")
+pub(crate) fn is_directive(line: &[u8]) -> bool {
+    let is_of_request = |word: &[u8]| {
+        word.starts_with(b"/")
+            || word.starts_with(b"HTTP/")
+            || Client::parse_address(word).is_some()
+    };
+    line.first() == Some(&b'#')
+        && !line
+            .split(|byte| b" \t|;,\"'".contains(byte))
+            .any(is_of_request)
 }
 
 /// The parser for the lines after `#Fields: date time cs-method ...`; `None` for any other line.
@@ -23,7 +32,7 @@ pub(crate) fn is_comment(line: &[u8]) -> bool {
 pub(crate) fn directive(line: &[u8]) -> Option<FormatLineParser> {
     let text = line.strip_prefix(b"#")?;
     let (name, columns) = text.split_at(memchr(b':', text)?);
-    if !name.eq_ignore_ascii_case(b"Fields") {
+    if !name.eq_ignore_ascii_case(b"Fields") || !is_directive(line) {
         return None;
     }
     let columns = String::from_utf8_lossy(&columns[1..]);
@@ -136,7 +145,8 @@ impl W3cHeader {
         let is_w3c = first.len() <= max_line
             && DIRECTIVES
                 .iter()
-                .any(|directive| first.starts_with(directive));
+                .any(|directive| first.starts_with(directive))
+            && is_directive(first);
         if is_w3c {
             Self::Columns(None)
         } else {
@@ -166,7 +176,7 @@ impl W3cHeader {
         loop {
             let at = rfind(&lines[..end], FIELDS)?;
             let line = line_at(lines, at);
-            if (at == 0 || lines[at - 1] == b'\n') && line.len() <= max_line {
+            if (at == 0 || lines[at - 1] == b'\n') && line.len() <= max_line && is_directive(line) {
                 return Some(Self::named_by(line));
             }
             end = at;
@@ -175,7 +185,7 @@ impl W3cHeader {
 
     /// Whether a line is a directive; its columns replace the current ones.
     pub(super) fn take(&mut self, line: &[u8]) -> bool {
-        let is_own = self.is_w3c() && line.first() == Some(&b'#');
+        let is_own = self.is_w3c() && is_directive(line);
         if is_own && line.starts_with(FIELDS) {
             *self = Self::named_by(line);
         }

@@ -60,6 +60,7 @@ fn why_graded(detail: &AnswerDetail<'_>) -> String {
         }
         Reason::FewSizes => format!("{size}; the site answers anything, and few sizes are known"),
         Reason::NoSize => format!("{size}; the site answers other paths with a soft 404"),
+        Reason::Empty => "the answer is empty".to_owned(),
         Reason::ManySites => "answers of several sites, counted together".to_owned(),
     }
 }

@@ -287,21 +287,23 @@ impl Privacy {
         }
     }
 
+    /// A text with its secrets masked, and its people where clients are hidden.
+    fn masked<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        let masked = if self.redact { mask(text) } else { text.into() };
+        match masked {
+            _ if !self.hides_clients() => masked,
+            Cow::Borrowed(text) => mask_people(text),
+            Cow::Owned(text) => Cow::Owned(mask_people(&text).into_owned()),
+        }
+    }
+
     /// The redacted form of a decoded target. It has no marker, as it may end in what looks like
     /// one.
     fn decoded(&self, target: &[u8], decoded: &[u8]) -> Vec<u8> {
-        let decoded = if self.redact {
-            mask_decoded(target, decoded)
-        } else {
-            decoded.into()
-        };
+        let decoded = mask_decoded(target, decoded, |text| self.masked(text));
         let hidden = match &self.anonymizer {
-            Some(anonymizer) => Cow::Owned(
-                anonymizer
-                    .anonymize_text(&mask_people(&decoded), false)
-                    .into_owned(),
-            ),
-            None => decoded,
+            Some(anonymizer) => anonymizer.anonymize_text(&decoded, false),
+            None => Cow::Borrowed(&*decoded),
         };
         if self.redact {
             mask(&hidden).into_owned()
@@ -386,7 +388,10 @@ impl Privacy {
         let Some(anonymizer) = &self.anonymizer else {
             return shown;
         };
-        let hidden = mask_people(shown.as_bytes());
+        let (host, path) = shown.split_at(shown.find('/').unwrap_or(0));
+        let hidden = [host, path]
+            .map(|part| mask_people(part.as_bytes()))
+            .concat();
         String::from_utf8_lossy(&anonymizer.anonymize_text(&hidden, false)).into_owned()
     }
 

@@ -99,8 +99,13 @@ fn suggestion(nearest: Option<&str>) -> String {
 
 /// The name that is most similar to `name`, if one is similar.
 pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    // `git` is a part of `vcs/git`.
+    let distance = |n: &str| match n.split('/').any(|part| part == name) {
+        true => 0,
+        false => edit_distance(name, n),
+    };
     names
-        .map(|n| (edit_distance(name, n), n))
+        .map(|n| (distance(n), n))
         .filter(|(distance, n)| *distance <= n.len().max(name.len()) / 3)
         .min()
         .map(|(_, n)| n.to_owned())
@@ -135,6 +140,7 @@ mod tests {
             nearest("vsc/git", ids.into_iter()).as_deref(),
             Some("vcs/git")
         );
+        assert_eq!(nearest("git", ids.into_iter()).as_deref(), Some("vcs/git"));
         assert_eq!(nearest("zzz", ids.into_iter()), None);
     }
 }

@@ -99,6 +99,9 @@ pub enum Reason {
     FewSizes,
     /// Uncertain: the answer has no size, and the site answers other paths with a soft 404.
     NoSize,
+    /// Uncertain: the answer is empty, where others have sizes. A script may have run without a
+    /// word.
+    Empty,
     /// Uncertain: answers of several sites were counted together, and none of them can be compared.
     ManySites,
 }
@@ -126,6 +129,7 @@ impl Reason {
             Self::InPart => "in_part",
             Self::FewSizes => "few_sizes",
             Self::NoSize => "no_size",
+            Self::Empty => "empty",
             Self::ManySites => "many_sites",
         }
     }
@@ -533,7 +537,9 @@ impl Grader {
         }
     }
 
-    /// Compares partial content with that of other paths, if the site answers any path with it.
+    /// Compares partial content with that of other paths, if the site answers any path with it. A
+    /// client chooses the size of partial content, so a size like those of the others is no soft
+    /// 404.
     fn grade_partial(
         &self,
         number: usize,
@@ -553,8 +559,9 @@ impl Grader {
         };
         let (low, high) = region.range(&path).unwrap_or_default();
         match region.position(&path, size)? {
-            SizePosition::Among => Some(Reason::LikeTheRest(low, high).soft_404()),
-            SizePosition::Beside => Some(Reason::NearTheRest(low, high).uncertain()),
+            SizePosition::Among | SizePosition::Beside => {
+                Some(Reason::NearTheRest(low, high).uncertain())
+            }
             SizePosition::Apart => Some(Reason::StandsOut(low, high).distinct()),
         }
     }
@@ -597,6 +604,9 @@ impl Grader {
             || graded_site.has_soft_404
         {
             return Reason::NoSize.uncertain();
+        }
+        if is_empty && logs_sizes {
+            return Reason::Empty.uncertain();
         }
         Reason::NoSoft404.distinct()
     }

@@ -638,12 +638,26 @@ mod empty_hosts {
         let other = || site().get("/file", 90, 4_000);
         let hosts = |n: u16| (0..n).map(empty).chain([other()]).collect::<Vec<_>>();
         assert_eq!(reason(&hosts(3), true, "/0"), Reason::AnswersAnything);
-        assert_eq!(reason(&hosts(2), true, "/0"), Reason::NoSoft404);
+        assert_eq!(reason(&hosts(2), true, "/0"), Reason::Empty);
         let has_content = [vec![empty(0).get("/page", 91, 500)], hosts(4)[1..].to_vec()].concat();
         assert_eq!(
             reason(&has_content, true, "/0"),
-            Reason::NoSoft404,
+            Reason::Empty,
             "it gives content elsewhere"
+        );
+    }
+
+    #[test]
+    fn an_empty_answer_is_uncertain_where_others_have_sizes() {
+        let empty = || site().probe(MethodClass::Get, "/wp-config.php", 1, 200, Some(0));
+        assert_eq!(
+            empty().get("/file", 2, 4_000).reason("/wp-config.php"),
+            Reason::Empty
+        );
+        assert_eq!(
+            empty().reason("/wp-config.php"),
+            Reason::NoSoft404,
+            "a log that writes 0 everywhere has no sizes"
         );
     }
 }
@@ -1354,7 +1368,8 @@ mod partial_content {
         let any = parts(site(), &[402, 455, 455, 455, 455, 455]);
         assert_eq!(
             (any.reason("/part-0"), any.reason("/part-1")),
-            (STANDS_OUT, LIKE_THE_REST)
+            (STANDS_OUT, NEAR_THE_REST),
+            "a client may have requested 455 bytes of each"
         );
         let few = parts(site(), &[402, 455, 455, 455]);
         assert_eq!(few.reason("/part-0"), Reason::NoSize, "four are too few");

@@ -802,6 +802,95 @@ fn a_header_before_the_client_is_never_the_client() {
     );
 }
 
+/// A line of a client before all others, or among them, must not hide its requests or theirs.
+#[test]
+fn one_line_makes_no_log_unread() {
+    type Line = fn(&str, &str, &str, &str, u16) -> String;
+    let time = "02/Nov/2026:08:01:00 +0000";
+    let host_first: [Line; 4] = [
+        |host, client, time, path, status| {
+            format!(
+                "{host} {client} - - [{time}] \"GET {path} HTTP/1.1\" {status} 268 \"-\" \"x\"\n"
+            )
+        },
+        |host, client, time, path, status| {
+            format!("{host}\t{client}\t{time}\tGET\t{path}\t{status}\t268\n")
+        },
+        |host, client, time, path, status| {
+            format!("{host}|{client}|{time}|GET {path} HTTP/1.1|{status}|268\n")
+        },
+        |host, client, time, path, status| {
+            format!("{host};{client};{time};GET;{path};{status};268\n")
+        },
+    ];
+    let agent_last: [Line; 3] = [
+        |agent, client, time, path, status| {
+            format!("{time}\t{client}\tGET\t{path}\t{status}\t268\t{agent}\n")
+        },
+        |agent, client, time, path, status| {
+            format!("{time}|{client}|GET|{path}|{status}|268|{agent}\n")
+        },
+        |agent, client, time, path, status| {
+            format!("{time} {client} GET {path} {status} 268 \"{agent}\"\n")
+        },
+    ];
+    let hosts = ["#Fields:", "#Version:", "#Software:", "#Remark:", "{", "[{"];
+    let agents = ["GET / HTTP/1.1", "POST /a", "curl/8 ", "{", "#Fields:"];
+    let cases = host_first
+        .iter()
+        .map(|line| (line, &hosts[..], "www.example.org"))
+        .chain(agent_last.iter().map(|line| (line, &agents[..], "-")));
+    for (line, sent, usual) in cases {
+        for sent in sent {
+            for at in [0, 30] {
+                let page = |n: usize| {
+                    let client = format!("198.51.100.{}", n % 40 + 1);
+                    line(usual, &client, time, &format!("/page/{n}"), 404)
+                };
+                let mut lines: Vec<String> = (0..60).map(page).collect();
+                lines.insert(at, line(sent, "203.0.113.9", time, "/.git/config", 200));
+                let harness = Harness::new();
+                harness.file("access.log", lines.concat());
+                let (_, report) = harness.json(["access.log"]);
+                assert_eq!(report["totals"]["answered"], 1, "{}", lines[at]);
+                assert_eq!(
+                    clients(&report),
+                    [("203.0.113.9".to_owned(), 1)],
+                    "{}",
+                    lines[at]
+                );
+            }
+        }
+    }
+}
+
+/// `--client-from` in a log whose first field is that header: a proxy appends the client to what
+/// the client sent.
+#[test]
+fn a_header_with_a_text_like_a_user_is_no_client() {
+    for sent in ["66.249.66.1 - - [x]", "66.249.66.1 - a", "66.249.66.1 -"] {
+        let harness = Harness::new();
+        let log = log_of(
+            |n| format!("198.51.100.{n} - -"),
+            &format!("{sent}, 203.0.113.9 - -"),
+        );
+        harness.file("access.log", log);
+        let run = harness.run([
+            "block",
+            "--client-from",
+            "x-forwarded-for",
+            "--trusted-proxy",
+            "10.0.0.0/8",
+            "access.log",
+        ]);
+        assert!(
+            !run.text().contains("66.249.66.1"),
+            "{sent}: {}",
+            run.text()
+        );
+    }
+}
+
 #[test]
 fn a_header_hides_no_answer_in_the_format_of_envoy() {
     let line = |path: &str, status: u16, [forwarded, agent, id]: [&str; 3]| {

@@ -593,6 +593,8 @@ fn log_of_spellings() -> String {
             "email",
             "user_login",
             "billing[email]",
+            "emailAddress",
+            "username[$ne]",
             "phone",
         ] {
             log += &line(
@@ -621,6 +623,18 @@ fn log_of_spellings() -> String {
     log += &line(
         "www.example.org",
         "/i/.env?x=%3Cuser%3Ecarol%3C/user%3E",
+        "-",
+        agent,
+    );
+    log += &line(
+        "www.example.org",
+        "/j/.env?user=a%20carol&login=a%26carol&email=a%23carol&phone=a%2520carol",
+        "-",
+        agent,
+    );
+    log += &line(
+        "www.example.org",
+        "/x=https://carol:pw@ftp/user=a%20carol/.env",
         "-",
         agent,
     );

@@ -122,14 +122,16 @@ fn kind(values: &[&[u8]]) -> Kind {
     if are(values, |value| is_address(value) || is_address_list(value)) {
         return Kind::Addresses;
     }
-    if are(values, is_request) {
+    // Each line has a request; clients may send one in another field.
+    let is_of_most = present(values).count() * 2 > values.len();
+    if is_of_most && are(values, is_request) {
         return if most(|value| is_url(RequestLine::parse(value).target)) {
             Kind::AbsoluteRequest
         } else {
             Kind::Request
         };
     }
-    if are(values, is_known_method) {
+    if is_of_most && are(values, is_known_method) {
         return Kind::Method;
     }
     if are(values, |value| begins(value, b"HTTP/")) {

@@ -33,6 +33,9 @@ pub(super) const SAMPLE: usize = 200;
 pub(super) const SHARE: usize = 10;
 /// The most layouts of one log.
 const MAX_LAYOUTS: usize = 3;
+/// The most columns of a layout, several times those of any known format: the cost of a guess grows
+/// with their square.
+const MAX_COLUMNS: usize = 256;
 /// The fewest keys of lines that are pairs.
 const MIN_KEYS: usize = 3;
 
@@ -311,7 +314,7 @@ fn has_method(line: &[u8]) -> bool {
 }
 
 /// Whether a path or a URL starts after a blank, a quote, or another mark.
-fn has_target(line: &[u8]) -> bool {
+pub(super) fn has_target(line: &[u8]) -> bool {
     let starts = |at: usize| {
         at == 0
             || matches!(
@@ -346,7 +349,7 @@ fn separated(lines: &[&[u8]], separator: ColumnSeparator) -> Vec<LayoutGuess> {
     let Some(count) = sorted
         .get(lines.len() / 10)
         .copied()
-        .filter(|count| *count > 1)
+        .filter(|count| (2..=MAX_COLUMNS).contains(count))
     else {
         return Vec::new();
     };
@@ -358,12 +361,17 @@ fn separated(lines: &[&[u8]], separator: ColumnSeparator) -> Vec<LayoutGuess> {
         rows.map(|(line, _)| *line).collect::<Vec<_>>()
     };
     let (exact, all) = (with(usize::eq), with(usize::ge));
+    let usual = split::usual_lines(&exact, separator);
     let mut guesses = vec![
         quoted_columns(&exact, separator),
         columns(&exact, separator, count),
     ];
     if exact.len() < all.len() {
         guesses.push(columns(&all, separator, count));
+    }
+    if usual.len() < exact.len() {
+        guesses.push(quoted_columns(&usual, separator));
+        guesses.push(columns(&usual, separator, count));
     }
     guesses.into_iter().flatten().collect()
 }

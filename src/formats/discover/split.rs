@@ -3,8 +3,9 @@
 //! A text between columns has no letter and no digit: a word that all lines of a sample have may
 //! differ in others, and must not be shown.
 
-use super::column::{Kind, LogColumn, is_missing};
+use super::column::{CERTAIN, Kind, LogColumn, is_missing};
 use crate::formats::clf::is_escaped;
+use crate::log::log_entry::is_known_method;
 
 /// A part of a layout.
 #[derive(Debug, Clone)]
@@ -46,6 +47,65 @@ const ENCLOSURES: [(u8, u8); 6] = [
 ];
 /// Columns are split again, up to this depth.
 const MAX_DEPTH: usize = 4;
+
+/// What of a value decides how its column is split, whatever its kind: whether there is one, blanks
+/// before, at its start and at its end, marks at both ends, and whether it is a method or a request.
+type ValueForm = [u8; 7];
+
+fn value_form(gap: usize, value: &[u8]) -> ValueForm {
+    let mark = |byte: Option<&u8>| byte.copied().filter(u8::is_ascii_punctuation).unwrap_or(0);
+    let is_blank = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_whitespace);
+    let within = |(open, close): (u8, u8)| value.strip_prefix(&[open])?.strip_suffix(&[close]);
+    let inside = ENCLOSURES.into_iter().find_map(within).unwrap_or(value);
+    let method = inside.split(|byte| *byte == b' ').next().unwrap_or(inside);
+    [
+        u8::from(is_missing(inside)),
+        u8::from(gap > 1),
+        u8::from(is_blank(inside.first())),
+        u8::from(is_blank(inside.last())),
+        mark(value.first()),
+        mark(value.last()),
+        u8::from(is_known_method(method)),
+    ]
+}
+
+/// The lines, of some with equally many columns, without those with a value in a form that nine of
+/// ten values of its column do not have. A client can send what no other client sends, and its line
+/// must not decide how those of all others are split.
+pub(super) fn usual_lines<'l>(lines: &[&'l [u8]], separator: ColumnSeparator) -> Vec<&'l [u8]> {
+    let row = |line: &&[u8]| -> Vec<ValueForm> {
+        let mut end = 0;
+        let values = split(line, separator).into_iter();
+        let form = |value: &[u8]| {
+            let gap = start_of(line, value) - end;
+            end = end_of(line, value);
+            value_form(gap, value)
+        };
+        values.map(form).collect()
+    };
+    let rows: Vec<Vec<ValueForm>> = lines.iter().map(row).collect();
+    let mut is_usual = vec![true; lines.len()];
+    for column in 0..rows.first().map_or(0, Vec::len) {
+        for part in 0..ValueForm::default().len() {
+            let mut counts = [0_usize; 256];
+            for row in &rows {
+                counts[usize::from(row[column][part])] += 1;
+            }
+            let is_most = |count: usize| count * 10 >= lines.len() * CERTAIN;
+            let Some(usual) = counts.into_iter().position(is_most) else {
+                continue;
+            };
+            for (row, is_usual) in rows.iter().zip(&mut is_usual) {
+                // A missing value has the marks of none.
+                let [is_missing, ..] = row[column];
+                let may_differ = is_missing == 1 && (part == 0 || part > 3);
+                *is_usual &= usize::from(row[column][part]) == usual || may_differ;
+            }
+        }
+    }
+    let usual = lines.iter().zip(is_usual).filter(|(_, is_usual)| *is_usual);
+    usual.map(|(line, _)| *line).collect()
+}
 
 /// The pieces of lines with this many columns or more; the last column takes the rest of a line.
 pub(super) fn pieces<'l>(
@@ -107,7 +167,7 @@ fn describe_split<'l>(
             let has_method = rows.iter().any(|row| {
                 row[number..number + words]
                     .iter()
-                    .any(|word| crate::log::log_entry::is_known_method(word))
+                    .any(|word| is_known_method(word))
             });
             let (times, mark) = without_end_mark(joined);
             let column = (!has_method).then(|| LogColumn::new(times, false))?;

@@ -578,7 +578,7 @@ const ANYWHERE: &Names = &[
     (
         FieldSlot::Client,
         2,
-        "clientip clientaddr clientaddress remotehost downstreamremoteaddress sourceip sourceaddress srcip",
+        "clientip clientaddr clientaddress remotehost downstreamremoteaddress sourceip sourceaddress srcip idorigh",
     ),
     (
         FieldSlot::Client,

@@ -27,7 +27,7 @@ use super::fast_values::FastValues;
 use super::fields::FieldSlot;
 use super::items::{FieldItem, FieldShape, FormatError, FormatItem};
 use super::{
-    Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, iso_time, nginx,
+    Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, iso_time, nginx, w3c,
 };
 use crate::formats::bytes::{are_within, begins};
 use crate::formats::clf::{is_bare, is_escaped};
@@ -97,7 +97,7 @@ pub struct FormatLineParser {
     is_unescaped: bool,
     /// The parts of the format that a client may have read wrongly.
     sections: Box<[FormatSection]>,
-    /// Parses columns: more may follow, and a line that starts with `#` is a comment.
+    /// Parses columns: more may follow, and a directive is no row.
     is_columns: bool,
     /// The format has runs of blanks: each run in a line is read as a single one.
     is_spaced: bool,
@@ -346,6 +346,20 @@ impl FormatLineParser {
         slot != FieldSlot::Unused && self.fields.iter().any(|field| field.slot == slot)
     }
 
+    /// Whether a row has a value of its kind in each of the columns of the time, the client and the
+    /// status that the format has. A missing value is of any kind.
+    pub(super) fn has_kinds(&self, row: &Fields<'_>) -> bool {
+        let is_missing = |value: &[u8]| matches!(value, b"" | b"-");
+        let is_client = |client: &[u8]| {
+            let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_:".contains(byte);
+            Client::parse_address(client).is_some() || client.iter().all(is_name)
+        };
+        let has_time = [FieldKind::Time, FieldKind::Date];
+        (is_missing(row.status) || matches!(row.status, [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9']))
+            && is_client(row.client)
+            && (row.time.parse().is_some() || !has_time.iter().any(|kind| self.reads(kind)))
+    }
+
     /// Whether it reads the field of the forwarded client.
     #[must_use]
     pub fn has_forwarded(&self) -> bool {
@@ -416,7 +430,7 @@ impl FormatLineParser {
 
     #[inline]
     fn after_start<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
-        let is_remark = self.is_columns && line.first() == Some(&b'#');
+        let is_remark = self.is_columns && w3c::is_directive(line);
         if is_remark || !begins(line, &self.start) {
             None
         } else {

@@ -199,7 +199,7 @@ fn logs_that_declare_their_columns() {
             parser.split(line.as_bytes())
         );
         assert_eq!(entry_of(&parser, directive), None);
-        assert!(w3c::is_comment(directive.as_bytes()) && !w3c::is_comment(line.as_bytes()));
+        assert!(w3c::is_directive(directive.as_bytes()) && !w3c::is_directive(line.as_bytes()));
     }
     for line in [
         "#Software: Microsoft Internet Information Services 10.0",

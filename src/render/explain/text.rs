@@ -116,6 +116,10 @@ fn origin(subject: &ExplainedRequest<'_>) -> String {
             sanitize::escape(format.as_bytes())
         ),
         ReadAs::Request => "Not a log line; read as a request.".into(),
+        ReadAs::Unparsed(None) if !subject.record.request.contains(&b' ') => {
+            "This line has no known format; a scan matches it as raw text. A path starts with a slash."
+                .into()
+        }
         ReadAs::Unparsed(None) => {
             "This line has no known format; a scan matches it as raw text.".into()
         }

@@ -748,6 +748,4 @@ impl RollingTally {
 }
 
 #[cfg(test)]
-mod find_tests;
-#[cfg(test)]
 mod tests;

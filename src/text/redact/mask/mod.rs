@@ -109,18 +109,22 @@ pub(crate) fn redacted_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, 
     if split_marker(target).is_some() {
         return sanitize::escape(decoded);
     }
-    match mask_decoded(target, decoded) {
+    match mask_decoded(target, decoded, mask) {
         Cow::Borrowed(masked) => sanitize::escape(masked),
         Cow::Owned(masked) => Cow::Owned(sanitize::escape(&masked).into_owned()),
     }
 }
 
-/// The decoded form of a target as logged, with `***` in place of every secret.
+/// The decoded form of a target as logged, with `***` in place of all that `mask` hides.
 ///
 /// Decoding reveals delimiters: the secret of `password=a%26b` is `a&b`, but in the decoded text it
 /// would seem to end at `a`. So the target is masked before it is decoded, and once more for the
 /// secrets that only decoding reveals.
-pub(crate) fn mask_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, [u8]> {
+pub(crate) fn mask_decoded<'a>(
+    target: &[u8],
+    decoded: &'a [u8],
+    mask: impl Fn(&[u8]) -> Cow<'_, [u8]>,
+) -> Cow<'a, [u8]> {
     let Cow::Owned(masked) = mask(target) else {
         return mask(decoded);
     };
@@ -225,7 +229,8 @@ fn find_emails(text: &[u8], ranges: &mut Vec<Range<usize>>) {
                         .rposition(is_delimiter)
                         .map_or(0, |delimiter| delimiter + 1)
             });
-        if text[..before].ends_with(b"//") {
+        // A normalized path has one slash of two.
+        if text[..before].ends_with(b"//") || text[..before].ends_with(b":/") {
             ranges.extend((before < at).then_some(before..at));
         } else if is_host && start < at {
             ranges.push(start..at + 1 + host.len());
@@ -892,7 +897,7 @@ mod tests {
                 prop_assert_eq!(&*redacted_decoded(&target, &decoded), &*sanitize::escape(&decoded));
                 return Ok(());
             }
-            let masked = mask_decoded(&target, &decoded);
+            let masked = mask_decoded(&target, &decoded, mask);
             prop_assert_eq!(&*redacted_decoded(&target, &decoded), &*sanitize::escape(&masked));
             if let Cow::Borrowed(unmasked) = masked {
                 prop_assert_eq!(unmasked, &decoded[..]);

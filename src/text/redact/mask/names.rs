@@ -332,11 +332,14 @@ pub(super) fn is_person_name(escaped: &[u8]) -> bool {
         |_| true,
         |words| {
             let stem = without_repetitions(words);
-            let stem = stem.strip_suffix(b"s").unwrap_or(stem);
-            PERSON_WORDS.iter().any(|word| ends_in_word(stem, word))
-                || PERSON_NAMES
-                    .iter()
-                    .any(|name| stem.eq_ignore_ascii_case(name))
+            let names_person = |stem: &[u8]| {
+                PERSON_WORDS.iter().any(|word| ends_in_word(stem, word))
+                    || PERSON_NAMES
+                        .iter()
+                        .any(|name| stem.eq_ignore_ascii_case(name))
+            };
+            // `users`, but `address` is no plural.
+            names_person(stem) || stem.strip_suffix(b"s").is_some_and(names_person)
         },
     )
 }
@@ -351,16 +354,21 @@ fn has_words(escaped: &[u8], may_be: fn(&[u8]) -> bool, is_wanted: fn(&[u8]) -> 
             .map(|decoded| decoded.byte)
             .collect()
     };
-    if !may_be(&name) {
+    // `password[$ne]` is the password, compared by an operator of a query language.
+    let name = match memchr::memmem::find(&name, b"[$") {
+        Some(operator) => &name[..operator],
+        None => &name,
+    };
+    if !may_be(name) {
         return false;
     }
     if name.len() <= SHORT_NAME {
         let mut words = [0; SHORT_NAME];
-        let length = split_words(&name, &mut words);
+        let length = split_words(name, &mut words);
         is_wanted(&words[..length])
     } else {
         let mut words = vec![0; name.len()];
-        let length = split_words(&name, &mut words);
+        let length = split_words(name, &mut words);
         is_wanted(&words[..length])
     }
 }

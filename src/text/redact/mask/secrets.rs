@@ -30,6 +30,15 @@ enum Separator {
     Tag,
 }
 
+/// Where a value is, which decides what ends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Before the query of a target, or in a path. Blanks and `#` in it were encoded.
+    Path,
+    Query,
+    Text,
+}
+
 /// A name that may precede a separator.
 #[derive(Debug)]
 struct Name {
@@ -88,11 +97,17 @@ pub(super) fn find_values(
     found: &mut Vec<Range<usize>>,
 ) {
     let mut name = Name::new(0..0, b' ');
-    let mut in_query = false;
+    let mut place = if text.starts_with(b"/") {
+        Place::Path
+    } else {
+        Place::Text
+    };
     let mut at = 0;
     while let Some(decoded) = decoded_byte_at(text, at) {
         at = decoded.end;
-        in_query |= decoded.byte == b'?';
+        if decoded.byte == b'?' {
+            place = Place::Query;
+        }
         match decoded.byte {
             b if !is_blank(b)
                 && !b"-=:&;|\n".contains(&b)
@@ -138,7 +153,7 @@ pub(super) fn find_values(
                 depth: decoded.depth.max(name.quote.unwrap_or(0)),
                 ..decoded
             };
-            let value = value_after(text, (separator, &name), last, in_query);
+            let value = value_after(text, (separator, &name), last, place);
             at = value.end;
             if !value.is_empty() {
                 found.push(value);
@@ -188,7 +203,7 @@ pub(crate) fn separates_secret(text: &[u8], separator: usize) -> bool {
 }
 
 fn is_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'[' | b']')
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'[' | b']' | b'$')
 }
 
 fn is_blank(byte: u8) -> bool {
@@ -206,7 +221,7 @@ fn value_after(
     text: &[u8],
     (separator, name): (Separator, &Name),
     last: DecodedByte,
-    in_query: bool,
+    place: Place,
 ) -> Range<usize> {
     let delimiters = |from| decoded_bytes(text, from).filter(|decoded| decoded.depth <= last.depth);
     let mut start = last.end;
@@ -248,12 +263,17 @@ fn value_after(
     let is_in_encoded_query = name.before == b'&' && last.depth > 0;
     let ends = |decoded: &DecodedByte| match separator {
         Separator::Equals => match decoded.byte {
-            b'#' => true,
-            b'&' => in_query || begins_param(text, decoded.end),
+            b'#' => place != Place::Path,
+            b'&' => place == Place::Query || begins_param(text, decoded.end),
             b';' => begins_param(text, decoded.end),
             b'"' | b'\'' => ends_text(text, decoded.end, last.depth),
-            b'?' => !in_query,
-            byte => byte.is_ascii_whitespace() && open.is_none() && !is_in_encoded_query,
+            b'?' => place != Place::Query,
+            byte => {
+                byte.is_ascii_whitespace()
+                    && place != Place::Path
+                    && open.is_none()
+                    && !is_in_encoded_query
+            }
         },
         Separator::QuotedColon if bracket.is_some() => decoded.byte == b']',
         Separator::QuotedColon => {

@@ -1,6 +1,8 @@
 //! Live scans compared with a scan of the same bytes, and what only a live scan does: wait, promote
 //! hits later, drop old data.
 
+mod finds;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::path::Path;
