@@ -273,7 +273,7 @@ pub fn render<W: Write>(
     out: &mut W,
 ) -> io::Result<()> {
     match options.format {
-        OutputFormat::Table => table::write(report, options, out),
+        OutputFormat::Table => out.write_all(table::report(report, options).as_bytes()),
         OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),
         OutputFormat::Json => json::write(report, options.top, out),
         OutputFormat::Ndjson | OutputFormat::Ecs | OutputFormat::Ocsf => Ok(()),
@@ -305,7 +305,7 @@ pub(crate) fn render_diff<W: Write>(
     match options.format {
         OutputFormat::Csv => csv::write_diff(rows, options.top, out),
         OutputFormat::Json => json::write_diff(rows, options.top, out),
-        _ => table::write_diff(rows, notes, options, out),
+        _ => out.write_all(table::diff(rows, notes, options).as_bytes()),
     }
 }
 
@@ -322,6 +322,6 @@ pub(crate) fn render_proposals<W: Write>(
     match options.format {
         OutputFormat::Csv => csv::write_proposals(proposals, options.top, out),
         OutputFormat::Json => proposals::write_json(proposals, options.top, out),
-        _ => proposals::write_table(proposals, options, out),
+        _ => out.write_all(proposals::table(proposals, options).as_bytes()),
     }
 }

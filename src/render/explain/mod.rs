@@ -72,7 +72,7 @@ pub(crate) fn write<W: Write>(
 ) -> io::Result<()> {
     match options.format {
         OutputFormat::Json | OutputFormat::Ndjson => json::write(subject, out),
-        _ => text::write(subject, options, out),
+        _ => out.write_all(text::text(subject, options).as_bytes()),
     }
 }
 
@@ -136,7 +136,7 @@ impl ExplainedRequest<'_> {
 
     /// A text that was decoded another way, with the secrets of its logged form masked.
     fn reread(&self, reread: &AlternativeDecoding) -> String {
-        AnnotatedText::new(&reread.text, self.logged(TextView::Field(reread.field))).full_text()
+        AnnotatedText::new(&reread.text, self.logged(TextView::Field(reread.field))).text
     }
 
     fn logged(&self, view: TextView) -> &[u8] {

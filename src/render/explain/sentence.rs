@@ -284,7 +284,7 @@ fn misplaced_because(kinds: u16, view: TextView, resolved: &str) -> String {
 fn located(span: &TextSpan, subject: &ExplainedRequest<'_>) -> String {
     format!(
         "'{}' is in the {}",
-        subject.annotated(span.view).text(&span.range),
+        subject.annotated(span.view).part(&span.range),
         subject.name(span.view)
     )
 }
@@ -293,7 +293,7 @@ fn matched(span: Option<&TextSpan>, subject: &ExplainedRequest<'_>) -> String {
     let text = |span: &TextSpan| {
         format!(
             "matches '{}' in the {}",
-            subject.annotated(span.view).text(&span.range),
+            subject.annotated(span.view).part(&span.range),
             subject.name(span.view)
         )
     };

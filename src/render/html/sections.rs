@@ -18,7 +18,7 @@ use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::render::grades;
 use crate::render::layout::minute;
-use crate::render::table::is_much;
+use crate::render::table::{is_much, without_time};
 use crate::report::campaigns::describe_guesses;
 use crate::report::model::{
     AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, FloodRow, HostRow, NetworkRow,
@@ -748,14 +748,7 @@ fn notes(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
         .iter()
         .map(|note| escape(note.as_bytes()).into_owned())
         .collect();
-    if report.totals.without_time > 0 {
-        let many = counted(
-            report.totals.without_time,
-            "line without a time was",
-            "lines without a time were",
-        );
-        sentences.push(format!("{many} kept: --since and --until need one."));
-    }
+    sentences.extend(without_time(report.totals.without_time));
     sentences.extend(
         skipped_sentence(&report.inputs).map(|sentence| escape(sentence.as_bytes()).into_owned()),
     );
