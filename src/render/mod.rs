@@ -278,7 +278,7 @@ pub fn render<W: Write>(
         OutputFormat::Json => json::write(report, options.top, out),
         OutputFormat::Ndjson | OutputFormat::Ecs | OutputFormat::Ocsf => Ok(()),
         OutputFormat::Partial => write_partial(report, out),
-        OutputFormat::Prometheus => prometheus::write_report(report, out),
+        OutputFormat::Prometheus => out.write_all(prometheus::of_report(report).as_bytes()),
         OutputFormat::Html => html::write(
             report,
             &html::PageOptions {
