@@ -22,7 +22,7 @@ use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::report::diff::DiffRow;
 use crate::report::labels::{self, first};
-use crate::report::learn::{Proposal, Proposals};
+use crate::report::learn::Proposals;
 use crate::report::model::{AnswerDetail, BlockDecision, ReportModel, Row, RowKey};
 use crate::report::novelty::NewItem;
 use crate::report::withdrawn::WithdrawnAnswer;
@@ -210,37 +210,31 @@ const NOVELTY: [&str; 8] = [
     "line",
 ];
 
-/// A column: its name, and its cell of a proposal.
-type ProposalColumn = (&'static str, for<'r> fn(&'r Proposal<'_>) -> CsvCell<'r>);
-
-const PROPOSAL: &[ProposalColumn] = &[
-    ("path", |row| row.path.into()),
-    ("probers", |row| CsvCell::Count(row.probers)),
-    ("others", |row| CsvCell::Count(row.others)),
-    ("requests", |row| CsvCell::Count(row.requests)),
-    ("answered", |row| CsvCell::Count(row.answered())),
-    ("statuses", |row| row.status_words().join(";").into()),
-    ("rule", |row| row.rule.as_str().into()),
-    ("class", |row| row.class.into()),
-    ("severity", |row| row.severity.as_str().into()),
-    ("first_time", |row| CsvCell::from(row.first_time)),
-    ("last_time", |row| CsvCell::from(row.last_time)),
-    ("status", |row| {
-        CsvCell::from_option(row.example.status.map(u64::from))
-    }),
-    ("sample_target", |row| {
-        LogText::new(&row.example.target).into()
-    }),
-    ("source", |row| escape(row.example.source).into()),
-    ("line", |row| CsvCell::Count(row.example.line)),
+const PROPOSAL: [&str; 16] = [
+    "rank",
+    "path",
+    "probers",
+    "others",
+    "requests",
+    "answered",
+    "statuses",
+    "rule",
+    "class",
+    "severity",
+    "first_time",
+    "last_time",
+    "status",
+    "sample_target",
+    "source",
+    "line",
 ];
 
-/// Writes the first `top` rows of the table that `by` chooses.
+/// Writes the first `top` rows of the table that `by` chooses, rendered in parallel.
 pub(crate) fn write<W: Write>(
     report: &ReportModel<'_>,
     by: GroupBy,
     top: Option<usize>,
-    out: W,
+    mut out: W,
 ) -> io::Result<()> {
     let (columns, rows) = match by {
         GroupBy::Pair => (PAIR.to_vec(), &report.pairs),
@@ -253,29 +247,18 @@ pub(crate) fn write<W: Write>(
         GroupBy::Answer => (ANSWER.to_vec(), &report.answered),
     };
     let blocks = report.blocks.as_deref().filter(|_| by == GroupBy::Client);
-    write_rows(report.rule_set, &columns, first(rows, top), blocks, out)
-}
-
-/// Writes rows in parallel.
-fn write_rows<W: Write>(
-    rules: &RuleSet,
-    columns: &[&'static str],
-    rows: &[Row<'_>],
-    blocks: Option<&[BlockDecision]>,
-    mut out: W,
-) -> io::Result<()> {
     let mut header = CsvTable::new(&mut out);
-    header.text_row(columns)?;
+    header.text_row(&columns)?;
     header.finish()?;
     let cells: Vec<CellOf> = columns
         .iter()
         .filter_map(|name| column(name).cell)
         .collect();
-    write_in_parallel(rows, &mut out, |start, rows, out| {
+    write_in_parallel(first(rows, top), &mut out, |start, rows, out| {
         let mut table = CsvTable::new(out);
         for (number, row) in (start..).zip(rows) {
             let line = Line {
-                rules,
+                rules: report.rule_set,
                 row,
                 block: blocks.and_then(|blocks| blocks.get(number)),
             };
@@ -288,10 +271,8 @@ fn write_rows<W: Write>(
 
 /// Writes the first `top` differences between two reports.
 pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W) -> io::Result<()> {
-    let mut table = CsvTable::new(out);
-    table.text_row(DIFF)?;
-    for row in first(rows, top) {
-        let cells = [
+    let rows = first(rows, top).iter().map(|row| {
+        [
             row.kind.as_str().into(),
             row.key.as_str().into(),
             row.change.as_str().into(),
@@ -299,10 +280,9 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W)
             row.before.into(),
             row.after.into(),
             CsvCell::from_option(row.status.map(u64::from)),
-        ];
-        table.row(cells)?;
-    }
-    table.finish()
+        ]
+    });
+    write_table(DIFF, rows, out)
 }
 
 /// Writes what is new, in its order, and the answers of earlier reports that are withdrawn.
@@ -315,10 +295,8 @@ pub(crate) fn write_novelty(
     withdrawn: &[WithdrawnAnswer],
     out: impl Write,
 ) -> io::Result<()> {
-    let mut table = CsvTable::new(out);
-    table.text_row(NOVELTY)?;
-    for item in news {
-        let cells = [
+    let new = news.iter().map(|item| {
+        [
             item.kind.as_str().into(),
             item.key.as_str().into(),
             item.severity.as_str().into(),
@@ -327,29 +305,16 @@ pub(crate) fn write_novelty(
             item.sample.target.into(),
             escape(item.sample.source).into(),
             item.sample.line.into(),
-        ];
-        table.row(cells)?;
-    }
-    for WithdrawnAnswer { key, severity } in withdrawn {
-        let known = [
-            "withdrawn".into(),
-            key.as_str().into(),
-            severity.as_str().into(),
-        ];
-        table.row(
-            known
-                .into_iter()
-                .chain(NOVELTY[3..].iter().map(|_| "".into())),
-        )?;
-    }
-    table.finish()
-}
-
-/// The names of the columns of proposals.
-fn proposal_names() -> impl Iterator<Item = &'static str> {
-    ["rank"]
-        .into_iter()
-        .chain(PROPOSAL.iter().map(|(name, _)| *name))
+        ]
+    });
+    let withdrawn = withdrawn.iter().map(|WithdrawnAnswer { key, severity }| {
+        let mut cells = [const { CsvCell::Empty }; 8];
+        cells[0] = "withdrawn".into();
+        cells[1] = key.as_str().into();
+        cells[2] = severity.as_str().into();
+        cells
+    });
+    write_table(NOVELTY, new.chain(withdrawn), out)
 }
 
 /// Writes the first `top` proposals.
@@ -358,15 +323,39 @@ pub(crate) fn write_proposals<W: Write>(
     top: Option<usize>,
     out: W,
 ) -> io::Result<()> {
+    let rows = (1_u64..).zip(first(&proposals.rules, top));
+    let rows = rows.map(|(rank, row)| {
+        [
+            rank.into(),
+            row.path.into(),
+            row.probers.into(),
+            row.others.into(),
+            row.requests.into(),
+            row.answered().into(),
+            row.status_words().join(";").into(),
+            row.rule.as_str().into(),
+            row.class.into(),
+            row.severity.as_str().into(),
+            row.first_time.into(),
+            row.last_time.into(),
+            CsvCell::from_option(row.example.status.map(u64::from)),
+            LogText::new(&row.example.target).into(),
+            escape(row.example.source).into(),
+            row.example.line.into(),
+        ]
+    });
+    write_table(PROPOSAL, rows, out)
+}
+
+/// Writes a header and rows.
+fn write_table<'c, const N: usize>(
+    names: [&str; N],
+    mut rows: impl Iterator<Item = [CsvCell<'c>; N]>,
+    out: impl Write,
+) -> io::Result<()> {
     let mut table = CsvTable::new(out);
-    table.text_row(proposal_names())?;
-    for (rank, row) in (1..).zip(first(&proposals.rules, top)) {
-        table.cell(CsvCell::Count(rank))?;
-        for (_, cell) in PROPOSAL {
-            table.cell(cell(row))?;
-        }
-        table.end_row()?;
-    }
+    table.text_row(names)?;
+    rows.try_for_each(|cells| table.row(cells))?;
     table.finish()
 }
 
@@ -432,7 +421,7 @@ impl<W: Write> CsvTable<W> {
 
     fn row<'c>(&mut self, cells: impl IntoIterator<Item = CsvCell<'c>>) -> io::Result<()> {
         cells.into_iter().try_for_each(|cell| self.cell(cell))?;
-        self.end_row()
+        self.csv.write_record(None::<&[u8]>).map_err(into_io)
     }
 
     fn cell(&mut self, cell: CsvCell<'_>) -> io::Result<()> {
@@ -449,10 +438,6 @@ impl<W: Write> CsvTable<W> {
             }
         };
         written.map_err(into_io)
-    }
-
-    fn end_row(&mut self) -> io::Result<()> {
-        self.csv.write_record(None::<&[u8]>).map_err(into_io)
     }
 
     /// Writes what is buffered.
@@ -842,7 +827,7 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<CsvColumn>)> {
         ("a row for each distinct answer (scan -f csv --by answer; answered.csv)", ANSWER.to_vec()),
         ("a row for each novelty (new.csv)", NOVELTY.to_vec()),
         ("a row for each difference (diff -f csv)", DIFF.to_vec()),
-        ("a row for each proposal (learn -f csv)", proposal_names().collect()),
+        ("a row for each proposal (learn -f csv)", PROPOSAL.to_vec()),
         ("a row for each entry of a block list (block --format csv)", CSV_COLUMNS.to_vec()),
     ]
     .map(|(title, names)| (title, names.into_iter().map(column).collect()))

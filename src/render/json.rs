@@ -271,6 +271,9 @@ const ROWS_AT_A_TIME: usize = 4096;
 /// than once.
 const ROWS_PER_BUFFER: usize = 256;
 
+/// The bytes of a usual row.
+const USUAL_ROW_BYTES: usize = 640;
+
 /// Rows that are rendered in parallel and serialized in order.
 struct RowList<'a> {
     rules: &'a RuleSet,
@@ -291,10 +294,9 @@ impl Serialize for RowList<'_> {
                 .map(render)
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(S::Error::custom)?;
-            rendered
-                .iter()
-                .flat_map(RenderedRows::iter)
-                .try_for_each(|row| rows.serialize_element(&row))?;
+            for some in &rendered {
+                rows.serialize_element(some)?;
+            }
         }
         rows.end()
     }
@@ -303,7 +305,7 @@ impl Serialize for RowList<'_> {
 impl RowList<'_> {
     /// Renders `rows`, the first of which has the number `first`.
     fn render(&self, first: usize, rows: &[Row<'_>]) -> serde_json::Result<RenderedRows> {
-        let mut rendered = RenderedRows::with_capacity(rows.len());
+        let mut rendered = RenderedRows(Vec::with_capacity(rows.len() * USUAL_ROW_BYTES));
         for (number, row) in (first..).zip(rows) {
             let block = self.blocks.and_then(|blocks| blocks.get(number)).map(block);
             rendered.push(&RowObject {
