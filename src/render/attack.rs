@@ -18,30 +18,20 @@ pub(crate) struct Technique<'r> {
     pub tactic: Option<Tactic>,
 }
 
-/// A tactic: the goal of a technique.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tactic {
-    /// Its number, such as `TA0043`.
-    pub id: &'static str,
-    /// Its name.
-    pub name: &'static str,
-}
+/// The goal of a technique: its number, such as `TA0043`, and its name.
+type Tactic = (&'static str, &'static str);
 
-const fn tactic(id: &'static str, name: &'static str) -> Tactic {
-    Tactic { id, name }
-}
-
-const RECONNAISSANCE: Tactic = tactic("TA0043", "Reconnaissance");
-const INITIAL_ACCESS: Tactic = tactic("TA0001", "Initial Access");
-const EXECUTION: Tactic = tactic("TA0002", "Execution");
-const PERSISTENCE: Tactic = tactic("TA0003", "Persistence");
-const DEFENSE_EVASION: Tactic = tactic("TA0005", "Defense Evasion");
-const CREDENTIAL_ACCESS: Tactic = tactic("TA0006", "Credential Access");
-const DISCOVERY: Tactic = tactic("TA0007", "Discovery");
-const LATERAL_MOVEMENT: Tactic = tactic("TA0008", "Lateral Movement");
-const COLLECTION: Tactic = tactic("TA0009", "Collection");
-const COMMAND_AND_CONTROL: Tactic = tactic("TA0011", "Command and Control");
-const IMPACT: Tactic = tactic("TA0040", "Impact");
+const RECONNAISSANCE: Tactic = ("TA0043", "Reconnaissance");
+const INITIAL_ACCESS: Tactic = ("TA0001", "Initial Access");
+const EXECUTION: Tactic = ("TA0002", "Execution");
+const PERSISTENCE: Tactic = ("TA0003", "Persistence");
+const DEFENSE_EVASION: Tactic = ("TA0005", "Defense Evasion");
+const CREDENTIAL_ACCESS: Tactic = ("TA0006", "Credential Access");
+const DISCOVERY: Tactic = ("TA0007", "Discovery");
+const LATERAL_MOVEMENT: Tactic = ("TA0008", "Lateral Movement");
+const COLLECTION: Tactic = ("TA0009", "Collection");
+const COMMAND_AND_CONTROL: Tactic = ("TA0011", "Command and Control");
+const IMPACT: Tactic = ("TA0040", "Impact");
 
 /// Techniques sorted by number, with their names and first tactics as in ATT&CK for Enterprise,
 /// version 17 (<https://attack.mitre.org/versions/v17/techniques/enterprise/>).

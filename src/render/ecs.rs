@@ -164,8 +164,8 @@ fn put_threat(fields: &mut ObjectFields<'_>, techniques: &[Technique<'_>]) {
         if technique.is_sub_technique() {
             add(2, technique.id, technique.name);
         }
-        if let Some(goal) = technique.tactic {
-            add(0, goal.id, goal.name);
+        if let Some((id, name)) = technique.tactic {
+            add(0, id, name);
         }
     }
     fields.put("threat.framework", "MITRE ATT&CK");

@@ -154,9 +154,9 @@ fn put_analytic(fields: &mut ObjectFields<'_>, rule: &Rule) {
 
 fn put_attack(fields: &mut ObjectFields<'_>, technique: Technique<'_>) {
     let name = |name: &'static str| Some(name).filter(|name| !name.is_empty());
-    if let Some(tactic) = technique.tactic {
-        fields.put("tactic.uid", tactic.id);
-        fields.put_some("tactic.name", name(tactic.name));
+    if let Some((tactic, tactic_name)) = technique.tactic {
+        fields.put("tactic.uid", tactic);
+        fields.put_some("tactic.name", name(tactic_name));
     }
     let parent = technique.parent();
     fields.put("technique.uid", parent.id);

@@ -47,7 +47,7 @@ fn has_address(entry: &BlockEntry) -> bool {
 }
 
 /// The entries that are in no file.
-pub(super) fn unaccepted(page: &BlockPage<'_>) -> Unaccepted {
+pub(crate) fn unaccepted(page: &BlockPage<'_>) -> Unaccepted {
     let (old, new): (Vec<_>, Vec<_>) = page
         .list
         .entries
@@ -60,7 +60,7 @@ pub(super) fn unaccepted(page: &BlockPage<'_>) -> Unaccepted {
 }
 
 /// Files for the bulk report, at least one.
-pub(super) fn files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
+pub(crate) fn abuse_files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
     let mut files = vec![ABUSE_HEADER.as_bytes().to_vec()];
     let mut lines = 1;
     for entry in page

@@ -11,7 +11,7 @@
 mod abuse;
 mod program;
 
-pub(crate) use self::abuse::{ABUSE_DAYS, ABUSE_HEADER, Unaccepted};
+pub(crate) use self::abuse::{ABUSE_DAYS, ABUSE_HEADER, Unaccepted, abuse_files, unaccepted};
 pub(crate) use self::program::CSV_COLUMNS;
 
 use std::fmt::Write as _;
@@ -96,23 +96,11 @@ pub(crate) fn write<W: Write>(
         BlockFormat::Crowdsec => program::crowdsec(page, out),
         BlockFormat::Fail2ban => program::fail2ban(page, out),
         BlockFormat::Csv => program::csv(page, out),
-        BlockFormat::Abuseipdb => abuse::files(page)
+        BlockFormat::Abuseipdb => abuse_files(page)
             .iter()
             .try_for_each(|file| out.write_all(file)),
         BlockFormat::AbuseMail => abuse::mail(page, out),
     }
-}
-
-/// The files of a list: one, except for a format that limits their size.
-#[must_use]
-pub(crate) fn abuse_files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
-    abuse::files(page)
-}
-
-/// The entries that AbuseIPDB does not accept.
-#[must_use]
-pub(crate) fn unaccepted(page: &BlockPage<'_>) -> Unaccepted {
-    abuse::unaccepted(page)
 }
 
 /// An address, or a network.
