@@ -11,7 +11,7 @@ use crate::report::model::Timeline;
 use crate::text::number::grouped;
 
 /// The bar for no hits, and those for hits, the lowest first.
-const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+pub(crate) const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The fewest columns of bars beside the labels. With fewer the labels are left out.
 const MIN_COLUMNS: usize = 16;
 /// Seconds of a day. The buckets of days are UTC, so they have a date and no time.
@@ -65,7 +65,7 @@ impl TimelineText {
         let mut marks: String = marks.into_iter().collect();
         if has_labels {
             let peak = hits.iter().position(|hits| *hits == highest).unwrap_or(0);
-            let when = time(start(peak * each), timeline.unit, offset);
+            let when = bucket_start(start(peak * each), timeline.unit, offset);
             bars += &format!("  peak {}, {when}", grouped(highest));
             marks += "  ^ answered";
         }
@@ -82,7 +82,8 @@ fn bar(hits: u64, highest: u64) -> char {
     BARS[eighths.min(8) as usize]
 }
 
-fn time(from: i64, unit: u32, offset: i16) -> String {
+/// The start of a bucket, as exact as its unit.
+pub(super) fn bucket_start(from: i64, unit: u32, offset: i16) -> String {
     if unit >= DAY {
         let full = LogTime {
             utc: from,

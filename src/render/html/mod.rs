@@ -15,6 +15,8 @@ use std::io::{self, Write};
 use std::sync::LazyLock;
 
 use askama::Template;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use self::index::RunDigest;
@@ -149,6 +151,17 @@ struct Section {
     folded: bool,
 }
 
+impl Section {
+    fn of_sentences((id, title): (&'static str, &'static str), sentences: Vec<String>) -> Self {
+        Self {
+            id,
+            title,
+            sentences,
+            ..Self::default()
+        }
+    }
+}
+
 impl HtmlPage {
     fn new(title: String, headline: String) -> Self {
         let version = env!("CARGO_PKG_VERSION");
@@ -276,25 +289,7 @@ fn inputs(inputs: &[InputSummary]) -> String {
 
 /// The hash of an element's text in a content policy.
 fn hash(text: &str) -> String {
-    base64(&Sha256::digest(text.as_bytes()))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..4 {
-            let value = bits >> (18 - 6 * digit) & 63;
-            text.push(if digit > chunk.len() {
-                '='
-            } else {
-                char::from(DIGITS[value as usize])
-            });
-        }
-    }
-    text
+    STANDARD.encode(Sha256::digest(text.as_bytes()))
 }
 
 #[cfg(test)]
@@ -553,7 +548,7 @@ mod tests {
     fn hashes_are_base64_of_sha256() {
         assert_eq!(hash(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
         assert_eq!(
-            ["", "f", "fo", "foo", "foob"].map(|text| base64(text.as_bytes())),
+            ["", "f", "fo", "foo", "foob"].map(|text| STANDARD.encode(text)),
             ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]
         );
     }
