@@ -79,15 +79,14 @@ impl From<u64> for CsvCell<'_> {
     }
 }
 
-impl From<Option<LogTime>> for CsvCell<'_> {
-    fn from(time: Option<LogTime>) -> Self {
-        time.map_or(Self::Empty, Self::Time)
+impl From<LogTime> for CsvCell<'_> {
+    fn from(time: LogTime) -> Self {
+        Self::Time(time)
     }
 }
 
-impl CsvCell<'_> {
-    /// A cell that may be empty.
-    fn from_option<T: Into<Self>>(value: Option<T>) -> Self {
+impl<T: Into<Self>> From<Option<T>> for CsvCell<'_> {
+    fn from(value: Option<T>) -> Self {
         value.map_or(Self::Empty, Into::into)
     }
 }
@@ -250,10 +249,7 @@ pub(crate) fn write<W: Write>(
     let mut header = CsvTable::new(&mut out);
     header.text_row(&columns)?;
     header.finish()?;
-    let cells: Vec<CellOf> = columns
-        .iter()
-        .filter_map(|name| column(name).cell)
-        .collect();
+    let cells: Vec<CellOf> = columns.iter().filter_map(|name| column(name).3).collect();
     write_in_parallel(first(rows, top), &mut out, |start, rows, out| {
         let mut table = CsvTable::new(out);
         for (number, row) in (start..).zip(rows) {
@@ -279,7 +275,7 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W)
             row.severity.as_str().into(),
             row.before.into(),
             row.after.into(),
-            CsvCell::from_option(row.status.map(u64::from)),
+            row.status.map(u64::from).into(),
         ]
     });
     write_table(DIFF, rows, out)
@@ -338,7 +334,7 @@ pub(crate) fn write_proposals<W: Write>(
             row.severity.as_str().into(),
             row.first_time.into(),
             row.last_time.into(),
-            CsvCell::from_option(row.example.status.map(u64::from)),
+            row.example.status.map(u64::from).into(),
             LogText::new(&row.example.target).into(),
             escape(row.example.source).into(),
             row.example.line.into(),
@@ -473,30 +469,21 @@ impl<'r> Line<'r> {
         self,
         cell: impl FnOnce(&'r AnswerDetail<'r>) -> T,
     ) -> CsvCell<'r> {
-        CsvCell::from_option(self.row.answer.as_deref().map(cell))
+        self.row.answer.as_deref().map(cell).into()
     }
 
     fn geo<T: Into<CsvCell<'r>>>(self, cell: impl FnOnce(&'r GeoInfo) -> Option<T>) -> CsvCell<'r> {
-        CsvCell::from_option(self.row.geo.as_deref().and_then(cell))
+        self.row.geo.as_deref().and_then(cell).into()
     }
 
     fn block<T: Into<CsvCell<'r>>>(self, cell: impl FnOnce(&'r BlockDecision) -> T) -> CsvCell<'r> {
-        CsvCell::from_option(self.block.map(cell))
+        self.block.map(cell).into()
     }
 }
 
-/// A column of any table.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CsvColumn {
-    /// Its name, as the header has it.
-    pub(crate) name: &'static str,
-    /// Its type.
-    pub(crate) kind: &'static str,
-    /// Its meaning, with its unit.
-    pub(crate) meaning: &'static str,
-    /// Its cell, in tables of rows.
-    cell: Option<CellOf>,
-}
+/// A column of any table: its name, as the header has it; its type; its meaning, with its unit; and
+/// its cell, in tables of rows.
+type CsvColumn = (&'static str, &'static str, &'static str, Option<CellOf>);
 
 const TEXT: &str = "text";
 const COUNT: &str = "integer";
@@ -506,277 +493,283 @@ const WORD: &str = "word";
 
 /// All columns, by name. A name means the same in every table.
 const COLUMNS: &[CsvColumn] = &[
-    column_of("address", TEXT, "Address or network to block.", None),
-    column_of("addresses", COUNT, "Addresses of it with hits.", None),
-    column_of(
+    ("address", TEXT, "Address or network to block.", None),
+    ("addresses", COUNT, "Addresses of it with hits.", None),
+    (
         "answered",
         COUNT,
         "Hits with a distinct answer.",
-        Some(|line| CsvCell::Count(line.row.answered)),
+        Some(|line| line.row.answered.into()),
     ),
-    column_of(
+    (
         "as_name",
         TEXT,
         "Name of the autonomous system of the client; empty without a GeoIP database that has it.",
         Some(|line| line.geo(|geo| labels::geo_name(geo.as_name.as_ref()))),
     ),
-    column_of(
+    (
         "asn",
         COUNT,
         "Number of the autonomous system of the client; empty without a GeoIP database that has it.",
         Some(|line| line.geo(|geo| geo.asn.map(u64::from))),
     ),
-    column_of(
+    (
         "block_candidate",
         "true, false",
         "Whether the client is a block candidate.",
         Some(|line| line.block(|block| block.is_candidate().to_string())),
     ),
-    column_of(
+    (
         "block_reason",
         TEXT,
         "Why it is a block candidate or is not.",
         Some(|line| line.block(BlockDecision::reason)),
     ),
-    column_of(
+    (
         "bytes",
         COUNT,
         "Size of the answer in bytes; empty where none is logged.",
-        Some(|line| CsvCell::from_option(line.row.answer.as_ref().and_then(|answer| answer.bytes))),
+        Some(|line| {
+            line.row
+                .answer
+                .as_ref()
+                .and_then(|answer| answer.bytes)
+                .into()
+        }),
     ),
-    column_of(
+    (
         "change",
         WORD,
         "How it changed: new, more, fewer, gone, or what became of an answer.",
         None,
     ),
-    column_of(
+    (
         "city",
         TEXT,
         "City of the client, in English; empty without a GeoIP database that has it.",
         Some(|line| line.geo(|geo| labels::geo_name(geo.city.as_ref()))),
     ),
-    column_of(
+    (
         "class",
         WORD,
         "Class of the rule.",
-        Some(|line| CsvCell::from_option(line.rule().map(|rule| rule.class.as_str()))),
+        Some(|line| line.rule().map(|rule| rule.class.as_str()).into()),
     ),
-    column_of(
+    (
         "classes",
         LIST,
         "Classes of the rules, sorted.",
         Some(|line| joined(&labels::classes(line.rules, &line.row.rules))),
     ),
-    column_of(
+    (
         "client",
         TEXT,
         "Client: an address, or the text of the log; `-` where unknown.",
-        Some(|line| CsvCell::from_option(line.row.key.client().map(Client::redacted))),
+        Some(|line| line.row.key.client().map(Client::redacted).into()),
     ),
-    column_of(
+    (
         "clients",
         COUNT,
         "Distinct clients.",
-        Some(|line| CsvCell::Count(line.row.clients)),
+        Some(|line| line.row.clients.into()),
     ),
-    column_of(
+    (
         "command",
         TEXT,
         "A shell command that requests the path, to see what it answers now.",
-        Some(|line| CsvCell::from_option(grades::command(line.row))),
+        Some(|line| grades::command(line.row).into()),
     ),
-    column_of(
+    (
         "country",
         WORD,
         "Country of the client, two letters of ISO 3166-1; empty without a GeoIP database that has it.",
         Some(|line| line.geo(|geo| labels::geo_name(geo.country.as_ref()))),
     ),
-    column_of(
+    (
         "cve",
         LIST,
         "CVE IDs of the requests, sorted.",
         Some(|line| joined(&line.row.about.cves)),
     ),
-    column_of(
+    (
         "first_time",
         TIME,
         "Time of the earliest hit; empty where no hit has one.",
         Some(|line| line.row.first_time.into()),
     ),
-    column_of(
+    (
         "floods",
         LIST,
         "IDs of the rules with a window whose limit the client exceeded.",
         Some(|line| joined(&labels::flood_ids(line.rules, &line.row.rules))),
     ),
-    column_of(
+    (
         "hits",
         COUNT,
         "Requests that match at least one rule.",
-        Some(|line| CsvCell::Count(line.row.hits)),
+        Some(|line| line.row.hits.into()),
     ),
-    column_of("hits_after", COUNT, "Hits in the new report.", None),
-    column_of("hits_before", COUNT, "Hits in the old report.", None),
-    column_of(
+    ("hits_after", COUNT, "Hits in the new report.", None),
+    ("hits_before", COUNT, "Hits in the old report.", None),
+    (
         "key",
         TEXT,
         "Which answer, rule, path, client, campaign, or withdrawn: an answer of an earlier report that proved to be a soft 404.",
         None,
     ),
-    column_of(
+    (
         "kind",
         WORD,
         "What the row is about: answer, rule, path, client or campaign.",
         None,
     ),
-    column_of(
+    (
         "last_time",
         TIME,
         "Time of the latest hit; empty where no hit has one.",
         Some(|line| line.row.last_time.into()),
     ),
-    column_of(
+    (
         "line",
         COUNT,
         "Line of the sample in its log, from 1.",
-        Some(|line| CsvCell::Count(line.row.sample.line)),
+        Some(|line| line.row.sample.line.into()),
     ),
-    column_of(
+    (
         "method",
         WORD,
         "Method of the answered requests: GET, POST, HEAD or OTHER.",
         Some(|line| line.answer(|answer| answer.method.as_str())),
     ),
-    column_of(
+    (
         "network",
         TEXT,
         "The /24 or /64 of the client; empty where it has no address.",
         Some(|line| line.block(BlockDecision::network_text)),
     ),
-    column_of(
+    (
         "network_probers",
         COUNT,
         "Clients of that network with hits.",
         Some(|line| line.block(|block| block.network_probers)),
     ),
-    column_of(
+    (
         "other_requests",
         COUNT,
         "Requests of the client that match no rule, and unparsed lines that begin with its address.",
-        Some(|line| CsvCell::Count(line.row.other_requests)),
+        Some(|line| line.row.other_requests.into()),
     ),
-    column_of(
+    (
         "others",
         COUNT,
         "Independent clients that are no probers and requested the path.",
         None,
     ),
-    column_of(
+    (
         "outcome",
         WORD,
         "Outcome of the requests, from their status.",
-        Some(|line| CsvCell::from_option(line.row.key.outcome().map(Outcome::as_str))),
+        Some(|line| line.row.key.outcome().map(Outcome::as_str).into()),
     ),
-    column_of(
+    (
         "path",
         TEXT,
         "Normalized path.",
-        Some(|line| CsvCell::from_option(line.row.key.path())),
+        Some(|line| line.row.key.path().into()),
     ),
-    column_of(
+    (
         "paths",
         COUNT,
         "Distinct paths.",
-        Some(|line| CsvCell::Count(line.row.paths)),
+        Some(|line| line.row.paths.into()),
     ),
-    column_of(
+    (
         "probers",
         COUNT,
         "Independent probers that requested the path.",
         None,
     ),
-    column_of(
+    (
         "product",
         LIST,
         "Products that the requests are for, sorted.",
         Some(|line| joined(&line.row.about.products)),
     ),
-    column_of("rank", COUNT, "Position in the list, from 1.", None),
-    column_of("requests", COUNT, "Requests for the path.", None),
-    column_of(
+    ("rank", COUNT, "Position in the list, from 1.", None),
+    ("requests", COUNT, "Requests for the path.", None),
+    (
         "rule",
         WORD,
         "ID of the rule.",
-        Some(|line| CsvCell::from_option(line.rule().map(|rule| rule.id.as_str()))),
+        Some(|line| line.rule().map(|rule| rule.id.as_str()).into()),
     ),
-    column_of(
+    (
         "rules",
         LIST,
         "IDs of the rules that matched, sorted; a count in the table of clients.",
         Some(rules),
     ),
-    column_of(
+    (
         "sample_paths",
         LIST,
         "Some of the paths, the most severe first, percent-encoded.",
         None,
     ),
-    column_of(
+    (
         "sample_target",
         TEXT,
         "Request target of the sample, as logged, secrets masked. The sample is the most severe hit, of several the earliest.",
         Some(|line| line.row.sample.target.into()),
     ),
-    column_of(
+    (
         "severity",
         WORD,
         "Highest severity of the hits, one step higher where an answer exposes something.",
         Some(|line| line.row.severity.as_str().into()),
     ),
-    column_of(
+    (
         "site",
         TEXT,
         "Host that answered, or the log where hosts are not logged.",
-        Some(|line| CsvCell::from_option(line.row.key.site())),
+        Some(|line| line.row.key.site().into()),
     ),
-    column_of(
+    (
         "source",
         TEXT,
         "Path of the log of the sample.",
         Some(|line| escape(line.row.sample.source).into()),
     ),
-    column_of(
+    (
         "status",
         TEXT,
         "Most frequent status code, the lowest of equals; of an answer all of them, joined by `;`.",
         Some(status),
     ),
-    column_of(
+    (
         "status_after",
         COUNT,
         "Most frequent status code that the path gets now; empty where it is not requested.",
         None,
     ),
-    column_of(
+    (
         "statuses",
         LIST,
         "Status codes of the requests, sorted; `-` where none is logged.",
         None,
     ),
-    column_of(
+    (
         "user",
         TEXT,
         "User of the sample, secrets masked; empty where none is logged. A client can send any name.",
-        Some(|line| CsvCell::from_option(line.row.sample.user)),
+        Some(|line| line.row.sample.user.into()),
     ),
-    column_of(
+    (
         "user_agent",
         TEXT,
         "User agent of the sample; empty where none is logged.",
-        Some(|line| CsvCell::from_option(line.row.sample.user_agent)),
+        Some(|line| line.row.sample.user_agent.into()),
     ),
-    column_of(
+    (
         "why",
         TEXT,
         "Why the answer is distinct or uncertain.",
@@ -784,24 +777,10 @@ const COLUMNS: &[CsvColumn] = &[
     ),
 ];
 
-const fn column_of(
-    name: &'static str,
-    kind: &'static str,
-    meaning: &'static str,
-    cell: Option<CellOf>,
-) -> CsvColumn {
-    CsvColumn {
-        name,
-        kind,
-        meaning,
-        cell,
-    }
-}
-
 /// The number of the rules of a client, and the rules of other rows.
 fn rules(line: Line<'_>) -> CsvCell<'_> {
     match line.row.key {
-        RowKey::Client(_) => CsvCell::Count(line.row.rules.len() as u64),
+        RowKey::Client(_) => (line.row.rules.len() as u64).into(),
         _ => joined(&labels::rule_ids(line.rules, &line.row.rules)),
     }
 }
@@ -810,12 +789,16 @@ fn rules(line: Line<'_>) -> CsvCell<'_> {
 fn status(line: Line<'_>) -> CsvCell<'_> {
     match line.row.key {
         RowKey::Answer(..) => line.answer(|answer| answer.joined_statuses(";")),
-        _ => CsvCell::from_option(line.row.status.map(u64::from)),
+        _ => line.row.status.map(u64::from).into(),
     }
 }
 
-/// Every table: when it is written, and its columns in their order.
-pub(crate) fn tables() -> Vec<(&'static str, Vec<CsvColumn>)> {
+/// Every table: when it is written, and the name, the type and the meaning of each of its columns.
+pub(crate) fn tables() -> Vec<(&'static str, Vec<[&'static str; 3]>)> {
+    let documented = |name: &str| {
+        let &(name, kind, meaning, _) = column(name);
+        [name, kind, meaning]
+    };
     [
         ("a row for each client, path and outcome (scan -f csv; pairs.csv)", PAIR.to_vec()),
         (
@@ -830,19 +813,19 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<CsvColumn>)> {
         ("a row for each proposal (learn -f csv)", PROPOSAL.to_vec()),
         ("a row for each entry of a block list (block --format csv)", CSV_COLUMNS.to_vec()),
     ]
-    .map(|(title, names)| (title, names.into_iter().map(column).collect()))
+    .map(|(title, names)| (title, names.into_iter().map(documented).collect()))
     .into()
 }
 
 /// The column with this name.
-fn column(name: &str) -> CsvColumn {
+fn column(name: &str) -> &'static CsvColumn {
     #[expect(
         clippy::expect_used,
         reason = "a test looks up every name of every table"
     )]
-    *COLUMNS
+    COLUMNS
         .iter()
-        .find(|column| column.name == name)
+        .find(|column| column.0 == name)
         .expect("every name is in the list")
 }
 
@@ -956,34 +939,28 @@ mod tests {
 
     #[test]
     fn every_column_has_a_meaning_and_every_meaning_a_column() {
-        let columns: Vec<CsvColumn> = tables()
+        let columns: Vec<[&str; 3]> = tables()
             .into_iter()
             .flat_map(|(_, columns)| columns)
             .collect();
-        for CsvColumn {
-            name,
-            kind,
-            meaning,
-            ..
-        } in &columns
-        {
+        for [name, kind, meaning] in &columns {
             assert!(
                 !kind.is_empty() && meaning.contains(". ") | meaning.ends_with('.'),
                 "{name}: {kind:?}, {meaning:?}"
             );
         }
-        for CsvColumn { name, .. } in COLUMNS {
+        for (name, ..) in COLUMNS {
             assert!(
-                columns.iter().any(|column| column.name == *name),
+                columns.iter().any(|column| column[0] == *name),
                 "{name} is in no table"
             );
         }
         assert!(
-            COLUMNS.is_sorted_by_key(|column| column.name),
+            COLUMNS.is_sorted_by_key(|column| column.0),
             "the columns are sorted by name"
         );
         for name in [PAIR, CLIENT, BLOCK, CLIENT_END, PATH, RULE, ANSWER].concat() {
-            assert!(column(name).cell.is_some(), "{name} has no cell of a row");
+            assert!(column(name).3.is_some(), "{name} has no cell of a row");
         }
     }
 

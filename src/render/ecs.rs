@@ -3,8 +3,6 @@
 //! Only fields of the released schema are written, and none without a value. Text is masked and
 //! escaped as in NDJSON.
 
-use std::io::{self, Write};
-
 use super::attack::{Technique, techniques};
 use super::hit_fields::{
     ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, titled,
@@ -22,13 +20,9 @@ use crate::text::redact::sanitize::escape;
 /// The version of the schema.
 pub(crate) const ECS_VERSION: &str = "9.4.0";
 
-/// Writes one hit and its newline, in one piece.
-pub(crate) fn write<W: Write>(
-    hit: &ReportedHit<'_>,
-    rules: &RuleSet,
-    out: &mut W,
-) -> io::Result<()> {
-    out.write_all(&ObjectFields::line(|fields| put_hit(fields, hit, rules)))
+/// Appends one hit and its newline.
+pub(crate) fn write(hit: &ReportedHit<'_>, rules: &RuleSet, json: &mut Vec<u8>) {
+    ObjectFields::line(json, |fields| put_hit(fields, hit, rules));
 }
 
 fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet) {
@@ -193,7 +187,7 @@ mod tests {
 
     fn line(hit: &ReportedHit<'_>) -> String {
         let mut out = Vec::new();
-        write(hit, fixture::rules(), &mut out).unwrap();
+        write(hit, fixture::rules(), &mut out);
         String::from_utf8(out).unwrap()
     }
 

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::layout::{BOLD, Column, DIM, Grid, PLAIN, TextCell, TextPage};
+use super::layout::{BOLD, DIM, Grid, PLAIN, TextPage, styled};
 use super::{OutputFormat, RenderOptions};
 use crate::formats::builtin::{FormatDefinition, programs};
 use crate::formats::detect::{Detected, DetectedFormat};
@@ -54,16 +54,14 @@ pub(crate) fn write_known<W: Write>(
     let rows: Vec<&FormatDefinition> = formats.all().collect();
     let mut page = TextPage::new(options);
     Grid::new(&rows)
-        .column(Column::text("name"), |format| {
-            TextCell::new(&*format.name).styled(BOLD)
+        .text("name", |format| styled(&*format.name, BOLD))
+        .text("what it is", |format| &format.title)
+        .flexible(20)
+        .text("documented at", |format| {
+            styled(format.source.as_deref().unwrap_or_default(), DIM)
         })
-        .column(Column::text("what it is").flexible(20), |format| {
-            &format.title
-        })
-        .column(
-            Column::text("documented at").flexible(16).rank(2),
-            |format| TextCell::new(format.source.as_deref().unwrap_or_default()).styled(DIM),
-        )
+        .flexible(16)
+        .rank(2)
         .write(&mut page);
     let mut names: Vec<String> = programs().into_keys().collect();
     names.sort_by_cached_key(|name| name.to_lowercase());
@@ -141,15 +139,14 @@ fn write_fields(found: &DetectedFormat, formats: &Formats, page: &mut TextPage) 
         page.wrapped(2, DIM, "the line has more fields than its known format");
     }
     Grid::new(&found.fields)
-        .column(Column::text("field"), |field| {
-            redacted(field.name.as_bytes())
+        .text("field", |field| redacted(field.name.as_bytes()))
+        .text("means", |field| {
+            styled(field.kind.as_deref().unwrap_or_default(), DIM)
         })
-        .column(Column::text("means"), |field| {
-            TextCell::new(field.kind.as_deref().unwrap_or_default()).styled(DIM)
-        })
-        .column(Column::text("text").flexible(12), |field| {
+        .text("text", |field| {
             redacted_value(field.name.as_bytes(), &field.text)
         })
+        .flexible(12)
         .write(page);
 }
 

@@ -29,12 +29,11 @@ pub(crate) struct ObjectFields<'j> {
 }
 
 impl<'j> ObjectFields<'j> {
-    /// An object as a line.
-    pub(crate) fn line(put: impl FnOnce(&mut ObjectFields<'_>)) -> Vec<u8> {
-        let mut json = Vec::with_capacity(1024);
-        ObjectFields::object(&mut json, put);
+    /// Appends an object as a line.
+    pub(crate) fn line(json: &mut Vec<u8>, put: impl FnOnce(&mut ObjectFields<'_>)) {
+        json.reserve(1024);
+        ObjectFields::object(json, put);
         json.push(b'\n');
-        json
     }
 
     /// A document.

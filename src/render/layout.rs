@@ -32,28 +32,23 @@ pub(crate) struct TextCell {
     style: Style,
 }
 
-impl TextCell {
-    pub(crate) fn new<'t>(content: impl Into<Cow<'t, str>>) -> Self {
-        Self {
-            text: escape(content.into().as_bytes()).into_owned(),
-            style: PLAIN,
-        }
-    }
-
-    pub(crate) fn styled(self, style: Style) -> Self {
-        Self { style, ..self }
+/// A cell in this style.
+pub(crate) fn styled<'t>(content: impl Into<Cow<'t, str>>, style: Style) -> TextCell {
+    TextCell {
+        text: escape(content.into().as_bytes()).into_owned(),
+        style,
     }
 }
 
 impl<'t, T: Into<Cow<'t, str>>> From<T> for TextCell {
     fn from(content: T) -> Self {
-        Self::new(content)
+        styled(content, PLAIN)
     }
 }
 
 /// A column: its head, and how it shrinks on a narrow page.
 #[derive(Debug)]
-pub(crate) struct Column {
+struct Column {
     head: &'static str,
     is_number: bool,
     /// The highest rank is left out first; 0 never is.
@@ -70,48 +65,6 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    pub(crate) fn text(head: &'static str) -> Self {
-        Self {
-            head,
-            is_number: false,
-            rank: 0,
-            min_width: None,
-            max_width: usize::MAX,
-            keep_end: false,
-            cells: Vec::new(),
-            full_width: width(head),
-        }
-    }
-
-    pub(crate) fn number(head: &'static str) -> Self {
-        Self {
-            is_number: true,
-            ..Self::text(head)
-        }
-    }
-
-    pub(crate) fn rank(self, rank: u8) -> Self {
-        Self { rank, ..self }
-    }
-
-    pub(crate) fn flexible(self, min_width: usize) -> Self {
-        Self {
-            min_width: Some(min_width),
-            ..self
-        }
-    }
-
-    pub(crate) fn max_width(self, max_width: usize) -> Self {
-        Self { max_width, ..self }
-    }
-
-    pub(crate) fn keep_end(self) -> Self {
-        Self {
-            keep_end: true,
-            ..self
-        }
-    }
-
     /// The width of its widest cell, or its maximum.
     fn natural_width(&self) -> usize {
         self.full_width.min(self.max_width)
@@ -123,7 +76,7 @@ impl Column {
     }
 }
 
-/// A table, built column by column.
+/// A table, built column by column. A column whose cells are all empty is left out.
 #[derive(Debug)]
 pub(crate) struct Grid<'r, T> {
     rows: &'r [T],
@@ -138,17 +91,75 @@ impl<'r, T> Grid<'r, T> {
         }
     }
 
-    /// Adds a column, unless all its cells are empty.
-    pub(crate) fn column<C: Into<TextCell>>(
-        mut self,
-        mut column: Column,
+    pub(crate) fn text<C: Into<TextCell>>(
+        self,
+        head: &'static str,
         cell: impl Fn(&'r T) -> C,
     ) -> Self {
-        column.cells = self.rows.iter().map(|row| cell(row).into()).collect();
-        if column.cells.iter().any(|cell| !cell.text.is_empty()) {
-            let widths = column.cells.iter().map(|cell| width(&cell.text));
-            column.full_width = widths.fold(column.full_width, usize::max);
-            self.columns.push(column);
+        self.column(head, false, cell)
+    }
+
+    /// A column whose cells are aligned at the right.
+    pub(crate) fn number<C: Into<TextCell>>(
+        self,
+        head: &'static str,
+        cell: impl Fn(&'r T) -> C,
+    ) -> Self {
+        self.column(head, true, cell)
+    }
+
+    /// A column of counts; a zero is dim.
+    pub(crate) fn count(self, head: &'static str, count: impl Fn(&'r T) -> u64) -> Self {
+        self.number(head, move |row| {
+            let n = count(row);
+            styled(grouped(n), if n == 0 { DIM } else { PLAIN })
+        })
+    }
+
+    fn column<C: Into<TextCell>>(
+        mut self,
+        head: &'static str,
+        is_number: bool,
+        cell: impl Fn(&'r T) -> C,
+    ) -> Self {
+        let cells: Vec<_> = self.rows.iter().map(|row| cell(row).into()).collect();
+        let widths = cells.iter().map(|cell: &TextCell| width(&cell.text));
+        self.columns.push(Column {
+            head,
+            is_number,
+            rank: 0,
+            min_width: None,
+            max_width: usize::MAX,
+            keep_end: false,
+            full_width: widths.fold(width(head), usize::max),
+            cells,
+        });
+        self
+    }
+
+    /// When the last column is left out: that of the highest rank first, one of rank 0 never.
+    pub(crate) fn rank(self, rank: u8) -> Self {
+        self.with_last(|column| column.rank = rank)
+    }
+
+    /// The last column can be cut to this width.
+    pub(crate) fn flexible(self, min_width: usize) -> Self {
+        self.with_last(|column| column.min_width = Some(min_width))
+    }
+
+    /// The last column is not wider than this while another one lacks room.
+    pub(crate) fn max_width(self, max_width: usize) -> Self {
+        self.with_last(|column| column.max_width = max_width)
+    }
+
+    /// A cut text of the last column keeps its end, as for file names.
+    pub(crate) fn keep_end(self) -> Self {
+        self.with_last(|column| column.keep_end = true)
+    }
+
+    fn with_last(mut self, change: impl FnOnce(&mut Column)) -> Self {
+        if let Some(column) = self.columns.last_mut() {
+            change(column);
         }
         self
     }
@@ -173,6 +184,7 @@ impl<'r, T> Grid<'r, T> {
         let mut fitted: Vec<_> = self
             .columns
             .iter()
+            .filter(|column| column.cells.iter().any(|cell| !cell.text.is_empty()))
             .map(|column| (column, column.min_width()))
             .collect();
         while total_width(&fitted) > page
@@ -438,11 +450,12 @@ mod tests {
     fn lines(rows: &[(&str, u64, &str)], width: usize) -> String {
         let mut page = page(width);
         Grid::new(rows)
-            .column(Column::text("name").flexible(6), |row| TextCell::new(row.0))
-            .column(Column::number("hits").rank(1), |row| {
-                TextCell::new(row.1.to_string())
-            })
-            .column(Column::text("note").rank(2), |row| TextCell::new(row.2))
+            .text("name", |row| row.0)
+            .flexible(6)
+            .number("hits", |row| row.1.to_string())
+            .rank(1)
+            .text("note", |row| row.2)
+            .rank(2)
             .write(&mut page);
         page.text
     }
@@ -471,10 +484,10 @@ mod tests {
         let last_line = |width: usize| {
             let mut page = page(width);
             let grid = Grid::new(&rows)
-                .column(Column::text("x").max_width(8), |row| TextCell::new(row.0))
-                .column(Column::text("y").flexible(5), |row| {
-                    TextCell::new(row.1.as_str())
-                });
+                .text("x", |row| row.0)
+                .max_width(8)
+                .text("y", |row| row.1.as_str())
+                .flexible(5);
             grid.write(&mut page);
             page.text.lines().last().unwrap().to_owned()
         };

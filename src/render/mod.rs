@@ -100,10 +100,6 @@ impl OutputFormat {
 impl HitFormat {
     /// Appends one hit and its newline. `now`, in seconds since 1970, is the time of a finding
     /// where the request has none. `texts` are those of earlier hits.
-    ///
-    /// # Errors
-    ///
-    /// Errors of `out`.
     pub(crate) fn write(
         self,
         hit: &ReportedHit<'_>,
@@ -111,12 +107,9 @@ impl HitFormat {
         now: i64,
         texts: &mut HitTexts,
         out: &mut Vec<u8>,
-    ) -> io::Result<()> {
+    ) {
         match self {
-            Self::Ndjson => {
-                ndjson::write(hit, rules, texts, out);
-                Ok(())
-            }
+            Self::Ndjson => ndjson::write(hit, rules, texts, out),
             Self::Ecs => ecs::write(hit, rules, out),
             Self::Ocsf => ocsf::write(hit, rules, now, out),
         }
@@ -202,25 +195,17 @@ impl RenderOptions {
                 most: Some(most.unwrap_or(PAGE_ROWS)),
                 ..RowSelection::COMPLETE
             },
-            OutputFormat::Csv => {
-                let (pairs, clients, paths, rules) = (
-                    is(GroupBy::Pair),
-                    is(GroupBy::Client),
-                    is(GroupBy::Path),
-                    is(GroupBy::Rule),
-                );
-                RowSelection {
-                    answered: is(GroupBy::Answer),
-                    pairs,
-                    clients,
-                    paths,
-                    rules,
-                    campaigns: false,
-                    hosts: false,
-                    networks: false,
-                    most,
-                }
-            }
+            OutputFormat::Csv => RowSelection {
+                answered: is(GroupBy::Answer),
+                pairs: is(GroupBy::Pair),
+                clients: is(GroupBy::Client),
+                paths: is(GroupBy::Path),
+                rules: is(GroupBy::Rule),
+                campaigns: false,
+                hosts: false,
+                networks: false,
+                most,
+            },
             OutputFormat::Table => RowSelection {
                 answered: true,
                 campaigns: full && by.is_none(),

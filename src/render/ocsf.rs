@@ -3,8 +3,6 @@
 //! The request is the evidence of the finding. Only attributes of the released schema are written;
 //! what it has no attribute for is in `unmapped`. Text is masked and escaped as in NDJSON.
 
-use std::io::{self, Write};
-
 use super::attack::{Technique, techniques};
 use super::ecs::severity_number;
 use super::hit_fields::{
@@ -27,17 +25,10 @@ const METHODS: [&str; 9] = [
     "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
 ];
 
-/// Writes one hit and its newline, in one piece. A finding needs a time: that of a request without
+/// Appends one hit and its newline. A finding needs a time: that of a request without
 /// one is `now`, in seconds since 1970.
-pub(crate) fn write<W: Write>(
-    hit: &ReportedHit<'_>,
-    rules: &RuleSet,
-    now: i64,
-    out: &mut W,
-) -> io::Result<()> {
-    out.write_all(&ObjectFields::line(|fields| {
-        put_hit(fields, hit, rules, now);
-    }))
+pub(crate) fn write(hit: &ReportedHit<'_>, rules: &RuleSet, now: i64, json: &mut Vec<u8>) {
+    ObjectFields::line(json, |fields| put_hit(fields, hit, rules, now));
 }
 
 fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64) {
@@ -208,7 +199,7 @@ mod tests {
 
     fn line(hit: &ReportedHit<'_>) -> String {
         let mut out = Vec::new();
-        write(hit, fixture::rules(), 1_793_577_600, &mut out).unwrap();
+        write(hit, fixture::rules(), 1_793_577_600, &mut out);
         String::from_utf8(out).unwrap()
     }
 

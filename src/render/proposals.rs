@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use super::hit_fields::ObjectFields;
 use super::json::{GENERATED_BY, input};
-use super::layout::{BOLD, Column, DIM, Grid, TextCell, TextPage, minute};
+use super::layout::{BOLD, DIM, Grid, TextPage, minute, styled};
 use super::table::without_time;
 use crate::log::time::LogTime;
 use crate::render::RenderOptions;
@@ -62,31 +62,30 @@ fn headline(proposals: &Proposals<'_>) -> String {
 
 fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
     Grid::new(rows)
-        .column(Column::number("rank").rank(3), |row| grouped(row.0))
-        .column(Column::text("path").flexible(24), |row| {
-            TextCell::new(row.1.path).styled(BOLD)
-        })
-        .column(Column::number("probers"), |row| grouped(row.1.probers))
-        .column(Column::number("others").rank(6), |row| {
-            grouped(row.1.others)
-        })
-        .column(Column::number("requests").rank(2), |row| {
-            grouped(row.1.requests)
-        })
-        .column(Column::text("status").rank(1), |row| {
-            row.1.status_words().join(" ")
-        })
-        .column(Column::text("class").rank(4), |row| row.1.class)
-        .column(Column::text("last seen").rank(7), |row| {
+        .number("rank", |row| grouped(row.0))
+        .rank(3)
+        .text("path", |row| styled(row.1.path, BOLD))
+        .flexible(24)
+        .number("probers", |row| grouped(row.1.probers))
+        .number("others", |row| grouped(row.1.others))
+        .rank(6)
+        .number("requests", |row| grouped(row.1.requests))
+        .rank(2)
+        .text("status", |row| row.1.status_words().join(" "))
+        .rank(1)
+        .text("class", |row| row.1.class)
+        .rank(4)
+        .text("last seen", |row| {
             row.1.last_time.map(minute).unwrap_or_default()
         })
-        .column(
-            Column::text("as in").rank(5).flexible(16).keep_end(),
-            |row| {
-                let example = &row.1.example;
-                TextCell::new(format!("{}:{}", escape(example.source), example.line))
-            },
-        )
+        .rank(7)
+        .text("as in", |row| {
+            let example = &row.1.example;
+            format!("{}:{}", escape(example.source), example.line)
+        })
+        .rank(5)
+        .flexible(16)
+        .keep_end()
 }
 
 /// Writes what was left out, what to do next, and line counts.

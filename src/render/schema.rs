@@ -51,7 +51,8 @@ pub(crate) fn write<W: Write>(topic: Option<Topic>, mut out: W) -> io::Result<()
                 ("JSON: verify", verified()),
             ];
             for (title, schema) in schemas {
-                write_block(&mut out, title, &keys(&schema))?;
+                out.write_all(b"\n")?;
+                write_lines(&mut out, title, &keys(&schema))?;
             }
             Ok(())
         }
@@ -94,16 +95,11 @@ fn write_tables<W: Write>(out: &mut W) -> io::Result<()> {
         }
         let lines: Vec<Line> = columns
             .into_iter()
-            .map(|column| [column.name, column.kind, column.meaning].map(str::to_owned))
+            .map(|column| column.map(str::to_owned))
             .collect();
         write_lines(out, &format!("CSV: {title}"), &lines)?;
     }
     Ok(())
-}
-
-fn write_block<W: Write>(out: &mut W, title: &str, lines: &[Line]) -> io::Result<()> {
-    out.write_all(b"\n")?;
-    write_lines(out, title, lines)
 }
 
 fn write_lines<W: Write>(out: &mut W, title: &str, lines: &[Line]) -> io::Result<()> {

@@ -9,8 +9,10 @@
 
 use std::borrow::Cow;
 
+use anstyle::Style;
+
 use super::layout::{
-    self, ALARM, BOLD, Column, DIM, Grid, PLAIN, TextCell, TextPage, WARNING, minute_in, span,
+    self, ALARM, BOLD, DIM, Grid, PLAIN, TextCell, TextPage, WARNING, minute_in, span, styled,
 };
 use super::{GroupBy, RenderOptions, grades};
 use crate::log::client::Client;
@@ -364,44 +366,41 @@ fn write_answered(report: &ReportModel<'_>, page: &mut TextPage) {
         .windows(2)
         .any(|pair| pair[0].key.site() != pair[1].key.site());
     let grid = Grid::new(first(&report.answered, Some(page.top)))
-        .column(Column::text("severity"), severity)
-        .column(
-            Column::text("site")
-                .rank(1)
-                .flexible(12)
-                .max_width(SITE)
-                .keep_end(),
-            // If there are several.
+        .text("severity", severity)
+        .text(
+            "site", // If there are several.
             |row| row.key.site().filter(|_| several).unwrap_or_default(),
         )
-        .column(Column::text("path").flexible(16), |row| {
-            TextCell::new(grades::first_path(row)).styled(BOLD)
-        })
-        .column(Column::number("paths"), |row| {
-            detail(row, &|a| members(a.members.len()))
-        })
-        .column(Column::text("status"), |row| {
-            detail(row, &|a| a.joined_statuses(" "))
-        })
-        .column(Column::number("bytes"), |row| {
+        .rank(1)
+        .flexible(12)
+        .max_width(SITE)
+        .keep_end()
+        .text("path", |row| styled(grades::first_path(row), BOLD))
+        .flexible(16)
+        .number("paths", |row| detail(row, &|a| members(a.members.len())))
+        .text("status", |row| detail(row, &|a| a.joined_statuses(" ")))
+        .number("bytes", |row| {
             detail(row, &|a| a.bytes.map_or_else(|| "-".to_owned(), grouped))
         })
-        .column(Column::text("method").rank(6), |row| {
+        .text("method", |row| {
             detail(row, &|a| a.method.as_str().to_owned())
         })
-        .column(Column::text("rule").rank(2).max_width(RULE), |row| {
+        .rank(6)
+        .text("rule", |row| {
             labels::worst_rule(report.rule_set, &row.rules)
         })
-        .column(Column::number("hits").rank(1), |row| count(row.hits))
-        .column(Column::text("client").rank(3).max_width(ADDRESS), |row| {
-            detail(row, &|a| clients(a, row.clients))
-        })
-        .column(Column::text("last seen").rank(4), |row| {
-            time(report, row.last_time)
-        })
-        .column(Column::text("why").rank(5).flexible(24), |row| {
-            TextCell::new(detail(row, &grades::why)).styled(DIM)
-        });
+        .rank(2)
+        .max_width(RULE)
+        .count("hits", |row| row.hits)
+        .rank(1)
+        .text("client", |row| detail(row, &|a| clients(a, row.clients)))
+        .rank(3)
+        .max_width(ADDRESS)
+        .text("last seen", |row| time(report, row.last_time))
+        .rank(4)
+        .text("why", |row| styled(detail(row, &grades::why), DIM))
+        .rank(5)
+        .flexible(24);
     section(
         "WHAT ANSWERED",
         &grid,
@@ -448,37 +447,35 @@ fn clients(answer: &AnswerDetail<'_>, clients: u64) -> String {
 
 fn write_clients(report: &ReportModel<'_>, page: &mut TextPage) {
     let grid = Grid::new(first(&report.clients, Some(page.top)))
-        .column(Column::text("severity"), severity)
-        .column(Column::text("client").max_width(ADDRESS), client)
-        .column(Column::text("country").rank(3), |row| {
-            labels::country(row.geo.as_deref())
+        .text("severity", severity)
+        .text("client", client)
+        .max_width(ADDRESS)
+        .text("country", |row| labels::country(row.geo.as_deref()))
+        .rank(3)
+        .text("network", |row| labels::network(row.geo.as_deref()))
+        .rank(4)
+        .flexible(16)
+        .max_width(NETWORK)
+        .count("hits", |row| row.hits)
+        .count("paths", |row| row.paths)
+        .rank(4)
+        .number("answered", |row| count(row.answered, true))
+        .rank(1)
+        .count("other requests", |row| row.other_requests)
+        .rank(2)
+        .text("last seen", |row| time(report, row.last_time))
+        .rank(5)
+        .text("looks for", |row| {
+            labels::classes(report.rule_set, &row.rules).join(", ")
         })
-        .column(
-            Column::text("network")
-                .rank(4)
-                .flexible(16)
-                .max_width(NETWORK),
-            |row| TextCell::new(labels::network(row.geo.as_deref())),
-        )
-        .column(Column::number("hits"), |row| count(row.hits))
-        .column(Column::number("paths").rank(4), |row| count(row.paths))
-        .column(Column::number("answered").rank(1), |row| answers(row))
-        .column(Column::number("other requests").rank(2), |row| {
-            count(row.other_requests)
+        .rank(3)
+        .flexible(12)
+        .max_width(LOOKS_FOR)
+        .text("user agent", |row| {
+            styled(row.sample.user_agent.unwrap_or_default(), DIM)
         })
-        .column(Column::text("last seen").rank(5), |row| {
-            time(report, row.last_time)
-        })
-        .column(
-            Column::text("looks for")
-                .rank(3)
-                .flexible(12)
-                .max_width(LOOKS_FOR),
-            |row| TextCell::new(labels::classes(report.rule_set, &row.rules).join(", ")),
-        )
-        .column(Column::text("user agent").rank(6).flexible(20), |row| {
-            TextCell::new(row.sample.user_agent.unwrap_or_default()).styled(DIM)
-        });
+        .rank(6)
+        .flexible(20);
     section(
         "CLIENTS",
         &grid,
@@ -494,26 +491,22 @@ fn write_networks(report: &ReportModel<'_>, page: &mut TextPage) {
         return;
     }
     let grid = Grid::new(first(&report.networks, Some(page.top)))
-        .column(Column::text("AS").rank(1), |row| {
+        .text("AS", |row| {
             row.asn
                 .map_or_else(|| "-".to_owned(), |asn| asn.to_string())
         })
-        .column(
-            Column::text("network").flexible(16).max_width(2 * NETWORK),
-            |row| TextCell::new(network_name(row)),
-        )
-        .column(Column::number("hits"), |row| count(row.hits))
-        .column(Column::number("clients"), |row| count(row.clients))
-        .column(Column::number("answered").rank(2), |row| {
-            count(row.answered)
-        })
-        .column(
-            Column::text("countries")
-                .rank(3)
-                .flexible(9)
-                .max_width(NETWORK),
-            |row| TextCell::new(row.countries.join(" ")),
-        );
+        .rank(1)
+        .text("network", |row| network_name(row))
+        .flexible(16)
+        .max_width(2 * NETWORK)
+        .count("hits", |row| row.hits)
+        .count("clients", |row| row.clients)
+        .count("answered", |row| row.answered)
+        .rank(2)
+        .text("countries", |row| row.countries.join(" "))
+        .rank(3)
+        .flexible(9)
+        .max_width(NETWORK);
     section("NETWORKS", &grid, report.networks.len(), "-f json", page);
 }
 
@@ -524,18 +517,24 @@ fn network_name(row: &NetworkRow) -> Cow<'_, str> {
 
 fn write_paths(report: &ReportModel<'_>, page: &mut TextPage) {
     let grid = Grid::new(first(&report.paths, Some(page.top)))
-        .column(Column::text("severity"), severity)
-        .column(Column::text("path").flexible(32), Row::path_or_target)
-        .column(Column::number("hits"), |row| count(row.hits))
-        .column(Column::number("clients").rank(1), |row| count(row.clients))
-        .column(Column::number("answered").rank(2), |row| answers(row))
-        .column(Column::text("rule").rank(4).max_width(RULE), |row| {
+        .text("severity", severity)
+        .text("path", Row::path_or_target)
+        .flexible(32)
+        .count("hits", |row| row.hits)
+        .count("clients", |row| row.clients)
+        .rank(1)
+        .number("answered", |row| count(row.answered, true))
+        .rank(2)
+        .text("rule", |row| {
             labels::worst_rule(report.rule_set, &row.rules)
         })
-        .column(Column::text("last seen").rank(5), |row| {
-            time(report, row.last_time)
-        })
-        .column(Column::text("as requested").rank(6).flexible(24), target);
+        .rank(4)
+        .max_width(RULE)
+        .text("last seen", |row| time(report, row.last_time))
+        .rank(5)
+        .text("as requested", target)
+        .rank(6)
+        .flexible(24);
     section(
         "PATHS",
         &grid,
@@ -548,21 +547,25 @@ fn write_paths(report: &ReportModel<'_>, page: &mut TextPage) {
 fn write_rules(report: &ReportModel<'_>, page: &mut TextPage) {
     let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
     let grid = Grid::new(first(&report.rules, Some(page.top)))
-        .column(Column::text("severity"), severity)
-        .column(Column::text("rule").flexible(20), |row| {
-            of(row).map_or("", |rule| &rule.id)
-        })
-        .column(Column::number("hits"), |row| count(row.hits))
-        .column(Column::number("clients").rank(1), |row| count(row.clients))
-        .column(Column::number("paths").rank(4), |row| count(row.paths))
-        .column(Column::number("answered").rank(2), |row| answers(row))
-        .column(Column::text("last seen").rank(5), |row| {
-            time(report, row.last_time)
-        })
-        .column(Column::text("what it finds").rank(3).flexible(20), |row| {
+        .text("severity", severity)
+        .text("rule", |row| of(row).map_or("", |rule| &rule.id))
+        .flexible(20)
+        .count("hits", |row| row.hits)
+        .count("clients", |row| row.clients)
+        .rank(1)
+        .count("paths", |row| row.paths)
+        .rank(4)
+        .number("answered", |row| count(row.answered, true))
+        .rank(2)
+        .text("last seen", |row| time(report, row.last_time))
+        .rank(5)
+        .text("what it finds", |row| {
             of(row).map_or("", |rule| &rule.title)
         })
-        .column(Column::text("cve").rank(6), cve);
+        .rank(3)
+        .flexible(20)
+        .text("cve", cve)
+        .rank(6);
     section(
         "RULES",
         &grid,
@@ -574,23 +577,29 @@ fn write_rules(report: &ReportModel<'_>, page: &mut TextPage) {
 
 fn write_pairs(report: &ReportModel<'_>, page: &mut TextPage) {
     let grid = Grid::new(first(&report.pairs, Some(page.top)))
-        .column(Column::text("severity"), severity)
-        .column(Column::text("client").rank(1).max_width(ADDRESS), |row| {
-            client(row)
-        })
-        .column(Column::text("path").flexible(20), Row::path_or_target)
-        .column(Column::text("outcome").rank(2), |row| {
+        .text("severity", severity)
+        .text("client", |row| client(row))
+        .rank(1)
+        .max_width(ADDRESS)
+        .text("path", Row::path_or_target)
+        .flexible(20)
+        .text("outcome", |row| {
             let outcome = row.key.outcome().map_or("", Outcome::as_str);
-            emphasis(TextCell::new(outcome), row.answered > 0)
+            styled(outcome, emphasis(row.answered > 0))
         })
-        .column(Column::number("hits").rank(1), |row| count(row.hits))
-        .column(Column::text("rule").rank(4).max_width(RULE), |row| {
+        .rank(2)
+        .count("hits", |row| row.hits)
+        .rank(1)
+        .text("rule", |row| {
             labels::worst_rule(report.rule_set, &row.rules)
         })
-        .column(Column::text("last seen").rank(5), |row| {
-            time(report, row.last_time)
-        })
-        .column(Column::text("as requested").rank(6).flexible(24), target);
+        .rank(4)
+        .max_width(RULE)
+        .text("last seen", |row| time(report, row.last_time))
+        .rank(5)
+        .text("as requested", target)
+        .rank(6)
+        .flexible(24);
     section(
         "CLIENTS AND PATHS",
         &grid,
@@ -603,17 +612,17 @@ fn write_pairs(report: &ReportModel<'_>, page: &mut TextPage) {
 fn write_campaigns(report: &ReportModel<'_>, page: &mut TextPage) {
     let paths = |campaign: &Campaign<'_>| labels::joined(&campaign.sample_paths);
     let grid = Grid::new(first(&report.campaigns, Some(page.top)))
-        .column(Column::text("severity"), |c| {
-            severity_word(c.severity, c.answered > 0)
-        })
-        .column(Column::number("networks"), |c| count(c.networks))
-        .column(Column::number("clients").rank(1), |c| count(c.clients))
-        .column(Column::number("paths"), |c| count(c.paths))
-        .column(Column::number("hits").rank(2), |c| count(c.hits))
-        .column(Column::text("last seen").rank(3), |c| {
-            time(report, c.last_time)
-        })
-        .column(Column::text("such as").flexible(20), |c| paths(c));
+        .text("severity", |c| severity_word(c.severity, c.answered > 0))
+        .count("networks", |c| c.networks)
+        .count("clients", |c| c.clients)
+        .rank(1)
+        .count("paths", |c| c.paths)
+        .count("hits", |c| c.hits)
+        .rank(2)
+        .text("last seen", |c| time(report, c.last_time))
+        .rank(3)
+        .text("such as", |c| paths(c))
+        .flexible(20);
     section("CAMPAIGNS", &grid, report.campaigns.len(), "-f json", page);
 }
 
@@ -722,11 +731,14 @@ fn severity(row: &Row<'_>) -> TextCell {
 }
 
 fn severity_word(severity: Severity, is_answered: bool) -> TextCell {
-    TextCell::new(severity.as_str()).styled(if is_answered {
-        layout::severity_style(severity)
-    } else {
-        PLAIN
-    })
+    styled(
+        severity.as_str(),
+        if is_answered {
+            layout::severity_style(severity)
+        } else {
+            PLAIN
+        },
+    )
 }
 
 fn client<'r>(row: &Row<'r>) -> Cow<'r, str> {
@@ -735,7 +747,7 @@ fn client<'r>(row: &Row<'r>) -> Cow<'r, str> {
 
 /// The target as requested, if it is not the path.
 fn target(row: &Row<'_>) -> TextCell {
-    TextCell::new(row.target_beside_path().unwrap_or_default()).styled(DIM)
+    styled(row.target_beside_path().unwrap_or_default(), DIM)
 }
 
 /// The first CVE ID and the number of others: a cut ID would be useless.
@@ -747,21 +759,20 @@ fn cve(row: &Row<'_>) -> String {
     }
 }
 
-fn count(n: u64) -> TextCell {
-    let cell = TextCell::new(grouped(n));
-    if n == 0 { cell.styled(DIM) } else { cell }
-}
-
-fn answers(row: &Row<'_>) -> TextCell {
-    emphasis(count(row.answered), row.answered > 0)
+/// A count; a zero is dim.
+fn count(n: u64, is_important: bool) -> TextCell {
+    styled(
+        grouped(n),
+        if n == 0 { DIM } else { emphasis(is_important) },
+    )
 }
 
 fn time(report: &ReportModel<'_>, time: Option<LogTime>) -> TextCell {
-    TextCell::new(
+    styled(
         time.map(|time| minute_in(time, report.zone()))
             .unwrap_or_default(),
+        DIM,
     )
-    .styled(DIM)
 }
 
 /// A row of the table: an input, or the sum of all.
@@ -854,40 +865,29 @@ fn accounting_lines<'r>(report: &'r ReportModel<'_>, top: usize) -> Vec<Accounti
 }
 
 fn accounting_grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLine<'g>> {
-    let count = |name, field: fn(&LineTotals) -> u64| {
-        // A column of zeros is left out before the other counts.
-        let rank = if lines.iter().all(|line| field(line.counts) == 0) {
-            4
-        } else {
-            1
-        };
-        (
-            Column::number(name).rank(rank),
-            move |line: &'g AccountingLine<'g>| line_count(field(line.counts), line.is_sum),
-        )
-    };
-    let input = Column::text("input")
+    let mut grid = Grid::new(lines)
+        .text("input", |line| styled(&*line.name, emphasis(line.is_sum)))
         .flexible(INPUT.max(distinct_end(lines)))
         .keep_end();
-    let mut grid = Grid::new(lines).column(input, |line| {
-        emphasis(TextCell::new(&*line.name), line.is_sum)
-    });
-    for (column, cell) in [
-        count("lines", |counts| counts.lines),
-        count("parsed", |counts| counts.parsed),
-        count("unparsed", |counts| counts.unparsed),
-        count("oversized", |counts| counts.oversized),
-        count("skipped", |counts| counts.skipped),
-        count("pending", |counts| counts.pending),
-    ] {
-        grid = grid.column(column, cell);
+    let counts: [(_, fn(&LineTotals) -> u64); 6] = [
+        ("lines", |counts| counts.lines),
+        ("parsed", |counts| counts.parsed),
+        ("unparsed", |counts| counts.unparsed),
+        ("oversized", |counts| counts.oversized),
+        ("skipped", |counts| counts.skipped),
+        ("pending", |counts| counts.pending),
+    ];
+    for (name, field) in counts {
+        // A column of zeros is left out before the other counts.
+        let is_zero = lines.iter().all(|line| field(line.counts) == 0);
+        grid = grid
+            .number(name, |line| count(field(line.counts), line.is_sum))
+            .rank(if is_zero { 4 } else { 1 });
     }
-    grid.column(Column::number("hits").rank(5), |line| {
-        line_count(line.counts.hits, line.is_sum)
-    })
-    .column(Column::text("format").rank(6), |line| {
-        TextCell::new(line.format).styled(DIM)
-    })
+    grid.number("hits", |line| count(line.counts.hits, line.is_sum))
+        .rank(5)
+        .text("format", |line| styled(line.format, DIM))
+        .rank(6)
 }
 
 /// The least columns of an input's name, of which the end is shown.
@@ -927,21 +927,8 @@ fn format_name(input: &InputSummary) -> &str {
         })
 }
 
-fn line_count(n: u64, is_sum: bool) -> TextCell {
-    let cell = TextCell::new(grouped(n));
-    if n == 0 {
-        cell.styled(DIM)
-    } else {
-        emphasis(cell, is_sum)
-    }
-}
-
-fn emphasis(cell: TextCell, is_important: bool) -> TextCell {
-    if is_important {
-        cell.styled(BOLD)
-    } else {
-        cell
-    }
+fn emphasis(is_important: bool) -> Style {
+    if is_important { BOLD } else { PLAIN }
 }
 
 /// Writes problems of inputs, skipped inputs, and which counts are bounds.
@@ -1063,18 +1050,21 @@ fn diff_title(kind: DiffKind) -> &'static str {
 
 fn diff_grid(rows: &[DiffRow]) -> Grid<'_, DiffRow> {
     Grid::new(rows)
-        .column(Column::text("change"), |row| {
-            emphasis(TextCell::new(change_words(row)), row.change == Change::New)
+        .text("change", |row| {
+            styled(change_words(row), emphasis(row.change == Change::New))
         })
-        .column(Column::text("severity").rank(2), |row| {
-            TextCell::new(row.severity.as_str()).styled(layout::severity_style(row.severity))
+        .text("severity", |row| {
+            styled(row.severity.as_str(), layout::severity_style(row.severity))
         })
-        .column(
-            Column::text(rows.first().map_or("", |row| row.kind.as_str())).flexible(20),
-            |row| emphasis(TextCell::new(&row.key), row.change == Change::New),
-        )
-        .column(Column::number("before").rank(1), |row| grouped(row.before))
-        .column(Column::number("after").rank(1), |row| grouped(row.after))
+        .rank(2)
+        .text(rows.first().map_or("", |row| row.kind.as_str()), |row| {
+            styled(&row.key, emphasis(row.change == Change::New))
+        })
+        .flexible(20)
+        .number("before", |row| grouped(row.before))
+        .rank(1)
+        .number("after", |row| grouped(row.after))
+        .rank(1)
 }
 
 /// The change in words, with the status if it is not answered any more.
@@ -1122,32 +1112,34 @@ fn status_headline(status: &ReadStatus) -> String {
 
 fn status_grid(logs: &[LogStatus]) -> Grid<'_, LogStatus> {
     Grid::new(logs)
-        .column(Column::text("log").flexible(12).keep_end(), |log| {
-            escape(&log.path)
+        .text("log", |log| escape(&log.path))
+        .flexible(12)
+        .keep_end()
+        .text("state", |log| {
+            styled(
+                log.stage.as_str(),
+                if log.stage == LogStage::Live {
+                    PLAIN
+                } else {
+                    DIM
+                },
+            )
         })
-        .column(Column::text("state"), |log| {
-            TextCell::new(log.stage.as_str()).styled(if log.stage == LogStage::Live {
-                PLAIN
-            } else {
-                DIM
-            })
+        .number("lines read", |log| grouped(log.lines))
+        .rank(1)
+        .number("bytes read", |log| grouped(log.read))
+        .rank(2)
+        .number("not read", |log| {
+            styled(grouped(log.lag), if log.lag == 0 { DIM } else { BOLD })
         })
-        .column(Column::number("lines read").rank(1), |log| {
-            grouped(log.lines)
-        })
-        .column(Column::number("bytes read").rank(2), |log| {
-            grouped(log.read)
-        })
-        .column(Column::number("not read"), |log| {
-            TextCell::new(grouped(log.lag)).styled(if log.lag == 0 { DIM } else { BOLD })
-        })
-        .column(Column::text("").rank(3), |log| {
+        .text("", |log| {
             if log.pending {
                 "last line incomplete"
             } else {
                 ""
             }
         })
+        .rank(3)
 }
 
 #[cfg(test)]

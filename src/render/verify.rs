@@ -8,9 +8,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::Serializer as JsonSerializer;
 
-use super::layout::{
-    ALARM, BOLD, Column, DIM, Grid, PLAIN, TextCell, TextPage, minute, severity_style,
-};
+use super::layout::{ALARM, BOLD, DIM, Grid, PLAIN, TextPage, minute, severity_style, styled};
 use super::row_lines::RowLineFormatter;
 use crate::render::RenderOptions;
 use crate::report::verify::{BodyKind, SkippedPaths, Verdict, Verification, VerifiedPath};
@@ -107,36 +105,45 @@ pub(crate) fn skipped_sentence(skipped: &SkippedPaths) -> String {
 
 fn grid(paths: &[VerifiedPath]) -> Grid<'_, VerifiedPath> {
     Grid::new(paths)
-        .column(Column::text("now"), |path| {
-            TextCell::new(now(path.verdict)).styled(if path.verdict == Verdict::StillGiven {
-                ALARM
-            } else {
-                PLAIN
-            })
+        .text("now", |path| {
+            styled(
+                now(path.verdict),
+                if path.verdict == Verdict::StillGiven {
+                    ALARM
+                } else {
+                    PLAIN
+                },
+            )
         })
-        .column(Column::text("severity").rank(4), |path| {
-            TextCell::new(path.severity.as_str()).styled(severity_style(path.severity))
+        .text("severity", |path| {
+            styled(path.severity.as_str(), severity_style(path.severity))
         })
-        .column(Column::text("path").flexible(24).keep_end(), |path| {
-            TextCell::new(&*path.path).styled(BOLD)
-        })
-        .column(Column::number("status").rank(2), |path| {
+        .rank(4)
+        .text("path", |path| styled(&*path.path, BOLD))
+        .flexible(24)
+        .keep_end()
+        .number("status", |path| {
             path.status
                 .map(|status| status.to_string())
                 .unwrap_or_default()
         })
-        .column(Column::number("bytes").rank(3), |path| {
+        .rank(2)
+        .number("bytes", |path| {
             path.bytes
                 .map(|n| bytes(n, path.at_least))
                 .unwrap_or_default()
         })
-        .column(Column::text("what it is").flexible(36), |path| detail(path))
-        .column(Column::text("rule").rank(6), |path| {
+        .rank(3)
+        .text("what it is", |path| detail(path))
+        .flexible(36)
+        .text("rule", |path| {
             path.rules.first().map(String::as_str).unwrap_or_default()
         })
-        .column(Column::text("last seen").rank(5), |path| {
-            TextCell::new(path.last_time.map(minute).unwrap_or_default()).styled(DIM)
+        .rank(6)
+        .text("last seen", |path| {
+            styled(path.last_time.map(minute).unwrap_or_default(), DIM)
         })
+        .rank(5)
 }
 
 fn now(verdict: Verdict) -> &'static str {

@@ -15,7 +15,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use self::CellWidth::{Columns, Rest, Right};
 use super::dashboard;
 use super::hourly::{HourlySeries, MINUTES, TrafficCounts};
 use super::row::{AlertRow, HitRow};
@@ -23,6 +22,7 @@ use super::text::{clock, escape_and_truncate, split_to_width};
 use super::top::{TopEntry, TopTable};
 use super::view::{Panel, PanelItem, ScreenPage, ViewState, VisibleRows};
 use crate::log::finding::Severity;
+use crate::log::time::LogTime;
 use crate::render::layout::{truncate, width};
 use crate::render::timeline::{BARS, TimelineText};
 use crate::text::number::{compact, compact_counted, compact_size, compact_tenths};
@@ -499,8 +499,12 @@ fn widest<'i>(
 }
 
 fn severity(severity: Severity, rank: u8, canvas: &Canvas<'_>) -> CanvasCell<'static> {
-    CanvasCell::new(Columns(SEVERITY_WIDTH), rank, severity.as_str())
-        .styled(canvas.severity(severity))
+    let style = canvas.severity(severity);
+    left(SEVERITY_WIDTH, rank, severity.as_str(), style)
+}
+
+fn time<'t>(time: Option<LogTime>, rank: u8) -> CanvasCell<'t> {
+    left(TIME_WIDTH, rank, clock(time), DIM)
 }
 
 /// Client, status, severity, path, hits and time of the latest hit; on a wide page the rules.
@@ -515,36 +519,31 @@ fn answered<'t>(
         .status
         .map_or(String::new(), |status| status.to_string());
     let mut cells = vec![
-        CanvasCell::new(Columns(client), 0, &*row.client).styled(BOLD),
-        CanvasCell::new(Columns(3), 3, status),
+        left(client, 0, &*row.client, BOLD),
+        left(3, 3, status, Style::new()),
         severity(entry.severity, 2, canvas),
-        CanvasCell::new(Rest, 0, &*row.path).styled(canvas.alarm()),
-        CanvasCell::new(Right(HITS_WIDTH), 4, compact(entry.hits)),
-        CanvasCell::new(Columns(TIME_WIDTH), 5, clock(row.time)).styled(DIM),
+        rest(&*row.path, canvas.alarm()),
+        right(HITS_WIDTH, 4, compact(entry.hits), Style::new()),
+        time(row.time, 5),
     ];
     if page >= 100 {
-        cells.insert(4, CanvasCell::new(Columns(page / 5), 6, &*row.rules));
+        cells.insert(4, left(page / 5, 6, &*row.rules, Style::new()));
     }
     cells
 }
 
 /// Name, answers, severity and hits.
 fn name_cells<'t>(name: &'t str, entry: &TopEntry, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
-    let answered = if entry.answered > 0 {
-        format!("{}!", compact(entry.answered))
+    let (answered, style) = if entry.answered > 0 {
+        (format!("{}!", compact(entry.answered)), BOLD)
     } else {
-        String::new()
-    };
-    let style = if entry.answered > 0 {
-        BOLD
-    } else {
-        Style::new()
+        (String::new(), Style::new())
     };
     vec![
-        CanvasCell::new(Rest, 0, name).styled(style),
-        CanvasCell::new(Right(4), 3, answered).styled(canvas.alarm()),
+        rest(name, style),
+        right(4, 3, answered, canvas.alarm()),
         severity(entry.severity, 1, canvas),
-        CanvasCell::new(Right(HITS_WIDTH), 2, compact(entry.hits)),
+        right(HITS_WIDTH, 2, compact(entry.hits), Style::new()),
     ]
 }
 
@@ -556,15 +555,15 @@ fn hit<'t>(row: &'t HitRow, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<
         (DIM, Style::new())
     };
     let mut cells = vec![
-        CanvasCell::new(Columns(TIME_WIDTH), 3, clock(row.time)).styled(DIM),
+        time(row.time, 3),
         severity(row.severity, 2, canvas),
-        CanvasCell::new(Columns(OUTCOME_WIDTH), 5, row.outcome.as_str()).styled(outcome),
-        CanvasCell::new(Columns(client), 1, &*row.client),
-        CanvasCell::new(Columns(METHOD_WIDTH), 6, &*row.method),
-        CanvasCell::new(Rest, 0, &*row.target).styled(target),
+        left(OUTCOME_WIDTH, 5, row.outcome.as_str(), outcome),
+        left(client, 1, &*row.client, Style::new()),
+        left(METHOD_WIDTH, 6, &*row.method, Style::new()),
+        rest(&*row.target, target),
     ];
     if page >= 90 {
-        cells.push(CanvasCell::new(Columns(page / 5), 4, &*row.rules).styled(DIM));
+        cells.push(left(page / 5, 4, &*row.rules, DIM));
     }
     cells
 }
@@ -572,13 +571,9 @@ fn hit<'t>(row: &'t HitRow, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<
 fn alert<'t>(row: &'t AlertRow, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
     let level = match row.severity {
         Some(level) => severity(level, 1, canvas),
-        None => CanvasCell::new(Columns(SEVERITY_WIDTH), 1, "notice").styled(DIM),
+        None => left(SEVERITY_WIDTH, 1, "notice", DIM),
     };
-    vec![
-        CanvasCell::new(Columns(TIME_WIDTH), 2, clock(row.time)).styled(DIM),
-        level,
-        CanvasCell::new(Rest, 0, &*row.text),
-    ]
+    vec![time(row.time, 2), level, rest(&*row.text, Style::new())]
 }
 
 /// The least rows of the list; details get the others.
@@ -764,11 +759,13 @@ fn draw_logs(
         } else {
             Style::new()
         };
+        let path = String::from(escape_and_truncate(&log.path));
+        let lines = compact_counted(log.lines, "line", "lines");
+        let unread = format!("{} unread", compact_size(log.lag));
         let cells = [
-            CanvasCell::new(Rest, 0, String::from(escape_and_truncate(&log.path))),
-            CanvasCell::new(Right(12), 2, compact_counted(log.lines, "line", "lines")).styled(DIM),
-            CanvasCell::new(Right(14), 1, format!("{} unread", compact_size(log.lag)))
-                .styled(style),
+            rest(path, Style::new()),
+            right(12, 2, lines, DIM),
+            right(14, 1, unread, style),
         ];
         canvas.line(area, y, &cells, false);
     }
@@ -778,69 +775,65 @@ fn draw_logs(
 const MIN_FLEXIBLE: u16 = 12;
 
 /// The style of less important text.
-pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 
 /// The style of important text.
-pub(super) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
+const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 
 /// The style of the focused heading.
-pub(super) const REVERSED: Style = Style::new()
+const REVERSED: Style = Style::new()
     .add_modifier(Modifier::REVERSED)
     .add_modifier(Modifier::BOLD);
 
-/// The width of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CellWidth {
-    /// These columns.
-    Columns(u16),
-    /// These columns, right-aligned.
-    Right(u16),
-    /// The remaining columns; at most one cell of a line.
-    Rest,
-}
-
 /// A text in a line.
 #[derive(Debug, Clone)]
-pub(super) struct CanvasCell<'t> {
+struct CanvasCell<'t> {
     text: Cow<'t, str>,
     style: Style,
-    cell_width: CellWidth,
+    /// `None`: the remaining columns; at most one cell of a line.
+    columns: Option<u16>,
+    is_right: bool,
     /// The highest rank is left out first; 0 never is.
     rank: u8,
 }
 
-impl<'t> CanvasCell<'t> {
-    pub(super) fn new(cell_width: CellWidth, rank: u8, text: impl Into<Cow<'t, str>>) -> Self {
-        Self {
-            text: text.into(),
-            style: Style::new(),
-            cell_width,
-            rank,
-        }
+/// A cell of these columns, aligned at the left.
+fn left<'t>(columns: u16, rank: u8, text: impl Into<Cow<'t, str>>, style: Style) -> CanvasCell<'t> {
+    CanvasCell {
+        text: text.into(),
+        style,
+        columns: Some(columns),
+        is_right: false,
+        rank,
     }
+}
 
-    pub(super) fn styled(self, style: Style) -> Self {
-        Self { style, ..self }
+/// A cell of these columns, aligned at the right.
+fn right(columns: u16, rank: u8, text: String, style: Style) -> CanvasCell<'static> {
+    CanvasCell {
+        is_right: true,
+        ..left(columns, rank, text, style)
     }
+}
 
-    fn columns(&self) -> u16 {
-        match self.cell_width {
-            Columns(n) | Right(n) => n,
-            Rest => 0,
-        }
+/// A cell of the remaining columns.
+fn rest<'t>(text: impl Into<Cow<'t, str>>, style: Style) -> CanvasCell<'t> {
+    CanvasCell {
+        columns: None,
+        ..left(0, 0, text, style)
     }
 }
 
 /// A buffer to draw on.
 #[derive(Debug)]
-pub(super) struct Canvas<'f> {
-    pub(super) buffer: &'f mut Buffer,
-    pub(super) color: bool,
+struct Canvas<'f> {
+    buffer: &'f mut Buffer,
+    color: bool,
 }
 
 impl Canvas<'_> {
     /// Writes a text, cut at the right edge of `area`. Returns its columns.
-    pub(super) fn text(&mut self, area: Rect, x: u16, y: u16, text: &str, style: Style) -> u16 {
+    fn text(&mut self, area: Rect, x: u16, y: u16, text: &str, style: Style) -> u16 {
         let area = area.intersection(self.buffer.area);
         if x >= area.width || y >= area.height {
             return 0;
@@ -857,22 +850,19 @@ impl Canvas<'_> {
     }
 
     /// Writes cells as a line; a selected line is reversed.
-    pub(super) fn line(&mut self, area: Rect, y: u16, cells: &[CanvasCell<'_>], chosen: bool) {
+    fn line(&mut self, area: Rect, y: u16, cells: &[CanvasCell<'_>], chosen: bool) {
         if y >= area.height {
             return;
         }
         let (fitting, rest) = fit(cells, area.width);
         let mut x = 0_u16;
         for cell in fitting {
-            let columns = if cell.cell_width == Rest {
-                rest
-            } else {
-                cell.columns()
-            };
+            let columns = cell.columns.unwrap_or(rest);
             let shown = truncate(&cell.text, columns.into());
-            let before = match cell.cell_width {
-                Right(_) => columns.saturating_sub(width(&shown) as u16),
-                Columns(_) | Rest => 0,
+            let before = if cell.is_right {
+                columns.saturating_sub(width(&shown) as u16)
+            } else {
+                0
             };
             self.text(area, x.saturating_add(before), y, &shown, cell.style);
             x = x.saturating_add(columns).saturating_add(1);
@@ -890,7 +880,7 @@ impl Canvas<'_> {
     }
 
     /// Writes a title and a rule to the right edge, with a note at its end if it fits.
-    pub(super) fn heading(&mut self, area: Rect, title: &str, note: &str, style: Style) {
+    fn heading(&mut self, area: Rect, title: &str, note: &str, style: Style) {
         let used = self.text(area, 0, 0, title, style);
         let note_columns = width(note) as u16;
         let rule = area.width.saturating_sub(used + 1);
@@ -906,17 +896,17 @@ impl Canvas<'_> {
     }
 
     /// The style of answers and critical severities.
-    pub(super) fn alarm(&self) -> Style {
+    fn alarm(&self) -> Style {
         self.in_color(Color::Red).add_modifier(Modifier::BOLD)
     }
 
     /// The style of medium severities and lag.
-    pub(super) fn warning(&self) -> Style {
+    fn warning(&self) -> Style {
         self.in_color(Color::Yellow)
     }
 
     /// The style of a severity.
-    pub(super) fn severity(&self, severity: Severity) -> Style {
+    fn severity(&self, severity: Severity) -> Style {
         match severity {
             Severity::Critical => self.alarm(),
             Severity::High => self.in_color(Color::Red),
@@ -927,7 +917,7 @@ impl Canvas<'_> {
     }
 
     /// This colour, or none without colours.
-    pub(super) fn in_color(&self, color: Color) -> Style {
+    fn in_color(&self, color: Color) -> Style {
         if self.color {
             Style::new().fg(color)
         } else {
@@ -943,9 +933,9 @@ fn fit<'c, 't>(cells: &'c [CanvasCell<'t>], page: u16) -> (Vec<&'c CanvasCell<'t
         let gaps = fitting.len().saturating_sub(1) as u16;
         let used = fitting
             .iter()
-            .map(|cell| cell.columns())
+            .filter_map(|cell| cell.columns)
             .fold(gaps, u16::saturating_add);
-        let min_rest = if fitting.iter().any(|cell| cell.cell_width == Rest) {
+        let min_rest = if fitting.iter().any(|cell| cell.columns.is_none()) {
             MIN_FLEXIBLE
         } else {
             0

@@ -81,7 +81,7 @@ impl ObjectOutput {
             unix_now(),
             &mut self.texts,
             &mut self.line,
-        )?;
+        );
         self.out.write_all(&self.line)
     }
 }

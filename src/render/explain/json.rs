@@ -1,8 +1,6 @@
 //! Prints an explanation as one JSON object on a line. The keys are stable: new keys come at the
 //! end.
 
-use std::io::{self, Write};
-
 use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence, text};
 use crate::engine::explain::RuleExplanation;
 use crate::log::time::LogTime;
@@ -13,9 +11,11 @@ use crate::rules::{Field, TextView};
 use crate::text::redact::LogText;
 use crate::text::redact::sanitize::escape;
 
-/// Writes the object and its newline.
-pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, out: &mut W) -> io::Result<()> {
-    out.write_all(&ObjectFields::line(|fields| put_request(fields, subject)))
+/// The object and its newline.
+pub(crate) fn line(subject: &ExplainedRequest<'_>) -> Vec<u8> {
+    let mut json = Vec::new();
+    ObjectFields::line(&mut json, |fields| put_request(fields, subject));
+    json
 }
 
 fn put_request(fields: &mut ObjectFields<'_>, subject: &ExplainedRequest<'_>) {

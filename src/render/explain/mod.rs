@@ -71,7 +71,7 @@ pub(crate) fn write<W: Write>(
     out: &mut W,
 ) -> io::Result<()> {
     match options.format {
-        OutputFormat::Json | OutputFormat::Ndjson => json::write(subject, out),
+        OutputFormat::Json | OutputFormat::Ndjson => out.write_all(&json::line(subject)),
         _ => out.write_all(text::text(subject, options).as_bytes()),
     }
 }

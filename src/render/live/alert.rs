@@ -30,15 +30,9 @@ const MAX_NAME: usize = 39;
 /// The least columns of a request; with fewer it is left out.
 const MIN_REQUEST: usize = 12;
 
-/// Writes an alert as one JSON object and its newline.
-///
-/// # Errors
-///
-/// Errors of `out`.
-pub(crate) fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
-    out.write_all(&ObjectFields::line(|fields| {
-        put_alert(fields, alert, rules);
-    }))
+/// Appends an alert as one JSON object and its newline.
+pub(crate) fn write_json(alert: &Alert, rules: &RuleSet, json: &mut Vec<u8>) {
+    ObjectFields::line(json, |fields| put_alert(fields, alert, rules));
 }
 
 /// An alert as one line of escaped text without colour or newline, at most about 500 columns.
@@ -365,7 +359,7 @@ mod tests {
 
     fn json(alert: &Alert) -> String {
         let mut out = Vec::new();
-        write_json(alert, fixture::rules(), &mut out).unwrap();
+        write_json(alert, fixture::rules(), &mut out);
         String::from_utf8(out).unwrap()
     }
 

@@ -4,7 +4,7 @@
 
 use super::RunSummary;
 use super::content::{self, AnsweredPath, TopClient};
-use crate::render::layout::{Column, Grid, PLAIN, TextPage, span};
+use crate::render::layout::{Grid, PLAIN, TextPage, span};
 use crate::render::{RenderOptions, grades, table};
 use crate::report::campaigns::guess_sentences;
 use crate::report::floods::describe;
@@ -68,21 +68,15 @@ fn answered(summary: &RunSummary<'_>, page: &mut TextPage) {
         None => counted(answer.row.clients, "client", "clients"),
     };
     let grid = Grid::new(first(&answers, Some(ROWS)))
-        .column(
-            Column::text("new"),
-            |answer| {
-                if answer.is_new { "new" } else { "" }
-            },
-        )
-        .column(Column::text("severity"), |answer| {
-            answer.row.severity.as_str()
-        })
-        .column(Column::text("path").flexible(24), |answer| &answer.label)
-        .column(Column::text("answer"), |answer| answer.response())
-        .column(Column::number("hits").rank(1), |answer| {
-            grouped(answer.row.hits)
-        })
-        .column(Column::text("client").rank(2), |answer| clients(answer));
+        .text("new", |answer| if answer.is_new { "new" } else { "" })
+        .text("severity", |answer| answer.row.severity.as_str())
+        .text("path", |answer| &answer.label)
+        .flexible(24)
+        .text("answer", |answer| answer.response())
+        .number("hits", |answer| grouped(answer.row.hits))
+        .rank(1)
+        .text("client", |answer| clients(answer))
+        .rank(2);
     section("WHAT ANSWERED", &grid, answers.len(), "answered.csv", page);
     grades(summary, page);
 }
@@ -97,8 +91,9 @@ fn withdrawn(summary: &RunSummary<'_>, page: &mut TextPage) {
     let why = "Earlier reports listed these answers. They are what the site gives to any path.";
     page.wrapped(2, PLAIN, why);
     Grid::new(first(withdrawn, Some(ROWS)))
-        .column(Column::text("severity"), |answer| answer.severity.as_str())
-        .column(Column::text("path").flexible(24), |answer| &answer.key)
+        .text("severity", |answer| answer.severity.as_str())
+        .text("path", |answer| &answer.key)
+        .flexible(24)
         .write(page);
     more(withdrawn.len(), "", page);
 }
@@ -152,12 +147,14 @@ fn news(summary: &RunSummary<'_>, page: &mut TextPage) {
     page.wrapped(2, PLAIN, &format!("{}: new.csv", counts.join(", ")));
     let rules: Vec<&NewItem<'_>> = content::news_of(summary, NoveltyKind::Rule).collect();
     Grid::new(first(&rules, Some(ROWS)))
-        .column(Column::text("severity"), |news| news.severity.as_str())
-        .column(Column::text("rule"), |news| &news.key)
-        .column(Column::number("hits"), |news| grouped(news.hits))
-        .column(Column::text("what it finds").rank(1).flexible(16), |news| {
+        .text("severity", |news| news.severity.as_str())
+        .text("rule", |news| &news.key)
+        .count("hits", |news| news.hits)
+        .text("what it finds", |news| {
             content::rule_title(summary.report, &news.key)
         })
+        .rank(1)
+        .flexible(16)
         .write(page);
     more(rules.len(), ": new.csv", page);
 }
@@ -185,19 +182,13 @@ fn campaigns(summary: &RunSummary<'_>, page: &mut TextPage) {
     };
     let paths = |campaign: &Campaign<'_>| labels::joined(&campaign.sample_paths);
     let grid = Grid::new(first(campaigns, Some(ROWS)))
-        .column(Column::text("new"), |campaign| {
-            if is_new(campaign) { "new" } else { "" }
-        })
-        .column(Column::number("networks"), |campaign| {
-            grouped(campaign.networks)
-        })
-        .column(Column::number("clients").rank(2), |campaign| {
-            grouped(campaign.clients)
-        })
-        .column(Column::number("paths"), |campaign| grouped(campaign.paths))
-        .column(Column::text("such as").flexible(20), |campaign| {
-            paths(campaign)
-        });
+        .text("new", |campaign| if is_new(campaign) { "new" } else { "" })
+        .count("networks", |campaign| campaign.networks)
+        .count("clients", |campaign| campaign.clients)
+        .rank(2)
+        .count("paths", |campaign| campaign.paths)
+        .text("such as", |campaign| paths(campaign))
+        .flexible(20);
     section("CAMPAIGNS", &grid, campaigns.len(), "report.json", page);
 }
 
@@ -207,20 +198,19 @@ fn top_clients(summary: &RunSummary<'_>, page: &mut TextPage) {
         labels::classes(summary.report.rule_set, &client.row.rules).join(", ")
     };
     let grid = Grid::new(&top)
-        .column(Column::number("hits"), |client| grouped(client.hits))
-        .column(Column::text("client"), |client| client.name())
-        .column(Column::number("paths").rank(1), |client| {
-            grouped(client.paths)
-        })
-        .column(Column::number("answered").rank(2), |client| {
-            grouped(client.answered)
-        })
-        .column(Column::text("may block").rank(3), |client| {
+        .count("hits", |client| client.hits)
+        .text("client", |client| client.name())
+        .count("paths", |client| client.paths)
+        .rank(1)
+        .count("answered", |client| client.answered)
+        .rank(2)
+        .text("may block", |client| {
             client.block.map(BlockDecision::label).unwrap_or_default()
         })
-        .column(Column::text("looks for").rank(4).flexible(12), |client| {
-            classes(client)
-        });
+        .rank(3)
+        .text("looks for", |client| classes(client))
+        .rank(4)
+        .flexible(12);
     let left = summary
         .report
         .clients
@@ -248,20 +238,20 @@ fn block(summary: &RunSummary<'_>, page: &mut TextPage) {
         page.wrapped(2, PLAIN, &format!("--max-block left out {more} more."));
     }
     Grid::new(first(&found.lines, Some(ROWS)))
-        .column(Column::text("address"), |line| &line.name)
-        .column(Column::number("addresses"), |line| {
+        .text("address", |line| &line.name)
+        .number("addresses", |line| {
             if line.addresses > 1 {
                 grouped(line.addresses)
             } else {
                 String::new()
             }
         })
-        .column(Column::number("probes"), |line| grouped(line.hits))
-        .column(Column::number("paths"), |line| grouped(line.paths))
-        .column(Column::number("ordinary"), |line| grouped(line.cost))
-        .column(Column::text("network").rank(1).flexible(10), |line| {
-            &line.network
-        })
+        .count("probes", |line| line.hits)
+        .count("paths", |line| line.paths)
+        .count("ordinary", |line| line.cost)
+        .text("network", |line| &line.network)
+        .rank(1)
+        .flexible(10)
         .write(page);
     more(found.lines.len(), ": clients.csv, block_candidate", page);
 }
