@@ -5,7 +5,7 @@
 
 use super::attack::{Technique, techniques};
 use super::hit_fields::{
-    ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, titled,
+    ObjectFields, address, host_name, http_version, put_geo, target_parts, title, titled,
     unless_empty,
 };
 use crate::log::finding::Severity;
@@ -80,7 +80,7 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
         "source.as.organization.name",
     ];
     put_geo(fields, hit.geo, geo);
-    let TargetParts { whole, path, query } = TargetParts::new(hit.target);
+    let (whole, path, query) = target_parts(hit.target);
     fields.put("url.original", whole);
     fields.put_some("url.path", path);
     fields.put_some("url.query", query);

@@ -6,7 +6,7 @@
 use super::attack::{Technique, techniques};
 use super::ecs::severity_number;
 use super::hit_fields::{
-    ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, titled,
+    ObjectFields, address, host_name, http_version, put_geo, target_parts, title, titled,
     unless_empty,
 };
 use crate::log::finding::Severity;
@@ -174,7 +174,7 @@ fn put_evidence(
         "src_endpoint.autonomous_system.name",
     ];
     put_geo(fields, hit.geo, geo);
-    let TargetParts { whole, path, query } = TargetParts::new(hit.target);
+    let (whole, path, query) = target_parts(hit.target);
     fields.put_some("http_request.http_method", method);
     fields.put("http_request.url.path", path.unwrap_or(whole));
     fields.put_some("http_request.url.query_string", query);

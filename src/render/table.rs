@@ -365,7 +365,7 @@ fn write_answered(report: &ReportModel<'_>, page: &mut TextPage) {
         .answered
         .windows(2)
         .any(|pair| pair[0].key.site() != pair[1].key.site());
-    let grid = Grid::new(first(&report.answered, Some(page.top)))
+    Grid::new(first(&report.answered, Some(page.top)))
         .text("severity", severity)
         .text(
             "site", // If there are several.
@@ -400,14 +400,13 @@ fn write_answered(report: &ReportModel<'_>, page: &mut TextPage) {
         .rank(4)
         .text("why", |row| styled(detail(row, &grades::why), DIM))
         .rank(5)
-        .flexible(24);
-    section(
-        "WHAT ANSWERED",
-        &grid,
-        report.answered.len(),
-        "-f csv --by answer",
-        page,
-    );
+        .flexible(24)
+        .section(
+            "WHAT ANSWERED",
+            report.answered.len(),
+            "-f csv --by answer",
+            page,
+        );
     if page.full {
         for leak in first(&report.answered, Some(page.top))
             .iter()
@@ -446,7 +445,7 @@ fn clients(answer: &AnswerDetail<'_>, clients: u64) -> String {
 }
 
 fn write_clients(report: &ReportModel<'_>, page: &mut TextPage) {
-    let grid = Grid::new(first(&report.clients, Some(page.top)))
+    Grid::new(first(&report.clients, Some(page.top)))
         .text("severity", severity)
         .text("client", client)
         .max_width(ADDRESS)
@@ -475,14 +474,13 @@ fn write_clients(report: &ReportModel<'_>, page: &mut TextPage) {
             styled(row.sample.user_agent.unwrap_or_default(), DIM)
         })
         .rank(6)
-        .flexible(20);
-    section(
-        "CLIENTS",
-        &grid,
-        report.totals.clients as usize,
-        "-f csv --by client",
-        page,
-    );
+        .flexible(20)
+        .section(
+            "CLIENTS",
+            report.totals.clients as usize,
+            "-f csv --by client",
+            page,
+        );
 }
 
 /// Writes the networks, if any is known.
@@ -490,7 +488,7 @@ fn write_networks(report: &ReportModel<'_>, page: &mut TextPage) {
     if report.networks.iter().all(|row| row.asn.is_none()) {
         return;
     }
-    let grid = Grid::new(first(&report.networks, Some(page.top)))
+    Grid::new(first(&report.networks, Some(page.top)))
         .text("AS", |row| {
             row.asn
                 .map_or_else(|| "-".to_owned(), |asn| asn.to_string())
@@ -506,8 +504,8 @@ fn write_networks(report: &ReportModel<'_>, page: &mut TextPage) {
         .text("countries", |row| row.countries.join(" "))
         .rank(3)
         .flexible(9)
-        .max_width(NETWORK);
-    section("NETWORKS", &grid, report.networks.len(), "-f json", page);
+        .max_width(NETWORK)
+        .section("NETWORKS", report.networks.len(), "-f json", page);
 }
 
 fn network_name(row: &NetworkRow) -> Cow<'_, str> {
@@ -516,7 +514,7 @@ fn network_name(row: &NetworkRow) -> Cow<'_, str> {
 }
 
 fn write_paths(report: &ReportModel<'_>, page: &mut TextPage) {
-    let grid = Grid::new(first(&report.paths, Some(page.top)))
+    Grid::new(first(&report.paths, Some(page.top)))
         .text("severity", severity)
         .text("path", Row::path_or_target)
         .flexible(32)
@@ -534,19 +532,18 @@ fn write_paths(report: &ReportModel<'_>, page: &mut TextPage) {
         .rank(5)
         .text("as requested", target)
         .rank(6)
-        .flexible(24);
-    section(
-        "PATHS",
-        &grid,
-        report.totals.paths as usize,
-        "-f csv --by path",
-        page,
-    );
+        .flexible(24)
+        .section(
+            "PATHS",
+            report.totals.paths as usize,
+            "-f csv --by path",
+            page,
+        );
 }
 
 fn write_rules(report: &ReportModel<'_>, page: &mut TextPage) {
     let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
-    let grid = Grid::new(first(&report.rules, Some(page.top)))
+    Grid::new(first(&report.rules, Some(page.top)))
         .text("severity", severity)
         .text("rule", |row| of(row).map_or("", |rule| &rule.id))
         .flexible(20)
@@ -565,18 +562,17 @@ fn write_rules(report: &ReportModel<'_>, page: &mut TextPage) {
         .rank(3)
         .flexible(20)
         .text("cve", cve)
-        .rank(6);
-    section(
-        "RULES",
-        &grid,
-        report.totals.rules as usize,
-        "-f csv --by rule",
-        page,
-    );
+        .rank(6)
+        .section(
+            "RULES",
+            report.totals.rules as usize,
+            "-f csv --by rule",
+            page,
+        );
 }
 
 fn write_pairs(report: &ReportModel<'_>, page: &mut TextPage) {
-    let grid = Grid::new(first(&report.pairs, Some(page.top)))
+    Grid::new(first(&report.pairs, Some(page.top)))
         .text("severity", severity)
         .text("client", |row| client(row))
         .rank(1)
@@ -599,19 +595,18 @@ fn write_pairs(report: &ReportModel<'_>, page: &mut TextPage) {
         .rank(5)
         .text("as requested", target)
         .rank(6)
-        .flexible(24);
-    section(
-        "CLIENTS AND PATHS",
-        &grid,
-        report.pairs.len(),
-        "-f csv --by pair",
-        page,
-    );
+        .flexible(24)
+        .section(
+            "CLIENTS AND PATHS",
+            report.pairs.len(),
+            "-f csv --by pair",
+            page,
+        );
 }
 
 fn write_campaigns(report: &ReportModel<'_>, page: &mut TextPage) {
     let paths = |campaign: &Campaign<'_>| labels::joined(&campaign.sample_paths);
-    let grid = Grid::new(first(&report.campaigns, Some(page.top)))
+    Grid::new(first(&report.campaigns, Some(page.top)))
         .text("severity", |c| severity_word(c.severity, c.answered > 0))
         .count("networks", |c| c.networks)
         .count("clients", |c| c.clients)
@@ -622,8 +617,8 @@ fn write_campaigns(report: &ReportModel<'_>, page: &mut TextPage) {
         .text("last seen", |c| time(report, c.last_time))
         .rank(3)
         .text("such as", |c| paths(c))
-        .flexible(20);
-    section("CAMPAIGNS", &grid, report.campaigns.len(), "-f json", page);
+        .flexible(20)
+        .section("CAMPAIGNS", report.campaigns.len(), "-f json", page);
 }
 
 /// Writes a sentence for each site that answers anything, whose answers are not in the first
@@ -717,11 +712,14 @@ fn write_uncertain(report: &ReportModel<'_>, page: &mut TextPage) {
     ));
 }
 
-fn section<T>(title: &str, grid: &Grid<'_, T>, rows: usize, all: &str, page: &mut TextPage) {
-    if rows > 0 {
-        page.heading(title);
-        grid.write(page);
-        page.more(rows, [""; 2], all);
+impl<T> Grid<'_, T> {
+    /// Writes the first of `all` rows under a title, and how to see the others.
+    fn section(&self, title: &str, all: usize, format: &str, page: &mut TextPage) {
+        if all > 0 {
+            page.heading(title);
+            self.write(page);
+            page.more(all, [""; 2], format);
+        }
     }
 }
 

@@ -139,7 +139,7 @@ impl Dashboard {
         let shown = self.filtered.show(snapshot, &filter, self.view.order);
         let items = match &self.view.page {
             ScreenPage::Details(panel, name) => shown.hits_of(*panel, name),
-            ScreenPage::Overview => shown.items(self.view.focus()),
+            ScreenPage::Overview => shown.items(self.view.focus),
             ScreenPage::Logs | ScreenPage::Help => Vec::new(),
         };
         let command = self.view.key(key, &items);

@@ -218,7 +218,7 @@ fn draw_overview(
         },
     );
     draw_timeline(visible_rows, top, canvas);
-    for (panel, area) in panel_layout(rest, view.focus()) {
+    for (panel, area) in panel_layout(rest, view.focus) {
         draw_panel(visible_rows, view, panel, area, canvas);
     }
 }
@@ -294,7 +294,7 @@ fn draw_panel(
     canvas: &mut Canvas<'_>,
 ) {
     let items = visible_rows.items(panel);
-    let focused = view.focus() == panel;
+    let focused = view.focus == panel;
     let (head, list) = split(area, 1);
     let style = match panel {
         _ if focused => REVERSED,

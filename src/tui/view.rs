@@ -91,7 +91,7 @@ impl RowCursor {
 #[derive(Debug, Clone, Default)]
 pub(super) struct ViewState {
     pub(super) page: ScreenPage,
-    pub(super) focus: Option<Panel>,
+    pub(super) focus: Panel,
     pub(super) filter: String,
     /// The filter is being typed.
     pub(super) typing: bool,
@@ -106,11 +106,6 @@ pub(super) struct ViewState {
 }
 
 impl ViewState {
-    /// The focused panel.
-    pub(super) fn focus(&self) -> Panel {
-        self.focus.unwrap_or(Panel::Clients)
-    }
-
     /// The cursor of a panel.
     pub(super) fn cursor(&mut self, panel: Panel) -> &mut RowCursor {
         &mut self.cursors[panel as usize]
@@ -183,13 +178,13 @@ impl ViewState {
 
     fn focus_on(&mut self, steps: usize) {
         if self.page == ScreenPage::Overview {
-            self.focus = Some(self.focus().after(steps));
+            self.focus = self.focus.after(steps);
         }
     }
 
     fn open(&mut self, items: &[PanelItem<'_>]) {
         let (panel, cursor) = match self.page {
-            ScreenPage::Overview => (self.focus(), self.cursors[self.focus() as usize]),
+            ScreenPage::Overview => (self.focus, self.cursors[self.focus as usize]),
             // A hit of a path or a rule opens its client.
             ScreenPage::Details(Panel::Paths | Panel::Rules, _) => (Panel::Latest, self.opened),
             ScreenPage::Details(..) | ScreenPage::Logs | ScreenPage::Help => return,
@@ -212,7 +207,7 @@ impl ViewState {
             _ => return,
         };
         let cursor = match self.page {
-            ScreenPage::Overview => &mut self.cursors[self.focus() as usize],
+            ScreenPage::Overview => &mut self.cursors[self.focus as usize],
             ScreenPage::Details(..) => &mut self.opened,
             ScreenPage::Logs => {
                 self.logs_from = self.logs_from.saturating_add_signed(rows);
@@ -226,9 +221,10 @@ impl ViewState {
 }
 
 /// A list on the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Panel {
     Answered,
+    #[default]
     Clients,
     Paths,
     Rules,

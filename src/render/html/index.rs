@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::plots::{self, Plot, PlotBar, PlotItem};
+use super::plots::{self, Plot, PlotItem};
 use super::tables::{CellLink, TableBuilder, TableCell, truncated};
 use super::{Fact, FolderLink, HtmlPage, PageOptions, Section};
 use crate::log::finding::Severity;
@@ -192,15 +192,9 @@ fn trend(entries: &[IndexEntry]) -> Option<Section> {
         .zip(shown.iter().rev())
         .filter(|(_, (_, digest))| digest.answered > 0)
     {
-        plot.marks.push(PlotBar {
-            x: at * 10,
-            width: 9,
-            title: format!(
-                "{}: {} answered",
-                name(&(folder, digest)),
-                grouped(digest.answered)
-            ),
-        });
+        let answered = grouped(digest.answered);
+        let title = format!("{}: {answered} answered", name(&(folder, digest)));
+        plot.marks.push((at * 10, title));
     }
     let key = |class, name: &str, value: u64| (class, name.to_owned(), grouped(value));
     plot.legend = vec![

@@ -50,18 +50,12 @@ pub(super) struct Plot {
     pub(super) width: u64,
     /// The class and the path of all bars of one colour.
     pub(super) layers: Vec<(&'static str, String)>,
-    pub(super) bars: Vec<PlotBar>,
-    pub(super) marks: Vec<PlotBar>,
+    /// The tooltip of each bar.
+    pub(super) bars: Vec<String>,
+    /// Where each mark is, and its tooltip.
+    pub(super) marks: Vec<(u64, String)>,
     pub(super) ticks: Vec<String>,
     pub(super) legend: Vec<PlotKey>,
-}
-
-/// A range of a plot, and its tooltip.
-#[derive(Debug)]
-pub(super) struct PlotBar {
-    pub(super) x: u64,
-    pub(super) width: u64,
-    pub(super) title: String,
 }
 
 /// An item of the legend: its class, its name, and its value.
@@ -104,11 +98,6 @@ impl Plot {
             .copied()
             .zip(paths)
             .filter(|(_, path)| !path.is_empty());
-        let bars = (0..).zip(items).map(|(at, (title, _))| PlotBar {
-            x: at * BAR,
-            width: BAR,
-            title: title.clone(),
-        });
         Self {
             caption: String::new(),
             notes: Vec::new(),
@@ -116,7 +105,7 @@ impl Plot {
             middle: grouped(top / 2),
             width: items.len() as u64 * BAR,
             layers: layers.collect(),
-            bars: bars.collect(),
+            bars: items.iter().map(|(title, _)| title.clone()).collect(),
             marks: Vec::new(),
             ticks: Vec::new(),
             legend: Vec::new(),
@@ -182,11 +171,7 @@ impl Plot {
                 minute(times[0]),
                 counted(times.len() as u64, "first answer", "first answers")
             );
-            self.marks.push(PlotBar {
-                x: at.min(last) * BAR,
-                width: BAR - 1,
-                title,
-            });
+            self.marks.push((at.min(last) * BAR, title));
         }
         if !self.marks.is_empty() {
             let value = grouped(timeline.answered_at.len() as u64);
@@ -330,17 +315,8 @@ pub(super) fn timeline_table(
 pub(super) struct HeatMap {
     pub(super) caption: String,
     pub(super) days: [&'static str; 7],
-    pub(super) cells: Vec<HeatCell>,
-}
-
-/// One hour of the week.
-#[derive(Debug)]
-pub(super) struct HeatCell {
-    /// From 0, which is no hit, to 8.
-    pub(super) level: u8,
-    pub(super) x: usize,
-    pub(super) y: usize,
-    pub(super) title: String,
+    /// Of each hour of the week its colour, from 0, which is no hit, to 8, and its tooltip.
+    pub(super) cells: Vec<(u8, String)>,
 }
 
 impl HeatMap {
@@ -360,12 +336,7 @@ impl HeatMap {
                 DAYS[day],
                 counted(hits, "hit", "hits")
             );
-            HeatCell {
-                level: level(hits, most),
-                x: hour * 10,
-                y: day * 10,
-                title,
-            }
+            (level(hits, most), title)
         };
         let caption = format!(
             "Hits by weekday and hour, in the log's own time; the most are {}, {} {hour:02}:00.",
