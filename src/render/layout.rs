@@ -302,8 +302,17 @@ impl TextPage {
 
     /// Writes a paragraph between sections.
     pub(crate) fn note(&mut self, text: &str) {
-        self.line("");
-        self.wrapped(2, PLAIN, text);
+        self.paragraph([text]);
+    }
+
+    /// Writes a paragraph of sentences, if any, each on lines of its own.
+    pub(crate) fn paragraph<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T>) {
+        for (number, text) in texts.into_iter().enumerate() {
+            if number == 0 {
+                self.line("");
+            }
+            self.wrapped(2, PLAIN, text.as_ref());
+        }
     }
 
     /// Writes how many of `all` rows were left out, and how to see them: by `--top`, or in another

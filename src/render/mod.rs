@@ -87,12 +87,7 @@ impl OutputFormat {
             Self::Ndjson => Some(HitFormat::Ndjson),
             Self::Ecs => Some(HitFormat::Ecs),
             Self::Ocsf => Some(HitFormat::Ocsf),
-            Self::Table
-            | Self::Csv
-            | Self::Json
-            | Self::Html
-            | Self::Prometheus
-            | Self::Partial => None,
+            _ => None,
         }
     }
 }

@@ -196,16 +196,6 @@ fn write_headline((sentence, is_alarm): (String, bool), page: &mut TextPage) {
     page.wrapped(0, if is_alarm { ALARM } else { BOLD }, &sentence);
 }
 
-/// Writes a paragraph of sentences, each on lines of its own.
-fn write_sentences(texts: impl IntoIterator<Item = String>, page: &mut TextPage) {
-    for (number, text) in texts.into_iter().enumerate() {
-        if number == 0 {
-            page.line("");
-        }
-        page.wrapped(2, PLAIN, &text);
-    }
-}
-
 /// The sentence, and whether something was answered.
 pub(crate) fn headline(report: &ReportModel<'_>) -> (String, bool) {
     let (totals, hits) = (&report.totals, report.totals.sum.hits);
@@ -625,7 +615,7 @@ fn write_campaigns(report: &ReportModel<'_>, page: &mut TextPage) {
 /// section, and the uncertain answers.
 fn write_grades(report: &ReportModel<'_>, page: &mut TextPage) {
     let sites = first(&report.soft_404, Some(page.top));
-    write_sentences(sites.iter().map(grades::sentence), page);
+    page.paragraph(sites.iter().map(grades::sentence));
     page.more(
         report.soft_404.len(),
         [" that answers anything", " that answer anything"],
@@ -638,14 +628,14 @@ fn write_grades(report: &ReportModel<'_>, page: &mut TextPage) {
 fn write_floods(report: &ReportModel<'_>, page: &mut TextPage) {
     let shown = first(&report.floods, Some(page.top));
     let guesses = campaigns::guess_sentences(report);
-    write_sentences(guesses.chain(shown.iter().map(floods::describe)), page);
+    page.paragraph(guesses.chain(shown.iter().map(floods::describe)));
     page.more(report.floods.len(), [" flood", " floods"], "-f json");
 }
 
 /// Writes a note for each detected app, and for each allow entry that matched.
 fn write_suppressed(report: &ReportModel<'_>, page: &mut TextPage) {
     let apps = first(&report.apps, Some(page.top));
-    write_sentences(apps.iter().map(app_note), page);
+    page.paragraph(apps.iter().map(app_note));
     page.more(report.apps.len(), [" app", " apps"], "-f json");
     let used: Vec<_> = report
         .allowed
@@ -653,7 +643,7 @@ fn write_suppressed(report: &ReportModel<'_>, page: &mut TextPage) {
         .filter(|entry| entry.requests > 0)
         .collect();
     let shown = first(&used, Some(page.top)).iter().copied();
-    write_sentences(shown.map(allowed_note), page);
+    page.paragraph(shown.map(allowed_note));
     page.more(used.len(), [" allow entry", " allow entries"], "-f json");
 }
 

@@ -85,7 +85,11 @@ fn draw_title(
         lag_style,
     ));
     if snapshot.log_count > 0 {
-        parts.push((log_states(visible_rows), DIM));
+        let logs = match snapshot.logs.as_slice() {
+            [log] => escape_and_truncate(&log.path).into(),
+            _ => compact_counted(snapshot.log_count as u64, "log", "logs"),
+        };
+        parts.push((logs.into(), DIM));
     }
     let mut x = 0;
     for (part, style) in parts {
@@ -94,17 +98,6 @@ fn draw_title(
         if x == 0 || fits || style == DIM {
             x += canvas.text(area, x, 0, &part, style) + 2;
         }
-    }
-}
-
-fn log_states<'p>(visible_rows: &VisibleRows<'p>) -> Cow<'p, str> {
-    match visible_rows.snapshot.logs.as_slice() {
-        [log] => Cow::Owned(escape_and_truncate(&log.path).into()),
-        _ => Cow::Owned(compact_counted(
-            visible_rows.snapshot.log_count as u64,
-            "log",
-            "logs",
-        )),
     }
 }
 

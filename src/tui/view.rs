@@ -178,7 +178,8 @@ impl ViewState {
 
     fn focus_on(&mut self, steps: usize) {
         if self.page == ScreenPage::Overview {
-            self.focus = self.focus.after(steps);
+            // The first panel follows the last.
+            self.focus = Panel::ALL[(self.focus as usize + steps) % Panel::ALL.len()];
         }
     }
 
@@ -242,11 +243,6 @@ impl Panel {
         Self::Latest,
         Self::Alerts,
     ];
-
-    /// The panel `steps` after this one; the first follows the last.
-    pub(super) fn after(self, steps: usize) -> Self {
-        Self::ALL[(self as usize + steps) % Self::ALL.len()]
-    }
 }
 
 /// One row of a panel.

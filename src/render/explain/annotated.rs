@@ -181,16 +181,14 @@ impl AnnotatedText {
             - self.pieces[..first]
                 .iter()
                 .rev()
-                .take_while(|piece| take_width(&mut before, piece.width))
+                .take_while(|piece| {
+                    let fits = piece.width <= before;
+                    before = before.saturating_sub(piece.width);
+                    fits
+                })
                 .count();
         (start, fits_from(start))
     }
-}
-
-fn take_width(left: &mut usize, width: usize) -> bool {
-    let fits = width <= *left;
-    *left = left.saturating_sub(width);
-    fits
 }
 
 fn push(parts: &mut Vec<(String, bool)>, text: &str, is_covered: bool) {

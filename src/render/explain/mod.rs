@@ -127,11 +127,9 @@ impl ExplainedRequest<'_> {
             TextView::Field(field) => field as usize,
             TextView::Resolved => 7,
         };
-        self.views.0[index].get_or_init(|| self.annotate(view))
-    }
-
-    fn annotate(&self, view: TextView) -> AnnotatedText {
-        AnnotatedText::new(self.explanation.texts.of_view(view), self.logged(view))
+        self.views.0[index].get_or_init(|| {
+            AnnotatedText::new(self.explanation.texts.of_view(view), self.logged(view))
+        })
     }
 
     /// A text that was decoded another way, with the secrets of its logged form masked.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plots::{self, Plot, PlotItem};
 use super::tables::{CellLink, TableBuilder, TableCell, truncated};
-use super::{Fact, FolderLink, HtmlPage, PageOptions, Section};
+use super::{FolderLink, HtmlPage, PageOptions, Section};
 use crate::log::finding::Severity;
 use crate::render::layout::minute;
 use crate::report::model::ReportModel;
@@ -147,17 +147,14 @@ fn page(entries: &[IndexEntry], host: Option<&str>) -> HtmlPage {
             grouped(answered)
         ),
     };
-    let sum = |field: fn(&RunDigest) -> u64| digests().map(field).sum();
+    let sum = |field: fn(&RunDigest) -> u64| grouped(digests().map(field).sum());
     HtmlPage {
         kicker: format!("probewatch reports{host}"),
         facts: vec![
-            Fact {
-                is_alarm: answered > 0,
-                ..Fact::new("answered", sum(|digest| digest.answered))
-            },
-            Fact::new("hits", sum(|digest| digest.hits)),
-            Fact::new("requests", sum(|digest| digest.requests)),
-            Fact::new("lines", sum(|digest| digest.lines)),
+            ("answered", sum(|digest| digest.answered), answered > 0),
+            ("hits", sum(|digest| digest.hits), false),
+            ("requests", sum(|digest| digest.requests), false),
+            ("lines", sum(|digest| digest.lines), false),
         ],
         sections: trend(entries).into_iter().chain(reports(entries)).collect(),
         ..HtmlPage::new(format!("probewatch reports{host}"), headline)

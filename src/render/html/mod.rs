@@ -102,38 +102,11 @@ struct HtmlPage {
     kicker: String,
     headline: String,
     is_alarm: bool,
-    facts: Vec<Fact>,
+    /// Numbers of the header: the name and the value of each, and whether it is alarming.
+    facts: Vec<(&'static str, String, bool)>,
     about: Vec<String>,
     sections: Vec<Section>,
     footer: String,
-}
-
-/// A number of the header.
-#[derive(Debug)]
-struct Fact {
-    name: &'static str,
-    value: String,
-    is_alarm: bool,
-}
-
-impl Fact {
-    fn new(name: &'static str, n: u64) -> Self {
-        Self {
-            name,
-            value: grouped(n),
-            is_alarm: false,
-        }
-    }
-
-    /// A lower bound, if memory was limited.
-    fn or_more(self, has_more: bool) -> Self {
-        let value = if has_more {
-            format!("{MORE_THAN}{}", self.value)
-        } else {
-            self.value
-        };
-        Self { value, ..self }
-    }
 }
 
 /// A section: sentences, a plot, a heat map and a table, as far as it has them.
@@ -209,21 +182,26 @@ fn page(report: &ReportModel<'_>, options: &PageOptions<'_>) -> HtmlPage {
     let (sentence, is_alarm) = headline(report);
     let subject = subject(report, options);
     let totals = &report.totals;
-    let answered = Fact {
-        is_alarm: totals.answered > 0,
-        ..Fact::new("answered", totals.answered)
+    // A lower bound, if memory was limited.
+    let or_more = |n, has_more| {
+        let more_than = if has_more { MORE_THAN } else { "" };
+        format!("{more_than}{}", grouped(n))
     };
+    let (clients, paths) = (
+        or_more(totals.clients, totals.has_more_clients),
+        or_more(totals.paths, totals.has_more_paths),
+    );
     HtmlPage {
         digest: serde_json::to_string(&RunDigest::new(report, options)).ok(),
         kicker: subject.clone(),
         is_alarm,
         facts: vec![
-            answered,
-            Fact::new("hits", totals.sum.hits),
-            Fact::new("clients", totals.clients).or_more(totals.has_more_clients),
-            Fact::new("paths", totals.paths).or_more(totals.has_more_paths),
-            Fact::new("requests", totals.sum.requests),
-            Fact::new("lines", totals.sum.lines),
+            ("answered", grouped(totals.answered), totals.answered > 0),
+            ("hits", grouped(totals.sum.hits), false),
+            ("clients", clients, false),
+            ("paths", paths, false),
+            ("requests", grouped(totals.sum.requests), false),
+            ("lines", grouped(totals.sum.lines), false),
         ],
         about: about(report, options),
         sections: sections::all(report, options),

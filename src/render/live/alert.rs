@@ -10,7 +10,6 @@ use std::io::{self, Write};
 
 use super::LiveLines;
 use crate::alerting::{Alert, AlertKind, AlertSample};
-use crate::log::client::Client;
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::render::hit_fields::{ObjectFields, unless_empty};
@@ -175,7 +174,7 @@ pub(crate) fn sentence(alert: &Alert, rules: &RuleSet) -> String {
 /// The client, or the number of clients.
 fn who(alert: &Alert) -> Cow<'_, str> {
     match &alert.client {
-        Some(client) => client_name(client.client()),
+        Some(client) => Cow::Owned(truncate(&client.client().redacted(), MAX_NAME).into_owned()),
         None => Cow::Owned(counted(alert.clients, "client", "clients")),
     }
 }
@@ -217,10 +216,6 @@ fn request(sample: &AlertSample) -> String {
 
 fn short_text(text: LogText<'_>) -> String {
     truncate(&text.redacted(), MAX_TEXT).into_owned()
-}
-
-fn client_name(client: Client<'_>) -> Cow<'_, str> {
-    Cow::Owned(truncate(&client.redacted(), MAX_NAME).into_owned())
 }
 
 /// All keys are always present. Times are RFC 3339 or null.
@@ -364,7 +359,7 @@ mod tests {
     }
 
     fn lines(alerts: &[Alert], width: u16, color: bool) -> String {
-        let (mut lines, mut out) = (LiveLines::new(width, color), Vec::new());
+        let (mut lines, mut out) = (LiveLines::new(width, color, false), Vec::new());
         for alert in alerts {
             lines
                 .write_alert(alert, fixture::rules(), &mut out)

@@ -81,8 +81,7 @@ pub(crate) struct RepeatFolder {
     hasher: RandomState,
 }
 
-/// A client, its rules, and the hits that are not printed yet. A closed group is kept to reuse its
-/// memory.
+/// A client, its rules, and the hits that are not printed yet.
 #[derive(Debug)]
 struct RepeatGroup {
     client: ClientKey,
@@ -217,13 +216,13 @@ impl RepeatFolder {
 
     fn open(&mut self, now: Instant, hit: &ReportedHit<'_>, answer: AnswerLevel) {
         let slot = self.free.pop().unwrap_or(self.groups.len());
-        if slot == self.groups.len() {
-            self.groups.push(RepeatGroup::new(now, hit, answer));
-        } else {
-            self.groups[slot].reopen(now, hit, answer);
-        }
         let sequence = self.next_sequence();
-        self.groups[slot].sequence = sequence;
+        let group = RepeatGroup::new(now, hit, answer, sequence);
+        if slot == self.groups.len() {
+            self.groups.push(group);
+        } else {
+            self.groups[slot] = group;
+        }
         self.by_last_seen.insert(sequence, slot);
         let Self {
             by_key,
@@ -293,13 +292,13 @@ impl RepeatFolder {
 }
 
 impl RepeatGroup {
-    fn new(now: Instant, hit: &ReportedHit<'_>, answer: AnswerLevel) -> Self {
+    fn new(now: Instant, hit: &ReportedHit<'_>, answer: AnswerLevel, sequence: u64) -> Self {
         Self {
             client: ClientKey::from(&hit.client),
             rules: hit.rules.to_vec(),
             printed: (hit.severity, answer),
             last_seen: now,
-            sequence: 0,
+            sequence,
             held_since: now,
             held_since_sequence: 0,
             hits: 0,
@@ -308,14 +307,6 @@ impl RepeatGroup {
             time: None,
             target: String::new(),
         }
-    }
-
-    /// Reuses the memory of a closed group.
-    fn reopen(&mut self, now: Instant, hit: &ReportedHit<'_>, answer: AnswerLevel) {
-        self.client = ClientKey::from(&hit.client);
-        (self.printed, self.last_seen) = ((hit.severity, answer), now);
-        self.rules.clear();
-        self.rules.extend_from_slice(hit.rules);
     }
 
     fn hash(&self, hasher: &RandomState) -> u64 {
