@@ -6,7 +6,7 @@
 //! `node_exporter` requires.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 use std::time::Duration;
 
 use crate::log::log_entry::Outcome;
@@ -190,7 +190,8 @@ struct MetricsPage {
 impl MetricsPage {
     fn begin(&mut self, name: &'static str, kind: &str, help: &str) {
         self.name = name;
-        self.text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        // Writing to a `String` does not fail.
+        let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
     fn sample(&mut self, own: &[(&str, &str)], value: impl Display) {
@@ -204,7 +205,7 @@ impl MetricsPage {
         } else {
             format!("{{{}}}", labels.join(","))
         };
-        self.text += &format!("{}{labels} {value}\n", self.name);
+        let _ = writeln!(self.text, "{}{labels} {value}", self.name);
     }
 
     /// A gauge with a single series.

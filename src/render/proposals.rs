@@ -106,7 +106,9 @@ fn write_notes(proposals: &Proposals<'_>, page: &mut TextPage) {
         without_time(proposals.without_time),
         skipped_sentence(&proposals.inputs),
     ];
-    of_inputs.iter().flatten().for_each(|note| page.note(note));
+    for note in of_inputs.iter().flatten() {
+        page.note(note);
+    }
     if !proposals.rules.is_empty() {
         page.note("No rule was changed. --emit-rules FILE writes them as rules to review; scan --rules FILE uses them.");
     }

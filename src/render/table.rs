@@ -606,7 +606,7 @@ fn write_campaigns(report: &ReportModel<'_>, page: &mut TextPage) {
         .rank(2)
         .text("last seen", |c| time(report, c.last_time))
         .rank(3)
-        .text("such as", |c| paths(c))
+        .text("such as", paths)
         .flexible(20)
         .section("CAMPAIGNS", report.campaigns.len(), "-f json", page);
 }
@@ -852,12 +852,15 @@ fn accounting_lines<'r>(report: &'r ReportModel<'_>, top: usize) -> Vec<Accounti
     lines
 }
 
+/// A column of the table: its head, and its count.
+type CountColumn = (&'static str, fn(&LineTotals) -> u64);
+
 fn accounting_grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLine<'g>> {
     let mut grid = Grid::new(lines)
         .text("input", |line| styled(&*line.name, emphasis(line.is_sum)))
         .flexible(INPUT.max(distinct_end(lines)))
         .keep_end();
-    let counts: [(_, fn(&LineTotals) -> u64); 6] = [
+    let counts: [CountColumn; 6] = [
         ("lines", |counts| counts.lines),
         ("parsed", |counts| counts.parsed),
         ("unparsed", |counts| counts.unparsed),
@@ -938,7 +941,9 @@ fn write_notes(report: &ReportModel<'_>, page: &mut TextPage) {
         report.proxied_sentence(),
         report.approximate.as_ref().map(accuracy_note),
     ];
-    notes.iter().flatten().for_each(|note| page.note(note));
+    for note in notes.iter().flatten() {
+        page.note(note);
+    }
 }
 
 /// Says that lines without a time were kept, if there are any.
@@ -960,7 +965,9 @@ pub(crate) fn diff(rows: &[DiffRow], notes: &[String], options: &RenderOptions) 
         diff_grid(first(of_kind, Some(page.top))).write(&mut page);
         page.more(of_kind.len(), [""; 2], "-f csv");
     }
-    notes.iter().for_each(|note| page.note(note));
+    for note in notes {
+        page.note(note);
+    }
     page.text
 }
 

@@ -3,6 +3,7 @@
 //! Fits the given width. Hits without a time are in no bar, and a timeline of one bucket is not
 //! drawn. The peak is that of a column, which has several buckets where the page has fewer columns.
 
+use std::fmt::Write as _;
 use std::iter::repeat_n;
 
 use super::layout::minute;
@@ -66,7 +67,8 @@ impl TimelineText {
         if has_labels {
             let peak = hits.iter().position(|hits| *hits == highest).unwrap_or(0);
             let when = bucket_start(start(peak * each), timeline.unit, offset);
-            bars += &format!("  peak {}, {when}", grouped(highest));
+            // Writing to a `String` does not fail.
+            let _ = write!(bars, "  peak {}, {when}", grouped(highest));
             marks += "  ^ answered";
         }
         Some(Self {

@@ -134,7 +134,7 @@ fn grid(paths: &[VerifiedPath]) -> Grid<'_, VerifiedPath> {
                 .unwrap_or_default()
         })
         .rank(3)
-        .text("what it is", |path| detail(path))
+        .text("what it is", detail)
         .flexible(36)
         .text("rule", |path| {
             path.rules.first().map(String::as_str).unwrap_or_default()

@@ -316,7 +316,7 @@ impl<'r> ReportWriter<'r> {
                             withdrawn,
                             &this.notes(folder, report),
                         ))
-                    })?;
+                    });
                 Ok((mail, withdrawn.to_vec()))
             },
         )?;
@@ -438,14 +438,14 @@ impl<'r> ReportWriter<'r> {
             let options = self.page_options(&page);
             write_file(staging, PAGE_FILE, |out| html::write(report, &options, out))?;
         }
-        self.mail_of(&page)
+        Ok(self.mail_of(&page))
     }
 
-    fn mail_of(&self, page: &RunSummary<'_>) -> Result<Option<Vec<u8>>, CommandError> {
+    fn mail_of(&self, page: &RunSummary<'_>) -> Option<Vec<u8>> {
         if self.run.settings.notify_level.is_none() || !mail::is_notable(page) {
-            return Ok(None);
+            return None;
         }
-        Ok(Some(mail::mail_text(page).into_bytes()))
+        Some(mail::mail_text(page).into_bytes())
     }
 
     /// Builds a report with these rows and passes it to `consume`, with the answers of earlier

@@ -4,6 +4,7 @@
 //! referer, no user of the site.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -197,7 +198,9 @@ fn mail_to(recipient: &Recipient, entries: &[&BlockEntry]) -> String {
          files on a web server. Hosts that send them are often compromised. Times are in UTC.\n\n"
     );
     for entry in entries {
-        text += &format!(
+        // Writing to a `String` does not fail.
+        let _ = write!(
+            text,
             "  {}\n    {}, {} to {}\n",
             address_text(&entry.network),
             activity(entry),
@@ -205,7 +208,7 @@ fn mail_to(recipient: &Recipient, entries: &[&BlockEntry]) -> String {
             entry.last_time().rfc3339_utc()
         );
         if !entry.samples.is_empty() {
-            text += &format!("    {}\n", samples(entry));
+            let _ = writeln!(text, "    {}", samples(entry));
         }
     }
     text + "\nPlease look into it.\n"

@@ -3,6 +3,8 @@
 //!
 //! Each writes the whole set: loading it replaces the entries of an earlier list.
 
+use std::fmt::Write as _;
+
 use ipnet::IpNet;
 
 use super::{BlockPage, address_text, encode_word, header, reason};
@@ -48,12 +50,14 @@ pub(super) fn nft(page: &BlockPage<'_>) -> String {
     let sets = [("block4", "ipv4_addr"), ("block6", "ipv6_addr")];
     let mut text = comments(page) + "add table inet probewatch\n";
     for (set, kind) in sets {
-        text += &format!(
-            "add set inet probewatch {set} {{ type {kind}; flags interval; auto-merge; }}\n"
+        // Writing to a `String` does not fail.
+        let _ = writeln!(
+            text,
+            "add set inet probewatch {set} {{ type {kind}; flags interval; auto-merge; }}"
         );
     }
     for (set, _) in sets {
-        text += &format!("flush set inet probewatch {set}\n");
+        let _ = writeln!(text, "flush set inet probewatch {set}");
     }
     for ((set, _), entries) in sets.iter().zip(families(page)) {
         let Some((last, rest)) = entries.split_last() else {
@@ -64,7 +68,8 @@ pub(super) fn nft(page: &BlockPage<'_>) -> String {
                 format!("  {address}{comma} # {}", reason(entry))
             }
         };
-        text += &format!(
+        let _ = write!(
+            text,
             "add element inet probewatch {set} {{\n{}{}}}\n",
             lines(rest.iter().copied(), element(",")),
             lines([*last], element(""))
@@ -81,11 +86,16 @@ pub(super) fn ipset(page: &BlockPage<'_>) -> String {
         .zip(families(page))
     {
         for name in [(*set).to_owned(), format!("{set}-new")] {
-            text +=
-                &format!("create {name} hash:net family {family} maxelem {IPSET_MEMBERS} -exist\n");
+            let _ = writeln!(
+                text,
+                "create {name} hash:net family {family} maxelem {IPSET_MEMBERS} -exist"
+            );
         }
         let members = lines(entries, |_, address| format!("add {set}-new {address}"));
-        text += &format!("flush {set}-new\n{members}swap {set} {set}-new\ndestroy {set}-new\n");
+        let _ = write!(
+            text,
+            "flush {set}-new\n{members}swap {set} {set}-new\ndestroy {set}-new\n"
+        );
     }
     text
 }

@@ -286,7 +286,7 @@ fn write_reread(subject: &ExplainedRequest<'_>, reread: &AlternativeDecoding, pa
             sentence::decoding_name(reread.reading),
             subject.reread(reread)
         ),
-    )
+    );
 }
 
 fn write_suppressed(

@@ -370,11 +370,11 @@ fn networks(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Secti
             .join(" ")
     };
     TableBuilder::new(&report.networks, options.rows())
-        .text("network", |row| name(row))
+        .text("network", name)
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
         .count("answered", |row| row.answered)
-        .text("countries", |row| countries(row))
+        .text("countries", countries)
         .alarm(|row| row.answered > 0)
         .section(
             ("networks", "Networks"),
@@ -475,7 +475,7 @@ fn pairs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
     let shown = options.rows().min(report.pairs.len()) as u64;
     let mut found = TableBuilder::new(&report.pairs, options.rows())
         .text("client", client_cell)
-        .code("path", |row| row.path_or_target())
+        .code("path", Row::path_or_target)
         .severity(|row| row.severity)
         .text("outcome", |row| {
             row.key.outcome().map_or("", Outcome::as_str)
@@ -539,7 +539,7 @@ fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
         None => labels::joined(&campaign.sample_paths),
     };
     TableBuilder::new(&report.campaigns, options.rows())
-        .code("such as", |campaign| paths(campaign))
+        .code("such as", paths)
         .severity(|campaign| campaign.severity)
         .count("networks", |campaign| campaign.networks)
         .count("clients", |campaign| campaign.clients)
@@ -565,7 +565,7 @@ fn floods(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section
     TableBuilder::new(&report.floods, options.rows())
         .code("flood", |flood| floods::describe(flood))
         .severity(|flood| flood.severity)
-        .code("client", |flood| who(flood))
+        .code("client", who)
         .count("requests", |flood| flood.requests)
         .count("minutes", |flood| flood.minutes)
         .time("first minute", report, |flood| Some(flood.first_minute))
@@ -591,7 +591,7 @@ fn soft_404(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Secti
         .count("hosts", |site| site.hosts)
         .count("probed paths", |site| site.paths)
         .count("requests", |site| site.requests)
-        .text("sizes of its answers", |site| sizes(site))
+        .text("sizes of its answers", sizes)
         .text("what it does", |site| grades::sentence(site))
         .section(
             ("soft-404", "Sites that answer anything"),
@@ -608,7 +608,7 @@ fn apps(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> 
     };
     TableBuilder::new(&report.apps, options.rows())
         .text("app", |app| escape(app.title.as_bytes()))
-        .code("site", |app| site(app))
+        .code("site", site)
         .count("requests left out", |app| app.silenced)
         .section(
             ("apps", "Apps"),

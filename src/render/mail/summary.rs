@@ -72,10 +72,10 @@ fn answered(summary: &RunSummary<'_>, page: &mut TextPage) {
         .text("severity", |answer| answer.row.severity.as_str())
         .text("path", |answer| &answer.label)
         .flexible(24)
-        .text("answer", |answer| answer.response())
+        .text("answer", AnsweredPath::response)
         .number("hits", |answer| grouped(answer.row.hits))
         .rank(1)
-        .text("client", |answer| clients(answer))
+        .text("client", clients)
         .rank(2);
     section("WHAT ANSWERED", &grid, answers.len(), "answered.csv", page);
     grades(summary, page);
@@ -187,7 +187,7 @@ fn campaigns(summary: &RunSummary<'_>, page: &mut TextPage) {
         .count("clients", |campaign| campaign.clients)
         .rank(2)
         .count("paths", |campaign| campaign.paths)
-        .text("such as", |campaign| paths(campaign))
+        .text("such as", paths)
         .flexible(20);
     section("CAMPAIGNS", &grid, campaigns.len(), "report.json", page);
 }
@@ -199,7 +199,7 @@ fn top_clients(summary: &RunSummary<'_>, page: &mut TextPage) {
     };
     let grid = Grid::new(&top)
         .count("hits", |client| client.hits)
-        .text("client", |client| client.name())
+        .text("client", TopClient::name)
         .count("paths", |client| client.paths)
         .rank(1)
         .count("answered", |client| client.answered)
@@ -208,7 +208,7 @@ fn top_clients(summary: &RunSummary<'_>, page: &mut TextPage) {
             client.block.map(BlockDecision::label).unwrap_or_default()
         })
         .rank(3)
-        .text("looks for", |client| classes(client))
+        .text("looks for", classes)
         .rank(4)
         .flexible(12);
     let left = summary
