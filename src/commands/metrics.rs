@@ -5,13 +5,14 @@
 //! contains no client and no path of a request. In a `follow`, a failure to write it is printed
 //! once and does not end the run.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::error::CommandError;
 use super::{FollowSettings, StateSettings};
 use crate::input::tail::Tail;
-use crate::render::prometheus::{RunMetrics, write_run};
+use crate::render::prometheus::{RunMetrics, of_run};
 use crate::render::sink::{Sink, SinkError};
 use crate::report::class_hits::MetricCounters;
 use crate::report::hit::LiveHit;
@@ -80,7 +81,8 @@ impl MetricsFile {
             duration,
         };
         let mut sink = Sink::public_file(&self.path).map_err(with_advice)?;
-        write_run(&metrics, &mut sink).map_err(|error| with_advice(sink.explain(error)))?;
+        sink.write_all(of_run(&metrics).as_bytes())
+            .map_err(|error| with_advice(sink.explain(error)))?;
         Ok(sink.commit().map_err(with_advice)?)
     }
 }

@@ -181,8 +181,9 @@ fn write(
                     ..hit
                 };
                 privacy.with_hit(&hit, |hit| {
-                    format.write(hit, report_input.rules, made_at, texts, out)
-                })
+                    format.write(hit, report_input.rules, made_at, texts, out);
+                });
+                Ok(())
             },
         )
     } else {

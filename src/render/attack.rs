@@ -3,6 +3,8 @@
 //! Lists the techniques that the built-in rules use, not the whole matrix. A technique that only a
 //! user's rule lists keeps its number and has no name.
 
+use std::sync::LazyLock;
+
 use crate::log::finding::RuleId;
 use crate::rules::{Class, RuleSet};
 
@@ -14,132 +16,30 @@ pub(crate) struct Technique<'r> {
     /// Its own name, without that of the technique it belongs to; empty where it is not in the
     /// table.
     pub name: &'static str,
-    /// Its tactic, if it is in the table.
-    pub tactic: Option<Tactic>,
+    /// The number of its tactic, such as `TA0043`, and its name, if it is in the table.
+    pub tactic: Option<(&'static str, &'static str)>,
 }
 
-/// A tactic: the goal of a technique.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tactic {
-    /// Its number, such as `TA0043`.
-    pub id: &'static str,
-    /// Its name.
-    pub name: &'static str,
-}
-
-const fn tactic(id: &'static str, name: &'static str) -> Tactic {
-    Tactic { id, name }
-}
-
-const RECONNAISSANCE: Tactic = tactic("TA0043", "Reconnaissance");
-const INITIAL_ACCESS: Tactic = tactic("TA0001", "Initial Access");
-const EXECUTION: Tactic = tactic("TA0002", "Execution");
-const PERSISTENCE: Tactic = tactic("TA0003", "Persistence");
-const DEFENSE_EVASION: Tactic = tactic("TA0005", "Defense Evasion");
-const CREDENTIAL_ACCESS: Tactic = tactic("TA0006", "Credential Access");
-const DISCOVERY: Tactic = tactic("TA0007", "Discovery");
-const LATERAL_MOVEMENT: Tactic = tactic("TA0008", "Lateral Movement");
-const COLLECTION: Tactic = tactic("TA0009", "Collection");
-const COMMAND_AND_CONTROL: Tactic = tactic("TA0011", "Command and Control");
-const IMPACT: Tactic = tactic("TA0040", "Impact");
-
-/// Techniques sorted by number, with their names and first tactics as in ATT&CK for Enterprise,
-/// version 17 (<https://attack.mitre.org/versions/v17/techniques/enterprise/>).
-const TECHNIQUES: [(&str, &str, Tactic); 61] = [
-    ("T1003", "OS Credential Dumping", CREDENTIAL_ACCESS),
-    (
-        "T1003.008",
-        "/etc/passwd and /etc/shadow",
-        CREDENTIAL_ACCESS,
-    ),
-    ("T1005", "Data from Local System", COLLECTION),
-    ("T1021", "Remote Services", LATERAL_MOVEMENT),
-    ("T1021.001", "Remote Desktop Protocol", LATERAL_MOVEMENT),
-    ("T1027", "Obfuscated Files or Information", DEFENSE_EVASION),
-    ("T1036", "Masquerading", DEFENSE_EVASION),
-    (
-        "T1036.005",
-        "Match Legitimate Resource Name or Location",
-        DEFENSE_EVASION,
-    ),
-    ("T1059", "Command and Scripting Interpreter", EXECUTION),
-    ("T1059.001", "PowerShell", EXECUTION),
-    ("T1059.003", "Windows Command Shell", EXECUTION),
-    ("T1059.004", "Unix Shell", EXECUTION),
-    ("T1059.006", "Python", EXECUTION),
-    ("T1059.007", "JavaScript", EXECUTION),
-    ("T1078", "Valid Accounts", INITIAL_ACCESS),
-    ("T1078.001", "Default Accounts", INITIAL_ACCESS),
-    ("T1083", "File and Directory Discovery", DISCOVERY),
-    ("T1087", "Account Discovery", DISCOVERY),
-    ("T1090", "Proxy", COMMAND_AND_CONTROL),
-    ("T1105", "Ingress Tool Transfer", COMMAND_AND_CONTROL),
-    ("T1110", "Brute Force", CREDENTIAL_ACCESS),
-    ("T1110.001", "Password Guessing", CREDENTIAL_ACCESS),
-    ("T1110.003", "Password Spraying", CREDENTIAL_ACCESS),
-    ("T1110.004", "Credential Stuffing", CREDENTIAL_ACCESS),
-    ("T1133", "External Remote Services", INITIAL_ACCESS),
-    ("T1136", "Create Account", PERSISTENCE),
-    (
-        "T1140",
-        "Deobfuscate/Decode Files or Information",
-        DEFENSE_EVASION,
-    ),
-    ("T1187", "Forced Authentication", CREDENTIAL_ACCESS),
-    ("T1190", "Exploit Public-Facing Application", INITIAL_ACCESS),
-    ("T1202", "Indirect Command Execution", DEFENSE_EVASION),
-    ("T1203", "Exploitation for Client Execution", EXECUTION),
-    ("T1213", "Data from Information Repositories", COLLECTION),
-    ("T1213.003", "Code Repositories", COLLECTION),
-    ("T1218", "System Binary Proxy Execution", DEFENSE_EVASION),
-    ("T1220", "XSL Script Processing", DEFENSE_EVASION),
-    ("T1496", "Resource Hijacking", IMPACT),
-    ("T1505", "Server Software Component", PERSISTENCE),
-    ("T1505.003", "Web Shell", PERSISTENCE),
-    ("T1539", "Steal Web Session Cookie", CREDENTIAL_ACCESS),
-    ("T1552", "Unsecured Credentials", CREDENTIAL_ACCESS),
-    ("T1552.001", "Credentials In Files", CREDENTIAL_ACCESS),
-    ("T1552.003", "Bash History", CREDENTIAL_ACCESS),
-    ("T1552.004", "Private Keys", CREDENTIAL_ACCESS),
-    (
-        "T1552.005",
-        "Cloud Instance Metadata API",
-        CREDENTIAL_ACCESS,
-    ),
-    ("T1552.007", "Container API", CREDENTIAL_ACCESS),
-    ("T1559", "Inter-Process Communication", EXECUTION),
-    ("T1559.002", "Dynamic Data Exchange", EXECUTION),
-    ("T1566", "Phishing", INITIAL_ACCESS),
-    ("T1566.002", "Spearphishing Link", INITIAL_ACCESS),
-    ("T1574", "Hijack Execution Flow", PERSISTENCE),
-    ("T1574.006", "Dynamic Linker Hijacking", PERSISTENCE),
-    (
-        "T1589",
-        "Gather Victim Identity Information",
-        RECONNAISSANCE,
-    ),
-    ("T1589.003", "Employee Names", RECONNAISSANCE),
-    ("T1592", "Gather Victim Host Information", RECONNAISSANCE),
-    ("T1592.002", "Software", RECONNAISSANCE),
-    ("T1595", "Active Scanning", RECONNAISSANCE),
-    ("T1595.001", "Scanning IP Blocks", RECONNAISSANCE),
-    ("T1595.002", "Vulnerability Scanning", RECONNAISSANCE),
-    ("T1595.003", "Wordlist Scanning", RECONNAISSANCE),
-    ("T1606", "Forge Web Credentials", CREDENTIAL_ACCESS),
-    ("T1610", "Deploy Container", EXECUTION),
-];
+/// Techniques sorted by number, with their names and the numbers and names of their first tactics, as
+/// in ATT&CK for Enterprise, version 17
+/// (<https://attack.mitre.org/versions/v17/techniques/enterprise/>).
+static TECHNIQUES: LazyLock<Vec<[&str; 4]>> = LazyLock::new(|| {
+    let row = |line: &'static str| {
+        let mut cells = line.split('\t');
+        [(); 4].map(|()| cells.next().unwrap_or_default())
+    };
+    include_str!("attack.tsv").lines().map(row).collect()
+});
 
 impl<'r> Technique<'r> {
     /// The technique with this number.
     fn new(id: &'r str) -> Self {
-        let row = TECHNIQUES
-            .binary_search_by_key(&id, |row| row.0)
-            .ok()
-            .map(|at| TECHNIQUES[at]);
+        let found = TECHNIQUES.binary_search_by_key(&id, |row| row[0]);
+        let row = found.ok().map(|at| TECHNIQUES[at]);
         Self {
             id,
-            name: row.map_or("", |row| row.1),
-            tactic: row.map(|row| row.2),
+            name: row.map_or("", |[_, name, ..]| name),
+            tactic: row.map(|[.., number, name]| (number, name)),
         }
     }
 
@@ -184,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_has_every_technique_of_the_built_in_rules() {
-        assert!(TECHNIQUES.is_sorted_by(|one, other| one.0 < other.0));
+        assert!(TECHNIQUES.is_sorted_by(|one, other| one[0] < other[0]));
         let rules = load(&RuleChoice::default()).unwrap();
         for rule in rules.rules() {
             for id in &rule.notes().attack {

@@ -22,7 +22,7 @@ use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::report::diff::DiffRow;
 use crate::report::labels::{self, first};
-use crate::report::learn::{Proposal, Proposals};
+use crate::report::learn::Proposals;
 use crate::report::model::{AnswerDetail, BlockDecision, ReportModel, Row, RowKey};
 use crate::report::novelty::NewItem;
 use crate::report::withdrawn::WithdrawnAnswer;
@@ -79,15 +79,14 @@ impl From<u64> for CsvCell<'_> {
     }
 }
 
-impl From<Option<LogTime>> for CsvCell<'_> {
-    fn from(time: Option<LogTime>) -> Self {
-        time.map_or(Self::Empty, Self::Time)
+impl From<LogTime> for CsvCell<'_> {
+    fn from(time: LogTime) -> Self {
+        Self::Time(time)
     }
 }
 
-impl CsvCell<'_> {
-    /// A cell that may be empty.
-    fn from_option<T: Into<Self>>(value: Option<T>) -> Self {
+impl<T: Into<Self>> From<Option<T>> for CsvCell<'_> {
+    fn from(value: Option<T>) -> Self {
         value.map_or(Self::Empty, Into::into)
     }
 }
@@ -210,37 +209,31 @@ const NOVELTY: [&str; 8] = [
     "line",
 ];
 
-/// A column: its name, and its cell of a proposal.
-type ProposalColumn = (&'static str, for<'r> fn(&'r Proposal<'_>) -> CsvCell<'r>);
-
-const PROPOSAL: &[ProposalColumn] = &[
-    ("path", |row| row.path.into()),
-    ("probers", |row| CsvCell::Count(row.probers)),
-    ("others", |row| CsvCell::Count(row.others)),
-    ("requests", |row| CsvCell::Count(row.requests)),
-    ("answered", |row| CsvCell::Count(row.answered())),
-    ("statuses", |row| row.status_words().join(";").into()),
-    ("rule", |row| row.rule.as_str().into()),
-    ("class", |row| row.class.into()),
-    ("severity", |row| row.severity.as_str().into()),
-    ("first_time", |row| CsvCell::from(row.first_time)),
-    ("last_time", |row| CsvCell::from(row.last_time)),
-    ("status", |row| {
-        CsvCell::from_option(row.example.status.map(u64::from))
-    }),
-    ("sample_target", |row| {
-        LogText::new(&row.example.target).into()
-    }),
-    ("source", |row| escape(row.example.source).into()),
-    ("line", |row| CsvCell::Count(row.example.line)),
+const PROPOSAL: [&str; 16] = [
+    "rank",
+    "path",
+    "probers",
+    "others",
+    "requests",
+    "answered",
+    "statuses",
+    "rule",
+    "class",
+    "severity",
+    "first_time",
+    "last_time",
+    "status",
+    "sample_target",
+    "source",
+    "line",
 ];
 
-/// Writes the first `top` rows of the table that `by` chooses.
+/// Writes the first `top` rows of the table that `by` chooses, rendered in parallel.
 pub(crate) fn write<W: Write>(
     report: &ReportModel<'_>,
     by: GroupBy,
     top: Option<usize>,
-    out: W,
+    mut out: W,
 ) -> io::Result<()> {
     let (columns, rows) = match by {
         GroupBy::Pair => (PAIR.to_vec(), &report.pairs),
@@ -253,29 +246,15 @@ pub(crate) fn write<W: Write>(
         GroupBy::Answer => (ANSWER.to_vec(), &report.answered),
     };
     let blocks = report.blocks.as_deref().filter(|_| by == GroupBy::Client);
-    write_rows(report.rule_set, &columns, first(rows, top), blocks, out)
-}
-
-/// Writes rows in parallel.
-fn write_rows<W: Write>(
-    rules: &RuleSet,
-    columns: &[&'static str],
-    rows: &[Row<'_>],
-    blocks: Option<&[BlockDecision]>,
-    mut out: W,
-) -> io::Result<()> {
     let mut header = CsvTable::new(&mut out);
-    header.text_row(columns)?;
+    header.text_row(&columns)?;
     header.finish()?;
-    let cells: Vec<CellOf> = columns
-        .iter()
-        .filter_map(|name| column(name).cell)
-        .collect();
-    write_in_parallel(rows, &mut out, |start, rows, out| {
+    let cells: Vec<CellOf> = columns.iter().filter_map(|name| column(name).3).collect();
+    write_in_parallel(first(rows, top), &mut out, |start, rows, out| {
         let mut table = CsvTable::new(out);
         for (number, row) in (start..).zip(rows) {
             let line = Line {
-                rules,
+                rules: report.rule_set,
                 row,
                 block: blocks.and_then(|blocks| blocks.get(number)),
             };
@@ -288,21 +267,18 @@ fn write_rows<W: Write>(
 
 /// Writes the first `top` differences between two reports.
 pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W) -> io::Result<()> {
-    let mut table = CsvTable::new(out);
-    table.text_row(DIFF)?;
-    for row in first(rows, top) {
-        let cells = [
+    let rows = first(rows, top).iter().map(|row| {
+        [
             row.kind.as_str().into(),
             row.key.as_str().into(),
             row.change.as_str().into(),
             row.severity.as_str().into(),
             row.before.into(),
             row.after.into(),
-            CsvCell::from_option(row.status.map(u64::from)),
-        ];
-        table.row(cells)?;
-    }
-    table.finish()
+            row.status.map(u64::from).into(),
+        ]
+    });
+    write_table(DIFF, rows, out)
 }
 
 /// Writes what is new, in its order, and the answers of earlier reports that are withdrawn.
@@ -315,10 +291,8 @@ pub(crate) fn write_novelty(
     withdrawn: &[WithdrawnAnswer],
     out: impl Write,
 ) -> io::Result<()> {
-    let mut table = CsvTable::new(out);
-    table.text_row(NOVELTY)?;
-    for item in news {
-        let cells = [
+    let new = news.iter().map(|item| {
+        [
             item.kind.as_str().into(),
             item.key.as_str().into(),
             item.severity.as_str().into(),
@@ -327,29 +301,16 @@ pub(crate) fn write_novelty(
             item.sample.target.into(),
             escape(item.sample.source).into(),
             item.sample.line.into(),
-        ];
-        table.row(cells)?;
-    }
-    for WithdrawnAnswer { key, severity } in withdrawn {
-        let known = [
-            "withdrawn".into(),
-            key.as_str().into(),
-            severity.as_str().into(),
-        ];
-        table.row(
-            known
-                .into_iter()
-                .chain(NOVELTY[3..].iter().map(|_| "".into())),
-        )?;
-    }
-    table.finish()
-}
-
-/// The names of the columns of proposals.
-fn proposal_names() -> impl Iterator<Item = &'static str> {
-    ["rank"]
-        .into_iter()
-        .chain(PROPOSAL.iter().map(|(name, _)| *name))
+        ]
+    });
+    let withdrawn = withdrawn.iter().map(|WithdrawnAnswer { key, severity }| {
+        let mut cells = [const { CsvCell::Empty }; 8];
+        cells[0] = "withdrawn".into();
+        cells[1] = key.as_str().into();
+        cells[2] = severity.as_str().into();
+        cells
+    });
+    write_table(NOVELTY, new.chain(withdrawn), out)
 }
 
 /// Writes the first `top` proposals.
@@ -358,15 +319,39 @@ pub(crate) fn write_proposals<W: Write>(
     top: Option<usize>,
     out: W,
 ) -> io::Result<()> {
+    let rows = (1_u64..).zip(first(&proposals.rules, top));
+    let rows = rows.map(|(rank, row)| {
+        [
+            rank.into(),
+            row.path.into(),
+            row.probers.into(),
+            row.others.into(),
+            row.requests.into(),
+            row.answered().into(),
+            row.status_words().join(";").into(),
+            row.rule.as_str().into(),
+            row.class.into(),
+            row.severity.as_str().into(),
+            row.first_time.into(),
+            row.last_time.into(),
+            row.example.status.map(u64::from).into(),
+            LogText::new(&row.example.target).into(),
+            escape(row.example.source).into(),
+            row.example.line.into(),
+        ]
+    });
+    write_table(PROPOSAL, rows, out)
+}
+
+/// Writes a header and rows.
+fn write_table<'c, const N: usize>(
+    names: [&str; N],
+    mut rows: impl Iterator<Item = [CsvCell<'c>; N]>,
+    out: impl Write,
+) -> io::Result<()> {
     let mut table = CsvTable::new(out);
-    table.text_row(proposal_names())?;
-    for (rank, row) in (1..).zip(first(&proposals.rules, top)) {
-        table.cell(CsvCell::Count(rank))?;
-        for (_, cell) in PROPOSAL {
-            table.cell(cell(row))?;
-        }
-        table.end_row()?;
-    }
+    table.text_row(names)?;
+    rows.try_for_each(|cells| table.row(cells))?;
     table.finish()
 }
 
@@ -432,7 +417,7 @@ impl<W: Write> CsvTable<W> {
 
     fn row<'c>(&mut self, cells: impl IntoIterator<Item = CsvCell<'c>>) -> io::Result<()> {
         cells.into_iter().try_for_each(|cell| self.cell(cell))?;
-        self.end_row()
+        self.csv.write_record(None::<&[u8]>).map_err(into_io)
     }
 
     fn cell(&mut self, cell: CsvCell<'_>) -> io::Result<()> {
@@ -449,10 +434,6 @@ impl<W: Write> CsvTable<W> {
             }
         };
         written.map_err(into_io)
-    }
-
-    fn end_row(&mut self) -> io::Result<()> {
-        self.csv.write_record(None::<&[u8]>).map_err(into_io)
     }
 
     /// Writes what is buffered.
@@ -488,30 +469,21 @@ impl<'r> Line<'r> {
         self,
         cell: impl FnOnce(&'r AnswerDetail<'r>) -> T,
     ) -> CsvCell<'r> {
-        CsvCell::from_option(self.row.answer.as_deref().map(cell))
+        self.row.answer.as_deref().map(cell).into()
     }
 
     fn geo<T: Into<CsvCell<'r>>>(self, cell: impl FnOnce(&'r GeoInfo) -> Option<T>) -> CsvCell<'r> {
-        CsvCell::from_option(self.row.geo.as_deref().and_then(cell))
+        self.row.geo.as_deref().and_then(cell).into()
     }
 
     fn block<T: Into<CsvCell<'r>>>(self, cell: impl FnOnce(&'r BlockDecision) -> T) -> CsvCell<'r> {
-        CsvCell::from_option(self.block.map(cell))
+        self.block.map(cell).into()
     }
 }
 
-/// A column of any table.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CsvColumn {
-    /// Its name, as the header has it.
-    pub(crate) name: &'static str,
-    /// Its type.
-    pub(crate) kind: &'static str,
-    /// Its meaning, with its unit.
-    pub(crate) meaning: &'static str,
-    /// Its cell, in tables of rows.
-    cell: Option<CellOf>,
-}
+/// A column of any table: its name, as the header has it; its type; its meaning, with its unit; and
+/// its cell, in tables of rows.
+type CsvColumn = (&'static str, &'static str, &'static str, Option<CellOf>);
 
 const TEXT: &str = "text";
 const COUNT: &str = "integer";
@@ -521,277 +493,283 @@ const WORD: &str = "word";
 
 /// All columns, by name. A name means the same in every table.
 const COLUMNS: &[CsvColumn] = &[
-    column_of("address", TEXT, "Address or network to block.", None),
-    column_of("addresses", COUNT, "Addresses of it with hits.", None),
-    column_of(
+    ("address", TEXT, "Address or network to block.", None),
+    ("addresses", COUNT, "Addresses of it with hits.", None),
+    (
         "answered",
         COUNT,
         "Hits with a distinct answer.",
-        Some(|line| CsvCell::Count(line.row.answered)),
+        Some(|line| line.row.answered.into()),
     ),
-    column_of(
+    (
         "as_name",
         TEXT,
         "Name of the autonomous system of the client; empty without a GeoIP database that has it.",
         Some(|line| line.geo(|geo| labels::geo_name(geo.as_name.as_ref()))),
     ),
-    column_of(
+    (
         "asn",
         COUNT,
         "Number of the autonomous system of the client; empty without a GeoIP database that has it.",
         Some(|line| line.geo(|geo| geo.asn.map(u64::from))),
     ),
-    column_of(
+    (
         "block_candidate",
         "true, false",
         "Whether the client is a block candidate.",
         Some(|line| line.block(|block| block.is_candidate().to_string())),
     ),
-    column_of(
+    (
         "block_reason",
         TEXT,
         "Why it is a block candidate or is not.",
         Some(|line| line.block(BlockDecision::reason)),
     ),
-    column_of(
+    (
         "bytes",
         COUNT,
         "Size of the answer in bytes; empty where none is logged.",
-        Some(|line| CsvCell::from_option(line.row.answer.as_ref().and_then(|answer| answer.bytes))),
+        Some(|line| {
+            line.row
+                .answer
+                .as_ref()
+                .and_then(|answer| answer.bytes)
+                .into()
+        }),
     ),
-    column_of(
+    (
         "change",
         WORD,
         "How it changed: new, more, fewer, gone, or what became of an answer.",
         None,
     ),
-    column_of(
+    (
         "city",
         TEXT,
         "City of the client, in English; empty without a GeoIP database that has it.",
         Some(|line| line.geo(|geo| labels::geo_name(geo.city.as_ref()))),
     ),
-    column_of(
+    (
         "class",
         WORD,
         "Class of the rule.",
-        Some(|line| CsvCell::from_option(line.rule().map(|rule| rule.class.as_str()))),
+        Some(|line| line.rule().map(|rule| rule.class.as_str()).into()),
     ),
-    column_of(
+    (
         "classes",
         LIST,
         "Classes of the rules, sorted.",
         Some(|line| joined(&labels::classes(line.rules, &line.row.rules))),
     ),
-    column_of(
+    (
         "client",
         TEXT,
         "Client: an address, or the text of the log; `-` where unknown.",
-        Some(|line| CsvCell::from_option(line.row.key.client().map(Client::redacted))),
+        Some(|line| line.row.key.client().map(Client::redacted).into()),
     ),
-    column_of(
+    (
         "clients",
         COUNT,
         "Distinct clients.",
-        Some(|line| CsvCell::Count(line.row.clients)),
+        Some(|line| line.row.clients.into()),
     ),
-    column_of(
+    (
         "command",
         TEXT,
         "A shell command that requests the path, to see what it answers now.",
-        Some(|line| CsvCell::from_option(grades::command(line.row))),
+        Some(|line| grades::command(line.row).into()),
     ),
-    column_of(
+    (
         "country",
         WORD,
         "Country of the client, two letters of ISO 3166-1; empty without a GeoIP database that has it.",
         Some(|line| line.geo(|geo| labels::geo_name(geo.country.as_ref()))),
     ),
-    column_of(
+    (
         "cve",
         LIST,
         "CVE IDs of the requests, sorted.",
         Some(|line| joined(&line.row.about.cves)),
     ),
-    column_of(
+    (
         "first_time",
         TIME,
         "Time of the earliest hit; empty where no hit has one.",
         Some(|line| line.row.first_time.into()),
     ),
-    column_of(
+    (
         "floods",
         LIST,
         "IDs of the rules with a window whose limit the client exceeded.",
         Some(|line| joined(&labels::flood_ids(line.rules, &line.row.rules))),
     ),
-    column_of(
+    (
         "hits",
         COUNT,
         "Requests that match at least one rule.",
-        Some(|line| CsvCell::Count(line.row.hits)),
+        Some(|line| line.row.hits.into()),
     ),
-    column_of("hits_after", COUNT, "Hits in the new report.", None),
-    column_of("hits_before", COUNT, "Hits in the old report.", None),
-    column_of(
+    ("hits_after", COUNT, "Hits in the new report.", None),
+    ("hits_before", COUNT, "Hits in the old report.", None),
+    (
         "key",
         TEXT,
         "Which answer, rule, path, client, campaign, or withdrawn: an answer of an earlier report that proved to be a soft 404.",
         None,
     ),
-    column_of(
+    (
         "kind",
         WORD,
         "What the row is about: answer, rule, path, client or campaign.",
         None,
     ),
-    column_of(
+    (
         "last_time",
         TIME,
         "Time of the latest hit; empty where no hit has one.",
         Some(|line| line.row.last_time.into()),
     ),
-    column_of(
+    (
         "line",
         COUNT,
         "Line of the sample in its log, from 1.",
-        Some(|line| CsvCell::Count(line.row.sample.line)),
+        Some(|line| line.row.sample.line.into()),
     ),
-    column_of(
+    (
         "method",
         WORD,
         "Method of the answered requests: GET, POST, HEAD or OTHER.",
         Some(|line| line.answer(|answer| answer.method.as_str())),
     ),
-    column_of(
+    (
         "network",
         TEXT,
         "The /24 or /64 of the client; empty where it has no address.",
         Some(|line| line.block(BlockDecision::network_text)),
     ),
-    column_of(
+    (
         "network_probers",
         COUNT,
         "Clients of that network with hits.",
         Some(|line| line.block(|block| block.network_probers)),
     ),
-    column_of(
+    (
         "other_requests",
         COUNT,
         "Requests of the client that match no rule, and unparsed lines that begin with its address.",
-        Some(|line| CsvCell::Count(line.row.other_requests)),
+        Some(|line| line.row.other_requests.into()),
     ),
-    column_of(
+    (
         "others",
         COUNT,
         "Independent clients that are no probers and requested the path.",
         None,
     ),
-    column_of(
+    (
         "outcome",
         WORD,
         "Outcome of the requests, from their status.",
-        Some(|line| CsvCell::from_option(line.row.key.outcome().map(Outcome::as_str))),
+        Some(|line| line.row.key.outcome().map(Outcome::as_str).into()),
     ),
-    column_of(
+    (
         "path",
         TEXT,
         "Normalized path.",
-        Some(|line| CsvCell::from_option(line.row.key.path())),
+        Some(|line| line.row.key.path().into()),
     ),
-    column_of(
+    (
         "paths",
         COUNT,
         "Distinct paths.",
-        Some(|line| CsvCell::Count(line.row.paths)),
+        Some(|line| line.row.paths.into()),
     ),
-    column_of(
+    (
         "probers",
         COUNT,
         "Independent probers that requested the path.",
         None,
     ),
-    column_of(
+    (
         "product",
         LIST,
         "Products that the requests are for, sorted.",
         Some(|line| joined(&line.row.about.products)),
     ),
-    column_of("rank", COUNT, "Position in the list, from 1.", None),
-    column_of("requests", COUNT, "Requests for the path.", None),
-    column_of(
+    ("rank", COUNT, "Position in the list, from 1.", None),
+    ("requests", COUNT, "Requests for the path.", None),
+    (
         "rule",
         WORD,
         "ID of the rule.",
-        Some(|line| CsvCell::from_option(line.rule().map(|rule| rule.id.as_str()))),
+        Some(|line| line.rule().map(|rule| rule.id.as_str()).into()),
     ),
-    column_of(
+    (
         "rules",
         LIST,
         "IDs of the rules that matched, sorted; a count in the table of clients.",
         Some(rules),
     ),
-    column_of(
+    (
         "sample_paths",
         LIST,
         "Some of the paths, the most severe first, percent-encoded.",
         None,
     ),
-    column_of(
+    (
         "sample_target",
         TEXT,
         "Request target of the sample, as logged, secrets masked. The sample is the most severe hit, of several the earliest.",
         Some(|line| line.row.sample.target.into()),
     ),
-    column_of(
+    (
         "severity",
         WORD,
         "Highest severity of the hits, one step higher where an answer exposes something.",
         Some(|line| line.row.severity.as_str().into()),
     ),
-    column_of(
+    (
         "site",
         TEXT,
         "Host that answered, or the log where hosts are not logged.",
-        Some(|line| CsvCell::from_option(line.row.key.site())),
+        Some(|line| line.row.key.site().into()),
     ),
-    column_of(
+    (
         "source",
         TEXT,
         "Path of the log of the sample.",
         Some(|line| escape(line.row.sample.source).into()),
     ),
-    column_of(
+    (
         "status",
         TEXT,
         "Most frequent status code, the lowest of equals; of an answer all of them, joined by `;`.",
         Some(status),
     ),
-    column_of(
+    (
         "status_after",
         COUNT,
         "Most frequent status code that the path gets now; empty where it is not requested.",
         None,
     ),
-    column_of(
+    (
         "statuses",
         LIST,
         "Status codes of the requests, sorted; `-` where none is logged.",
         None,
     ),
-    column_of(
+    (
         "user",
         TEXT,
         "User of the sample, secrets masked; empty where none is logged. A client can send any name.",
-        Some(|line| CsvCell::from_option(line.row.sample.user)),
+        Some(|line| line.row.sample.user.into()),
     ),
-    column_of(
+    (
         "user_agent",
         TEXT,
         "User agent of the sample; empty where none is logged.",
-        Some(|line| CsvCell::from_option(line.row.sample.user_agent)),
+        Some(|line| line.row.sample.user_agent.into()),
     ),
-    column_of(
+    (
         "why",
         TEXT,
         "Why the answer is distinct or uncertain.",
@@ -799,24 +777,10 @@ const COLUMNS: &[CsvColumn] = &[
     ),
 ];
 
-const fn column_of(
-    name: &'static str,
-    kind: &'static str,
-    meaning: &'static str,
-    cell: Option<CellOf>,
-) -> CsvColumn {
-    CsvColumn {
-        name,
-        kind,
-        meaning,
-        cell,
-    }
-}
-
 /// The number of the rules of a client, and the rules of other rows.
 fn rules(line: Line<'_>) -> CsvCell<'_> {
     match line.row.key {
-        RowKey::Client(_) => CsvCell::Count(line.row.rules.len() as u64),
+        RowKey::Client(_) => (line.row.rules.len() as u64).into(),
         _ => joined(&labels::rule_ids(line.rules, &line.row.rules)),
     }
 }
@@ -825,12 +789,16 @@ fn rules(line: Line<'_>) -> CsvCell<'_> {
 fn status(line: Line<'_>) -> CsvCell<'_> {
     match line.row.key {
         RowKey::Answer(..) => line.answer(|answer| answer.joined_statuses(";")),
-        _ => CsvCell::from_option(line.row.status.map(u64::from)),
+        _ => line.row.status.map(u64::from).into(),
     }
 }
 
-/// Every table: when it is written, and its columns in their order.
-pub(crate) fn tables() -> Vec<(&'static str, Vec<CsvColumn>)> {
+/// Every table: when it is written, and the name, the type and the meaning of each of its columns.
+pub(crate) fn tables() -> Vec<(&'static str, Vec<[&'static str; 3]>)> {
+    let documented = |name: &str| {
+        let &(name, kind, meaning, _) = column(name);
+        [name, kind, meaning]
+    };
     [
         ("a row for each client, path and outcome (scan -f csv; pairs.csv)", PAIR.to_vec()),
         (
@@ -842,22 +810,22 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<CsvColumn>)> {
         ("a row for each distinct answer (scan -f csv --by answer; answered.csv)", ANSWER.to_vec()),
         ("a row for each novelty (new.csv)", NOVELTY.to_vec()),
         ("a row for each difference (diff -f csv)", DIFF.to_vec()),
-        ("a row for each proposal (learn -f csv)", proposal_names().collect()),
+        ("a row for each proposal (learn -f csv)", PROPOSAL.to_vec()),
         ("a row for each entry of a block list (block --format csv)", CSV_COLUMNS.to_vec()),
     ]
-    .map(|(title, names)| (title, names.into_iter().map(column).collect()))
+    .map(|(title, names)| (title, names.into_iter().map(documented).collect()))
     .into()
 }
 
 /// The column with this name.
-fn column(name: &str) -> CsvColumn {
+fn column(name: &str) -> &'static CsvColumn {
     #[expect(
         clippy::expect_used,
         reason = "a test looks up every name of every table"
     )]
-    *COLUMNS
+    COLUMNS
         .iter()
-        .find(|column| column.name == name)
+        .find(|column| column.0 == name)
         .expect("every name is in the list")
 }
 
@@ -971,34 +939,28 @@ mod tests {
 
     #[test]
     fn every_column_has_a_meaning_and_every_meaning_a_column() {
-        let columns: Vec<CsvColumn> = tables()
+        let columns: Vec<[&str; 3]> = tables()
             .into_iter()
             .flat_map(|(_, columns)| columns)
             .collect();
-        for CsvColumn {
-            name,
-            kind,
-            meaning,
-            ..
-        } in &columns
-        {
+        for [name, kind, meaning] in &columns {
             assert!(
                 !kind.is_empty() && meaning.contains(". ") | meaning.ends_with('.'),
                 "{name}: {kind:?}, {meaning:?}"
             );
         }
-        for CsvColumn { name, .. } in COLUMNS {
+        for (name, ..) in COLUMNS {
             assert!(
-                columns.iter().any(|column| column.name == *name),
+                columns.iter().any(|column| column[0] == *name),
                 "{name} is in no table"
             );
         }
         assert!(
-            COLUMNS.is_sorted_by_key(|column| column.name),
+            COLUMNS.is_sorted_by_key(|column| column.0),
             "the columns are sorted by name"
         );
         for name in [PAIR, CLIENT, BLOCK, CLIENT_END, PATH, RULE, ANSWER].concat() {
-            assert!(column(name).cell.is_some(), "{name} has no cell of a row");
+            assert!(column(name).3.is_some(), "{name} has no cell of a row");
         }
     }
 

@@ -3,11 +3,9 @@
 //! Only fields of the released schema are written, and none without a value. Text is masked and
 //! escaped as in NDJSON.
 
-use std::io::{self, Write};
-
 use super::attack::{Technique, techniques};
 use super::hit_fields::{
-    ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, titled,
+    ObjectFields, address, host_name, http_version, put_geo, target_parts, title, titled,
     unless_empty,
 };
 use crate::log::finding::Severity;
@@ -22,13 +20,9 @@ use crate::text::redact::sanitize::escape;
 /// The version of the schema.
 pub(crate) const ECS_VERSION: &str = "9.4.0";
 
-/// Writes one hit and its newline, in one piece.
-pub(crate) fn write<W: Write>(
-    hit: &ReportedHit<'_>,
-    rules: &RuleSet,
-    out: &mut W,
-) -> io::Result<()> {
-    out.write_all(&ObjectFields::line(|fields| put_hit(fields, hit, rules)))
+/// Appends one hit and its newline.
+pub(crate) fn write(hit: &ReportedHit<'_>, rules: &RuleSet, json: &mut Vec<u8>) {
+    ObjectFields::line(json, |fields| put_hit(fields, hit, rules));
 }
 
 fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet) {
@@ -86,7 +80,7 @@ fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet
         "source.as.organization.name",
     ];
     put_geo(fields, hit.geo, geo);
-    let TargetParts { whole, path, query } = TargetParts::new(hit.target);
+    let (whole, path, query) = target_parts(hit.target);
     fields.put("url.original", whole);
     fields.put_some("url.path", path);
     fields.put_some("url.query", query);
@@ -164,8 +158,8 @@ fn put_threat(fields: &mut ObjectFields<'_>, techniques: &[Technique<'_>]) {
         if technique.is_sub_technique() {
             add(2, technique.id, technique.name);
         }
-        if let Some(goal) = technique.tactic {
-            add(0, goal.id, goal.name);
+        if let Some((id, name)) = technique.tactic {
+            add(0, id, name);
         }
     }
     fields.put("threat.framework", "MITRE ATT&CK");
@@ -193,7 +187,7 @@ mod tests {
 
     fn line(hit: &ReportedHit<'_>) -> String {
         let mut out = Vec::new();
-        write(hit, fixture::rules(), &mut out).unwrap();
+        write(hit, fixture::rules(), &mut out);
         String::from_utf8(out).unwrap()
     }
 

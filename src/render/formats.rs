@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::layout::{BOLD, Column, DIM, Grid, PLAIN, TextCell, TextPage};
+use super::layout::{BOLD, DIM, Grid, PLAIN, TextPage, styled};
 use super::{OutputFormat, RenderOptions};
 use crate::formats::builtin::{FormatDefinition, programs};
 use crate::formats::detect::{Detected, DetectedFormat};
@@ -52,42 +52,32 @@ pub(crate) fn write_known<W: Write>(
         );
     }
     let rows: Vec<&FormatDefinition> = formats.all().collect();
-    let page = TextPage::new(options);
+    let mut page = TextPage::new(options);
     Grid::new(&rows)
-        .column(Column::text("name"), |format| {
-            TextCell::new(&*format.name).styled(BOLD)
+        .text("name", |format| styled(&*format.name, BOLD))
+        .text("what it is", |format| &format.title)
+        .flexible(20)
+        .text("documented at", |format| {
+            styled(format.source.as_deref().unwrap_or_default(), DIM)
         })
-        .column(Column::text("what it is").flexible(20), |format| {
-            TextCell::new(&format.title)
-        })
-        .column(
-            Column::text("documented at").flexible(16).rank(2),
-            |format| TextCell::new(format.source.as_deref().unwrap_or_default()).styled(DIM),
-        )
-        .write(page.width, page.painter, out)?;
-    writeln!(out)?;
+        .flexible(16)
+        .rank(2)
+        .write(&mut page);
     let mut names: Vec<String> = programs().into_keys().collect();
     names.sort_by_cached_key(|name| name.to_lowercase());
-    page.text(
-        &format!(
+    let prefixes = LinePrefix::ALL.map(LinePrefix::as_str).join(", ");
+    for paragraph in [
+        &*format!(
             "Programs whose lines are read without a flag: {}.",
             names.join(", ")
         ),
-        0,
-        PLAIN,
-        out,
-    )?;
-    writeln!(out)?;
-    let prefixes = LinePrefix::ALL.map(LinePrefix::as_str).join(", ");
-    page.text(
         &format!("A line may stand in what other programs write: {prefixes}."),
-        0,
-        PLAIN,
-        out,
-    )?;
-    writeln!(out)?;
-    let other = "Other layouts are discovered in the first lines of a log. Where that fails, give a format string: --log-format '$remote_addr [$time_local] \"$request\" $status', as in log_format or LogFormat of the server's configuration. Keys of JSON lines that are not recognised are named with --field.";
-    page.text(other, 0, PLAIN, out)
+        "Other layouts are discovered in the first lines of a log. Where that fails, give a format string: --log-format '$remote_addr [$time_local] \"$request\" $status', as in log_format or LogFormat of the server's configuration. Keys of JSON lines that are not recognised are named with --field.",
+    ] {
+        page.line("");
+        page.wrapped(0, PLAIN, paragraph);
+    }
+    out.write_all(page.text.as_bytes())
 }
 
 /// Writes the detected formats of logs.
@@ -114,72 +104,50 @@ pub(crate) fn write_sampled<W: Write>(
             out,
         );
     }
-    let page = TextPage::new(options);
+    let mut page = TextPage::new(options);
     for (number, sampled) in sampled.iter().enumerate() {
         if number > 0 {
-            writeln!(out)?;
+            page.line("");
         }
-        page.text(
-            &format!("{}: {}", escape(&sampled.path), verdict(sampled, formats)),
-            0,
-            BOLD,
-            out,
-        )?;
-        page.text(&why(&sampled.detected, formats), 2, PLAIN, out)?;
+        let verdict = verdict(sampled, formats);
+        page.wrapped(0, BOLD, &format!("{}: {verdict}", escape(&sampled.path)));
+        page.wrapped(2, PLAIN, &why(&sampled.detected, formats));
         if let Some((line, _)) = &sampled.detected.first_unread {
-            page.text(
-                &format!(
-                    "The shape of the first line without a known format: {}",
-                    line_shape(line)
-                ),
+            let shape = line_shape(line);
+            page.wrapped(
                 2,
                 DIM,
-                out,
-            )?;
+                &format!("The shape of the first line without a known format: {shape}"),
+            );
         }
         for found in &sampled.detected.found {
-            writeln!(out)?;
-            write_fields(found, formats, &page, out)?;
+            page.line("");
+            write_fields(found, formats, &mut page);
         }
     }
-    Ok(())
+    out.write_all(page.text.as_bytes())
 }
 
-fn write_fields<W: Write>(
-    found: &DetectedFormat,
-    formats: &Formats,
-    page: &TextPage,
-    out: &mut W,
-) -> io::Result<()> {
-    page.text(
-        &format!("Line {}, {}", found.line, name(found, formats)),
-        2,
-        BOLD,
-        out,
-    )?;
+fn write_fields(found: &DetectedFormat, formats: &Formats, page: &mut TextPage) {
+    let name = name(found, formats);
+    page.wrapped(2, BOLD, &format!("Line {}, {name}", found.line));
     if let Some(string) = &found.string {
         // Not wrapped, so that it can be copied.
-        writeln!(out, "  --log-format {}", escape(string.as_bytes()))?;
+        page.line(&format!("  --log-format {}", escape(string.as_bytes())));
     }
     if found.fields.is_empty() {
-        return page.text(
-            "the line has more fields than its known format",
-            2,
-            DIM,
-            out,
-        );
+        page.wrapped(2, DIM, "the line has more fields than its known format");
     }
     Grid::new(&found.fields)
-        .column(Column::text("field"), |field| {
-            TextCell::new(redacted(field.name.as_bytes()))
+        .text("field", |field| redacted(field.name.as_bytes()))
+        .text("means", |field| {
+            styled(field.kind.as_deref().unwrap_or_default(), DIM)
         })
-        .column(Column::text("means"), |field| {
-            TextCell::new(field.kind.as_deref().unwrap_or_default()).styled(DIM)
+        .text("text", |field| {
+            redacted_value(field.name.as_bytes(), &field.text)
         })
-        .column(Column::text("text").flexible(12), |field| {
-            TextCell::new(redacted_value(field.name.as_bytes(), &field.text))
-        })
-        .write(page.width, page.painter, out)
+        .flexible(12)
+        .write(page);
 }
 
 /// The format of a log, in a few words.

@@ -20,16 +20,12 @@ pub(crate) fn why(detail: &AnswerDetail<'_>) -> String {
     } else {
         ""
     };
-    format!("{}{login}", why_graded(detail))
-}
-
-fn why_graded(detail: &AnswerDetail<'_>) -> String {
     let size = match detail.bytes {
         Some(bytes) if bytes > 0 && has_content(detail) => counted(bytes, "byte", "bytes"),
         _ => without_size(detail),
     };
     let range = |low, high| sizes(&[(low, high)]);
-    match detail.grade.reason {
+    let why = match detail.grade.reason {
         Reason::NoSoft404 => format!("{size}; no sign of a soft 404"),
         Reason::StandsOut(low, high)
         | Reason::LikeTheRest(low, high)
@@ -62,7 +58,8 @@ fn why_graded(detail: &AnswerDetail<'_>) -> String {
         Reason::NoSize => format!("{size}; the site answers other paths with a soft 404"),
         Reason::Empty => "the answer is empty".to_owned(),
         Reason::ManySites => "answers of several sites, counted together".to_owned(),
-    }
+    };
+    format!("{why}{login}")
 }
 
 /// A sentence about a site that answers anything.

@@ -29,12 +29,11 @@ pub(crate) struct ObjectFields<'j> {
 }
 
 impl<'j> ObjectFields<'j> {
-    /// An object as a line.
-    pub(crate) fn line(put: impl FnOnce(&mut ObjectFields<'_>)) -> Vec<u8> {
-        let mut json = Vec::with_capacity(1024);
-        ObjectFields::object(&mut json, put);
+    /// Appends an object as a line.
+    pub(crate) fn line(json: &mut Vec<u8>, put: impl FnOnce(&mut ObjectFields<'_>)) {
+        json.reserve(1024);
+        ObjectFields::object(json, put);
         json.push(b'\n');
-        json
     }
 
     /// A document.
@@ -201,38 +200,18 @@ impl<'j> ObjectFields<'j> {
     }
 }
 
-/// The parts of a target that is a path: `/index.php?id=1`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct TargetParts {
-    /// The whole target.
-    pub whole: String,
-    /// Before the first `?`; `None` where the target does not begin with `/`.
-    pub path: Option<String>,
-    /// After it.
-    pub query: Option<String>,
-}
-
-impl TargetParts {
-    /// The parts of a target as logged, secrets masked.
-    pub(crate) fn new(target: LogText<'_>) -> Self {
-        let whole = target.to_string();
-        if !whole.starts_with('/') {
-            return Self {
-                whole,
-                ..Self::default()
-            };
-        }
-        let (path, query) = whole
-            .split_once('?')
-            .map_or((&*whole, None), |(path, query)| {
-                (path, Some(query.to_owned()))
-            });
-        Self {
-            path: Some(path.to_owned()),
-            query,
-            whole,
-        }
+/// A target as logged, secrets masked, and its parts if it is a path: what is before the first `?`,
+/// and what is after it.
+pub(crate) fn target_parts(target: LogText<'_>) -> (String, Option<String>, Option<String>) {
+    let whole = target.to_string();
+    if !whole.starts_with('/') {
+        return (whole, None, None);
     }
+    let (path, query) = match whole.split_once('?') {
+        Some((path, query)) => (path.to_owned(), Some(query.to_owned())),
+        None => (whole.clone(), None),
+    };
+    (whole, Some(path), query)
 }
 
 /// The text of the client's address; `None` where the client is other text, such as a network or a
@@ -329,13 +308,13 @@ mod tests {
 
     #[test]
     fn only_a_path_has_parts() {
-        let parts = TargetParts::new(LogText::new(b"/a?token=abc&b?c"));
+        let (_, path, query) = target_parts(LogText::new(b"/a?token=abc&b?c"));
         assert_eq!(
-            (parts.path.as_deref(), parts.query.as_deref()),
+            (path.as_deref(), query.as_deref()),
             (Some("/a"), Some("token=***&b?c"))
         );
-        let whole = TargetParts::new(LogText::new(b"http://example.com/a?b"));
-        assert_eq!((whole.path, whole.query), (None, None));
-        assert_eq!(TargetParts::new(LogText::new(b"")).whole, "");
+        let (_, path, query) = target_parts(LogText::new(b"http://example.com/a?b"));
+        assert_eq!((path, query), (None, None));
+        assert_eq!(target_parts(LogText::new(b"")).0, "");
     }
 }

@@ -43,22 +43,6 @@ pub(crate) const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VER
 pub(crate) fn write<W: Write>(
     report: &ReportModel<'_>,
     top: Option<usize>,
-    out: W,
-) -> io::Result<()> {
-    thread::scope(|scope| {
-        write_with(
-            report,
-            top,
-            SnapshotTask::start(scope, report, top.is_none()),
-            out,
-        )
-    })
-}
-
-fn write_with<W: Write>(
-    report: &ReportModel<'_>,
-    top: Option<usize>,
-    evidence: SnapshotTask,
     mut out: W,
 ) -> io::Result<()> {
     let list = |rows| RowList {
@@ -66,7 +50,7 @@ fn write_with<W: Write>(
         list: first(rows, top),
         blocks: None,
     };
-    let document = ReportDocument {
+    let document = |evidence| ReportDocument {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
         inputs: &report.inputs,
@@ -95,10 +79,11 @@ fn write_with<W: Write>(
         anonymized: report.hidden,
         evidence,
     };
-    document.serialize(&mut JsonSerializer::with_formatter(
-        &mut out,
-        RowLineFormatter::default(),
-    ))?;
+    thread::scope(|scope| {
+        document(SnapshotTask::start(scope, report, top.is_none())).serialize(
+            &mut JsonSerializer::with_formatter(&mut out, RowLineFormatter::default()),
+        )
+    })?;
     out.write_all(b"\n")
 }
 
@@ -271,6 +256,9 @@ const ROWS_AT_A_TIME: usize = 4096;
 /// than once.
 const ROWS_PER_BUFFER: usize = 256;
 
+/// The bytes of a usual row.
+const USUAL_ROW_BYTES: usize = 640;
+
 /// Rows that are rendered in parallel and serialized in order.
 struct RowList<'a> {
     rules: &'a RuleSet,
@@ -284,17 +272,13 @@ impl Serialize for RowList<'_> {
         let mut rows = serializer.serialize_seq(Some(self.list.len()))?;
         for (round, list) in self.list.chunks(ROWS_AT_A_TIME).enumerate() {
             let numbered = list.par_chunks(ROWS_PER_BUFFER).enumerate();
-            let render = |(buffer, rows)| {
+            let rendered = numbered.map(|(buffer, rows)| {
                 self.render(round * ROWS_AT_A_TIME + buffer * ROWS_PER_BUFFER, rows)
-            };
-            let rendered = numbered
-                .map(render)
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(S::Error::custom)?;
-            rendered
-                .iter()
-                .flat_map(RenderedRows::iter)
-                .try_for_each(|row| rows.serialize_element(&row))?;
+            });
+            let rendered: Result<Vec<_>, _> = rendered.collect();
+            for some in rendered.map_err(S::Error::custom)? {
+                rows.serialize_element(&some)?;
+            }
         }
         rows.end()
     }
@@ -303,7 +287,7 @@ impl Serialize for RowList<'_> {
 impl RowList<'_> {
     /// Renders `rows`, the first of which has the number `first`.
     fn render(&self, first: usize, rows: &[Row<'_>]) -> serde_json::Result<RenderedRows> {
-        let mut rendered = RenderedRows::with_capacity(rows.len());
+        let mut rendered = RenderedRows(Vec::with_capacity(rows.len() * USUAL_ROW_BYTES));
         for (number, row) in (first..).zip(rows) {
             let block = self.blocks.and_then(|blocks| blocks.get(number)).map(block);
             rendered.push(&RowObject {

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
-use std::io::{self, Write};
+use std::iter::repeat_n;
 
 use anstyle::{AnsiColor, Style};
 use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
@@ -15,7 +15,8 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::log::finding::Severity;
 use crate::log::time::LogTime;
-use crate::render::RenderOptions;
+use crate::render::{RenderOptions, TABLE_ROWS};
+use crate::text::number::grouped;
 use crate::text::redact::sanitize::escape;
 
 /// The least columns of a page; a narrower terminal gets lines of this length.
@@ -31,22 +32,23 @@ pub(crate) struct TextCell {
     style: Style,
 }
 
-impl TextCell {
-    pub(crate) fn new<'t>(content: impl Into<Cow<'t, str>>) -> Self {
-        Self {
-            text: escape(content.into().as_bytes()).into_owned(),
-            style: PLAIN,
-        }
+/// A cell in this style.
+pub(crate) fn styled<'t>(content: impl Into<Cow<'t, str>>, style: Style) -> TextCell {
+    TextCell {
+        text: escape(content.into().as_bytes()).into_owned(),
+        style,
     }
+}
 
-    pub(crate) fn styled(self, style: Style) -> Self {
-        Self { style, ..self }
+impl<'t, T: Into<Cow<'t, str>>> From<T> for TextCell {
+    fn from(content: T) -> Self {
+        styled(content, PLAIN)
     }
 }
 
 /// A column: its head, and how it shrinks on a narrow page.
 #[derive(Debug)]
-pub(crate) struct Column {
+struct Column {
     head: &'static str,
     is_number: bool,
     /// The highest rank is left out first; 0 never is.
@@ -58,76 +60,23 @@ pub(crate) struct Column {
     /// A cut text keeps its end, as for file names.
     keep_end: bool,
     cells: Vec<TextCell>,
+    /// The width of its head or its widest cell.
+    full_width: usize,
 }
 
 impl Column {
-    pub(crate) fn text(head: &'static str) -> Self {
-        Self {
-            head,
-            is_number: false,
-            rank: 0,
-            min_width: None,
-            max_width: usize::MAX,
-            keep_end: false,
-            cells: Vec::new(),
-        }
-    }
-
-    pub(crate) fn number(head: &'static str) -> Self {
-        Self {
-            is_number: true,
-            ..Self::text(head)
-        }
-    }
-
-    pub(crate) fn rank(self, rank: u8) -> Self {
-        Self { rank, ..self }
-    }
-
-    pub(crate) fn flexible(self, min_width: usize) -> Self {
-        Self {
-            min_width: Some(min_width),
-            ..self
-        }
-    }
-
-    pub(crate) fn max_width(self, max_width: usize) -> Self {
-        Self { max_width, ..self }
-    }
-
-    pub(crate) fn keep_end(self) -> Self {
-        Self {
-            keep_end: true,
-            ..self
-        }
-    }
-
-    /// The width of its widest cell.
-    fn full_width(&self) -> usize {
-        self.cells
-            .iter()
-            .map(|cell| width(&cell.text))
-            .max()
-            .unwrap_or(0)
-            .max(width(self.head))
-    }
-
     /// The width of its widest cell, or its maximum.
     fn natural_width(&self) -> usize {
-        self.full_width().min(self.max_width)
+        self.full_width.min(self.max_width)
     }
 
     fn min_width(&self) -> usize {
         self.min_width
             .map_or(self.natural_width(), |min| min.min(self.natural_width()))
     }
-
-    fn is_empty(&self) -> bool {
-        self.cells.iter().all(|cell| cell.text.is_empty())
-    }
 }
 
-/// A table, built column by column.
+/// A table, built column by column. A column whose cells are all empty is left out.
 #[derive(Debug)]
 pub(crate) struct Grid<'r, T> {
     rows: &'r [T],
@@ -142,70 +91,121 @@ impl<'r, T> Grid<'r, T> {
         }
     }
 
-    /// Adds a column, unless all its cells are empty.
-    pub(crate) fn column(mut self, mut column: Column, cell: impl Fn(&'r T) -> TextCell) -> Self {
-        column.cells = self.rows.iter().map(cell).collect();
-        if !column.is_empty() {
-            self.columns.push(column);
+    pub(crate) fn text<C: Into<TextCell>>(
+        self,
+        head: &'static str,
+        cell: impl Fn(&'r T) -> C,
+    ) -> Self {
+        self.column(head, false, cell)
+    }
+
+    /// A column whose cells are aligned at the right.
+    pub(crate) fn number<C: Into<TextCell>>(
+        self,
+        head: &'static str,
+        cell: impl Fn(&'r T) -> C,
+    ) -> Self {
+        self.column(head, true, cell)
+    }
+
+    /// A column of counts; a zero is dim.
+    pub(crate) fn count(self, head: &'static str, count: impl Fn(&'r T) -> u64) -> Self {
+        self.number(head, move |row| {
+            let n = count(row);
+            styled(grouped(n), if n == 0 { DIM } else { PLAIN })
+        })
+    }
+
+    fn column<C: Into<TextCell>>(
+        mut self,
+        head: &'static str,
+        is_number: bool,
+        cell: impl Fn(&'r T) -> C,
+    ) -> Self {
+        let cells: Vec<_> = self.rows.iter().map(|row| cell(row).into()).collect();
+        let widths = cells.iter().map(|cell: &TextCell| width(&cell.text));
+        self.columns.push(Column {
+            head,
+            is_number,
+            rank: 0,
+            min_width: None,
+            max_width: usize::MAX,
+            keep_end: false,
+            full_width: widths.fold(width(head), usize::max),
+            cells,
+        });
+        self
+    }
+
+    /// When the last column is left out: that of the highest rank first, one of rank 0 never.
+    pub(crate) fn rank(self, rank: u8) -> Self {
+        self.with_last(|column| column.rank = rank)
+    }
+
+    /// The last column can be cut to this width.
+    pub(crate) fn flexible(self, min_width: usize) -> Self {
+        self.with_last(|column| column.min_width = Some(min_width))
+    }
+
+    /// The last column is not wider than this while another one lacks room.
+    pub(crate) fn max_width(self, max_width: usize) -> Self {
+        self.with_last(|column| column.max_width = max_width)
+    }
+
+    /// A cut text of the last column keeps its end, as for file names.
+    pub(crate) fn keep_end(self) -> Self {
+        self.with_last(|column| column.keep_end = true)
+    }
+
+    fn with_last(mut self, change: impl FnOnce(&mut Column)) -> Self {
+        if let Some(column) = self.columns.last_mut() {
+            change(column);
         }
         self
     }
 
-    /// Writes the heads and the rows, none wider than `page`.
-    pub(crate) fn write<W: Write>(
-        &self,
-        page: usize,
-        painter: Painter,
-        out: &mut W,
-    ) -> io::Result<()> {
+    /// Writes the heads and the rows, none wider than the page.
+    pub(crate) fn write(&self, page: &mut TextPage) {
         if self.rows.is_empty() {
-            return Ok(());
+            return;
         }
-        let fitted = self.fit(page);
-        let heads: Vec<_> = self
-            .columns
-            .iter()
-            .map(|column| TextCell::new(column.head).styled(DIM))
-            .collect();
-        write_line(&fitted, painter, out, |column| &heads[column])?;
+        let fitted = self.fit(page.width);
+        let heads = fitted.iter().map(|(column, _)| (column.head, DIM));
+        write_line(&fitted, heads, page);
         for row in 0..self.rows.len() {
-            write_line(&fitted, painter, out, |column| {
-                &self.columns[column].cells[row]
-            })?;
+            let cells = fitted.iter().map(|(column, _)| &column.cells[row]);
+            let cells = cells.map(|cell| (cell.text.as_str(), cell.style));
+            write_line(&fitted, cells, page);
         }
-        Ok(())
     }
 
     /// The columns that fit, and their widths.
-    fn fit(&self, page: usize) -> Vec<FittedColumn> {
+    fn fit(&self, page: usize) -> Vec<FittedColumn<'_>> {
         let mut fitted: Vec<_> = self
             .columns
             .iter()
-            .enumerate()
-            .map(|(i, column)| FittedColumn::new(i, column))
+            .filter(|column| column.cells.iter().any(|cell| !cell.text.is_empty()))
+            .map(|column| (column, column.min_width()))
             .collect();
         while total_width(&fitted) > page
             && let Some(last) = (0..fitted.len())
-                .filter(|&i| fitted[i].rank > 0)
-                .max_by_key(|&i| fitted[i].rank)
+                .filter(|&i| fitted[i].0.rank > 0)
+                .max_by_key(|&i| fitted[i].0.rank)
         {
             fitted.remove(last);
         }
         let too_much = total_width(&fitted).saturating_sub(page);
-        if let Some(widest) = fitted.iter_mut().max_by_key(|column| column.width) {
-            widest.width = widest.width.saturating_sub(too_much);
+        if let Some((_, widest)) = fitted.iter_mut().max_by_key(|(_, width)| *width) {
+            *widest = widest.saturating_sub(too_much);
         }
         let mut spare = page.saturating_sub(total_width(&fitted));
         let mut by_rank: Vec<_> = fitted.iter_mut().collect();
-        by_rank.sort_by_key(|column| column.rank);
+        by_rank.sort_by_key(|(column, _)| column.rank);
         // What no column needs, columns that are limited get.
-        for wanted in [
-            |column: &FittedColumn| column.natural_width,
-            |column: &FittedColumn| column.full_width,
-        ] {
-            for column in &mut by_rank {
-                let more = spare.min(wanted(column) - column.width);
-                column.width += more;
+        for wanted in [Column::natural_width, |column: &Column| column.full_width] {
+            for (column, width) in &mut by_rank {
+                let more = spare.min(wanted(column) - *width);
+                *width += more;
                 spare -= more;
             }
         }
@@ -214,63 +214,25 @@ impl<'r, T> Grid<'r, T> {
 }
 
 /// A column that fits, and its width.
-struct FittedColumn {
-    column: usize,
-    width: usize,
-    natural_width: usize,
-    full_width: usize,
-    rank: u8,
-    is_number: bool,
-    keep_end: bool,
+type FittedColumn<'c> = (&'c Column, usize);
+
+fn total_width(columns: &[FittedColumn<'_>]) -> usize {
+    columns.iter().map(|(_, width)| INDENT.len() + width).sum()
 }
 
-impl FittedColumn {
-    fn new(i: usize, column: &Column) -> Self {
-        let Column {
-            rank,
-            is_number,
-            keep_end,
-            ..
-        } = *column;
-        let (width, natural_width, full_width) = (
-            column.min_width(),
-            column.natural_width(),
-            column.full_width(),
-        );
-        Self {
-            column: i,
-            width,
-            natural_width,
-            full_width,
-            rank,
-            is_number,
-            keep_end,
-        }
-    }
-}
-
-fn total_width(columns: &[FittedColumn]) -> usize {
-    columns
-        .iter()
-        .map(|column| INDENT.len() + column.width)
-        .sum()
-}
-
-fn write_line<'c, W: Write>(
-    columns: &[FittedColumn],
-    painter: Painter,
-    out: &mut W,
-    cell: impl Fn(usize) -> &'c TextCell,
-) -> io::Result<()> {
+fn write_line<'c>(
+    columns: &[FittedColumn<'_>],
+    cells: impl Iterator<Item = (&'c str, Style)>,
+    page: &mut TextPage,
+) {
     let mut blanks = 0;
-    for column in columns {
-        let cell = cell(column.column);
+    for (&(column, column_width), (text, style)) in columns.iter().zip(cells) {
         let text = if column.keep_end {
-            truncate_start(&cell.text, column.width)
+            truncate_start(text, column_width)
         } else {
-            truncate(&cell.text, column.width)
+            truncate(text, column_width)
         };
-        let rest = column.width.saturating_sub(width(&text));
+        let rest = column_width.saturating_sub(width(&text));
         let (before, after) = if column.is_number {
             (rest, 0)
         } else {
@@ -279,40 +241,94 @@ fn write_line<'c, W: Write>(
         // Blanks are written only before a text, so that no line ends in one.
         blanks += INDENT.len() + before;
         if !text.is_empty() {
-            write!(out, "{:blanks$}{}", "", painter.paint(cell.style, text))?;
+            page.text.extend(repeat_n(' ', blanks));
+            page.painter.push(style, &text, &mut page.text);
             blanks = 0;
         }
         blanks += after;
     }
-    writeln!(out)
+    page.text.push('\n');
 }
 
-/// A page of plain text.
+/// A page of plain text, kept in memory until it is complete.
 #[derive(Debug)]
 pub(crate) struct TextPage {
     pub(crate) width: usize,
+    /// The most rows of a section.
+    pub(crate) top: usize,
+    /// All sections are written, and all their details.
+    pub(crate) full: bool,
+    /// The page is of `follow`, where no flag shows more.
+    pub(crate) is_live: bool,
     pub(crate) painter: Painter,
+    /// What was written.
+    pub(crate) text: String,
 }
 
 impl TextPage {
     pub(crate) fn new(options: &RenderOptions) -> Self {
         Self {
             width: options.page_width(),
+            top: options.top.unwrap_or(TABLE_ROWS),
+            full: options.full,
+            is_live: options.is_live,
             painter: Painter {
                 color: options.color,
             },
+            text: String::new(),
         }
     }
 
-    /// Writes a text with a margin, wrapped.
-    pub(crate) fn text<W: Write>(
-        &self,
-        text: &str,
-        margin: usize,
-        style: Style,
-        out: &mut W,
-    ) -> io::Result<()> {
-        write_wrapped(text, margin, self.width, (self.painter, style), out)
+    /// Writes a line as it is.
+    pub(crate) fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// Writes a heading and the blank line before it.
+    pub(crate) fn heading(&mut self, title: &str) {
+        self.line("");
+        self.line(&self.painter.paint(BOLD, title));
+    }
+
+    /// Writes a text as indented lines, broken between words. A word longer than a line is cut.
+    pub(crate) fn wrapped(&mut self, indent: usize, style: Style, text: &str) {
+        let room = self.width.saturating_sub(indent).max(1);
+        for line in wrap(&escape(text.as_bytes()), room, false) {
+            self.text.extend(repeat_n(' ', indent));
+            self.line(&self.painter.paint(style, truncate(&line, room)));
+        }
+    }
+
+    /// Writes a paragraph between sections.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.paragraph([text]);
+    }
+
+    /// Writes a paragraph of sentences, if any, each on lines of its own.
+    pub(crate) fn paragraph<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T>) {
+        for (number, text) in texts.into_iter().enumerate() {
+            if number == 0 {
+                self.line("");
+            }
+            self.wrapped(2, PLAIN, text.as_ref());
+        }
+    }
+
+    /// Writes how many of `all` rows were left out, and how to see them: by `--top`, or in another
+    /// format, if one has them. `what` names one, and several.
+    pub(crate) fn more(&mut self, all: usize, what: [&str; 2], format: &str) {
+        let more = all.saturating_sub(self.top);
+        if more > 0 {
+            let or = if format.is_empty() || self.is_live {
+                String::new()
+            } else {
+                format!(", or {format}")
+            };
+            let what = what[usize::from(more > 1)];
+            let rest = format!("… and {} more{what}: --top {all}{or}", grouped(more as u64));
+            self.wrapped(2, DIM, &rest);
+        }
     }
 }
 
@@ -349,27 +365,6 @@ pub(crate) fn wrap(text: &str, room: usize, break_words: bool) -> Vec<Cow<'_, st
         .word_splitter(WordSplitter::NoHyphenation)
         .break_words(break_words);
     textwrap::wrap(text, options)
-}
-
-/// Writes a text as indented lines, broken between words. A word longer than a line is cut.
-pub(crate) fn write_wrapped<W: Write>(
-    content: &str,
-    indent: usize,
-    page: usize,
-    painter: (Painter, Style),
-    out: &mut W,
-) -> io::Result<()> {
-    let room = page.saturating_sub(indent).max(1);
-    let (painter, style) = painter;
-    for line in wrap(&escape(content.as_bytes()), room, false) {
-        writeln!(
-            out,
-            "{:indent$}{}",
-            "",
-            painter.paint(style, truncate(&line, room))
-        )?;
-    }
-    Ok(())
 }
 
 pub(crate) const PLAIN: Style = Style::new();
@@ -454,19 +449,24 @@ mod tests {
 
     use crate::render::layout::*;
 
-    const NO_COLOR: Painter = Painter { color: false };
+    fn page(width: usize) -> TextPage {
+        TextPage {
+            width,
+            ..TextPage::new(&RenderOptions::default())
+        }
+    }
 
-    fn lines(rows: &[(&str, u64, &str)], page: usize) -> String {
-        let mut out = Vec::new();
+    fn lines(rows: &[(&str, u64, &str)], width: usize) -> String {
+        let mut page = page(width);
         Grid::new(rows)
-            .column(Column::text("name").flexible(6), |row| TextCell::new(row.0))
-            .column(Column::number("hits").rank(1), |row| {
-                TextCell::new(row.1.to_string())
-            })
-            .column(Column::text("note").rank(2), |row| TextCell::new(row.2))
-            .write(page, NO_COLOR, &mut out)
-            .unwrap();
-        String::from_utf8(out).unwrap()
+            .text("name", |row| row.0)
+            .flexible(6)
+            .number("hits", |row| row.1.to_string())
+            .rank(1)
+            .text("note", |row| row.2)
+            .rank(2)
+            .write(&mut page);
+        page.text
     }
 
     #[test]
@@ -490,24 +490,22 @@ mod tests {
     #[test]
     fn a_limited_column_gets_what_no_other_needs() {
         let rows = [("a-name-of-24-characters", "b".repeat(20))];
-        let page = |page: usize| {
-            let mut out = Vec::new();
+        let last_line = |width: usize| {
+            let mut page = page(width);
             let grid = Grid::new(&rows)
-                .column(Column::text("x").max_width(8), |row| TextCell::new(row.0))
-                .column(Column::text("y").flexible(5), |row| {
-                    TextCell::new(row.1.as_str())
-                });
-            grid.write(page, NO_COLOR, &mut out).unwrap();
-            String::from_utf8(out)
-                .unwrap()
-                .lines()
-                .last()
-                .unwrap()
-                .to_owned()
+                .text("x", |row| row.0)
+                .max_width(8)
+                .text("y", |row| row.1.as_str())
+                .flexible(5);
+            grid.write(&mut page);
+            page.text.lines().last().unwrap().to_owned()
         };
-        assert_eq!(page(32), "  a-name-…  bbbbbbbbbbbbbbbbbbbb");
-        assert_eq!(page(40), "  a-name-of-24-ch…  bbbbbbbbbbbbbbbbbbbb");
-        assert_eq!(page(80), "  a-name-of-24-characters  bbbbbbbbbbbbbbbbbbbb");
+        assert_eq!(last_line(32), "  a-name-…  bbbbbbbbbbbbbbbbbbbb");
+        assert_eq!(last_line(40), "  a-name-of-24-ch…  bbbbbbbbbbbbbbbbbbbb");
+        assert_eq!(
+            last_line(80),
+            "  a-name-of-24-characters  bbbbbbbbbbbbbbbbbbbb"
+        );
     }
 
     #[test]

@@ -87,12 +87,7 @@ impl OutputFormat {
             Self::Ndjson => Some(HitFormat::Ndjson),
             Self::Ecs => Some(HitFormat::Ecs),
             Self::Ocsf => Some(HitFormat::Ocsf),
-            Self::Table
-            | Self::Csv
-            | Self::Json
-            | Self::Html
-            | Self::Prometheus
-            | Self::Partial => None,
+            _ => None,
         }
     }
 }
@@ -100,10 +95,6 @@ impl OutputFormat {
 impl HitFormat {
     /// Appends one hit and its newline. `now`, in seconds since 1970, is the time of a finding
     /// where the request has none. `texts` are those of earlier hits.
-    ///
-    /// # Errors
-    ///
-    /// Errors of `out`.
     pub(crate) fn write(
         self,
         hit: &ReportedHit<'_>,
@@ -111,12 +102,9 @@ impl HitFormat {
         now: i64,
         texts: &mut HitTexts,
         out: &mut Vec<u8>,
-    ) -> io::Result<()> {
+    ) {
         match self {
-            Self::Ndjson => {
-                ndjson::write(hit, rules, texts, out);
-                Ok(())
-            }
+            Self::Ndjson => ndjson::write(hit, rules, texts, out),
             Self::Ecs => ecs::write(hit, rules, out),
             Self::Ocsf => ocsf::write(hit, rules, now, out),
         }
@@ -202,25 +190,17 @@ impl RenderOptions {
                 most: Some(most.unwrap_or(PAGE_ROWS)),
                 ..RowSelection::COMPLETE
             },
-            OutputFormat::Csv => {
-                let (pairs, clients, paths, rules) = (
-                    is(GroupBy::Pair),
-                    is(GroupBy::Client),
-                    is(GroupBy::Path),
-                    is(GroupBy::Rule),
-                );
-                RowSelection {
-                    answered: is(GroupBy::Answer),
-                    pairs,
-                    clients,
-                    paths,
-                    rules,
-                    campaigns: false,
-                    hosts: false,
-                    networks: false,
-                    most,
-                }
-            }
+            OutputFormat::Csv => RowSelection {
+                answered: is(GroupBy::Answer),
+                pairs: is(GroupBy::Pair),
+                clients: is(GroupBy::Client),
+                paths: is(GroupBy::Path),
+                rules: is(GroupBy::Rule),
+                campaigns: false,
+                hosts: false,
+                networks: false,
+                most,
+            },
             OutputFormat::Table => RowSelection {
                 answered: true,
                 campaigns: full && by.is_none(),
@@ -273,12 +253,12 @@ pub fn render<W: Write>(
     out: &mut W,
 ) -> io::Result<()> {
     match options.format {
-        OutputFormat::Table => table::write(report, options, out),
+        OutputFormat::Table => out.write_all(table::report(report, options).as_bytes()),
         OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),
         OutputFormat::Json => json::write(report, options.top, out),
         OutputFormat::Ndjson | OutputFormat::Ecs | OutputFormat::Ocsf => Ok(()),
         OutputFormat::Partial => write_partial(report, out),
-        OutputFormat::Prometheus => prometheus::write_report(report, out),
+        OutputFormat::Prometheus => out.write_all(prometheus::of_report(report).as_bytes()),
         OutputFormat::Html => html::write(
             report,
             &html::PageOptions {
@@ -305,7 +285,7 @@ pub(crate) fn render_diff<W: Write>(
     match options.format {
         OutputFormat::Csv => csv::write_diff(rows, options.top, out),
         OutputFormat::Json => json::write_diff(rows, options.top, out),
-        _ => table::write_diff(rows, notes, options, out),
+        _ => out.write_all(table::diff(rows, notes, options).as_bytes()),
     }
 }
 
@@ -322,6 +302,6 @@ pub(crate) fn render_proposals<W: Write>(
     match options.format {
         OutputFormat::Csv => csv::write_proposals(proposals, options.top, out),
         OutputFormat::Json => proposals::write_json(proposals, options.top, out),
-        _ => proposals::write_table(proposals, options, out),
+        _ => out.write_all(proposals::table(proposals, options).as_bytes()),
     }
 }

@@ -15,13 +15,13 @@ use itoa::Integer;
 use schemars::JsonSchema;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::geoip::GeoInfo;
 use crate::log::client::Client;
 use crate::log::finding::{RuleId, Severity};
 use crate::log::time::LogTime;
 use crate::report::labels::{self, Attributed};
 use crate::report::model::ReportedHit;
 use crate::rules::RuleSet;
+use crate::soft_404::Answer;
 use crate::text::redact::mask::is_plain;
 use crate::text::redact::sanitize::escape;
 use crate::text::redact::{DecodedText, LogText};
@@ -109,29 +109,6 @@ pub(crate) fn write(
     json: &mut Vec<u8>,
 ) {
     json.reserve(USUAL_LEN);
-    push_identity(hit, texts, json);
-    push_request(hit, texts, json);
-    push_answer(hit, json);
-    texts.rules.push(rules, hit, json);
-    push_headers(hit, texts, json);
-    json.extend_from_slice(br#","source":"#);
-    texts.source.push(hit.source, json);
-    json.extend_from_slice(br#","line":"#);
-    push_number(hit.line, json);
-    json.extend_from_slice(br#","offset":"#);
-    push_number(hit.id.offset, json);
-    json.extend_from_slice(br#","context":"#);
-    push_or_null(hit.context, json, push_string);
-    push_geo(hit.geo, json);
-    json.extend_from_slice(br#","user":"#);
-    push_or_null(hit.user, json, |user, json| {
-        push_string(&user.redacted(), json);
-    });
-    json.extend_from_slice(b"}\n");
-}
-
-/// `id`, `time` and `client`.
-fn push_identity(hit: &ReportedHit<'_>, texts: &mut HitTexts, json: &mut Vec<u8>) {
     json.extend_from_slice(br#"{"id":""#);
     push_hex(hit.id.generation, json);
     json.push(b':');
@@ -143,10 +120,6 @@ fn push_identity(hit: &ReportedHit<'_>, texts: &mut HitTexts, json: &mut Vec<u8>
         Client::V4(bits) => push_v4(bits, json),
         client => push_string(&client.redacted(), json),
     }
-}
-
-/// `method` to `protocol`.
-fn push_request(hit: &ReportedHit<'_>, texts: &mut HitTexts, json: &mut Vec<u8>) {
     json.extend_from_slice(br#","method":"#);
     push_short(hit.method, json);
     json.extend_from_slice(br#","target":"#);
@@ -161,10 +134,6 @@ fn push_request(hit: &ReportedHit<'_>, texts: &mut HitTexts, json: &mut Vec<u8>)
     });
     json.extend_from_slice(br#","protocol":"#);
     push_short(hit.protocol, json);
-}
-
-/// `status` to `severity`.
-fn push_answer(hit: &ReportedHit<'_>, json: &mut Vec<u8>) {
     json.extend_from_slice(br#","status":"#);
     push_or_null(hit.status, json, push_number);
     json.extend_from_slice(br#","bytes":"#);
@@ -172,47 +141,45 @@ fn push_answer(hit: &ReportedHit<'_>, json: &mut Vec<u8>) {
     json.extend_from_slice(br#","outcome":"#);
     push_string(hit.outcome.as_str(), json);
     json.extend_from_slice(br#","answer":"#);
-    push_or_null(hit.answer, json, |answer, json| {
-        push_string(answer.as_str(), json);
-    });
+    push_or_null(hit.answer.map(Answer::as_str), json, push_string);
     json.extend_from_slice(br#","severity":"#);
     push_string(hit.severity.as_str(), json);
-}
-
-/// `host` to `user_agent`.
-fn push_headers(hit: &ReportedHit<'_>, texts: &mut HitTexts, json: &mut Vec<u8>) {
-    json.extend_from_slice(br#","host":"#);
-    push_or_null(hit.host, json, |host, json| texts.host.push(host, json));
-    json.extend_from_slice(br#","referer":"#);
-    push_or_null(hit.referer, json, |referer, json| {
-        texts.referer.push(referer, json)
+    texts.rules.push(rules, hit, json);
+    for (key, text, cache) in [
+        (&br#","host":"#[..], hit.host, &mut texts.host),
+        (br#","referer":"#, hit.referer, &mut texts.referer),
+        (br#","user_agent":"#, hit.user_agent, &mut texts.user_agent),
+    ] {
+        json.extend_from_slice(key);
+        push_or_null(text, json, |text, json| cache.push(text, json));
+    }
+    json.extend_from_slice(br#","source":"#);
+    texts.source.push(hit.source, json);
+    json.extend_from_slice(br#","line":"#);
+    push_number(hit.line, json);
+    json.extend_from_slice(br#","offset":"#);
+    push_number(hit.id.offset, json);
+    json.extend_from_slice(br#","context":"#);
+    push_or_null(hit.context, json, push_string);
+    let (country, as_name) = hit.geo.map_or((None, None), |geo| {
+        (
+            labels::geo_name(geo.country.as_ref()),
+            labels::geo_name(geo.as_name.as_ref()),
+        )
     });
-    json.extend_from_slice(br#","user_agent":"#);
-    push_or_null(hit.user_agent, json, |agent, json| {
-        texts.user_agent.push(agent, json)
-    });
-}
-
-/// `country` to `as_name`.
-fn push_geo(geo: Option<&GeoInfo>, json: &mut Vec<u8>) {
-    let Some(geo) = geo else {
-        json.extend_from_slice(br#","country":null,"asn":null,"as_name":null"#);
-        return;
-    };
     json.extend_from_slice(br#","country":"#);
-    push_or_null(
-        labels::geo_name(geo.country.as_ref()),
-        json,
-        |name, json| push_string(&name, json),
-    );
+    push_or_null(country.as_deref(), json, push_string);
     json.extend_from_slice(br#","asn":"#);
-    push_or_null(geo.asn, json, push_number);
+    push_or_null(hit.geo.and_then(|geo| geo.asn), json, push_number);
     json.extend_from_slice(br#","as_name":"#);
+    push_or_null(as_name.as_deref(), json, push_string);
+    json.extend_from_slice(br#","user":"#);
     push_or_null(
-        labels::geo_name(geo.as_name.as_ref()),
+        hit.user.map(LogText::redacted).as_deref(),
         json,
-        |name, json| push_string(&name, json),
+        push_string,
     );
+    json.extend_from_slice(b"}\n");
 }
 
 #[inline]
@@ -485,6 +452,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::geoip::GeoInfo;
     use crate::log::finding::RuleId;
     use crate::log::log_entry::Outcome;
     use crate::log::source::RequestId;

@@ -3,12 +3,10 @@
 //! The request is the evidence of the finding. Only attributes of the released schema are written;
 //! what it has no attribute for is in `unmapped`. Text is masked and escaped as in NDJSON.
 
-use std::io::{self, Write};
-
 use super::attack::{Technique, techniques};
 use super::ecs::severity_number;
 use super::hit_fields::{
-    ObjectFields, TargetParts, address, host_name, http_version, put_geo, title, titled,
+    ObjectFields, address, host_name, http_version, put_geo, target_parts, title, titled,
     unless_empty,
 };
 use crate::log::finding::Severity;
@@ -27,17 +25,10 @@ const METHODS: [&str; 9] = [
     "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
 ];
 
-/// Writes one hit and its newline, in one piece. A finding needs a time: that of a request without
+/// Appends one hit and its newline. A finding needs a time: that of a request without
 /// one is `now`, in seconds since 1970.
-pub(crate) fn write<W: Write>(
-    hit: &ReportedHit<'_>,
-    rules: &RuleSet,
-    now: i64,
-    out: &mut W,
-) -> io::Result<()> {
-    out.write_all(&ObjectFields::line(|fields| {
-        put_hit(fields, hit, rules, now);
-    }))
+pub(crate) fn write(hit: &ReportedHit<'_>, rules: &RuleSet, now: i64, json: &mut Vec<u8>) {
+    ObjectFields::line(json, |fields| put_hit(fields, hit, rules, now));
 }
 
 fn put_hit(fields: &mut ObjectFields<'_>, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64) {
@@ -154,9 +145,9 @@ fn put_analytic(fields: &mut ObjectFields<'_>, rule: &Rule) {
 
 fn put_attack(fields: &mut ObjectFields<'_>, technique: Technique<'_>) {
     let name = |name: &'static str| Some(name).filter(|name| !name.is_empty());
-    if let Some(tactic) = technique.tactic {
-        fields.put("tactic.uid", tactic.id);
-        fields.put_some("tactic.name", name(tactic.name));
+    if let Some((tactic, tactic_name)) = technique.tactic {
+        fields.put("tactic.uid", tactic);
+        fields.put_some("tactic.name", name(tactic_name));
     }
     let parent = technique.parent();
     fields.put("technique.uid", parent.id);
@@ -183,7 +174,7 @@ fn put_evidence(
         "src_endpoint.autonomous_system.name",
     ];
     put_geo(fields, hit.geo, geo);
-    let TargetParts { whole, path, query } = TargetParts::new(hit.target);
+    let (whole, path, query) = target_parts(hit.target);
     fields.put_some("http_request.http_method", method);
     fields.put("http_request.url.path", path.unwrap_or(whole));
     fields.put_some("http_request.url.query_string", query);
@@ -208,7 +199,7 @@ mod tests {
 
     fn line(hit: &ReportedHit<'_>) -> String {
         let mut out = Vec::new();
-        write(hit, fixture::rules(), 1_793_577_600, &mut out).unwrap();
+        write(hit, fixture::rules(), 1_793_577_600, &mut out);
         String::from_utf8(out).unwrap()
     }
 

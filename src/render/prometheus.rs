@@ -6,8 +6,7 @@
 //! `node_exporter` requires.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Display};
-use std::io::{self, Write};
+use std::fmt::{Display, Write as _};
 use std::time::Duration;
 
 use crate::log::log_entry::Outcome;
@@ -15,79 +14,6 @@ use crate::report::class_hits::MetricCounters;
 use crate::report::model::ReportModel;
 use crate::rules::RuleSet;
 use crate::text::redact::sanitize::escape;
-
-/// A metric: its name, its type, and what it is.
-type Metric = (&'static str, &'static str, &'static str);
-
-const SCAN_HITS: Metric = (
-    "probewatch_scan_hits",
-    "gauge",
-    "Hits in the scanned logs, by the class of their most severe rule and by outcome.",
-);
-const SCAN_ANSWERED: Metric = (
-    "probewatch_scan_answered_hits",
-    "gauge",
-    "Hits in the scanned logs with a distinct answer, by class.",
-);
-const SCAN_LINES: Metric = (
-    "probewatch_scan_lines",
-    "gauge",
-    "Lines of the scanned logs.",
-);
-const SCAN_UNPARSED: Metric = (
-    "probewatch_scan_unparsed_lines",
-    "gauge",
-    "Lines of the scanned logs that no format matches.",
-);
-const SCAN_SIZE: Metric = (
-    "probewatch_scan_size_bytes",
-    "gauge",
-    "Bytes of the scanned logs, after decompression.",
-);
-const SCAN_FILES: Metric = ("probewatch_scan_files", "gauge", "Logs that were scanned.");
-const SCAN_LAST_LINE: Metric = (
-    "probewatch_scan_last_line_timestamp_seconds",
-    "gauge",
-    "Time of the latest line.",
-);
-
-const HITS: Metric = (
-    "probewatch_hits_total",
-    "counter",
-    "Hits, by the class of their most severe rule and by outcome.",
-);
-const ANSWERED: Metric = (
-    "probewatch_answered_hits_total",
-    "counter",
-    "Hits with a distinct answer, by class.",
-);
-const LINES: Metric = ("probewatch_lines_total", "counter", "Lines that were read.");
-const UNPARSED: Metric = (
-    "probewatch_unparsed_lines_total",
-    "counter",
-    "Lines that no format matches.",
-);
-const LAG: Metric = (
-    "probewatch_lag_bytes",
-    "gauge",
-    "Bytes of the logs that were not read yet.",
-);
-const FILES: Metric = ("probewatch_files", "gauge", "Logs that are read.");
-const STATE_AGE: Metric = (
-    "probewatch_state_age_seconds",
-    "gauge",
-    "Time since the counters began.",
-);
-const LAST_RUN: Metric = (
-    "probewatch_last_run_timestamp_seconds",
-    "gauge",
-    "When these metrics were written.",
-);
-const DURATION: Metric = (
-    "probewatch_last_run_duration_seconds",
-    "gauge",
-    "How long report ran, or how long follow has been running.",
-);
 
 /// What `report` or `follow` exports.
 #[derive(Debug, Clone, Copy)]
@@ -110,73 +36,92 @@ pub(crate) struct RunMetrics<'a> {
     pub duration: Duration,
 }
 
-/// Writes the gauges of a scan.
-///
-/// # Errors
-///
-/// Errors of `out`.
-pub(crate) fn write_report<W: Write>(report: &ReportModel<'_>, out: &mut W) -> io::Result<()> {
+/// The gauges of a scan.
+pub(crate) fn of_report(report: &ReportModel<'_>) -> String {
     let sum = &report.totals.sum;
-    let files = report
-        .inputs
-        .iter()
-        .filter(|input| input.skipped_whole.is_none())
-        .count();
-    let mut page = MetricsPage {
-        out,
-        labels: String::new(),
-    };
-    page.head(SCAN_HITS)?;
+    let mut page = MetricsPage::default();
+    page.begin(
+        "probewatch_scan_hits",
+        "gauge",
+        "Hits in the scanned logs, by the class of their most severe rule and by outcome.",
+    );
     for hits in &report.classes {
         for (outcome, count) in Outcome::ALL
             .into_iter()
             .zip(hits.outcomes)
             .filter(|(_, count)| *count > 0)
         {
-            page.sample(
-                SCAN_HITS,
-                &[("class", hits.class), ("outcome", outcome.as_str())],
-                count,
-            )?;
+            let labels = [("class", hits.class), ("outcome", outcome.as_str())];
+            page.sample(&labels, count);
         }
     }
-    page.head(SCAN_ANSWERED)?;
+    page.begin(
+        "probewatch_scan_answered_hits",
+        "gauge",
+        "Hits in the scanned logs with a distinct answer, by class.",
+    );
     for class in classes(report.rule_set) {
-        let answered = report
-            .classes
-            .iter()
-            .find(|hits| hits.class == class)
-            .map_or(0, |hits| hits.answered);
-        page.sample(SCAN_ANSWERED, &[("class", class)], answered)?;
+        let hits = report.classes.iter().find(|hits| hits.class == class);
+        page.sample(&[("class", class)], hits.map_or(0, |hits| hits.answered));
     }
-    page.single(SCAN_LINES, sum.lines)?;
-    page.single(SCAN_UNPARSED, sum.unparsed)?;
-    page.single(SCAN_SIZE, sum.bytes)?;
-    page.single(SCAN_FILES, files)?;
-    report
-        .totals
-        .last_time
-        .map_or(Ok(()), |time| page.single(SCAN_LAST_LINE, time.utc))
+    page.gauge(
+        "probewatch_scan_lines",
+        "Lines of the scanned logs.",
+        sum.lines,
+    );
+    page.gauge(
+        "probewatch_scan_unparsed_lines",
+        "Lines of the scanned logs that no format matches.",
+        sum.unparsed,
+    );
+    page.gauge(
+        "probewatch_scan_size_bytes",
+        "Bytes of the scanned logs, after decompression.",
+        sum.bytes,
+    );
+    let scanned = report
+        .inputs
+        .iter()
+        .filter(|input| input.skipped_whole.is_none());
+    page.gauge(
+        "probewatch_scan_files",
+        "Logs that were scanned.",
+        scanned.count(),
+    );
+    if let Some(time) = report.totals.last_time {
+        page.gauge(
+            "probewatch_scan_last_line_timestamp_seconds",
+            "Time of the latest line.",
+            time.utc,
+        );
+    }
+    page.text
 }
 
-/// Writes the counters and gauges of a run.
-///
-/// # Errors
-///
-/// Errors of `out`.
-pub(crate) fn write_run<W: Write>(run: &RunMetrics<'_>, out: &mut W) -> io::Result<()> {
+/// The counters and gauges of a run.
+pub(crate) fn of_run(run: &RunMetrics<'_>) -> String {
     let RunMetrics { counters, now, .. } = *run;
-    let mut page = MetricsPage {
-        out,
-        labels: run_labels(run),
-    };
-    page.head(HITS)?;
+    // Each series has these, so that those of several commands and states differ.
+    let mut page = MetricsPage::default();
+    page.labels.push(("command", run.command.to_owned()));
+    if !run.state.is_empty() {
+        page.labels.push(("state", escape(run.state).into_owned()));
+    }
+    page.begin(
+        "probewatch_hits_total",
+        "counter",
+        "Hits, by the class of their most severe rule and by outcome.",
+    );
     for (class, counter) in &counters.classes {
         for (outcome, count) in &counter.outcomes {
-            page.sample(HITS, &[("class", class), ("outcome", outcome)], count)?;
+            page.sample(&[("class", class), ("outcome", outcome)], count);
         }
     }
-    page.head(ANSWERED)?;
+    page.begin(
+        "probewatch_answered_hits_total",
+        "counter",
+        "Hits with a distinct answer, by class.",
+    );
     // Classes without such a hit too: an increase from nothing to 1 would be no increase to
     // Prometheus.
     for class in classes(run.rules)
@@ -184,35 +129,42 @@ pub(crate) fn write_run<W: Write>(run: &RunMetrics<'_>, out: &mut W) -> io::Resu
         .chain(counters.classes.keys().map(String::as_str))
         .collect::<BTreeSet<_>>()
     {
+        let counter = counters.classes.get(class);
         page.sample(
-            ANSWERED,
             &[("class", class)],
-            counters
-                .classes
-                .get(class)
-                .map_or(0, |counter| counter.answered),
-        )?;
+            counter.map_or(0, |counter| counter.answered),
+        );
     }
-    page.single(LINES, counters.lines)?;
-    page.single(UNPARSED, counters.unparsed)?;
-    page.single(LAG, run.lag)?;
-    page.single(FILES, run.files)?;
-    page.single(
-        STATE_AGE,
+    page.begin("probewatch_lines_total", "counter", "Lines that were read.");
+    page.sample(&[], counters.lines);
+    page.begin(
+        "probewatch_unparsed_lines_total",
+        "counter",
+        "Lines that no format matches.",
+    );
+    page.sample(&[], counters.unparsed);
+    page.gauge(
+        "probewatch_lag_bytes",
+        "Bytes of the logs that were not read yet.",
+        run.lag,
+    );
+    page.gauge("probewatch_files", "Logs that are read.", run.files);
+    page.gauge(
+        "probewatch_state_age_seconds",
+        "Time since the counters began.",
         counters.since.map_or(0, |since| now.saturating_sub(since)),
-    )?;
-    page.single(LAST_RUN, now)?;
-    page.single(DURATION, run.duration.as_secs_f64())
-}
-
-/// Labels of each series of a run, so that those of several commands and states differ.
-fn run_labels(run: &RunMetrics<'_>) -> String {
-    let command = format!("command=\"{}\"", run.command);
-    if run.state.is_empty() {
-        command
-    } else {
-        format!("{command},state=\"{}\"", LabelValue(&escape(run.state)))
-    }
+    );
+    page.gauge(
+        "probewatch_last_run_timestamp_seconds",
+        "When these metrics were written.",
+        now,
+    );
+    page.gauge(
+        "probewatch_last_run_duration_seconds",
+        "How long report ran, or how long follow has been running.",
+        run.duration.as_secs_f64(),
+    );
+    page.text
 }
 
 /// The classes of all rules.
@@ -225,58 +177,50 @@ fn classes(rules: &RuleSet) -> BTreeSet<&str> {
         .collect()
 }
 
-/// An output with the labels of each series.
-struct MetricsPage<'o, W> {
-    out: &'o mut W,
-    labels: String,
+/// Metrics as text.
+#[derive(Default)]
+struct MetricsPage {
+    text: String,
+    /// Labels of each series.
+    labels: Vec<(&'static str, String)>,
+    /// The metric of the next samples.
+    name: &'static str,
 }
 
-impl<W: Write> MetricsPage<'_, W> {
-    fn head(&mut self, (name, kind, help): Metric) -> io::Result<()> {
-        writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}")
+impl MetricsPage {
+    fn begin(&mut self, name: &'static str, kind: &str, help: &str) {
+        self.name = name;
+        // Writing to a `String` does not fail.
+        let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    fn sample(
-        &mut self,
-        (name, ..): Metric,
-        labels: &[(&str, &str)],
-        value: impl Display,
-    ) -> io::Result<()> {
-        let own = labels
-            .iter()
-            .map(|(label, value)| format!("{label}=\"{}\"", LabelValue(value)));
-        let labels: Vec<String> = Some(self.labels.clone())
-            .filter(|labels| !labels.is_empty())
-            .into_iter()
-            .chain(own)
+    fn sample(&mut self, own: &[(&str, &str)], value: impl Display) {
+        let common = self.labels.iter().map(|(label, value)| (*label, &**value));
+        let labels: Vec<String> = common
+            .chain(own.iter().copied())
+            .map(|(label, value)| format!("{label}=\"{}\"", label_value(value)))
             .collect();
-        if labels.is_empty() {
-            return writeln!(self.out, "{name} {value}");
-        }
-        writeln!(self.out, "{name}{{{}}} {value}", labels.join(","))
+        let labels = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", labels.join(","))
+        };
+        let _ = writeln!(self.text, "{}{labels} {value}", self.name);
     }
 
-    fn single(&mut self, metric: Metric, value: impl Display) -> io::Result<()> {
-        self.head(metric)?;
-        self.sample(metric, &[], value)
+    /// A gauge with a single series.
+    fn gauge(&mut self, name: &'static str, help: &str, value: impl Display) {
+        self.begin(name, "gauge", help);
+        self.sample(&[], value);
     }
 }
 
 /// A value of a label, with what would end it escaped.
-struct LabelValue<'a>(&'a str);
-
-impl Display for LabelValue<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in self.0.chars() {
-            match c {
-                '\\' => f.write_str("\\\\")?,
-                '"' => f.write_str("\\\"")?,
-                '\n' => f.write_str("\\n")?,
-                c => write!(f, "{c}")?,
-            }
-        }
-        Ok(())
-    }
+fn label_value(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
 }
 
 #[cfg(test)]
@@ -306,16 +250,12 @@ mod tests {
             now: 1_793_577_660,
             duration: Duration::from_millis(1_250),
         };
-        let mut out = Vec::new();
-        write_run(&metrics, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+        of_run(&metrics)
     }
 
     #[test]
     fn a_scan_has_gauges() {
-        let mut out = Vec::new();
-        write_report(&fixture::report(fixture::rules()), &mut out).unwrap();
-        insta::assert_snapshot!(String::from_utf8(out).unwrap());
+        insta::assert_snapshot!(of_report(&fixture::report(fixture::rules())));
     }
 
     #[test]

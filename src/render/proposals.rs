@@ -10,8 +10,8 @@ use std::io::{self, Write};
 
 use super::hit_fields::ObjectFields;
 use super::json::{GENERATED_BY, input};
-use super::layout::{BOLD, Column, DIM, Grid, TextCell, minute, write_wrapped};
-use super::table::TablePage;
+use super::layout::{BOLD, DIM, Grid, TextPage, minute, styled};
+use super::table::without_time;
 use crate::log::time::LogTime;
 use crate::render::RenderOptions;
 use crate::report::labels::first;
@@ -25,28 +25,19 @@ use crate::text::redact::sanitize::escape;
 /// A proposal and its rank.
 type Ranked<'r> = (u64, &'r Proposal<'r>);
 
-/// Writes the proposals.
-pub(crate) fn write_table<W: Write>(
-    proposals: &Proposals<'_>,
-    options: &RenderOptions,
-    out: &mut W,
-) -> io::Result<()> {
-    let page = TablePage::new(options);
-    write_wrapped(
-        &headline(proposals),
-        0,
-        page.width,
-        (page.painter, BOLD),
-        out,
-    )?;
+/// The proposals as text.
+pub(crate) fn table(proposals: &Proposals<'_>, options: &RenderOptions) -> String {
+    let mut page = TextPage::new(options);
+    page.wrapped(0, BOLD, &headline(proposals));
     if !proposals.rules.is_empty() {
-        page.heading("UNLISTED PATHS", out)?;
+        page.heading("UNLISTED PATHS");
         let shown = first(&proposals.rules, Some(page.top));
         let ranked: Vec<_> = (1..).zip(shown).collect();
-        grid(&ranked).write(page.width, page.painter, out)?;
-        page.more(proposals.rules.len(), [""; 2], "-f csv", out)?;
+        grid(&ranked).write(&mut page);
+        page.more(proposals.rules.len(), [""; 2], "-f csv");
     }
-    write_notes(proposals, page, out)
+    write_notes(proposals, &mut page);
+    page.text
 }
 
 fn headline(proposals: &Proposals<'_>) -> String {
@@ -71,70 +62,55 @@ fn headline(proposals: &Proposals<'_>) -> String {
 
 fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
     Grid::new(rows)
-        .column(Column::number("rank").rank(3), |row| {
-            TextCell::new(grouped(row.0))
+        .number("rank", |row| grouped(row.0))
+        .rank(3)
+        .text("path", |row| styled(row.1.path, BOLD))
+        .flexible(24)
+        .number("probers", |row| grouped(row.1.probers))
+        .number("others", |row| grouped(row.1.others))
+        .rank(6)
+        .number("requests", |row| grouped(row.1.requests))
+        .rank(2)
+        .text("status", |row| row.1.status_words().join(" "))
+        .rank(1)
+        .text("class", |row| row.1.class)
+        .rank(4)
+        .text("last seen", |row| {
+            row.1.last_time.map(minute).unwrap_or_default()
         })
-        .column(Column::text("path").flexible(24), |row| {
-            TextCell::new(row.1.path).styled(BOLD)
+        .rank(7)
+        .text("as in", |row| {
+            let example = &row.1.example;
+            format!("{}:{}", escape(example.source), example.line)
         })
-        .column(Column::number("probers"), |row| {
-            TextCell::new(grouped(row.1.probers))
-        })
-        .column(Column::number("others").rank(6), |row| {
-            TextCell::new(grouped(row.1.others))
-        })
-        .column(Column::number("requests").rank(2), |row| {
-            TextCell::new(grouped(row.1.requests))
-        })
-        .column(Column::text("status").rank(1), |row| {
-            TextCell::new(row.1.status_words().join(" "))
-        })
-        .column(Column::text("class").rank(4), |row| {
-            TextCell::new(row.1.class)
-        })
-        .column(Column::text("last seen").rank(7), |row| {
-            TextCell::new(row.1.last_time.map(minute).unwrap_or_default())
-        })
-        .column(
-            Column::text("as in").rank(5).flexible(16).keep_end(),
-            |row| {
-                let example = &row.1.example;
-                TextCell::new(format!("{}:{}", escape(example.source), example.line))
-            },
-        )
+        .rank(5)
+        .flexible(16)
+        .keep_end()
 }
 
 /// Writes what was left out, what to do next, and line counts.
-fn write_notes<W: Write>(
-    proposals: &Proposals<'_>,
-    page: TablePage,
-    out: &mut W,
-) -> io::Result<()> {
+fn write_notes(proposals: &Proposals<'_>, page: &mut TextPage) {
     if proposals.random > 0 {
         let many = counted(
             proposals.random,
             "more path was left out: a part of it looks",
             "more paths were left out: a part of them looks",
         );
-        page.note(&format!("{many} generated, like a hash or a number."), out)?;
+        page.note(&format!("{many} generated, like a hash or a number."));
     }
     if proposals.one_of > 1 {
         let many = grouped(proposals.one_of);
-        page.note(&format!("Memory was limited: only one of {many} clients was read, chosen by a hash; all counts are of these."), out)?;
+        page.note(&format!("Memory was limited: only one of {many} clients was read, chosen by a hash; all counts are of these."));
     }
-    if proposals.without_time > 0 {
-        let many = counted(
-            proposals.without_time,
-            "line without a time was",
-            "lines without a time were",
-        );
-        page.note(&format!("{many} kept: --since and --until need one."), out)?;
-    }
-    if let Some(sentence) = skipped_sentence(&proposals.inputs) {
-        page.note(&sentence, out)?;
+    let of_inputs = [
+        without_time(proposals.without_time),
+        skipped_sentence(&proposals.inputs),
+    ];
+    for note in of_inputs.iter().flatten() {
+        page.note(note);
     }
     if !proposals.rules.is_empty() {
-        page.note("No rule was changed. --emit-rules FILE writes them as rules to review; scan --rules FILE uses them.", out)?;
+        page.note("No rule was changed. --emit-rules FILE writes them as rules to review; scan --rules FILE uses them.");
     }
     let sum = LineTotals::sum(&proposals.inputs);
     let last = format!(
@@ -145,8 +121,8 @@ fn write_notes<W: Write>(
         grouped(sum.unparsed),
         grouped(sum.oversized),
     );
-    writeln!(out)?;
-    write_wrapped(&last, 0, page.width, (page.painter, DIM), out)
+    page.line("");
+    page.wrapped(0, DIM, &last);
 }
 
 /// Counts the additions to the document.

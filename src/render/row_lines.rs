@@ -9,54 +9,32 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::ser::Formatter;
 
-/// The bytes of a usual row.
-const USUAL_ROW_BYTES: usize = 640;
-
-/// Rendered rows in one buffer: a buffer for each of them would be allocated by one thread and
-/// freed by another.
-pub(super) struct RenderedRows {
-    text: Vec<u8>,
-    /// Where each row ends.
-    ends: Vec<usize>,
-}
+/// Rows of a list that were rendered before, separated as [`RowLineFormatter`] separates rows. It
+/// writes them as they are.
+pub(super) struct RenderedRows(pub(super) Vec<u8>);
 
 impl RenderedRows {
-    /// Room for this many rows.
-    pub(super) fn with_capacity(rows: usize) -> Self {
-        Self {
-            text: Vec::with_capacity(rows * USUAL_ROW_BYTES),
-            ends: Vec::with_capacity(rows),
-        }
-    }
-
     /// Renders a row.
     ///
     /// # Errors
     ///
     /// The row cannot be serialized.
     pub(super) fn push(&mut self, row: &impl Serialize) -> serde_json::Result<()> {
-        serde_json::to_writer(&mut self.text, row)?;
-        self.ends.push(self.text.len());
-        Ok(())
-    }
-
-    /// The rows, in the order in which they were rendered.
-    pub(super) fn iter(&self) -> impl Iterator<Item = RenderedRow<'_>> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts
-            .zip(&self.ends)
-            .map(|(start, end)| RenderedRow(&self.text[start..*end]))
+        if !self.0.is_empty() {
+            self.0.extend_from_slice(ROW_SEPARATOR);
+        }
+        serde_json::to_writer(&mut self.0, row)
     }
 }
 
-/// A rendered row. [`RowLineFormatter`] writes it as it is.
-pub(super) struct RenderedRow<'a>(&'a [u8]);
-
-impl Serialize for RenderedRow<'_> {
+impl Serialize for RenderedRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(self.0)
+        serializer.serialize_bytes(&self.0)
     }
 }
+
+/// What is between two rows.
+const ROW_SEPARATOR: &[u8] = b",\n    ";
 
 /// Breaks lines at the outer two levels, in the lists of the evidence, and nowhere else.
 #[derive(Default)]
@@ -127,7 +105,7 @@ impl Formatter for RowLineFormatter {
         Ok(())
     }
 
-    /// Writes a [`RenderedRow`]. A document contains no other bytes.
+    /// Writes [`RenderedRows`]. A document contains no other bytes.
     fn write_byte_array<W: ?Sized + Write>(
         &mut self,
         out: &mut W,
@@ -141,7 +119,6 @@ impl Formatter for RowLineFormatter {
 mod tests {
     use std::collections::BTreeMap;
 
-    use serde::ser::SerializeSeq;
     use serde_json::ser::Serializer as JsonSerializer;
 
     use super::*;
@@ -165,22 +142,22 @@ mod tests {
 
     #[test]
     fn rendered_rows_are_written_like_others() {
-        struct WrittenRows(RenderedRows);
+        struct WrittenRows(Vec<RenderedRows>);
         impl Serialize for WrittenRows {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut rows = serializer.serialize_seq(None)?;
-                self.0
-                    .iter()
-                    .try_for_each(|row| rows.serialize_element(&row))?;
-                rows.end()
+                serializer.collect_seq(&self.0)
             }
         }
         let row = |hits: u32| BTreeMap::from([("client", vec![]), ("hits", vec![hits, 2])]);
         for rows in [vec![], vec![row(1)], vec![row(1), row(3), row(4)]] {
-            let mut rendered = RenderedRows::with_capacity(rows.len());
-            for row in &rows {
-                rendered.push(row).unwrap();
-            }
+            let render = |rows: &[BTreeMap<_, _>]| {
+                let mut rendered = RenderedRows(Vec::new());
+                for row in rows {
+                    rendered.push(row).unwrap();
+                }
+                rendered
+            };
+            let rendered = rows.chunks(2).map(render).collect();
             assert_eq!(
                 written(&TwoKeys {
                     version: 1,

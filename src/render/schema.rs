@@ -38,36 +38,35 @@ pub(crate) enum Topic {
 pub(crate) fn write<W: Write>(topic: Option<Topic>, mut out: W) -> io::Result<()> {
     match topic {
         Some(Topic::Csv) => write_tables(&mut out),
-        Some(Topic::Json) => write_schema(&report(), &mut out),
-        Some(Topic::Ndjson) => write_schema(&hit(), &mut out),
-        Some(Topic::Rules) => write_schema(&crate::rules::schema(), &mut out),
-        Some(Topic::Verified) => write_schema(&verified(), &mut out),
+        Some(topic) => {
+            serde_json::to_writer_pretty(&mut out, &schema(topic))?;
+            out.write_all(b"\n")
+        }
         None => {
             write_tables(&mut out)?;
-            let schemas = [
-                ("JSON: -f json", report()),
-                ("NDJSON: -f ndjson", hit()),
-                ("Rule files", crate::rules::schema()),
-                ("JSON: verify", verified()),
-            ];
-            for (title, schema) in schemas {
-                write_block(&mut out, title, &keys(&schema))?;
+            for (title, topic) in [
+                ("JSON: -f json", Topic::Json),
+                ("NDJSON: -f ndjson", Topic::Ndjson),
+                ("Rule files", Topic::Rules),
+                ("JSON: verify", Topic::Verified),
+            ] {
+                out.write_all(b"\n")?;
+                write_lines(&mut out, title, &keys(&schema(topic)))?;
             }
             Ok(())
         }
     }
 }
 
-fn report() -> Schema {
-    serialized::<json::ReportDocument<'_>>()
-}
-
-fn hit() -> Schema {
-    serialized::<ndjson::HitObject<'_>>()
-}
-
-fn verified() -> Schema {
-    serialized::<Verification>()
+/// The schema of a document; that of anything for CSV, which has none.
+fn schema(topic: Topic) -> Schema {
+    match topic {
+        Topic::Csv => Schema::default(),
+        Topic::Json => serialized::<json::ReportDocument<'_>>(),
+        Topic::Ndjson => serialized::<ndjson::HitObject<'_>>(),
+        Topic::Rules => crate::rules::schema(),
+        Topic::Verified => serialized::<Verification>(),
+    }
 }
 
 /// The schema of what a type writes, which differs from that of what it reads in which keys are
@@ -77,11 +76,6 @@ fn serialized<T: JsonSchema>() -> Schema {
         .for_serialize()
         .into_generator()
         .into_root_schema_for::<T>()
-}
-
-fn write_schema<W: Write>(schema: &Schema, out: &mut W) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, schema)?;
-    out.write_all(b"\n")
 }
 
 /// A name, its type, and its meaning.
@@ -94,16 +88,11 @@ fn write_tables<W: Write>(out: &mut W) -> io::Result<()> {
         }
         let lines: Vec<Line> = columns
             .into_iter()
-            .map(|column| [column.name, column.kind, column.meaning].map(str::to_owned))
+            .map(|column| column.map(str::to_owned))
             .collect();
         write_lines(out, &format!("CSV: {title}"), &lines)?;
     }
     Ok(())
-}
-
-fn write_block<W: Write>(out: &mut W, title: &str, lines: &[Line]) -> io::Result<()> {
-    out.write_all(b"\n")?;
-    write_lines(out, title, lines)
 }
 
 fn write_lines<W: Write>(out: &mut W, title: &str, lines: &[Line]) -> io::Result<()> {
@@ -224,10 +213,10 @@ mod tests {
     #[test]
     fn every_key_has_a_type_and_a_meaning() {
         for (name, schema) in [
-            ("json", report()),
-            ("ndjson", hit()),
+            ("json", schema(Topic::Json)),
+            ("ndjson", schema(Topic::Ndjson)),
             ("rules", crate::rules::schema()),
-            ("verified", verified()),
+            ("verified", schema(Topic::Verified)),
         ] {
             let keys = keys(&schema);
             assert!(keys.len() > 20, "{name}: {keys:?}");

@@ -4,9 +4,9 @@
 //!
 //! Errors name the output as the user named it, escaped, and give advice.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
-use std::os::fd::AsFd;
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -31,9 +31,8 @@ pub(crate) struct Sink {
 
 #[derive(Debug)]
 enum SinkTarget {
-    Stdout(BufWriter<BlockingWriter<Stdout>>),
-    /// A device or a named pipe: nothing to replace.
-    Device(BufWriter<BlockingWriter<File>>),
+    /// Standard output, a device or a named pipe: nothing to replace.
+    Direct(BufWriter<BlockingWriter>),
     /// A temporary file in the folder of the final one.
     Staged(BufWriter<AtomicFile>),
 }
@@ -46,16 +45,18 @@ impl Sink {
     ///
     /// Standard output was closed before the process started.
     pub(crate) fn stdout() -> Result<Self, SinkError> {
-        check_stdout().map_err(|error| SinkError::new(None, SinkStep::Write, error))?;
+        let stdout = check_stdout()
+            .and_then(|()| io::stdout().as_fd().try_clone_to_owned())
+            .map_err(|error| SinkError::new(None, "write", error))?;
         ignore_sigxfsz();
-        let mut out = BufWriter::with_capacity(BUFFER, BlockingWriter::new(io::stdout()));
+        let mut out = BufWriter::with_capacity(BUFFER, BlockingWriter(stdout));
         if continues_line(io::stdout()) {
             // The newline goes into the buffer, which cannot fail.
             let _ = out.write_all(b"\n");
         }
         Ok(Self {
             path: None,
-            target: SinkTarget::Stdout(out),
+            target: SinkTarget::Direct(out),
         })
     }
 
@@ -63,8 +64,7 @@ impl Sink {
     #[must_use]
     pub(crate) fn is_terminal(&self) -> bool {
         match &self.target {
-            SinkTarget::Stdout(_) => io::stdout().is_terminal(),
-            SinkTarget::Device(device) => device.get_ref().0.is_terminal(),
+            SinkTarget::Direct(file) => file.get_ref().0.is_terminal(),
             SinkTarget::Staged(_) => false,
         }
     }
@@ -93,8 +93,7 @@ impl Sink {
 
     fn file_with_mode(path: &Path, mode: u32) -> Result<Self, SinkError> {
         ignore_sigxfsz();
-        let target =
-            open(path, mode).map_err(|error| SinkError::new(Some(path), SinkStep::Open, error))?;
+        let target = open(path, mode).map_err(|error| SinkError::new(Some(path), "open", error))?;
         Ok(Self {
             path: Some(path.to_owned()),
             target,
@@ -108,8 +107,8 @@ impl Sink {
         match (&self.target, &self.path) {
             (SinkTarget::Staged(_), Some(path)) => fs::metadata(path)
                 .is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (dev, ino)),
-            (SinkTarget::Device(file), _) => file.get_ref().is_same_file(dev, ino),
-            (SinkTarget::Stdout(stdout), _) => stdout.get_ref().is_same_file(dev, ino),
+            (SinkTarget::Direct(file), _) => rustix::fs::fstat(&file.get_ref().0)
+                .is_ok_and(|metadata| (metadata.st_dev, metadata.st_ino) == (dev, ino)),
             (SinkTarget::Staged(_), None) => false,
         }
     }
@@ -118,7 +117,7 @@ impl Sink {
     /// if the reader is gone.
     #[must_use]
     pub(crate) fn explain(&self, error: io::Error) -> SinkError {
-        SinkError::new(self.path.as_deref(), SinkStep::Write, error)
+        SinkError::new(self.path.as_deref(), "write", error)
     }
 
     /// Makes what was written final: flushes, and syncs and renames a file.
@@ -130,14 +129,13 @@ impl Sink {
         let path = self.path.as_deref();
         let fail = |step| move |error| SinkError::new(path, step, error);
         match self.target {
-            SinkTarget::Stdout(mut stdout) => stdout.flush().map_err(fail(SinkStep::Write)),
-            SinkTarget::Device(mut device) => device.flush().map_err(fail(SinkStep::Write)),
+            SinkTarget::Direct(mut file) => file.flush().map_err(fail("write")),
             SinkTarget::Staged(file) => {
                 let file = file
                     .into_inner()
-                    .map_err(|unflushed| fail(SinkStep::Write)(unflushed.into_error()))?;
-                file.sync().map_err(fail(SinkStep::Write))?;
-                file.replace().map_err(fail(SinkStep::Replace))
+                    .map_err(|unflushed| fail("write")(unflushed.into_error()))?;
+                file.sync().map_err(fail("write"))?;
+                file.replace().map_err(fail("replace"))
             }
         }
     }
@@ -146,16 +144,14 @@ impl Sink {
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.target {
-            SinkTarget::Stdout(out) => out.write(bytes),
-            SinkTarget::Device(out) => out.write(bytes),
+            SinkTarget::Direct(file) => file.write(bytes),
             SinkTarget::Staged(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
-            SinkTarget::Stdout(out) => out.flush(),
-            SinkTarget::Device(out) => out.flush(),
+            SinkTarget::Direct(file) => file.flush(),
             SinkTarget::Staged(file) => file.flush(),
         }
     }
@@ -169,9 +165,9 @@ fn open(path: &Path, mode: u32) -> io::Result<SinkTarget> {
     match fs::symlink_metadata(path).map(|metadata| metadata.file_type()) {
         Ok(kind) if kind.is_char_device() || kind.is_fifo() => {
             let device = OpenOptions::new().write(true).open(path)?;
-            Ok(SinkTarget::Device(BufWriter::with_capacity(
+            Ok(SinkTarget::Direct(BufWriter::with_capacity(
                 BUFFER,
-                BlockingWriter::new(device),
+                BlockingWriter(device.into()),
             )))
         }
         Ok(kind) if kind.is_dir() => refuse("it is a folder"),
@@ -206,21 +202,9 @@ fn stage(path: &Path, mode: u32) -> io::Result<SinkTarget> {
 /// Another process may have made standard output non-blocking; `std` treats a slow reader then as
 /// an error.
 #[derive(Debug)]
-struct BlockingWriter<F>(F);
+struct BlockingWriter(OwnedFd);
 
-impl<F: AsFd> BlockingWriter<F> {
-    fn new(file: F) -> Self {
-        Self(file)
-    }
-
-    /// Whether it is the file with this device and inode.
-    fn is_same_file(&self, dev: u64, ino: u64) -> bool {
-        rustix::fs::fstat(&self.0)
-            .is_ok_and(|metadata| (metadata.st_dev, metadata.st_ino) == (dev, ino))
-    }
-}
-
-impl<F: AsFd> Write for BlockingWriter<F> {
+impl Write for BlockingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match rustix::io::write(&self.0, bytes) {
@@ -267,16 +251,8 @@ pub(crate) enum SinkError {
     },
 }
 
-/// A step of writing an output.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum SinkStep {
-    Open,
-    Write,
-    Replace,
-}
-
 impl SinkError {
-    pub(crate) fn new(path: Option<&Path>, step: SinkStep, error: io::Error) -> Self {
+    fn new(path: Option<&Path>, step: &'static str, error: io::Error) -> Self {
         let output = path.map_or_else(
             || "standard output".into(),
             |path| escape(path.as_os_str().as_bytes()).into_owned(),
@@ -284,11 +260,6 @@ impl SinkError {
         if error.kind() == ErrorKind::BrokenPipe {
             return Self::BrokenPipe { output };
         }
-        let step = match step {
-            SinkStep::Open => "open",
-            SinkStep::Write => "write",
-            SinkStep::Replace => "replace",
-        };
         Self::Failed {
             advice: advice(error.kind(), path.is_some()),
             output,
@@ -468,7 +439,7 @@ mod tests {
     fn a_closed_pipe_is_an_error_of_its_own() {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
-        let error = BlockingWriter::new(writer).write(b"row").unwrap_err();
+        let error = BlockingWriter(writer.into()).write(b"row").unwrap_err();
         assert!(matches!(
             Sink::stdout().unwrap().explain(error),
             SinkError::BrokenPipe { .. }
@@ -481,7 +452,7 @@ mod tests {
         rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK).unwrap();
         let report = vec![b'x'; 1 << 20];
         let sent = report.clone();
-        let writing = std::thread::spawn(move || BlockingWriter::new(writer).write_all(&sent));
+        let writing = std::thread::spawn(move || BlockingWriter(writer.into()).write_all(&sent));
         let mut got = Vec::new();
         io::Read::read_to_end(&mut reader, &mut got).unwrap();
         writing.join().unwrap().unwrap();

@@ -8,15 +8,15 @@
 //! add up; with many inputs only those with a problem are listed.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+
+use anstyle::Style;
 
 use super::layout::{
-    self, ALARM, BOLD, Column, DIM, Grid, PLAIN, Painter, TextCell, WARNING, minute_in, span,
-    write_wrapped,
+    self, ALARM, BOLD, DIM, Grid, PLAIN, TextCell, TextPage, WARNING, minute_in, span, styled,
 };
-use super::{GroupBy, RenderOptions, TABLE_ROWS, grades};
+use super::{GroupBy, RenderOptions, grades};
 use crate::log::client::Client;
-use crate::log::finding::{RuleId, Severity};
+use crate::log::finding::Severity;
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::render::timeline::TimelineText;
@@ -28,59 +28,46 @@ use crate::report::model::{
 use crate::report::notes::accuracy_note;
 use crate::report::status::{LogStage, LogStatus, ReadStatus};
 use crate::report::{campaigns, floods};
-use crate::rules::RuleSet;
 use crate::scan::input_summary::skipped_sentence;
 use crate::scan::input_summary::{InputSummary, LineTotals};
 use crate::text::number::{counted, counted_more, grouped, seconds, size};
 use crate::text::redact::sanitize::escape;
 
-/// The page that sections are written to.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TablePage {
-    pub(super) width: usize,
-    pub(super) top: usize,
-    pub(super) painter: Painter,
-    full: bool,
-    is_live: bool,
-}
-
-/// Writes the report.
-pub(crate) fn write<W: Write>(
-    report: &ReportModel<'_>,
-    options: &RenderOptions,
-    out: &mut W,
-) -> io::Result<()> {
-    let page = TablePage::new(options);
+/// The report as text.
+pub(crate) fn report(report: &ReportModel<'_>, options: &RenderOptions) -> String {
     if options.by.is_none() && !options.full {
-        return write_short(report, page, options, out);
+        return short_report(report, options);
     }
-    write_opening(report, page, true, out)?;
+    let mut text_page = TextPage::new(options);
+    let page = &mut text_page;
+    write_opening(report, page, true);
     match options.by {
         None => {
-            write_answered(report, page, out)?;
-            write_grades(report, page, out)?;
-            write_floods(report, page, out)?;
-            write_clients(report, page, out)?;
-            write_networks(report, page, out)?;
-            write_paths(report, page, out)?;
-            write_rules(report, page, out)?;
-            write_campaigns(report, page, out)?;
+            write_answered(report, page);
+            write_grades(report, page);
+            write_floods(report, page);
+            write_clients(report, page);
+            write_networks(report, page);
+            write_paths(report, page);
+            write_rules(report, page);
+            write_campaigns(report, page);
         }
-        Some(GroupBy::Pair) => write_pairs(report, page, out)?,
-        Some(GroupBy::Client) => write_clients(report, page, out)?,
-        Some(GroupBy::Path) => write_paths(report, page, out)?,
-        Some(GroupBy::Rule) => write_rules(report, page, out)?,
+        Some(GroupBy::Pair) => write_pairs(report, page),
+        Some(GroupBy::Client) => write_clients(report, page),
+        Some(GroupBy::Path) => write_paths(report, page),
+        Some(GroupBy::Rule) => write_rules(report, page),
         Some(GroupBy::Answer) => {
-            write_answered(report, page, out)?;
-            write_grades(report, page, out)?;
+            write_answered(report, page);
+            write_grades(report, page);
         }
     }
-    write_suppressed(report, page, out)?;
-    write_accounting(report, page, out)
+    write_suppressed(report, page);
+    write_accounting(report, page);
+    text_page.text
 }
 
 /// Writes a section with at most `page.top` rows.
-type WriteSection = fn(&ReportModel<'_>, TablePage, &mut Vec<u8>) -> io::Result<()>;
+type WriteSection = fn(&ReportModel<'_>, &mut TextPage);
 
 /// The sections of the short table in the order of the page.
 const SECTIONS: [WriteSection; 6] = [
@@ -125,22 +112,20 @@ const ROWS_WITH_TOP: [(usize, usize); 6] = [
     (SUPPRESSED, 1),
 ];
 
-/// Writes the short table: no more lines than the screen has, but for one answer, the problems and
-/// the line counts, which are never left out. With `--top` each section has that many rows instead.
-fn write_short<W: Write>(
-    report: &ReportModel<'_>,
-    page: TablePage,
-    options: &RenderOptions,
-    out: &mut W,
-) -> io::Result<()> {
-    let lines = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
-    let mut ends = [Vec::new(), Vec::new()];
-    write_opening(report, page, true, &mut ends[0])?;
-    write_short_accounting(report, page, &mut ends[1])?;
+/// The short table: no more lines than the screen has, but for one answer, the problems and the line
+/// counts, which are never left out. With `--top` each section has that many rows instead.
+fn short_report(report: &ReportModel<'_>, options: &RenderOptions) -> String {
+    let lines = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    let part = |write: &dyn Fn(&mut TextPage)| {
+        let mut page = TextPage::new(options);
+        write(&mut page);
+        page.text
+    };
+    let mut opening = part(&|page| write_opening(report, page, true));
+    let accounting = part(&|page| write_short_accounting(report, page));
     // An answer, with its headings and how to see the others, matters more than the timeline.
-    if lines(&ends[0]) + lines(&ends[1]) + 6 > options.page_height() {
-        ends[0].clear();
-        write_opening(report, page, false, &mut ends[0])?;
+    if lines(&opening) + lines(&accounting) + 6 > options.page_height() {
+        opening = part(&|page| write_opening(report, page, false));
     }
     let (steps, limit, room) = match options.top {
         // The last line is for the next prompt.
@@ -149,11 +134,11 @@ fn write_short<W: Write>(
             usize::MAX,
             options
                 .page_height()
-                .saturating_sub(1 + lines(&ends[0]) + lines(&ends[1])),
+                .saturating_sub(1 + lines(&opening) + lines(&accounting)),
         ),
         Some(top) => (&ROWS_WITH_TOP[..], top, usize::MAX),
     };
-    let mut texts = SECTIONS.map(|_| Vec::new());
+    let mut texts = SECTIONS.map(|_| String::new());
     let mut tops = SECTIONS.map(|_| 0);
     for &(section, most) in steps {
         let others: usize = texts
@@ -167,8 +152,10 @@ fn write_short<W: Write>(
         let least = usize::from(section == ANSWERED).min(limit);
         let mut top = room.min(most).min(limit).max(least);
         while top > tops[section] {
-            let mut text = Vec::new();
-            SECTIONS[section](report, TablePage { top, ..page }, &mut text)?;
+            let text = part(&|page| {
+                page.top = top;
+                SECTIONS[section](report, page);
+            });
             let excess = lines(&text).saturating_sub(room);
             if excess == 0 || top == least {
                 (texts[section], tops[section]) = (text, top);
@@ -178,114 +165,35 @@ fn write_short<W: Write>(
             }
         }
     }
-    let [opening, accounting] = ends;
-    for part in [&opening].into_iter().chain(&texts).chain([&accounting]) {
-        out.write_all(part)?;
-    }
-    Ok(())
+    [opening, texts.concat(), accounting].concat()
 }
 
-/// The headline, the time range of the logs, and the timeline.
-fn write_opening<W: Write>(
-    report: &ReportModel<'_>,
-    page: TablePage,
-    has_timeline: bool,
-    out: &mut W,
-) -> io::Result<()> {
-    let (sentence, is_alarm) = headline(report);
-    write_wrapped(
-        &sentence,
-        0,
-        page.width,
-        (page.painter, if is_alarm { ALARM } else { BOLD }),
-        out,
-    )?;
+/// Writes the headline, the time range of the logs, and the timeline.
+fn write_opening(report: &ReportModel<'_>, page: &mut TextPage, has_timeline: bool) {
+    write_headline(headline(report), page);
     if let (Some(first), Some(last)) = (report.totals.first_time, report.totals.last_time) {
         let parts: Vec<_> = [span(first, last)]
             .into_iter()
             .chain(report.probe_share())
             .collect();
-        write_wrapped(&parts.join(". "), 0, page.width, (page.painter, DIM), out)?;
+        page.wrapped(0, DIM, &parts.join(". "));
     }
-    let Some(TimelineText { bars, marks }) = timeline(report, page).filter(|_| has_timeline) else {
-        return Ok(());
-    };
-    writeln!(out, "  {bars}")?;
-    marks.map_or(Ok(()), |marks| {
-        writeln!(out, "  {}", page.painter.paint(ALARM, marks))
-    })
+    // In the time zone of the first line.
+    let (timeline, zone) = (&report.timeline, report.zone());
+    if has_timeline
+        && let Some(TimelineText { bars, marks }) =
+            TimelineText::new(timeline, zone, page.width.saturating_sub(2))
+    {
+        page.line(&format!("  {bars}"));
+        if let Some(marks) = marks {
+            page.line(&format!("  {}", page.painter.paint(ALARM, marks)));
+        }
+    }
 }
 
-/// The timeline, in the time zone of the first line.
-fn timeline(report: &ReportModel<'_>, page: TablePage) -> Option<TimelineText> {
-    TimelineText::new(
-        &report.timeline,
-        report.zone(),
-        page.width.saturating_sub(2),
-    )
-}
-
-impl TablePage {
-    pub(super) fn new(options: &RenderOptions) -> Self {
-        let top = options.top.unwrap_or(TABLE_ROWS);
-        Self {
-            width: options.page_width(),
-            top,
-            painter: Painter {
-                color: options.color,
-            },
-            full: options.full,
-            is_live: options.is_live,
-        }
-    }
-
-    pub(super) fn heading<W: Write>(self, title: &str, out: &mut W) -> io::Result<()> {
-        writeln!(out, "\n{}", self.painter.paint(BOLD, title))
-    }
-
-    /// A paragraph between sections.
-    pub(super) fn note<W: Write>(self, text: &str, out: &mut W) -> io::Result<()> {
-        self.notes([text.to_owned()], out)
-    }
-
-    /// A paragraph of sentences, each on lines of its own.
-    fn notes<W: Write>(
-        self,
-        texts: impl IntoIterator<Item = String>,
-        out: &mut W,
-    ) -> io::Result<()> {
-        for (number, text) in texts.into_iter().enumerate() {
-            if number == 0 {
-                writeln!(out)?;
-            }
-            write_wrapped(&text, 2, self.width, (self.painter, PLAIN), out)?;
-        }
-        Ok(())
-    }
-
-    /// Writes how many of `all` were left out, and how to see them: by `--top`, or in another
-    /// format, if one has them. `what` names one, and several.
-    pub(super) fn more<W: Write>(
-        self,
-        all: usize,
-        what: [&str; 2],
-        format: &str,
-        out: &mut W,
-    ) -> io::Result<()> {
-        match all.saturating_sub(self.top) {
-            0 => Ok(()),
-            more => {
-                let or = if format.is_empty() || self.is_live {
-                    String::new()
-                } else {
-                    format!(", or {format}")
-                };
-                let what = what[usize::from(more > 1)];
-                let rest = format!("… and {} more{what}: --top {all}{or}", grouped(more as u64));
-                write_wrapped(&rest, 2, self.width, (self.painter, DIM), out)
-            }
-        }
-    }
+/// Writes the sentence that says what matters most.
+fn write_headline((sentence, is_alarm): (String, bool), page: &mut TextPage) {
+    page.wrapped(0, if is_alarm { ALARM } else { BOLD }, &sentence);
 }
 
 /// The sentence, and whether something was answered.
@@ -439,87 +347,70 @@ const NETWORK: usize = 24;
 /// Columns of most rule IDs.
 const RULE: usize = 28;
 
-fn write_answered<W: Write>(
-    report: &ReportModel<'_>,
-    page: TablePage,
-    out: &mut W,
-) -> io::Result<()> {
-    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TextCell| {
-        row.answer
-            .as_deref()
-            .map_or_else(|| TextCell::new(""), cell)
+fn write_answered(report: &ReportModel<'_>, page: &mut TextPage) {
+    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> String| {
+        row.answer.as_deref().map(cell).unwrap_or_default()
     };
     let several = report
         .answered
         .windows(2)
         .any(|pair| pair[0].key.site() != pair[1].key.site());
-    let grid = Grid::new(first(&report.answered, Some(page.top)))
-        .column(Column::text("severity"), severity)
-        .column(
-            Column::text("site")
-                .rank(1)
-                .flexible(12)
-                .max_width(SITE)
-                .keep_end(),
-            |row| site_cell(row, several),
+    Grid::new(first(&report.answered, Some(page.top)))
+        .text("severity", severity)
+        .text(
+            "site", // If there are several.
+            |row| row.key.site().filter(|_| several).unwrap_or_default(),
         )
-        .column(Column::text("path").flexible(16), |row| {
-            TextCell::new(grades::first_path(row)).styled(BOLD)
+        .rank(1)
+        .flexible(12)
+        .max_width(SITE)
+        .keep_end()
+        .text("path", |row| styled(grades::first_path(row), BOLD))
+        .flexible(16)
+        .number("paths", |row| detail(row, &|a| members(a.members.len())))
+        .text("status", |row| detail(row, &|a| a.joined_statuses(" ")))
+        .number("bytes", |row| {
+            detail(row, &|a| a.bytes.map_or_else(|| "-".to_owned(), grouped))
         })
-        .column(Column::number("paths"), |row| {
-            detail(row, &|a| TextCell::new(members(a.members.len())))
+        .text("method", |row| {
+            detail(row, &|a| a.method.as_str().to_owned())
         })
-        .column(Column::text("status"), |row| {
-            detail(row, &|a| TextCell::new(a.joined_statuses(" ")))
+        .rank(6)
+        .text("rule", |row| {
+            labels::worst_rule(report.rule_set, &row.rules)
         })
-        .column(Column::number("bytes"), |row| {
-            detail(row, &|a| {
-                TextCell::new(a.bytes.map_or_else(|| "-".to_owned(), grouped))
-            })
-        })
-        .column(Column::text("method").rank(6), |row| {
-            detail(row, &|a| TextCell::new(a.method.as_str()))
-        })
-        .column(Column::text("rule").rank(2).max_width(RULE), |row| {
-            rules(report.rule_set, &row.rules)
-        })
-        .column(Column::number("hits").rank(1), |row| count(row.hits))
-        .column(Column::text("client").rank(3).max_width(ADDRESS), |row| {
-            detail(row, &|a| clients(a, row.clients))
-        })
-        .column(Column::text("last seen").rank(4), |row| {
-            time(report, row.last_time)
-        })
-        .column(Column::text("why").rank(5).flexible(24), |row| {
-            detail(row, &|a| TextCell::new(grades::why(a)).styled(DIM))
-        });
-    section(
-        "WHAT ANSWERED",
-        &grid,
-        report.answered.len(),
-        "-f csv --by answer",
-        page,
-        out,
-    )?;
+        .rank(2)
+        .max_width(RULE)
+        .count("hits", |row| row.hits)
+        .rank(1)
+        .text("client", |row| detail(row, &|a| clients(a, row.clients)))
+        .rank(3)
+        .max_width(ADDRESS)
+        .text("last seen", |row| time(report, row.last_time))
+        .rank(4)
+        .text("why", |row| styled(detail(row, &grades::why), DIM))
+        .rank(5)
+        .flexible(24)
+        .section(
+            "WHAT ANSWERED",
+            report.answered.len(),
+            "-f csv --by answer",
+            page,
+        );
     if page.full {
         for leak in first(&report.answered, Some(page.top))
             .iter()
             .filter_map(grades::members)
         {
-            write_wrapped(&leak, 2, page.width, (page.painter, DIM), out)?;
+            page.wrapped(2, DIM, &leak);
         }
     }
     // A command is to be copied, so it is not cut; one that is wider than the page is left out.
-    match report
-        .answered
-        .first()
-        .and_then(grades::command)
-        .filter(|command| command.len() + 2 <= page.width)
+    if (page.full || page.width >= WIDE)
+        && let Some(command) = report.answered.first().and_then(grades::command)
+        && command.len() + 2 <= page.width
     {
-        Some(command) if page.full || page.width >= WIDE => {
-            writeln!(out, "  {}", page.painter.paint(DIM, command))
-        }
-        _ => Ok(()),
+        page.line(&format!("  {}", page.painter.paint(DIM, command)));
     }
 }
 
@@ -535,106 +426,76 @@ fn members(count: usize) -> String {
 /// The least width of a page with a command.
 const WIDE: usize = 120;
 
-/// The site, if there are several.
-fn site_cell(row: &Row<'_>, several: bool) -> TextCell {
-    TextCell::new(row.key.site().filter(|_| several).unwrap_or_default())
-}
-
 /// The address of a single client, or the number of clients.
-fn clients(answer: &AnswerDetail<'_>, clients: u64) -> TextCell {
-    TextCell::new(answer.client.map_or_else(
-        || Cow::Owned(counted(clients, "client", "clients")),
-        Client::redacted,
-    ))
+fn clients(answer: &AnswerDetail<'_>, clients: u64) -> String {
+    match answer.client {
+        Some(client) => client.redacted().into_owned(),
+        None => counted(clients, "client", "clients"),
+    }
 }
 
-fn write_clients<W: Write>(
-    report: &ReportModel<'_>,
-    page: TablePage,
-    out: &mut W,
-) -> io::Result<()> {
-    let grid = Grid::new(first(&report.clients, Some(page.top)))
-        .column(Column::text("severity"), severity)
-        .column(Column::text("client").max_width(ADDRESS), client)
-        .column(Column::text("country").rank(3), |row| {
-            TextCell::new(labels::country(row.geo.as_deref()))
+fn write_clients(report: &ReportModel<'_>, page: &mut TextPage) {
+    Grid::new(first(&report.clients, Some(page.top)))
+        .text("severity", severity)
+        .text("client", client)
+        .max_width(ADDRESS)
+        .text("country", |row| labels::country(row.geo.as_deref()))
+        .rank(3)
+        .text("network", |row| labels::network(row.geo.as_deref()))
+        .rank(4)
+        .flexible(16)
+        .max_width(NETWORK)
+        .count("hits", |row| row.hits)
+        .count("paths", |row| row.paths)
+        .rank(4)
+        .number("answered", |row| count(row.answered, true))
+        .rank(1)
+        .count("other requests", |row| row.other_requests)
+        .rank(2)
+        .text("last seen", |row| time(report, row.last_time))
+        .rank(5)
+        .text("looks for", |row| {
+            labels::classes(report.rule_set, &row.rules).join(", ")
         })
-        .column(
-            Column::text("network")
-                .rank(4)
-                .flexible(16)
-                .max_width(NETWORK),
-            |row| TextCell::new(labels::network(row.geo.as_deref())),
-        )
-        .column(Column::number("hits"), |row| count(row.hits))
-        .column(Column::number("paths").rank(4), |row| count(row.paths))
-        .column(Column::number("answered").rank(1), |row| answers(row))
-        .column(Column::number("other requests").rank(2), |row| {
-            count(row.other_requests)
+        .rank(3)
+        .flexible(12)
+        .max_width(LOOKS_FOR)
+        .text("user agent", |row| {
+            styled(row.sample.user_agent.unwrap_or_default(), DIM)
         })
-        .column(Column::text("last seen").rank(5), |row| {
-            time(report, row.last_time)
-        })
-        .column(
-            Column::text("looks for")
-                .rank(3)
-                .flexible(12)
-                .max_width(LOOKS_FOR),
-            |row| TextCell::new(labels::classes(report.rule_set, &row.rules).join(", ")),
-        )
-        .column(Column::text("user agent").rank(6).flexible(20), |row| {
-            user_agent(row)
-        });
-    section(
-        "CLIENTS",
-        &grid,
-        report.totals.clients as usize,
-        "-f csv --by client",
-        page,
-        out,
-    )
+        .rank(6)
+        .flexible(20)
+        .section(
+            "CLIENTS",
+            report.totals.clients as usize,
+            "-f csv --by client",
+            page,
+        );
 }
 
 /// Writes the networks, if any is known.
-fn write_networks<W: Write>(
-    report: &ReportModel<'_>,
-    page: TablePage,
-    out: &mut W,
-) -> io::Result<()> {
+fn write_networks(report: &ReportModel<'_>, page: &mut TextPage) {
     if report.networks.iter().all(|row| row.asn.is_none()) {
-        return Ok(());
+        return;
     }
-    let grid = Grid::new(first(&report.networks, Some(page.top)))
-        .column(Column::text("AS").rank(1), |row| {
-            TextCell::new(
-                row.asn
-                    .map_or_else(|| "-".to_owned(), |asn| asn.to_string()),
-            )
+    Grid::new(first(&report.networks, Some(page.top)))
+        .text("AS", |row| {
+            row.asn
+                .map_or_else(|| "-".to_owned(), |asn| asn.to_string())
         })
-        .column(
-            Column::text("network").flexible(16).max_width(2 * NETWORK),
-            |row| TextCell::new(network_name(row)),
-        )
-        .column(Column::number("hits"), |row| count(row.hits))
-        .column(Column::number("clients"), |row| count(row.clients))
-        .column(Column::number("answered").rank(2), |row| {
-            count(row.answered)
-        })
-        .column(
-            Column::text("countries")
-                .rank(3)
-                .flexible(9)
-                .max_width(NETWORK),
-            |row| TextCell::new(row.countries.join(" ")),
-        );
-    section(
-        "NETWORKS",
-        &grid,
-        report.networks.len(),
-        "-f json",
-        page,
-        out,
-    )
+        .rank(1)
+        .text("network", |row| network_name(row))
+        .flexible(16)
+        .max_width(2 * NETWORK)
+        .count("hits", |row| row.hits)
+        .count("clients", |row| row.clients)
+        .count("answered", |row| row.answered)
+        .rank(2)
+        .text("countries", |row| row.countries.join(" "))
+        .rank(3)
+        .flexible(9)
+        .max_width(NETWORK)
+        .section("NETWORKS", report.networks.len(), "-f json", page);
 }
 
 fn network_name(row: &NetworkRow) -> Cow<'_, str> {
@@ -642,182 +503,148 @@ fn network_name(row: &NetworkRow) -> Cow<'_, str> {
     labels::geo_name(row.as_name.as_ref()).unwrap_or(Cow::Borrowed(unnamed))
 }
 
-fn write_paths<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    let grid = Grid::new(first(&report.paths, Some(page.top)))
-        .column(Column::text("severity"), severity)
-        .column(Column::text("path").flexible(32), path)
-        .column(Column::number("hits"), |row| count(row.hits))
-        .column(Column::number("clients").rank(1), |row| count(row.clients))
-        .column(Column::number("answered").rank(2), |row| answers(row))
-        .column(Column::text("rule").rank(4).max_width(RULE), |row| {
-            rules(report.rule_set, &row.rules)
+fn write_paths(report: &ReportModel<'_>, page: &mut TextPage) {
+    Grid::new(first(&report.paths, Some(page.top)))
+        .text("severity", severity)
+        .text("path", Row::path_or_target)
+        .flexible(32)
+        .count("hits", |row| row.hits)
+        .count("clients", |row| row.clients)
+        .rank(1)
+        .number("answered", |row| count(row.answered, true))
+        .rank(2)
+        .text("rule", |row| {
+            labels::worst_rule(report.rule_set, &row.rules)
         })
-        .column(Column::text("last seen").rank(5), |row| {
-            time(report, row.last_time)
-        })
-        .column(Column::text("as requested").rank(6).flexible(24), target);
-    section(
-        "PATHS",
-        &grid,
-        report.totals.paths as usize,
-        "-f csv --by path",
-        page,
-        out,
-    )
+        .rank(4)
+        .max_width(RULE)
+        .text("last seen", |row| time(report, row.last_time))
+        .rank(5)
+        .text("as requested", target)
+        .rank(6)
+        .flexible(24)
+        .section(
+            "PATHS",
+            report.totals.paths as usize,
+            "-f csv --by path",
+            page,
+        );
 }
 
-fn write_rules<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+fn write_rules(report: &ReportModel<'_>, page: &mut TextPage) {
     let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
-    let grid = Grid::new(first(&report.rules, Some(page.top)))
-        .column(Column::text("severity"), severity)
-        .column(Column::text("rule").flexible(20), |row| {
-            TextCell::new(of(row).map_or("", |rule| &rule.id))
+    Grid::new(first(&report.rules, Some(page.top)))
+        .text("severity", severity)
+        .text("rule", |row| of(row).map_or("", |rule| &rule.id))
+        .flexible(20)
+        .count("hits", |row| row.hits)
+        .count("clients", |row| row.clients)
+        .rank(1)
+        .count("paths", |row| row.paths)
+        .rank(4)
+        .number("answered", |row| count(row.answered, true))
+        .rank(2)
+        .text("last seen", |row| time(report, row.last_time))
+        .rank(5)
+        .text("what it finds", |row| {
+            of(row).map_or("", |rule| &rule.title)
         })
-        .column(Column::number("hits"), |row| count(row.hits))
-        .column(Column::number("clients").rank(1), |row| count(row.clients))
-        .column(Column::number("paths").rank(4), |row| count(row.paths))
-        .column(Column::number("answered").rank(2), |row| answers(row))
-        .column(Column::text("last seen").rank(5), |row| {
-            time(report, row.last_time)
-        })
-        .column(Column::text("what it finds").rank(3).flexible(20), |row| {
-            TextCell::new(of(row).map_or("", |rule| &rule.title))
-        })
-        .column(Column::text("cve").rank(6), cve);
-    section(
-        "RULES",
-        &grid,
-        report.totals.rules as usize,
-        "-f csv --by rule",
-        page,
-        out,
-    )
+        .rank(3)
+        .flexible(20)
+        .text("cve", cve)
+        .rank(6)
+        .section(
+            "RULES",
+            report.totals.rules as usize,
+            "-f csv --by rule",
+            page,
+        );
 }
 
-fn write_pairs<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    let grid = Grid::new(first(&report.pairs, Some(page.top)))
-        .column(Column::text("severity"), severity)
-        .column(Column::text("client").rank(1).max_width(ADDRESS), |row| {
-            client(row)
+fn write_pairs(report: &ReportModel<'_>, page: &mut TextPage) {
+    Grid::new(first(&report.pairs, Some(page.top)))
+        .text("severity", severity)
+        .text("client", |row| client(row))
+        .rank(1)
+        .max_width(ADDRESS)
+        .text("path", Row::path_or_target)
+        .flexible(20)
+        .text("outcome", |row| {
+            let outcome = row.key.outcome().map_or("", Outcome::as_str);
+            styled(outcome, emphasis(row.answered > 0))
         })
-        .column(Column::text("path").flexible(20), path)
-        .column(Column::text("outcome").rank(2), |row| outcome(row))
-        .column(Column::number("hits").rank(1), |row| count(row.hits))
-        .column(Column::text("rule").rank(4).max_width(RULE), |row| {
-            rules(report.rule_set, &row.rules)
+        .rank(2)
+        .count("hits", |row| row.hits)
+        .rank(1)
+        .text("rule", |row| {
+            labels::worst_rule(report.rule_set, &row.rules)
         })
-        .column(Column::text("last seen").rank(5), |row| {
-            time(report, row.last_time)
-        })
-        .column(Column::text("as requested").rank(6).flexible(24), target);
-    section(
-        "CLIENTS AND PATHS",
-        &grid,
-        report.pairs.len(),
-        "-f csv --by pair",
-        page,
-        out,
-    )
+        .rank(4)
+        .max_width(RULE)
+        .text("last seen", |row| time(report, row.last_time))
+        .rank(5)
+        .text("as requested", target)
+        .rank(6)
+        .flexible(24)
+        .section(
+            "CLIENTS AND PATHS",
+            report.pairs.len(),
+            "-f csv --by pair",
+            page,
+        );
 }
 
-fn write_campaigns<W: Write>(
-    report: &ReportModel<'_>,
-    page: TablePage,
-    out: &mut W,
-) -> io::Result<()> {
+fn write_campaigns(report: &ReportModel<'_>, page: &mut TextPage) {
     let paths = |campaign: &Campaign<'_>| labels::joined(&campaign.sample_paths);
-    let grid = Grid::new(first(&report.campaigns, Some(page.top)))
-        .column(Column::text("severity"), |c| {
-            severity_word(c.severity, c.answered > 0)
-        })
-        .column(Column::number("networks"), |c| count(c.networks))
-        .column(Column::number("clients").rank(1), |c| count(c.clients))
-        .column(Column::number("paths"), |c| count(c.paths))
-        .column(Column::number("hits").rank(2), |c| count(c.hits))
-        .column(Column::text("last seen").rank(3), |c| {
-            time(report, c.last_time)
-        })
-        .column(Column::text("such as").flexible(20), |c| {
-            TextCell::new(paths(c))
-        });
-    section(
-        "CAMPAIGNS",
-        &grid,
-        report.campaigns.len(),
-        "-f json",
-        page,
-        out,
-    )
+    Grid::new(first(&report.campaigns, Some(page.top)))
+        .text("severity", |c| severity_word(c.severity, c.answered > 0))
+        .count("networks", |c| c.networks)
+        .count("clients", |c| c.clients)
+        .rank(1)
+        .count("paths", |c| c.paths)
+        .count("hits", |c| c.hits)
+        .rank(2)
+        .text("last seen", |c| time(report, c.last_time))
+        .rank(3)
+        .text("such as", paths)
+        .flexible(20)
+        .section("CAMPAIGNS", report.campaigns.len(), "-f json", page);
 }
 
 /// Writes a sentence for each site that answers anything, whose answers are not in the first
 /// section, and the uncertain answers.
-fn write_grades<W: Write>(
-    report: &ReportModel<'_>,
-    page: TablePage,
-    out: &mut W,
-) -> io::Result<()> {
-    page.notes(
-        first(&report.soft_404, Some(page.top))
-            .iter()
-            .map(grades::sentence),
-        out,
-    )?;
+fn write_grades(report: &ReportModel<'_>, page: &mut TextPage) {
+    let sites = first(&report.soft_404, Some(page.top));
+    page.paragraph(sites.iter().map(grades::sentence));
     page.more(
         report.soft_404.len(),
         [" that answers anything", " that answer anything"],
         "-f json",
-        out,
-    )?;
-    match uncertain(report, page) {
-        Some(sentence) => page.note(&sentence, out),
-        None => Ok(()),
-    }
+    );
+    write_uncertain(report, page);
 }
 
 /// Writes a line for each campaign that guesses passwords, and for each flood.
-fn write_floods<W: Write>(
-    report: &ReportModel<'_>,
-    page: TablePage,
-    out: &mut W,
-) -> io::Result<()> {
+fn write_floods(report: &ReportModel<'_>, page: &mut TextPage) {
     let shown = first(&report.floods, Some(page.top));
-    page.notes(
-        campaigns::guess_sentences(report).chain(shown.iter().map(floods::describe)),
-        out,
-    )?;
-    page.more(report.floods.len(), [" flood", " floods"], "-f json", out)
+    let guesses = campaigns::guess_sentences(report);
+    page.paragraph(guesses.chain(shown.iter().map(floods::describe)));
+    page.more(report.floods.len(), [" flood", " floods"], "-f json");
 }
 
 /// Writes a note for each detected app, and for each allow entry that matched.
-fn write_suppressed<W: Write>(
-    report: &ReportModel<'_>,
-    page: TablePage,
-    out: &mut W,
-) -> io::Result<()> {
-    page.notes(
-        first(&report.apps, Some(page.top)).iter().map(app_note),
-        out,
-    )?;
-    page.more(report.apps.len(), [" app", " apps"], "-f json", out)?;
+fn write_suppressed(report: &ReportModel<'_>, page: &mut TextPage) {
+    let apps = first(&report.apps, Some(page.top));
+    page.paragraph(apps.iter().map(app_note));
+    page.more(report.apps.len(), [" app", " apps"], "-f json");
     let used: Vec<_> = report
         .allowed
         .iter()
         .filter(|entry| entry.requests > 0)
         .collect();
-    page.notes(
-        first(&used, Some(page.top))
-            .iter()
-            .copied()
-            .map(allowed_note),
-        out,
-    )?;
-    page.more(
-        used.len(),
-        [" allow entry", " allow entries"],
-        "-f json",
-        out,
-    )
+    let shown = first(&used, Some(page.top)).iter().copied();
+    page.paragraph(shown.map(allowed_note));
+    page.more(used.len(), [" allow entry", " allow entries"], "-f json");
 }
 
 fn app_note(seen: &AppSeen<'_>) -> String {
@@ -852,11 +679,14 @@ fn allowed_note(entry: &AllowedCount<'_>) -> String {
     )
 }
 
-/// The number of uncertain answers, and the first three.
-fn uncertain(report: &ReportModel<'_>, page: TablePage) -> Option<String> {
+/// Writes the number of uncertain answers, and the first three.
+fn write_uncertain(report: &ReportModel<'_>, page: &mut TextPage) {
     /// Answers that are named.
     const SHOWN: usize = 3;
     let rows = &report.uncertain;
+    if rows.is_empty() {
+        return;
+    }
     let shown: Vec<_> = rows
         .iter()
         .take(SHOWN)
@@ -865,29 +695,22 @@ fn uncertain(report: &ReportModel<'_>, page: TablePage) -> Option<String> {
     let more = if rows.len() > SHOWN { ", …" } else { "" };
     let are = if rows.len() == 1 { "is" } else { "are" };
     let see = if page.is_live { "" } else { ", see -f json" };
-    (!rows.is_empty()).then(|| {
-        format!(
-            "{} {are} uncertain{see}: {}{more}",
-            counted(rows.len() as u64, "answer", "answers"),
-            shown.join(", ")
-        )
-    })
+    page.note(&format!(
+        "{} {are} uncertain{see}: {}{more}",
+        counted(rows.len() as u64, "answer", "answers"),
+        shown.join(", ")
+    ));
 }
 
-fn section<T, W: Write>(
-    title: &str,
-    grid: &Grid<'_, T>,
-    rows: usize,
-    all: &str,
-    page: TablePage,
-    out: &mut W,
-) -> io::Result<()> {
-    if rows == 0 {
-        return Ok(());
+impl<T> Grid<'_, T> {
+    /// Writes the first of `all` rows under a title, and how to see the others.
+    fn section(&self, title: &str, all: usize, format: &str, page: &mut TextPage) {
+        if all > 0 {
+            page.heading(title);
+            self.write(page);
+            page.more(all, [""; 2], format);
+        }
     }
-    page.heading(title, out)?;
-    grid.write(page.width, page.painter, out)?;
-    page.more(rows, [""; 2], all, out)
 }
 
 /// The severity, in colour only if something answered.
@@ -896,73 +719,48 @@ fn severity(row: &Row<'_>) -> TextCell {
 }
 
 fn severity_word(severity: Severity, is_answered: bool) -> TextCell {
-    TextCell::new(severity.as_str()).styled(if is_answered {
-        layout::severity_style(severity)
-    } else {
-        PLAIN
-    })
+    styled(
+        severity.as_str(),
+        if is_answered {
+            layout::severity_style(severity)
+        } else {
+            PLAIN
+        },
+    )
 }
 
-fn client(row: &Row<'_>) -> TextCell {
-    TextCell::new(row.key.client().map(Client::redacted).unwrap_or_default())
-}
-
-/// The path, or the target of a request without one.
-fn path(row: &Row<'_>) -> TextCell {
-    TextCell::new(row.path_or_target())
+fn client<'r>(row: &Row<'r>) -> Cow<'r, str> {
+    row.key.client().map(Client::redacted).unwrap_or_default()
 }
 
 /// The target as requested, if it is not the path.
 fn target(row: &Row<'_>) -> TextCell {
-    TextCell::new(row.target_beside_path().unwrap_or_default()).styled(DIM)
-}
-
-fn user_agent(row: &Row<'_>) -> TextCell {
-    TextCell::new(row.sample.user_agent.unwrap_or_default()).styled(DIM)
-}
-
-fn outcome(row: &Row<'_>) -> TextCell {
-    let cell = TextCell::new(row.key.outcome().map_or("", |outcome| outcome.as_str()));
-    if row.answered > 0 {
-        cell.styled(BOLD)
-    } else {
-        cell
-    }
-}
-
-fn rules(set: &RuleSet, rules: &[RuleId]) -> TextCell {
-    TextCell::new(labels::worst_rule(set, rules))
+    styled(row.target_beside_path().unwrap_or_default(), DIM)
 }
 
 /// The first CVE ID and the number of others: a cut ID would be useless.
-fn cve(row: &Row<'_>) -> TextCell {
+fn cve(row: &Row<'_>) -> String {
     match row.about.cves.as_slice() {
-        [] => TextCell::new(""),
-        [one] => TextCell::new(*one),
-        [one, more @ ..] => TextCell::new(format!("{one} +{}", more.len())),
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [one, more @ ..] => format!("{one} +{}", more.len()),
     }
 }
 
-fn count(n: u64) -> TextCell {
-    let cell = TextCell::new(grouped(n));
-    if n == 0 { cell.styled(DIM) } else { cell }
-}
-
-fn answers(row: &Row<'_>) -> TextCell {
-    let cell = count(row.answered);
-    if row.answered > 0 {
-        cell.styled(BOLD)
-    } else {
-        cell
-    }
+/// A count; a zero is dim.
+fn count(n: u64, is_important: bool) -> TextCell {
+    styled(
+        grouped(n),
+        if n == 0 { DIM } else { emphasis(is_important) },
+    )
 }
 
 fn time(report: &ReportModel<'_>, time: Option<LogTime>) -> TextCell {
-    TextCell::new(
+    styled(
         time.map(|time| minute_in(time, report.zone()))
             .unwrap_or_default(),
+        DIM,
     )
-    .styled(DIM)
 }
 
 /// A row of the table: an input, or the sum of all.
@@ -974,17 +772,11 @@ struct AccountingLine<'r> {
 }
 
 /// Writes the section, the problems and the summary line.
-fn write_accounting<W: Write>(
-    report: &ReportModel<'_>,
-    page: TablePage,
-    out: &mut W,
-) -> io::Result<()> {
+fn write_accounting(report: &ReportModel<'_>, page: &mut TextPage) {
     let lines = accounting_lines(report, if page.full { usize::MAX } else { page.top });
-    page.heading("WHERE EACH LINE WENT", out)?;
-    if !lines.is_empty() {
-        accounting_grid(&lines).write(page.width, page.painter, out)?;
-    }
-    write_notes(report, page, out)?;
+    page.heading("WHERE EACH LINE WENT");
+    accounting_grid(&lines).write(page);
+    write_notes(report, page);
     let sum = &report.totals.sum;
     let last = format!(
         "{}, {} in {}",
@@ -992,17 +784,13 @@ fn write_accounting<W: Write>(
         size(sum.bytes),
         seconds(report.elapsed)
     );
-    writeln!(out)?;
-    write_wrapped(&last, 0, page.width, (page.painter, DIM), out)
+    page.line("");
+    page.wrapped(0, DIM, &last);
 }
 
 /// Writes the problems, the summary line, and how to see more.
-fn write_short_accounting<W: Write>(
-    report: &ReportModel<'_>,
-    page: TablePage,
-    out: &mut W,
-) -> io::Result<()> {
-    write_notes(report, page, out)?;
+fn write_short_accounting(report: &ReportModel<'_>, page: &mut TextPage) {
+    write_notes(report, page);
     let sum = &report.totals.sum;
     let rest: Vec<_> = sum
         .parts()
@@ -1021,24 +809,16 @@ fn write_short_accounting<W: Write>(
         grouped(sum.parsed),
         rest.concat()
     );
-    writeln!(out)?;
-    write_wrapped(
+    page.line("");
+    page.wrapped(
+        0,
+        DIM,
         &format!("{read}; {} in {}", size(sum.bytes), seconds(report.elapsed)),
-        0,
-        page.width,
-        (page.painter, DIM),
-        out,
-    )?;
-    if sum.hits == 0 || page.is_live {
-        return Ok(());
+    );
+    if sum.hits > 0 && !page.is_live {
+        let more = "--full shows paths, rules, campaigns and each input.";
+        page.wrapped(0, DIM, more);
     }
-    write_wrapped(
-        "--full shows paths, rules, campaigns and each input.",
-        0,
-        page.width,
-        (page.painter, DIM),
-        out,
-    )
 }
 
 /// The inputs, or only those with a problem if there are more than `top`; and the sum of all.
@@ -1072,41 +852,33 @@ fn accounting_lines<'r>(report: &'r ReportModel<'_>, top: usize) -> Vec<Accounti
     lines
 }
 
+/// A column of the table: its head, and its count.
+type CountColumn = (&'static str, fn(&LineTotals) -> u64);
+
 fn accounting_grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLine<'g>> {
-    let count = |name, field: fn(&LineTotals) -> u64| {
-        // A column of zeros is left out before the other counts.
-        let rank = if lines.iter().all(|line| field(line.counts) == 0) {
-            4
-        } else {
-            1
-        };
-        (
-            Column::number(name).rank(rank),
-            move |line: &'g AccountingLine<'g>| line_count(field(line.counts), line.is_sum),
-        )
-    };
-    let input = Column::text("input")
+    let mut grid = Grid::new(lines)
+        .text("input", |line| styled(&*line.name, emphasis(line.is_sum)))
         .flexible(INPUT.max(distinct_end(lines)))
         .keep_end();
-    let mut grid = Grid::new(lines).column(input, |line| {
-        emphasis(TextCell::new(&*line.name), line.is_sum)
-    });
-    for (column, cell) in [
-        count("lines", |counts| counts.lines),
-        count("parsed", |counts| counts.parsed),
-        count("unparsed", |counts| counts.unparsed),
-        count("oversized", |counts| counts.oversized),
-        count("skipped", |counts| counts.skipped),
-        count("pending", |counts| counts.pending),
-    ] {
-        grid = grid.column(column, cell);
+    let counts: [CountColumn; 6] = [
+        ("lines", |counts| counts.lines),
+        ("parsed", |counts| counts.parsed),
+        ("unparsed", |counts| counts.unparsed),
+        ("oversized", |counts| counts.oversized),
+        ("skipped", |counts| counts.skipped),
+        ("pending", |counts| counts.pending),
+    ];
+    for (name, field) in counts {
+        // A column of zeros is left out before the other counts.
+        let is_zero = lines.iter().all(|line| field(line.counts) == 0);
+        grid = grid
+            .number(name, |line| count(field(line.counts), line.is_sum))
+            .rank(if is_zero { 4 } else { 1 });
     }
-    grid.column(Column::number("hits").rank(5), |line| {
-        line_count(line.counts.hits, line.is_sum)
-    })
-    .column(Column::text("format").rank(6), |line| {
-        TextCell::new(line.format).styled(DIM)
-    })
+    grid.number("hits", |line| count(line.counts.hits, line.is_sum))
+        .rank(5)
+        .text("format", |line| styled(line.format, DIM))
+        .rank(6)
 }
 
 /// The least columns of an input's name, of which the end is shown.
@@ -1146,87 +918,57 @@ fn format_name(input: &InputSummary) -> &str {
         })
 }
 
-fn line_count(n: u64, is_sum: bool) -> TextCell {
-    let cell = TextCell::new(grouped(n));
-    if n == 0 {
-        cell.styled(DIM)
-    } else {
-        emphasis(cell, is_sum)
-    }
-}
-
-fn emphasis(cell: TextCell, is_sum: bool) -> TextCell {
-    if is_sum { cell.styled(BOLD) } else { cell }
+fn emphasis(is_important: bool) -> Style {
+    if is_important { BOLD } else { PLAIN }
 }
 
 /// Writes problems of inputs, skipped inputs, and which counts are bounds.
-fn write_notes<W: Write>(report: &ReportModel<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
-    write_problems(report, page, out)?;
-    if report.totals.without_time > 0 {
-        let many = counted(
-            report.totals.without_time,
-            "line without a time was",
-            "lines without a time were",
-        );
-        page.note(&format!("{many} kept: --since and --until need one."), out)?;
+fn write_notes(report: &ReportModel<'_>, page: &mut TextPage) {
+    let mut problems = Vec::new();
+    for input in &report.inputs {
+        problems.extend(input.remarks().map(|remark| (&input.path, remark)));
     }
-    if let Some(sentence) = skipped_sentence(&report.inputs) {
-        page.note(&sentence, out)?;
-    }
-    if let Some(sentence) = report.proxied_sentence() {
-        page.note(&sentence, out)?;
-    }
-    if let Some(bound) = &report.approximate {
-        page.note(&accuracy_note(bound), out)?;
-    }
-    Ok(())
-}
-
-fn write_problems<'r, W: Write>(
-    report: &'r ReportModel<'_>,
-    page: TablePage,
-    out: &mut W,
-) -> io::Result<()> {
-    let remarks =
-        |input: &'r InputSummary| input.remarks().map(|remark| (escape(&input.path), remark));
-    let problems: Vec<_> = report.inputs.iter().flat_map(remarks).collect();
     for (i, (path, problem)) in problems.iter().take(page.top).enumerate() {
         if i == 0 {
-            writeln!(out)?;
+            page.line("");
         }
-        write_wrapped(
-            &format!("{path}: {problem}"),
-            2,
-            page.width,
-            (page.painter, WARNING),
-            out,
-        )?;
+        page.wrapped(2, WARNING, &format!("{}: {problem}", escape(path)));
     }
-    page.more(problems.len(), [" with a problem"; 2], "", out)
+    page.more(problems.len(), [" with a problem"; 2], "");
+    let notes = [
+        without_time(report.totals.without_time),
+        skipped_sentence(&report.inputs),
+        report.proxied_sentence(),
+        report.approximate.as_ref().map(accuracy_note),
+    ];
+    for note in notes.iter().flatten() {
+        page.note(note);
+    }
 }
 
-/// Writes the rows, if any, and the notes.
-pub(crate) fn write_diff<W: Write>(
-    rows: &[DiffRow],
-    notes: &[String],
-    options: &RenderOptions,
-    out: &mut W,
-) -> io::Result<()> {
-    let page = TablePage::new(options);
-    let (sentence, is_alarm) = diff_headline(rows);
-    write_wrapped(
-        &sentence,
-        0,
-        page.width,
-        (page.painter, if is_alarm { ALARM } else { BOLD }),
-        out,
-    )?;
+/// Says that lines without a time were kept, if there are any.
+pub(super) fn without_time(lines: u64) -> Option<String> {
+    let many = counted(
+        lines,
+        "line without a time was",
+        "lines without a time were",
+    );
+    (lines > 0).then(|| format!("{many} kept: --since and --until need one."))
+}
+
+/// The differences of two reports, if any, and the notes, as text.
+pub(crate) fn diff(rows: &[DiffRow], notes: &[String], options: &RenderOptions) -> String {
+    let mut page = TextPage::new(options);
+    write_headline(diff_headline(rows), &mut page);
     for of_kind in rows.chunk_by(|a, b| a.kind == b.kind) {
-        page.heading(diff_title(of_kind[0].kind), out)?;
-        diff_grid(&of_kind[..page.top.min(of_kind.len())]).write(page.width, page.painter, out)?;
-        page.more(of_kind.len(), [""; 2], "-f csv", out)?;
+        page.heading(diff_title(of_kind[0].kind));
+        diff_grid(first(of_kind, Some(page.top))).write(&mut page);
+        page.more(of_kind.len(), [""; 2], "-f csv");
     }
-    notes.iter().try_for_each(|note| page.note(note, out))
+    for note in notes {
+        page.note(note);
+    }
+    page.text
 }
 
 /// The sentence, and whether there is a new answer.
@@ -1303,22 +1045,21 @@ fn diff_title(kind: DiffKind) -> &'static str {
 
 fn diff_grid(rows: &[DiffRow]) -> Grid<'_, DiffRow> {
     Grid::new(rows)
-        .column(Column::text("change"), |row| {
-            diff_emphasis(TextCell::new(change_words(row)), row)
+        .text("change", |row| {
+            styled(change_words(row), emphasis(row.change == Change::New))
         })
-        .column(Column::text("severity").rank(2), |row| {
-            TextCell::new(row.severity.as_str()).styled(layout::severity_style(row.severity))
+        .text("severity", |row| {
+            styled(row.severity.as_str(), layout::severity_style(row.severity))
         })
-        .column(
-            Column::text(rows.first().map_or("", |row| row.kind.as_str())).flexible(20),
-            |row| diff_emphasis(TextCell::new(&row.key), row),
-        )
-        .column(Column::number("before").rank(1), |row| {
-            TextCell::new(grouped(row.before))
+        .rank(2)
+        .text(rows.first().map_or("", |row| row.kind.as_str()), |row| {
+            styled(&row.key, emphasis(row.change == Change::New))
         })
-        .column(Column::number("after").rank(1), |row| {
-            TextCell::new(grouped(row.after))
-        })
+        .flexible(20)
+        .number("before", |row| grouped(row.before))
+        .rank(1)
+        .number("after", |row| grouped(row.after))
+        .rank(1)
 }
 
 /// The change in words, with the status if it is not answered any more.
@@ -1332,40 +1073,22 @@ fn change_words(row: &DiffRow) -> String {
     }
 }
 
-fn diff_emphasis(cell: TextCell, row: &DiffRow) -> TextCell {
-    if row.change == Change::New {
-        cell.styled(BOLD)
-    } else {
-        cell
-    }
-}
-
-/// Writes the status.
-pub(crate) fn write_status<W: Write>(
-    status: &ReadStatus,
-    options: &RenderOptions,
-    out: &mut W,
-) -> io::Result<()> {
-    let page = TablePage::new(options);
-    write_wrapped(
-        &status_headline(status),
-        0,
-        page.width,
-        (page.painter, BOLD),
-        out,
-    )?;
+/// How far logs were read, as text.
+pub(crate) fn status(status: &ReadStatus, options: &RenderOptions) -> String {
+    let mut page = TextPage::new(options);
+    page.wrapped(0, BOLD, &status_headline(status));
     if let Some((number, folders)) = &status.last_run {
         let last = format!(
             "The last report is from run {number}: {}",
             folders.join(", ")
         );
-        write_wrapped(&last, 0, page.width, (page.painter, DIM), out)?;
+        page.wrapped(0, DIM, &last);
     }
-    if status.logs.is_empty() {
-        return Ok(());
+    if !status.logs.is_empty() {
+        page.heading("LOGS");
+        status_grid(&status.logs).write(&mut page);
     }
-    page.heading("LOGS", out)?;
-    status_grid(&status.logs).write(page.width, page.painter, out)
+    page.text
 }
 
 fn status_headline(status: &ReadStatus) -> String {
@@ -1384,32 +1107,34 @@ fn status_headline(status: &ReadStatus) -> String {
 
 fn status_grid(logs: &[LogStatus]) -> Grid<'_, LogStatus> {
     Grid::new(logs)
-        .column(Column::text("log").flexible(12).keep_end(), |log| {
-            TextCell::new(escape(&log.path))
+        .text("log", |log| escape(&log.path))
+        .flexible(12)
+        .keep_end()
+        .text("state", |log| {
+            styled(
+                log.stage.as_str(),
+                if log.stage == LogStage::Live {
+                    PLAIN
+                } else {
+                    DIM
+                },
+            )
         })
-        .column(Column::text("state"), |log| {
-            TextCell::new(log.stage.as_str()).styled(if log.stage == LogStage::Live {
-                PLAIN
-            } else {
-                DIM
-            })
+        .number("lines read", |log| grouped(log.lines))
+        .rank(1)
+        .number("bytes read", |log| grouped(log.read))
+        .rank(2)
+        .number("not read", |log| {
+            styled(grouped(log.lag), if log.lag == 0 { DIM } else { BOLD })
         })
-        .column(Column::number("lines read").rank(1), |log| {
-            TextCell::new(grouped(log.lines))
-        })
-        .column(Column::number("bytes read").rank(2), |log| {
-            TextCell::new(grouped(log.read))
-        })
-        .column(Column::number("not read"), |log| {
-            TextCell::new(grouped(log.lag)).styled(if log.lag == 0 { DIM } else { BOLD })
-        })
-        .column(Column::text("").rank(3), |log| {
-            TextCell::new(if log.pending {
+        .text("", |log| {
+            if log.pending {
                 "last line incomplete"
             } else {
                 ""
-            })
+            }
         })
+        .rank(3)
 }
 
 #[cfg(test)]
@@ -1421,10 +1146,8 @@ mod tests {
     use crate::render::layout::MIN_WIDTH;
     use crate::report::fixture;
 
-    fn table(report: &ReportModel<'_>, options: RenderOptions) -> String {
-        let mut out = Vec::new();
-        write(report, &options, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+    fn table(model: &ReportModel<'_>, options: RenderOptions) -> String {
+        report(model, &options)
     }
 
     fn wide(width: u16) -> RenderOptions {
@@ -1720,18 +1443,12 @@ mod tests {
         );
     }
 
-    fn shown(status: &ReadStatus, width: u16) -> String {
-        let mut out = Vec::new();
-        write_status(
-            status,
-            &RenderOptions {
-                width,
-                ..RenderOptions::default()
-            },
-            &mut out,
-        )
-        .unwrap();
-        String::from_utf8(out).unwrap()
+    fn shown(read: &ReadStatus, width: u16) -> String {
+        let options = RenderOptions {
+            width,
+            ..RenderOptions::default()
+        };
+        status(read, &options)
     }
 
     #[test]

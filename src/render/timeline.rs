@@ -3,13 +3,16 @@
 //! Fits the given width. Hits without a time are in no bar, and a timeline of one bucket is not
 //! drawn. The peak is that of a column, which has several buckets where the page has fewer columns.
 
+use std::fmt::Write as _;
+use std::iter::repeat_n;
+
 use super::layout::minute;
 use crate::log::time::LogTime;
-use crate::report::model::{Timeline, TimelineBucket};
+use crate::report::model::Timeline;
 use crate::text::number::grouped;
 
 /// The bar for no hits, and those for hits, the lowest first.
-const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+pub(crate) const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The fewest columns of bars beside the labels. With fewer the labels are left out.
 const MIN_COLUMNS: usize = 16;
 /// Seconds of a day. The buckets of days are UTC, so they have a date and no time.
@@ -35,90 +38,43 @@ impl TimelineText {
         // The label depends on the columns, and these on the width that it leaves. A sum has at
         // most as many digits as all hits.
         let digits = grouped(buckets.iter().map(|bucket| bucket.hits).sum()).len();
-        let available = width.saturating_sub("  peak , 2026-11-02 08:01".len() + digits);
-        let has_labels = available >= MIN_COLUMNS;
-        let columns = Columns::new(buckets, if has_labels { available } else { width });
-        let (peak, highest) = columns.peak();
-        let drawn: String = columns
-            .hits
-            .iter()
-            .map(|&hits| bar(hits, highest))
-            .flat_map(|bar| columns.repeated(bar))
-            .collect();
-        let label = if has_labels {
-            format!(
-                "  peak {}, {}",
-                grouped(highest),
-                time(buckets, columns.start(peak), timeline.unit, offset)
-            )
-        } else {
-            String::new()
-        };
-        let marks = columns.marks(timeline, if has_labels { "  ^ answered" } else { "" });
-        Some(Self {
-            bars: format!("{drawn}{label}").trim_end().to_owned(),
-            marks,
-        })
-    }
-}
-
-/// Hits per column of a page.
-struct Columns {
-    hits: Vec<u64>,
-    /// Buckets of a column.
-    buckets: usize,
-    /// Characters of a column.
-    column_width: usize,
-}
-
-impl Columns {
-    fn new(buckets: &[TimelineBucket], available: usize) -> Self {
+        let beside_labels = width.saturating_sub("  peak , 2026-11-02 08:01".len() + digits);
+        let has_labels = beside_labels >= MIN_COLUMNS;
+        let available = if has_labels { beside_labels } else { width };
+        // The buckets of a column, and its characters.
         let each = buckets.len().div_ceil(available);
         let hits: Vec<u64> = buckets
             .chunks(each)
             .map(|some| some.iter().map(|bucket| bucket.hits).sum())
             .collect();
-        Self {
-            column_width: (available / hits.len()).max(1),
-            buckets: each,
-            hits,
-        }
-    }
-
-    /// The first column with the most hits, and these.
-    fn peak(&self) -> (usize, u64) {
-        let highest = self.hits.iter().copied().max().unwrap_or_default();
-        (
-            self.hits
-                .iter()
-                .position(|hits| *hits == highest)
-                .unwrap_or_default(),
-            highest,
-        )
-    }
-
-    /// The first bucket of a column.
-    fn start(&self, column: usize) -> usize {
-        column * self.buckets
-    }
-
-    fn repeated(&self, bar: char) -> impl Iterator<Item = char> + use<> {
-        std::iter::repeat_n(bar, self.column_width)
-    }
-
-    /// A mark below each column with an answer.
-    fn marks(&self, timeline: &Timeline, label: &str) -> Option<String> {
-        let from = timeline.buckets.first()?.from?;
-        let mut marks = vec![' '; self.hits.len() * self.column_width];
-        for time in &timeline.answered_at {
-            let bucket =
-                usize::try_from((time.utc - from) / i64::from(timeline.unit.max(1))).ok()?;
-            if let Some(mark) = marks.get_mut(bucket / self.buckets * self.column_width) {
+        let characters = (available / hits.len()).max(1);
+        let highest = hits.iter().copied().max().unwrap_or_default();
+        let mut bars: String = hits
+            .iter()
+            .flat_map(|&hits| repeat_n(bar(hits, highest), characters))
+            .collect();
+        let start = |bucket: usize| buckets[bucket].from.unwrap_or_default();
+        let mut marks = vec![' '; hits.len() * characters];
+        for answered in &timeline.answered_at {
+            let bucket = (answered.utc - start(0)) / i64::from(timeline.unit.max(1));
+            let column = usize::try_from(bucket).map_or(usize::MAX, |bucket| bucket / each);
+            if let Some(mark) = marks.get_mut(column.saturating_mul(characters)) {
                 *mark = '^';
             }
         }
-        let text = format!("{}{label}", marks.iter().collect::<String>());
-        marks.contains(&'^').then(|| text.trim_end().to_owned())
+        let has_marks = marks.contains(&'^');
+        let mut marks: String = marks.into_iter().collect();
+        if has_labels {
+            let peak = hits.iter().position(|hits| *hits == highest).unwrap_or(0);
+            let when = bucket_start(start(peak * each), timeline.unit, offset);
+            // Writing to a `String` does not fail.
+            let _ = write!(bars, "  peak {}, {when}", grouped(highest));
+            marks += "  ^ answered";
+        }
+        Some(Self {
+            bars: bars.trim_end().to_owned(),
+            marks: has_marks.then(|| marks.trim_end().to_owned()),
+        })
     }
 }
 
@@ -128,11 +84,8 @@ fn bar(hits: u64, highest: u64) -> char {
     BARS[eighths.min(8) as usize]
 }
 
-fn time(buckets: &[TimelineBucket], number: usize, unit: u32, offset: i16) -> String {
-    let from = buckets
-        .get(number)
-        .and_then(|bucket| bucket.from)
-        .unwrap_or_default();
+/// The start of a bucket, as exact as its unit.
+pub(super) fn bucket_start(from: i64, unit: u32, offset: i16) -> String {
     if unit >= DAY {
         let full = LogTime {
             utc: from,
@@ -147,6 +100,7 @@ fn time(buckets: &[TimelineBucket], number: usize, unit: u32, offset: i16) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::model::TimelineBucket;
 
     fn timeline(unit: u32, hits: &[u64], answered: &[i64]) -> Timeline {
         let bucket = |(number, &hits): (i64, &u64)| {

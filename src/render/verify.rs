@@ -8,10 +8,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::Serializer as JsonSerializer;
 
-use super::layout::{ALARM, BOLD, Column, DIM, Grid, PLAIN, TextCell, severity_style};
-use super::layout::{minute, write_wrapped};
+use super::layout::{ALARM, BOLD, DIM, Grid, PLAIN, TextPage, minute, severity_style, styled};
 use super::row_lines::RowLineFormatter;
-use super::table::TablePage;
 use crate::render::RenderOptions;
 use crate::report::verify::{BodyKind, SkippedPaths, Verdict, Verification, VerifiedPath};
 use crate::text::number::{counted, grouped};
@@ -39,16 +37,16 @@ pub(crate) fn write_table<W: Write>(
     options: &RenderOptions,
     out: &mut W,
 ) -> io::Result<()> {
-    let page = TablePage::new(options);
+    let mut page = TextPage::new(options);
     let style = if result.totals.still_given > 0 {
         ALARM
     } else {
         BOLD
     };
-    write_wrapped(&headline(result), 0, page.width, (page.painter, style), out)?;
+    page.wrapped(0, style, &headline(result));
     if !result.paths.is_empty() {
-        page.heading("WHAT THE SITE GIVES NOW", out)?;
-        grid(&result.paths).write(page.width, page.painter, out)?;
+        page.heading("WHAT THE SITE GIVES NOW");
+        grid(&result.paths).write(&mut page);
     }
     let counts = if result.requests == 0 {
         "Nothing was requested.".to_owned()
@@ -60,17 +58,14 @@ pub(crate) fn write_table<W: Write>(
             result.time
         )
     };
-    page.note(&counts, out)?;
+    page.note(&counts);
     if let Some(status) = only_status(&result.paths) {
-        page.note(
-            &format!("Every path got {status}, also those that do not exist: this address or agent may be refused, and others not."),
-            out,
-        )?;
+        page.note(&format!("Every path got {status}, also those that do not exist: this address or agent may be refused, and others not."));
     }
-    result
-        .skipped
-        .iter()
-        .try_for_each(|skipped| page.note(&skipped_sentence(skipped), out))
+    for skipped in &result.skipped {
+        page.note(&skipped_sentence(skipped));
+    }
+    out.write_all(page.text.as_bytes())
 }
 
 fn headline(result: &Verification) -> String {
@@ -110,42 +105,45 @@ pub(crate) fn skipped_sentence(skipped: &SkippedPaths) -> String {
 
 fn grid(paths: &[VerifiedPath]) -> Grid<'_, VerifiedPath> {
     Grid::new(paths)
-        .column(Column::text("now"), |path| {
-            TextCell::new(now(path.verdict)).styled(if path.verdict == Verdict::StillGiven {
-                ALARM
-            } else {
-                PLAIN
-            })
-        })
-        .column(Column::text("severity").rank(4), |path| {
-            TextCell::new(path.severity.as_str()).styled(severity_style(path.severity))
-        })
-        .column(Column::text("path").flexible(24).keep_end(), |path| {
-            TextCell::new(&*path.path).styled(BOLD)
-        })
-        .column(Column::number("status").rank(2), |path| {
-            TextCell::new(
-                path.status
-                    .map(|status| status.to_string())
-                    .unwrap_or_default(),
+        .text("now", |path| {
+            styled(
+                now(path.verdict),
+                if path.verdict == Verdict::StillGiven {
+                    ALARM
+                } else {
+                    PLAIN
+                },
             )
         })
-        .column(Column::number("bytes").rank(3), |path| {
-            TextCell::new(
-                path.bytes
-                    .map(|n| bytes(n, path.at_least))
-                    .unwrap_or_default(),
-            )
+        .text("severity", |path| {
+            styled(path.severity.as_str(), severity_style(path.severity))
         })
-        .column(Column::text("what it is").flexible(36), |path| {
-            TextCell::new(detail(path))
+        .rank(4)
+        .text("path", |path| styled(&*path.path, BOLD))
+        .flexible(24)
+        .keep_end()
+        .number("status", |path| {
+            path.status
+                .map(|status| status.to_string())
+                .unwrap_or_default()
         })
-        .column(Column::text("rule").rank(6), |path| {
-            TextCell::new(path.rules.first().map(String::as_str).unwrap_or_default())
+        .rank(2)
+        .number("bytes", |path| {
+            path.bytes
+                .map(|n| bytes(n, path.at_least))
+                .unwrap_or_default()
         })
-        .column(Column::text("last seen").rank(5), |path| {
-            TextCell::new(path.last_time.map(minute).unwrap_or_default()).styled(DIM)
+        .rank(3)
+        .text("what it is", detail)
+        .flexible(36)
+        .text("rule", |path| {
+            path.rules.first().map(String::as_str).unwrap_or_default()
         })
+        .rank(6)
+        .text("last seen", |path| {
+            styled(path.last_time.map(minute).unwrap_or_default(), DIM)
+        })
+        .rank(5)
 }
 
 fn now(verdict: Verdict) -> &'static str {

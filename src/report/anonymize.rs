@@ -594,7 +594,7 @@ mod tests {
 
     use super::*;
     use crate::log::client::Client;
-    use crate::render::mail::{RunSummary, write_summary};
+    use crate::render::mail::{RunSummary, summary_text};
     use crate::render::{GroupBy, OutputFormat, RenderOptions, ndjson, render};
     use crate::report::fixture;
     use crate::report::novelty::{SeenHistory, find_new};
@@ -645,7 +645,7 @@ mod tests {
                 notes: &[],
                 level: crate::log::finding::Severity::Low,
             };
-            write_summary(&page, &mut out).unwrap();
+            out.extend(summary_text(&page).into_bytes());
         });
         privacy.with_hit(&fixture::hit(), |hit| {
             ndjson::write(

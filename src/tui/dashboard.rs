@@ -17,7 +17,7 @@ use super::paint;
 use super::row::{AlertRow, HitRow};
 use super::terminal::TerminalInput;
 use super::top::TopTable;
-use super::view::{FilterCache, KeyOutcome, ScreenPage, TuiCommand, ViewState};
+use super::view::{FilterCache, Panel, ScreenPage, TuiCommand, ViewState};
 use crate::alerting::Alert;
 use crate::report::model::ReportedHit;
 use crate::report::timeline::LiveTimeline;
@@ -138,22 +138,15 @@ impl Dashboard {
         let snapshot = self.frozen.as_deref().unwrap_or(&self.live);
         let shown = self.filtered.show(snapshot, &filter, self.view.order);
         let items = match &self.view.page {
-            ScreenPage::Details(subject) => shown.hits_of(subject),
-            ScreenPage::Overview => shown.items(self.view.focus()),
+            ScreenPage::Details(panel, name) => shown.hits_of(*panel, name),
+            ScreenPage::Overview => shown.items(self.view.focus),
             ScreenPage::Logs | ScreenPage::Help => Vec::new(),
         };
-        match self.view.key(key, &items) {
-            KeyOutcome::Nothing => None,
-            KeyOutcome::Command(command) => Some(command),
-            KeyOutcome::Pause => {
-                self.frozen = if self.frozen.is_none() {
-                    Some(Box::new(self.live.clone()))
-                } else {
-                    None
-                };
-                None
-            }
+        let command = self.view.key(key, &items);
+        if self.view.paused != self.frozen.is_some() {
+            self.frozen = self.view.paused.then(|| Box::new(self.live.clone()));
         }
+        command
     }
 
     /// The live data.
@@ -191,34 +184,41 @@ pub(super) const ALERTS: usize = 200;
 /// The most logs in the list; the others are only counted.
 pub(super) const LOGS: usize = 1_000;
 
-/// Counts by client, path and rule.
+/// Counts by client, path and rule, and of pairs of client and path with distinct answers: a table
+/// for each of the first panels.
 #[derive(Debug, Clone, Default)]
-pub(super) struct TopTables {
-    /// Pairs of client and path with distinct answers.
-    pub(super) answered: TopTable,
-    pub(super) clients: TopTable,
-    pub(super) paths: TopTable,
-    pub(super) rules: TopTable,
-}
+pub(super) struct TopTables([TopTable; 4]);
 
 impl TopTables {
+    /// The table of a panel, if it shows one.
+    pub(super) fn of(&self, panel: Panel) -> Option<&TopTable> {
+        self.0.get(panel as usize)
+    }
+
     /// Counts one hit.
     pub(super) fn count(&mut self, row: &Arc<HitRow>) {
+        let [answered, clients, paths, rules] = &mut self.0;
         if row.answered {
-            self.answered.count(&pair(row), row);
+            answered.count(&pair(row), row);
         }
-        self.clients.count(&row.client, row);
-        self.paths.count(&row.path, row);
+        clients.count(&row.client, row);
+        paths.count(&row.path, row);
         for id in row.rule_ids() {
-            self.rules.count(id, row);
+            rules.count(id, row);
         }
     }
 
-    fn remove_answer(&mut self, row: &HitRow) {
-        self.clients.remove_answer(&row.client);
-        self.paths.remove_answer(&row.path);
-        for id in row.rule_ids() {
-            self.rules.remove_answer(id);
+    /// Counts a hit that is now answered and was not, or was and is not any more.
+    fn regrade(&mut self, old: &HitRow, new: &Arc<HitRow>) {
+        let [answered, clients, paths, rules] = &mut self.0;
+        if new.answered {
+            return answered.count(&pair(new), new);
+        }
+        answered.remove_hit(&pair(old));
+        clients.remove_answer(&old.client);
+        paths.remove_answer(&old.path);
+        for id in old.rule_ids() {
+            rules.remove_answer(id);
         }
     }
 }
@@ -308,13 +308,8 @@ impl DashboardSnapshot {
         if let Some(time) = old.time.filter(|_| old.answered != row.answered) {
             self.timeline.regrade(time, row.answered);
         }
-        match (old.answered, row.answered) {
-            (true, false) => {
-                self.tables.remove_answer(&old);
-                self.tables.answered.remove_hit(&pair(&old));
-            }
-            (false, true) => self.tables.answered.count(&pair(&row), &row),
-            _ => {}
+        if old.answered != row.answered {
+            self.tables.regrade(&old, &row);
         }
         self.hits[at] = row;
         self.version += 1;

@@ -8,23 +8,23 @@
 //! information; without it there is bold, dim and reversed text.
 
 use std::borrow::Cow;
+use std::iter::repeat_n;
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
-use ratatui::symbols::bar::NINE_LEVELS;
 
-use self::CellWidth::{Columns, Rest, Right};
 use super::dashboard;
 use super::hourly::{HourlySeries, MINUTES, TrafficCounts};
 use super::row::{AlertRow, HitRow};
 use super::text::{clock, escape_and_truncate, split_to_width};
-use super::top::TopEntry;
-use super::view::{DetailSubject, Panel, PanelItem, ScreenPage, ViewState, VisibleRows};
+use super::top::{TopEntry, TopTable};
+use super::view::{Panel, PanelItem, ScreenPage, ViewState, VisibleRows};
 use crate::log::finding::Severity;
+use crate::log::time::LogTime;
 use crate::render::layout::{truncate, width};
-use crate::render::timeline::TimelineText;
+use crate::render::timeline::{BARS, TimelineText};
 use crate::text::number::{compact, compact_counted, compact_size, compact_tenths};
 use crate::text::redact::sanitize;
 
@@ -36,43 +36,23 @@ pub(super) fn draw(
     color: bool,
     frame: &mut Frame<'_>,
 ) {
-    let area = frame.area();
+    let (title, rest) = split(frame.area(), 1);
+    let keys = u16::from(rest.height >= 2);
+    let (body, keys) = split(rest, rest.height - keys);
     let canvas = &mut Canvas {
         buffer: frame.buffer_mut(),
         color,
     };
-    let rows = [area.height.min(1), u16::from(area.height >= 3)];
-    let body = Rect {
-        y: area.y + rows[0],
-        height: area.height - rows[0] - rows[1],
-        ..area
-    };
-    draw_title(
-        visible_rows,
-        since,
-        Rect {
-            height: rows[0],
-            ..area
-        },
-        canvas,
-    );
+    draw_title(visible_rows, since, title, canvas);
     match view.page.clone() {
         ScreenPage::Overview => draw_overview(visible_rows, view, body, canvas),
-        ScreenPage::Details(subject) => draw_subject(&subject, visible_rows, view, body, canvas),
+        ScreenPage::Details(panel, name) => {
+            draw_subject(panel, &name, visible_rows, view, body, canvas);
+        }
         ScreenPage::Logs => draw_logs(visible_rows, view, body, canvas),
         ScreenPage::Help => draw_help(body, canvas),
     }
-    draw_keys(
-        visible_rows,
-        view,
-        since.is_some(),
-        Rect {
-            y: body.bottom(),
-            height: rows[1],
-            ..area
-        },
-        canvas,
-    );
+    draw_keys(visible_rows, view, keys, canvas);
 }
 
 /// Draws the first line. `since` is how many hits came since the pause began.
@@ -105,7 +85,11 @@ fn draw_title(
         lag_style,
     ));
     if snapshot.log_count > 0 {
-        parts.push((log_states(visible_rows), DIM));
+        let logs = match snapshot.logs.as_slice() {
+            [log] => escape_and_truncate(&log.path).into(),
+            _ => compact_counted(snapshot.log_count as u64, "log", "logs"),
+        };
+        parts.push((logs.into(), DIM));
     }
     let mut x = 0;
     for (part, style) in parts {
@@ -117,22 +101,10 @@ fn draw_title(
     }
 }
 
-fn log_states<'p>(visible_rows: &VisibleRows<'p>) -> Cow<'p, str> {
-    match visible_rows.snapshot.logs.as_slice() {
-        [log] => Cow::Owned(escape_and_truncate(&log.path).into()),
-        _ => Cow::Owned(compact_counted(
-            visible_rows.snapshot.log_count as u64,
-            "log",
-            "logs",
-        )),
-    }
-}
-
 /// Draws the last line.
 fn draw_keys(
     visible_rows: &VisibleRows<'_>,
     view: &ViewState,
-    paused: bool,
     area: Rect,
     canvas: &mut Canvas<'_>,
 ) {
@@ -153,7 +125,7 @@ fn draw_keys(
         );
         x += canvas.text(area, 0, 0, &note, REVERSED) + 1;
     }
-    for (key, what) in key_names(view, paused) {
+    for (key, what) in key_names(view) {
         let columns = usize::from(area.width.saturating_sub(x));
         if width(key) + 1 + width(what) > columns {
             break;
@@ -163,8 +135,8 @@ fn draw_keys(
     }
 }
 
-fn key_names(view: &ViewState, paused: bool) -> Vec<(&'static str, &'static str)> {
-    let pause = ("p", if paused { "resume" } else { "pause" });
+fn key_names(view: &ViewState) -> Vec<(&'static str, &'static str)> {
+    let pause = ("p", if view.paused { "resume" } else { "pause" });
     match view.page {
         ScreenPage::Overview if !view.filter.is_empty() => {
             vec![
@@ -187,7 +159,7 @@ fn key_names(view: &ViewState, paused: bool) -> Vec<(&'static str, &'static str)
             ("s", view.order.as_str()),
             ("l", "logs"),
         ],
-        ScreenPage::Details(_) => vec![
+        ScreenPage::Details(..) => vec![
             ("Esc", "back"),
             ("q", "quit"),
             pause,
@@ -239,7 +211,7 @@ fn draw_overview(
         },
     );
     draw_timeline(visible_rows, top, canvas);
-    for (panel, area) in panel_layout(rest, view.focus()) {
+    for (panel, area) in panel_layout(rest, view.focus) {
         draw_panel(visible_rows, view, panel, area, canvas);
     }
 }
@@ -315,7 +287,7 @@ fn draw_panel(
     canvas: &mut Canvas<'_>,
 ) {
     let items = visible_rows.items(panel);
-    let focused = view.focus() == panel;
+    let focused = view.focus == panel;
     let (head, list) = split(area, 1);
     let style = match panel {
         _ if focused => REVERSED,
@@ -342,21 +314,18 @@ fn draw_panel(
 }
 
 fn panel_title(visible_rows: &VisibleRows<'_>, panel: Panel, focused: bool) -> String {
-    let tables = visible_rows.tables;
-    let counted = |word: &str, (kept, more): (usize, bool)| {
-        format!(
-            "{word} {}{}",
-            compact(kept as u64),
-            if more { "+" } else { "" }
-        )
+    let word = match panel {
+        Panel::Answered => "ANSWERED",
+        Panel::Clients => "CLIENTS",
+        Panel::Paths => "PATHS",
+        Panel::Rules => "RULES",
+        Panel::Latest => "LATEST HITS",
+        Panel::Alerts => "ALERTS",
     };
-    let title = match panel {
-        Panel::Answered => counted("ANSWERED", tables.answered.len()),
-        Panel::Clients => counted("CLIENTS", tables.clients.len()),
-        Panel::Paths => counted("PATHS", tables.paths.len()),
-        Panel::Rules => counted("RULES", tables.rules.len()),
-        Panel::Latest => "LATEST HITS".to_owned(),
-        Panel::Alerts => "ALERTS".to_owned(),
+    let title = match visible_rows.tables.of(panel).map(TopTable::len) {
+        None => word.to_owned(),
+        Some((kept, false)) => format!("{word} {}", compact(kept as u64)),
+        Some((kept, true)) => format!("{word} {}+", compact(kept as u64)),
     };
     if focused { format!(" {title} ") } else { title }
 }
@@ -364,8 +333,8 @@ fn panel_title(visible_rows: &VisibleRows<'_>, panel: Panel, focused: bool) -> S
 fn empty_text(panel: Panel) -> &'static str {
     match panel {
         Panel::Answered => "no probe got a distinct answer",
-        Panel::Clients | Panel::Paths | Panel::Rules | Panel::Latest => "no hit yet",
         Panel::Alerts => "no alert yet",
+        _ => "no hit yet",
     }
 }
 
@@ -375,39 +344,20 @@ const BAR_LABEL_WIDTH: u16 = 9;
 /// Columns of `  12,345/h`.
 const SUM_WIDTH: u16 = 10;
 
-/// Eighths of a row.
-const EIGHTHS: u64 = 8;
-
 /// Draws requests above hits, in equal parts of `area`; with a single row only hits.
 fn draw_hour(hour: &HourlySeries, area: Rect, canvas: &mut Canvas<'_>) {
-    let rows = area.height / 2;
-    if rows > 0 {
-        let style = canvas.in_color(Color::Cyan);
-        draw_series(
-            hour,
-            "requests",
-            |counts| counts.requests,
-            Rect {
-                height: rows,
-                ..area
-            },
-            style,
-            canvas,
-        );
-    }
-    let style = canvas.warning();
+    let (upper, lower) = split(area, area.height / 2);
+    let style = canvas.in_color(Color::Cyan);
     draw_series(
         hour,
-        "hits",
-        |counts| counts.hits,
-        Rect {
-            y: area.y + rows,
-            height: area.height - rows,
-            ..area
-        },
+        "requests",
+        |counts| counts.requests,
+        upper,
         style,
         canvas,
     );
+    let style = canvas.warning();
+    draw_series(hour, "hits", |counts| counts.hits, lower, style, canvas);
 }
 
 /// Draws the hits by the log's clock, as far as they have a time.
@@ -461,11 +411,9 @@ fn draw_series(
     canvas.text(area, 0, base, name, DIM);
     for (column, &count) in counts[MINUTES - minutes..].iter().enumerate() {
         let x = BAR_LABEL_WIDTH + column as u16 * wide;
-        for (row, bar) in column_of(count, max_count, area.height)
-            .into_iter()
-            .enumerate()
-        {
-            canvas.text(area, x, row as u16, &bar.repeat(wide.into()), style);
+        for (row, bar) in (0..).zip(column_of(count, max_count, area.height)) {
+            let bar: String = repeat_n(bar, wide.into()).collect();
+            canvas.text(area, x, row, &bar, style);
         }
     }
     canvas.text(
@@ -478,28 +426,12 @@ fn draw_series(
 }
 
 /// The pieces of a bar from the top down. A count above 0 is always visible.
-fn column_of(count: u64, max_count: u64, rows: u16) -> Vec<&'static str> {
-    let full = u128::from(rows) * u128::from(EIGHTHS);
-    let height = (u128::from(count) * full / u128::from(max_count)) as u64;
-    let height = height.max(u64::from(count > 0));
-    (0..u64::from(rows))
+fn column_of(count: u64, max_count: u64, rows: u16) -> impl Iterator<Item = char> {
+    let eighths = u128::from(count) * u128::from(rows) * 8 / u128::from(max_count);
+    let eighths = (eighths as usize).max(usize::from(count > 0));
+    (0..usize::from(rows))
         .rev()
-        .map(|row| bar_symbol(height.saturating_sub(row * EIGHTHS).min(EIGHTHS)))
-        .collect()
-}
-
-fn bar_symbol(eighths: u64) -> &'static str {
-    match eighths {
-        0 => NINE_LEVELS.empty,
-        1 => NINE_LEVELS.one_eighth,
-        2 => NINE_LEVELS.one_quarter,
-        3 => NINE_LEVELS.three_eighths,
-        4 => NINE_LEVELS.half,
-        5 => NINE_LEVELS.five_eighths,
-        6 => NINE_LEVELS.three_quarters,
-        7 => NINE_LEVELS.seven_eighths,
-        _ => NINE_LEVELS.full,
-    }
+        .map(move |row| BARS[eighths.saturating_sub(row * 8).min(8)])
 }
 
 /// Columns of a severity, a time of day, a count and a method.
@@ -560,8 +492,12 @@ fn widest<'i>(
 }
 
 fn severity(severity: Severity, rank: u8, canvas: &Canvas<'_>) -> CanvasCell<'static> {
-    CanvasCell::new(Columns(SEVERITY_WIDTH), rank, severity.as_str())
-        .styled(canvas.severity(severity))
+    let style = canvas.severity(severity);
+    left(SEVERITY_WIDTH, rank, severity.as_str(), style)
+}
+
+fn time<'t>(time: Option<LogTime>, rank: u8) -> CanvasCell<'t> {
+    left(TIME_WIDTH, rank, clock(time), DIM)
 }
 
 /// Client, status, severity, path, hits and time of the latest hit; on a wide page the rules.
@@ -576,36 +512,31 @@ fn answered<'t>(
         .status
         .map_or(String::new(), |status| status.to_string());
     let mut cells = vec![
-        CanvasCell::new(Columns(client), 0, &*row.client).styled(BOLD),
-        CanvasCell::new(Columns(3), 3, status),
+        left(client, 0, &*row.client, BOLD),
+        left(3, 3, status, Style::new()),
         severity(entry.severity, 2, canvas),
-        CanvasCell::new(Rest, 0, &*row.path).styled(canvas.alarm()),
-        CanvasCell::new(Right(HITS_WIDTH), 4, compact(entry.hits)),
-        CanvasCell::new(Columns(TIME_WIDTH), 5, clock(row.time)).styled(DIM),
+        rest(&*row.path, canvas.alarm()),
+        right(HITS_WIDTH, 4, compact(entry.hits), Style::new()),
+        time(row.time, 5),
     ];
     if page >= 100 {
-        cells.insert(4, CanvasCell::new(Columns(page / 5), 6, &*row.rules));
+        cells.insert(4, left(page / 5, 6, &*row.rules, Style::new()));
     }
     cells
 }
 
 /// Name, answers, severity and hits.
 fn name_cells<'t>(name: &'t str, entry: &TopEntry, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
-    let answered = if entry.answered > 0 {
-        format!("{}!", compact(entry.answered))
+    let (answered, style) = if entry.answered > 0 {
+        (format!("{}!", compact(entry.answered)), BOLD)
     } else {
-        String::new()
-    };
-    let style = if entry.answered > 0 {
-        BOLD
-    } else {
-        Style::new()
+        (String::new(), Style::new())
     };
     vec![
-        CanvasCell::new(Rest, 0, name).styled(style),
-        CanvasCell::new(Right(4), 3, answered).styled(canvas.alarm()),
+        rest(name, style),
+        right(4, 3, answered, canvas.alarm()),
         severity(entry.severity, 1, canvas),
-        CanvasCell::new(Right(HITS_WIDTH), 2, compact(entry.hits)),
+        right(HITS_WIDTH, 2, compact(entry.hits), Style::new()),
     ]
 }
 
@@ -617,15 +548,15 @@ fn hit<'t>(row: &'t HitRow, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<
         (DIM, Style::new())
     };
     let mut cells = vec![
-        CanvasCell::new(Columns(TIME_WIDTH), 3, clock(row.time)).styled(DIM),
+        time(row.time, 3),
         severity(row.severity, 2, canvas),
-        CanvasCell::new(Columns(OUTCOME_WIDTH), 5, row.outcome.as_str()).styled(outcome),
-        CanvasCell::new(Columns(client), 1, &*row.client),
-        CanvasCell::new(Columns(METHOD_WIDTH), 6, &*row.method),
-        CanvasCell::new(Rest, 0, &*row.target).styled(target),
+        left(OUTCOME_WIDTH, 5, row.outcome.as_str(), outcome),
+        left(client, 1, &*row.client, Style::new()),
+        left(METHOD_WIDTH, 6, &*row.method, Style::new()),
+        rest(&*row.target, target),
     ];
     if page >= 90 {
-        cells.push(CanvasCell::new(Columns(page / 5), 4, &*row.rules).styled(DIM));
+        cells.push(left(page / 5, 4, &*row.rules, DIM));
     }
     cells
 }
@@ -633,13 +564,9 @@ fn hit<'t>(row: &'t HitRow, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<
 fn alert<'t>(row: &'t AlertRow, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
     let level = match row.severity {
         Some(level) => severity(level, 1, canvas),
-        None => CanvasCell::new(Columns(SEVERITY_WIDTH), 1, "notice").styled(DIM),
+        None => left(SEVERITY_WIDTH, 1, "notice", DIM),
     };
-    vec![
-        CanvasCell::new(Columns(TIME_WIDTH), 2, clock(row.time)).styled(DIM),
-        level,
-        CanvasCell::new(Rest, 0, &*row.text),
-    ]
+    vec![time(row.time, 2), level, rest(&*row.text, Style::new())]
 }
 
 /// The least rows of the list; details get the others.
@@ -650,27 +577,18 @@ const DETAIL_LABEL_WIDTH: u16 = 9;
 
 /// Draws the page.
 fn draw_subject(
-    subject: &DetailSubject,
+    panel: Panel,
+    name: &str,
     visible_rows: &VisibleRows<'_>,
     view: &mut ViewState,
     area: Rect,
     canvas: &mut Canvas<'_>,
 ) {
-    let items = visible_rows.hits_of(subject);
-    canvas.heading(
-        Rect {
-            height: area.height.min(1),
-            ..area
-        },
-        subject.name(),
-        &summary(subject, visible_rows),
-        REVERSED,
-    );
-    let area = Rect {
-        y: area.y + area.height.min(1),
-        height: area.height.saturating_sub(1),
-        ..area
-    };
+    let items = visible_rows.hits_of(panel, name);
+    let entry = visible_rows.snapshot.tables.of(panel);
+    let summary = summary(entry.and_then(|table| table.get(name)));
+    canvas.heading(area, name, &summary, REVERSED);
+    let (_, area) = split(area, 1);
     if items.is_empty() {
         let why = if visible_rows.filter.is_empty() {
             "its hits are no longer kept"
@@ -680,18 +598,15 @@ fn draw_subject(
         canvas.text(area, 0, 0, why, DIM);
         return;
     }
-    let at = view.detail_cursor().position(&items);
+    let at = view.opened.position(&items);
     let lines = if let Some(PanelItem::Hit(row)) = items.get(at) {
         details(row, area.width)
     } else {
         Vec::new()
     };
     let detail_rows = (lines.len() as u16 + 1).min(area.height.saturating_sub(MIN_ROWS));
-    let list = Rect {
-        height: area.height - detail_rows,
-        ..area
-    };
-    let first = view.detail_cursor().scroll(&items, list.height.into());
+    let (list, details) = split(area, area.height - detail_rows);
+    let first = view.opened.scroll(&items, list.height.into());
     let page_items: Vec<_> = items
         .into_iter()
         .skip(first)
@@ -700,25 +615,21 @@ fn draw_subject(
     draw_rows(
         Panel::Latest,
         &page_items,
-        matches!(subject, DetailSubject::Client(_)),
+        panel == Panel::Clients,
         Some(at - first),
         list,
         canvas,
     );
-    draw_details(
-        &lines,
-        Rect {
-            y: area.y + list.height,
-            height: detail_rows,
-            ..area
-        },
-        canvas,
-    );
+    canvas.heading(details, "SELECTED HIT", "", BOLD);
+    for (y, (label, text)) in (1..).zip(&lines) {
+        canvas.text(details, 0, y, label, DIM);
+        canvas.text(details, DETAIL_LABEL_WIDTH, y, text, Style::new());
+    }
 }
 
 /// `24 hits · 2 answered · worst critical`.
-fn summary(subject: &DetailSubject, visible_rows: &VisibleRows<'_>) -> String {
-    let Some(entry) = subject.entry(&visible_rows.snapshot.tables) else {
+fn summary(entry: Option<&TopEntry>) -> String {
+    let Some(entry) = entry else {
         return format!(
             "not among the latest {} hits",
             compact(dashboard::HITS as u64)
@@ -736,11 +647,8 @@ fn summary(subject: &DetailSubject, visible_rows: &VisibleRows<'_>) -> String {
     )
 }
 
-/// Lines with a label; an empty label continues a text.
-type DetailLines = Vec<(&'static str, String)>;
-
-/// The details of a hit.
-fn details(row: &HitRow, page: u16) -> DetailLines {
+/// The details of a hit, as lines with a label; an empty label continues a text.
+fn details(row: &HitRow, page: u16) -> Vec<(&'static str, String)> {
     let status = row
         .status
         .map(|status| format!("{status} "))
@@ -769,22 +677,6 @@ fn details(row: &HitRow, page: u16) -> DetailLines {
         labelled.extend(labels.zip(lines));
     }
     labelled
-}
-
-fn draw_details(details: &DetailLines, area: Rect, canvas: &mut Canvas<'_>) {
-    canvas.heading(
-        Rect {
-            height: area.height.min(1),
-            ..area
-        },
-        "SELECTED HIT",
-        "",
-        BOLD,
-    );
-    for (y, (label, text)) in (1..).zip(details) {
-        canvas.text(area, 0, y, label, DIM);
-        canvas.text(area, DETAIL_LABEL_WIDTH, y, text, Style::new());
-    }
 }
 
 /// Columns of the keys.
@@ -834,15 +726,7 @@ const HELP: [(&str, &str); 20] = [
 
 /// Draws the page of keys.
 fn draw_help(area: Rect, canvas: &mut Canvas<'_>) {
-    canvas.heading(
-        Rect {
-            height: area.height.min(1),
-            ..area
-        },
-        "KEYS AND SYMBOLS",
-        "",
-        REVERSED,
-    );
+    canvas.heading(area, "KEYS AND SYMBOLS", "", REVERSED);
     for (y, (key, what)) in (1..).zip(HELP) {
         canvas.text(area, 0, y, key, BOLD);
         canvas.text(area, KEY_WIDTH, y, what, Style::new());
@@ -857,34 +741,24 @@ fn draw_logs(
     canvas: &mut Canvas<'_>,
 ) {
     let snapshot = visible_rows.snapshot;
-    let (head, list) = (
-        Rect {
-            height: area.height.min(1),
-            ..area
-        },
-        area.height.saturating_sub(1),
-    );
+    let title = compact_counted(snapshot.log_count as u64, "LOG", "LOGS");
     let note = format!("{} unread", compact_size(snapshot.lag));
-    canvas.heading(
-        head,
-        &compact_counted(snapshot.log_count as u64, "LOG", "LOGS"),
-        &note,
-        REVERSED,
-    );
-    view.logs_from = view
-        .logs_from
-        .min(snapshot.logs.len().saturating_sub(list.into()));
+    canvas.heading(area, &title, &note, REVERSED);
+    let rows = usize::from(area.height.saturating_sub(1));
+    view.logs_from = view.logs_from.min(snapshot.logs.len().saturating_sub(rows));
     for (y, log) in (1..area.height).zip(&snapshot.logs[view.logs_from..]) {
         let style = if log.lag >= 1_000_000 {
             canvas.warning()
         } else {
             Style::new()
         };
+        let path = String::from(escape_and_truncate(&log.path));
+        let lines = compact_counted(log.lines, "line", "lines");
+        let unread = format!("{} unread", compact_size(log.lag));
         let cells = [
-            CanvasCell::new(Rest, 0, String::from(escape_and_truncate(&log.path))),
-            CanvasCell::new(Right(12), 2, compact_counted(log.lines, "line", "lines")).styled(DIM),
-            CanvasCell::new(Right(14), 1, format!("{} unread", compact_size(log.lag)))
-                .styled(style),
+            rest(path, Style::new()),
+            right(12, 2, lines, DIM),
+            right(14, 1, unread, style),
         ];
         canvas.line(area, y, &cells, false);
     }
@@ -894,69 +768,65 @@ fn draw_logs(
 const MIN_FLEXIBLE: u16 = 12;
 
 /// The style of less important text.
-pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 
 /// The style of important text.
-pub(super) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
+const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 
 /// The style of the focused heading.
-pub(super) const REVERSED: Style = Style::new()
+const REVERSED: Style = Style::new()
     .add_modifier(Modifier::REVERSED)
     .add_modifier(Modifier::BOLD);
 
-/// The width of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CellWidth {
-    /// These columns.
-    Columns(u16),
-    /// These columns, right-aligned.
-    Right(u16),
-    /// The remaining columns; at most one cell of a line.
-    Rest,
-}
-
 /// A text in a line.
 #[derive(Debug, Clone)]
-pub(super) struct CanvasCell<'t> {
+struct CanvasCell<'t> {
     text: Cow<'t, str>,
     style: Style,
-    cell_width: CellWidth,
+    /// `None`: the remaining columns; at most one cell of a line.
+    columns: Option<u16>,
+    is_right: bool,
     /// The highest rank is left out first; 0 never is.
     rank: u8,
 }
 
-impl<'t> CanvasCell<'t> {
-    pub(super) fn new(cell_width: CellWidth, rank: u8, text: impl Into<Cow<'t, str>>) -> Self {
-        Self {
-            text: text.into(),
-            style: Style::new(),
-            cell_width,
-            rank,
-        }
+/// A cell of these columns, aligned at the left.
+fn left<'t>(columns: u16, rank: u8, text: impl Into<Cow<'t, str>>, style: Style) -> CanvasCell<'t> {
+    CanvasCell {
+        text: text.into(),
+        style,
+        columns: Some(columns),
+        is_right: false,
+        rank,
     }
+}
 
-    pub(super) fn styled(self, style: Style) -> Self {
-        Self { style, ..self }
+/// A cell of these columns, aligned at the right.
+fn right(columns: u16, rank: u8, text: String, style: Style) -> CanvasCell<'static> {
+    CanvasCell {
+        is_right: true,
+        ..left(columns, rank, text, style)
     }
+}
 
-    fn columns(&self) -> u16 {
-        match self.cell_width {
-            Columns(n) | Right(n) => n,
-            Rest => 0,
-        }
+/// A cell of the remaining columns.
+fn rest<'t>(text: impl Into<Cow<'t, str>>, style: Style) -> CanvasCell<'t> {
+    CanvasCell {
+        columns: None,
+        ..left(0, 0, text, style)
     }
 }
 
 /// A buffer to draw on.
 #[derive(Debug)]
-pub(super) struct Canvas<'f> {
-    pub(super) buffer: &'f mut Buffer,
-    pub(super) color: bool,
+struct Canvas<'f> {
+    buffer: &'f mut Buffer,
+    color: bool,
 }
 
 impl Canvas<'_> {
     /// Writes a text, cut at the right edge of `area`. Returns its columns.
-    pub(super) fn text(&mut self, area: Rect, x: u16, y: u16, text: &str, style: Style) -> u16 {
+    fn text(&mut self, area: Rect, x: u16, y: u16, text: &str, style: Style) -> u16 {
         let area = area.intersection(self.buffer.area);
         if x >= area.width || y >= area.height {
             return 0;
@@ -973,22 +843,19 @@ impl Canvas<'_> {
     }
 
     /// Writes cells as a line; a selected line is reversed.
-    pub(super) fn line(&mut self, area: Rect, y: u16, cells: &[CanvasCell<'_>], chosen: bool) {
+    fn line(&mut self, area: Rect, y: u16, cells: &[CanvasCell<'_>], chosen: bool) {
         if y >= area.height {
             return;
         }
         let (fitting, rest) = fit(cells, area.width);
         let mut x = 0_u16;
         for cell in fitting {
-            let columns = if cell.cell_width == Rest {
-                rest
-            } else {
-                cell.columns()
-            };
+            let columns = cell.columns.unwrap_or(rest);
             let shown = truncate(&cell.text, columns.into());
-            let before = match cell.cell_width {
-                Right(_) => columns.saturating_sub(width(&shown) as u16),
-                Columns(_) | Rest => 0,
+            let before = if cell.is_right {
+                columns.saturating_sub(width(&shown) as u16)
+            } else {
+                0
             };
             self.text(area, x.saturating_add(before), y, &shown, cell.style);
             x = x.saturating_add(columns).saturating_add(1);
@@ -1006,7 +873,7 @@ impl Canvas<'_> {
     }
 
     /// Writes a title and a rule to the right edge, with a note at its end if it fits.
-    pub(super) fn heading(&mut self, area: Rect, title: &str, note: &str, style: Style) {
+    fn heading(&mut self, area: Rect, title: &str, note: &str, style: Style) {
         let used = self.text(area, 0, 0, title, style);
         let note_columns = width(note) as u16;
         let rule = area.width.saturating_sub(used + 1);
@@ -1022,17 +889,17 @@ impl Canvas<'_> {
     }
 
     /// The style of answers and critical severities.
-    pub(super) fn alarm(&self) -> Style {
+    fn alarm(&self) -> Style {
         self.in_color(Color::Red).add_modifier(Modifier::BOLD)
     }
 
     /// The style of medium severities and lag.
-    pub(super) fn warning(&self) -> Style {
+    fn warning(&self) -> Style {
         self.in_color(Color::Yellow)
     }
 
     /// The style of a severity.
-    pub(super) fn severity(&self, severity: Severity) -> Style {
+    fn severity(&self, severity: Severity) -> Style {
         match severity {
             Severity::Critical => self.alarm(),
             Severity::High => self.in_color(Color::Red),
@@ -1043,7 +910,7 @@ impl Canvas<'_> {
     }
 
     /// This colour, or none without colours.
-    pub(super) fn in_color(&self, color: Color) -> Style {
+    fn in_color(&self, color: Color) -> Style {
         if self.color {
             Style::new().fg(color)
         } else {
@@ -1059,9 +926,9 @@ fn fit<'c, 't>(cells: &'c [CanvasCell<'t>], page: u16) -> (Vec<&'c CanvasCell<'t
         let gaps = fitting.len().saturating_sub(1) as u16;
         let used = fitting
             .iter()
-            .map(|cell| cell.columns())
+            .filter_map(|cell| cell.columns)
             .fold(gaps, u16::saturating_add);
-        let min_rest = if fitting.iter().any(|cell| cell.cell_width == Rest) {
+        let min_rest = if fitting.iter().any(|cell| cell.columns.is_none()) {
             MIN_FLEXIBLE
         } else {
             0
@@ -1085,9 +952,9 @@ mod tests {
 
     #[test]
     fn bars_are_proportional_to_counts() {
-        assert_eq!(column_of(0, 10, 2), [" ", " "]);
-        assert_eq!(column_of(1, 1_000, 2), [" ", "▁"]);
-        assert_eq!(column_of(3, 4, 2), ["▄", "█"]);
-        assert_eq!(column_of(u64::MAX, u64::MAX, 2), ["█", "█"]);
+        assert_eq!(column_of(0, 10, 2).collect::<String>(), "  ");
+        assert_eq!(column_of(1, 1_000, 2).collect::<String>(), " ▁");
+        assert_eq!(column_of(3, 4, 2).collect::<String>(), "▄█");
+        assert_eq!(column_of(u64::MAX, u64::MAX, 2).collect::<String>(), "██");
     }
 }

@@ -13,6 +13,7 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use super::dashboard::{ALERTS, HITS, LOGS};
 use super::top::KEPT_NAMES;
+use super::view::Panel;
 use super::{Dashboard, LogRow, TerminalInput, TuiCommand};
 use crate::alerting::{Alert, AlertKind, AlertSample};
 use crate::log::client::{Client, ClientKey};
@@ -344,12 +345,8 @@ fn memory_is_bounded() {
         (LOGS + 5, LOGS as u64 + 5),
         "unlisted logs are counted"
     );
-    for top in [
-        &snapshot.tables.answered,
-        &snapshot.tables.clients,
-        &snapshot.tables.paths,
-    ] {
-        let (kept, pruned) = top.len();
+    for panel in [Panel::Answered, Panel::Clients, Panel::Paths] {
+        let (kept, pruned) = snapshot.tables.of(panel).unwrap().len();
         assert!(
             pruned && (KEPT_NAMES..=2 * KEPT_NAMES).contains(&kept),
             "{kept}"
@@ -379,7 +376,7 @@ fn important_clients_are_kept() {
             dashboard.hit(now, &from(Client::V6(2), 1), rules());
         }
     }
-    let clients = &dashboard.snapshot().tables.clients;
+    let clients = dashboard.snapshot().tables.of(Panel::Clients).unwrap();
     assert_eq!(
         clients.get("::1").map(|entry| entry.hits),
         Some(1),

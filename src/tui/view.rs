@@ -11,7 +11,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::dashboard::{DashboardSnapshot, TopTables};
 use super::row::{AlertRow, HitRow, contains};
-use super::top::{SortOrder, TopEntry, TopTable};
+use super::top::{SortOrder, TopEntry};
 
 /// The most characters of a filter.
 const MAX_FILTER_LEN: usize = 64;
@@ -36,8 +36,8 @@ pub(super) enum ScreenPage {
     /// All panels.
     #[default]
     Overview,
-    /// The latest hits of a client, a path or a rule.
-    Details(DetailSubject),
+    /// The latest hits of a client, a path or a rule: the panel that has these, and its name.
+    Details(Panel, Box<str>),
     /// Each log.
     Logs,
     /// The keys.
@@ -91,59 +91,44 @@ impl RowCursor {
 #[derive(Debug, Clone, Default)]
 pub(super) struct ViewState {
     pub(super) page: ScreenPage,
-    pub(super) focus: Option<Panel>,
+    pub(super) focus: Panel,
     pub(super) filter: String,
     /// The filter is being typed.
     pub(super) typing: bool,
+    /// The display is frozen.
+    pub(super) paused: bool,
     pub(super) order: SortOrder,
     cursors: [RowCursor; Panel::ALL.len()],
-    opened: RowCursor,
+    /// The cursor of the open page.
+    pub(super) opened: RowCursor,
     /// The first line of the page of logs.
     pub(super) logs_from: usize,
 }
 
-/// The result of a key, besides changes of the state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeyOutcome {
-    Nothing,
-    Pause,
-    Command(TuiCommand),
-}
-
 impl ViewState {
-    /// The focused panel.
-    pub(super) fn focus(&self) -> Panel {
-        self.focus.unwrap_or(Panel::Clients)
-    }
-
     /// The cursor of a panel.
     pub(super) fn cursor(&mut self, panel: Panel) -> &mut RowCursor {
         &mut self.cursors[panel as usize]
     }
 
-    /// The cursor of the open page.
-    pub(super) fn detail_cursor(&mut self) -> &mut RowCursor {
-        &mut self.opened
-    }
-
     /// Handles a key; `items` are the rows of the current list.
-    pub(super) fn key(&mut self, key: KeyEvent, items: &[PanelItem<'_>]) -> KeyOutcome {
+    pub(super) fn key(&mut self, key: KeyEvent, items: &[PanelItem<'_>]) -> Option<TuiCommand> {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c' | 'C') => KeyOutcome::Command(TuiCommand::Interrupt),
-                KeyCode::Char('l' | 'L') => KeyOutcome::Command(TuiCommand::Redraw),
-                _ => KeyOutcome::Nothing,
+                KeyCode::Char('c' | 'C') => Some(TuiCommand::Interrupt),
+                KeyCode::Char('l' | 'L') => Some(TuiCommand::Redraw),
+                _ => None,
             };
         }
         if self.typing {
             self.type_filter(key.code);
-            return KeyOutcome::Nothing;
+            return None;
         }
         match key.code {
-            KeyCode::Char('q') => return KeyOutcome::Command(TuiCommand::Quit),
-            KeyCode::Char('p' | ' ') => return KeyOutcome::Pause,
+            KeyCode::Char('q') => return Some(TuiCommand::Quit),
+            KeyCode::Char('p' | ' ') => self.paused = !self.paused,
             KeyCode::Char('/') => {
-                self.typing = matches!(self.page, ScreenPage::Overview | ScreenPage::Details(_));
+                self.typing = matches!(self.page, ScreenPage::Overview | ScreenPage::Details(..));
             }
             KeyCode::Char('?') => self.turn_to(ScreenPage::Help),
             KeyCode::Char('l') => self.turn_to(ScreenPage::Logs),
@@ -154,7 +139,7 @@ impl ViewState {
             KeyCode::Enter => self.open(items),
             code => self.move_by(code, items),
         }
-        KeyOutcome::Nothing
+        None
     }
 
     fn type_filter(&mut self, code: KeyCode) {
@@ -193,26 +178,21 @@ impl ViewState {
 
     fn focus_on(&mut self, steps: usize) {
         if self.page == ScreenPage::Overview {
-            self.focus = Some(self.focus().after(steps));
+            // The first panel follows the last.
+            self.focus = Panel::ALL[(self.focus as usize + steps) % Panel::ALL.len()];
         }
     }
 
     fn open(&mut self, items: &[PanelItem<'_>]) {
-        let panel = match self.page {
-            ScreenPage::Overview => self.focus(),
+        let (panel, cursor) = match self.page {
+            ScreenPage::Overview => (self.focus, self.cursors[self.focus as usize]),
             // A hit of a path or a rule opens its client.
-            ScreenPage::Details(DetailSubject::Path(_) | DetailSubject::Rule(_)) => Panel::Latest,
-            ScreenPage::Details(DetailSubject::Client(_)) | ScreenPage::Logs | ScreenPage::Help => {
-                return;
-            }
+            ScreenPage::Details(Panel::Paths | Panel::Rules, _) => (Panel::Latest, self.opened),
+            ScreenPage::Details(..) | ScreenPage::Logs | ScreenPage::Help => return,
         };
-        let at = if self.page == ScreenPage::Overview {
-            self.cursor(panel).position(items)
-        } else {
-            self.opened.position(items)
-        };
-        if let Some(subject) = items.get(at).and_then(|item| item.subject(panel)) {
-            self.page = ScreenPage::Details(subject);
+        let item = items.get(cursor.position(items));
+        if let Some((panel, name)) = item.and_then(|item| item.subject(panel)) {
+            self.page = ScreenPage::Details(panel, name);
             self.opened = RowCursor::default();
         }
     }
@@ -228,8 +208,8 @@ impl ViewState {
             _ => return,
         };
         let cursor = match self.page {
-            ScreenPage::Overview => &mut self.cursors[self.focus() as usize],
-            ScreenPage::Details(_) => &mut self.opened,
+            ScreenPage::Overview => &mut self.cursors[self.focus as usize],
+            ScreenPage::Details(..) => &mut self.opened,
             ScreenPage::Logs => {
                 self.logs_from = self.logs_from.saturating_add_signed(rows);
                 return;
@@ -242,9 +222,10 @@ impl ViewState {
 }
 
 /// A list on the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Panel {
     Answered,
+    #[default]
     Clients,
     Paths,
     Rules,
@@ -262,44 +243,6 @@ impl Panel {
         Self::Latest,
         Self::Alerts,
     ];
-
-    /// The panel `steps` after this one; the first follows the last.
-    pub(super) fn after(self, steps: usize) -> Self {
-        Self::ALL[(self as usize + steps) % Self::ALL.len()]
-    }
-}
-
-/// The client, path or rule of a detail page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum DetailSubject {
-    Client(Box<str>),
-    Path(Box<str>),
-    Rule(Box<str>),
-}
-
-impl DetailSubject {
-    pub(super) fn name(&self) -> &str {
-        match self {
-            Self::Client(name) | Self::Path(name) | Self::Rule(name) => name,
-        }
-    }
-
-    /// Its entry in the tables.
-    pub(super) fn entry<'p>(&self, tables: &'p TopTables) -> Option<&'p TopEntry> {
-        match self {
-            Self::Client(name) => tables.clients.get(name),
-            Self::Path(name) => tables.paths.get(name),
-            Self::Rule(name) => tables.rules.get(name),
-        }
-    }
-
-    fn has(&self, row: &HitRow) -> bool {
-        match self {
-            Self::Client(name) => row.client == *name,
-            Self::Path(name) => row.path == *name,
-            Self::Rule(name) => row.rule_ids().any(|id| id == &**name),
-        }
-    }
 }
 
 /// One row of a panel.
@@ -320,17 +263,17 @@ impl PanelItem<'_> {
         }
     }
 
-    /// What Enter opens.
-    pub(super) fn subject(&self, panel: Panel) -> Option<DetailSubject> {
+    /// What Enter opens: a client, a path or a rule by its name, with the panel that has these.
+    fn subject(&self, panel: Panel) -> Option<(Panel, Box<str>)> {
+        let client = |name: &str| Some((Panel::Clients, name.into()));
         match (self, panel) {
-            (Self::Entry(name, _), Panel::Paths) => Some(DetailSubject::Path((*name).into())),
-            (Self::Entry(name, _), Panel::Rules) => Some(DetailSubject::Rule((*name).into())),
-            (Self::Entry(_, entry), _) => Some(DetailSubject::Client(entry.sample.client.clone())),
-            (Self::Hit(row), _) => Some(DetailSubject::Client(row.client.clone())),
-            (Self::Alert(row), _) => {
-                let path = || row.path.clone().map(DetailSubject::Path);
-                row.client.clone().map(DetailSubject::Client).or_else(path)
-            }
+            (Self::Entry(name, _), Panel::Paths | Panel::Rules) => Some((panel, (*name).into())),
+            (Self::Entry(_, entry), _) => client(&entry.sample.client),
+            (Self::Hit(row), _) => client(&row.client),
+            (Self::Alert(row), _) => match &row.client {
+                Some(name) => client(name),
+                None => row.path.clone().map(|path| (Panel::Paths, path)),
+            },
         }
     }
 }
@@ -350,46 +293,34 @@ pub(super) struct VisibleRows<'p> {
 impl<'p> VisibleRows<'p> {
     /// The rows of a panel, sorted.
     pub(super) fn items(&self, panel: Panel) -> Vec<PanelItem<'p>> {
-        match panel {
-            Panel::Answered => self.entries(&self.tables.answered),
-            Panel::Clients => self.entries(&self.tables.clients),
-            Panel::Paths => self.entries(&self.tables.paths),
-            Panel::Rules => self.entries(&self.tables.rules),
-            Panel::Latest => self
-                .hits
-                .iter()
-                .rev()
-                .map(|row| PanelItem::Hit(row))
-                .collect(),
-            Panel::Alerts => self.alerts(),
+        if let Some(table) = self.tables.of(panel) {
+            let sorted = table.sorted(self.order).into_iter();
+            return sorted
+                .map(|(name, entry)| PanelItem::Entry(name, entry))
+                .collect();
         }
-    }
-
-    fn entries(&self, top: &'p TopTable) -> Vec<PanelItem<'p>> {
-        top.sorted(self.order)
-            .into_iter()
-            .map(|(name, entry)| PanelItem::Entry(name, entry))
+        if panel == Panel::Latest {
+            return self.hits_with(|_| true);
+        }
+        let alerts = self.snapshot.alerts.iter().rev();
+        alerts
+            .filter(|row| contains(&row.text, self.filter))
+            .map(|row| PanelItem::Alert(row))
             .collect()
-    }
-
-    fn alerts(&self) -> Vec<PanelItem<'p>> {
-        let matching = self
-            .snapshot
-            .alerts
-            .iter()
-            .rev()
-            .filter(|row| contains(&row.text, self.filter));
-        matching.map(|row| PanelItem::Alert(row)).collect()
     }
 
     /// The hits of a client, path or rule, latest first.
-    pub(super) fn hits_of(&self, subject: &DetailSubject) -> Vec<PanelItem<'p>> {
-        self.hits
-            .iter()
-            .rev()
-            .filter(|row| subject.has(row))
-            .map(|row| PanelItem::Hit(row))
-            .collect()
+    pub(super) fn hits_of(&self, panel: Panel, name: &str) -> Vec<PanelItem<'p>> {
+        self.hits_with(|row| match panel {
+            Panel::Clients => &*row.client == name,
+            Panel::Paths => &*row.path == name,
+            _ => row.rule_ids().any(|id| id == name),
+        })
+    }
+
+    fn hits_with(&self, is_wanted: impl Fn(&HitRow) -> bool) -> Vec<PanelItem<'p>> {
+        let wanted = self.hits.iter().rev().filter(|row| is_wanted(row));
+        wanted.map(|row| PanelItem::Hit(row)).collect()
     }
 }
 
@@ -410,17 +341,10 @@ impl FilterCache {
         filter: &'p str,
         order: SortOrder,
     ) -> VisibleRows<'p> {
-        if filter.is_empty() {
+        let is_filtered = !filter.is_empty();
+        if !is_filtered {
             *self = Self::default();
-            return VisibleRows {
-                snapshot,
-                tables: &snapshot.tables,
-                hits: &snapshot.hits,
-                filter,
-                order,
-            };
-        }
-        if self.filter != filter || self.version != snapshot.version {
+        } else if self.filter != filter || self.version != snapshot.version {
             self.hits = snapshot
                 .hits
                 .iter()
@@ -434,8 +358,16 @@ impl FilterCache {
         }
         VisibleRows {
             snapshot,
-            tables: &self.tables,
-            hits: &self.hits,
+            tables: if is_filtered {
+                &self.tables
+            } else {
+                &snapshot.tables
+            },
+            hits: if is_filtered {
+                &self.hits
+            } else {
+                &snapshot.hits
+            },
             filter,
             order,
         }

@@ -737,7 +737,7 @@ fn emit_hit(
         let mut json = Vec::new();
         let written = output
             .alert(&raised, rules)
-            .and_then(|()| alert::write_json(&raised, rules, &mut json));
+            .map(|()| alert::write_json(&raised, rules, &mut json));
         sinks.send_alert(raised.severity, &json, &alert::text_line(&raised, rules));
         if result.is_ok() {
             result = written;

@@ -81,7 +81,7 @@ impl ObjectOutput {
             unix_now(),
             &mut self.texts,
             &mut self.line,
-        )?;
+        );
         self.out.write_all(&self.line)
     }
 }
@@ -114,8 +114,7 @@ impl LiveOutput {
             let fold = settings.fold.then(|| RepeatFolder::new(settings.quiet_for));
             OutputMode::Lines(Box::new(LineOutput {
                 out: Sink::stdout()?,
-                lines: LiveLines::new(width, color)
-                    .with_countries(!settings.scan.client.geoip.is_empty()),
+                lines: LiveLines::new(width, color, !settings.scan.client.geoip.is_empty()),
                 fold,
                 measured: now,
             }))
@@ -342,7 +341,7 @@ impl LiveOutput {
             let TerminalInfo { width, color, .. } = TerminalInfo::detect(self.color, false);
             let output = LineOutput {
                 out: Sink::stdout().expect("the live view was on standard output"),
-                lines: LiveLines::new(width, color),
+                lines: LiveLines::new(width, color, false),
                 fold: None,
                 measured: Instant::now(),
             };

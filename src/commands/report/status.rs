@@ -13,8 +13,7 @@ use crate::commands::{Exit, ReportSettings, server_logs};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::log::source::Checkpoint;
 use crate::os::system::OpenFileLimit;
-use crate::render::RenderOptions;
-use crate::render::table::write_status;
+use crate::render::{RenderOptions, table};
 use crate::report::status::{LogStage, LogStatus, ReadStatus};
 use crate::state::{ReportState, StateFolder};
 
@@ -30,18 +29,13 @@ pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Comma
         logs: logs(settings, checkpoints),
     };
     let screen = TerminalInfo::detect(settings.scan.color, false);
-    let mut page = Vec::new();
-    write_status(
-        &status,
-        &RenderOptions {
-            width: screen.width,
-            color: screen.color,
-            ..RenderOptions::default()
-        },
-        &mut page,
-    )
-    .map_err(CommandError::WriteReport)?;
-    Ok(stdout::print(&page))
+    let options = RenderOptions {
+        width: screen.width,
+        color: screen.color,
+        ..RenderOptions::default()
+    };
+    let page = table::status(&status, &options);
+    Ok(stdout::print(page.as_bytes()))
 }
 
 /// The status of existing logs, and of logs that only the state contains.

@@ -3,7 +3,7 @@
 //! Knows the names and contents of files; `report_store` publishes the folders.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -184,23 +184,14 @@ impl<'r> ReportWriter<'r> {
                         folder.generation,
                         self.run.now().cast_signed(),
                     );
-                    let mut page = Vec::new();
-                    self.run
+                    let page = self
+                        .run
                         .privacy
                         .with_redacted(report, &news, |report, news| {
-                            mail::write_summary(
-                                &self.page(
-                                    &folder,
-                                    report,
-                                    news,
-                                    withdrawn,
-                                    &self.notes(&folder, report),
-                                ),
-                                &mut page,
-                            )
-                        })
-                        .map_err(CommandError::WriteReport)?;
-                    Ok(page)
+                            let notes = self.notes(&folder, report);
+                            mail::summary_text(&self.page(&folder, report, news, withdrawn, &notes))
+                        });
+                    Ok(page.into_bytes())
                 },
             )?;
             pages.extend(page);
@@ -325,7 +316,7 @@ impl<'r> ReportWriter<'r> {
                             withdrawn,
                             &this.notes(folder, report),
                         ))
-                    })?;
+                    });
                 Ok((mail, withdrawn.to_vec()))
             },
         )?;
@@ -436,7 +427,7 @@ impl<'r> ReportWriter<'r> {
         let notes = self.notes(folder, report);
         let page = self.page(folder, report, news, withdrawn, &notes);
         write_file(staging, "summary.txt", |out| {
-            mail::write_summary(&page, out)
+            out.write_all(mail::summary_text(&page).as_bytes())
         })?;
         let view = RenderOptions {
             format: OutputFormat::Json,
@@ -447,16 +438,14 @@ impl<'r> ReportWriter<'r> {
             let options = self.page_options(&page);
             write_file(staging, PAGE_FILE, |out| html::write(report, &options, out))?;
         }
-        self.mail_of(&page)
+        Ok(self.mail_of(&page))
     }
 
-    fn mail_of(&self, page: &RunSummary<'_>) -> Result<Option<Vec<u8>>, CommandError> {
+    fn mail_of(&self, page: &RunSummary<'_>) -> Option<Vec<u8>> {
         if self.run.settings.notify_level.is_none() || !mail::is_notable(page) {
-            return Ok(None);
+            return None;
         }
-        let mut mail = Vec::new();
-        mail::write_mail(page, &mut mail).map_err(CommandError::WriteReport)?;
-        Ok(Some(mail))
+        Some(mail::mail_text(page).into_bytes())
     }
 
     /// Builds a report with these rows and passes it to `consume`, with the answers of earlier

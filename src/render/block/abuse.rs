@@ -4,7 +4,7 @@
 //! referer, no user of the site.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -47,7 +47,7 @@ fn has_address(entry: &BlockEntry) -> bool {
 }
 
 /// The entries that are in no file.
-pub(super) fn unaccepted(page: &BlockPage<'_>) -> Unaccepted {
+pub(crate) fn unaccepted(page: &BlockPage<'_>) -> Unaccepted {
     let (old, new): (Vec<_>, Vec<_>) = page
         .list
         .entries
@@ -60,7 +60,7 @@ pub(super) fn unaccepted(page: &BlockPage<'_>) -> Unaccepted {
 }
 
 /// Files for the bulk report, at least one.
-pub(super) fn files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
+pub(crate) fn abuse_files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
     let mut files = vec![ABUSE_HEADER.as_bytes().to_vec()];
     let mut lines = 1;
     for entry in page
@@ -170,7 +170,7 @@ impl Recipient {
 }
 
 /// A text for each network, in the order of their numbers.
-pub(super) fn mail<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
+pub(super) fn mail(page: &BlockPage<'_>) -> String {
     let mut texts: BTreeMap<Recipient, Vec<&BlockEntry>> = BTreeMap::new();
     for (number, entry) in page.list.entries.iter().enumerate() {
         let geo = page.geo.get(number).and_then(|geo| geo.as_deref());
@@ -179,53 +179,39 @@ pub(super) fn mail<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()
             .or_default()
             .push(entry);
     }
-    for (number, (recipient, entries)) in texts.iter().enumerate() {
-        if number > 0 {
-            writeln!(
-                out,
-                "\n----------------------------------------------------------------\n"
-            )?;
-        }
-        write_mail(recipient, entries, out)?;
-    }
-    Ok(())
+    let texts = texts
+        .iter()
+        .map(|(recipient, entries)| mail_to(recipient, entries));
+    texts
+        .collect::<Vec<_>>()
+        .join("\n----------------------------------------------------------------\n\n")
 }
 
-fn write_mail<W: Write>(
-    recipient: &Recipient,
-    entries: &[&BlockEntry],
-    out: &mut W,
-) -> io::Result<()> {
+fn mail_to(recipient: &Recipient, entries: &[&BlockEntry]) -> String {
     let hosts = counted(entries.len() as u64, "address", "addresses");
-    writeln!(out, "To: the abuse contact of {}", recipient.text())?;
-    writeln!(
-        out,
-        "Subject: Probes for vulnerable web applications from {hosts} of {}\n",
-        recipient.text()
-    )?;
-    writeln!(out, "Hello,\n")?;
-    writeln!(
-        out,
-        "we received requests from {hosts} of your network that look for vulnerable software or exposed"
-    )?;
-    writeln!(
-        out,
-        "files on a web server. Hosts that send them are often compromised. Times are in UTC.\n"
-    )?;
+    let recipient = recipient.text();
+    let mut text = format!(
+        "To: the abuse contact of {recipient}\n\
+         Subject: Probes for vulnerable web applications from {hosts} of {recipient}\n\n\
+         Hello,\n\n\
+         we received requests from {hosts} of your network that look for vulnerable software or exposed\n\
+         files on a web server. Hosts that send them are often compromised. Times are in UTC.\n\n"
+    );
     for entry in entries {
-        writeln!(out, "  {}", address_text(&entry.network))?;
-        writeln!(
-            out,
-            "    {}, {} to {}",
+        // Writing to a `String` does not fail.
+        let _ = write!(
+            text,
+            "  {}\n    {}, {} to {}\n",
+            address_text(&entry.network),
             activity(entry),
             entry.first_time().rfc3339_utc(),
             entry.last_time().rfc3339_utc()
-        )?;
+        );
         if !entry.samples.is_empty() {
-            writeln!(out, "    {}", samples(entry))?;
+            let _ = writeln!(text, "    {}", samples(entry));
         }
     }
-    writeln!(out, "\nPlease look into it.")
+    text + "\nPlease look into it.\n"
 }
 
 #[cfg(test)]

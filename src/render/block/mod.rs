@@ -11,7 +11,7 @@
 mod abuse;
 mod program;
 
-pub(crate) use self::abuse::{ABUSE_DAYS, ABUSE_HEADER, Unaccepted};
+pub(crate) use self::abuse::{ABUSE_DAYS, ABUSE_HEADER, Unaccepted, abuse_files, unaccepted};
 pub(crate) use self::program::CSV_COLUMNS;
 
 use std::fmt::Write as _;
@@ -86,33 +86,20 @@ pub(crate) fn write<W: Write>(
     format: BlockFormat,
     out: &mut W,
 ) -> io::Result<()> {
-    match format {
-        BlockFormat::Plain => program::plain(page, out),
-        BlockFormat::Nft => program::nft(page, out),
-        BlockFormat::Ipset => program::ipset(page, out),
-        BlockFormat::Nginx => program::nginx(page, out),
-        BlockFormat::NginxGeo => program::nginx_geo(page, out),
-        BlockFormat::Apache => program::apache(page, out),
-        BlockFormat::Crowdsec => program::crowdsec(page, out),
-        BlockFormat::Fail2ban => program::fail2ban(page, out),
-        BlockFormat::Csv => program::csv(page, out),
-        BlockFormat::Abuseipdb => abuse::files(page)
-            .iter()
-            .try_for_each(|file| out.write_all(file)),
-        BlockFormat::AbuseMail => abuse::mail(page, out),
-    }
-}
-
-/// The files of a list: one, except for a format that limits their size.
-#[must_use]
-pub(crate) fn abuse_files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
-    abuse::files(page)
-}
-
-/// The entries that AbuseIPDB does not accept.
-#[must_use]
-pub(crate) fn unaccepted(page: &BlockPage<'_>) -> Unaccepted {
-    abuse::unaccepted(page)
+    let text = match format {
+        BlockFormat::Plain => program::plain(page),
+        BlockFormat::Nft => program::nft(page),
+        BlockFormat::Ipset => program::ipset(page),
+        BlockFormat::Nginx => program::nginx(page),
+        BlockFormat::NginxGeo => program::nginx_geo(page),
+        BlockFormat::Apache => program::apache(page),
+        BlockFormat::Crowdsec => program::crowdsec(page),
+        BlockFormat::Fail2ban => program::fail2ban(page),
+        BlockFormat::Csv => program::csv(page),
+        BlockFormat::AbuseMail => abuse::mail(page),
+        BlockFormat::Abuseipdb => return out.write_all(&abuse_files(page).concat()),
+    };
+    out.write_all(text.as_bytes())
 }
 
 /// An address, or a network.

@@ -3,7 +3,7 @@
 //!
 //! Each writes the whole set: loading it replaces the entries of an earlier list.
 
-use std::io::{self, Write};
+use std::fmt::Write as _;
 
 use ipnet::IpNet;
 
@@ -15,18 +15,24 @@ use crate::report::block_list::BlockEntry;
 const IPSET_MEMBERS: u32 = 1 << 20;
 
 /// The header as comments that begin with `#`.
-fn comments<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
-    header(page)
-        .iter()
-        .try_for_each(|line| writeln!(out, "# {line}"))
+fn comments(page: &BlockPage<'_>) -> String {
+    header(page).map(|line| format!("# {line}\n")).concat()
 }
 
-pub(super) fn plain<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
-    comments(page, out)?;
-    page.list
-        .entries
-        .iter()
-        .try_for_each(|entry| writeln!(out, "{}", address_text(&entry.network)))
+/// What `line` makes of each entry and its address, and a newline.
+fn lines<'e>(
+    entries: impl IntoIterator<Item = &'e BlockEntry>,
+    line: impl Fn(&BlockEntry, &str) -> String,
+) -> String {
+    entries
+        .into_iter()
+        .map(|entry| line(entry, &address_text(&entry.network)) + "\n")
+        .collect()
+}
+
+pub(super) fn plain(page: &BlockPage<'_>) -> String {
+    let addresses = lines(&page.list.entries, |_, address| address.to_owned());
+    format!("{}{addresses}", comments(page))
 }
 
 /// The entries of IPv4, then those of IPv6.
@@ -40,120 +46,93 @@ fn families<'a>(page: &BlockPage<'a>) -> [Vec<&'a BlockEntry>; 2] {
 }
 
 /// `nft -f` runs a file as one transaction: the old set stays if a line is refused.
-pub(super) fn nft<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
-    comments(page, out)?;
+pub(super) fn nft(page: &BlockPage<'_>) -> String {
     let sets = [("block4", "ipv4_addr"), ("block6", "ipv6_addr")];
-    writeln!(out, "add table inet probewatch")?;
+    let mut text = comments(page) + "add table inet probewatch\n";
     for (set, kind) in sets {
-        writeln!(
-            out,
+        // Writing to a `String` does not fail.
+        let _ = writeln!(
+            text,
             "add set inet probewatch {set} {{ type {kind}; flags interval; auto-merge; }}"
-        )?;
+        );
     }
     for (set, _) in sets {
-        writeln!(out, "flush set inet probewatch {set}")?;
+        let _ = writeln!(text, "flush set inet probewatch {set}");
     }
     for ((set, _), entries) in sets.iter().zip(families(page)) {
         let Some((last, rest)) = entries.split_last() else {
             continue;
         };
-        writeln!(out, "add element inet probewatch {set} {{")?;
-        for entry in rest {
-            writeln!(
-                out,
-                "  {}, # {}",
-                address_text(&entry.network),
-                reason(entry)
-            )?;
-        }
-        writeln!(
-            out,
-            "  {} # {}\n}}",
-            address_text(&last.network),
-            reason(last)
-        )?;
+        let element = |comma: &'static str| {
+            move |entry: &BlockEntry, address: &str| {
+                format!("  {address}{comma} # {}", reason(entry))
+            }
+        };
+        let _ = write!(
+            text,
+            "add element inet probewatch {set} {{\n{}{}}}\n",
+            lines(rest.iter().copied(), element(",")),
+            lines([*last], element(""))
+        );
     }
-    Ok(())
+    text
 }
 
 /// The members go into a new set, which then takes the place of the old one.
-pub(super) fn ipset<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
-    comments(page, out)?;
+pub(super) fn ipset(page: &BlockPage<'_>) -> String {
+    let mut text = comments(page);
     for ((set, family), entries) in [("probewatch4", "inet"), ("probewatch6", "inet6")]
         .iter()
         .zip(families(page))
     {
         for name in [(*set).to_owned(), format!("{set}-new")] {
-            writeln!(
-                out,
+            let _ = writeln!(
+                text,
                 "create {name} hash:net family {family} maxelem {IPSET_MEMBERS} -exist"
-            )?;
+            );
         }
-        writeln!(out, "flush {set}-new")?;
-        for entry in entries {
-            writeln!(out, "add {set}-new {}", address_text(&entry.network))?;
-        }
-        writeln!(out, "swap {set} {set}-new\ndestroy {set}-new")?;
+        let members = lines(entries, |_, address| format!("add {set}-new {address}"));
+        let _ = write!(
+            text,
+            "flush {set}-new\n{members}swap {set} {set}-new\ndestroy {set}-new\n"
+        );
     }
-    Ok(())
+    text
 }
 
-pub(super) fn nginx<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
-    comments(page, out)?;
-    page.list.entries.iter().try_for_each(|entry| {
-        writeln!(
-            out,
-            "deny {};  # {}",
-            address_text(&entry.network),
-            reason(entry)
-        )
-    })
+pub(super) fn nginx(page: &BlockPage<'_>) -> String {
+    let denied = lines(&page.list.entries, |entry, address| {
+        format!("deny {address};  # {}", reason(entry))
+    });
+    format!("{}{denied}", comments(page))
 }
 
-pub(super) fn nginx_geo<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
-    comments(page, out)?;
-    writeln!(out, "geo $probewatch_block {{\n  default 0;")?;
-    for entry in &page.list.entries {
-        writeln!(
-            out,
-            "  {} 1;  # {}",
-            address_text(&entry.network),
-            reason(entry)
-        )?;
-    }
-    writeln!(out, "}}")
+pub(super) fn nginx_geo(page: &BlockPage<'_>) -> String {
+    let marked = lines(&page.list.entries, |entry, address| {
+        format!("  {address} 1;  # {}", reason(entry))
+    });
+    let comments = comments(page);
+    format!("{comments}geo $probewatch_block {{\n  default 0;\n{marked}}}\n")
 }
 
 /// Apache has no comments after a directive.
-pub(super) fn apache<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
-    comments(page, out)?;
-    writeln!(out, "<RequireAll>\n  Require all granted")?;
-    for entry in &page.list.entries {
-        writeln!(
-            out,
-            "  # {}\n  Require not ip {}",
-            reason(entry),
-            address_text(&entry.network)
-        )?;
-    }
-    writeln!(out, "</RequireAll>")
+pub(super) fn apache(page: &BlockPage<'_>) -> String {
+    let refused = lines(&page.list.entries, |entry, address| {
+        format!("  # {}\n  Require not ip {address}", reason(entry))
+    });
+    let comments = comments(page);
+    format!("{comments}<RequireAll>\n  Require all granted\n{refused}</RequireAll>\n")
 }
 
 /// The first line names the columns, so there is no header.
-pub(super) fn crowdsec<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
-    writeln!(out, "duration,reason,scope,type,value")?;
-    for entry in &page.list.entries {
+pub(super) fn crowdsec(page: &BlockPage<'_>) -> String {
+    let bans = lines(&page.list.entries, |entry, address| {
         let is_address = entry.network.prefix_len() == entry.network.max_prefix_len();
         let scope = if is_address { "ip" } else { "range" };
-        writeln!(
-            out,
-            "{}s,\"{}\",{scope},ban,{}",
-            seconds_left(page, entry),
-            reason(entry),
-            address_text(&entry.network)
-        )?;
-    }
-    Ok(())
+        let (left, reason) = (seconds_left(page, entry), reason(entry));
+        format!("{left}s,\"{reason}\",{scope},ban,{address}")
+    });
+    format!("duration,reason,scope,type,value\n{bans}")
 }
 
 /// How long an entry stays on the list, at least a second.
@@ -166,23 +145,18 @@ fn seconds_left(page: &BlockPage<'_>, entry: &BlockEntry) -> u64 {
 
 /// In the order of time, as in any log. The time is that of the log's own clock, without an offset:
 /// fail2ban reads it in the time zone of the host.
-pub(super) fn fail2ban<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
+pub(super) fn fail2ban(page: &BlockPage<'_>) -> String {
     let mut entries: Vec<_> = page.list.entries.iter().collect();
     entries.sort_by_key(|entry| (entry.last_time(), entry.network));
-    for entry in entries {
+    lines(entries, |entry, address| {
         let time = entry.last_time().rfc3339();
         let (date, clock) = (
             time.get(..10).unwrap_or_default(),
             time.get(11..19).unwrap_or_default(),
         );
-        writeln!(
-            out,
-            "{date} {clock} probewatch: block {} {}",
-            address_text(&entry.network),
-            reason(entry)
-        )?;
-    }
-    Ok(())
+        let reason = reason(entry);
+        format!("{date} {clock} probewatch: block {address} {reason}")
+    })
 }
 
 /// The columns of the table.
@@ -200,34 +174,25 @@ pub(crate) const CSV_COLUMNS: [&str; 11] = [
     "block_reason",
 ];
 
-pub(super) fn csv<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
-    writeln!(out, "{}", CSV_COLUMNS.join(","))?;
-    for entry in &page.list.entries {
-        let classes: Vec<_> = entry
-            .classes
-            .iter()
-            .map(|class| encode_word(class.as_bytes(), 60))
-            .collect();
-        let samples: Vec<_> = entry
-            .samples
-            .iter()
-            .map(|sample| encode_word(sample.as_bytes(), 200))
-            .collect();
-        writeln!(
-            out,
-            "{},{},\"{}\",{},{},{},{},{},{},\"{}\",\"{}\"",
-            address_text(&entry.network),
+pub(super) fn csv(page: &BlockPage<'_>) -> String {
+    let encoded = |words: &[String], most| {
+        let words = words.iter().map(|word| encode_word(word.as_bytes(), most));
+        words.collect::<Vec<_>>().join(";")
+    };
+    let rows = lines(&page.list.entries, |entry, address| {
+        format!(
+            "{address},{},\"{}\",{},{},{},{},{},{},\"{}\",\"{}\"",
             entry.severity.as_str(),
-            classes.join(";"),
+            encoded(&entry.classes, 60),
             entry.hits,
             entry.paths,
             entry.addresses,
             entry.ordinary,
             entry.first_time().rfc3339(),
             entry.last_time().rfc3339(),
-            samples.join(";"),
+            encoded(&entry.samples, 200),
             reason(entry)
-        )?;
-    }
-    Ok(())
+        )
+    });
+    format!("{}\n{rows}", CSV_COLUMNS.join(","))
 }

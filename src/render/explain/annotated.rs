@@ -7,27 +7,25 @@ use std::ops::Range;
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::render::layout::width;
 use crate::text::redact::mask::secrets_in_decoded;
 use crate::text::redact::sanitize;
 
-/// A redacted text, in pieces.
+/// A redacted text, and its pieces.
 #[derive(Debug)]
 pub(crate) struct AnnotatedText {
+    /// The whole text.
+    pub(crate) text: String,
     pieces: Vec<TextPiece>,
 }
 
 /// A character, an escape or a mask, which is never split.
 #[derive(Debug)]
 struct TextPiece {
-    shown: PieceText,
+    /// Where it is in the text.
+    shown: Range<usize>,
     width: usize,
     bytes: Range<usize>,
-}
-
-#[derive(Debug)]
-enum PieceText {
-    Char(char),
-    Text(Box<str>),
 }
 
 /// A line of a text, and the columns of each range.
@@ -47,36 +45,65 @@ const MIN_COLUMNS: usize = 16;
 impl AnnotatedText {
     /// `text`, decoded from `logged`.
     pub(crate) fn new(text: &[u8], logged: &[u8]) -> Self {
-        let mut pieces = Vec::new();
+        let mut annotated = Self {
+            text: String::new(),
+            pieces: Vec::new(),
+        };
         let mut at = 0;
         for secret in secrets_in_decoded(logged, text) {
-            push_plain(&mut pieces, text, at..secret.start);
+            annotated.push_plain(text, at..secret.start);
             at = secret.end;
-            pieces.push(TextPiece {
-                shown: PieceText::Text(MASK.into()),
-                width: MASK.len(),
-                bytes: secret,
-            });
+            annotated.push(MASK, MASK.len(), secret);
         }
-        push_plain(&mut pieces, text, at..text.len());
-        Self { pieces }
+        annotated.push_plain(text, at..text.len());
+        annotated
+    }
+
+    fn push(&mut self, shown: &str, width: usize, bytes: Range<usize>) {
+        let start = self.text.len();
+        self.text.push_str(shown);
+        self.pieces.push(TextPiece {
+            shown: start..self.text.len(),
+            width,
+            bytes,
+        });
+    }
+
+    fn push_plain(&mut self, text: &[u8], range: Range<usize>) {
+        let mut at = range.start;
+        for chunk in text[range].utf8_chunks() {
+            for c in chunk.valid().chars() {
+                let bytes = at..at + c.len_utf8();
+                at = bytes.end;
+                let mut buffer = [0; 4];
+                let shown = match c.width() {
+                    // A combining mark is escaped, as it has no column of its own.
+                    Some(0) => format!("\\u{{{:x}}}", u32::from(c)).into(),
+                    _ => sanitize::escape(c.encode_utf8(&mut buffer).as_bytes()),
+                };
+                self.push(&shown, width(&shown), bytes);
+            }
+            for byte in chunk.invalid() {
+                let shown = format!("\\x{byte:02x}");
+                self.push(&shown, shown.len(), at..at + 1);
+                at += 1;
+            }
+        }
     }
 
     /// The text of a range; a secret that overlaps it is masked as a whole.
-    pub(crate) fn text(&self, range: &Range<usize>) -> String {
+    pub(crate) fn part(&self, range: &Range<usize>) -> &str {
         let start = self
             .pieces
             .partition_point(|piece| piece.bytes.end <= range.start);
-        join(
-            self.pieces[start..]
-                .iter()
-                .take_while(|piece| piece.bytes.start < range.end),
-        )
-    }
-
-    /// The whole text.
-    pub(crate) fn full_text(&self) -> String {
-        join(&self.pieces)
+        let mut covered = self.pieces[start..]
+            .iter()
+            .take_while(|piece| piece.bytes.start < range.end);
+        let Some(first) = covered.next() else {
+            return "";
+        };
+        let last = covered.last().unwrap_or(first);
+        &self.text[first.shown.start..last.shown.end]
     }
 
     /// The part of the text that fits `room` columns and shows the first range.
@@ -106,7 +133,7 @@ impl AnnotatedText {
                 };
                 *columns = start..column + piece.width;
             }
-            push(&mut line.parts, &join([piece]), is_covered);
+            push(&mut line.parts, &self.text[piece.shown.clone()], is_covered);
             column += piece.width;
         }
         if end < self.pieces.len() {
@@ -154,27 +181,14 @@ impl AnnotatedText {
             - self.pieces[..first]
                 .iter()
                 .rev()
-                .take_while(|piece| take_width(&mut before, piece.width))
+                .take_while(|piece| {
+                    let fits = piece.width <= before;
+                    before = before.saturating_sub(piece.width);
+                    fits
+                })
                 .count();
         (start, fits_from(start))
     }
-}
-
-fn join<'p>(pieces: impl IntoIterator<Item = &'p TextPiece>) -> String {
-    let mut text = String::new();
-    for piece in pieces {
-        match &piece.shown {
-            PieceText::Char(c) => text.push(*c),
-            PieceText::Text(shown) => text.push_str(shown),
-        }
-    }
-    text
-}
-
-fn take_width(left: &mut usize, width: usize) -> bool {
-    let fits = width <= *left;
-    *left = left.saturating_sub(width);
-    fits
 }
 
 fn push(parts: &mut Vec<(String, bool)>, text: &str, is_covered: bool) {
@@ -186,48 +200,6 @@ fn push(parts: &mut Vec<(String, bool)>, text: &str, is_covered: bool) {
 
 fn overlaps(bytes: &Range<usize>, range: &Range<usize>) -> bool {
     bytes.start < range.end && range.start < bytes.end
-}
-
-fn push_plain(pieces: &mut Vec<TextPiece>, text: &[u8], range: Range<usize>) {
-    let mut at = range.start;
-    for chunk in text[range].utf8_chunks() {
-        for c in chunk.valid().chars() {
-            let bytes = at..at + c.len_utf8();
-            at = bytes.end;
-            pieces.push(TextPiece::from_char(c, bytes));
-        }
-        for byte in chunk.invalid() {
-            let shown = format!("\\x{byte:02x}");
-            pieces.push(TextPiece {
-                width: shown.len(),
-                shown: PieceText::Text(shown.into()),
-                bytes: at..at + 1,
-            });
-            at += 1;
-        }
-    }
-}
-
-impl TextPiece {
-    /// A combining mark is escaped, as it has no column of its own.
-    fn from_char(c: char, bytes: Range<usize>) -> Self {
-        if matches!(c, ' '..='~') {
-            return Self {
-                shown: PieceText::Char(c),
-                width: 1,
-                bytes,
-            };
-        }
-        let shown = match c.width() {
-            Some(0) => format!("\\u{{{:x}}}", u32::from(c)),
-            _ => sanitize::escape(c.encode_utf8(&mut [0; 4]).as_bytes()).into_owned(),
-        };
-        Self {
-            width: shown.chars().map(|c| c.width().unwrap_or(0)).sum(),
-            shown: PieceText::Text(shown.into()),
-            bytes,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -266,8 +238,8 @@ mod tests {
             "/?token=***&x='\n        ^^^"
         );
         let annotated = AnnotatedText::new(b"/?password=a&b c&x=<", b"/?password=a%26b%2520c&x=<");
-        assert_eq!(annotated.full_text(), "/?password=***&x=<");
-        assert_eq!(annotated.text(&(11..13)), "***");
+        assert_eq!(annotated.text, "/?password=***&x=<");
+        assert_eq!(annotated.part(&(11..13)), "***");
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! Prints an explanation as one JSON object on a line. The keys are stable: new keys come at the
 //! end.
 
-use std::io::{self, Write};
-
 use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence, text};
 use crate::engine::explain::RuleExplanation;
 use crate::log::time::LogTime;
@@ -13,9 +11,11 @@ use crate::rules::{Field, TextView};
 use crate::text::redact::LogText;
 use crate::text::redact::sanitize::escape;
 
-/// Writes the object and its newline.
-pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, out: &mut W) -> io::Result<()> {
-    out.write_all(&ObjectFields::line(|fields| put_request(fields, subject)))
+/// The object and its newline.
+pub(crate) fn line(subject: &ExplainedRequest<'_>) -> Vec<u8> {
+    let mut json = Vec::new();
+    ObjectFields::line(&mut json, |fields| put_request(fields, subject));
+    json
 }
 
 fn put_request(fields: &mut ObjectFields<'_>, subject: &ExplainedRequest<'_>) {
@@ -30,7 +30,7 @@ fn put_request(fields: &mut ObjectFields<'_>, subject: &ExplainedRequest<'_>) {
         ReadAs::Request => ("request", None),
         ReadAs::Unparsed(_) => ("text", None),
     };
-    let view = |view| subject.annotated(view).full_text();
+    let view = |view| &subject.annotated(view).text;
     fields.put("source", subject.location.map(|(path, _)| escape(path)));
     fields.put("line", subject.location.map(|(_, line)| line));
     fields.put("read_as", read_as);
@@ -63,7 +63,7 @@ fn put_request(fields: &mut ObjectFields<'_>, subject: &ExplainedRequest<'_>) {
         fields.put("field", key(TextView::Field(trail.field)));
         fields.put("round", round);
         fields.put("undone", undone);
-        fields.put("text", AnnotatedText::new(text, &trail.logged).full_text());
+        fields.put("text", AnnotatedText::new(text, &trail.logged).text);
     });
     fields.put("round_limit", explanation.texts.round_limit);
     fields.put("views.target", view(TextView::Field(Field::Target)));
@@ -162,7 +162,7 @@ fn put_rule(
     fields.put_objects("found", explained.spans().iter(), |fields, (mark, span)| {
         fields.put("kind", mark.as_str());
         fields.put("field", key(span.view));
-        fields.put("text", subject.annotated(span.view).text(&span.range));
+        fields.put("text", subject.annotated(span.view).part(&span.range));
     });
     fields.put_objects("requirements", &explained.checks, |fields, check| {
         fields.put("key", sentence::rule_key(&check.requirement));

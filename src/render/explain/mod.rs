@@ -71,8 +71,8 @@ pub(crate) fn write<W: Write>(
     out: &mut W,
 ) -> io::Result<()> {
     match options.format {
-        OutputFormat::Json | OutputFormat::Ndjson => json::write(subject, out),
-        _ => text::write(subject, options, out),
+        OutputFormat::Json | OutputFormat::Ndjson => out.write_all(&json::line(subject)),
+        _ => out.write_all(text::text(subject, options).as_bytes()),
     }
 }
 
@@ -127,16 +127,14 @@ impl ExplainedRequest<'_> {
             TextView::Field(field) => field as usize,
             TextView::Resolved => 7,
         };
-        self.views.0[index].get_or_init(|| self.annotate(view))
-    }
-
-    fn annotate(&self, view: TextView) -> AnnotatedText {
-        AnnotatedText::new(self.explanation.texts.of_view(view), self.logged(view))
+        self.views.0[index].get_or_init(|| {
+            AnnotatedText::new(self.explanation.texts.of_view(view), self.logged(view))
+        })
     }
 
     /// A text that was decoded another way, with the secrets of its logged form masked.
     fn reread(&self, reread: &AlternativeDecoding) -> String {
-        AnnotatedText::new(&reread.text, self.logged(TextView::Field(reread.field))).full_text()
+        AnnotatedText::new(&reread.text, self.logged(TextView::Field(reread.field))).text
     }
 
     fn logged(&self, view: TextView) -> &[u8] {

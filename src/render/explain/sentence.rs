@@ -59,25 +59,16 @@ pub(crate) fn check(
         (Requirement::Word(fields), true) => present(fields, explained, subject),
         (Requirement::Literal(kind), false) => absent(kind, explained, subject),
         (Requirement::Word(fields), false) => absent(fields, explained, subject),
-        (Requirement::Method(methods), holds) => {
-            format!(
-                "method is {method}{}",
-                if_fails(
-                    holds,
-                    &format!(
-                        ", not {}",
-                        one_of(methods.iter().map(|m| escape(m).into_owned()))
-                    )
-                )
-            )
+        (Requirement::Method(_), true) => format!("method is {method}"),
+        (Requirement::Method(methods), false) => {
+            let wanted = one_of(methods.iter().map(|m| escape(m).into_owned()));
+            format!("method is {method}, not {wanted}")
         }
         (Requirement::Status(statuses), holds) => {
             let wanted = one_of(statuses.iter().map(u16::to_string));
             match subject.record.status {
-                Some(status) => format!(
-                    "status is {status}{}",
-                    if_fails(holds, &format!(", not {wanted}"))
-                ),
+                Some(status) if holds => format!("status is {status}"),
+                Some(status) => format!("status is {status}, not {wanted}"),
                 None => format!("there is no status, and the rule requires {wanted}"),
             }
         }
@@ -101,11 +92,17 @@ pub(crate) fn check(
                 single_line_regex(regex)
             )
         }
-        (Requirement::Regex(regex, _), true) => format!(
-            "{}: {}",
-            matched(check.found.as_ref(), subject),
-            single_line_regex(regex)
-        ),
+        (Requirement::Regex(regex, _), true) => {
+            let found = |span: &TextSpan| {
+                format!(
+                    "matches '{}' in the {}",
+                    subject.annotated(span.view).part(&span.range),
+                    subject.name(span.view)
+                )
+            };
+            let found = check.found.as_ref().map(found).unwrap_or_default();
+            format!("{found}: {}", single_line_regex(regex))
+        }
         (Requirement::Not(_, _), false) => {
             format!(
                 "excluded by unless: {}",
@@ -284,20 +281,9 @@ fn misplaced_because(kinds: u16, view: TextView, resolved: &str) -> String {
 fn located(span: &TextSpan, subject: &ExplainedRequest<'_>) -> String {
     format!(
         "'{}' is in the {}",
-        subject.annotated(span.view).text(&span.range),
+        subject.annotated(span.view).part(&span.range),
         subject.name(span.view)
     )
-}
-
-fn matched(span: Option<&TextSpan>, subject: &ExplainedRequest<'_>) -> String {
-    let text = |span: &TextSpan| {
-        format!(
-            "matches '{}' in the {}",
-            subject.annotated(span.view).text(&span.range),
-            subject.name(span.view)
-        )
-    };
-    span.map(text).unwrap_or_default()
 }
 
 fn fields_of(mask: u16) -> String {
@@ -333,10 +319,6 @@ fn shown_method(subject: &ExplainedRequest<'_>) -> String {
         b"" => "missing".into(),
         method => LogText::new(method).to_string(),
     }
-}
-
-fn if_fails(holds: bool, text: &str) -> &str {
-    if holds { "" } else { text }
 }
 
 /// A regex on one line: line breaks of a verbose regex have no meaning.

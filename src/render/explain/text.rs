@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::io::{self, Write};
 use std::ops::Range;
 
 use anstyle::Style;
@@ -14,11 +13,11 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence};
 use crate::engine::explain::{
-    AlternativeDecoding, DecodeSteps, MatchesByStatus, PatternKind, RuleExplanation,
+    AlternativeDecoding, DecodeSteps, Explanation, MatchesByStatus, PatternKind, RuleExplanation,
 };
 use crate::log::time::LogTime;
 use crate::render::grades::{sizes, why};
-use crate::render::layout::{ALARM, BOLD, DIM, PLAIN, Painter, WARNING, truncate, wrap};
+use crate::render::layout::{ALARM, BOLD, DIM, PLAIN, TextPage, WARNING, truncate, wrap};
 use crate::render::{RenderOptions, layout};
 use crate::report::path_answer::{GradeResult, GradedAnswer, SimilarAnswer};
 use crate::rules::{Field, Requirement, TextView};
@@ -32,13 +31,10 @@ const MAX_NEAR_MISSES: usize = 5;
 /// Columns of `seen`.
 const SEEN_WIDTH: usize = 4;
 
-/// Writes the explanation.
-pub(crate) fn write<W: Write>(
-    subject: &ExplainedRequest<'_>,
-    options: &RenderOptions,
-    out: &mut W,
-) -> io::Result<()> {
-    let mut page = ExplainPage::new(options, out);
+/// The explanation as text.
+pub(crate) fn text(subject: &ExplainedRequest<'_>, options: &RenderOptions) -> String {
+    let mut text_page = TextPage::new(options);
+    let page = &mut text_page;
     let worst = subject
         .explanation
         .matches
@@ -46,31 +42,33 @@ pub(crate) fn write<W: Write>(
         .filter(|a| a.suppressed_by.is_none())
         .map(|a| subject.severity(a.rule))
         .max();
-    page.text(
+    page.broken(
         0,
         if worst.is_some() { ALARM } else { BOLD },
         &headline(subject),
-    )?;
-    page.text(0, DIM, &origin(subject))?;
-    page.heading("REQUEST")?;
-    page.rows(&fields(subject))?;
-    write_decoding(subject, &mut page)?;
-    write_views(subject, &mut page)?;
+    );
+    page.broken(0, DIM, &origin(subject));
+    page.heading("REQUEST");
+    page.rows(&fields(subject));
+    write_decoding(subject, page);
+    write_views(subject, page);
     if subject.only.is_some() {
-        let rules = subject
-            .explanation
-            .matches
-            .iter()
-            .chain(&subject.explanation.near_misses);
-        rules
-            .into_iter()
-            .try_for_each(|explained| write_rule(subject, explained, &mut page))?;
-        return write_answer(subject, &mut page);
+        let Explanation {
+            matches,
+            near_misses,
+            ..
+        } = subject.explanation;
+        for explained in matches.iter().chain(near_misses) {
+            write_rule(subject, explained, page);
+        }
+        write_answer(subject, page);
+    } else {
+        write_matches(subject, page);
+        write_by_status(subject, page);
+        write_answer(subject, page);
+        write_misses(subject, page);
     }
-    write_matches(subject, &mut page)?;
-    write_by_status(subject, &mut page)?;
-    write_answer(subject, &mut page)?;
-    write_misses(subject, &mut page)
+    text_page.text
 }
 
 /// The result in a sentence.
@@ -166,39 +164,35 @@ fn fields(subject: &ExplainedRequest<'_>) -> Vec<(String, String)> {
     .collect()
 }
 
-fn write_decoding<W: Write>(
-    subject: &ExplainedRequest<'_>,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
+fn write_decoding(subject: &ExplainedRequest<'_>, page: &mut TextPage) {
     let rows: Vec<_> = subject.explanation.trails.iter().flat_map(steps).collect();
     if rows.is_empty() {
-        return Ok(());
+        return;
     }
-    page.heading("DECODED")?;
+    page.heading("DECODED");
     let widest = rows.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     if widest * 2 <= page.width {
-        page.rows(&rows)?;
+        page.rows(&rows);
     } else {
         for (label, text) in &rows {
-            page.text(2, DIM, label)?;
-            page.plain(4, text)?;
+            page.broken(2, DIM, label);
+            page.broken(4, PLAIN, text);
         }
     }
     if subject.explanation.texts.round_limit {
-        page.text(
+        page.broken(
             2,
             WARNING,
             "The limit of decoding rounds was reached; rules see the text as decoded so far.",
-        )?;
+        );
     }
-    Ok(())
 }
 
 /// The decoding steps that change the printed text: a byte looks the same whether the log writer
 /// escaped it or we do.
 fn steps(trail: &DecodeSteps) -> Vec<(String, String)> {
     let name = sentence::view_name(TextView::Field(trail.field));
-    let shown = |text: &[u8]| AnnotatedText::new(text, &trail.logged).full_text();
+    let shown = |text: &[u8]| AnnotatedText::new(text, &trail.logged).text;
     let sent = trail
         .sent
         .iter()
@@ -222,10 +216,7 @@ fn steps(trail: &DecodeSteps) -> Vec<(String, String)> {
 }
 
 /// Writes the views of the target, unless they are obvious from it.
-fn write_views<W: Write>(
-    subject: &ExplainedRequest<'_>,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
+fn write_views(subject: &ExplainedRequest<'_>, page: &mut TextPage) {
     let text = |view| subject.explanation.texts.of_view(view);
     let (path, query) = (
         text(TextView::Field(Field::Path)),
@@ -235,47 +226,44 @@ fn write_views<W: Write>(
     let mut views = vec![TextView::Field(Field::Path)];
     views.extend(Some(TextView::Resolved).filter(|view| text(*view) != path));
     if views.len() == 1 && [path, mark, query].concat() == subject.line.target {
-        return Ok(());
+        return;
     }
     views.extend(Some(TextView::Field(Field::Query)).filter(|_| !query.is_empty()));
     let shown = |view: TextView| {
         if text(view).is_empty() {
             "(empty)".into()
         } else {
-            subject.annotated(view).full_text()
+            subject.annotated(view).text.clone()
         }
     };
     let rows: Vec<_> = views
         .into_iter()
         .map(|view| (sentence::view_name(view).to_owned(), shown(view)))
         .collect();
-    page.heading("WHAT RULES SEE")?;
-    page.rows(&rows)
+    page.heading("WHAT RULES SEE");
+    page.rows(&rows);
 }
 
-fn write_matches<W: Write>(
-    subject: &ExplainedRequest<'_>,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
+fn write_matches(subject: &ExplainedRequest<'_>, page: &mut TextPage) {
     let mut matches: Vec<_> = subject.explanation.matches.iter().collect();
     if matches.is_empty() {
-        return Ok(());
+        return;
     }
     matches.sort_by_key(|explained| (Reverse(subject.severity(explained.rule)), explained.rule));
-    page.heading("WHAT MATCHES")?;
+    page.heading("WHAT MATCHES");
     for explained in matches {
-        write_name(subject, explained, page)?;
-        write_sentences(subject, explained, page)?;
+        write_name(subject, explained, page);
+        write_sentences(subject, explained, page);
         if let Some(reread) = explained
             .alternative
             .as_ref()
             .filter(|_| !explained.matches_itself())
         {
-            write_reread(subject, reread, page)?;
-            write_suppressed(subject, explained, page)?;
+            write_reread(subject, reread, page);
+            write_suppressed(subject, explained, page);
             continue;
         }
-        write_match_locations(subject, explained, page)?;
+        write_match_locations(subject, explained, page);
         let without_location = explained.checks.iter().filter(|c| {
             matches!(
                 c.requirement,
@@ -286,62 +274,42 @@ fn write_matches<W: Write>(
             .map(|check| sentence::check(check, explained, subject))
             .collect();
         if !sentences.is_empty() {
-            page.plain(4, &sentences.join("; "))?;
+            page.broken(4, PLAIN, &sentences.join("; "));
         }
-        write_suppressed(subject, explained, page)?;
+        write_suppressed(subject, explained, page);
     }
-    Ok(())
 }
 
-fn write_reread<W: Write>(
-    subject: &ExplainedRequest<'_>,
-    reread: &AlternativeDecoding,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
+fn write_reread(subject: &ExplainedRequest<'_>, reread: &AlternativeDecoding, page: &mut TextPage) {
     let name = sentence::view_name(TextView::Field(reread.field));
-    page.plain(
+    page.broken(
         4,
+        PLAIN,
         &format!(
             "the {name} decoded another way, {}: {}",
             sentence::decoding_name(reread.reading),
             subject.reread(reread)
         ),
-    )
+    );
 }
 
-fn write_suppressed<W: Write>(
+fn write_suppressed(
     subject: &ExplainedRequest<'_>,
     explained: &RuleExplanation<'_>,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
-    match explained.suppressed_by {
-        Some(reason) => page.text(
-            4,
-            WARNING,
-            &sentence::suppressed(reason, explained.rule, subject.rules),
-        ),
-        None => Ok(()),
+    page: &mut TextPage,
+) {
+    if let Some(reason) = explained.suppressed_by {
+        let why = sentence::suppressed(reason, explained.rule, subject.rules);
+        page.broken(4, WARNING, &why);
     }
-}
-
-fn write_answer<W: Write>(
-    subject: &ExplainedRequest<'_>,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
-    subject
-        .answer
-        .map_or(Ok(()), |graded| write_graded_answer(graded, page))
 }
 
 /// What a scan reports of a typed request, by its method and status.
-fn write_by_status<W: Write>(
-    subject: &ExplainedRequest<'_>,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
+fn write_by_status(subject: &ExplainedRequest<'_>, page: &mut TextPage) {
     if subject.by_status.is_empty() {
-        return Ok(());
+        return;
     }
-    page.heading("WHAT A SCAN REPORTS, BY METHOD AND STATUS")?;
+    page.heading("WHAT A SCAN REPORTS, BY METHOD AND STATUS");
     let rows = subject.by_status.iter().map(
         |MatchesByStatus {
              method,
@@ -365,23 +333,20 @@ fn write_by_status<W: Write>(
             (format!("{method} {}", statuses.join(" ")), found.join(", "))
         },
     );
-    page.rows(&rows.collect::<Vec<_>>())
+    page.rows(&rows.collect::<Vec<_>>());
 }
 
-fn write_misses<W: Write>(
-    subject: &ExplainedRequest<'_>,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
+fn write_misses(subject: &ExplainedRequest<'_>, page: &mut TextPage) {
     let misses = &subject.explanation.near_misses;
     if misses.is_empty() {
-        return Ok(());
+        return;
     }
-    page.heading("NEAR MISSES")?;
+    page.heading("NEAR MISSES");
     for explained in misses.iter().take(MAX_NEAR_MISSES) {
-        write_name(subject, explained, page)?;
+        write_name(subject, explained, page);
         let seen = sentence::found_literals(explained, subject);
         if !seen.is_empty() {
-            page.labelled(4, SEEN_WIDTH, "seen", &seen)?;
+            page.labelled(4, SEEN_WIDTH, "seen", &seen);
         }
         for check in explained.lacking() {
             let result = sentence::check(check, explained, subject);
@@ -391,28 +356,25 @@ fn write_misses<W: Write>(
                 SEEN_WIDTH,
                 "but",
                 &truncate(&result, 2 * page.width.saturating_sub(4 + SEEN_WIDTH + 2)),
-            )?;
+            );
         }
     }
-    match misses.len().saturating_sub(MAX_NEAR_MISSES) {
-        0 => Ok(()),
-        more => page.text(
-            2,
-            DIM,
-            &format!("… and {more} more; --rule ID explains any rule"),
-        ),
+    let more = misses.len().saturating_sub(MAX_NEAR_MISSES);
+    if more > 0 {
+        let how = format!("… and {more} more; --rule ID explains any rule");
+        page.broken(2, DIM, &how);
     }
 }
 
 /// Writes one rule with everything it requires.
-fn write_rule<W: Write>(
+fn write_rule(
     subject: &ExplainedRequest<'_>,
     explained: &RuleExplanation<'_>,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
-    page.heading("WHAT THE RULE REQUIRES")?;
-    write_name(subject, explained, page)?;
-    write_match_locations(subject, explained, page)?;
+    page: &mut TextPage,
+) {
+    page.heading("WHAT THE RULE REQUIRES");
+    write_name(subject, explained, page);
+    write_match_locations(subject, explained, page);
     for check in &explained.checks {
         let answer = if check.holds { "yes" } else { "no" };
         let label = format!("{answer:3}  {}", sentence::rule_key(&check.requirement));
@@ -421,25 +383,24 @@ fn write_rule<W: Write>(
             LABEL_WIDTH,
             &label,
             &sentence::check(check, explained, subject),
-        )?;
+        );
     }
     if let Some(reread) = &explained.alternative {
-        write_reread(subject, reread, page)?;
+        write_reread(subject, reread, page);
     }
-    if !explained.matches() {
-        return Ok(());
+    if explained.matches() {
+        write_sentences(subject, explained, page);
+        write_suppressed(subject, explained, page);
     }
-    write_sentences(subject, explained, page)?;
-    write_suppressed(subject, explained, page)
 }
 
 /// What the request is after, what to do if it was answered, and the products and CVE ids of its
 /// path.
-fn write_sentences<W: Write>(
+fn write_sentences(
     subject: &ExplainedRequest<'_>,
     explained: &RuleExplanation<'_>,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
+    page: &mut TextPage,
+) {
     let rule = subject.rules.rule(explained.rule);
     let about = subject.about(explained.rule);
     let (products, cves) = (about.products.join(", "), about.cves.join(", "));
@@ -455,20 +416,19 @@ fn write_sentences<W: Write>(
                 LABEL_WIDTH,
                 label,
                 &sanitize::escape(sentence.as_bytes()),
-            )?;
+            );
         }
     }
-    Ok(())
 }
 
 /// `yes  raw_prefixes`.
 const LABEL_WIDTH: usize = 17;
 
-fn write_name<W: Write>(
+fn write_name(
     subject: &ExplainedRequest<'_>,
     explained: &RuleExplanation<'_>,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
+    page: &mut TextPage,
+) {
     let rule = subject.rules.rule(explained.rule);
     let severity = subject.severity(explained.rule);
     let name = format!(
@@ -487,9 +447,8 @@ fn write_name<W: Write>(
         } else {
             " ".repeat(12)
         };
-        writeln!(page.out, "{before}{line}")?;
+        page.line(&format!("{before}{line}"));
     }
-    Ok(())
 }
 
 /// Why there is no grade, as a sentence.
@@ -506,83 +465,54 @@ pub(crate) fn ungraded(answer: &GradeResult) -> Option<&'static str> {
     }
 }
 
-/// Writes the section.
-fn write_graded_answer<W: Write>(
-    answer: &GradeResult,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
-    page.heading("ANSWER")?;
-    if let Some(sentence) = ungraded(answer) {
-        return page.text(
-            2,
-            if matches!(answer, GradeResult::NeedsLog) {
-                WARNING
-            } else {
-                DIM
-            },
-            sentence,
-        );
-    }
+/// Writes the grade of the answer, if it could expose something.
+fn write_answer(subject: &ExplainedRequest<'_>, page: &mut TextPage) {
+    let Some(answer) = subject.answer else { return };
+    page.heading("ANSWER");
     match answer {
         GradeResult::Known(answer) => page.rows(&answer_rows(answer)),
-        GradeResult::NeedsLog | GradeResult::Ordinary => Ok(()),
+        GradeResult::NeedsLog => page.broken(2, WARNING, ungraded(answer).unwrap_or_default()),
+        GradeResult::Ordinary => page.broken(2, DIM, ungraded(answer).unwrap_or_default()),
     }
 }
 
 fn answer_rows(answer: &GradedAnswer) -> Vec<(String, String)> {
     let grade = answer.detail.grade.answer;
-    let row = |label: &str, text: String| Some((label.to_owned(), text));
-    let statuses: Vec<String> = answer.get_refused.iter().map(u16::to_string).collect();
-    let anything = match answer.sizes.as_slice() {
-        [] => None,
-        ranges => row("soft 404s", sizes(ranges)),
-    };
-    [
-        row(
-            "grade",
-            format!("{}: {}", grade.as_str().replace('_', " "), meaning(grade)),
-        ),
-        row("reason", why(&answer.detail)),
-        row(
-            "site",
-            format!("{}: {}", LogText::new(&answer.site), probed(answer)),
-        ),
-        anything,
-        (!answer.home_sizes.is_empty())
-            .then(|| row("home page", sizes(&answer.home_sizes)))
-            .flatten(),
-        (!answer.get_sizes.is_empty())
-            .then(|| {
-                row(
-                    "GET",
-                    format!("got {} for this path", sizes(&answer.get_sizes)),
-                )
-            })
-            .flatten(),
-        (!statuses.is_empty())
-            .then(|| {
-                row(
-                    "GET",
-                    format!("was refused for this path: {}", statuses.join(", ")),
-                )
-            })
-            .flatten(),
-        (!answer.alike.is_empty())
-            .then(|| {
-                row(
-                    if answer.is_exact() {
-                        "same size"
-                    } else {
-                        "like size"
-                    },
-                    alike(&answer.alike),
-                )
-            })
-            .flatten(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let mut rows = Vec::new();
+    let mut row = |label: &str, text: String| rows.push((label.to_owned(), text));
+    row(
+        "grade",
+        format!("{}: {}", grade.as_str().replace('_', " "), meaning(grade)),
+    );
+    row("reason", why(&answer.detail));
+    row(
+        "site",
+        format!("{}: {}", LogText::new(&answer.site), probed(answer)),
+    );
+    if !answer.sizes.is_empty() {
+        row("soft 404s", sizes(&answer.sizes));
+    }
+    if !answer.home_sizes.is_empty() {
+        row("home page", sizes(&answer.home_sizes));
+    }
+    if !answer.get_sizes.is_empty() {
+        let got = sizes(&answer.get_sizes);
+        row("GET", format!("got {got} for this path"));
+    }
+    if !answer.get_refused.is_empty() {
+        let statuses: Vec<String> = answer.get_refused.iter().map(u16::to_string).collect();
+        let statuses = statuses.join(", ");
+        row("GET", format!("was refused for this path: {statuses}"));
+    }
+    if !answer.alike.is_empty() {
+        let label = if answer.is_exact() {
+            "same size"
+        } else {
+            "like size"
+        };
+        row(label, alike(&answer.alike));
+    }
+    rows
 }
 
 fn meaning(grade: Answer) -> &'static str {
@@ -626,11 +556,11 @@ fn alike(paths: &[SimilarAnswer]) -> String {
 const MARGIN: usize = 4;
 
 /// Writes each view in which a part of the rule was found, with carets.
-fn write_match_locations<W: Write>(
+fn write_match_locations(
     subject: &ExplainedRequest<'_>,
     explained: &RuleExplanation<'_>,
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
+    page: &mut TextPage,
+) {
     let spans: Vec<_> = explained
         .spans()
         .into_iter()
@@ -639,21 +569,21 @@ fn write_match_locations<W: Write>(
     let mut views: Vec<_> = spans.iter().map(|(_, view, _)| *view).collect();
     views.sort_unstable();
     views.dedup();
-    views
-        .into_iter()
-        .try_for_each(|view| write_view(subject, explained, view, &spans, page))
+    for view in views {
+        write_view(subject, explained, view, &spans, page);
+    }
 }
 
 /// A kind of part, and the view and range where it was found.
 type MatchLocation<'a> = (PatternKind, TextView, &'a Range<usize>);
 
-fn write_view<W: Write>(
+fn write_view(
     subject: &ExplainedRequest<'_>,
     explained: &RuleExplanation<'_>,
     view: TextView,
     spans: &[MatchLocation<'_>],
-    page: &mut ExplainPage<'_, W>,
-) -> io::Result<()> {
+    page: &mut TextPage,
+) {
     let mut here: Vec<_> = spans.iter().filter(|(_, of, _)| *of == view).collect();
     // A regex is the most specific, so it comes first.
     here.sort_by_key(|(mark, ..)| (matches!(mark, PatternKind::Literal(_)), mark.as_str()));
@@ -672,12 +602,8 @@ fn write_view<W: Write>(
             .paint(if *is_found { ALARM } else { PLAIN }, text)
     });
     let text: String = text.collect();
-    writeln!(
-        page.out,
-        "{:MARGIN$}{}  {text}",
-        "",
-        page.painter.paint(DIM, format!("{name:column$}"))
-    )?;
+    let label = page.painter.paint(DIM, format!("{name:column$}"));
+    page.line(&format!("{:MARGIN$}{label}  {text}", ""));
     let mut kinds: Vec<_> = here.iter().map(|(mark, ..)| mark.as_str()).collect();
     kinds.dedup();
     for kind in kinds {
@@ -688,12 +614,8 @@ fn write_view<W: Write>(
         let carets = underline(of_kind.map(|(_, columns)| columns));
         if !carets.is_empty() {
             let label = page.painter.paint(DIM, format!("{kind:column$}"));
-            writeln!(
-                page.out,
-                "{:MARGIN$}{label}  {}",
-                "",
-                page.painter.paint(ALARM, &carets)
-            )?;
+            let carets = page.painter.paint(ALARM, &carets);
+            page.line(&format!("{:MARGIN$}{label}  {carets}", ""));
         }
     }
     // With `--rule` the whole regex is printed below.
@@ -707,13 +629,12 @@ fn write_view<W: Write>(
         .filter(|_| subject.only.is_none())
         .filter_map(|check| source(&check.requirement))
     {
-        page.text(
+        page.broken(
             MARGIN + column + 2,
             DIM,
             &truncate(&sentence::single_line_regex(source), room),
-        )?;
+        );
     }
-    Ok(())
 }
 
 fn source<'r>(requirement: &Requirement<'r>) -> Option<&'r str> {
@@ -737,50 +658,17 @@ fn underline<'c>(columns: impl Iterator<Item = &'c Range<usize>>) -> String {
     line
 }
 
-/// A page of labelled lines.
-#[derive(Debug)]
-pub(crate) struct ExplainPage<'w, W> {
-    pub(crate) out: &'w mut W,
-    pub(crate) width: usize,
-    pub(crate) painter: Painter,
-}
-
-impl<'w, W: Write> ExplainPage<'w, W> {
-    pub(crate) fn new(options: &RenderOptions, out: &'w mut W) -> Self {
-        Self {
-            out,
-            width: options.page_width(),
-            painter: Painter {
-                color: options.color,
-            },
-        }
-    }
-
-    pub(crate) fn heading(&mut self, title: &str) -> io::Result<()> {
-        writeln!(self.out, "\n{}", self.painter.paint(BOLD, title))
-    }
-
-    /// Writes a text with a margin, wrapped.
-    pub(crate) fn text(&mut self, margin: usize, style: Style, text: &str) -> io::Result<()> {
+impl TextPage {
+    /// Writes a text with a margin, in lines that [`wrapped`] breaks. It must be redacted.
+    fn broken(&mut self, margin: usize, style: Style, text: &str) {
         for line in wrapped(text, self.width.saturating_sub(margin)) {
-            writeln!(
-                self.out,
-                "{:margin$}{}",
-                "",
-                self.painter.paint(style, line)
-            )?;
+            let line = self.painter.paint(style, line);
+            self.line(&format!("{:margin$}{line}", ""));
         }
-        Ok(())
     }
 
     /// Writes a label of `column` columns and a text, wrapped. The label is not text of a log.
-    pub(crate) fn labelled(
-        &mut self,
-        margin: usize,
-        column: usize,
-        label: &str,
-        text: &str,
-    ) -> io::Result<()> {
+    fn labelled(&mut self, margin: usize, column: usize, label: &str, text: &str) {
         let indent = margin + column + 2;
         for (number, line) in wrapped(text, self.width.saturating_sub(indent))
             .into_iter()
@@ -788,27 +676,23 @@ impl<'w, W: Write> ExplainPage<'w, W> {
         {
             if number == 0 && !label.is_empty() {
                 let label = self.painter.paint(DIM, format!("{label:column$}"));
-                writeln!(self.out, "{:margin$}{label}  {line}", "")?;
+                self.line(&format!("{:margin$}{label}  {line}", ""));
             } else {
-                writeln!(self.out, "{:indent$}{line}", "")?;
+                self.line(&format!("{:indent$}{line}", ""));
             }
         }
-        Ok(())
     }
 
     /// Writes labelled texts with aligned labels.
-    pub(crate) fn rows(&mut self, rows: &[(String, String)]) -> io::Result<()> {
+    fn rows(&mut self, rows: &[(String, String)]) {
         let column = rows
             .iter()
             .map(|(label, _)| label.width())
             .max()
             .unwrap_or(0);
-        rows.iter()
-            .try_for_each(|(label, text)| self.labelled(2, column, label, text))
-    }
-
-    pub(crate) fn plain(&mut self, margin: usize, text: &str) -> io::Result<()> {
-        self.text(margin, PLAIN, text)
+        for (label, text) in rows {
+            self.labelled(2, column, label, text);
+        }
     }
 }
 

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::plots::{self, Plot, PlotBar, PlotItem, PlotKey};
+use super::plots::{self, Plot, PlotItem};
 use super::tables::{CellLink, TableBuilder, TableCell, truncated};
-use super::{Fact, FolderLink, HtmlPage, PageOptions, Section};
+use super::{FolderLink, HtmlPage, PageOptions, Section};
 use crate::log::finding::Severity;
 use crate::render::layout::minute;
 use crate::report::model::ReportModel;
@@ -116,9 +116,7 @@ impl VerifiedDigest {
     /// The day, and what came of the paths.
     fn cell(&self) -> TableCell {
         let day = self.time.split('T').next().unwrap_or_default();
-        TableCell::text(escape(
-            format!("{day}: {}", self.totals.sentence()).as_bytes(),
-        ))
+        escape(format!("{day}: {}", self.totals.sentence()).as_bytes()).into()
     }
 }
 
@@ -149,17 +147,14 @@ fn page(entries: &[IndexEntry], host: Option<&str>) -> HtmlPage {
             grouped(answered)
         ),
     };
-    let sum = |field: fn(&RunDigest) -> u64| digests().map(field).sum();
+    let sum = |field: fn(&RunDigest) -> u64| grouped(digests().map(field).sum());
     HtmlPage {
         kicker: format!("probewatch reports{host}"),
         facts: vec![
-            Fact {
-                is_alarm: answered > 0,
-                ..Fact::new("answered", sum(|digest| digest.answered))
-            },
-            Fact::new("hits", sum(|digest| digest.hits)),
-            Fact::new("requests", sum(|digest| digest.requests)),
-            Fact::new("lines", sum(|digest| digest.lines)),
+            ("answered", sum(|digest| digest.answered), answered > 0),
+            ("hits", sum(|digest| digest.hits), false),
+            ("requests", sum(|digest| digest.requests), false),
+            ("lines", sum(|digest| digest.lines), false),
         ],
         sections: trend(entries).into_iter().chain(reports(entries)).collect(),
         ..HtmlPage::new(format!("probewatch reports{host}"), headline)
@@ -194,21 +189,11 @@ fn trend(entries: &[IndexEntry]) -> Option<Section> {
         .zip(shown.iter().rev())
         .filter(|(_, (_, digest))| digest.answered > 0)
     {
-        plot.marks.push(PlotBar {
-            x: at * 10,
-            width: 9,
-            title: format!(
-                "{}: {} answered",
-                name(&(folder, digest)),
-                grouped(digest.answered)
-            ),
-        });
+        let answered = grouped(digest.answered);
+        let title = format!("{}: {answered} answered", name(&(folder, digest)));
+        plot.marks.push((at * 10, title));
     }
-    let key = |class, name: &str, value: u64| PlotKey {
-        class,
-        name: name.to_owned(),
-        value: grouped(value),
-    };
+    let key = |class, name: &str, value: u64| (class, name.to_owned(), grouped(value));
     plot.legend = vec![
         key(
             "o4",
@@ -243,10 +228,7 @@ fn item(folder: &FolderLink, digest: &RunDigest) -> PlotItem {
         counted(digest.hits, "hit", "hits"),
         grouped(digest.answered)
     );
-    PlotItem {
-        title,
-        counts: vec![digest.hits - answered, answered],
-    }
+    (title, vec![digest.hits - answered, answered])
 }
 
 /// The label of a report, or the name of its folder.
@@ -268,11 +250,10 @@ fn reports(entries: &[IndexEntry]) -> Option<Section> {
     let text = |entry: &IndexEntry, field: fn(&RunDigest) -> Option<&str>| {
         of(entry, &|digest| TableCell {
             class: "t",
-            ..TableCell::text(escape(field(digest).unwrap_or_default().as_bytes()))
+            ..escape(field(digest).unwrap_or_default().as_bytes()).into()
         })
     };
-    let all = entries.len() as u64;
-    let table = TableBuilder::new(entries, ROWS)
+    TableBuilder::new(entries, ROWS)
         .text("report", report_cell)
         .number("hits", |entry| count(entry, |digest| digest.hits))
         .text("hits over time", |entry| {
@@ -310,24 +291,18 @@ fn reports(entries: &[IndexEntry]) -> Option<Section> {
         .text("log ends", |entry| {
             text(entry, |digest| digest.last.as_deref())
         })
-        .finish(
+        .alarm(|entry| {
+            entry
+                .digest
+                .as_ref()
+                .is_some_and(|digest| digest.answered > 0)
+        })
+        .section(
+            ("reports", "Reports"),
             "The reports in this folder, the newest first",
-            all,
+            entries.len() as u64,
             "the folder",
-            |entry| {
-                entry
-                    .digest
-                    .as_ref()
-                    .is_some_and(|digest| digest.answered > 0)
-            },
-        );
-    Some(Section {
-        id: "reports",
-        title: "Reports",
-        count: Some(grouped(all)),
-        table: Some(table?),
-        ..Section::default()
-    })
+        )
 }
 
 /// The folder, with a link to its page if there is one.
@@ -338,6 +313,6 @@ fn report_cell(entry: &IndexEntry) -> TableCell {
         .then(|| CellLink::Folder(entry.folder.clone()));
     TableCell {
         link,
-        ..TableCell::text(entry.folder.to_string())
+        ..entry.folder.to_string().into()
     }
 }

@@ -15,6 +15,8 @@ use std::io::{self, Write};
 use std::sync::LazyLock;
 
 use askama::Template;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use self::index::RunDigest;
@@ -100,38 +102,11 @@ struct HtmlPage {
     kicker: String,
     headline: String,
     is_alarm: bool,
-    facts: Vec<Fact>,
+    /// Numbers of the header: the name and the value of each, and whether it is alarming.
+    facts: Vec<(&'static str, String, bool)>,
     about: Vec<String>,
     sections: Vec<Section>,
     footer: String,
-}
-
-/// A number of the header.
-#[derive(Debug)]
-struct Fact {
-    name: &'static str,
-    value: String,
-    is_alarm: bool,
-}
-
-impl Fact {
-    fn new(name: &'static str, n: u64) -> Self {
-        Self {
-            name,
-            value: grouped(n),
-            is_alarm: false,
-        }
-    }
-
-    /// A lower bound, if memory was limited.
-    fn or_more(self, has_more: bool) -> Self {
-        let value = if has_more {
-            format!("{MORE_THAN}{}", self.value)
-        } else {
-            self.value
-        };
-        Self { value, ..self }
-    }
 }
 
 /// A section: sentences, a plot, a heat map and a table, as far as it has them.
@@ -147,6 +122,17 @@ struct Section {
     table: Option<TableView>,
     /// The table repeats the plot in numbers, and is closed at first.
     folded: bool,
+}
+
+impl Section {
+    fn of_sentences((id, title): (&'static str, &'static str), sentences: Vec<String>) -> Self {
+        Self {
+            id,
+            title,
+            sentences,
+            ..Self::default()
+        }
+    }
 }
 
 impl HtmlPage {
@@ -196,21 +182,26 @@ fn page(report: &ReportModel<'_>, options: &PageOptions<'_>) -> HtmlPage {
     let (sentence, is_alarm) = headline(report);
     let subject = subject(report, options);
     let totals = &report.totals;
-    let answered = Fact {
-        is_alarm: totals.answered > 0,
-        ..Fact::new("answered", totals.answered)
+    // A lower bound, if memory was limited.
+    let or_more = |n, has_more| {
+        let more_than = if has_more { MORE_THAN } else { "" };
+        format!("{more_than}{}", grouped(n))
     };
+    let (clients, paths) = (
+        or_more(totals.clients, totals.has_more_clients),
+        or_more(totals.paths, totals.has_more_paths),
+    );
     HtmlPage {
         digest: serde_json::to_string(&RunDigest::new(report, options)).ok(),
         kicker: subject.clone(),
         is_alarm,
         facts: vec![
-            answered,
-            Fact::new("hits", totals.sum.hits),
-            Fact::new("clients", totals.clients).or_more(totals.has_more_clients),
-            Fact::new("paths", totals.paths).or_more(totals.has_more_paths),
-            Fact::new("requests", totals.sum.requests),
-            Fact::new("lines", totals.sum.lines),
+            ("answered", grouped(totals.answered), totals.answered > 0),
+            ("hits", grouped(totals.sum.hits), false),
+            ("clients", clients, false),
+            ("paths", paths, false),
+            ("requests", grouped(totals.sum.requests), false),
+            ("lines", grouped(totals.sum.lines), false),
         ],
         about: about(report, options),
         sections: sections::all(report, options),
@@ -276,25 +267,7 @@ fn inputs(inputs: &[InputSummary]) -> String {
 
 /// The hash of an element's text in a content policy.
 fn hash(text: &str) -> String {
-    base64(&Sha256::digest(text.as_bytes()))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..4 {
-            let value = bits >> (18 - 6 * digit) & 63;
-            text.push(if digit > chunk.len() {
-                '='
-            } else {
-                char::from(DIGITS[value as usize])
-            });
-        }
-    }
-    text
+    STANDARD.encode(Sha256::digest(text.as_bytes()))
 }
 
 #[cfg(test)]
@@ -553,7 +526,7 @@ mod tests {
     fn hashes_are_base64_of_sha256() {
         assert_eq!(hash(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
         assert_eq!(
-            ["", "f", "fo", "foo", "foob"].map(|text| base64(text.as_bytes())),
+            ["", "f", "fo", "foo", "foob"].map(|text| STANDARD.encode(text)),
             ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]
         );
     }

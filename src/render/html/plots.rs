@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::tables::{CellLink, ColumnHead, TableBuilder, TableCell, TableRow, TableView};
+use super::tables::{CellLink, TableBuilder, TableCell, TableView};
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::render::layout::minute;
+use crate::render::timeline::bucket_start;
 use crate::report::model::{Timeline, TimelineBucket};
 use crate::text::number::{counted, grouped};
 
@@ -47,58 +48,37 @@ pub(super) struct Plot {
     pub(super) top: String,
     pub(super) middle: String,
     pub(super) width: u64,
-    pub(super) layers: Vec<PlotLayer>,
-    pub(super) bars: Vec<PlotBar>,
-    pub(super) marks: Vec<PlotBar>,
+    /// The class and the path of all bars of one colour.
+    pub(super) layers: Vec<(&'static str, String)>,
+    /// The tooltip of each bar.
+    pub(super) bars: Vec<String>,
+    /// Where each mark is, and its tooltip.
+    pub(super) marks: Vec<(u64, String)>,
     pub(super) ticks: Vec<String>,
     pub(super) legend: Vec<PlotKey>,
 }
 
-/// All bars of one colour.
-#[derive(Debug)]
-pub(super) struct PlotLayer {
-    pub(super) class: &'static str,
-    pub(super) path: String,
-}
-
-/// A range of a plot, and its tooltip.
-#[derive(Debug)]
-pub(super) struct PlotBar {
-    pub(super) x: u64,
-    pub(super) width: u64,
-    pub(super) title: String,
-}
-
-/// An item of the legend.
-#[derive(Debug)]
-pub(super) struct PlotKey {
-    pub(super) class: &'static str,
-    pub(super) name: String,
-    pub(super) value: String,
-}
+/// An item of the legend: its class, its name, and its value.
+pub(super) type PlotKey = (&'static str, String, String);
 
 /// One bar: what it is, and the counts of each layer.
-#[derive(Debug)]
-pub(super) struct PlotItem {
-    pub(super) title: String,
-    pub(super) counts: Vec<u64>,
-}
+pub(super) type PlotItem = (String, Vec<u64>);
 
 impl Plot {
     /// The bars of `items`, in layers of these classes.
     pub(super) fn new(items: &[PlotItem], classes: &[&'static str]) -> Self {
         let highest = items
             .iter()
-            .map(|item| item.counts.iter().sum())
+            .map(|(_, counts)| counts.iter().sum())
             .max()
             .unwrap_or(0);
         let top = round_up(highest);
         let mut paths = vec![String::new(); classes.len()];
-        for (at, item) in (0..).zip(items) {
+        for (at, (_, counts)) in (0..).zip(items) {
             let mut below = 0;
             for (path, &count) in paths
                 .iter_mut()
-                .zip(&item.counts)
+                .zip(counts)
                 .filter(|(_, count)| **count > 0)
             {
                 let (low, high) = (scaled(below, top), scaled(below + count, top));
@@ -115,14 +95,9 @@ impl Plot {
         }
         let layers = classes
             .iter()
+            .copied()
             .zip(paths)
-            .filter(|(_, path)| !path.is_empty())
-            .map(|(class, path)| PlotLayer { class, path });
-        let bars = (0..).zip(items).map(|(at, item)| PlotBar {
-            x: at * BAR,
-            width: BAR,
-            title: item.title.clone(),
-        });
+            .filter(|(_, path)| !path.is_empty());
         Self {
             caption: String::new(),
             notes: Vec::new(),
@@ -130,7 +105,7 @@ impl Plot {
             middle: grouped(top / 2),
             width: items.len() as u64 * BAR,
             layers: layers.collect(),
-            bars: bars.collect(),
+            bars: items.iter().map(|(title, _)| title.clone()).collect(),
             marks: Vec::new(),
             ticks: Vec::new(),
             legend: Vec::new(),
@@ -144,10 +119,7 @@ impl Plot {
         let unit = timeline.unit;
         let items: Vec<PlotItem> = buckets
             .iter()
-            .map(|(from, bucket)| PlotItem {
-                title: title(*from, unit, bucket),
-                counts: bucket.outcomes.to_vec(),
-            })
+            .map(|(from, bucket)| (title(*from, unit, bucket), bucket.outcomes.to_vec()))
             .collect();
         let middle = buckets[buckets.len() / 2].0;
         let (peak_at, peak) = buckets
@@ -157,7 +129,7 @@ impl Plot {
             "Hits for each {} of UTC, by what the site answered; the most are {}, {}.",
             unit_name(unit),
             grouped(peak.hits),
-            span(*peak_at, unit)
+            bucket_start(*peak_at, unit, 0)
         );
         let ticks = if buckets.len() > 2 {
             vec![first, middle, last]
@@ -166,7 +138,10 @@ impl Plot {
         };
         let mut plot = Self {
             caption,
-            ticks: ticks.into_iter().map(|at| span(at, unit)).collect(),
+            ticks: ticks
+                .into_iter()
+                .map(|at| bucket_start(at, unit, 0))
+                .collect(),
             legend: legend(timeline),
             ..Self::new(&items, &CLASSES)
         };
@@ -196,19 +171,12 @@ impl Plot {
                 minute(times[0]),
                 counted(times.len() as u64, "first answer", "first answers")
             );
-            self.marks.push(PlotBar {
-                x: at.min(last) * BAR,
-                width: BAR - 1,
-                title,
-            });
+            self.marks.push((at.min(last) * BAR, title));
         }
         if !self.marks.is_empty() {
             let value = grouped(timeline.answered_at.len() as u64);
-            self.legend.push(PlotKey {
-                class: "mark",
-                name: "below: first distinct answer of a path".to_owned(),
-                value,
-            });
+            let name = "below: first distinct answer of a path";
+            self.legend.push(("mark", name.to_owned(), value));
         }
     }
 }
@@ -234,11 +202,7 @@ fn legend(timeline: &Timeline) -> Vec<PlotKey> {
         .enumerate()
         .map(|(at, (outcome, class))| (class, word(*outcome), sum(at)));
     keys.filter(|(.., hits)| *hits > 0)
-        .map(|(class, name, hits)| PlotKey {
-            class,
-            name,
-            value: grouped(hits),
-        })
+        .map(|(class, name, hits)| (class, name, grouped(hits)))
         .collect()
 }
 
@@ -265,22 +229,9 @@ fn title(from: i64, unit: u32, bucket: &TimelineBucket) -> String {
     };
     format!(
         "{}, {}{detail}",
-        span(from, unit),
+        bucket_start(from, unit, 0),
         counted(bucket.hits, "hit", "hits")
     )
-}
-
-/// The start of a bucket, as exact as its unit.
-fn span(from: i64, unit: u32) -> String {
-    let text = minute(LogTime {
-        utc: from,
-        offset: 0,
-    });
-    if unit < DAY {
-        text
-    } else {
-        text.get(..10).unwrap_or(&text).to_owned()
-    }
 }
 
 fn unit_name(unit: u32) -> String {
@@ -332,9 +283,10 @@ pub(super) fn timeline_table(
         .filter(|bucket| bucket.hits > 0)
         .collect();
     let from = |bucket: &TimelineBucket| {
-        bucket
-            .from
-            .map_or_else(|| "no time".to_owned(), |from| span(from, timeline.unit))
+        bucket.from.map_or_else(
+            || "no time".to_owned(),
+            |from| bucket_start(from, timeline.unit, 0),
+        )
     };
     let link = |bucket: &TimelineBucket| {
         bucket
@@ -345,7 +297,7 @@ pub(super) fn timeline_table(
     let mut table = TableBuilder::new(&rows, usize::MAX)
         .text("from", |bucket| TableCell {
             link: link(bucket),
-            ..TableCell::text(from(bucket))
+            ..from(bucket).into()
         })
         .count("hits", |bucket| bucket.hits);
     for (at, outcome) in Outcome::ALL
@@ -355,7 +307,7 @@ pub(super) fn timeline_table(
     {
         table = table.count(outcome.as_str(), move |bucket| bucket.outcomes[at]);
     }
-    table.finish("The timeline in numbers", rows.len() as u64, "", |_| false)
+    table.finish("The timeline in numbers", rows.len() as u64, "")
 }
 
 /// Hours of the week as coloured fields.
@@ -363,17 +315,8 @@ pub(super) fn timeline_table(
 pub(super) struct HeatMap {
     pub(super) caption: String,
     pub(super) days: [&'static str; 7],
-    pub(super) cells: Vec<HeatCell>,
-}
-
-/// One hour of the week.
-#[derive(Debug)]
-pub(super) struct HeatCell {
-    /// From 0, which is no hit, to 8.
-    pub(super) level: u8,
-    pub(super) x: usize,
-    pub(super) y: usize,
-    pub(super) title: String,
+    /// Of each hour of the week its colour, from 0, which is no hit, to 8, and its tooltip.
+    pub(super) cells: Vec<(u8, String)>,
 }
 
 impl HeatMap {
@@ -393,12 +336,7 @@ impl HeatMap {
                 DAYS[day],
                 counted(hits, "hit", "hits")
             );
-            HeatCell {
-                level: level(hits, most),
-                x: hour * 10,
-                y: day * 10,
-                title,
-            }
+            (level(hits, most), title)
         };
         let caption = format!(
             "Hits by weekday and hour, in the log's own time; the most are {}, {} {hour:02}:00.",
@@ -407,7 +345,7 @@ impl HeatMap {
         );
         Some(Self {
             caption,
-            days: ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
+            days: DAYS.map(|day| &day[..3]),
             cells: hours_of_week().map(cell).collect(),
         })
     }
@@ -424,31 +362,17 @@ fn level(hits: u64, most: u64) -> u8 {
 }
 
 /// The numbers of the heat map.
-pub(super) fn hours_table(hours: &Hours) -> TableView {
+pub(super) fn hours_table(hours: &Hours) -> Option<TableView> {
     const NAMES: [&str; 24] = [
         "00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14",
         "15", "16", "17", "18", "19", "20", "21", "22", "23",
     ];
-    let head = |name, is_number| ColumnHead { name, is_number };
-    let columns = std::iter::once(head("day", false))
-        .chain(NAMES.map(|name| head(name, true)))
-        .collect();
-    let row = |(day, hours): (&&str, &[u64; 24])| {
-        let cells = std::iter::once(TableCell::text(*day))
-            .chain(hours.iter().map(|&hits| TableCell::count(hits)))
-            .collect();
-        TableRow {
-            cells,
-            is_alarm: false,
-        }
-    };
-    let rows = DAYS.iter().zip(hours).map(row).collect();
-    TableView {
-        caption: "Weekdays and hours in numbers".to_owned(),
-        columns,
-        rows,
-        more: None,
+    let rows: Vec<_> = DAYS.into_iter().zip(hours).collect();
+    let mut table = TableBuilder::new(&rows, usize::MAX).text("day", |(day, _)| *day);
+    for (hour, name) in NAMES.into_iter().enumerate() {
+        table = table.count(name, move |(_, hours)| hours[hour]);
     }
+    table.finish("Weekdays and hours in numbers", rows.len() as u64, "")
 }
 
 /// Sums of at most [`MAX_SPARKLINE_BARS`] equal parts of a timeline.

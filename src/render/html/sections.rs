@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use foldhash::{HashMap, HashSet};
 
 use super::plots::{HeatMap, Plot};
-use super::tables::{TableBuilder, TableCell, TableView};
+use super::tables::{TableBuilder, TableCell};
 use super::{PageOptions, Section};
 use crate::geoip::GeoInfo;
 use crate::log::client::Client;
@@ -18,7 +18,7 @@ use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::render::grades;
 use crate::render::layout::minute;
-use crate::render::table::is_much;
+use crate::render::table::{is_much, without_time};
 use crate::report::campaigns::describe_guesses;
 use crate::report::model::{
     AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, FloodRow, HostRow, NetworkRow,
@@ -100,37 +100,11 @@ pub(super) fn all(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Vec<Se
         .collect()
 }
 
-/// A section that is one table; `None` without rows.
-fn table(
-    id: &'static str,
-    title: &'static str,
-    all: u64,
-    table: Option<TableView>,
-) -> Option<Section> {
-    Some(Section {
-        id,
-        title,
-        count: Some(grouped(all)),
-        table: Some(table?),
-        ..Section::default()
-    })
-}
-
 fn answered(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Section {
-    let (id, title, rows) = ("answered", "What answered", &report.answered);
-    let found = answers(
-        report,
-        rows,
-        options,
-        "Paths that gave something, with the reason why the answer stands out",
-    );
-    let nothing = || Section {
-        id,
-        title,
-        sentences: vec![nothing_answered(report)],
-        ..Section::default()
-    };
-    let section = table(id, title, rows.len() as u64, found).unwrap_or_else(nothing);
+    let (head, rows) = (("answered", "What answered"), &report.answered);
+    let caption = "Paths that gave something, with the reason why the answer stands out";
+    let section = answers(report, rows, options, head, caption)
+        .unwrap_or_else(|| Section::of_sentences(head, vec![nothing_answered(report)]));
     // The rows are sorted by severity.
     let worst = rows
         .iter()
@@ -170,74 +144,64 @@ fn nothing_answered(report: &ReportModel<'_>) -> String {
 }
 
 fn uncertain(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
-    let rows = &report.uncertain;
+    let head = ("uncertain", "Uncertain answers");
     let caption = "Answers that may be real, with the reason why they are in doubt";
-    table(
-        "uncertain",
-        "Uncertain answers",
-        rows.len() as u64,
-        answers(report, rows, options, caption),
-    )
+    answers(report, &report.uncertain, options, head, caption)
 }
 
 fn answers(
     report: &ReportModel<'_>,
     rows: &[Row<'_>],
     options: &PageOptions<'_>,
+    head: (&'static str, &'static str),
     caption: &str,
-) -> Option<TableView> {
-    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TableCell| {
-        row.answer.as_deref().map_or_else(TableCell::default, cell)
+) -> Option<Section> {
+    let detail = |row: &Row<'_>, text: &dyn Fn(&AnswerDetail<'_>) -> String| {
+        row.answer.as_deref().map(text).unwrap_or_default()
     };
     let who = |row: &Row<'_>, answer: &AnswerDetail<'_>| match answer.client {
         Some(one) => one.to_string(),
         None => counted(row.clients, "client", "clients"),
     };
     TableBuilder::new(rows, options.rows())
-        .text("path", |row| TableCell::code(grades::paths(row)))
-        .text("severity", |row| TableCell::severity(row.severity))
-        .text("site", |row| {
-            TableCell::code(row.key.site().unwrap_or_default())
-        })
+        .code("path", |row| grades::paths(row))
+        .severity(|row| row.severity)
+        .code("site", |row| row.key.site().unwrap_or_default())
         .text("status", |row| {
-            detail(row, &|answer| TableCell::text(answer.joined_statuses(" ")))
+            detail(row, &|answer| answer.joined_statuses(" "))
         })
         .number("bytes", |row| {
-            detail(row, &|answer| TableCell::number(answer.bytes))
+            let answer = row.answer.as_deref();
+            answer.map_or_else(TableCell::default, |answer| TableCell::number(answer.bytes))
         })
         .text("method", |row| {
-            detail(row, &|answer| TableCell::text(answer.method.as_str()))
+            detail(row, &|answer| answer.method.as_str().to_owned())
         })
-        .text("rule", |row| rule_cell(report, &row.rules))
+        .code("rule", |row| worst_rule(report, &row.rules))
         .count("hits", |row| row.hits)
-        .text("client", |row| {
-            detail(row, &|answer| TableCell::text(who(row, answer)))
-        })
+        .text("client", |row| detail(row, &|answer| who(row, answer)))
         .time("first seen", report, |row| row.first_time)
         .time("last seen", report, |row| row.last_time)
-        .text("why", |row| {
-            detail(row, &|answer| TableCell::text(grades::why(answer)))
-        })
-        .finish(
+        .text("why", |row| detail(row, &grades::why))
+        .alarm(|row| row.answered > 0)
+        .section(
+            head,
             caption,
             rows.len() as u64,
             "answered.csv (-f csv --by answer)",
-            |row| row.answered > 0,
         )
 }
 
 fn withdrawn(options: &PageOptions<'_>) -> Option<Section> {
-    let all = options.withdrawn.len() as u64;
-    let found = TableBuilder::new(options.withdrawn, options.rows())
-        .text("path", |answer| TableCell::code(&answer.key))
-        .text("severity", |answer| TableCell::severity(answer.severity))
-        .finish(
+    TableBuilder::new(options.withdrawn, options.rows())
+        .code("path", |answer| &answer.key)
+        .severity(|answer| answer.severity)
+        .section(
+            ("withdrawn", "Withdrawn"),
             "Answers that earlier reports listed, and that are what the site gives to any path",
-            all,
+            options.withdrawn.len() as u64,
             "new.csv",
-            |_| false,
-        );
-    table("withdrawn", "Withdrawn", all, found)
+        )
 }
 
 fn new_items(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
@@ -248,30 +212,25 @@ fn new_items(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
             .number_of(&item.key)
             .map(|rule| report.rule_set.rule(rule).title.as_str())
     };
+    let head = ("new", "What is new");
     let found = TableBuilder::new(news, options.rows())
-        .text("what", |item| TableCell::code(&item.key))
-        .text("kind", |item| TableCell::text(item.kind.as_str()))
-        .text("severity", |item| TableCell::severity(item.severity))
+        .code("what", |item| &item.key)
+        .text("kind", |item| item.kind.as_str())
+        .severity(|item| item.severity)
         .count("hits", |item| item.hits)
         .time("first seen", report, |item| item.first_time)
-        .text("example", |item| TableCell::code(item.sample.target))
+        .code("example", |item| item.sample.target)
         .text("what it finds", |item| {
-            TableCell::text(escape(title(item).unwrap_or_default().as_bytes()))
+            escape(title(item).unwrap_or_default().as_bytes())
         })
-        .finish(
+        .section(
+            head,
             "Answers, rules, paths, clients and campaigns that no run before has seen",
             news.len() as u64,
             "new.csv",
-            |_| false,
         );
-    let (id, heading) = ("new", "What is new");
-    let nothing = || Section {
-        id,
-        title: heading,
-        sentences: vec!["Nothing is new.".to_owned()],
-        ..Section::default()
-    };
-    Some(table(id, heading, news.len() as u64, found).unwrap_or_else(nothing))
+    let nothing = || Section::of_sentences(head, vec!["Nothing is new.".to_owned()]);
+    Some(found.unwrap_or_else(nothing))
 }
 
 fn timeline(report: &ReportModel<'_>, names: &PairNames<'_>) -> Option<Section> {
@@ -291,7 +250,7 @@ fn timeline(report: &ReportModel<'_>, names: &PairNames<'_>) -> Option<Section> 
 
 fn hours(report: &ReportModel<'_>) -> Option<Section> {
     let heat = HeatMap::new(&report.timeline.hours)?;
-    let table = Some(super::plots::hours_table(&report.timeline.hours));
+    let table = super::plots::hours_table(&report.timeline.hours);
     Some(Section {
         id: "hours",
         title: "Weekdays and hours",
@@ -316,9 +275,9 @@ fn clients(
         .map(|(at, row)| (row, blocks.get(at)))
         .collect();
     let geo = |row: &Row<'_>, text: fn(&GeoInfo) -> String| {
-        TableCell::text(row.geo.as_deref().map(text).unwrap_or_default())
+        row.geo.as_deref().map(text).unwrap_or_default()
     };
-    let found = TableBuilder::new(&rows, options.rows())
+    let section = TableBuilder::new(&rows, options.rows())
         .text("client", |(row, _)| {
             client_cell(row).linked(
                 row.key
@@ -326,7 +285,7 @@ fn clients(
                     .is_some_and(|client| names.clients.contains(&client)),
             )
         })
-        .text("severity", |(row, _)| TableCell::severity(row.severity))
+        .severity(|(row, _)| row.severity)
         .count("hits", |(row, _)| row.hits)
         .count("answered", |(row, _)| row.answered)
         .count("paths", |(row, _)| row.paths)
@@ -336,39 +295,32 @@ fn clients(
         .text("country", |(row, _)| geo(row, city_and_country))
         .text("network", |(row, _)| geo(row, network))
         .text("looks for", |(row, _)| {
-            TableCell::text(first_of(
-                &labels::classes(report.rule_set, &row.rules),
-                MAX_CLASSES,
-            ))
+            first_of(&labels::classes(report.rule_set, &row.rules), MAX_CLASSES)
         })
+        // In a word: `clients.csv` has the reason.
         .text("may block", |(_, block)| {
-            block.map_or_else(TableCell::default, block_cell)
+            block.map(BlockDecision::label).unwrap_or_default()
         })
         .text("user agent", |(row, _)| {
-            TableCell::text(row.sample.user_agent.unwrap_or_default())
+            row.sample.user_agent.unwrap_or_default()
         })
-        .finish(
+        .alarm(|(row, _)| row.answered > 0)
+        .section(
+            ("clients", "Clients"),
             "Clients that sent probes, the most severe first",
             report.totals.clients,
             "clients.csv (-f csv --by client)",
-            |(row, _)| row.answered > 0,
-        );
-    let section = table("clients", "Clients", report.totals.clients, found)?;
+        )?;
     let edges = block_candidates::edges_left_out(blocks)
         .map(|edges| format!("{edges} of the block candidates."));
     Some(Section {
-        sentences: section.sentences.iter().cloned().chain(edges).collect(),
+        sentences: edges.collect(),
         ..section
     })
 }
 
 fn client_cell(row: &Row<'_>) -> TableCell {
     TableCell::code(row.key.client().map(Client::redacted).unwrap_or_default())
-}
-
-/// Whether a client may be blocked, in a word: `clients.csv` has the reason.
-fn block_cell(block: &BlockDecision) -> TableCell {
-    TableCell::text(block.label())
 }
 
 /// The first few of some words, and the number of others: `cms, lfi, rce, sqli +11`.
@@ -417,20 +369,19 @@ fn networks(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Secti
             .collect::<Vec<_>>()
             .join(" ")
     };
-    let all = report.networks.len() as u64;
-    let found = TableBuilder::new(&report.networks, options.rows())
-        .text("network", |row| TableCell::text(name(row)))
+    TableBuilder::new(&report.networks, options.rows())
+        .text("network", name)
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
         .count("answered", |row| row.answered)
-        .text("countries", |row| TableCell::text(countries(row)))
-        .finish(
+        .text("countries", countries)
+        .alarm(|row| row.answered > 0)
+        .section(
+            ("networks", "Networks"),
             "Autonomous systems of the clients, most hits first",
-            all,
+            report.networks.len() as u64,
             JSON,
-            |row| row.answered > 0,
-        );
-    table("networks", "Networks", all, found)
+        )
 }
 
 /// The clients of each user agent. A client has one here: that of its sample.
@@ -452,19 +403,18 @@ fn user_agents(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Se
     }
     let mut rows: Vec<_> = sums.into_values().collect();
     rows.sort_unstable_by_key(|row| (Reverse(row.hits), row.user_agent));
-    let all = rows.len() as u64;
-    let found = TableBuilder::new(&rows, options.rows())
-        .text("user agent", |row| TableCell::text(row.user_agent))
+    TableBuilder::new(&rows, options.rows())
+        .text("user agent", |row| row.user_agent)
         .count("clients", |row| row.clients)
         .count("hits of these clients", |row| row.hits)
         .count("answered", |row| row.answered)
-        .finish(
+        .alarm(|row| row.answered > 0)
+        .section(
+            ("user-agents", "User agents"),
             "User agents of the clients of this page, one for each client",
-            all,
+            rows.len() as u64,
             "clients.csv (-f csv --by client)",
-            |row| row.answered > 0,
-        );
-    table("user-agents", "User agents", all, found)
+        )
 }
 
 /// Clients with the same user agent.
@@ -476,20 +426,19 @@ struct UserAgentRow<'a> {
 }
 
 fn hosts(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
-    let all = report.hosts.len() as u64;
-    let found = TableBuilder::new(&report.hosts, options.rows())
-        .text("host", |row: &HostRow<'_>| TableCell::code(row.host))
+    TableBuilder::new(&report.hosts, options.rows())
+        .code("host", |row: &HostRow<'_>| row.host)
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
         .count("paths", |row| row.paths)
         .count("answered", |row| row.answered)
-        .finish(
+        .alarm(|row| row.answered > 0)
+        .section(
+            ("hosts", "Virtual hosts"),
             "Virtual hosts of the requests, most hits first",
-            all,
+            report.hosts.len() as u64,
             "a page with a greater --top",
-            |row| row.answered > 0,
-        );
-    table("hosts", "Virtual hosts", all, found)
+        )
 }
 
 fn paths(
@@ -497,28 +446,28 @@ fn paths(
     options: &PageOptions<'_>,
     names: &PairNames<'_>,
 ) -> Option<Section> {
-    let found = TableBuilder::new(&report.paths, options.rows())
+    TableBuilder::new(&report.paths, options.rows())
         .text("path", |row| {
             TableCell::code(row.path_or_target())
                 .linked(names.paths.contains(&row.path_or_target()))
         })
-        .text("severity", |row| TableCell::severity(row.severity))
+        .severity(|row| row.severity)
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
         .count("answered", |row| row.answered)
-        .text("rule", |row| rule_cell(report, &row.rules))
+        .code("rule", |row| worst_rule(report, &row.rules))
         .time("first seen", report, |row| row.first_time)
         .time("last seen", report, |row| row.last_time)
-        .text("as requested", |row| {
-            TableCell::code(row.target_beside_path().unwrap_or_default())
+        .code("as requested", |row| {
+            row.target_beside_path().unwrap_or_default()
         })
-        .finish(
+        .alarm(|row| row.answered > 0)
+        .section(
+            ("paths", "Paths"),
             "Paths that were probed, the most severe first",
             report.totals.paths,
             "paths.csv (-f csv --by path)",
-            |row| row.answered > 0,
-        );
-    table("paths", "Paths", report.totals.paths, found)
+        )
 }
 
 /// What each client requested. The names of clients, paths and days lead to their rows here.
@@ -526,21 +475,21 @@ fn pairs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
     let shown = options.rows().min(report.pairs.len()) as u64;
     let mut found = TableBuilder::new(&report.pairs, options.rows())
         .text("client", client_cell)
-        .text("path", |row| TableCell::code(row.path_or_target()))
-        .text("severity", |row| TableCell::severity(row.severity))
+        .code("path", Row::path_or_target)
+        .severity(|row| row.severity)
         .text("outcome", |row| {
-            TableCell::text(row.key.outcome().map_or("", Outcome::as_str))
+            row.key.outcome().map_or("", Outcome::as_str)
         })
         .number("status", |row| TableCell::number(row.status.map(u64::from)))
         .count("hits", |row| row.hits)
-        .text("rule", |row| rule_cell(report, &row.rules))
+        .code("rule", |row| worst_rule(report, &row.rules))
         .time("first seen", report, |row| row.first_time)
         .time("last seen", report, |row| row.last_time)
+        .alarm(|row| row.answered > 0)
         .finish(
             "What each client requested, the most severe first",
             shown,
             "",
-            |row| row.answered > 0,
         )?;
     // How many there are is not counted.
     if shown == options.rows() as u64 {
@@ -559,29 +508,29 @@ fn pairs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
 
 fn rules(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
-    let found = TableBuilder::new(&report.rules, options.rows())
-        .text("rule", |row| {
-            TableCell::code(of(row).map_or_else(Cow::default, |rule| escape(rule.id.as_bytes())))
+    TableBuilder::new(&report.rules, options.rows())
+        .code("rule", |row| {
+            of(row).map_or_else(Cow::default, |rule| escape(rule.id.as_bytes()))
         })
-        .text("severity", |row| TableCell::severity(row.severity))
+        .severity(|row| row.severity)
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
         .count("paths", |row| row.paths)
         .count("answered", |row| row.answered)
         .time("last seen", report, |row| row.last_time)
         .text("what it finds", |row| {
-            TableCell::text(of(row).map_or_else(Cow::default, |rule| escape(rule.title.as_bytes())))
+            of(row).map_or_else(Cow::default, |rule| escape(rule.title.as_bytes()))
         })
         .text("CVE", |row| {
-            TableCell::text(escape(first_of(&row.about.cves, MAX_CVES).as_bytes()))
+            escape(first_of(&row.about.cves, MAX_CVES).as_bytes()).into_owned()
         })
-        .finish(
+        .alarm(|row| row.answered > 0)
+        .section(
+            ("rules", "Rules"),
             "Rules that matched, the most severe first",
             report.totals.rules,
             "rules.csv (-f csv --by rule)",
-            |row| row.answered > 0,
-        );
-    table("rules", "Rules", report.totals.rules, found)
+        )
 }
 
 fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
@@ -589,12 +538,9 @@ fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
         Some(guesses) => describe_guesses(campaign, guesses),
         None => labels::joined(&campaign.sample_paths),
     };
-    let all = report.campaigns.len() as u64;
-    let found = TableBuilder::new(&report.campaigns, options.rows())
-        .text("such as", |campaign| TableCell::code(paths(campaign)))
-        .text("severity", |campaign| {
-            TableCell::severity(campaign.severity)
-        })
+    TableBuilder::new(&report.campaigns, options.rows())
+        .code("such as", paths)
+        .severity(|campaign| campaign.severity)
         .count("networks", |campaign| campaign.networks)
         .count("clients", |campaign| campaign.clients)
         .count("paths", |campaign| campaign.paths)
@@ -602,13 +548,13 @@ fn campaigns(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sect
         .count("answered", |campaign| campaign.answered)
         .time("first seen", report, |campaign| campaign.first_time)
         .time("last seen", report, |campaign| campaign.last_time)
-        .finish(
+        .alarm(|campaign| campaign.answered > 0)
+        .section(
+            ("campaigns", "Campaigns"),
             "The same list of paths, or logins, tried out from several networks",
-            all,
+            report.campaigns.len() as u64,
             JSON,
-            |campaign| campaign.answered > 0,
-        );
-    table("campaigns", "Campaigns", all, found)
+        )
 }
 
 fn floods(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
@@ -616,21 +562,23 @@ fn floods(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section
         Some(client) => client.to_string(),
         None => floods::senders(flood),
     };
-    let all = report.floods.len() as u64;
-    let found = TableBuilder::new(&report.floods, options.rows())
-        .text("flood", |flood| TableCell::code(floods::describe(flood)))
-        .text("severity", |flood| TableCell::severity(flood.severity))
-        .text("client", |flood| TableCell::code(who(flood)))
+    TableBuilder::new(&report.floods, options.rows())
+        .code("flood", |flood| floods::describe(flood))
+        .severity(|flood| flood.severity)
+        .code("client", who)
         .count("requests", |flood| flood.requests)
         .count("minutes", |flood| flood.minutes)
         .time("first minute", report, |flood| Some(flood.first_minute))
         .time("last minute", report, |flood| Some(flood.last_minute))
-        .finish("More requests than a rule allows", all, JSON, |_| false);
-    table("floods", "Floods", all, found)
+        .section(
+            ("floods", "Floods"),
+            "More requests than a rule allows",
+            report.floods.len() as u64,
+            JSON,
+        )
 }
 
 fn soft_404(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
-    let all = report.soft_404.len() as u64;
     let sizes = |site: &Soft404<'_>| {
         if site.sizes.is_empty() {
             String::new()
@@ -638,22 +586,19 @@ fn soft_404(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Secti
             grades::sizes(&site.sizes)
         }
     };
-    let found = TableBuilder::new(&report.soft_404, options.rows())
-        .text("site", |site| TableCell::code(site.site))
+    TableBuilder::new(&report.soft_404, options.rows())
+        .code("site", |site| site.site)
         .count("hosts", |site| site.hosts)
         .count("probed paths", |site| site.paths)
         .count("requests", |site| site.requests)
-        .text("sizes of its answers", |site| TableCell::text(sizes(site)))
-        .text("what it does", |site| {
-            TableCell::text(grades::sentence(site))
-        })
-        .finish(
+        .text("sizes of its answers", sizes)
+        .text("what it does", |site| grades::sentence(site))
+        .section(
+            ("soft-404", "Sites that answer anything"),
             "Their answers say nothing about what is there, and are not among what answered",
-            all,
+            report.soft_404.len() as u64,
             JSON,
-            |_| false,
-        );
-    table("soft-404", "Sites that answer anything", all, found)
+        )
 }
 
 fn apps(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
@@ -661,18 +606,16 @@ fn apps(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> 
         app.site
             .map_or_else(|| "all (--app)".to_owned(), |site| site.to_string())
     };
-    let all = report.apps.len() as u64;
-    let found = TableBuilder::new(&report.apps, options.rows())
-        .text("app", |app| TableCell::text(escape(app.title.as_bytes())))
-        .text("site", |app| TableCell::code(site(app)))
+    TableBuilder::new(&report.apps, options.rows())
+        .text("app", |app| escape(app.title.as_bytes()))
+        .code("site", site)
         .count("requests left out", |app| app.silenced)
-        .finish(
+        .section(
+            ("apps", "Apps"),
             "Requests for an app's own pages are left out; --min-severity info shows them",
-            all,
+            report.apps.len() as u64,
             JSON,
-            |_| false,
-        );
-    table("apps", "Apps", all, found)
+        )
 }
 
 fn allowed(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
@@ -681,23 +624,21 @@ fn allowed(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Sectio
         .iter()
         .filter(|entry| entry.requests > 0)
         .collect();
-    let all = used.len() as u64;
-    let found = TableBuilder::new(&used, options.rows())
-        .text("reason", |entry| {
-            TableCell::text(escape(entry.reason.as_bytes()))
-        })
+    TableBuilder::new(&used, options.rows())
+        .text("reason", |entry| escape(entry.reason.as_bytes()))
         .count("requests left out", |entry| entry.requests)
-        .text("file", |entry| {
-            TableCell::code(escape(entry.file.as_bytes()))
-        })
+        .code("file", |entry| escape(entry.file.as_bytes()))
         .count("line", |entry| entry.line as u64)
-        .finish("Entries of allow lists that matched", all, JSON, |_| false);
-    table("allowed", "Allowed", all, found)
+        .section(
+            ("allowed", "Allowed"),
+            "Entries of allow lists that matched",
+            used.len() as u64,
+            JSON,
+        )
 }
 
 /// The line counts of each input, and the sum of several.
 fn inputs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section> {
-    let all = report.inputs.len() as u64;
     let totals = &report.totals;
     let sum = InputSummary {
         counts: totals.sum,
@@ -705,7 +646,7 @@ fn inputs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section
         last_time: totals.last_time,
         ..InputSummary::default()
     };
-    let of_all = (all != 1).then_some(("all inputs".into(), &sum));
+    let of_all = (report.inputs.len() != 1).then_some(("all inputs".into(), &sum));
     let each = report
         .inputs
         .iter()
@@ -721,9 +662,9 @@ fn inputs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section
     let problem = |input: &InputSummary| {
         escape(input.remarks().collect::<Vec<_>>().join("; ").as_bytes()).into_owned()
     };
-    let found = TableBuilder::new(&rows, usize::MAX)
-        .text("input", |(name, _)| TableCell::code(&**name))
-        .text("problem", |(_, input)| TableCell::text(problem(input)))
+    TableBuilder::new(&rows, usize::MAX)
+        .code("input", |(name, _)| &**name)
+        .text("problem", |(_, input)| problem(input))
         .count("lines", |(_, input)| input.counts.lines)
         .count("parsed", |(_, input)| input.counts.parsed)
         .count("unparsed", |(_, input)| input.counts.unparsed)
@@ -732,13 +673,16 @@ fn inputs(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section
         .count("pending", |(_, input)| input.counts.pending)
         .count("requests", |(_, input)| input.counts.requests)
         .count("hits", |(_, input)| input.counts.hits)
-        .text("format", |(_, input)| TableCell::text(format(input)))
+        .text("format", |(_, input)| format(input))
         .time("first line", report, |(_, input)| input.first_time)
         .time("last line", report, |(_, input)| input.last_time)
-        .finish("Where each line went", all, JSON, |(_, input)| {
-            input.remarks().next().is_some()
-        });
-    table("inputs", "Inputs", all, found)
+        .alarm(|(_, input)| input.remarks().next().is_some())
+        .section(
+            ("inputs", "Inputs"),
+            "Where each line went",
+            report.inputs.len() as u64,
+            JSON,
+        )
 }
 
 /// How far the report is from exact, and what the reader must know.
@@ -748,14 +692,7 @@ fn notes(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
         .iter()
         .map(|note| escape(note.as_bytes()).into_owned())
         .collect();
-    if report.totals.without_time > 0 {
-        let many = counted(
-            report.totals.without_time,
-            "line without a time was",
-            "lines without a time were",
-        );
-        sentences.push(format!("{many} kept: --since and --until need one."));
-    }
+    sentences.extend(without_time(report.totals.without_time));
     sentences.extend(
         skipped_sentence(&report.inputs).map(|sentence| escape(sentence.as_bytes()).into_owned()),
     );
@@ -766,17 +703,10 @@ fn notes(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Option<Section>
     .into_iter()
     .flatten();
     sentences.extend(of_report.filter(|note| !options.notes.contains(note)));
-    (!sentences.is_empty()).then(|| Section {
-        id: "notes",
-        title: "Notes",
-        sentences,
-        ..Section::default()
-    })
+    (!sentences.is_empty()).then(|| Section::of_sentences(("notes", "Notes"), sentences))
 }
 
 /// The most severe rule and the number of others.
-fn rule_cell(report: &ReportModel<'_>, rules: &[RuleId]) -> TableCell {
-    TableCell::code(escape(
-        labels::worst_rule(report.rule_set, rules).as_bytes(),
-    ))
+fn worst_rule(report: &ReportModel<'_>, rules: &[RuleId]) -> String {
+    escape(labels::worst_rule(report.rule_set, rules).as_bytes()).into_owned()
 }

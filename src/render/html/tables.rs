@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::FolderLink;
+use super::{FolderLink, Section};
 use crate::log::finding::Severity;
 use crate::log::time::LogTime;
 use crate::render::layout::minute_in;
@@ -24,17 +24,11 @@ const MAX_ROWS_WITHOUT_FILTER: usize = 5;
 #[derive(Debug, Default)]
 pub(super) struct TableView {
     pub(super) caption: String,
-    pub(super) columns: Vec<ColumnHead>,
+    /// The name of each column, and whether it has numbers.
+    pub(super) columns: Vec<(&'static str, bool)>,
     pub(super) rows: Vec<TableRow>,
     /// How many rows were left out, and where they are.
     pub(super) more: Option<String>,
-}
-
-/// The head of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ColumnHead {
-    pub(super) name: &'static str,
-    pub(super) is_number: bool,
 }
 
 /// A row.
@@ -72,20 +66,6 @@ impl TableCell {
         Self {
             link: has_rows.then_some(CellLink::Pairs(None)),
             ..self
-        }
-    }
-
-    /// A text that is safe to show. A short one stays on one line.
-    pub(super) fn text<'t>(text: impl Into<Cow<'t, str>>) -> Self {
-        let text = truncated(text.into());
-        Self {
-            class: if text.chars().count() > MAX_ONE_LINE {
-                "p"
-            } else {
-                ""
-            },
-            text,
-            ..Self::default()
         }
     }
 
@@ -151,41 +131,64 @@ impl TableCell {
     }
 }
 
+/// A text that is safe to show. A short one stays on one line.
+impl<'t, T: Into<Cow<'t, str>>> From<T> for TableCell {
+    fn from(text: T) -> Self {
+        let text = truncated(text.into());
+        Self {
+            class: if text.chars().count() > MAX_ONE_LINE {
+                "p"
+            } else {
+                ""
+            },
+            text,
+            ..Self::default()
+        }
+    }
+}
+
 /// Builds a table column by column; a column of empty cells is left out.
 pub(super) struct TableBuilder<'r, T> {
     rows: &'r [T],
-    heads: Vec<ColumnHead>,
-    cells: Vec<Vec<TableCell>>,
+    table: TableView,
 }
 
 impl<'r, T> TableBuilder<'r, T> {
     /// A table of the first `most` rows.
     pub(super) fn new(rows: &'r [T], most: usize) -> Self {
+        let rows = &rows[..most.min(rows.len())];
         Self {
-            rows: &rows[..most.min(rows.len())],
-            heads: Vec::new(),
-            cells: Vec::new(),
+            rows,
+            table: TableView {
+                rows: rows.iter().map(|_| TableRow::default()).collect(),
+                ..TableView::default()
+            },
         }
     }
 
-    pub(super) fn text(self, name: &'static str, cell: impl Fn(&'r T) -> TableCell) -> Self {
-        self.column(
-            ColumnHead {
-                name,
-                is_number: false,
-            },
-            cell,
-        )
+    pub(super) fn text<C: Into<TableCell>>(
+        self,
+        name: &'static str,
+        cell: impl Fn(&'r T) -> C,
+    ) -> Self {
+        self.column((name, false), cell)
+    }
+
+    /// A column of paths or targets.
+    pub(super) fn code<'t, C: Into<Cow<'t, str>>>(
+        self,
+        name: &'static str,
+        text: impl Fn(&'r T) -> C,
+    ) -> Self {
+        self.text(name, move |row| TableCell::code(text(row)))
+    }
+
+    pub(super) fn severity(self, severity: impl Fn(&'r T) -> Severity) -> Self {
+        self.text("severity", move |row| TableCell::severity(severity(row)))
     }
 
     pub(super) fn number(self, name: &'static str, cell: impl Fn(&'r T) -> TableCell) -> Self {
-        self.column(
-            ColumnHead {
-                name,
-                is_number: true,
-            },
-            cell,
-        )
+        self.column((name, true), cell)
     }
 
     /// A column of counts.
@@ -203,44 +206,36 @@ impl<'r, T> TableBuilder<'r, T> {
         self.text(name, move |row| TableCell::time(time(row), report.zone()))
     }
 
-    fn column(mut self, head: ColumnHead, cell: impl Fn(&'r T) -> TableCell) -> Self {
-        let cells: Vec<TableCell> = self.rows.iter().map(cell).collect();
+    fn column<C: Into<TableCell>>(
+        mut self,
+        head: (&'static str, bool),
+        cell: impl Fn(&'r T) -> C,
+    ) -> Self {
+        let cells: Vec<TableCell> = self.rows.iter().map(|row| cell(row).into()).collect();
         if cells
             .iter()
             .any(|cell| !cell.text.is_empty() || cell.spark.is_some())
         {
-            self.heads.push(head);
-            self.cells.push(cells);
+            self.table.columns.push(head);
+            for (row, cell) in self.table.rows.iter_mut().zip(cells) {
+                row.cells.push(cell);
+            }
+        }
+        self
+    }
+
+    /// Marks the rows in which something was answered.
+    pub(super) fn alarm(mut self, is_alarm: impl Fn(&'r T) -> bool) -> Self {
+        for (shown, row) in self.table.rows.iter_mut().zip(self.rows) {
+            shown.is_alarm = is_alarm(row);
         }
         self
     }
 
     /// The table; `None` if it has no rows. `all` is how many rows there are, and `location` names
     /// where all of them are.
-    pub(super) fn finish(
-        self,
-        caption: &str,
-        all: u64,
-        location: &str,
-        is_alarm: impl Fn(&'r T) -> bool,
-    ) -> Option<TableView> {
+    pub(super) fn finish(self, caption: &str, all: u64, location: &str) -> Option<TableView> {
         let shown = self.rows.len() as u64;
-        if shown == 0 {
-            return None;
-        }
-        let mut rows: Vec<TableRow> = self
-            .rows
-            .iter()
-            .map(|row| TableRow {
-                cells: Vec::with_capacity(self.heads.len()),
-                is_alarm: is_alarm(row),
-            })
-            .collect();
-        for column in self.cells {
-            for (row, cell) in rows.iter_mut().zip(column) {
-                row.cells.push(cell);
-            }
-        }
         let more = (all > shown).then(|| {
             format!(
                 "These are the first {} of {}: {location} has all.",
@@ -248,11 +243,28 @@ impl<'r, T> TableBuilder<'r, T> {
                 grouped(all)
             )
         });
-        Some(TableView {
+        (shown > 0).then(|| TableView {
             caption: caption.to_owned(),
-            columns: self.heads,
-            rows,
             more,
+            ..self.table
+        })
+    }
+
+    /// A section of this table alone.
+    pub(super) fn section(
+        self,
+        (id, title): (&'static str, &'static str),
+        caption: &str,
+        all: u64,
+        location: &str,
+    ) -> Option<Section> {
+        let table = self.finish(caption, all, location)?;
+        Some(Section {
+            id,
+            title,
+            count: Some(grouped(all)),
+            table: Some(table),
+            ..Section::default()
         })
     }
 }

@@ -10,7 +10,6 @@ use std::io::{self, Write};
 
 use super::LiveLines;
 use crate::alerting::{Alert, AlertKind, AlertSample};
-use crate::log::client::Client;
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::render::hit_fields::{ObjectFields, unless_empty};
@@ -30,15 +29,9 @@ const MAX_NAME: usize = 39;
 /// The least columns of a request; with fewer it is left out.
 const MIN_REQUEST: usize = 12;
 
-/// Writes an alert as one JSON object and its newline.
-///
-/// # Errors
-///
-/// Errors of `out`.
-pub(crate) fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
-    out.write_all(&ObjectFields::line(|fields| {
-        put_alert(fields, alert, rules);
-    }))
+/// Appends an alert as one JSON object and its newline.
+pub(crate) fn write_json(alert: &Alert, rules: &RuleSet, json: &mut Vec<u8>) {
+    ObjectFields::line(json, |fields| put_alert(fields, alert, rules));
 }
 
 /// An alert as one line of escaped text without colour or newline, at most about 500 columns.
@@ -181,7 +174,7 @@ pub(crate) fn sentence(alert: &Alert, rules: &RuleSet) -> String {
 /// The client, or the number of clients.
 fn who(alert: &Alert) -> Cow<'_, str> {
     match &alert.client {
-        Some(client) => client_name(client.client()),
+        Some(client) => Cow::Owned(truncate(&client.client().redacted(), MAX_NAME).into_owned()),
         None => Cow::Owned(counted(alert.clients, "client", "clients")),
     }
 }
@@ -223,10 +216,6 @@ fn request(sample: &AlertSample) -> String {
 
 fn short_text(text: LogText<'_>) -> String {
     truncate(&text.redacted(), MAX_TEXT).into_owned()
-}
-
-fn client_name(client: Client<'_>) -> Cow<'_, str> {
-    Cow::Owned(truncate(&client.redacted(), MAX_NAME).into_owned())
 }
 
 /// All keys are always present. Times are RFC 3339 or null.
@@ -365,12 +354,12 @@ mod tests {
 
     fn json(alert: &Alert) -> String {
         let mut out = Vec::new();
-        write_json(alert, fixture::rules(), &mut out).unwrap();
+        write_json(alert, fixture::rules(), &mut out);
         String::from_utf8(out).unwrap()
     }
 
     fn lines(alerts: &[Alert], width: u16, color: bool) -> String {
-        let (mut lines, mut out) = (LiveLines::new(width, color), Vec::new());
+        let (mut lines, mut out) = (LiveLines::new(width, color, false), Vec::new());
         for alert in alerts {
             lines
                 .write_alert(alert, fixture::rules(), &mut out)

@@ -81,14 +81,13 @@ pub(crate) struct RepeatFolder {
     hasher: RandomState,
 }
 
-/// A client, its rules, and the hits that are not printed yet. A closed group is kept to reuse its
-/// memory.
+/// A client, its rules, and the hits that are not printed yet.
 #[derive(Debug)]
 struct RepeatGroup {
     client: ClientKey,
     rules: Vec<RuleId>,
     /// The highest severity and answer printed so far.
-    printed: Notability,
+    printed: (Severity, AnswerLevel),
     last_seen: Instant,
     /// Its key in `by_last_seen`.
     sequence: u64,
@@ -102,13 +101,7 @@ struct RepeatGroup {
     target: String,
 }
 
-/// A repeat is printed if either of these is higher than before.
-#[derive(Debug, Clone, Copy)]
-struct Notability {
-    severity: Severity,
-    answer: AnswerLevel,
-}
-
+/// How much an answer says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum AnswerLevel {
     None,
@@ -116,15 +109,6 @@ enum AnswerLevel {
     Uninformative,
     /// A distinct answer.
     Distinct,
-}
-
-/// The next group to flush.
-#[derive(Debug, Clone, Copy)]
-enum Deadline {
-    /// The group is idle: its count is emitted and it is closed.
-    Idle(usize),
-    /// Its count was held for [`MAX_HOLD`]: the count is emitted.
-    HeldTooLong(usize),
 }
 
 impl RepeatFolder {
@@ -159,17 +143,17 @@ impl RepeatFolder {
         if matches!(hit.client, Client::Text(name) if name.len() > MAX_CLIENT_NAME) {
             return FoldDecision::Print;
         }
-        let notability = Notability::new(hit, answered);
+        let answer = AnswerLevel::new(hit, answered);
         let now = self.now.unwrap_or(now);
         if let Some(slot) = self.slot(hit) {
-            return self.observe_repeat(slot, now, hit, notability);
+            return self.observe_repeat(slot, now, hit, answer);
         }
         if self.by_last_seen.len() >= MAX_GROUPS
             && let Some((_, &slot)) = self.by_last_seen.first_key_value()
         {
             self.close(slot, each);
         }
-        self.open(now, hit, notability);
+        self.open(now, hit, answer);
         FoldDecision::Print
     }
 
@@ -178,13 +162,14 @@ impl RepeatFolder {
     pub(crate) fn flush_idle(&mut self, now: Instant, each: &mut impl FnMut(FoldedRepeats<'_>)) {
         let now = self.now.map_or(now, |latest| latest.max(now));
         self.now = Some(now);
-        while let Some((at, due)) = self.next_deadline() {
+        while let Some((at, slot, is_idle)) = self.next_deadline() {
             if at > now {
                 return;
             }
-            match due {
-                Deadline::Idle(slot) => self.close(slot, each),
-                Deadline::HeldTooLong(slot) => self.emit(slot, each),
+            if is_idle {
+                self.close(slot, each);
+            } else {
+                self.emit(slot, each);
             }
         }
     }
@@ -199,18 +184,20 @@ impl RepeatFolder {
     /// When [`flush_idle`](Self::flush_idle) is next due if no hit comes.
     #[must_use]
     pub(crate) fn next_flush(&self) -> Option<Instant> {
-        self.next_deadline().map(|(at, _)| at)
+        self.next_deadline().map(|(at, ..)| at)
     }
 
-    fn next_deadline(&self) -> Option<(Instant, Deadline)> {
+    /// When which group is due next, and whether it is idle then or its count was held for
+    /// [`MAX_HOLD`].
+    fn next_deadline(&self) -> Option<(Instant, usize, bool)> {
         // A duration that overflows never ends.
         let rest = self.by_last_seen.first_key_value().and_then(|(_, &slot)| {
             let at = self.groups[slot].last_seen.checked_add(self.quiet_for)?;
-            Some((at, Deadline::Idle(slot)))
+            Some((at, slot, true))
         });
         let count = self.by_held_since.first_key_value().and_then(|(_, &slot)| {
             let at = self.groups[slot].held_since.checked_add(MAX_HOLD)?;
-            Some((at, Deadline::HeldTooLong(slot)))
+            Some((at, slot, false))
         });
         match (rest, count) {
             (Some(rest), Some(count)) if count.0 < rest.0 => Some(count),
@@ -227,15 +214,15 @@ impl RepeatFolder {
         self.by_key.find(hash, same).copied()
     }
 
-    fn open(&mut self, now: Instant, hit: &ReportedHit<'_>, notability: Notability) {
+    fn open(&mut self, now: Instant, hit: &ReportedHit<'_>, answer: AnswerLevel) {
         let slot = self.free.pop().unwrap_or(self.groups.len());
-        if slot == self.groups.len() {
-            self.groups.push(RepeatGroup::new(now, hit, notability));
-        } else {
-            self.groups[slot].reopen(now, hit, notability);
-        }
         let sequence = self.next_sequence();
-        self.groups[slot].sequence = sequence;
+        let group = RepeatGroup::new(now, hit, answer, sequence);
+        if slot == self.groups.len() {
+            self.groups.push(group);
+        } else {
+            self.groups[slot] = group;
+        }
         self.by_last_seen.insert(sequence, slot);
         let Self {
             by_key,
@@ -253,15 +240,17 @@ impl RepeatFolder {
         slot: usize,
         now: Instant,
         hit: &ReportedHit<'_>,
-        notability: Notability,
+        answer: AnswerLevel,
     ) -> FoldDecision {
         let sequence = self.next_sequence();
         let group = &mut self.groups[slot];
         self.by_last_seen.remove(&group.sequence);
         self.by_last_seen.insert(sequence, slot);
         (group.sequence, group.last_seen) = (sequence, now);
-        if group.printed.is_below(notability) {
-            group.printed = group.printed.with(notability);
+        let (severity, level) = group.printed;
+        let printed = (severity.max(hit.severity), level.max(answer));
+        if printed != group.printed {
+            group.printed = printed;
             return FoldDecision::Print;
         }
         if group.hits == 0 {
@@ -269,7 +258,7 @@ impl RepeatFolder {
                 (now, sequence, hit.severity);
             self.by_held_since.insert(sequence, slot);
         }
-        group.count(hit, notability);
+        group.count(hit, answer);
         FoldDecision::Folded
     }
 
@@ -303,13 +292,13 @@ impl RepeatFolder {
 }
 
 impl RepeatGroup {
-    fn new(now: Instant, hit: &ReportedHit<'_>, printed: Notability) -> Self {
+    fn new(now: Instant, hit: &ReportedHit<'_>, answer: AnswerLevel, sequence: u64) -> Self {
         Self {
             client: ClientKey::from(&hit.client),
             rules: hit.rules.to_vec(),
-            printed,
+            printed: (hit.severity, answer),
             last_seen: now,
-            sequence: 0,
+            sequence,
             held_since: now,
             held_since_sequence: 0,
             hits: 0,
@@ -320,20 +309,13 @@ impl RepeatGroup {
         }
     }
 
-    /// Reuses the memory of a closed group.
-    fn reopen(&mut self, now: Instant, hit: &ReportedHit<'_>, printed: Notability) {
-        (self.client, self.printed, self.last_seen) = (ClientKey::from(&hit.client), printed, now);
-        self.rules.clear();
-        self.rules.extend_from_slice(hit.rules);
-    }
-
     fn hash(&self, hasher: &RandomState) -> u64 {
         hasher.hash_one((self.client.client(), &*self.rules))
     }
 
-    fn count(&mut self, hit: &ReportedHit<'_>, notability: Notability) {
+    fn count(&mut self, hit: &ReportedHit<'_>, answer: AnswerLevel) {
         self.hits += 1;
-        self.answered += u64::from(notability.answer == AnswerLevel::Distinct);
+        self.answered += u64::from(answer == AnswerLevel::Distinct);
         self.severity = self.severity.max(hit.severity);
         self.time = hit.time;
         // Cut after masking: half a secret would not be recognised.
@@ -358,27 +340,12 @@ impl RepeatGroup {
     }
 }
 
-impl Notability {
+impl AnswerLevel {
     fn new(hit: &ReportedHit<'_>, answered: bool) -> Self {
-        let answer = match (answered, hit.outcome) {
-            (true, _) => AnswerLevel::Distinct,
-            (false, Outcome::Answered) if hit.answer != Some(Soft404) => AnswerLevel::Uninformative,
-            _ => AnswerLevel::None,
-        };
-        Self {
-            severity: hit.severity,
-            answer,
-        }
-    }
-
-    fn is_below(self, other: Self) -> bool {
-        other.severity > self.severity || other.answer > self.answer
-    }
-
-    fn with(self, other: Self) -> Self {
-        Self {
-            severity: self.severity.max(other.severity),
-            answer: self.answer.max(other.answer),
+        match (answered, hit.outcome) {
+            (true, _) => Self::Distinct,
+            (false, Outcome::Answered) if hit.answer != Some(Soft404) => Self::Uninformative,
+            _ => Self::None,
         }
     }
 }

@@ -98,36 +98,29 @@ enum TimeDetail {
 }
 
 impl LiveLines {
-    /// Lines for a terminal of `width` columns, at least 40; 0 is unknown and means 100.
+    /// Lines for a terminal of `width` columns, at least 40; 0 is unknown and means 100. With a
+    /// column for countries, if the page is wide enough for one.
     #[must_use]
-    pub(crate) fn new(width: u16, color: bool) -> Self {
+    pub(crate) fn new(width: u16, color: bool, with_countries: bool) -> Self {
         let page = if width == 0 {
             WIDTH
         } else {
             MIN_WIDTH.max(width.into())
         };
-        let (stops, gap) = ColumnStops::new(page, false);
+        let (stops, gap) = ColumnStops::new(page, with_countries);
         Self {
             layout: LineLayout::new(page, gap, Painter { color }),
             stops,
             day: None,
-            with_countries: false,
+            with_countries,
         }
-    }
-
-    /// Adds a column for countries, if the page is wide enough.
-    #[must_use]
-    pub(crate) fn with_countries(mut self, with_countries: bool) -> Self {
-        (self.stops, _) = ColumnStops::new(self.layout.page, with_countries);
-        self.with_countries = with_countries;
-        self
     }
 
     /// Continues at another width.
     pub(crate) fn resize(&mut self, width: u16) {
         *self = Self {
             day: self.day,
-            ..Self::new(width, self.layout.painter.color).with_countries(self.with_countries)
+            ..Self::new(width, self.layout.painter.color, self.with_countries)
         };
     }
 
@@ -538,7 +531,7 @@ mod tests {
     }
 
     fn page(width: u16, color: bool) -> String {
-        let (mut lines, mut out) = (LiveLines::new(width, color), Vec::new());
+        let (mut lines, mut out) = (LiveLines::new(width, color, false), Vec::new());
         for (seconds, answered, hit) in sample_hits() {
             let time = hit.time.map(|time| LogTime {
                 utc: time.utc + seconds,
@@ -583,10 +576,7 @@ mod tests {
     fn a_country_follows_its_client() {
         let (geo, hit) = (fixture::geo("D\u{1b}", 64_500, "x"), fixture::hit());
         for columns in 40..260 {
-            let (mut lines, mut out) = (
-                LiveLines::new(columns, false).with_countries(true),
-                Vec::new(),
-            );
+            let (mut lines, mut out) = (LiveLines::new(columns, false, true), Vec::new());
             // The first line has the date too.
             for hit in [
                 hit,
@@ -613,7 +603,7 @@ mod tests {
             }
         }
         let geo = fixture::geo("DE", 64_500, "x");
-        let (mut lines, mut out) = (LiveLines::new(80, false).with_countries(true), Vec::new());
+        let (mut lines, mut out) = (LiveLines::new(80, false, true), Vec::new());
         lines.resize(100);
         for _ in 0..2 {
             lines
@@ -668,7 +658,7 @@ mod tests {
 
     #[test]
     fn a_new_day_is_printed_with_its_date() {
-        let mut lines = LiveLines::new(100, false);
+        let mut lines = LiveLines::new(100, false, false);
         let mut clock = |utc| lines.clock(Some(LogTime { utc, offset: 60 }));
         assert_eq!(clock(1_793_574_000), "2026-11-02 00:00:00");
         assert_eq!(clock(1_793_574_001), "00:00:01");
@@ -690,7 +680,7 @@ mod tests {
             let hit = ReportedHit { time, client: Client::Text(&client), target: LogText::new(&target), method: LogText::new(&method), status, ..sample_hits()[which].2 };
             for hit in [hit, ReportedHit { target: LogText::new(text.as_bytes()), client: Client::V6(u128::MAX), ..hit }, ReportedHit { method: LogText::new(b"GET"), ..hit }] {
                 let mut out = Vec::new();
-                LiveLines::new(columns, false).write_hit(&hit, answered, fixture::rules(), &mut out).unwrap();
+                LiveLines::new(columns, false, false).write_hit(&hit, answered, fixture::rules(), &mut out).unwrap();
                 let line = String::from_utf8(out).unwrap();
                 let line = line.strip_suffix('\n').unwrap();
                 prop_assert!(width(line) <= columns.into(), "{line}");

@@ -286,12 +286,9 @@ pub(crate) fn gather_candidates(report: &ReportModel<'_>) -> BlockCandidates {
             );
             found.lines.push(CandidateLine {
                 name,
-                addresses: 0,
-                hits: 0,
-                paths: 0,
-                cost: 0,
                 network,
                 country,
+                ..CandidateLine::default()
             });
         }
         let line = &mut found.lines[at];

@@ -2,8 +2,6 @@
 //!
 //! A line that is too long is cut; rows that do not fit are counted.
 
-use std::io::{self, Write};
-
 use super::RunSummary;
 use super::content::{self, AnsweredPath, BlockCandidates};
 use crate::render::layout::{truncate, truncate_start, width};
@@ -25,8 +23,8 @@ const ANSWERS: usize = 5;
 /// Before a line that continues the one above.
 const INDENT: &str = "  ";
 
-/// Writes the mail.
-pub(crate) fn write<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+/// The mail as text.
+pub(crate) fn text(summary: &RunSummary<'_>) -> String {
     let answers = content::answers(summary);
     let flood = floods(summary);
     let mut last = block(summary);
@@ -55,7 +53,8 @@ pub(crate) fn write<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Resu
     lines.extend(rest);
     lines
         .iter()
-        .try_for_each(|line| writeln!(out, "{}", truncate(line, WIDTH)))
+        .flat_map(|line| [truncate(line, WIDTH), "\n".into()])
+        .collect()
 }
 
 /// The first line: the counts of hits and answers.

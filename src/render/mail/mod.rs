@@ -10,8 +10,8 @@ mod summary;
 
 use std::path::Path;
 
-pub(crate) use self::message::write as write_mail;
-pub(crate) use self::summary::write as write_summary;
+pub(crate) use self::message::text as mail_text;
+pub(crate) use self::summary::text as summary_text;
 use crate::log::finding::Severity;
 use crate::report::model::ReportModel;
 use crate::report::novelty::{NewItem, NoveltyKind};
@@ -81,7 +81,6 @@ pub(crate) fn is_notable(summary: &RunSummary<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
     use std::path::Path;
 
     use proptest::prelude::*;
@@ -180,20 +179,6 @@ mod tests {
         }
     }
 
-    fn written(write: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> String {
-        let mut out = Vec::new();
-        write(&mut out).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
-    fn mail(run: &RunSummary<'_>) -> String {
-        written(|out| write_mail(run, out))
-    }
-
-    fn summary(run: &RunSummary<'_>) -> String {
-        written(|out| write_summary(run, out))
-    }
-
     #[test]
     fn a_report_with_answers() {
         let mut report = report();
@@ -205,8 +190,8 @@ mod tests {
             ..run_summary(&report, &news)
         };
         assert!(is_notable(&run));
-        insta::assert_snapshot!("answered_mail", mail(&run));
-        insta::assert_snapshot!("answered_page", summary(&run));
+        insta::assert_snapshot!("answered_mail", mail_text(&run));
+        insta::assert_snapshot!("answered_page", summary_text(&run));
     }
 
     #[test]
@@ -220,8 +205,8 @@ mod tests {
             .filter(|news| news.kind == NoveltyKind::Rule)
             .collect();
         let run = run_summary(&report, &news);
-        insta::assert_snapshot!("refused_mail", mail(&run));
-        insta::assert_snapshot!("refused_page", summary(&run));
+        insta::assert_snapshot!("refused_mail", mail_text(&run));
+        insta::assert_snapshot!("refused_page", summary_text(&run));
     }
 
     #[test]
@@ -233,8 +218,8 @@ mod tests {
             host: None,
             ..run_summary(&report, &news)
         };
-        insta::assert_snapshot!("first_mail", mail(&run));
-        insta::assert_snapshot!("first_page", summary(&run));
+        insta::assert_snapshot!("first_mail", mail_text(&run));
+        insta::assert_snapshot!("first_page", summary_text(&run));
     }
 
     #[test]
@@ -243,8 +228,8 @@ mod tests {
         add_blocks(&mut report, None);
         let run = run_summary(&report, &[]);
         assert!(!is_notable(&run));
-        insta::assert_snapshot!("quiet_mail", mail(&run));
-        insta::assert_snapshot!("quiet_page", summary(&run));
+        insta::assert_snapshot!("quiet_mail", mail_text(&run));
+        insta::assert_snapshot!("quiet_page", summary_text(&run));
     }
 
     /// Many addresses of few networks, each with three paths.
@@ -282,8 +267,8 @@ mod tests {
             notes: &notes,
             ..run_summary(&report, &[])
         };
-        insta::assert_snapshot!("networks_mail", mail(&run));
-        insta::assert_snapshot!("networks_page", summary(&run));
+        insta::assert_snapshot!("networks_mail", mail_text(&run));
+        insta::assert_snapshot!("networks_page", summary_text(&run));
     }
 
     #[test]
@@ -296,12 +281,12 @@ mod tests {
                 .iter_mut()
                 .for_each(|row| row.geo = Some(fixture::geo("DE", 64_500, as_name).into()));
             let run = run_summary(&report, &[]);
-            let line = mail(&run)
+            let line = mail_text(&run)
                 .lines()
                 .find(|line| line.starts_with("Could block"))
                 .unwrap()
                 .to_owned();
-            let candidates = summary(&run)
+            let candidates = summary_text(&run)
                 .split("BLOCK CANDIDATES")
                 .nth(1)
                 .unwrap()
@@ -373,10 +358,10 @@ mod tests {
         );
         let run = run_summary(&report, &[]);
         assert!(
-            mail(&run).contains("shop.example/backup/.env")
-                || mail(&run).contains("shop.example/.git/config"),
+            mail_text(&run).contains("shop.example/backup/.env")
+                || mail_text(&run).contains("shop.example/.git/config"),
             "{}",
-            mail(&run)
+            mail_text(&run)
         );
     }
 
@@ -421,7 +406,7 @@ mod tests {
             report.campaigns = vec![list; 3];
             let news = news(&report);
             let run = RunSummary { host: report_host.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..run_summary(&report, &news) };
-            let (mail, summary) = (mail(&run), summary(&run));
+            let (mail, summary) = (mail_text(&run), summary_text(&run));
             prop_assert!(mail.lines().count() <= 10, "{mail}");
             for (text, most) in [(&mail, 70), (&summary, 78)] {
                 prop_assert!(!text.contains("hunter2"), "{text}");

@@ -2,12 +2,10 @@
 //!
 //! Each section has a few rows and names the file with all of them.
 
-use std::io::{self, Write};
-
 use super::RunSummary;
 use super::content::{self, AnsweredPath, TopClient};
-use crate::render::layout::{Column, Grid, PLAIN, Painter, TextCell, span, write_wrapped};
-use crate::render::{grades, table};
+use crate::render::layout::{Grid, PLAIN, TextPage, span};
+use crate::render::{RenderOptions, grades, table};
 use crate::report::campaigns::guess_sentences;
 use crate::report::floods::describe;
 use crate::report::labels::{self, first};
@@ -23,40 +21,42 @@ const ROWS: usize = 8;
 /// The most sites that answer anything.
 const SITES: usize = 4;
 
-/// No colour, as it is a file.
-const PLAIN_PAINTER: Painter = Painter { color: false };
-
-/// Writes the summary.
-pub(crate) fn write<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    opening(summary, out)?;
-    answered(summary, out)?;
-    withdrawn(summary, out)?;
-    news(summary, out)?;
-    floods(summary, out)?;
-    campaigns(summary, out)?;
-    top_clients(summary, out)?;
-    block(summary, out)?;
-    lines(summary, out)?;
-    notes(summary, out)
+/// The summary as text.
+pub(crate) fn text(summary: &RunSummary<'_>) -> String {
+    // No colour, as it is a file.
+    let mut text_page = TextPage {
+        width: WIDTH,
+        top: ROWS,
+        ..TextPage::new(&RenderOptions::default())
+    };
+    let page = &mut text_page;
+    opening(summary, page);
+    answered(summary, page);
+    withdrawn(summary, page);
+    news(summary, page);
+    floods(summary, page);
+    campaigns(summary, page);
+    top_clients(summary, page);
+    block(summary, page);
+    lines(summary, page);
+    notes(summary, page);
+    text_page.text
 }
 
-fn opening<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+fn opening(summary: &RunSummary<'_>, page: &mut TextPage) {
     let host = summary
         .host
         .map(|host| format!(" on {host}"))
         .unwrap_or_default();
-    wrapped(&format!("{}{host}", summary.label), 0, out)?;
-    wrapped(&table::headline(summary.report).0, 0, out)?;
-    match (
-        summary.report.totals.first_time,
-        summary.report.totals.last_time,
-    ) {
-        (Some(first), Some(last)) => wrapped(&span(first, last), 0, out),
-        _ => Ok(()),
+    page.wrapped(0, PLAIN, &format!("{}{host}", summary.label));
+    page.wrapped(0, PLAIN, &table::headline(summary.report).0);
+    let totals = &summary.report.totals;
+    if let (Some(first), Some(last)) = (totals.first_time, totals.last_time) {
+        page.wrapped(0, PLAIN, &span(first, last));
     }
 }
 
-fn answered<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+fn answered(summary: &RunSummary<'_>, page: &mut TextPage) {
     let answers = content::answers(summary);
     let clients = |answer: &AnsweredPath<'_>| match answer
         .row
@@ -68,107 +68,70 @@ fn answered<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         None => counted(answer.row.clients, "client", "clients"),
     };
     let grid = Grid::new(first(&answers, Some(ROWS)))
-        .column(Column::text("new"), |answer| {
-            TextCell::new(if answer.is_new { "new" } else { "" })
-        })
-        .column(Column::text("severity"), |answer| {
-            TextCell::new(answer.row.severity.as_str())
-        })
-        .column(Column::text("path").flexible(24), |answer| {
-            TextCell::new(&answer.label)
-        })
-        .column(Column::text("answer"), |answer| {
-            TextCell::new(answer.response())
-        })
-        .column(Column::number("hits").rank(1), |answer| {
-            TextCell::new(grouped(answer.row.hits))
-        })
-        .column(Column::text("client").rank(2), |answer| {
-            TextCell::new(clients(answer))
-        });
-    section("WHAT ANSWERED", &grid, answers.len(), "answered.csv", out)?;
-    grades(summary, out)
+        .text("new", |answer| if answer.is_new { "new" } else { "" })
+        .text("severity", |answer| answer.row.severity.as_str())
+        .text("path", |answer| &answer.label)
+        .flexible(24)
+        .text("answer", AnsweredPath::response)
+        .number("hits", |answer| grouped(answer.row.hits))
+        .rank(1)
+        .text("client", clients)
+        .rank(2);
+    section("WHAT ANSWERED", &grid, answers.len(), "answered.csv", page);
+    grades(summary, page);
 }
 
 /// The answers of earlier reports that proved to be soft 404s.
-fn withdrawn<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+fn withdrawn(summary: &RunSummary<'_>, page: &mut TextPage) {
     let withdrawn = summary.withdrawn;
     if withdrawn.is_empty() {
-        return Ok(());
+        return;
     }
-    heading("WITHDRAWN", out)?;
-    wrapped(
-        "Earlier reports listed these answers. They are what the site gives to any path.",
-        2,
-        out,
-    )?;
+    page.heading("WITHDRAWN");
+    let why = "Earlier reports listed these answers. They are what the site gives to any path.";
+    page.wrapped(2, PLAIN, why);
     Grid::new(first(withdrawn, Some(ROWS)))
-        .column(Column::text("severity"), |answer| {
-            TextCell::new(answer.severity.as_str())
-        })
-        .column(Column::text("path").flexible(24), |answer| {
-            TextCell::new(&answer.key)
-        })
-        .write(WIDTH, PLAIN_PAINTER, out)?;
-    match withdrawn.len().saturating_sub(ROWS) {
-        0 => Ok(()),
-        more => wrapped(&format!("… and {} more", grouped(more as u64)), 2, out),
-    }
+        .text("severity", |answer| answer.severity.as_str())
+        .text("path", |answer| &answer.key)
+        .flexible(24)
+        .write(page);
+    more(withdrawn.len(), "", page);
 }
 
 /// Sites that answer anything, and the number of uncertain answers.
-fn grades<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let sentences: Vec<String> = first(&summary.report.soft_404, Some(SITES))
-        .iter()
-        .map(grades::sentence)
-        .collect();
+fn grades(summary: &RunSummary<'_>, page: &mut TextPage) {
+    let sites = &summary.report.soft_404;
     let uncertain = summary.report.uncertain.len() as u64;
-    if sentences.is_empty() && uncertain == 0 {
-        return Ok(());
+    if sites.is_empty() && uncertain == 0 {
+        return;
     }
-    writeln!(out)?;
-    sentences
-        .iter()
-        .try_for_each(|sentence| wrapped(sentence, 2, out))?;
-    match summary.report.soft_404.len().saturating_sub(SITES) {
-        0 => {}
-        more => wrapped(
-            &format!(
-                "… and {} more sites that answer anything: report.json",
-                grouped(more as u64)
-            ),
-            2,
-            out,
-        )?,
+    page.line("");
+    for site in first(sites, Some(SITES)) {
+        page.wrapped(2, PLAIN, &grades::sentence(site));
     }
-    match uncertain {
-        0 => Ok(()),
-        n => wrapped(
-            &format!(
-                "{} may be soft 404s: report.json",
-                counted(n, "answer", "answers")
-            ),
-            2,
-            out,
-        ),
+    let more = sites.len().saturating_sub(SITES) as u64;
+    if more > 0 {
+        let more = grouped(more);
+        let rest = format!("… and {more} more sites that answer anything: report.json");
+        page.wrapped(2, PLAIN, &rest);
+    }
+    if uncertain > 0 {
+        let answers = counted(uncertain, "answer", "answers");
+        let doubt = format!("{answers} may be soft 404s: report.json");
+        page.wrapped(2, PLAIN, &doubt);
     }
 }
 
 /// New rules, and counts of other news. New answers and campaigns are marked in their sections.
-fn news<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+fn news(summary: &RunSummary<'_>, page: &mut TextPage) {
+    if summary.news.is_empty() && !summary.is_first {
+        return;
+    }
+    page.heading("WHAT IS NEW");
     if summary.is_first {
-        return heading("WHAT IS NEW", out).and_then(|()| {
-            wrapped(
-                "This is the first run; later reports list what is new.",
-                2,
-                out,
-            )
-        });
+        let why = "This is the first run; later reports list what is new.";
+        return page.wrapped(2, PLAIN, why);
     }
-    if summary.news.is_empty() {
-        return Ok(());
-    }
-    heading("WHAT IS NEW", out)?;
     let count = |kind, one, many| match content::news_of(summary, kind).count() as u64 {
         0 => None,
         n => Some(counted(n, one, many)),
@@ -180,48 +143,38 @@ fn news<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         count(NoveltyKind::Path, "path", "paths"),
         count(NoveltyKind::Client, "client", "clients"),
     ];
-    wrapped(
-        &format!(
-            "{}: new.csv",
-            counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-        ),
-        2,
-        out,
-    )?;
+    let counts: Vec<_> = counts.into_iter().flatten().collect();
+    page.wrapped(2, PLAIN, &format!("{}: new.csv", counts.join(", ")));
     let rules: Vec<&NewItem<'_>> = content::news_of(summary, NoveltyKind::Rule).collect();
     Grid::new(first(&rules, Some(ROWS)))
-        .column(Column::text("severity"), |news| {
-            TextCell::new(news.severity.as_str())
+        .text("severity", |news| news.severity.as_str())
+        .text("rule", |news| &news.key)
+        .count("hits", |news| news.hits)
+        .text("what it finds", |news| {
+            content::rule_title(summary.report, &news.key)
         })
-        .column(Column::text("rule"), |news| TextCell::new(&news.key))
-        .column(Column::number("hits"), |news| {
-            TextCell::new(grouped(news.hits))
-        })
-        .column(Column::text("what it finds").rank(1).flexible(16), |news| {
-            TextCell::new(content::rule_title(summary.report, &news.key))
-        })
-        .write(WIDTH, PLAIN_PAINTER, out)?;
-    more(rules.len(), "new.csv", out)
+        .rank(1)
+        .flexible(16)
+        .write(page);
+    more(rules.len(), ": new.csv", page);
 }
 
 /// A line for each campaign that guesses passwords, and for each flood.
-fn floods<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+fn floods(summary: &RunSummary<'_>, page: &mut TextPage) {
     let floods = &summary.report.floods;
     let guesses: Vec<String> = guess_sentences(summary.report).collect();
     if floods.is_empty() && guesses.is_empty() {
-        return Ok(());
+        return;
     }
-    heading("FLOODS", out)?;
-    guesses
-        .iter()
-        .try_for_each(|sentence| wrapped(sentence, 2, out))?;
-    first(floods, Some(ROWS))
-        .iter()
-        .try_for_each(|flood| wrapped(&describe(flood), 2, out))?;
-    more(floods.len(), "report.json", out)
+    page.heading("FLOODS");
+    let shown = first(floods, Some(ROWS)).iter().map(describe);
+    for sentence in guesses.into_iter().chain(shown) {
+        page.wrapped(2, PLAIN, &sentence);
+    }
+    more(floods.len(), ": report.json", page);
 }
 
-fn campaigns<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+fn campaigns(summary: &RunSummary<'_>, page: &mut TextPage) {
     let campaigns = &summary.report.campaigns;
     let is_new = |campaign: &Campaign<'_>| {
         !summary.is_first
@@ -229,111 +182,82 @@ fn campaigns<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> 
     };
     let paths = |campaign: &Campaign<'_>| labels::joined(&campaign.sample_paths);
     let grid = Grid::new(first(campaigns, Some(ROWS)))
-        .column(Column::text("new"), |campaign| {
-            TextCell::new(if is_new(campaign) { "new" } else { "" })
-        })
-        .column(Column::number("networks"), |campaign| {
-            TextCell::new(grouped(campaign.networks))
-        })
-        .column(Column::number("clients").rank(2), |campaign| {
-            TextCell::new(grouped(campaign.clients))
-        })
-        .column(Column::number("paths"), |campaign| {
-            TextCell::new(grouped(campaign.paths))
-        })
-        .column(Column::text("such as").flexible(20), |campaign| {
-            TextCell::new(paths(campaign))
-        });
-    section("CAMPAIGNS", &grid, campaigns.len(), "report.json", out)
+        .text("new", |campaign| if is_new(campaign) { "new" } else { "" })
+        .count("networks", |campaign| campaign.networks)
+        .count("clients", |campaign| campaign.clients)
+        .rank(2)
+        .count("paths", |campaign| campaign.paths)
+        .text("such as", paths)
+        .flexible(20);
+    section("CAMPAIGNS", &grid, campaigns.len(), "report.json", page);
 }
 
-fn top_clients<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+fn top_clients(summary: &RunSummary<'_>, page: &mut TextPage) {
     let top = content::top_clients(summary.report, ROWS);
     let classes = |client: &TopClient<'_>| {
         labels::classes(summary.report.rule_set, &client.row.rules).join(", ")
     };
     let grid = Grid::new(&top)
-        .column(Column::number("hits"), |client| {
-            TextCell::new(grouped(client.hits))
+        .count("hits", |client| client.hits)
+        .text("client", TopClient::name)
+        .count("paths", |client| client.paths)
+        .rank(1)
+        .count("answered", |client| client.answered)
+        .rank(2)
+        .text("may block", |client| {
+            client.block.map(BlockDecision::label).unwrap_or_default()
         })
-        .column(Column::text("client"), |client| {
-            TextCell::new(client.name())
-        })
-        .column(Column::number("paths").rank(1), |client| {
-            TextCell::new(grouped(client.paths))
-        })
-        .column(Column::number("answered").rank(2), |client| {
-            TextCell::new(grouped(client.answered))
-        })
-        .column(Column::text("may block").rank(3), |client| {
-            TextCell::new(client.block.map(BlockDecision::label).unwrap_or_default())
-        })
-        .column(Column::text("looks for").rank(4).flexible(12), |client| {
-            TextCell::new(classes(client))
-        });
+        .rank(3)
+        .text("looks for", classes)
+        .rank(4)
+        .flexible(12);
     let left = summary
         .report
         .clients
         .len()
         .saturating_sub(top.iter().map(|client| client.clients as usize).sum());
-    section("TOP CLIENTS", &grid, top.len() + left, "clients.csv", out)
+    section("TOP CLIENTS", &grid, top.len() + left, "clients.csv", page);
 }
 
-fn block<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+fn block(summary: &RunSummary<'_>, page: &mut TextPage) {
     let found = content::gather_candidates(summary.report);
     if found.addresses == 0 && found.edges.is_empty() {
-        return Ok(());
+        return;
     }
-    heading("BLOCK CANDIDATES", out)?;
+    page.heading("BLOCK CANDIDATES");
     if found.addresses > 0 {
-        wrapped(
-            &format!(
-                "{}, {}.",
-                counted(found.addresses, "address", "addresses"),
-                found.cost()
-            ),
-            2,
-            out,
-        )?;
+        let addresses = counted(found.addresses, "address", "addresses");
+        let cost = found.cost();
+        page.wrapped(2, PLAIN, &format!("{addresses}, {cost}."));
     }
-    found
-        .edges
-        .iter()
-        .try_for_each(|edges| wrapped(&format!("{edges}."), 2, out))?;
+    for edges in &found.edges {
+        page.wrapped(2, PLAIN, &format!("{edges}."));
+    }
     if found.left_out > 0 {
-        wrapped(
-            &format!("--max-block left out {} more.", grouped(found.left_out)),
-            2,
-            out,
-        )?;
+        let more = grouped(found.left_out);
+        page.wrapped(2, PLAIN, &format!("--max-block left out {more} more."));
     }
     Grid::new(first(&found.lines, Some(ROWS)))
-        .column(Column::text("address"), |line| TextCell::new(&line.name))
-        .column(Column::number("addresses"), |line| {
-            TextCell::new(if line.addresses > 1 {
+        .text("address", |line| &line.name)
+        .number("addresses", |line| {
+            if line.addresses > 1 {
                 grouped(line.addresses)
             } else {
                 String::new()
-            })
+            }
         })
-        .column(Column::number("probes"), |line| {
-            TextCell::new(grouped(line.hits))
-        })
-        .column(Column::number("paths"), |line| {
-            TextCell::new(grouped(line.paths))
-        })
-        .column(Column::number("ordinary"), |line| {
-            TextCell::new(grouped(line.cost))
-        })
-        .column(Column::text("network").rank(1).flexible(10), |line| {
-            TextCell::new(&line.network)
-        })
-        .write(WIDTH, PLAIN_PAINTER, out)?;
-    more(found.lines.len(), "clients.csv, block_candidate", out)
+        .count("probes", |line| line.hits)
+        .count("paths", |line| line.paths)
+        .count("ordinary", |line| line.cost)
+        .text("network", |line| &line.network)
+        .rank(1)
+        .flexible(10)
+        .write(page);
+    more(found.lines.len(), ": clients.csv, block_candidate", page);
 }
 
-fn lines<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    heading("WHERE EACH LINE WENT", out)?;
+fn lines(summary: &RunSummary<'_>, page: &mut TextPage) {
+    page.heading("WHERE EACH LINE WENT");
     let sum = &summary.report.totals.sum;
     let parts: Vec<_> = sum
         .parts()
@@ -342,56 +266,35 @@ fn lines<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         .map(|(n, what)| format!("{} {what}", grouped(n)))
         .collect();
     let inputs = counted(summary.report.inputs.len() as u64, "log", "logs");
-    wrapped(
-        &format!(
-            "{} of {inputs}: {}",
-            counted(sum.lines, "line", "lines"),
-            parts.join(", ")
-        ),
-        2,
-        out,
-    )
+    let lines = counted(sum.lines, "line", "lines");
+    let where_they_went = format!("{lines} of {inputs}: {}", parts.join(", "));
+    page.wrapped(2, PLAIN, &where_they_went);
 }
 
-fn notes<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+fn notes(summary: &RunSummary<'_>, page: &mut TextPage) {
     let notes = content::notes(summary, |input| escape(&input.path).into_owned());
     if notes.is_empty() {
-        return Ok(());
+        return;
     }
-    heading("NOTES", out)?;
-    notes.iter().try_for_each(|note| wrapped(note, 2, out))
-}
-
-fn section<T, W: Write>(
-    title: &str,
-    grid: &Grid<'_, T>,
-    rows: usize,
-    file: &str,
-    out: &mut W,
-) -> io::Result<()> {
-    if rows == 0 {
-        return Ok(());
-    }
-    heading(title, out)?;
-    grid.write(WIDTH, PLAIN_PAINTER, out)?;
-    more(rows, file, out)
-}
-
-fn heading<W: Write>(title: &str, out: &mut W) -> io::Result<()> {
-    writeln!(out, "\n{title}")
-}
-
-fn more<W: Write>(rows: usize, file: &str, out: &mut W) -> io::Result<()> {
-    match rows.saturating_sub(ROWS) {
-        0 => Ok(()),
-        more => wrapped(
-            &format!("… and {} more: {file}", grouped(more as u64)),
-            2,
-            out,
-        ),
+    page.heading("NOTES");
+    for note in notes {
+        page.wrapped(2, PLAIN, &note);
     }
 }
 
-fn wrapped<W: Write>(text: &str, indent: usize, out: &mut W) -> io::Result<()> {
-    write_wrapped(text, indent, WIDTH, (PLAIN_PAINTER, PLAIN), out)
+fn section<T>(title: &str, grid: &Grid<'_, T>, rows: usize, file: &str, page: &mut TextPage) {
+    if rows > 0 {
+        page.heading(title);
+        grid.write(page);
+        more(rows, &format!(": {file}"), page);
+    }
+}
+
+/// Writes how many rows were left out, and `location`: the file that has them.
+fn more(rows: usize, location: &str, page: &mut TextPage) {
+    let more = rows.saturating_sub(ROWS) as u64;
+    if more > 0 {
+        let rest = format!("… and {} more{location}", grouped(more));
+        page.wrapped(2, PLAIN, &rest);
+    }
 }
