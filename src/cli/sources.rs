@@ -48,9 +48,17 @@ fn long(variable: &str) -> Option<String> {
     )
 }
 
-/// Adds the name of each flag's variable to its long help.
+/// Adds the name of each flag's variable to its long help, for all subcommands.
 #[must_use]
 pub(super) fn with_env_help(command: Command) -> Command {
+    let command = command.mut_subcommands(with_env_help);
+    // A command with settings has the flag for their file.
+    if command
+        .get_arguments()
+        .all(|flag| flag.get_id() != "config")
+    {
+        return command;
+    }
     let flags = all_flags();
     // The formats of a block list are others than those of a report, and no setting.
     let has_other_formats = command.get_name() == "block";
@@ -384,7 +392,8 @@ pub(super) fn unknown_vars(variables: &[(OsString, OsString)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::value::{AnonymizeSpec, ProxySource};
+    use crate::commands::Anonymize;
+    use crate::config::value::ProxySource;
     use crate::log::finding::Severity;
 
     fn set(variables: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
@@ -549,7 +558,7 @@ mod tests {
         );
         assert_eq!(
             flags.anonymize,
-            Some(AnonymizeSpec::Key(folder.path().join("secret")))
+            Some(Anonymize::Key(folder.path().join("secret")))
         );
         assert_eq!(flags.output, Some("-".into()));
         assert_eq!(flags.min_severity, Some(Severity::High));

@@ -14,14 +14,14 @@ use ipnet::IpNet;
 use super::common::{RuleContext, inputs, own_addresses, pool, warn_narrow_allow};
 use super::error::CommandError;
 use super::reports_and_logs::{InputPaths, ScannedLogs, open_sink, with_report_input};
-use super::{BlockListSettings, BlockSettings, Exit, ScanSettings, message};
+use super::{BlockSettings, Exit, ScanSettings, message};
 use crate::block::{AddressRanges, BlockPolicy, NeverBlockReason, ProxyRanges};
 use crate::geoip::{GeoDatabases, GeoInfo};
 use crate::judge::proxied::ProxiedClients;
 use crate::render::block::{self, ABUSE_DAYS, ABUSE_HEADER, BlockFormat, BlockPage, Unaccepted};
 use crate::render::sink::Sink;
 use crate::report::anonymize::Privacy;
-use crate::report::block_list::{BlockLedger, BlockList, BlockListOptions, LogOrigin, NotListed};
+use crate::report::block_list::{BlockLedger, BlockList, LogOrigin, NotListed};
 use crate::report::build::{LogAnalysis, RowSelection, build};
 use crate::text::number::{counted, grouped};
 
@@ -38,13 +38,9 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
         ..settings.scan.clone()
     };
     let pool = pool(scan.threads)?;
-    let mut rule_context = RuleContext::load_in(&pool, &scan)?;
-    (
-        rule_context.scan_options.since,
-        rule_context.scan_options.until,
-    ) = (scan.since, scan.until);
+    let rule_context = RuleContext::load_in(&pool, &scan)?;
     let geoip = Privacy::new(None, true).open_geoip(&scan.client.geoip)?;
-    let verified = AddressRanges::of_search_engines(&settings.list.verified)?;
+    let verified = AddressRanges::of_search_engines(&settings.verified_bots)?;
     let proxies = ProxyRanges::read(&scan.client.proxy_ranges)?;
     let found = if input_paths.has_logs(&scan) {
         Some(inputs(&scan)?)
@@ -91,10 +87,7 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
         )
     })?;
     let has_problems = has_problems || scanned.is_some_and(|logs| logs.has_problems);
-    let list = ledger.list(
-        &list_options(&settings.list, &scan, settings.format, settings.now),
-        &policy,
-    );
+    let list = ledger.list(&settings.options, &policy);
     let page = BlockPage {
         list: &list,
         sources: &source_names(&settings.scan),
@@ -128,31 +121,6 @@ fn geo(list: &BlockList, databases: &GeoDatabases) -> Vec<Option<Arc<GeoInfo>>> 
             .map(|entry| Some(entry.address))
             .collect::<Vec<_>>(),
     )
-}
-
-/// What a list may name now. Abuse reports name addresses, so nothing is aggregated there.
-pub(super) fn list_options(
-    settings: &BlockListSettings,
-    scan: &ScanSettings,
-    format: BlockFormat,
-    now: i64,
-) -> BlockListOptions {
-    let &BlockListSettings {
-        max_cost,
-        max,
-        ttl,
-        aggregate,
-        ..
-    } = settings;
-    let proxies_are_known = !scan.client.trusted.is_empty();
-    BlockListOptions {
-        max_cost,
-        max,
-        ttl,
-        aggregate: aggregate.filter(|_| !format.is_abuse_report()),
-        proxies_are_known,
-        now,
-    }
 }
 
 /// What is known about the clients of logs with or without a field of forwarded addresses.

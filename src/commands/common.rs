@@ -68,19 +68,14 @@ pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Com
 }
 
 /// How clients and secrets are hidden. Reads the key of `--anonymize`.
-pub(super) fn privacy(
-    anonymize: Option<&Anonymize>,
-    redact: bool,
-) -> Result<Privacy, CommandError> {
+pub(super) fn privacy(anonymize: &Anonymize, redact: bool) -> Result<Privacy, CommandError> {
     let anonymizer = match anonymize {
-        None => None,
-        Some(Anonymize::Truncate) => Some(Anonymizer::Truncate),
-        Some(Anonymize::Key(path)) => {
-            Some(key_anonymizer(path).map_err(|what| CommandError::Key {
-                path: path.clone(),
-                what,
-            })?)
-        }
+        Anonymize::Off => None,
+        Anonymize::Truncate => Some(Anonymizer::Truncate),
+        Anonymize::Key(path) => Some(key_anonymizer(path).map_err(|what| CommandError::Key {
+            path: path.clone(),
+            what,
+        })?),
     };
     Ok(Privacy::new(anonymizer, redact))
 }
@@ -436,7 +431,7 @@ impl RuleContext {
         Self::new(settings, rules?, formats)
     }
 
-    fn new(
+    pub(super) fn new(
         settings: &ScanSettings,
         rules: RuleSet,
         formats: Result<Formats, UnknownFormat>,
@@ -447,6 +442,8 @@ impl RuleContext {
             allow: AllowList::load(&settings.allow)?,
             max_line: settings.max_line,
             windows: true,
+            since: settings.since,
+            until: settings.until,
             ..ScanOptions::default()
         };
         Ok(Self {
@@ -487,11 +484,7 @@ impl RuleContext {
 
     /// The hits to report.
     pub(super) fn filter<'a>(&'a self, settings: &'a ScanSettings) -> ReportFilter<'a> {
-        ReportFilter {
-            min_severity: settings.min_severity,
-            outcomes: &settings.outcomes,
-            apps: &self.apps,
-        }
+        settings.report_filter(&self.apps)
     }
 
     /// A hash of the IDs, classes and severities of the rules.

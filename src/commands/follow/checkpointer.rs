@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::mem;
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use crate::alerting::SavedFinds;
 use crate::commands::FollowSettings;
@@ -15,6 +15,7 @@ use crate::commands::message::{self, sanitized};
 use crate::judge::rule_status::SavedAnswers;
 use crate::judge::site::SiteHistory;
 use crate::log::source::Checkpoint;
+use crate::os::system::unix_now;
 use crate::report::class_hits::MetricCounters;
 use crate::state::{KEEP_ABSENT, StateFolder, TailState};
 
@@ -77,12 +78,9 @@ impl Checkpointer {
                 "{path}: the rules differ from those of the last run; lines that it read are not matched again"
             ));
         }
-        let now = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
         let is_there =
             |known: &Checkpoint| fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok();
-        state.drop_absent(is_there, now, KEEP_ABSENT);
+        state.drop_absent(is_there, unix_now(), KEEP_ABSENT);
         let mut checkpointer = checkpointer(Some(folder), state.absent.clone());
         checkpointer.sites.clone_from(&state.sites);
         Ok((checkpointer, Some(state)))

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use self::checkpointer::Checkpointer;
@@ -34,7 +34,7 @@ use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
 use crate::input::tail::{LineChunk, StartPosition, Tail, TailOptions};
 use crate::judge::proxied::ProxiedClients;
 use crate::judge::rule_status::AnswerEvent;
-use crate::os::system::OpenFileLimit;
+use crate::os::system::{OpenFileLimit, unix_now};
 use crate::render::TABLE_ROWS;
 use crate::render::live::alert;
 use crate::report::anonymize::Privacy;
@@ -60,10 +60,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     let signals = FollowSignals::listen(settings.tui);
     start_threads()?;
     let mut rule_context = RuleContext::load(&settings.scan)?;
-    let privacy = privacy(
-        settings.scan.client.anonymize.as_ref(),
-        settings.scan.client.redact,
-    )?;
+    let privacy = privacy(&settings.scan.client.anonymize, settings.scan.client.redact)?;
     let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;
     warn_narrow_allow(&settings.scan, &rule_context.scan_options.allow);
     if !settings.scan.quiet {
@@ -251,7 +248,8 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
                 self.stop()?;
                 return Ok((
                     SessionEnd::Stopped(exit),
-                    self.stream.into_state(unix_now(), &self.runtime.privacy),
+                    self.stream
+                        .into_state(unix_now().cast_signed(), &self.runtime.privacy),
                 ));
             }
             if self.runtime.signals.take_summary() {
@@ -263,7 +261,8 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             {
                 return Ok((
                     SessionEnd::Reloaded(rule_context),
-                    self.stream.into_state(unix_now(), &self.runtime.privacy),
+                    self.stream
+                        .into_state(unix_now().cast_signed(), &self.runtime.privacy),
                 ));
             }
             batch = self.runtime.events.wait(if has_more {
@@ -446,7 +445,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         if self.runtime.checkpointer.wants_sites(now) {
             self.runtime
                 .checkpointer
-                .take_sites(now, self.stream.sites(unix_now()));
+                .take_sites(now, self.stream.sites(unix_now().cast_signed()));
         }
         let FollowRuntime {
             checkpointer,
@@ -550,7 +549,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         if self.runtime.checkpointer.is_on() {
             self.runtime
                 .checkpointer
-                .take_sites(Instant::now(), self.stream.sites(unix_now()));
+                .take_sites(Instant::now(), self.stream.sites(unix_now().cast_signed()));
         }
         self.runtime.output.end_rules(&self.rule_context.rules)?;
         if self.runtime.checkpointer.is_on() {
@@ -657,13 +656,6 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         ];
         due.into_iter().flatten().fold(MAX_TIMEOUT, Duration::min)
     }
-}
-
-/// Seconds since 1970.
-fn unix_now() -> i64 {
-    SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs().cast_signed())
 }
 
 impl FollowRuntime<'_> {

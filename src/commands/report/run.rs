@@ -27,7 +27,7 @@ use crate::input::lines::read_head_tail;
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::log::source::Checkpoint;
 use crate::log::time::LogTime;
-use crate::os::system::OpenFileLimit;
+use crate::os::system::{OpenFileLimit, unix_now};
 use crate::report::anonymize::Privacy;
 use crate::report::model::ReportModel;
 use crate::report::networks::add_geo;
@@ -82,10 +82,7 @@ impl<'a> ReportRun<'a> {
         stop: &'a StopSignal,
     ) -> Result<Self, CommandError> {
         let rule_context = RuleContext::load(&settings.scan)?;
-        let privacy = privacy(
-            settings.scan.client.anonymize.as_ref(),
-            settings.scan.client.redact,
-        )?;
+        let privacy = privacy(&settings.scan.client.anonymize, settings.scan.client.redact)?;
         let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;
         warn_narrow_allow(&settings.scan, &rule_context.scan_options.allow);
         if !settings.scan.quiet {
@@ -100,7 +97,7 @@ impl<'a> ReportRun<'a> {
             ));
         }
         let interface_addresses = own_addresses();
-        let verified = AddressRanges::of_search_engines(&settings.block.verified)?;
+        let verified = AddressRanges::of_search_engines(&settings.verified_bots)?;
         let proxies = ProxyRanges::read(&settings.scan.client.proxy_ranges)?;
         let log_host = settings.log_host.clone().unwrap_or_else(|| {
             rustix::system::uname()
@@ -108,9 +105,6 @@ impl<'a> ReportRun<'a> {
                 .to_string_lossy()
                 .into_owned()
         });
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
         Ok(Self {
             pool: pool(settings.scan.threads)?,
             settings,
@@ -122,7 +116,7 @@ impl<'a> ReportRun<'a> {
             proxies,
             log_host,
             stop,
-            now,
+            now: unix_now(),
         })
     }
 

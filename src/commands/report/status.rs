@@ -8,12 +8,10 @@ use std::time::Instant;
 use super::NAME;
 use super::run::still_exists;
 use crate::commands::error::CommandError;
-use crate::commands::stdout::{self, TerminalInfo};
-use crate::commands::{Exit, ReportSettings, server_logs};
+use crate::commands::{Exit, ReportSettings, server_logs, stdout};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::log::source::Checkpoint;
 use crate::os::system::OpenFileLimit;
-use crate::render::RenderOptions;
 use crate::render::table::write_status;
 use crate::report::status::{LogStage, LogStatus, ReadStatus};
 use crate::state::{ReportState, StateFolder};
@@ -29,15 +27,10 @@ pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Comma
         last_run,
         logs: logs(settings, checkpoints),
     };
-    let screen = TerminalInfo::detect(settings.scan.color, false);
     let mut page = Vec::new();
     write_status(
         &status,
-        &RenderOptions {
-            width: screen.width,
-            color: screen.color,
-            ..RenderOptions::default()
-        },
+        &stdout::terminal(settings.scan.color, false),
         &mut page,
     )
     .map_err(CommandError::WriteReport)?;

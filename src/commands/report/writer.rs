@@ -525,7 +525,7 @@ impl<'r> ReportWriter<'r> {
                 report_input,
                 &analysis,
                 &policy,
-                settings.max_block,
+                settings.block.max,
             ));
             self.run.add_geo(&mut report);
             consume(&report, &withdrawn, state)

@@ -9,36 +9,24 @@ mod curl;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use self::curl::{AGENT, Curl};
 use super::common::{RuleContext, inputs, pool, warn_narrow_allow};
 use super::error::CommandError;
 use super::merge::REPORT;
 use super::reports_and_logs::{InputPaths, ScannedLogs, open_sink, with_report_input};
-use super::stdout::TerminalInfo;
-use super::{Exit, ScanSettings, VerifySettings, message, signals};
+use super::{Exit, ScanSettings, VerifySettings, message, signals, stdout};
 use crate::log::time::LogTime;
+use crate::render::OutputFormat;
 use crate::render::json::GENERATED_BY;
 use crate::render::sink::Sink;
 use crate::render::verify::{skipped_sentence, write_json, write_table};
-use crate::render::{OutputFormat, RenderOptions};
 use crate::report::build::LogAnalysis;
 use crate::report::verify::{
     self, SCHEMA_VERSION, Selection, VERIFIED_FILE, Verdict, VerdictCounts, Verification,
 };
 use crate::text::number::{counted, seconds};
-
-/// Where the result is saved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum SaveTo {
-    /// In the folder of the report, if it is the only input and called `report.json`.
-    ReportFolder,
-    /// Nowhere.
-    Nowhere,
-    /// In this file.
-    File(PathBuf),
-}
 
 /// Asks the site and prints the result.
 #[must_use]
@@ -59,11 +47,7 @@ fn run_verify(settings: &VerifySettings) -> Result<Exit, CommandError> {
         ..settings.scan.clone()
     };
     let pool = pool(scan.threads)?;
-    let mut rule_context = RuleContext::load_in(&pool, &scan)?;
-    (
-        rule_context.scan_options.since,
-        rule_context.scan_options.until,
-    ) = (scan.since, scan.until);
+    let rule_context = RuleContext::load_in(&pool, &scan)?;
     let found = if input_paths.has_logs(&scan) {
         Some(inputs(&scan)?)
     } else {
@@ -127,13 +111,13 @@ fn run_verify(settings: &VerifySettings) -> Result<Exit, CommandError> {
 fn file(settings: &VerifySettings, input_paths: &InputPaths) -> Option<PathBuf> {
     match (&settings.save, &*input_paths.reports) {
         _ if settings.dry_run => None,
-        (SaveTo::File(file), _) => Some(file.clone()),
-        (SaveTo::ReportFolder, [report])
+        (Some(file), _) => Some(file.clone()).filter(|file| file != Path::new("-")),
+        (None, [report])
             if !input_paths.has_logs(&settings.scan) && report.file_name()? == REPORT =>
         {
             Some(report.with_file_name(VERIFIED_FILE))
         }
-        (SaveTo::ReportFolder | SaveTo::Nowhere, _) => None,
+        (None, _) => None,
     }
 }
 
@@ -221,14 +205,5 @@ fn print(scan: &ScanSettings, result: &Verification, out: &mut Sink) -> io::Resu
     if scan.format == OutputFormat::Json {
         return write_json(result, out);
     }
-    let TerminalInfo { width, color, .. } = TerminalInfo::detect(scan.color, false);
-    write_table(
-        result,
-        &RenderOptions {
-            width,
-            color,
-            ..RenderOptions::default()
-        },
-        out,
-    )
+    write_table(result, &stdout::terminal(scan.color, false), out)
 }
