@@ -206,7 +206,7 @@ pub(crate) fn run() -> Exit {
         Error::Clap(error) => help::print_error(error),
         Error::Config(error) => {
             message::error(&error.to_string());
-            if let Some(hint) = error.hint() {
+            if let Some(hint) = error.hint {
                 message::hint(hint);
             }
             Exit::Usage
@@ -308,7 +308,7 @@ fn scan_settings(typed: Box<Flags>, environment: &Environment) -> Result<ScanSet
                 .map(|_| format!("{} prints hits, not rows", word(&hits))),
         });
     match instead_of_rows {
-        Some(what) => Err(config::Error::NoRows(what).into()),
+        Some(has) => Err(config::Error::no_rows(&has).into()),
         None => Ok(config::scan_settings(flags, environment)?),
     }
 }

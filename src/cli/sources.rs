@@ -124,16 +124,13 @@ fn parsed(flags: Command, arguments: Vec<OsString>) -> Result<Flags, clap::Error
 ///
 /// # Errors
 ///
-/// [`Error::Unreadable`]; [`Error::File`] with the line and a mark under the mistake.
+/// It cannot be read, or is wrong: with the line and a mark under the mistake.
 pub(super) fn from_file(path: &Path) -> Result<Flags, Error> {
     let name = || sanitized(&path.to_string_lossy());
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Unreadable {
-        path: name(),
-        source,
-    })?;
-    let flags = from_text(&text).map_err(|message| Error::File {
-        path: name(),
-        message: sanitized_lines(&message),
+    let text =
+        std::fs::read_to_string(path).map_err(|source| Error::unreadable(&name(), &source))?;
+    let flags = from_text(&text).map_err(|message| {
+        Error::without_hint(format!("{}: {}", name(), sanitized_lines(&message)))
     })?;
     Ok(flags.relative_to(path.parent().unwrap_or(Path::new(""))))
 }

@@ -502,7 +502,7 @@ fn bounds_are_counted_from_the_start_of_the_run() {
     ] {
         let refused = settings_of(&["--since", since, "--until", until], true);
         assert!(
-            matches!(refused, Err(config::Error::NoTime { .. })),
+            refused.is_err_and(|error| error.to_string().starts_with("no line is between --since")),
             "{since} {until}"
         );
     }
@@ -520,10 +520,10 @@ fn settings_of(args: &[&str], stdin_is_given: bool) -> Result<ScanSettings, conf
 
 #[test]
 fn without_a_path_standard_input_must_be_piped() {
-    assert!(matches!(
-        settings_of(&[], false),
-        Err(config::Error::NothingToRead)
-    ));
+    assert!(
+        settings_of(&[], false)
+            .is_err_and(|error| error.to_string().starts_with("nothing to read"))
+    );
     assert_eq!(
         settings_of(&[], true).expect("fine").paths,
         Vec::<PathBuf>::new()
@@ -548,10 +548,9 @@ fn the_file_is_named_by_flag_or_variable() {
         Some(2)
     );
     let missing = over_sources(typed(&["--config", "/nowhere.toml"]), &named);
-    assert!(matches!(
-        missing,
-        Err(Error::Config(config::Error::Unreadable { .. }))
-    ));
+    assert!(
+        matches!(missing, Err(Error::Config(error)) if error.to_string().starts_with("cannot read the configuration file"))
+    );
 }
 
 #[test]
@@ -647,18 +646,21 @@ fn the_flags_of_follow_are_layered() {
 
 #[test]
 fn follow_refuses_what_it_cannot_do() {
-    let refused =
-        |args: &[&str]| follow_settings(typed(args), &environment(&[])).expect_err("refused");
-    assert!(matches!(refused(&[]), config::Error::NothingToFollow));
+    let refused = |args: &[&str]| {
+        follow_settings(typed(args), &environment(&[]))
+            .expect_err("refused")
+            .to_string()
+    };
+    assert!(refused(&[]).starts_with("nothing to follow"));
     for args in [&["a.log", "-"][..], &["-", "--state", "s"], &["-", "--tui"]] {
         assert!(
-            matches!(refused(args), config::Error::PipeAlone),
+            refused(args).starts_with("follow - reads a pipe alone"),
             "{args:?}"
         );
     }
     for format in ["csv", "json"] {
         assert!(
-            matches!(refused(&["a.log", "-f", format]), config::Error::OnlyLive),
+            refused(&["a.log", "-f", format]).starts_with("follow prints only"),
             "{format}"
         );
     }
@@ -667,35 +669,30 @@ fn follow_refuses_what_it_cannot_do() {
 #[test]
 fn report_refuses_what_it_cannot_do() {
     let refused = |args: &[&[&str]]| {
-        report_settings(typed(&args.concat()), &environment(&[])).expect_err("refused")
+        report_settings(typed(&args.concat()), &environment(&[]))
+            .expect_err("refused")
+            .to_string()
     };
     let all = ["--state", "s", "--out", "o"];
     for paths in [&[][..], &["-"], &["a.log", "-"]] {
         assert!(
-            matches!(refused(&[paths, &all]), config::Error::NothingToReport),
+            refused(&[paths, &all]).starts_with("nothing to report on"),
             "{paths:?}"
         );
     }
-    assert!(matches!(
-        refused(&[&["x", "--out", "o"]]),
-        config::Error::NoState
-    ));
-    assert!(matches!(
-        refused(&[&["x", "--state", "s"]]),
-        config::Error::NoOut
-    ));
-    assert!(matches!(
-        refused(&[&["x"], &all, &["--timezone", "UTC"]]),
-        config::Error::NoPeriod
-    ));
-    assert!(matches!(
-        refused(&[&["x"], &all, &["--daily", "--timezone", "Mars/Base"]]),
-        config::Error::Zone(_)
-    ));
-    assert!(matches!(
-        refused(&[&["x"], &all, &["--daily", "--anonymize"]]),
-        config::Error::HiddenPeriods
-    ));
+    assert!(refused(&[&["x", "--out", "o"]]).starts_with("report needs a folder for its state"));
+    assert!(
+        refused(&[&["x", "--state", "s"]]).starts_with("report needs a folder for its reports")
+    );
+    assert!(refused(&[&["x"], &all, &["--timezone", "UTC"]]).starts_with("--timezone applies to"));
+    assert!(
+        refused(&[&["x"], &all, &["--daily", "--timezone", "Mars/Base"]])
+            .starts_with("--timezone: ")
+    );
+    assert!(
+        refused(&[&["x"], &all, &["--daily", "--anonymize"]])
+            .starts_with("--anonymize cannot be combined")
+    );
     let status = report_settings(typed(&["--state", "s", "--status"]), &environment(&[]))
         .expect("needs nothing else");
     assert_eq!(status.task, ReportTask::Status);
@@ -703,18 +700,19 @@ fn report_refuses_what_it_cannot_do() {
 
 #[test]
 fn learn_refuses_what_it_cannot_do() {
-    let refused =
-        |args: &[&str]| learn_settings(typed(args), &environment(&[])).expect_err("refused");
-    assert!(matches!(
-        refused(&["x", "-f", "ndjson", "--emit-rules", "a"]),
-        config::Error::NoFormat { .. }
-    ));
-    assert!(matches!(
-        refused(&["x", "--emit-rules", "-"]),
-        config::Error::SameOutput { .. }
-    ));
-    assert!(matches!(
-        refused(&["x", "-o", "a", "--emit-rules", "a"]),
-        config::Error::SameOutput { .. }
-    ));
+    let refused = |args: &[&str]| {
+        learn_settings(typed(args), &environment(&[]))
+            .expect_err("refused")
+            .to_string()
+    };
+    assert!(
+        refused(&["x", "-f", "ndjson", "--emit-rules", "a"]).starts_with("learn does not print")
+    );
+    assert!(
+        refused(&["x", "--emit-rules", "-"]).starts_with("the report and --emit-rules would both")
+    );
+    assert!(
+        refused(&["x", "-o", "a", "--emit-rules", "a"])
+            .starts_with("the report and --emit-rules would both")
+    );
 }

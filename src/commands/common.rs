@@ -267,8 +267,8 @@ pub(super) fn read(
         keep_lines,
         range: settings.range,
     };
-    let sanitized = settings.progress && !settings.quiet;
-    let scan = Progress::watch(sanitized, sources, &progress, || {
+    let is_visible = settings.progress && !settings.quiet;
+    let scan = with_progress(is_visible, sources, &progress, || {
         pool.install(|| scan::scan(sources, job, &options))
     });
     match stop.exit() {
@@ -345,38 +345,33 @@ pub(super) fn report_no_logs(inputs: &[InputSummary], found: &FoundInputs) -> bo
     true
 }
 
-/// Shows the progress of reading.
-pub(super) struct Progress;
-
-impl Progress {
-    /// Does `work`, and if `shown` and standard error is a terminal, shows how many bytes of
-    /// `sources` are `done`.
-    pub(super) fn watch<T>(
-        is_visible: bool,
-        sources: &[InputSource],
-        done: &AtomicU64,
-        work: impl FnOnce() -> T,
-    ) -> T {
-        if !is_visible || !io::stderr().is_terminal() {
-            return work();
-        }
-        thread::scope(|scope| {
-            let (finished, waiting) = mpsc::channel::<()>();
-            // Without a thread nothing is shown.
-            let _ = thread::Builder::new().spawn_scoped(scope, move || {
-                if waiting.recv_timeout(SHOW_AFTER) == Err(RecvTimeoutError::Timeout) {
-                    let bar = bar(total(sources));
-                    while waiting.recv_timeout(REDRAW_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                        bar.set_position(done.load(Ordering::Relaxed));
-                    }
-                    bar.finish_and_clear();
-                }
-            });
-            let result = work();
-            drop(finished);
-            result
-        })
+/// Does `work`, and if `is_visible` and standard error is a terminal, shows how many bytes of
+/// `sources` are `done`.
+fn with_progress<T>(
+    is_visible: bool,
+    sources: &[InputSource],
+    done: &AtomicU64,
+    work: impl FnOnce() -> T,
+) -> T {
+    if !is_visible || !io::stderr().is_terminal() {
+        return work();
     }
+    thread::scope(|scope| {
+        let (finished, waiting) = mpsc::channel::<()>();
+        // Without a thread nothing is shown.
+        let _ = thread::Builder::new().spawn_scoped(scope, move || {
+            if waiting.recv_timeout(SHOW_AFTER) == Err(RecvTimeoutError::Timeout) {
+                let bar = bar(total(sources));
+                while waiting.recv_timeout(REDRAW_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                    bar.set_position(done.load(Ordering::Relaxed));
+                }
+                bar.finish_and_clear();
+            }
+        });
+        let result = work();
+        drop(finished);
+        result
+    })
 }
 
 /// The size of all files; `None` if one of them is a pipe.
@@ -452,6 +447,14 @@ impl RuleContext {
             formats: formats?,
             apps,
         })
+    }
+
+    /// Prints the warnings of rules, and of allow lists that are too narrow.
+    pub(super) fn print_warnings(&self, settings: &ScanSettings) {
+        if !settings.quiet {
+            message::warnings(self.rules.warnings());
+        }
+        warn_narrow_allow(settings, &self.scan_options.allow);
     }
 
     /// What a scan needs.

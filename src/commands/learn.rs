@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::common::{
     RuleContext, inputs, output, pool, print_notices, print_problems, read, report_no_logs,
-    warn_narrow_allow,
 };
-use super::{Exit, LearnSettings, message, stdout};
+use super::{Exit, LearnSettings, stdout};
 use crate::commands::error::CommandError;
 use crate::judge::report_input::ReportFilter;
 use crate::log::finding::Severity;
@@ -45,10 +44,7 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     {
         return Err(CommandError::OutputIsRules(path.to_owned()));
     }
-    if !scan_settings.quiet {
-        message::warnings(rule_context.rules.warnings());
-    }
-    warn_narrow_allow(scan_settings, &rule_context.scan_options.allow);
+    rule_context.print_warnings(scan_settings);
     let mut scan = read(
         scan_settings,
         &rule_context.job(scan_settings.client.prefix),

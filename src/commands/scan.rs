@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::common::{
     RuleContext, check_binary, check_part, inputs, output, pool, print_notices, print_problems,
-    privacy, read, report_no_logs, warn_narrow_allow,
+    privacy, read, report_no_logs,
 };
 use super::{Anonymize, Exit, ScanSettings, message, stdout};
 use crate::block::ProxyRanges;
@@ -44,10 +44,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     check_part(settings, &mut found)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
     check_binary(settings.format, &sink)?;
-    if !settings.quiet {
-        message::warnings(rule_context.rules.warnings());
-    }
-    warn_narrow_allow(settings, &rule_context.scan_options.allow);
+    rule_context.print_warnings(settings);
     let ready = started.elapsed();
     // Never dropped: the process ends after the report, and freeing this memory would take time.
     let mut scan = ManuallyDrop::new(read(

@@ -21,7 +21,13 @@ pub(super) fn origin_and_proxies(
 ) -> Result<(Option<ClientIpSource>, Vec<IpNet>), Error> {
     let trusted = networks(&flags.trusted_proxy)?;
     match &flags.client_from {
-        Some(field) if trusted.is_empty() => Err(Error::NoProxy(sanitized(field))),
+        Some(field) if trusted.is_empty() => Err(Error::new(
+            format!(
+                "--client-from {} needs --trusted-proxy: without trusted proxies, any client could write any address into the field",
+                sanitized(field),
+            ),
+            "name your own proxies, such as --trusted-proxy 10.0.0.0/8 or --trusted-proxy @proxies.txt",
+        )),
         field => {
             let origin = field
                 .as_ref()
@@ -45,9 +51,11 @@ fn networks(sources: &[ProxySource]) -> Result<Vec<IpNet>, Error> {
 /// Reads a list: one network per line, `#` starts a comment.
 fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), Error> {
     let name = || sanitized(&path.to_string_lossy());
-    let text = fs::read_to_string(path).map_err(|source| Error::NoProxyList {
-        path: name(),
-        source,
+    let text = fs::read_to_string(path).map_err(|source| {
+        Error::new(
+            format!("cannot read the list of proxies '{}': {source}", name()),
+            "after '@', name a file with one network per line; or name the networks themselves",
+        )
     })?;
     let before = networks.len();
     for (number, line) in (1..).zip(text.lines()) {
@@ -55,15 +63,20 @@ fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), Error> {
         if network.is_empty() {
             continue;
         }
-        let wrong = |error: block::TrustedProxyError| Error::ProxyList {
-            path: name(),
-            line: number,
-            message: sanitized(&error.to_string()),
+        let wrong = |error: block::TrustedProxyError| {
+            Error::without_hint(format!(
+                "{}:{number}: {}",
+                name(),
+                sanitized(&error.to_string())
+            ))
         };
         networks.push(block::parse_trusted_proxy(network).map_err(wrong)?.0);
     }
     if networks.len() == before {
-        Err(Error::EmptyProxyList(name()))
+        Err(Error::without_hint(format!(
+            "{}: names no proxy; write one network per line, such as 192.0.2.0/24",
+            name()
+        )))
     } else {
         Ok(())
     }
@@ -129,7 +142,7 @@ mod tests {
         );
         assert!(
             error
-                .hint()
+                .hint
                 .is_some_and(|hint| hint.contains("--trusted-proxy"))
         );
     }

@@ -188,16 +188,15 @@ pub(crate) fn common_settings(flags: Flags) -> ScanSettings {
 }
 
 /// The settings of a scan.
-///
-/// # Errors
-///
-/// [`Error::NothingToRead`], [`Error::NoTime`], [`Error::Server`], and those about proxies.
 pub(crate) fn scan_settings(
     flags: Flags,
     environment: &Environment,
 ) -> Result<ScanSettings, Error> {
     if flags.has_no_input() && !environment.stdin_is_given {
-        return Err(Error::NothingToRead);
+        return Err(Error::new(
+            "nothing to read: no path is given, and standard input is a terminal or a device",
+            "name a log or a folder of logs, such as: probewatch scan /var/log/nginx/",
+        ));
     }
     check_partial(&flags)?;
     let logs = server_logs(&flags)?;
@@ -227,7 +226,10 @@ pub(crate) fn scan_settings(
 /// A partial report contains all clients.
 fn check_partial(flags: &Flags) -> Result<(), Error> {
     if flags.format == Some(OutputFormat::Partial) && hides_clients(flags) {
-        Err(Error::HiddenPartial)
+        Err(Error::new(
+            "a partial report contains the clients, so --anonymize does not apply to it",
+            "remove --anonymize here, and type it with the last merge: probewatch merge --anonymize FILE...",
+        ))
     } else {
         Ok(())
     }
@@ -238,10 +240,6 @@ fn hides_clients(flags: &Flags) -> bool {
 }
 
 /// The settings of a `learn`.
-///
-/// # Errors
-///
-/// Errors of a scan, [`Error::NoFormat`], [`Error::SameOutput`].
 pub(crate) fn learn_settings(
     flags: Flags,
     environment: &Environment,
@@ -259,10 +257,7 @@ pub(crate) fn learn_settings(
         scan.format,
         OutputFormat::Table | OutputFormat::Csv | OutputFormat::Json
     ) {
-        return Err(Error::NoFormat {
-            command: "learn",
-            format: word(&scan.format),
-        });
+        return Err(Error::no_format("learn", &word(&scan.format)));
     }
     if let Some(file) = &emit_rules {
         let to_stdout = file == Path::new("-");
@@ -276,7 +271,10 @@ pub(crate) fn learn_settings(
             } else {
                 sanitized(&file.to_string_lossy())
             };
-            return Err(Error::SameOutput { output });
+            return Err(Error::new(
+                format!("the report and --emit-rules would both go to {output}"),
+                "name two files, or remove --output to print the report on standard output",
+            ));
         }
     }
     Ok(LearnSettings {
@@ -287,10 +285,6 @@ pub(crate) fn learn_settings(
 }
 
 /// The settings of a `follow`.
-///
-/// # Errors
-///
-/// Errors of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`], [`Error::MetricsName`].
 pub(crate) fn follow_settings(
     flags: Flags,
     environment: &Environment,
@@ -299,14 +293,23 @@ pub(crate) fn follow_settings(
         .format
         .is_some_and(|format| format != OutputFormat::Table && format.hit_format().is_none())
     {
-        return Err(Error::OnlyLive);
+        return Err(Error::new(
+            "follow prints only table, ndjson, ecs or ocsf: csv, json, html, prometheus and partial need a complete log",
+            "type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages; --metrics FILE writes metrics",
+        ));
     }
     if flags.has_no_input() {
-        return Err(Error::NothingToFollow);
+        return Err(Error::new(
+            "nothing to follow: name logs, folders or globs, or - for a pipe",
+            "type: probewatch follow /var/log/nginx/access.log",
+        ));
     }
     let is_pipe = names_stdin(&flags);
     if is_pipe && (flags.paths.len() > 1 || flags.state.is_some() || flags.tui == Some(true)) {
-        return Err(Error::PipeAlone);
+        return Err(Error::new(
+            "follow - reads a pipe alone: it has no state, because a pipe cannot be read again, and no live view, which reads the keyboard",
+            "omit the other paths, --state and --tui",
+        ));
     }
     check_metrics(&flags)?;
     Ok(FollowSettings {
@@ -336,11 +339,6 @@ fn live_settings(flags: &Flags, environment: &Environment) -> Result<ScanSetting
 }
 
 /// The settings of a `report`.
-///
-/// # Errors
-///
-/// Errors of a scan, [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`],
-/// [`Error::NoPeriod`], [`Error::Zone`].
 pub(crate) fn report_settings(
     flags: Flags,
     environment: &Environment,
@@ -351,13 +349,22 @@ pub(crate) fn report_settings(
         _ => ReportTask::Run,
     };
     if flags.has_no_input() && task != ReportTask::Status || names_stdin(&flags) {
-        return Err(Error::NothingToReport);
+        return Err(Error::new(
+            "nothing to report on: name logs, folders or globs; standard input cannot be used",
+            "type: probewatch report --state DIR --out DIR /var/log/nginx/, or for a pipe: probewatch scan -",
+        ));
     }
     if flags.state.is_none() {
-        return Err(Error::NoState);
+        return Err(Error::new(
+            "report needs a folder for its state: --state is missing",
+            "type: probewatch report --state /var/lib/probewatch --out DIR PATH, or for a single run: probewatch scan PATH",
+        ));
     }
     if flags.out.is_none() && task == ReportTask::Run {
-        return Err(Error::NoOut);
+        return Err(Error::new(
+            "report needs a folder for its reports: --out is missing",
+            "type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing",
+        ));
     }
     let cut = period(&flags)?;
     check_metrics(&flags)?;
@@ -371,7 +378,7 @@ pub(crate) fn report_settings(
         },
     )?;
     if !block_lists.is_empty() && hides_clients(&flags) {
-        return Err(Error::HiddenBlockList);
+        return Err(Error::hidden_block_list());
     }
     Ok(ReportSettings {
         block: block_options(&flags, &scan, environment),
@@ -403,20 +410,36 @@ pub(crate) fn report_settings(
 fn block_lists(flags: &Flags) -> Result<Vec<(PathBuf, BlockFormat)>, Error> {
     let (paths, formats) = (&flags.block_out, &flags.block_format);
     if paths.len() != formats.len() {
-        return Err(Error::BlockPairs {
-            files: paths.len(),
-            formats: formats.len(),
-        });
+        return Err(Error::new(
+            format!(
+                "{} of --block-out and {} of --block-format: each list needs both",
+                paths.len(),
+                formats.len(),
+            ),
+            "type --block-out /var/lib/probewatch/block.nft --block-format nft, once for each list",
+        ));
     }
     if let Some(format) = formats.iter().find(|format| format.is_abuse_report()) {
-        return Err(Error::BlockReport(word(format)));
+        return Err(Error::new(
+            format!(
+                "--block-format {} is a report to others, not a list that each run can replace",
+                word(format),
+            ),
+            "type: probewatch block --format abuseipdb -o abuse.csv REPORT",
+        ));
     }
     if let Some((_, path)) = paths
         .iter()
         .enumerate()
         .find(|(at, path)| paths[..*at].contains(path))
     {
-        return Err(Error::BlockTwice(sanitized(&path.to_string_lossy())));
+        return Err(Error::new(
+            format!(
+                "--block-out names {} twice: each list needs a file of its own",
+                sanitized(&path.to_string_lossy()),
+            ),
+            "name another file, or remove one of the two",
+        ));
     }
     Ok(paths.iter().cloned().zip(formats.iter().copied()).collect())
 }
@@ -437,10 +460,6 @@ fn block_options(
 }
 
 /// The settings of a `block` in this format.
-///
-/// # Errors
-///
-/// Errors of a scan, [`Error::HiddenBlockList`].
 pub(crate) fn block_settings(
     format: Option<BlockFormat>,
     flags: Flags,
@@ -456,7 +475,7 @@ pub(crate) fn block_settings(
     };
     let scan = scan_settings(flags.clone(), environment)?;
     if hides_clients(&flags) {
-        return Err(Error::HiddenBlockList);
+        return Err(Error::hidden_block_list());
     }
     Ok(BlockSettings {
         options: block_options(&flags, &scan, environment),
@@ -467,17 +486,18 @@ pub(crate) fn block_settings(
 }
 
 /// The settings of a `verify`.
-///
-/// # Errors
-///
-/// Errors of a scan, [`Error::NoSite`].
 pub(crate) fn verify_settings(
     mut flags: Flags,
     environment: &Environment,
 ) -> Result<VerifySettings, Error> {
     Ok(VerifySettings {
         save: flags.output.take(),
-        site: flags.site.take().ok_or(Error::NoSite)?,
+        site: flags.site.take().ok_or_else(|| {
+            Error::new(
+                "verify asks your own site: --site is missing",
+                "type: probewatch verify --site https://example.com REPORT",
+            )
+        })?,
         dry_run: flags.dry_run.unwrap_or(false),
         pause: flags.pause.unwrap_or(VERIFY_PAUSE),
         max_requests: flags.max_requests.unwrap_or(VERIFY_REQUESTS),
@@ -492,7 +512,10 @@ pub(crate) fn verify_settings(
 fn check_metrics(flags: &Flags) -> Result<(), Error> {
     match &flags.metrics {
         Some(file) if file.extension().is_none_or(|extension| extension != "prom") => {
-            Err(Error::MetricsName(sanitized(&file.to_string_lossy())))
+            Err(Error::without_hint(format!(
+                "--metrics '{}': the name must end in .prom, because node_exporter reads no other file",
+                sanitized(&file.to_string_lossy()),
+            )))
         }
         _ => Ok(()),
     }
@@ -502,15 +525,23 @@ fn period(flags: &Flags) -> Result<Option<PeriodRule>, Error> {
     let unit = match (flags.daily, flags.hourly) {
         (_, Some(true)) => PeriodUnit::Hour,
         (Some(true), _) => PeriodUnit::Day,
-        _ if flags.timezone.is_some() => return Err(Error::NoPeriod),
+        _ if flags.timezone.is_some() => {
+            return Err(Error::new(
+                "--timezone applies to --daily and --hourly, and neither is given",
+                "add --daily or --hourly, or remove --timezone",
+            ));
+        }
         _ => return Ok(None),
     };
     if hides_clients(flags) {
-        return Err(Error::HiddenPeriods);
+        return Err(Error::new(
+            "--anonymize cannot be combined with --daily or --hourly: they add later lines to a report, which needs the addresses",
+            "remove --daily and --hourly: each run then writes its own folder",
+        ));
     }
     PeriodRule::new(unit, flags.timezone.as_deref())
         .map(Some)
-        .map_err(Error::Zone)
+        .map_err(|error| Error::without_hint(format!("--timezone: {error}")))
 }
 
 fn names_stdin(flags: &Flags) -> bool {
@@ -527,10 +558,6 @@ fn state_settings(flags: &Flags) -> StateSettings {
 }
 
 /// The settings of a command that reads these reports: `merge` or `diff`.
-///
-/// # Errors
-///
-/// [`Error::NoHits`], [`Error::NoFormat`].
 pub(crate) fn merge_settings(
     command: &'static str,
     reports: Vec<PathBuf>,
@@ -544,10 +571,13 @@ pub(crate) fn merge_settings(
     let format = word(&settings.format);
     match settings.format {
         OutputFormat::Html | OutputFormat::Partial if command == "diff" => {
-            Err(Error::NoFormat { command, format })
+            Err(Error::no_format(command, &format))
         }
-        OutputFormat::Prometheus => Err(Error::NoFormat { command, format }),
-        hits if hits.hit_format().is_some() => Err(Error::NoHits { command, format }),
+        OutputFormat::Prometheus => Err(Error::no_format(command, &format)),
+        hits if hits.hit_format().is_some() => Err(Error::new(
+            format!("{command} does not print {format}: a report contains no single hits"),
+            "type -f table, -f csv or -f json",
+        )),
         _ => Ok(settings),
     }
 }
@@ -575,10 +605,12 @@ fn bounds(flags: &Flags, now: i64) -> Result<(Option<TimeBound>, Option<TimeBoun
     if let (Some(from), Some(to), Some(since), Some(until)) = (from, to, since, until)
         && time_spec::is_empty(since, until)
     {
-        return Err(Error::NoTime {
-            since: from.to_string(),
-            until: to.to_string(),
-        });
+        return Err(Error::new(
+            format!(
+                "no line is between --since {from} and --until {to}: the first is not before the second",
+            ),
+            "--until is exclusive: for the first day of November type --since 2026-11-01 --until 2026-11-02",
+        ));
     }
     Ok((since, until))
 }
@@ -587,7 +619,7 @@ fn bounds(flags: &Flags, now: i64) -> Result<(Option<TimeBound>, Option<TimeBoun
 fn server_logs(flags: &Flags) -> Result<ConfiguredLogs, Error> {
     let mut all = ConfiguredLogs::default();
     let mut add = |logs: Result<ConfiguredLogs, ServerConfigError>| -> Result<(), Error> {
-        let logs = logs.map_err(|error| Error::Server(sanitized(&error.to_string())))?;
+        let logs = logs.map_err(|error| Error::without_hint(sanitized(&error.to_string())))?;
         all.logs.extend(logs.logs);
         all.error_logs.extend(logs.error_logs);
         all.notices.extend(logs.notices);
@@ -618,219 +650,59 @@ fn server_config_path(given: &Path, usual: &[&str]) -> PathBuf {
         .unwrap_or_else(|| usual.first().map(PathBuf::from).unwrap_or_default())
 }
 
-/// Why a run was not started.
+/// Why a run was not started. Text from arguments and files is escaped.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    /// No path, and standard input is not piped.
-    #[error("nothing to read: no path is given, and standard input is a terminal or a device")]
-    NothingToRead,
-    /// No line can be between the two.
-    #[error(
-        "no line is between --since {since} and --until {until}: the first is not before the second"
-    )]
-    NoTime {
-        /// `--since` as it was typed.
-        since: String,
-        /// `--until` as it was typed.
-        until: String,
-    },
-    /// The configuration file cannot be read.
-    #[error("cannot read the configuration file '{path}': {source}")]
-    Unreadable {
-        /// The file, escaped.
-        path: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// The configuration of a server is wrong or missing. Holds the message, escaped.
-    #[error("{0}")]
-    Server(String),
-    /// The configuration file is wrong.
-    #[error("{path}: {message}")]
-    File {
-        /// The file, escaped.
-        path: String,
-        /// What is wrong, with the line and a mark under it.
-        message: String,
-    },
-    /// A format without rows. Holds what it has.
-    #[error("--by applies to table and csv; {0}")]
-    NoRows(String),
-    /// No path to follow.
-    #[error("nothing to follow: name logs, folders or globs, or - for a pipe")]
-    NothingToFollow,
-    /// A pipe with what it cannot have.
-    #[error(
-        "follow - reads a pipe alone: it has no state, because a pipe cannot be read again, and no live view, which reads the keyboard"
-    )]
-    PipeAlone,
-    /// `follow` never ends, so a document would never be complete.
-    #[error(
-        "follow prints only table, ndjson, ecs or ocsf: csv, json, html, prometheus and partial need a complete log"
-    )]
-    OnlyLive,
-    /// No path to report on, or standard input.
-    #[error("nothing to report on: name logs, folders or globs; standard input cannot be used")]
-    NothingToReport,
-    /// `report` without a state.
-    #[error("report needs a folder for its state: --state is missing")]
-    NoState,
-    /// `report` without a folder for reports.
-    #[error("report needs a folder for its reports: --out is missing")]
-    NoOut,
-    /// `verify` without a site.
-    #[error("verify asks your own site: --site is missing")]
-    NoSite,
-    /// A time zone without periods.
-    #[error("--timezone applies to --daily and --hourly, and neither is given")]
-    NoPeriod,
-    /// No such time zone. Holds the message.
-    #[error("--timezone: {0}")]
-    Zone(String),
-    /// Without its clients a partial report could not be merged.
-    #[error("a partial report contains the clients, so --anonymize does not apply to it")]
-    HiddenPartial,
-    /// A command that has no such format.
-    #[error("{command} does not print {format}")]
-    NoFormat {
-        /// The command.
-        command: &'static str,
-        /// The format.
-        format: String,
-    },
-    /// A report has counts, not hits.
-    #[error("{command} does not print {format}: a report contains no single hits")]
-    NoHits {
-        /// The command.
-        command: &'static str,
-        /// The format.
-        format: String,
-    },
-    /// A file of metrics that would not be read. Holds its name, escaped.
-    #[error(
-        "--metrics '{0}': the name must end in .prom, because node_exporter reads no other file"
-    )]
-    MetricsName(String),
-    /// `--client-from` without a proxy. Holds the field, escaped.
-    #[error(
-        "--client-from {0} needs --trusted-proxy: without trusted proxies, any client could write any address into the field"
-    )]
-    NoProxy(String),
-    /// A list of proxies cannot be read.
-    #[error("cannot read the list of proxies '{path}': {source}")]
-    NoProxyList {
-        /// The file, escaped.
-        path: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// A line of a list of proxies is wrong.
-    #[error("{path}:{line}: {message}")]
-    ProxyList {
-        /// The file, escaped.
-        path: String,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong, escaped.
-        message: String,
-    },
-    /// A list of proxies is empty. Holds the file, escaped.
-    #[error("{0}: names no proxy; write one network per line, such as 192.0.2.0/24")]
-    EmptyProxyList(String),
-    /// `--anonymize` with folders that later runs add lines to.
-    #[error(
-        "--anonymize cannot be combined with --daily or --hourly: they add later lines to a report, which needs the addresses"
-    )]
-    HiddenPeriods,
-    /// Each block list needs a file and a format.
-    #[error("{files} of --block-out and {formats} of --block-format: each list needs both")]
-    BlockPairs {
-        /// Files.
-        files: usize,
-        /// Formats.
-        formats: usize,
-    },
-    /// Two block lists in one file. Holds the file, escaped.
-    #[error("--block-out names {0} twice: each list needs a file of its own")]
-    BlockTwice(String),
-    /// An abuse report is sent once; a list is replaced by every run. Holds the format.
-    #[error("--block-format {0} is a report to others, not a list that each run can replace")]
-    BlockReport(String),
-    /// A block list names addresses.
-    #[error("a block list needs the addresses of clients, and --anonymize hides them")]
-    HiddenBlockList,
-    /// The report and the rules would overwrite each other.
-    #[error("the report and --emit-rules would both go to {output}")]
-    SameOutput {
-        /// The file, escaped, or standard output.
-        output: String,
-    },
+#[error("{message}")]
+pub(crate) struct Error {
+    message: String,
+    /// What to type instead, where the message does not contain it.
+    pub(crate) hint: Option<&'static str>,
 }
 
 impl Error {
-    /// What to type instead, where the message does not contain it.
-    #[must_use]
-    pub(crate) fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::NothingToRead => {
-                Some("name a log or a folder of logs, such as: probewatch scan /var/log/nginx/")
-            }
-            Self::NoTime { .. } => Some(
-                "--until is exclusive: for the first day of November type --since 2026-11-01 --until 2026-11-02",
-            ),
-            Self::Unreadable { .. } => {
-                Some("name an existing file with --config or PROBEWATCH_CONFIG, or use neither")
-            }
-            Self::NothingToFollow => Some("type: probewatch follow /var/log/nginx/access.log"),
-            Self::PipeAlone => Some("omit the other paths, --state and --tui"),
-            Self::NothingToReport => Some(
-                "type: probewatch report --state DIR --out DIR /var/log/nginx/, or for a pipe: probewatch scan -",
-            ),
-            Self::NoState => Some(
-                "type: probewatch report --state /var/lib/probewatch --out DIR PATH, or for a single run: probewatch scan PATH",
-            ),
-            Self::NoOut => Some(
-                "type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing",
-            ),
-            Self::NoSite => Some("type: probewatch verify --site https://example.com REPORT"),
-            Self::NoPeriod => Some("add --daily or --hourly, or remove --timezone"),
-            Self::NoRows(_) => Some("type -f csv with --by, or remove --by"),
-            Self::OnlyLive => Some(
-                "type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages; --metrics FILE writes metrics",
-            ),
-            Self::HiddenPartial => Some(
-                "remove --anonymize here, and type it with the last merge: probewatch merge --anonymize FILE...",
-            ),
-            Self::NoFormat { .. } | Self::NoHits { .. } => Some("type -f table, -f csv or -f json"),
-            Self::SameOutput { .. } => {
-                Some("name two files, or remove --output to print the report on standard output")
-            }
-            Self::NoProxy(_) => Some(
-                "name your own proxies, such as --trusted-proxy 10.0.0.0/8 or --trusted-proxy @proxies.txt",
-            ),
-            Self::NoProxyList { .. } => Some(
-                "after '@', name a file with one network per line; or name the networks themselves",
-            ),
-            Self::HiddenPeriods => {
-                Some("remove --daily and --hourly: each run then writes its own folder")
-            }
-            Self::BlockPairs { .. } => Some(
-                "type --block-out /var/lib/probewatch/block.nft --block-format nft, once for each list",
-            ),
-            Self::BlockTwice(_) => Some("name another file, or remove one of the two"),
-            Self::BlockReport(_) => {
-                Some("type: probewatch block --format abuseipdb -o abuse.csv REPORT")
-            }
-            Self::HiddenBlockList => Some(
-                "remove --anonymize, PROBEWATCH_ANONYMIZE and the key 'anonymize', or type --anonymize=off",
-            ),
-            Self::Zone(_)
-            | Self::Server(_)
-            | Self::File { .. }
-            | Self::MetricsName(_)
-            | Self::ProxyList { .. }
-            | Self::EmptyProxyList(_) => None,
+    fn new(message: impl Into<String>, hint: &'static str) -> Self {
+        Self {
+            message: message.into(),
+            hint: Some(hint),
         }
+    }
+
+    /// An error that contains what to type.
+    pub(crate) fn without_hint(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// `--by` with a format without rows.
+    pub(crate) fn no_rows(has: &str) -> Self {
+        Error::new(
+            format!("--by applies to table and csv; {has}"),
+            "type -f csv with --by, or remove --by",
+        )
+    }
+
+    /// The configuration file cannot be read.
+    pub(crate) fn unreadable(path: &str, source: &io::Error) -> Self {
+        Error::new(
+            format!("cannot read the configuration file '{path}': {source}"),
+            "name an existing file with --config or PROBEWATCH_CONFIG, or use neither",
+        )
+    }
+
+    fn no_format(command: &str, format: &str) -> Self {
+        Error::new(
+            format!("{command} does not print {format}"),
+            "type -f table, -f csv or -f json",
+        )
+    }
+
+    fn hidden_block_list() -> Self {
+        Error::new(
+            "a block list needs the addresses of clients, and --anonymize hides them",
+            "remove --anonymize, PROBEWATCH_ANONYMIZE and the key 'anonymize', or type --anonymize=off",
+        )
     }
 }
 

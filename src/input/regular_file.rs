@@ -43,16 +43,11 @@ const SEARCH_READ: usize = 256 << 10;
 /// # Errors
 ///
 /// The file is not text, or cannot be read at all.
-pub(super) fn read_regular<T, J, K>(
+pub(super) fn read_regular<T: Send>(
     file: &File,
     snapshot: &FileSnapshot,
-    context: &ReadContext<'_, J, K>,
-) -> Result<ReadSummary, OpenError>
-where
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
+    context: &ReadContext<'_, T>,
+) -> Result<ReadSummary, OpenError> {
     let bom = magic::bom_len(&snapshot.head)? as u64;
     let text = text_span(file, bom, snapshot.len)?;
     let generation = xxh3_64(&snapshot.head);
@@ -148,10 +143,10 @@ fn map(
 }
 
 /// A file that is being read.
-struct RegularFileReader<'a, J, K> {
+struct RegularFileReader<'a, T> {
     file: &'a File,
     snapshot: &'a FileSnapshot,
-    context: &'a ReadContext<'a, J, K>,
+    context: &'a ReadContext<'a, T>,
     /// The span of its lines.
     span: Range<u64>,
     /// Bytes before and after the lines that are read with them: holes and a byte-order mark.
@@ -165,16 +160,11 @@ struct RegularFileReader<'a, J, K> {
     error: Mutex<Option<String>>,
 }
 
-impl<'a, T, J, K> RegularFileReader<'a, J, K>
-where
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
+impl<'a, T: Send> RegularFileReader<'a, T> {
     fn new(
         file: &'a File,
         snapshot: &'a FileSnapshot,
-        context: &'a ReadContext<'a, J, K>,
+        context: &'a ReadContext<'a, T>,
         span: Range<u64>,
         bytes_outside_lines: u64,
     ) -> Self {

@@ -390,7 +390,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
                 pipe.read(&mut |line_chunk| process(*line_chunk));
                 false
             }
-            None => tail.read(now, &mut process),
+            None => tail.read(&mut process),
         };
         self.print_notices();
         match failed {
