@@ -1,6 +1,6 @@
 //! The help, precedence, and that no flag is lost on the way from the command line to the settings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ArgAction;
@@ -254,7 +254,7 @@ fn settings(args: &[&str], variables: &[(&str, &str)], file: &str) -> ScanSettin
     let variables = sources::from_variables(&environment.variables).expect("variables");
     let flags = typed(args)
         .over(variables)
-        .over(sources::from_text(file).expect("a file"));
+        .over(sources::from_text(file, Path::new("")).expect("a file"));
     scan_settings(flags, &environment).expect("settings")
 }
 
@@ -447,7 +447,11 @@ fn every_flag_has_a_variable_and_a_key_and_changes_the_settings() {
             assert!(sources::unknown_vars(&set).is_empty(), "{variable}");
         }
         if name != "config" {
-            assert_eq!(sources::from_text(&line).expect("fine"), typed, "{line}");
+            assert_eq!(
+                sources::from_text(&line, Path::new("")).expect("fine"),
+                typed,
+                "{line}"
+            );
             // A folder for each day is what the settings are compared with.
             if name != "daily" {
                 assert_ne!(
@@ -555,7 +559,7 @@ fn the_file_is_named_by_flag_or_variable() {
 
 #[test]
 fn a_day_or_an_hour_above_replaces_both_below() {
-    let lower = || sources::from_text("daily = true").expect("fine");
+    let lower = || sources::from_text("daily = true", Path::new("")).expect("fine");
     let merged = typed(&["--hourly"]).over(lower());
     assert_eq!((merged.daily, merged.hourly), (None, Some(true)));
     let merged = typed(&[]).over(lower());

@@ -11,7 +11,7 @@
     reason = "comments on flags are the help, and a terminal shows backticks as they are"
 )]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{
@@ -20,10 +20,8 @@ use clap::builder::{
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, ValueEnum, ValueHint};
 
-use super::SERVER_CONFIG_AUTO;
 use super::time_spec::TimeSpec;
 use super::value::{self, LevelOrNever, PrefixBits, ProxySource};
-use crate::block::NO_BUILTIN_RANGES;
 use crate::commands::Anonymize;
 use crate::formats::FieldKind;
 use crate::input::{ByteRange, Mmap};
@@ -623,61 +621,6 @@ impl Flags {
     /// Whether no log is named.
     pub(super) fn has_no_input(&self) -> bool {
         self.paths.is_empty() && self.from_nginx.is_none() && self.from_apache.is_none()
-    }
-
-    /// The settings of a file in this folder, where relative paths start.
-    #[must_use]
-    pub(crate) fn relative_to(mut self, folder: &Path) -> Self {
-        let lists = self
-            .paths
-            .iter_mut()
-            .chain(&mut self.rules)
-            .chain(&mut self.allow)
-            .chain(&mut self.geoip);
-        let lists = lists
-            .chain(&mut self.verified_bots)
-            .chain(&mut self.block_out);
-        let ranges = self
-            .proxy_ranges
-            .iter_mut()
-            .filter(|file| file.as_os_str() != NO_BUILTIN_RANGES);
-        let files = [
-            &mut self.output,
-            &mut self.emit_rules,
-            &mut self.state,
-            &mut self.alert_file,
-            &mut self.out,
-            &mut self.metrics,
-            &mut self.cacert,
-        ];
-        let servers = [&mut self.from_nginx, &mut self.from_apache]
-            .into_iter()
-            .flatten()
-            .filter(|conf| conf.as_os_str() != SERVER_CONFIG_AUTO);
-        let proxies = self.trusted_proxy.iter_mut().filter_map(|source| {
-            if let ProxySource::File(path) = source {
-                Some(path)
-            } else {
-                None
-            }
-        });
-        let key = self.anonymize.iter_mut().filter_map(|spec| {
-            if let Anonymize::Key(path) = spec {
-                Some(path)
-            } else {
-                None
-            }
-        });
-        let paths = lists
-            .chain(ranges)
-            .chain(files.into_iter().flatten())
-            .chain(servers)
-            .chain(proxies)
-            .chain(key);
-        for path in paths.filter(|path| path.as_os_str() != "-") {
-            *path = folder.join(&*path);
-        }
-        self
     }
 }
 

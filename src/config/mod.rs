@@ -62,7 +62,7 @@ pub(crate) const MODE: u32 = 0o600;
 pub(crate) const NOTIFY_LEVEL: Severity = Severity::High;
 
 /// The value of `--from-nginx` and `--from-apache` for the path that packages use.
-const SERVER_CONFIG_AUTO: &str = "auto";
+pub(crate) const SERVER_CONFIG_AUTO: &str = "auto";
 
 /// The default of `--ttl`.
 pub(crate) const BLOCK_TTL: Duration = Duration::from_secs(24 * 60 * 60);

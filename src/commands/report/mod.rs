@@ -20,6 +20,7 @@ use super::error::CommandError;
 use super::metrics::{Backlog, MetricsFile};
 use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
 use crate::log::time::Period;
+use crate::os::accounts::{self, GROUP_FILE};
 use crate::render::html::index::{self, DIGEST_BYTES, IndexEntry, RunDigest, VerifiedDigest};
 use crate::render::html::{FolderLink, PAGE_FILE};
 use crate::report::verify::VERIFIED_FILE;
@@ -443,9 +444,6 @@ fn out(settings: &ReportSettings) -> &Path {
     settings.out.as_deref().unwrap_or(Path::new("."))
 }
 
-/// The group database; see group(5).
-const GROUP_FILE: &str = "/etc/group";
-
 /// The ID of a group, which is given by name or by number. No name service is queried.
 ///
 /// # Errors
@@ -455,12 +453,12 @@ fn group_id(name: &str) -> Result<u32, CommandError> {
     if let Ok(number) = name.parse() {
         return Ok(number);
     }
-    let groups = fs::read(GROUP_FILE).map_err(|error| {
+    let found = accounts::group_id(name).map_err(|error| {
         CommandError::Group(format!(
             "--group: cannot read {GROUP_FILE}: {error}; give its number"
         ))
     })?;
-    find_group(&groups, name.as_bytes()).ok_or_else(|| {
+    found.ok_or_else(|| {
         CommandError::Group(format!(
             "--group: {GROUP_FILE} has no group '{}'; give one that it has, or a number",
             message::sanitized(name)
@@ -468,36 +466,12 @@ fn group_id(name: &str) -> Result<u32, CommandError> {
     })
 }
 
-/// Each line is `name:password:number:members`.
-fn find_group(groups: &[u8], name: &[u8]) -> Option<u32> {
-    let field = |line: &[u8], number| {
-        Some(String::from_utf8_lossy(line.split(|&b| b == b':').nth(number)?).into_owned())
-    };
-    let line = groups
-        .split(|&b| b == b'\n')
-        .find(|line| line.split(|&b| b == b':').next() == Some(name))?;
-    field(line, 2)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::commands::report::*;
+    use super::*;
 
     #[test]
-    fn finds_groups_by_name_or_number() {
-        let groups = b"root:x:0:\nadm:x:4:syslog,me\nbroken\nodd:x:many:\n";
-        assert_eq!(
-            (find_group(groups, b"adm"), find_group(groups, b"root")),
-            (Some(4), Some(0))
-        );
-        for name in [&b"ad"[..], b"broken", b"odd", b"me", b""] {
-            assert_eq!(
-                find_group(groups, name),
-                None,
-                "{}",
-                String::from_utf8_lossy(name)
-            );
-        }
+    fn a_number_is_a_group_of_that_number() {
         assert_eq!(group_id("1234").ok(), Some(1234));
     }
 }

@@ -164,30 +164,14 @@ impl<'a> ReportRun<'a> {
         max_bytes: u64,
         begin: impl FnOnce(u64) -> Result<(), CommandError>,
     ) -> Result<ReadResult, CommandError> {
-        let start = if self.settings.state.from_start {
-            StartPosition::Start
-        } else {
-            StartPosition::ExplicitInputs
-        };
-        let max_open = OpenFileLimit::raise().open_logs();
-        let options = TailOptions {
-            start,
-            max_line: self.settings.scan.max_line,
-            block: BLOCK,
-            max_open,
-        };
         let checkpoints = known.map(|state| state.logs.checkpoints.clone());
-        let mut tail = Tail::new(
-            server_logs::existing_logs(&self.settings.scan),
-            options,
-            checkpoints,
-        );
+        let logs = server_logs::existing_logs(&self.settings.scan);
+        let mut tail = tail(self.settings, logs, checkpoints);
         let now = LogTime {
             utc: self.now.cast_signed(),
             offset: 0,
         };
         let job = self.rule_context.job(self.settings.scan.client.prefix);
-        tail.measure_backlog(Instant::now());
         if let bytes @ 1.. = tail.logs().map(|log| log.lag).sum() {
             begin(max_bytes.min(bytes))?;
         }
@@ -251,6 +235,27 @@ impl<'a> ReportRun<'a> {
         }
         state.logs.rules = rules;
     }
+}
+
+/// Logs, and how much there is to read after `checkpoints`.
+pub(super) fn tail(
+    settings: &ReportSettings,
+    logs: Vec<PathBuf>,
+    checkpoints: Option<Vec<Checkpoint>>,
+) -> Tail {
+    let options = TailOptions {
+        start: if settings.state.from_start {
+            StartPosition::Start
+        } else {
+            StartPosition::ExplicitInputs
+        },
+        max_line: settings.scan.max_line,
+        block: BLOCK,
+        max_open: OpenFileLimit::raise().open_logs(),
+    };
+    let mut tail = Tail::new(logs, options, checkpoints);
+    tail.measure_backlog(Instant::now());
+    tail
 }
 
 /// The bytes at the start and at the end of a log that show whether it has a field of forwarded

@@ -3,15 +3,12 @@
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use super::NAME;
-use super::run::still_exists;
+use super::run::{still_exists, tail};
 use crate::commands::error::CommandError;
 use crate::commands::{Exit, ReportSettings, server_logs, stdout};
-use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::log::source::Checkpoint;
-use crate::os::system::OpenFileLimit;
 use crate::render::table::write_status;
 use crate::report::status::{LogStage, LogStatus, ReadStatus};
 use crate::state::{ReportState, StateFolder};
@@ -45,26 +42,13 @@ fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<
         .into_iter()
         .filter(|known| known.head.bytes > 0)
         .collect();
-    let start = if settings.state.from_start {
-        StartPosition::Start
-    } else {
-        StartPosition::ExplicitInputs
-    };
     let given = server_logs::existing_logs(&settings.scan);
     let paths = if given.is_empty() {
         paths(&known)
     } else {
         given
     };
-    let max_open = OpenFileLimit::raise().open_logs();
-    let options = TailOptions {
-        start,
-        max_line: settings.scan.max_line,
-        block: 1 << 16,
-        max_open,
-    };
-    let mut tail = Tail::new(paths, options, checkpoints);
-    tail.measure_backlog(Instant::now());
+    let tail = tail(settings, paths, checkpoints);
     let is_new = |generation: u64| !known.iter().any(|known| known.generation == generation);
     let mut logs: Vec<LogStatus> = Vec::new();
     let mut seen = HashSet::new();
