@@ -18,7 +18,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::block::NO_BUILTIN_RANGES;
-use crate::commands::message::{sanitized, sanitized_lines};
+use crate::commands::message::{sanitized, sanitized_lines, sanitized_path};
 use crate::config::{Error, Flags, PREFIX, SERVER_CONFIG_AUTO};
 use crate::rules;
 
@@ -127,7 +127,7 @@ fn parsed(flags: Command, arguments: Vec<OsString>) -> Result<Flags, clap::Error
 ///
 /// It cannot be read, or is wrong: with the line and a mark under the mistake.
 pub(super) fn from_file(path: &Path) -> Result<Flags, Error> {
-    let name = || sanitized(&path.to_string_lossy());
+    let name = || sanitized_path(path);
     let text =
         std::fs::read_to_string(path).map_err(|source| Error::unreadable(&name(), &source))?;
     let folder = path.parent().unwrap_or(Path::new(""));

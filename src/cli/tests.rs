@@ -11,7 +11,7 @@ use crate::commands::{
     VerifySettings,
 };
 use crate::config::{
-    DEFAULT_QUIET_FOR, LocalZone, POLL_INTERVAL, follow_settings, learn_settings, report_settings,
+    DEFAULT_QUIET_FOR, POLL_INTERVAL, follow_settings, learn_settings, report_settings,
     scan_settings, verify_settings,
 };
 use crate::formats::FormatChoice;
@@ -244,7 +244,7 @@ fn environment(variables: &[(&str, &str)]) -> Environment {
         variables,
         now: NOW,
         stdin_is_given: true,
-        zone: LocalZone::Utc,
+        zone: || None,
     }
 }
 

@@ -16,7 +16,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 
 use super::common::{RuleContext, print_problems, report_no_logs};
-use super::message::sanitized;
+use super::message::{sanitized, sanitized_path};
 use super::rules::find_rule;
 use super::{Exit, ScanSettings, message, stdout};
 use crate::commands::error::CommandError;
@@ -37,7 +37,7 @@ use crate::render::{OutputFormat, RenderOptions};
 use crate::report::path_answer::{GradeRequest, GradeResult, GradedLog, is_graded};
 use crate::rules::{RuleSet, TextView as Seen, load};
 use crate::scan::log::ScannedLog;
-use crate::scan::{self, BatchOptions, ScanJob, ScanResult};
+use crate::scan::{self, BatchOptions, ScanResult};
 
 /// The arguments of `explain`.
 #[derive(Debug, Clone, Args)]
@@ -175,7 +175,7 @@ fn line_source(
             _ if !settings.quiet => {
                 message::notice(&format!(
                     "no file is called '{}'; the argument is read as text",
-                    sanitized(&path.to_string_lossy())
+                    sanitized_path(path)
                 ));
             }
             _ => {}
@@ -511,7 +511,7 @@ fn exit_code(
     end: Result<LinesSummary, String>,
     then: impl FnOnce(&LinesSummary) -> Exit,
 ) -> Exit {
-    let name = sanitized(&path.to_string_lossy());
+    let name = sanitized_path(path);
     match end {
         Ok(LinesSummary { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
         Ok(LinesSummary {
@@ -544,9 +544,38 @@ impl GradingLog<'_> {
             return GradeResult::NeedsLog;
         };
         if self.graded.is_none() {
+            let RuleContext {
+                rules,
+                scan_options,
+                apps,
+                ..
+            } = self.rule_context;
+            let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+            let options = BatchOptions {
+                mmap: Mmap::default(),
+                stop: &stop,
+                progress: &progress,
+                keep_lines: false,
+                range: None,
+            };
             let job = self.rule_context.job(self.prefix);
-            let (log, has_problem) = scan_log(&job, &self.rule_context.apps, self.scan, found);
-            (self.graded, self.has_problem) = (Some(log), has_problem);
+            let scan = self
+                .scan
+                .get_or_init(|| scan::scan(&found.sources, &job, &options));
+            let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
+            self.has_problem = print_problems(&inputs) | report_no_logs(&inputs, found);
+            self.graded = Some(GradedLog::new(ReportInput {
+                rules,
+                tally: &scan.tally,
+                sources: &scan.sources,
+                inputs: &[],
+                without_time: scan.without_time,
+                filter: ReportFilter {
+                    apps,
+                    ..ReportFilter::default()
+                },
+                allow: &scan_options.allow,
+            }));
         }
         self.graded
             .as_ref()
@@ -591,37 +620,4 @@ fn find_log(path: &PathBuf) -> Result<FoundInputs, CommandError> {
         )));
     }
     Ok(found)
-}
-
-/// Scans the log and prints its problems. Returns whether there were any.
-fn scan_log<'a>(
-    job: &ScanJob<'a>,
-    apps: &'a [RuleId],
-    scan: &'a OnceCell<ScanResult>,
-    found: &FoundInputs,
-) -> (GradedLog<'a>, bool) {
-    let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = BatchOptions {
-        mmap: Mmap::default(),
-        stop: &stop,
-        progress: &progress,
-        keep_lines: false,
-        range: None,
-    };
-    let scan = scan.get_or_init(|| scan::scan(&found.sources, job, &options));
-    let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
-    let has_problem = print_problems(&inputs) | report_no_logs(&inputs, found);
-    let report_input = ReportInput {
-        rules: job.rules,
-        tally: &scan.tally,
-        sources: &scan.sources,
-        inputs: &[],
-        without_time: scan.without_time,
-        filter: ReportFilter {
-            apps,
-            ..ReportFilter::default()
-        },
-        allow: &job.scan_options.allow,
-    };
-    (GradedLog::new(report_input), has_problem)
 }

@@ -102,7 +102,7 @@ pub(super) fn report_files(paths: &[PathBuf], quiet: bool) -> Vec<PathBuf> {
             if !quiet {
                 message::notice(&format!(
                     "{}: given twice, and read once",
-                    message::sanitized(&file.to_string_lossy())
+                    message::sanitized_path(&file)
                 ));
             }
             continue;

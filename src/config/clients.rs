@@ -11,7 +11,7 @@ use super::Error;
 use super::flags::Flags;
 use super::value::ProxySource;
 use crate::block;
-use crate::commands::message::sanitized;
+use crate::commands::message::{sanitized, sanitized_path};
 use crate::log::client::ClientIpSource;
 
 /// The field with the client's address, and the networks of trusted proxies. The field needs one:
@@ -50,7 +50,7 @@ fn networks(sources: &[ProxySource]) -> Result<Vec<IpNet>, Error> {
 
 /// Reads a list: one network per line, `#` starts a comment.
 fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), Error> {
-    let name = || sanitized(&path.to_string_lossy());
+    let name = || sanitized_path(path);
     let text = fs::read_to_string(path).map_err(|source| {
         Error::new(
             format!("cannot read the list of proxies '{}': {source}", name()),

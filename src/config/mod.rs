@@ -25,7 +25,7 @@ use rustix::fs::{FileType, fstat};
 
 use self::value::{LevelOrNever, PrefixBits, word};
 use crate::alerting::FIND_SEVERITY;
-use crate::commands::message::sanitized;
+use crate::commands::message::{sanitized, sanitized_path};
 use crate::commands::{
     Anonymize, BlockSettings, ClientSettings, FollowSettings, LearnSettings, ReportSettings,
     ReportTask, ScanSettings, StateSettings, VerifySettings,
@@ -77,7 +77,7 @@ pub(crate) const VERIFY_REQUESTS: usize = 200;
 pub(crate) const PREFIX: &str = "PROBEWATCH_";
 
 /// What a run finds around it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Environment {
     /// Environment variables whose names start with [`PREFIX`], sorted by name.
     pub variables: Vec<(OsString, OsString)>,
@@ -85,28 +85,9 @@ pub(crate) struct Environment {
     pub now: i64,
     /// Whether standard input may contain a log: it is neither a terminal nor a character device.
     pub stdin_is_given: bool,
-    /// The time zone of times without an offset.
-    pub zone: LocalZone,
-}
-
-/// The time zone of times without an offset.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum LocalZone {
-    /// UTC.
-    #[default]
-    Utc,
-    /// The zone of the system. Only a time that needs it reads it, because that lists all zones.
-    System,
-}
-
-impl LocalZone {
-    /// The zone; `None` is UTC.
-    fn zone(self) -> Option<TimeZone> {
-        match self {
-            Self::Utc => None,
-            Self::System => TimeZone::try_system().ok(),
-        }
-    }
+    /// The time zone of times without an offset; `None` is UTC. Only a time that needs it reads it,
+    /// because that lists all zones.
+    pub zone: fn() -> Option<TimeZone>,
 }
 
 impl Environment {
@@ -122,7 +103,7 @@ impl Environment {
             variables,
             now: unix_now().cast_signed(),
             stdin_is_given: stdin_is_given(),
-            zone: LocalZone::System,
+            zone: || TimeZone::try_system().ok(),
         }
     }
 }
@@ -204,7 +185,7 @@ pub(crate) fn scan_settings(
     let (origin, trusted) = clients::origin_and_proxies(&flags)?;
     let newer_than = flags.newer_than.as_ref().map(|time| NewerThan {
         as_typed: time.to_string(),
-        since: time.instant(environment.now, || environment.zone.zone()),
+        since: time.instant(environment.now, environment.zone),
     });
     let common = common_settings(flags);
     Ok(ScanSettings {
@@ -269,7 +250,7 @@ pub(crate) fn learn_settings(
             let output = if to_stdout {
                 "standard output".to_owned()
             } else {
-                sanitized(&file.to_string_lossy())
+                sanitized_path(file)
             };
             return Err(Error::new(
                 format!("the report and --emit-rules would both go to {output}"),
@@ -436,7 +417,7 @@ fn block_lists(flags: &Flags) -> Result<Vec<(PathBuf, BlockFormat)>, Error> {
         return Err(Error::new(
             format!(
                 "--block-out names {} twice: each list needs a file of its own",
-                sanitized(&path.to_string_lossy()),
+                sanitized_path(path),
             ),
             "name another file, or remove one of the two",
         ));
@@ -514,7 +495,7 @@ fn check_metrics(flags: &Flags) -> Result<(), Error> {
         Some(file) if file.extension().is_none_or(|extension| extension != "prom") => {
             Err(Error::without_hint(format!(
                 "--metrics '{}': the name must end in .prom, because node_exporter reads no other file",
-                sanitized(&file.to_string_lossy()),
+                sanitized_path(file),
             )))
         }
         _ => Ok(()),

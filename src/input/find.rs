@@ -182,7 +182,7 @@ impl Search {
         let (named, literal) = (by != InputOrigin::Folder, by == InputOrigin::Name);
         let id = Some((metadata.dev(), metadata.ino()));
         let kind = metadata.file_type();
-        let may_be_pseudo = by != InputOrigin::Name || kind.is_dir();
+        let may_be_pseudo = !literal || kind.is_dir();
         if may_be_pseudo && self.is_pseudo_file(path, metadata.dev()) {
             self.notice(format!(
                 "{} is on a pseudo file system of the kernel; skipped",
@@ -190,23 +190,19 @@ impl Search {
             ));
         } else if kind.is_dir() {
             self.folder(path, (metadata.dev(), metadata.ino()));
-        } else if kind.is_file() {
+        } else if kind.is_file() || kind.is_fifo() && literal {
             self.add(InputSource {
                 path: path.to_owned(),
                 named,
                 literal,
-                kind: SourceKind::File,
+                kind: if kind.is_file() {
+                    SourceKind::File
+                } else {
+                    SourceKind::Stream
+                },
                 id,
             });
-        } else if kind.is_fifo() && by == InputOrigin::Name {
-            self.add(InputSource {
-                path: path.to_owned(),
-                named,
-                literal,
-                kind: SourceKind::Stream,
-                id,
-            });
-        } else if by == InputOrigin::Name {
+        } else if literal {
             self.problem(path, format!("is {}, not a log", describe(kind)));
         } else {
             // Reading a pipe that the user did not name could block forever.

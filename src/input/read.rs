@@ -39,10 +39,12 @@ pub fn read<T: Send>(
     process: &(dyn Fn(Chunk<'_>) -> T + Sync),
     commit: &(dyn Fn(T) + Sync),
 ) -> Result<ReadSummary, OpenError> {
-    read_observed(source, options, &|_| {}, process, commit)
+    read_observed(source, None, options, &|_| {}, process, commit)
 }
 
-/// Reads `source` to its end, or to the length that a regular file had when it was opened.
+/// Reads `source` to its end, or to the length that a regular file had when it was opened; or the
+/// bytes of `reader` in its place, which may be compressed. A read of it that blocks cannot be
+/// stopped.
 ///
 /// `process` is called for each chunk, on any worker of the rayon pool and in any order;
 /// [`Chunk::offset`] gives the order. `commit` receives the result of `process`, also on any
@@ -61,46 +63,23 @@ pub fn read<T: Send>(
 /// [`OpenError`], before the first call of `process`. Later errors are in [`ReadSummary::damage`].
 pub(crate) fn read_observed<T: Send>(
     source: &InputSource,
+    reader: Option<&mut (dyn Read + Send)>,
     options: &ReadOptions<'_>,
     observer: &(dyn Fn(Chunk<'_>) + Sync),
     process: &(dyn Fn(Chunk<'_>) -> T + Sync),
     commit: &(dyn Fn(T) + Sync),
 ) -> Result<ReadSummary, OpenError> {
-    read_by(
-        source,
-        &ReadContext {
-            options,
-            sizes: WorkSizes::DEFAULT,
-            observer,
-            process,
-            commit,
-        },
-    )
-}
-
-/// Like [`read_observed`], for the bytes of any reader. They may be compressed. A read that blocks
-/// cannot be stopped.
-///
-/// # Errors
-///
-/// As for [`read_observed`].
-pub(crate) fn read_reader<R: Read + Send, T: Send>(
-    reader: R,
-    options: &ReadOptions<'_>,
-    observer: &(dyn Fn(Chunk<'_>) + Sync),
-    process: &(dyn Fn(Chunk<'_>) -> T + Sync),
-    commit: &(dyn Fn(T) + Sync),
-) -> Result<ReadSummary, OpenError> {
-    read_sequential(
-        reader,
-        &ReadContext {
-            options,
-            sizes: WorkSizes::DEFAULT,
-            observer,
-            process,
-            commit,
-        },
-    )
+    let context = ReadContext {
+        options,
+        sizes: WorkSizes::DEFAULT,
+        observer,
+        process,
+        commit,
+    };
+    match reader {
+        Some(reader) => read_sequential(reader, &context),
+        None => read_by(source, &context),
+    }
 }
 
 /// A file of length 0 may have content all the same, as in `/proc`.

@@ -83,7 +83,17 @@ pub(super) fn read_regular<T: Send>(
         map(file, snapshot, context.options.mmap, &mut summary.notes)
     };
     let outside = end.saturating_sub(start) - (lines.end - lines.start);
-    let text = RegularFileReader::new(file, snapshot, context, lines, outside);
+    let text = RegularFileReader {
+        file,
+        snapshot,
+        context,
+        ranges: ByteRanges::new(lines.clone(), context.sizes.range),
+        span: lines,
+        bytes_outside_lines: outside,
+        kept: AtomicU64::new(0),
+        reread: AtomicBool::new(false),
+        error: Mutex::new(None),
+    };
     text.read_all(map);
     text.finish(&mut summary);
     summary.hole_bytes = outside.saturating_sub(bom);
@@ -161,28 +171,6 @@ struct RegularFileReader<'a, T> {
 }
 
 impl<'a, T: Send> RegularFileReader<'a, T> {
-    fn new(
-        file: &'a File,
-        snapshot: &'a FileSnapshot,
-        context: &'a ReadContext<'a, T>,
-        span: Range<u64>,
-        bytes_outside_lines: u64,
-    ) -> Self {
-        let ranges = ByteRanges::new(span.clone(), context.sizes.range);
-        let (kept, reread, error) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(None));
-        Self {
-            file,
-            snapshot,
-            context,
-            span,
-            bytes_outside_lines,
-            ranges,
-            kept,
-            reread,
-            error,
-        }
-    }
-
     /// Processes all ranges from the map, if there is one, and then reads those that the map could
     /// not be trusted for.
     fn read_all(&self, map: Option<GuardedMap>) {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::alerting::SavedFinds;
 use crate::commands::FollowSettings;
 use crate::commands::error::CommandError;
-use crate::commands::message::{self, sanitized};
+use crate::commands::message::{self, sanitized_path};
 use crate::judge::rule_status::SavedAnswers;
 use crate::judge::site::SiteHistory;
 use crate::log::source::Checkpoint;
@@ -73,7 +73,7 @@ impl Checkpointer {
             return Ok((checkpointer(Some(folder), BTreeMap::new()), None));
         };
         if state.rules != rules && !settings.scan.quiet {
-            let path = sanitized(&folder.path().to_string_lossy());
+            let path = sanitized_path(&folder.path());
             message::notice(&format!(
                 "{path}: the rules differ from those of the last run; lines that it read are not matched again"
             ));

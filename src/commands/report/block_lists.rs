@@ -14,7 +14,7 @@ use ipnet::IpNet;
 use super::run::ReportRun;
 use crate::commands::block::{empty_reason, print_empty, source_names, warn_of_proxy};
 use crate::commands::error::CommandError;
-use crate::commands::message::sanitized;
+use crate::commands::message::sanitized_path;
 use crate::commands::{ReportSettings, message, server_logs};
 use crate::render::block::{self, BlockPage};
 use crate::render::sink::Sink;
@@ -95,7 +95,7 @@ pub(super) fn publish(
     for (path, why) in empty {
         print_empty(
             &settings.scan,
-            &format!("{}: {why}", sanitized(&path.to_string_lossy())),
+            &format!("{}: {why}", sanitized_path(path)),
             has_problems,
         );
     }

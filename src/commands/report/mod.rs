@@ -241,7 +241,7 @@ impl Context<'_> {
         let latest = out(settings).join("latest");
         let done = format!(
             "Nothing that is new was answered. The report is in {}.\n",
-            message::sanitized(&latest.to_string_lossy())
+            message::sanitized_path(&latest)
         );
         let exit = print(settings, writer.mail().as_deref(), &done, exit);
         self.write_metrics(&state, backlog)?;
@@ -401,7 +401,7 @@ fn print_problems(problems: &[(PathBuf, String)]) -> Exit {
     for (path, what) in problems {
         message::error(&format!(
             "{}: {}",
-            message::sanitized(&path.to_string_lossy()),
+            message::sanitized_path(path),
             message::sanitized(what)
         ));
     }

@@ -17,7 +17,7 @@ use crate::block::{self, AddressRanges, BlockPolicy, ProxyRanges};
 use crate::commands::ReportSettings;
 use crate::commands::common::{RuleContext, own_addresses, pool, privacy, warn_narrow_allow};
 use crate::commands::error::CommandError;
-use crate::commands::message::{self, sanitized};
+use crate::commands::message::{self, sanitized_path};
 use crate::commands::metrics::Backlog;
 use crate::commands::server_logs;
 use crate::commands::signals::StopSignal;
@@ -227,7 +227,7 @@ impl<'a> ReportRun<'a> {
                 .state
                 .dir
                 .as_deref()
-                .map(|dir| sanitized(&dir.to_string_lossy()))
+                .map(|dir| sanitized_path(dir))
                 .unwrap_or_default();
             message::notice(&format!(
                 "{dir}: the rules differ from those of the last run; lines that it read are not matched again"

@@ -575,8 +575,8 @@ fn set_aside_note(folder: &ReportFolder<'_>, remains: &Path) -> String {
     message::error(&format!(
         "{}: its report.json is lost, so it cannot be continued; what is left of it is now {}, and the report starts again with the \
          lines of this run",
-        message::sanitized(&folder.path.to_string_lossy()),
-        message::sanitized(&remains.to_string_lossy()),
+        message::sanitized_path(&folder.path),
+        message::sanitized_path(remains),
     ));
     if let Some(period) = folder.part.period {
         // A day's label is a date; an hour's lacks the minutes.

@@ -9,7 +9,7 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, ValueHint};
 
 use super::super::error::CommandError;
-use super::super::message::sanitized;
+use super::super::message::{sanitized, sanitized_path};
 use super::super::{Exit, message, stdout};
 use super::{CaseRunner, pluralize, read_rule_file, replace_rule_file};
 use crate::log::finding::Severity;
@@ -57,7 +57,7 @@ pub(crate) fn add(options: &AddOptions) -> Exit {
 
 fn add_rule(options: &AddOptions) -> Result<Exit, CommandError> {
     let path = options.file.as_path();
-    let name = sanitized(&path.display().to_string());
+    let name = sanitized_path(path);
     if path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("txt"))

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 
 use super::super::error::CommandError;
-use super::super::message::sanitized;
+use super::super::message::{sanitized, sanitized_path};
 use super::super::{Exit, message, stdout};
 use super::{CaseRunner, pluralize, read_rule_file, replace_rule_file};
 use crate::log::finding::RuleId;
@@ -74,7 +74,7 @@ fn import_files(options: &ImportOptions) -> Result<Exit, CommandError> {
     let name = options
         .file
         .as_ref()
-        .map_or_else(String::new, |file| sanitized(&file.display().to_string()));
+        .map_or_else(String::new, |file| sanitized_path(file));
     check(
         options
             .file
@@ -142,7 +142,7 @@ fn read(
 ) -> Result<(Vec<RuleBuilder>, usize), CommandError> {
     let (mut builders, mut skipped, mut used_ids) = (Vec::new(), 0, BTreeSet::new());
     for path in files {
-        let name = sanitized(&path.display().to_string());
+        let name = sanitized_path(path);
         let bytes = text(path)
             .map_err(|error| CommandError::Usage(format!("{name}: cannot read: {error}")))?;
         match import_text(path, &String::from_utf8_lossy(&bytes), origin) {

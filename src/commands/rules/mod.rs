@@ -16,7 +16,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::error::CommandError;
-use super::message::sanitized;
+use super::message::{sanitized, sanitized_path};
 use super::{Exit, message, stdout};
 use crate::engine::{Matcher, WorkerState};
 use crate::log::finding::RuleId;
@@ -341,7 +341,7 @@ pub(crate) fn export(folder: &Path) -> Exit {
     match written {
         Ok(()) => Exit::Success,
         Err(error) => {
-            let name = sanitized(&folder.display().to_string());
+            let name = sanitized_path(folder);
             message::error(&format!(
                 "cannot write the rules to {name}: {error}; name a new folder"
             ));
@@ -354,7 +354,7 @@ pub(crate) fn export(folder: &Path) -> Exit {
 /// keeps its mode.
 fn replace_rule_file(path: &Path, text: &str) -> Result<(), CommandError> {
     write_rule_file(path, text).map_err(|error| {
-        let name = sanitized(&path.display().to_string());
+        let name = sanitized_path(path);
         message::error(&format!(
             "cannot write {name}: {error}; choose another file with --file"
         ));
