@@ -1,10 +1,5 @@
 //! Which flags each subcommand has: those of [`Flags`] that are settings, and its own.
 
-#![expect(
-    clippy::doc_markdown,
-    reason = "comments on flags are the help, and a terminal shows backticks as they are"
-)]
-
 use std::path::PathBuf;
 
 use clap::builder::{

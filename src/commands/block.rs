@@ -60,10 +60,10 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
         let analysis = LogAnalysis::new(report_input);
         let report = build(report_input, &analysis, ROWS);
         let not_listed = ledger.add_report(&report, report_input, &analysis, &policy, origin);
-        let proxied = ProxiedClients::find(report_input.tally, policy.proxies(), false);
-        (not_listed, proxied)
+        let behind_cdn = ProxiedClients::find(report_input.tally, policy.proxies(), false);
+        (not_listed, behind_cdn)
     })?;
-    let (not_listed, proxied) = unlisted.unwrap_or_default();
+    let (not_listed, behind_cdn) = unlisted.unwrap_or_default();
     let list = ledger.list(&settings.options, &policy);
     let page = BlockPage {
         list: &list,
@@ -73,8 +73,8 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     if origin.is_forwarded && !settings.scan.quiet {
         message::warning(FORWARDED);
     }
-    if let Some(proxied) = proxied {
-        message::warning(&proxied.sentence(false));
+    if let Some(clients) = behind_cdn {
+        message::warning(&clients.sentence(false));
     }
     warn_of_proxy(&settings.scan, list.possible_proxy);
     if let Some(why) = empty_reason(&not_listed, &page, settings.format) {

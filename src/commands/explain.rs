@@ -41,6 +41,10 @@ use crate::scan::{self, BatchOptions, ScanResult};
 
 /// The arguments of `explain`.
 #[derive(Debug, Clone, Args)]
+#[expect(
+    clippy::doc_markdown,
+    reason = "comments on arguments are the help, and a terminal shows backticks as they are"
+)]
 pub(crate) struct ExplainOptions {
     /// A log line in quotes, FILE:LINE, or - for standard input
     ///

@@ -227,7 +227,7 @@ impl<'a> ReportRun<'a> {
                 .state
                 .dir
                 .as_deref()
-                .map(|dir| sanitized_path(dir))
+                .map(sanitized_path)
                 .unwrap_or_default();
             message::notice(&format!(
                 "{dir}: the rules differ from those of the last run; lines that it read are not matched again"
