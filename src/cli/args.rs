@@ -69,8 +69,8 @@ pub(super) const BLOCK: usize = 8;
 pub(super) const VERIFY: usize = 9;
 pub(super) const RULE_SET: usize = 10;
 
-/// Declares the flags of a subcommand in the order of its help, which is the last of them, and
-/// changes what it says of a flag otherwise.
+/// Declares the flags of a subcommand in the order of its help, `--help` last, with what it says of
+/// a flag otherwise than other subcommands.
 #[expect(clippy::expect_used, reason = "a test makes every subcommand")]
 fn declare<const SET: usize>(command: Command) -> Command {
     let declared = Flags::augment_args(Command::new("all"));
@@ -91,40 +91,43 @@ fn declare<const SET: usize>(command: Command) -> Command {
     };
     let command = match SET {
         SCAN => with(&[
-                "paths",
-                FORMAT,
-                SOURCES,
-                "newer_than range source",
-                RULES,
-                CLIENTS,
-                "proxy_ranges",
-                HIDE,
-                "min_severity outcome",
-                APPS,
-                TIMES,
-                "fail_on format top by full output color no_progress quiet stats",
-                SPEED,
-                "config",
-            ]).mut_arg("proxy_ranges", in_one_line),
+            "paths",
+            FORMAT,
+            SOURCES,
+            "newer_than range source",
+            RULES,
+            CLIENTS,
+            "proxy_ranges",
+            HIDE,
+            "min_severity outcome",
+            APPS,
+            TIMES,
+            "fail_on format top by full output color no_progress quiet stats",
+            SPEED,
+            "config",
+        ])
+        .mut_arg("proxy_ranges", in_one_line),
         FOLLOW => with(&[
-                "paths",
-                STATE,
-                FORMAT,
-                SOURCES,
-                "poll poll_interval",
-                RULES,
-                CLIENTS,
-                HIDE,
-                "min_severity outcome",
-                APPS,
-                "format top fold quiet_for tui metrics color quiet",
-                "alert_severity cooldown exec alert_file syslog config",
-            ]).mut_arg("paths", of_growing_logs).mut_arg("format", |flag| {
+            "paths",
+            STATE,
+            FORMAT,
+            SOURCES,
+            "poll poll_interval",
+            RULES,
+            CLIENTS,
+            HIDE,
+            "min_severity outcome",
+            APPS,
+            "format top fold quiet_for tui metrics color quiet",
+            "alert_severity cooldown exec alert_file syslog config",
+        ])
+        .mut_arg("paths", of_growing_logs)
+        .mut_arg("format", |flag| {
             with_help(
                 flag,
                 "What to print: table, ndjson, ecs, ocsf [default: table]",
-                "table is a line per hit and a summary at the end; ndjson, ecs (9.4.0) and ocsf (1.5.0) print only the hits, one JSON object \
-                 per line.",
+                "table is a line per hit and a summary at the end; ndjson, ecs (9.4.0) and \
+                 ocsf (1.5.0) print only the hits, one JSON object per line.",
             )
         }),
         REPORT => {
@@ -133,7 +136,8 @@ fn declare<const SET: usize>(command: Command) -> Command {
                 STATE,
                 FORMAT,
                 SOURCES,
-                "out daily hourly timezone always html keep keep_runs mode group log_host notify_level",
+                "out daily hourly timezone always html keep keep_runs mode group",
+                "log_host notify_level",
                 "block_out block_format wait dry_run status",
                 BLOCK_LIST,
                 RULES,
@@ -144,100 +148,109 @@ fn declare<const SET: usize>(command: Command) -> Command {
                 APPS,
                 "metrics quiet threads config",
             ]);
-                let command = ["geoip", "proxy_ranges"]
-                    .into_iter()
-                    .fold(command, |command, flag| command.mut_arg(flag, in_one_line));
-                let command = BLOCK_LIST
-                    .split(' ')
-                    .fold(command, |command, flag| command.mut_arg(flag, of_block));
-                command
-                    .mut_arg("paths", of_growing_logs)
-                    .mut_arg("threads", |flag| {
-                        flag.hide_short_help(true).help_heading("Run")
-                    })
-                    .mut_arg("metrics", |flag| flag.hide_short_help(true))
-            },
+            let command = ["geoip", "proxy_ranges"]
+                .into_iter()
+                .fold(command, |command, flag| command.mut_arg(flag, in_one_line));
+            let command = BLOCK_LIST
+                .split(' ')
+                .fold(command, |command, flag| command.mut_arg(flag, of_block));
+            command
+                .mut_arg("paths", of_growing_logs)
+                .mut_arg("threads", |flag| {
+                    flag.hide_short_help(true).help_heading("Run")
+                })
+                .mut_arg("metrics", |flag| flag.hide_short_help(true))
+        }
         LEARN => with(&[
-                "paths",
-                FORMAT,
-                SOURCES,
-                "newer_than",
-                RULES,
-                CLIENTS,
-                "min_probers",
-                APPS,
-                TIMES,
-                "emit_rules format top output color no_progress quiet",
-                SPEED,
-                "config",
-            ]).mut_arg("format", of_rows),
-        EXPLAIN => with(&[FORMAT, RULES, "min_severity app format color config"]).mut_arg("format", of_text).mut_arg("min_severity", |flag| {
-            with_help(
-                flag,
-                "Mark rules below this severity as not reported [default: low]",
-                "Levels are info, low, medium, high, critical.",
-            )
-        }),
+            "paths",
+            FORMAT,
+            SOURCES,
+            "newer_than",
+            RULES,
+            CLIENTS,
+            "min_probers",
+            APPS,
+            TIMES,
+            "emit_rules format top output color no_progress quiet",
+            SPEED,
+            "config",
+        ])
+        .mut_arg("format", of_rows),
+        EXPLAIN => with(&[FORMAT, RULES, "min_severity app format color config"])
+            .mut_arg("format", of_text)
+            .mut_arg("min_severity", |flag| {
+                with_help(
+                    flag,
+                    "Mark rules below this severity as not reported [default: low]",
+                    "Levels are info, low, medium, high, critical.",
+                )
+            }),
         FORMATS => with(&[FORMAT, "format color config"]).mut_arg("format", of_text),
         DIFF => with(&[
-                RULES,
-                "min_severity outcome app format top output color quiet config",
-            ]).mut_arg("format", of_rows),
+            RULES,
+            "min_severity outcome app format top output color quiet config",
+        ])
+        .mut_arg("format", of_rows),
         MERGE => with(&[
-                RULES,
-                "min_severity outcome app format top output color quiet config",
-                "anonymize geoip fail_on by full",
-            ]).mut_arg("format", |flag| {
+            RULES,
+            "min_severity outcome app format top output color quiet config",
+            "anonymize geoip fail_on by full",
+        ])
+        .mut_arg("format", |flag| {
             with_help(
                 flag,
                 "What to print: table, csv, json, html, partial [default: table]",
-                "html is one page for a browser that requests nothing: -f html -o page.html. partial is the smallest file that merge reads.",
+                "html is one page for a browser that requests nothing: -f html -o page.html. \
+                 partial is the smallest file that merge reads.",
             )
         }),
         BLOCK => with(&[
-                "paths",
-                BLOCK_LIST,
-                FORMAT,
-                SOURCES,
-                "newer_than",
-                RULES,
-                CLIENTS,
-                "proxy_ranges geoip min_severity",
-                APPS,
-                TIMES,
-                "output no_progress quiet",
-                SPEED,
-                "config",
-            ]).mut_arg("paths", of_reports_and_logs),
+            "paths",
+            BLOCK_LIST,
+            FORMAT,
+            SOURCES,
+            "newer_than",
+            RULES,
+            CLIENTS,
+            "proxy_ranges geoip min_severity",
+            APPS,
+            TIMES,
+            "output no_progress quiet",
+            SPEED,
+            "config",
+        ])
+        .mut_arg("paths", of_reports_and_logs),
         VERIFY => with(&[
-                "site dry_run pause max_requests cacert",
-                "paths",
-                FORMAT,
-                SOURCES,
-                "newer_than",
-                RULES,
-                CLIENTS,
-                "min_severity",
-                APPS,
-                TIMES,
-                "format output color no_progress quiet",
-                SPEED,
-                "config",
-            ])
-            // A variable may name the site too, so that clap does not require it.
-            .override_usage("probewatch verify [OPTIONS] --site <URL> [PATH]...")
-            .mut_arg("dry_run", |flag| {
-                flag.help("Print the URLs, and send nothing").help_heading("Requests")
-            })
-            .mut_arg("paths", of_reports_and_logs)
-            .mut_arg("format", |flag| in_one_line(of_text(flag)))
-            .mut_arg("output", |flag| {
-                with_help(
-                    flag,
-                    "Save the result as JSON here [default: beside report.json]",
-                    "As verified.json in the folder of the only report, if that is called report.json; - saves nothing.",
-                )
-            }),
+            "site dry_run pause max_requests cacert",
+            "paths",
+            FORMAT,
+            SOURCES,
+            "newer_than",
+            RULES,
+            CLIENTS,
+            "min_severity",
+            APPS,
+            TIMES,
+            "format output color no_progress quiet",
+            SPEED,
+            "config",
+        ])
+        // A variable may name the site too, so that clap does not require it.
+        .override_usage("probewatch verify [OPTIONS] --site <URL> [PATH]...")
+        .mut_arg("dry_run", |flag| {
+            flag.help("Print the URLs, and send nothing")
+                .help_heading("Requests")
+        })
+        .mut_arg("paths", of_reports_and_logs)
+        .mut_arg("format", |flag| in_one_line(of_text(flag)))
+        .mut_arg("output", |flag| {
+            with_help(
+                flag,
+                "Save the result as JSON here [default: beside report.json]",
+                "As verified.json in the folder of the only report, if that is called \
+                     report.json; - saves nothing.",
+            )
+        }),
         RULE_SET.. => with(&[RULES, "config"]),
     };
     command.arg(help::flag())
@@ -258,7 +271,8 @@ fn of_growing_logs(paths: Arg) -> Arg {
     with_help(
         paths,
         "Logs, folders of logs, or globs",
-        "Logs that appear later are read too. A rotated log is read under its new names, so its newest name is enough.",
+        "Logs that appear later are read too. A rotated log is read under its new names, so its \
+         newest name is enough.",
     )
 }
 
@@ -267,7 +281,8 @@ fn of_reports_and_logs(paths: Arg) -> Arg {
     with_help(
         paths,
         "Reports, folders with a report.json, logs, or -",
-        "A report is JSON of 'probewatch scan' or 'report'. Other files are read as logs, and so are folders, recursively.",
+        "A report is JSON of 'probewatch scan' or 'report'. Other files are read as logs, and so \
+         are folders, recursively.",
     )
 }
 
